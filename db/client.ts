@@ -1,0 +1,157 @@
+import type { Duplex } from 'node:stream'
+import postgres from 'postgres'
+import { Unavailable } from '../kernel/fault.ts'
+import { messageOf } from '../kernel/log.ts'
+import type { Query } from './queries.ts'
+
+/** Runs named queries, either each on its own or inside one transaction. */
+export interface Executor {
+  /** Rows of a query. Throws `Unavailable` or `QueryError`. */
+  run(query: Query, args: readonly unknown[]): Promise<readonly unknown[]>
+  /** Runs the text of a migration, which may hold several statements. */
+  script(text: string): Promise<void>
+}
+
+/** The database of one process. */
+export interface Database extends Executor {
+  transaction<T>(work: (executor: Executor) => Promise<T>): Promise<T>
+  /** Column names and type OIDs of a query without running it. */
+  describe(
+    query: Query,
+  ): Promise<{ readonly args: readonly number[]; readonly columns: readonly Column[] }>
+  /** Calls back on each NOTIFY and, since any may have been missed, after each (re)connect. */
+  listen(channel: string, onNotice: () => void): Promise<void>
+  close(): Promise<void>
+}
+
+export interface Column {
+  readonly name: string
+  readonly type: number
+}
+
+/** A statement that the database refused. `constraint` names the violated one. */
+export class QueryError extends Error {
+  override name = 'QueryError'
+  readonly code: string
+  readonly constraint: string | undefined
+
+  constructor(message: string, code: string, constraint: string | undefined, cause: unknown) {
+    super(message, { cause })
+    this.code = code
+    this.constraint = constraint
+  }
+}
+
+export interface ClientOptions {
+  /** Connection URL of a server, or the socket maker of the embedded engine. */
+  readonly target: string | (() => Duplex)
+  /** Longest wait for one statement, in milliseconds; then it counts as unavailable. */
+  readonly deadlineMs: number
+  readonly connections: number
+}
+
+/** Named prepared statement in the extended protocol: a second statement in the text is refused. */
+const PREPARED = { prepare: true, simple: false }
+
+/** Connection trouble and a server that stops or starts: the caller may try again later. */
+const UNAVAILABLE =
+  /^(08|57P|53[123]|55P03|57014|CONNECT|ECONN|ENOENT|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN)/
+
+/** Opens the client; it connects at the first statement and reconnects by itself. */
+export function openClient({ target, deadlineMs, connections }: ClientOptions): Database {
+  const settings = {
+    max: connections,
+    onnotice: () => undefined,
+    connect_timeout: Math.ceil(deadlineMs / 1000),
+    idle_timeout: 0,
+    max_lifetime: null,
+    fetch_types: false,
+    backoff: (retries: number) => Math.min(0.05 * 2 ** retries, 0.5),
+    connection: { application_name: 'gatehouse', statement_timeout: deadlineMs, TimeZone: 'UTC' },
+    types: { bigint: BIGINT },
+  }
+  // The option `socket` is missing from the published types.
+  const sql =
+    typeof target === 'string'
+      ? postgres(target, settings)
+      : postgres({
+          ...settings,
+          socket: target,
+          host: 'embedded',
+          user: 'postgres',
+          database: 'postgres',
+        } as typeof settings)
+
+  function executor(handle: Pick<typeof sql, 'unsafe'>): Executor {
+    return {
+      run: (query, args) =>
+        bounded(
+          query.name,
+          handle.unsafe(query.text, args as postgres.ParameterOrJSON<never>[], PREPARED),
+        ),
+      async script(text) {
+        await bounded('script', handle.unsafe(text))
+      },
+    }
+  }
+
+  /** A stalled server must not hold a request for ever; the statement itself is ended by its own time-out. */
+  async function bounded<T>(name: string, pending: PromiseLike<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(
+        () => reject(new Unavailable(`${name}: no answer in ${deadlineMs} ms`)),
+        deadlineMs + 500,
+      )
+    })
+    try {
+      return await Promise.race([pending, late])
+    } catch (error) {
+      throw translate(name, error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  const listeners: (() => void)[] = []
+
+  return {
+    ...executor(sql),
+    async transaction(work) {
+      return (await sql.begin((handle) => work(executor(handle)))) as Awaited<
+        ReturnType<typeof work>
+      >
+    },
+    async describe(query) {
+      const result = await sql.unsafe(query.text, [], PREPARED).describe()
+      return {
+        args: result.types,
+        columns: result.columns.map((column) => ({ name: column.name, type: column.type })),
+      }
+    },
+    async listen(channel, onNotice) {
+      listeners.push(onNotice)
+      await bounded(`listen ${channel}`, sql.listen(channel, onNotice, onNotice))
+    },
+    close: () => sql.end({ timeout: 3 }),
+  }
+}
+
+/** int8 as a number: ids and counters stay far below 2^53. */
+const BIGINT: postgres.PostgresType<number> = {
+  to: 20,
+  from: [20],
+  serialize: String,
+  parse: Number,
+}
+
+function translate(name: string, error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof Unavailable || error instanceof QueryError)
+    return error
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const message = `${name}: ${messageOf(error)}`
+  if (UNAVAILABLE.test(code)) return new Unavailable(message, { cause: error })
+  if (code === '') return error
+  const constraint = error instanceof postgres.PostgresError ? error.constraint_name : undefined
+  return new QueryError(message, code, constraint, error)
+}

@@ -1,0 +1,77 @@
+import type { Executor } from '../client.ts'
+import { many, one, optional } from '../rows.ts'
+import { hooksQueries as q } from './queries.ts'
+import type { EventSummary, NewEvent, SavedEvent, StoredEvent, StreamBounds } from './rows.ts'
+
+/**
+ * Stores a batch in one statement and answers row by row, in the batch's order. No two rows of a
+ * batch may share provider and delivery id; `attempts` counts the deliveries a row stands for.
+ */
+export async function saveEvents(
+  db: Executor,
+  events: readonly { readonly event: NewEvent; readonly attempts: number }[],
+): Promise<readonly SavedEvent[]> {
+  let at = 0
+  const rows = events.map(({ event: { body, ...fields }, attempts }, n) => {
+    const row = { ...fields, n, attempts, body_at: at, body_length: body.length }
+    at += body.length
+    return row
+  })
+  return many(db, q.saveEvents, [
+    Buffer.concat(
+      events.map(({ event }) => event.body),
+      at,
+    ),
+    rows,
+  ])
+}
+
+export function findEvent(db: Executor, id: number): Promise<StoredEvent | undefined> {
+  return optional(db, q.findEvent, [id])
+}
+
+/** Id of the first event of the same provider with the same body. */
+export async function findSameBody(db: Executor, id: number): Promise<number | undefined> {
+  const row = await optional<{ id: number }>(db, q.findSameBody, [id])
+  return row?.id
+}
+
+/** Which events a page of the log shows; `before` is the keyset position of the page above. */
+export interface EventFilter {
+  readonly provider: string | null
+  readonly event_type: string | null
+  readonly sinceTime: Date | null
+  readonly sinceId: number | null
+  readonly before: { readonly received_at: Date; readonly id: number } | null
+}
+
+const NEWEST = { received_at: new Date('9999-12-31T00:00:00Z'), id: Number.MAX_SAFE_INTEGER }
+
+/** A page of the log, newest first. */
+export function listEvents(
+  db: Executor,
+  filter: EventFilter,
+  limit: number,
+): Promise<readonly EventSummary[]> {
+  const { received_at, id } = filter.before ?? NEWEST
+  const args = [received_at, id, filter.sinceTime, filter.sinceId, limit]
+  if (filter.event_type !== null) {
+    return many(db, q.listEventsOfType, [...args, filter.event_type, filter.provider])
+  }
+  if (filter.provider !== null) return many(db, q.listEventsOfProvider, [...args, filter.provider])
+  return many(db, q.listEvents, args)
+}
+
+/** The next events above an id, in order. */
+export function listEventsAfter(
+  db: Executor,
+  id: number,
+  limit: number,
+): Promise<readonly EventSummary[]> {
+  return many(db, q.listEventsAfter, [id, limit])
+}
+
+/** Bounds of the stream when at most `replay` events are replayed. */
+export function streamBounds(db: Executor, replay: number): Promise<StreamBounds> {
+  return one(db, q.streamBounds, [replay])
+}

@@ -1,0 +1,45 @@
+import Type from 'typebox'
+import { loadQueries } from '../queries.ts'
+import {
+  Activity,
+  EventSummary,
+  Provider,
+  Rejection,
+  RejectionTotal,
+  SavedEvent,
+  Settings,
+  StoredEvent,
+  StreamBounds,
+} from './rows.ts'
+
+const Name = Type.Object({ name: Type.String() })
+const Removed = Type.Object({ removed: Type.Integer() })
+
+const page = ['timestamptz', 'int8', 'timestamptz', 'int8', 'int8']
+
+/** Every query of `sql/hooks.sql` with the types of its arguments and its row. */
+export const hooksQueries = loadQueries('sql/hooks.sql', {
+  saveEvents: { args: ['bytea', 'jsonb'], row: SavedEvent },
+  findEvent: { args: ['int8'], row: StoredEvent },
+  findSameBody: { args: ['int8'], row: Type.Object({ id: Type.Integer() }) },
+  listEvents: { args: page, row: EventSummary },
+  listEventsOfProvider: { args: [...page, 'text'], row: EventSummary },
+  listEventsOfType: { args: [...page, 'text', 'text'], row: EventSummary },
+  listEventsAfter: { args: ['int8', 'int8'], row: EventSummary },
+  streamBounds: { args: ['int8'], row: StreamBounds },
+  listProviders: { args: ['timestamptz'], row: Provider },
+  listActivity: { args: ['timestamptz'], row: Activity },
+  addProvider: { args: ['text', 'text', 'bool', 'bytea'], row: Name },
+  enableProvider: { args: ['text', 'bool'], row: Name },
+  rotateToken: { args: ['text', 'bytea'], row: Name },
+  removeProvider: { args: ['text'], row: Name },
+  saveRejections: { args: ['jsonb', 'jsonb'] },
+  listRejections: { args: ['int8', 'text', 'int8'], row: Rejection },
+  listRejectionTotals: { args: [], row: RejectionTotal },
+  pruneRejections: { args: ['int8'] },
+  readSettings: { args: [], row: Settings },
+  writeSettings: { args: ['int4', 'int4', 'int4', 'text'] },
+  pruneByAge: { args: ['timestamptz', 'int8'], row: Removed },
+  pruneByCount: { args: ['int8', 'int8'], row: Removed },
+  pruneActivity: { args: ['timestamptz'] },
+})

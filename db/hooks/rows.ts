@@ -1,0 +1,119 @@
+import Type from 'typebox'
+import { Bytes, nullable, Timestamp } from '../rows.ts'
+
+export const TrustMode = Type.Union([
+  Type.Literal('signed'),
+  Type.Literal('token'),
+  Type.Literal('open'),
+  Type.Literal('queue'),
+])
+export type TrustMode = Type.Static<typeof TrustMode>
+
+/** hooks.md section 2, EventSummary. */
+export const EventSummary = Type.Object({
+  id: Type.Integer(),
+  provider: Type.String(),
+  event_type: nullable(Type.String()),
+  trust_mode: TrustMode,
+  verified: Type.Boolean(),
+  payload_size: Type.Integer(),
+  received_at: Timestamp,
+})
+export type EventSummary = Type.Static<typeof EventSummary>
+
+export const StoredEvent = Type.Object({
+  ...EventSummary.properties,
+  verify_detail: nullable(Type.String()),
+  external_id: nullable(Type.String()),
+  content_type: nullable(Type.String()),
+  source_ip: nullable(Type.String()),
+  headers: Type.Record(Type.String(), Type.String()),
+  payload: Bytes,
+  attempts: Type.Integer(),
+})
+/** An event with everything that is stored of it. */
+export type StoredEvent = Type.Static<typeof StoredEvent>
+
+/** An accepted delivery on its way into the database. */
+export interface NewEvent {
+  readonly provider: string
+  readonly event_type: string | null
+  readonly trust_mode: TrustMode
+  readonly verified: boolean
+  readonly verify_detail: string | null
+  readonly external_id: string | null
+  readonly content_type: string | null
+  readonly source_ip: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  /** SHA-256 of the body in lower-case hex. */
+  readonly body_hash: string
+  readonly received_at: Date
+}
+
+export const SavedEvent = Type.Object({
+  n: Type.Integer(),
+  id: Type.Integer(),
+  trust_mode: TrustMode,
+  verified: Type.Boolean(),
+  received_at: Timestamp,
+  fresh: Type.Boolean(),
+})
+/** What the database says of row `n` of a batch; not `fresh` means the delivery was known. */
+export type SavedEvent = Type.Static<typeof SavedEvent>
+
+export const Provider = Type.Object({
+  name: Type.String(),
+  family: Type.Union([Type.Literal('webhook'), Type.Literal('queue')]),
+  trust_mode: TrustMode,
+  enabled: Type.Boolean(),
+  token_hash: nullable(Bytes),
+  retired_hash: nullable(Bytes),
+  recent_count: Type.Integer(),
+  last_event_at: nullable(Timestamp),
+})
+/** A row of hooks.providers with its activity. */
+export type Provider = Type.Static<typeof Provider>
+
+export const Activity = Type.Object({
+  provider: Type.String(),
+  hour: Timestamp,
+  events: Type.Integer(),
+})
+export type Activity = Type.Static<typeof Activity>
+
+export const Rejection = Type.Object({
+  id: Type.Integer(),
+  at: Timestamp,
+  provider: Type.String(),
+  status: Type.Integer(),
+  source: Type.String(),
+  reason: Type.String(),
+})
+/** A refused delivery as it is kept: without payload, the source reduced to its network. */
+export type Rejection = Type.Static<typeof Rejection>
+
+export const RejectionTotal = Type.Object({
+  provider: Type.String(),
+  total: Type.Integer(),
+  last_at: Timestamp,
+  last_reason: nullable(Type.String()),
+})
+export type RejectionTotal = Type.Static<typeof RejectionTotal>
+
+/** hooks.md section 2, Settings; 0 in a retention field means no limit. */
+export const Settings = Type.Object({
+  retention_max_age_days: Type.Integer({ minimum: 0, maximum: 36_500 }),
+  retention_max_rows: Type.Integer({ minimum: 0, maximum: 2_147_483_647 }),
+  sse_retry_ms: Type.Integer({ minimum: 250, maximum: 3_600_000 }),
+  replay_default_target: nullable(Type.String({ format: 'uri' })),
+})
+export type Settings = Type.Static<typeof Settings>
+
+export const StreamBounds = Type.Object({
+  newest: Type.Integer(),
+  pruned_through: Type.Integer(),
+  before_tail: Type.Integer(),
+})
+/** Where a live stream may start; see the query `streamBounds`. */
+export type StreamBounds = Type.Static<typeof StreamBounds>

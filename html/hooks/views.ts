@@ -1,0 +1,87 @@
+import type { Activity, EventSummary, Rejection, RejectionTotal, Settings, StoredEvent } from '../../db/hooks/rows.ts'
+import type { ProviderStatus } from '../../services/hooks/provider-status.ts'
+import type { StatusMessage } from '../../services/hooks/status.ts'
+
+/** What `/` shows. */
+export interface DashboardView {
+  readonly baseUrl: string
+  readonly status: StatusMessage
+  /** The newest events, newest first. */
+  readonly events: readonly EventSummary[]
+  /** Events per provider and hour of the last 24 hours; hours without events are left out. */
+  readonly activity: readonly Activity[]
+  readonly rejections: readonly RejectionTotal[]
+}
+
+/** The filters of `/log` as they stand in its URL; empty text means no filter. */
+export interface LogFilter {
+  readonly provider: string
+  readonly event_type: string
+  readonly since: string
+  readonly limit: number
+}
+
+/** A page of `/log`. */
+export interface LogView {
+  readonly filter: LogFilter
+  readonly providers: readonly string[]
+  readonly events: readonly EventSummary[]
+  /** Path and query of the next page, or null on the last one. */
+  readonly next: string | null
+}
+
+/** A page of `/log?rejected=1`. */
+export interface RejectionsView {
+  readonly filter: LogFilter
+  readonly providers: readonly string[]
+  readonly rejections: readonly Rejection[]
+  readonly next: string | null
+}
+
+/** What `/log/{id}` shows. */
+export interface EventView {
+  /** EventDetail of hooks.md section 2; `payload` is text, or base64 when the bytes are no UTF-8. */
+  readonly event: Omit<StoredEvent, 'payload'> & {
+    readonly payload: string
+    readonly payload_encoding: 'utf8' | 'base64'
+  }
+  /** The payload indented, when it is JSON or a form; else null. */
+  readonly pretty: string | null
+  /** An earlier event with the same body, which may mean a replayed delivery. */
+  readonly sameBody: number | null
+  /** A command line that sends the stored bytes again to this receiver (without a secret). */
+  readonly curl: string
+}
+
+/** One provider as its card on `/providers` shows it. */
+export interface ProviderCard {
+  readonly status: ProviderStatus
+  readonly recent_count: number
+  readonly last_event_at: Date | null
+  readonly rejections: RejectionTotal | null
+  /** Full URL a sender posts to. */
+  readonly url: string | null
+  /** Environment variable that holds a signed provider's secret. */
+  readonly variable: string | null
+}
+
+/** What `/providers` shows. */
+export interface ProvidersView {
+  readonly cards: readonly ProviderCard[]
+  readonly baseUrl: string
+  /** A token that was just made, shown this one time. */
+  readonly made: { readonly name: string; readonly token: string | null; readonly url: string } | null
+  /** Why the last form was refused, with what was typed. */
+  readonly refused: { readonly name: string; readonly trust_mode: string; readonly message: string } | null
+}
+
+/** What `/settings` shows. */
+export interface SettingsView {
+  readonly settings: Settings
+  /** True right after saving. */
+  readonly saved: boolean
+  /** Why the last form was refused: field name and message. */
+  readonly refused: { readonly field: string; readonly message: string } | null
+  /** General configuration, read-only: variable and value (never a secret). */
+  readonly configuration: readonly (readonly [string, string])[]
+}

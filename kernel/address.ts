@@ -1,0 +1,46 @@
+import type { ListenOptions } from 'node:net'
+import { isLoopback } from './peers.ts'
+
+/** Where a listener listens: `host:port`, `unix:/path` or `fd:NAME` (systemd socket activation). */
+export type Address =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string }
+  | { readonly kind: 'fd'; readonly name: string }
+
+/** Parses an address; throws a SyntaxError that says what is accepted. */
+export function parseAddress(text: string): Address {
+  if (text.startsWith('unix:/')) return { kind: 'unix', path: text.slice(5) }
+  if (/^fd:[\w.-]+$/.test(text)) return { kind: 'fd', name: text.slice(3) }
+  const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text)
+  const host = parts?.[1] ?? parts?.[2]
+  const port = Number(parts?.[3])
+  if (host === undefined || port > 65535) {
+    throw new SyntaxError('expected host:port, unix:/path or fd:NAME')
+  }
+  return { kind: 'tcp', host, port }
+}
+
+/**
+ * What `net.Server.listen` takes for an address. `inherited` are the names of the sockets that
+ * systemd passed (`LISTEN_FDNAMES`), the first of which is file descriptor 3.
+ */
+export function listenOptions(
+  address: Address,
+  inherited: readonly string[],
+): ListenOptions & { fd?: number } {
+  if (address.kind === 'tcp') return { host: address.host, port: address.port }
+  if (address.kind === 'unix') return { path: address.path }
+  const index = inherited.indexOf(address.name)
+  if (index < 0) {
+    throw new Error(
+      `No socket named "${address.name}" was passed; set FileDescriptorName=${address.name} in the socket unit`,
+    )
+  }
+  return { fd: index + 3 }
+}
+
+/** True when an address is out of reach for other hosts; a host name is judged by what it resolves to. */
+export function isLocal(bound: string | { readonly address: string } | null): boolean {
+  if (bound === null || typeof bound === 'string') return true
+  return isLoopback(bound.address.replace(/^::ffff:(?=\d+\.)/, ''))
+}

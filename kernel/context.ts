@@ -1,0 +1,44 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { BodyResult } from './body.ts'
+
+/** One request as a handler sees it. */
+export interface Context {
+  readonly method: string
+  /** Path as sent, without the query. */
+  readonly path: string
+  /** The route's pattern: the only form of the path that a log line may hold. */
+  readonly route: string
+  readonly params: Readonly<Record<string, string>>
+  /** Query text without the `?`. */
+  readonly search: string
+  readonly headers: IncomingHttpHeaders
+  /** Name and value in turn, as received. */
+  readonly rawHeaders: readonly string[]
+  readonly requestId: string
+  /** Address of the client: the peer, or who a trusted proxy says it is. */
+  readonly client: string
+  readonly receivedAt: Date
+  /** Reads the whole body once; a body over `limit` bytes is refused without being kept. */
+  body(limit: number): Promise<BodyResult>
+}
+
+/** The query's parameters, decoded. */
+export function queryOf(context: Context): URLSearchParams {
+  return new URLSearchParams(context.search)
+}
+
+/** One request header's value; repeated headers arrive joined by `, `. */
+export function headerOf(context: Context, name: string): string | undefined {
+  const value = context.headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+/** True for a fragment request of htmx. */
+export function wantsFragment(context: Context): boolean {
+  return context.headers['hx-request'] === 'true'
+}
+
+/** True for a browser that would show the answer as a page. */
+export function wantsPage(context: Context): boolean {
+  return (context.headers.accept ?? '').includes('text/html')
+}

@@ -1,0 +1,71 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Fault } from './fault.ts'
+import { isLoopback, type AddressSet } from './peers.ts'
+
+/**
+ * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without a
+ * login of their own, so the peer, the Host and, for a change of state, the origin are checked.
+ */
+export type Access = 'open' | 'guarded'
+
+/** The parts of a request that a guard looks at. */
+export interface GuardedRequest {
+  readonly method: string
+  readonly headers: IncomingHttpHeaders
+  readonly peer: string
+}
+
+export interface GuardOptions {
+  /** Host names (without port) by which the listener may be called, beside the loopback names. */
+  readonly hosts: readonly string[]
+  readonly trustedProxies: AddressSet
+}
+
+export type Guard = (request: GuardedRequest) => Fault | undefined
+
+/** Makes the check of guarded routes; the first refusal in the order peer, Host, origin is returned. */
+export function createGuard(options: GuardOptions): Guard {
+  const hosts = new Set(options.hosts.map((host) => host.toLowerCase()))
+
+  return function guard({ method, headers, peer }) {
+    if (!isLoopback(peer) && !options.trustedProxies(peer)) {
+      return forbidden('This address may not use the pages; come through the trusted proxy.')
+    }
+    const name = hostName(headers.host)
+    if (!isLoopbackName(name) && !hosts.has(name)) {
+      return forbidden(
+        'The Host header names another site; use the address this service is set up for.',
+      )
+    }
+    if (method !== 'GET' && method !== 'HEAD' && isCrossSite(headers)) {
+      return forbidden(
+        'A page of another site may not change anything here; use the forms of this site.',
+      )
+    }
+    return undefined
+  }
+}
+
+/** The name in a Host header or authority, lower case, without port and brackets. */
+export function hostName(authority: string | undefined): string {
+  const text = (authority ?? '').toLowerCase()
+  const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(text)
+  return bracketed === null ? text.replace(/:\d*$/, '') : (bracketed[1] ?? '')
+}
+
+function isLoopbackName(name: string): boolean {
+  return name === 'localhost' || isLoopback(name)
+}
+
+/** Sec-Fetch-Site where the browser sends it, else Origin against Host; a program sends neither. */
+function isCrossSite(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site']
+  if (typeof site === 'string') return site !== 'same-origin' && site !== 'none'
+  const origin = headers.origin
+  if (origin === undefined) return false
+  return !URL.canParse(origin) || new URL(origin).host !== (headers.host ?? '').toLowerCase()
+}
+
+function forbidden(detail: string): Fault {
+  return { status: 403, code: 'FORBIDDEN', detail }
+}

@@ -1,0 +1,257 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { ListenOptions, Socket } from 'node:net'
+import { readBody, type BodyBudget } from './body.ts'
+import type { Clock } from './clock.ts'
+import type { Context } from './context.ts'
+import { unavailable, Unavailable, type Fault } from './fault.ts'
+import type { Guard } from './guard.ts'
+import { messageOf, type Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
+import { clientAddress, peerAddress, type AddressSet } from './peers.ts'
+import { createSink } from './sink.ts'
+import { faultOfBrokenRequest, refuseBrokenRequest } from './broken-request.ts'
+import type { Reply } from './reply.ts'
+import type { FindRoute } from './router.ts'
+
+/** The parts of a request that an error body may depend on. */
+export type FaultRequest = Pick<Context, 'method' | 'path' | 'headers'>
+
+/** Renders a fault in the error shape of a service's contract. */
+export type FaultReply = (fault: Fault, request: FaultRequest) => Reply
+
+export interface ListenerOptions {
+  readonly service: string
+  readonly find: FindRoute
+  readonly faultReply: FaultReply
+  readonly guard: Guard
+  readonly trustedProxies: AddressSet
+  readonly bodyBudget: BodyBudget
+  readonly log: Log
+  readonly metrics: HttpMetrics
+  readonly clock: Clock
+}
+
+export interface Listener {
+  /** The bound server, for its address. */
+  readonly server: Server
+  listen(options: ListenOptions & { fd?: number }): Promise<void>
+  /** Stops accepting, lets running requests finish, and cuts what is left after `graceMs`. */
+  close(graceMs: number): Promise<void>
+}
+
+export interface HttpMetrics {
+  finished(service: string, route: string, status: number, seconds: number): void
+}
+
+/** Counts and times requests by service, route pattern and status. */
+export function createHttpMetrics(metrics: Metrics): HttpMetrics {
+  const requests = metrics.counter('gatehouse_http_requests', 'Requests answered.')
+  const seconds = metrics.histogram('gatehouse_http_request_seconds', 'Time to answer a request.')
+  return {
+    finished(service, route, status, elapsed) {
+      requests.add({ service, route, status: String(status) })
+      seconds.observe({ service }, elapsed)
+    },
+  }
+}
+
+/** What is left of an unread body after its refusal: read on so that the client sees the answer. */
+const DRAIN_BYTES = 64 * 1024 * 1024
+const DRAIN_MS = 3_000
+
+/** Makes a listener: guard → route → handler → socket. Nothing else writes to a response. */
+export function createListener(options: ListenerOptions): Listener {
+  const { service, find, faultReply, guard, trustedProxies, bodyBudget, log, metrics, clock } =
+    options
+  const boot = Math.random().toString(36).slice(2, 8)
+  let counter = 0
+  let stopping = false
+
+  const server = createServer({
+    requireHostHeader: false,
+    keepAliveTimeout: 65_000,
+    headersTimeout: 20_000,
+    requestTimeout: 120_000,
+    connectionsCheckingInterval: 2_000,
+  })
+  server.on('request', (request, response) => serve(request, response, false))
+  server.on('checkContinue', (request, response) => serve(request, response, true))
+  server.on('clientError', (error, socket) => {
+    const fault = faultOfBrokenRequest(error)
+    const reply = faultReply(fault, { method: '', path: '', headers: {} })
+    refuseBrokenRequest(socket as Socket, reply)
+    log.info('request', { service, route: '(malformed)', status: fault.status })
+  })
+
+  function serve(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
+    const started = performance.now()
+    const requestId = `${boot}-${(++counter).toString(36)}`
+    const method = request.method ?? ''
+    const target = request.url ?? '/'
+    const mark = target.indexOf('?')
+    const path = mark < 0 ? target : target.slice(0, mark)
+    const peer = peerAddress(request.socket.remoteAddress)
+    const match = find(method, path)
+    const context: Context = {
+      method,
+      path,
+      route: match.kind === 'route' ? match.route.path : '(none)',
+      params: match.kind === 'route' ? match.params : {},
+      search: mark < 0 ? '' : target.slice(mark + 1),
+      headers: request.headers,
+      rawHeaders: request.rawHeaders,
+      requestId,
+      client: clientAddress(peer, joined(request.headers['x-forwarded-for']), trustedProxies),
+      receivedAt: clock.now(),
+      body: (limit) =>
+        readBody(request, limit, bodyBudget, () => {
+          if (waits) response.writeContinue()
+        }),
+    }
+
+    function send(reply: Reply): void {
+      if (response.destroyed) return finished(499)
+      writeReply(request, response, reply, requestId, stopping)
+      finished(reply.status)
+    }
+    function fail(error: unknown): void {
+      const down = error instanceof Unavailable
+      log[down ? 'warn' : 'error'](down ? 'unavailable' : 'handler failed', {
+        request_id: requestId,
+        service,
+        route: context.route,
+        error: messageOf(error),
+        ...(down || !(error instanceof Error) ? {} : { stack: error.stack }),
+      })
+      const fault: Fault = down
+        ? unavailable('The database is out of reach; nothing was stored. Try again shortly.')
+        : { status: 500, code: 'INTERNAL_ERROR', detail: 'Internal server error.' }
+      if (response.headersSent) response.destroy()
+      else send(faultReply(fault, context))
+    }
+    function finished(status: number): void {
+      const elapsed = performance.now() - started
+      metrics.finished(service, context.route, status, elapsed / 1000)
+      log.info('request', {
+        request_id: requestId,
+        service,
+        method,
+        route: context.route,
+        status,
+        ms: Math.round(elapsed * 10) / 10,
+        client: context.client,
+      })
+    }
+
+    try {
+      if (match.kind === 'none') return send(faultReply(NO_ROUTE, context))
+      if (match.kind === 'wrong-method') return send(faultReply(wrongMethod(match.allow), context))
+      const refusal =
+        match.route.access === 'guarded'
+          ? guard({ method, headers: request.headers, peer })
+          : undefined
+      if (refusal !== undefined) return send(faultReply(refusal, context))
+      const reply = match.route.handle(context)
+      if (reply instanceof Promise) reply.then(send).catch(fail)
+      else send(reply)
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  return {
+    server,
+    listen: (where) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject)
+        server.listen(where, () => {
+          server.off('error', reject)
+          resolve()
+        })
+      }),
+    close: (graceMs) =>
+      new Promise((resolve) => {
+        stopping = true
+        const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+        server.close(() => {
+          clearTimeout(cut)
+          resolve()
+        })
+        server.closeIdleConnections()
+      }),
+  }
+}
+
+const NO_ROUTE: Fault = {
+  status: 404,
+  code: 'NOT_FOUND',
+  detail: 'Nothing is served under this path.',
+}
+
+function wrongMethod(allow: string): Fault {
+  return {
+    status: 405,
+    code: 'METHOD_NOT_ALLOWED',
+    detail: `This path answers ${allow} only.`,
+    headers: { allow },
+  }
+}
+
+function joined(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(',') : header
+}
+
+function writeReply(
+  request: IncomingMessage,
+  response: ServerResponse,
+  reply: Reply,
+  requestId: string,
+  closing: boolean,
+): void {
+  const { status, body } = reply
+  const headers: Record<string, string | number | readonly string[]> = { ...reply.headers }
+  headers['x-content-type-options'] = 'nosniff'
+  headers['x-request-id'] = requestId
+  const unread = !request.complete && !isEmptyBody(request)
+  if (closing || unread) headers['connection'] = 'close'
+
+  if (typeof body === 'function') {
+    response.writeHead(status, headers as Record<string, string>)
+    if (request.method === 'HEAD') {
+      response.end()
+      return
+    }
+    response.flushHeaders()
+    body(createSink(response))
+    return
+  }
+  if (body !== null) headers['content-length'] = Buffer.byteLength(body)
+  else if (status !== 204 && status !== 304) headers['content-length'] = 0
+  response.writeHead(status, headers as Record<string, string>)
+  const bytes = request.method === 'HEAD' ? null : body
+  if (!unread) {
+    response.end(bytes)
+    return
+  }
+  if (bytes !== null) response.write(bytes)
+  else response.flushHeaders()
+  drain(request, () => response.end())
+}
+
+/** Reads a refused body to its end, within bounds: closing at once would reset the client's connection. */
+function drain(request: IncomingMessage, done: () => void): void {
+  let bytes = 0
+  const timer = setTimeout(() => request.destroy(), DRAIN_MS)
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > DRAIN_BYTES) request.destroy()
+  })
+  request.once('end', done)
+  request.once('close', () => clearTimeout(timer))
+  request.resume()
+}
+
+function isEmptyBody(request: IncomingMessage): boolean {
+  const { headers } = request
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
+}

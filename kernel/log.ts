@@ -1,0 +1,49 @@
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>
+
+/** Writes one JSON object a line: `time`, `level`, `msg`, then the fields. Never given a secret. */
+export interface Log {
+  info(msg: string, fields?: LogFields): void
+  warn(msg: string, fields?: LogFields): void
+  error(msg: string, fields?: LogFields): void
+  /** Writes what is waiting at once; called before the process ends. */
+  flush(): void
+}
+
+/**
+ * Makes a log over a writer of text. Lines of one turn of the event loop are written together:
+ * writes to a pipe block, and one a request would cost more than the request.
+ */
+export function createLog(write: (text: string) => void, now: () => Date): Log {
+  let waiting = ''
+  let scheduled = false
+
+  function flush(): void {
+    scheduled = false
+    const text = waiting
+    waiting = ''
+    if (text !== '') write(text)
+  }
+
+  function line(level: LogLevel, msg: string, fields: LogFields | undefined): void {
+    waiting += JSON.stringify({ time: now().toISOString(), level, msg, ...fields }) + '\n'
+    if (scheduled) return
+    scheduled = true
+    setImmediate(flush)
+  }
+
+  return {
+    info: (msg, fields) => line('info', msg, fields),
+    warn: (msg, fields) => line('warn', msg, fields),
+    error: (msg, fields) => line('error', msg, fields),
+    flush,
+  }
+}
+
+/** The one-line message of anything thrown; `AggregateError` (refused connections) has none of its own. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') {
+    return error.errors.map(messageOf).join('; ')
+  }
+  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s*\n\s*/g, ' ')
+}

@@ -1,0 +1,73 @@
+import { BlockList, isIP } from 'node:net'
+
+/** Which addresses a set of CIDR blocks holds. */
+export type AddressSet = (address: string) => boolean
+
+const LOOPBACK = parseBlocks(['127.0.0.0/8', '::1/128'])
+
+/** Parses `10.0.0.0/8`, `fd00::/8` or single addresses; throws a RangeError that names the bad one. */
+export function parseBlocks(blocks: readonly string[]): AddressSet {
+  const list = new BlockList()
+  for (const block of blocks) {
+    const [address = '', bits] = block.split('/')
+    const family = isIP(address)
+    const prefix = bits === undefined ? (family === 6 ? 128 : 32) : Number(bits)
+    if (family === 0 || !/^\d{0,3}$/.test(bits ?? '') || prefix > (family === 6 ? 128 : 32)) {
+      throw new RangeError(`"${block}" is not a CIDR block`)
+    }
+    list.addSubnet(address, prefix, family === 6 ? 'ipv6' : 'ipv4')
+  }
+  return (address) => {
+    const family = isIP(address)
+    return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
+  }
+}
+
+/** True for 127.0.0.0/8 and ::1. */
+export function isLoopback(address: string): boolean {
+  return LOOPBACK(address)
+}
+
+/** The peer's address: an IPv4 one in IPv6 clothes is unwrapped, a unix socket counts as loopback. */
+export function peerAddress(remote: string | undefined): string {
+  if (remote === undefined || remote === '') return '127.0.0.1'
+  return remote.startsWith('::ffff:') && remote.includes('.') ? remote.slice(7) : remote
+}
+
+/**
+ * Who sent the request: the peer, or, when the peer is a trusted proxy, the right-most entry of
+ * `X-Forwarded-For` that is not itself a trusted proxy. An entry that is no address ends the search.
+ */
+export function clientAddress(
+  peer: string,
+  forwardedFor: string | undefined,
+  trusted: AddressSet,
+): string {
+  if (forwardedFor === undefined || !trusted(peer)) return peer
+  let client = peer
+  for (const entry of forwardedFor.split(',').reverse()) {
+    const address = peerAddress(entry.trim() === '' ? 'empty' : stripPort(entry.trim()))
+    if (isIP(address) === 0) break
+    client = address
+    if (!trusted(address)) break
+  }
+  return client
+}
+
+/** `203.0.113.7` → `203.0.113.0/24`, IPv6 → its /48: enough to recognise a sender's network. */
+export function redactAddress(address: string): string {
+  if (isIP(address) === 4) return address.replace(/\.\d+$/, '.0/24')
+  if (isIP(address) !== 6) return 'unknown'
+  const [head = ''] = address.split('::')
+  const groups = head
+    .split(':')
+    .slice(0, 3)
+    .filter((group) => group !== '')
+  return `${groups.join(':')}::/48`.replace(/^::\/48$/, '::/48')
+}
+
+function stripPort(entry: string): string {
+  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)
+  if (bracketed !== null) return bracketed[1] ?? ''
+  return /^\d+\.\d+\.\d+\.\d+:\d+$/.test(entry) ? entry.replace(/:\d+$/, '') : entry
+}

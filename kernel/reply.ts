@@ -1,0 +1,79 @@
+import { render, type Html } from './html.ts'
+
+/** Header names in lower case; a list sends the header several times. */
+export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>
+
+/** The open socket of a streaming reply, as far as a stream may use it. */
+export interface Sink {
+  /** Sends bytes; bytes that the socket can't take yet count as `unsent`. */
+  write(chunk: string | Uint8Array): void
+  /** Bytes written but not yet taken by the operating system. */
+  readonly unsent: number
+  readonly closed: boolean
+  /** Resolves when `unsent` is small again or the client is gone. */
+  drained(): Promise<void>
+  /** Ends the reply in order, after a last chunk. */
+  end(chunk?: string | Uint8Array): void
+  /** Cuts the client off at once. */
+  destroy(): void
+  /** Calls back once when the client is gone or the reply ended. */
+  onClose(callback: () => void): void
+}
+
+/** Opens a stream on the socket once the head is sent. */
+export type StreamBody = (sink: Sink) => void
+
+/** What a handler returns; `kernel/http.ts` alone writes it to a socket. */
+export interface Reply {
+  readonly status: number
+  readonly headers: ReplyHeaders
+  readonly body: string | Uint8Array | StreamBody | null
+}
+
+/** The policy of every page: own origin only, nothing inline, never framed. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+
+/** An HTML page or fragment. */
+export function htmlReply(page: Html, status = 200, headers: ReplyHeaders = {}): Reply {
+  return {
+    status,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': CONTENT_SECURITY_POLICY,
+      'referrer-policy': 'same-origin',
+      'cache-control': 'no-store',
+      ...headers,
+    },
+    body: render(page),
+  }
+}
+
+/** A JSON body; `type` for relatives such as `application/problem+json`. */
+export function jsonReply(
+  value: unknown,
+  status = 200,
+  headers: ReplyHeaders = {},
+  type = 'application/json',
+): Reply {
+  return {
+    status,
+    headers: { 'content-type': type, 'cache-control': 'no-store', ...headers },
+    body: JSON.stringify(value),
+  }
+}
+
+/** Bytes or text of a given media type. */
+export function bytesReply(
+  body: string | Uint8Array,
+  type: string,
+  headers: ReplyHeaders = {},
+  status = 200,
+): Reply {
+  return { status, headers: { 'content-type': type, ...headers }, body }
+}
+
+/** 303 See Other: a form post that succeeded and continues with a GET. */
+export function seeOther(location: string): Reply {
+  return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: null }
+}

@@ -1,0 +1,94 @@
+import type { Context } from './context.ts'
+import type { Access } from './guard.ts'
+import type { Reply } from './reply.ts'
+
+/** One endpoint. `:name` in the path matches one segment. HEAD is served by GET. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly path: string
+  readonly access: Access
+  readonly handle: (context: Context) => Reply | Promise<Reply>
+}
+
+/** What a request line leads to. */
+export type Match =
+  | {
+      readonly kind: 'route'
+      readonly route: Route
+      readonly params: Readonly<Record<string, string>>
+    }
+  | { readonly kind: 'wrong-method'; readonly allow: string }
+  | { readonly kind: 'none' }
+
+export type FindRoute = (method: string, path: string) => Match
+
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+const NONE: Match = { kind: 'none' }
+
+/** Ordered first-match routing; paths without parameters are found in one look-up. */
+export function createRouter(routes: readonly Route[]): FindRoute {
+  const fixed = new Map<string, Route[]>()
+  const patterned: { route: Route; segments: readonly string[] }[] = []
+  for (const route of routes) {
+    if (route.path.includes(':')) patterned.push({ route, segments: route.path.split('/') })
+    else fixed.set(route.path, [...(fixed.get(route.path) ?? []), route])
+  }
+
+  return function find(method, path) {
+    const wanted = method === 'HEAD' ? 'GET' : method
+    const here = fixed.get(path)
+    if (here !== undefined) {
+      const route = here.find((candidate) => candidate.method === wanted)
+      return route === undefined ? wrongMethod(here) : { kind: 'route', route, params: NO_PARAMS }
+    }
+    const segments = path.split('/')
+    const others: Route[] = []
+    for (const candidate of patterned) {
+      const params = matchSegments(candidate.segments, segments)
+      if (params === undefined) continue
+      if (candidate.route.method === wanted)
+        return { kind: 'route', route: candidate.route, params }
+      others.push(candidate.route)
+    }
+    return others.length === 0 ? NONE : wrongMethod(others)
+  }
+}
+
+function wrongMethod(routes: readonly Route[]): Match {
+  const methods = new Set<string>()
+  for (const route of routes) {
+    methods.add(route.method)
+    if (route.method === 'GET') methods.add('HEAD')
+  }
+  return { kind: 'wrong-method', allow: [...methods].sort().join(', ') }
+}
+
+function matchSegments(
+  pattern: readonly string[],
+  segments: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  if (pattern.length !== segments.length) return undefined
+  const params: Record<string, string> = {}
+  for (let i = 0; i < pattern.length; i++) {
+    const expected = pattern[i] ?? ''
+    const segment = segments[i] ?? ''
+    if (!expected.startsWith(':')) {
+      if (expected !== segment) return undefined
+      continue
+    }
+    const value = decodeSegment(segment)
+    if (value === undefined || value === '') return undefined
+    params[expected.slice(1)] = value
+  }
+  return params
+}
+
+function decodeSegment(segment: string): string | undefined {
+  if (!segment.includes('%')) return segment
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    // URIError: the percent-encoding is broken, so no route has this name.
+    return undefined
+  }
+}

@@ -1,0 +1,53 @@
+/** The senders whose deliveries are signed (hooks.md section 5). */
+export const SIGNED_PROVIDERS = ['code_host', 'payments', 'chat'] as const
+export type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
+
+export function isSignedProvider(name: string): name is SignedProvider {
+  return name === 'code_host' || name === 'payments' || name === 'chat'
+}
+
+/** Secrets of one sender: all of `accepted` verify; `retired` ones only explain a refusal. */
+export interface ProviderSecrets {
+  readonly accepted: readonly string[]
+  readonly retired: readonly string[]
+}
+
+/** The present secrets; undefined for a sender that is not configured. */
+export interface SigningSecrets {
+  of(provider: SignedProvider): ProviderSecrets | undefined
+}
+
+/** The configured values of one sender: the current secret and the one being retired. */
+export interface ConfiguredSecret {
+  readonly current: string | undefined
+  readonly previous: string | undefined
+}
+
+/** How many replaced secrets are remembered to explain refusals. */
+const REMEMBERED = 3
+
+/**
+ * Follows the configuration: `read` is asked on every use, so a re-read environment file counts at
+ * once. A secret that was replaced while the process runs is remembered as retired.
+ */
+export function followSecrets(read: (provider: SignedProvider) => ConfiguredSecret): SigningSecrets {
+  const known = new Map<SignedProvider, ProviderSecrets>()
+  return {
+    of(provider) {
+      const { current, previous } = read(provider)
+      const before = known.get(provider)
+      if (current === undefined) return undefined
+      const accepted = previous === undefined ? [current] : [current, previous]
+      if (before !== undefined && sameList(before.accepted, accepted)) return before
+      const replaced = [...(before?.accepted ?? []), ...(before?.retired ?? [])]
+      const retired = replaced.filter((secret) => !accepted.includes(secret)).slice(0, REMEMBERED)
+      const secrets = { accepted, retired }
+      known.set(provider, secrets)
+      return secrets
+    },
+  }
+}
+
+function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i])
+}

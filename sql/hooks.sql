@@ -1,0 +1,259 @@
+-- name: saveEvents :many
+-- One batch: $1 all bodies joined, $2 a JSON array of rows with offset and length into it. Writers take turns
+-- by the advisory lock until they commit, so that no reader ever sees an id before a lower one. A row whose
+-- delivery id is known only raises attempts; it returns the first event with fresh = false.
+with turn as materialized (
+  select pg_advisory_xact_lock(7203001)
+), incoming as materialized (
+  select nextval('hooks.events_id_seq') as id, r.*
+    from turn,
+         jsonb_to_recordset($2::jsonb) as r(
+           n integer, provider text, event_type text, trust_mode text, verified boolean, verify_detail text,
+           external_id text, content_type text, source_ip text, headers jsonb, body_hash text, attempts integer,
+           received_at timestamptz, body_at integer, body_length integer)
+), saved as (
+  insert into hooks.events (id, provider, event_type, trust_mode, verified, verify_detail, external_id,
+                            content_type, source_ip, headers, payload, body_hash, attempts, received_at)
+  overriding system value
+  select id, provider, event_type, trust_mode, verified, verify_detail, external_id, content_type, source_ip,
+         headers, substring($1::bytea from body_at + 1 for body_length), decode(body_hash, 'hex'), attempts,
+         received_at
+    from incoming
+   order by n
+  on conflict (provider, external_id) do update set attempts = hooks.events.attempts + excluded.attempts
+  returning id, provider, external_id, trust_mode, verified, received_at
+), answered as (
+  select i.n, coalesce(f.id, k.id) as id, coalesce(f.trust_mode, k.trust_mode) as trust_mode,
+         coalesce(f.verified, k.verified) as verified, coalesce(f.received_at, k.received_at) as received_at,
+         f.id is not null as fresh, i.provider
+    from incoming i
+    left join saved f on f.id = i.id
+    left join saved k on k.provider = i.provider and k.external_id = i.external_id
+), counted as (
+  insert into hooks.activity (provider, minute, events)
+  select provider, date_trunc('minute', received_at), count(*)
+    from answered
+   where fresh
+   group by 1, 2
+  on conflict (provider, minute) do update set events = hooks.activity.events + excluded.events
+), told as (
+  select pg_notify('hooks_events', max(id)::text) as sent
+    from answered
+   where fresh
+  having count(*) > 0
+)
+select a.n, a.id, a.trust_mode, a.verified, a.received_at, a.fresh
+  from answered a
+  left join told on true
+ order by a.n;
+
+-- name: findEvent :optional
+-- Empty when no such event is stored, or retention removed it.
+select id, provider, event_type, trust_mode, verified, verify_detail, external_id, content_type, source_ip,
+       headers, payload, payload_size, attempts, received_at
+  from hooks.events
+ where id = $1;
+
+-- name: findSameBody :optional
+-- The first event with the same body under another delivery id; empty for a body seen once.
+select id
+  from hooks.events
+ where body_hash = (select body_hash from hooks.events where id = $1)
+   and provider = (select provider from hooks.events where id = $1)
+   and id < $1
+ order by id
+ limit 1;
+
+-- name: listEvents :many
+-- Newest first, below the keyset position ($1, $2); $3 and $4 are lower bounds by time and by id.
+select id, provider, event_type, trust_mode, verified, payload_size, received_at
+  from hooks.events
+ where (received_at, id) < ($1, $2)
+   and ($3::timestamptz is null or received_at >= $3)
+   and ($4::bigint is null or id >= $4)
+ order by received_at desc, id desc
+ limit $5;
+
+-- name: listEventsOfProvider :many
+-- As listEvents, of one provider ($6): a query of its own, so that the plan always uses its index.
+select id, provider, event_type, trust_mode, verified, payload_size, received_at
+  from hooks.events
+ where provider = $6
+   and (received_at, id) < ($1, $2)
+   and ($3::timestamptz is null or received_at >= $3)
+   and ($4::bigint is null or id >= $4)
+ order by received_at desc, id desc
+ limit $5;
+
+-- name: listEventsOfType :many
+-- As listEvents, of one event type ($6), from one provider ($7) or from all when that is null.
+select id, provider, event_type, trust_mode, verified, payload_size, received_at
+  from hooks.events
+ where event_type = $6
+   and (received_at, id) < ($1, $2)
+   and ($3::timestamptz is null or received_at >= $3)
+   and ($4::bigint is null or id >= $4)
+   and ($7::text is null or provider = $7)
+ order by received_at desc, id desc
+ limit $5;
+
+-- name: listEventsAfter :many
+-- The live stream's next events above an id, oldest first; the ids are visible in order.
+select id, provider, event_type, trust_mode, verified, payload_size, received_at
+  from hooks.events
+ where id > $1
+ order by id
+ limit $2;
+
+-- name: streamBounds :one
+-- Where a live stream can start: newest stored id, highest pruned id, and the id below which the newest $1
+-- events begin (0 when fewer are stored).
+select coalesce((select max(id) from hooks.events), 0)::bigint as newest,
+       (select pruned_through from hooks.settings) as pruned_through,
+       coalesce((select id from hooks.events order by id desc offset $1 limit 1), 0)::bigint as before_tail;
+
+-- name: listProviders :many
+-- Every provider with its events of the last 24 hours ($1 = since) and its last event.
+select p.name, p.family, p.trust_mode, p.enabled, p.token_hash, p.retired_hash,
+       coalesce(a.events, 0)::integer as recent_count,
+       e.received_at as last_event_at
+  from hooks.providers p
+  left join lateral (
+         select sum(events) as events from hooks.activity where provider = p.name and minute >= $1
+       ) a on true
+  left join lateral (
+         select received_at from hooks.events where provider = p.name
+          order by received_at desc, id desc limit 1
+       ) e on true
+ order by p.trust_mode = 'signed' desc, p.name;
+
+-- name: listActivity :many
+-- Events per provider and hour since $1, oldest first: the dashboard's small charts.
+select provider, date_trunc('hour', minute) as hour, sum(events)::integer as events
+  from hooks.activity
+ where minute >= $1
+ group by provider, date_trunc('hour', minute)
+ order by provider, hour;
+
+-- name: addProvider :optional
+-- A new generic provider; empty when the name is taken.
+with added as (
+  insert into hooks.providers (name, family, trust_mode, enabled, token_hash)
+  values ($1, 'webhook', $2, $3, $4)
+  on conflict (name) do nothing
+  returning name
+), told as (
+  select pg_notify('hooks_config', '') as sent from added
+)
+select added.name from added left join told on true;
+
+-- name: enableProvider :optional
+-- Sets what the operator wants; empty when there is no such provider.
+with changed as (
+  update hooks.providers set enabled = $2 where name = $1 returning name
+), told as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join told on true;
+
+-- name: rotateToken :optional
+-- Replaces a generic provider's token; empty when there is none with a token under that name.
+with changed as (
+  update hooks.providers
+     set token_hash = $2, retired_hash = token_hash
+   where name = $1 and trust_mode = 'token'
+  returning name
+), told as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join told on true;
+
+-- name: removeProvider :optional
+-- Removes a generic provider and keeps its events; empty when there is none, or it is a signed one.
+with removed as (
+  delete from hooks.providers where name = $1 and trust_mode in ('token', 'open') returning name
+), told as (
+  select pg_notify('hooks_config', '') as sent from removed
+)
+select removed.name from removed left join told on true;
+
+-- name: saveRejections :exec
+-- A batch of refused deliveries: $1 the newest of them, $2 how many there were by provider and status.
+with kept as (
+  insert into hooks.rejections (at, provider, status, source, reason)
+  select r.at, r.provider, r.status, r.source, r.reason
+    from jsonb_to_recordset($1::jsonb) as r(at timestamptz, provider text, status smallint, source text, reason text)
+)
+insert into hooks.rejection_totals (provider, status, total, last_at)
+select t.provider, t.status, t.total, t.last_at
+  from jsonb_to_recordset($2::jsonb) as t(provider text, status smallint, total bigint, last_at timestamptz)
+on conflict (provider, status) do update
+   set total = hooks.rejection_totals.total + excluded.total,
+       last_at = greatest(hooks.rejection_totals.last_at, excluded.last_at);
+
+-- name: listRejections :many
+-- Newest first below an id ($1), of one provider ($2) or of all when that is null.
+select id, at, provider, status, source, reason
+  from hooks.rejections
+ where id < $1
+   and ($2::text is null or provider = $2)
+ order by id desc
+ limit $3;
+
+-- name: listRejectionTotals :many
+-- Refused deliveries of each provider since the beginning, with the newest reason that is still kept.
+select t.provider, sum(t.total)::bigint as total, max(t.last_at) as last_at,
+       (select r.reason from hooks.rejections r where r.provider = t.provider order by r.id desc limit 1) as last_reason
+  from hooks.rejection_totals t
+ group by t.provider
+ order by t.provider;
+
+-- name: pruneRejections :exec
+-- Keeps the newest $1.
+delete from hooks.rejections
+ where id <= coalesce((select id from hooks.rejections order by id desc offset $1 limit 1), 0);
+
+-- name: readSettings :one
+select retention_max_age_days, retention_max_rows, sse_retry_ms, replay_default_target
+  from hooks.settings;
+
+-- name: writeSettings :exec
+with changed as (
+  update hooks.settings
+     set retention_max_age_days = $1, retention_max_rows = $2, sse_retry_ms = $3, replay_default_target = $4
+  returning only_row
+)
+select pg_notify('hooks_config', '') from changed;
+
+-- name: pruneByAge :one
+-- Removes at most $2 events received before $1 and remembers the highest id; count 0 means done.
+with old as (
+  select id from hooks.events where received_at < $1 order by received_at limit $2 for update skip locked
+), removed as (
+  delete from hooks.events where id in (select id from old) returning id
+), marked as (
+  update hooks.settings
+     set pruned_through = greatest(pruned_through, (select max(id) from removed))
+   where exists (select from removed)
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneByCount :one
+-- Removes at most $2 of the oldest events beyond the newest $1 and remembers the highest id; 0 means done.
+with surplus as (
+  select id from hooks.events
+   where id <= coalesce((select id from hooks.events order by id desc offset $1 limit 1), 0)
+   order by id
+   limit $2
+     for update skip locked
+), removed as (
+  delete from hooks.events where id in (select id from surplus) returning id
+), marked as (
+  update hooks.settings
+     set pruned_through = greatest(pruned_through, (select max(id) from removed))
+   where exists (select from removed)
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneActivity :exec
+delete from hooks.activity where minute < $1;
