@@ -1,0 +1,141 @@
+import fs from 'node:fs/promises'
+import { Worker } from 'node:worker_threads'
+
+// TypeScript describes WebAssembly only together with the whole DOM.
+declare const WebAssembly: { compile: (bytes: Uint8Array) => Promise<WasmModule> }
+
+/** Compiled code that threads can share. */
+export type WasmModule = object
+
+/** What a worker thread is started for: its `workerData`. */
+export interface WorkerTask {
+  mode: 'create' | 'serve'
+  /** The cluster's directory. */
+  cluster: string
+  wasm: WasmModule
+}
+
+/** What the worker is asked; one order at a time. */
+export type WorkerOrder = { kind: 'run'; bytes: Uint8Array<ArrayBuffer> } | { kind: 'close' }
+
+/** What the worker answers. */
+export type WorkerReply =
+  | { kind: 'ready'; greeting: Uint8Array }
+  | ({ kind: 'ran' } & RunResult)
+  | { kind: 'closed' }
+  | { kind: 'failed'; reason: string }
+
+/** PostgreSQL's answer to some messages. */
+export interface RunResult {
+  bytes: Uint8Array<ArrayBuffer>
+  /** Enough log has been written that a checkpoint should be run. */
+  checkpointDue: boolean
+}
+
+/** PostgreSQL on one cluster, in a thread of its own. */
+export interface Engine {
+  /** What a server sends to a client that has connected. */
+  greeting: Uint8Array
+  /** Runs messages; the memory of `bytes` moves to the thread. One call at a time. */
+  run: (bytes: Uint8Array<ArrayBuffer>) => Promise<RunResult>
+  /** Shuts PostgreSQL down (with a checkpoint) and ends the thread. */
+  close: () => Promise<void>
+  /** Settles when the thread has died unasked. */
+  failed: Promise<Error>
+}
+
+/** Compiles the engine's code, once for all the threads that run it. */
+export async function compileEngine(): Promise<WasmModule> {
+  const entry = import.meta.resolve('@electric-sql/pglite')
+  return WebAssembly.compile(await fs.readFile(new URL('pglite.wasm', entry)))
+}
+
+// The one place that knows where the worker's code comes from.
+function startWorker(task: WorkerTask): Worker {
+  return new Worker(new URL('./worker.ts', import.meta.url), { workerData: task })
+}
+
+/** Makes a new cluster in `cluster`, not yet forced to the disk. */
+export async function createCluster(cluster: string, wasm: WasmModule): Promise<void> {
+  const { next, ended } = converse(startWorker({ mode: 'create', cluster, wasm }))
+  await next('closed')
+  await ended
+}
+
+/** Starts PostgreSQL on an existing cluster, after crash recovery where that is needed. */
+export async function startEngine(cluster: string, wasm: WasmModule): Promise<Engine> {
+  const { worker, next, failed, ended } = converse(startWorker({ mode: 'serve', cluster, wasm }))
+  const { greeting } = await next('ready')
+  const order = (message: WorkerOrder, transfer: ArrayBuffer[] = []): void =>
+    worker.postMessage(message, transfer)
+  return {
+    greeting,
+    failed,
+    run: (bytes) => {
+      const result = next('ran')
+      order({ kind: 'run', bytes }, [bytes.buffer])
+      return result
+    },
+    close: async () => {
+      const closed = next('closed')
+      order({ kind: 'close' })
+      await closed
+      await ended
+    },
+  }
+}
+
+type ReplyOf<K extends WorkerReply['kind']> = Extract<WorkerReply, { kind: K }>
+
+interface Conversation {
+  worker: Worker
+  /** The worker's next reply; rejects when the worker fails or answers something else. */
+  next: <K extends WorkerReply['kind']>(kind: K) => Promise<ReplyOf<K>>
+  failed: Promise<Error>
+  ended: Promise<void>
+}
+
+function converse(worker: Worker): Conversation {
+  const failed = Promise.withResolvers<Error>()
+  const ended = Promise.withResolvers<void>()
+  let failure: Error | undefined
+  let closed = false
+  let waiting: { resolve: (reply: WorkerReply) => void; reject: (error: Error) => void } | undefined
+
+  const fail = (reason: string): void => {
+    if (closed || failure !== undefined) return
+    failure = new Error(`the embedded database has stopped: ${reason}`)
+    waiting?.reject(failure)
+    failed.resolve(failure)
+    // After a panic the thread is held still: nothing may be written any more.
+    void worker.terminate()
+  }
+  worker.on('message', (reply: WorkerReply) => {
+    if (failure !== undefined) return
+    if (reply.kind === 'failed') return fail(reply.reason)
+    if (reply.kind === 'closed') closed = true
+    const { resolve } = waiting ?? {}
+    waiting = undefined
+    resolve?.(reply)
+  })
+  worker.on('error', (error) => fail(error instanceof Error ? error.message : String(error)))
+  worker.on('exit', (code) => {
+    fail(`its thread ended with code ${code}`)
+    ended.resolve()
+  })
+
+  const next = async <K extends WorkerReply['kind']>(kind: K): Promise<ReplyOf<K>> => {
+    if (failure !== undefined) throw failure
+    const reply = await new Promise<WorkerReply>((resolve, reject) => {
+      waiting = { resolve, reject }
+    })
+    if (!isKind(reply, kind))
+      throw new Error(`unexpected reply ${reply.kind} of the database thread`)
+    return reply
+  }
+  return { worker, next, failed: failed.promise, ended: ended.promise }
+}
+
+function isKind<K extends WorkerReply['kind']>(reply: WorkerReply, kind: K): reply is ReplyOf<K> {
+  return reply.kind === kind
+}

@@ -1,0 +1,110 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { PGlite } from '@electric-sql/pglite'
+import { NodeFS } from '@electric-sql/pglite/nodefs'
+import { DurableFS } from './durable-fs.ts'
+import type { WorkerOrder, WorkerReply, WorkerTask } from './engine.ts'
+import { startupPacket } from './protocol.ts'
+
+const LONGJMP_STATUS = 100 // how PGlite's wasm reports an ordinary SQL error
+const SEGMENTS_PER_CHECKPOINT = 3
+const SMALL_REPLY = 1 << 20
+const SETTINGS = [
+  'fsync=on',
+  'wal_sync_method=fsync',
+  'full_page_writes=on',
+  'synchronous_commit=on',
+  'shared_buffers=16MB',
+  // Bound what a checkpoint keeps of the log for recycling.
+  'min_wal_size=32MB',
+  'max_wal_size=64MB',
+]
+
+const task = workerData as WorkerTask
+const port = parentPort
+if (port === null) throw new Error('db/embedded/worker.ts runs only as a worker thread')
+
+function reply(message: WorkerReply, transfer: ArrayBuffer[] = []): void {
+  port?.postMessage(message, transfer)
+}
+
+if (task.mode === 'create') await create()
+else await serve()
+
+/** Makes a new cluster in `task.cluster`; the caller forces it to the disk. */
+async function create(): Promise<void> {
+  const pg = await PGlite.create({
+    fs: new NodeFS(task.cluster),
+    pgliteWasmModule: task.wasm,
+  })
+  await pg.close()
+  reply({ kind: 'closed' })
+  port?.close()
+}
+
+/** Opens the cluster and answers one order at a time. */
+async function serve(): Promise<void> {
+  const fs = new DurableFS(task.cluster)
+  const pg = await PGlite.create({
+    fs,
+    pgliteWasmModule: task.wasm,
+    startParams: [
+      ...PGlite.defaultStartParams.filter((param) => param !== '-F'), // -F turns fsync off
+      ...SETTINGS.flatMap((setting) => ['-c', setting]),
+    ],
+  })
+  guard(pg)
+
+  let out = new Uint8Array(64 * 1024)
+  let used = 0
+  const collect = (bytes: Uint8Array): void => {
+    if (used + bytes.length > out.length) {
+      const larger = new Uint8Array(Math.max(out.length * 2, used + bytes.length))
+      larger.set(out.subarray(0, used))
+      out = larger
+    }
+    out.set(bytes, used)
+    used += bytes.length
+  }
+  // The streaming call: the plain one parses every answer into objects and keeps them for ever.
+  const run = async (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => {
+    used = 0
+    await pg.execProtocolRawStream(bytes, { syncToFs: false, onRawData: collect })
+    if (out.length <= SMALL_REPLY) return out.slice(0, used)
+    const answer = out.subarray(0, used)
+    out = new Uint8Array(64 * 1024)
+    return answer
+  }
+
+  port?.on('message', (order: WorkerOrder) => {
+    if (order.kind === 'close') {
+      void pg.close().then(() => {
+        reply({ kind: 'closed' })
+        port?.close()
+      })
+      return
+    }
+    void run(order.bytes).then((bytes) => {
+      // A single-user PostgreSQL never checkpoints by itself: its log would grow for ever.
+      const checkpointDue = fs.segmentsBegun >= SEGMENTS_PER_CHECKPOINT
+      if (checkpointDue) fs.segmentsBegun = 0
+      reply({ kind: 'ran', bytes, checkpointDue }, [bytes.buffer])
+    })
+  })
+  reply({ kind: 'ready', greeting: await run(startupPacket()) })
+}
+
+/** PGlite swallows panics and traps and carries on with a broken state: stop the thread instead. */
+function guard(pg: PGlite): void {
+  const mod = pg.Module
+  const loop = mod._PostgresMainLoopOnce
+  mod._PostgresMainLoopOnce = () => {
+    try {
+      loop()
+    } catch (error) {
+      const status = error instanceof Object && 'status' in error ? error.status : undefined
+      if (status === LONGJMP_STATUS) throw error
+      reply({ kind: 'failed', reason: String(error) })
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+    }
+  }
+}
