@@ -1,0 +1,76 @@
+import postgres from 'postgres'
+import { temporaryFolder } from './owner.ts'
+import type { Owner } from './owner.ts'
+import { run, sharedPostgres } from './postgres.ts'
+import type { Env } from './program.ts'
+
+/** A stored row. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** A value of a query's parameter. */
+export type Param = string | number | boolean | null | Date | Uint8Array
+
+/** One of the two databases that the product runs on. */
+export type Backend = {
+  readonly name: 'embedded' | 'postgres'
+  /**
+   * Variables of a fresh database that goes away with the test. The same ones again reopen its data;
+   * on postgres, two servers may use them at once.
+   */
+  env(t: Owner): Promise<Env>
+  /** Looks into the database; embedded: only while no server runs on it. */
+  query(env: Env, text: string, params?: readonly Param[]): Promise<readonly Row[]>
+}
+
+const embedded: Backend = {
+  name: 'embedded',
+  async env(t) {
+    return { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  },
+  async query(env, text, params = []) {
+    // Loaded here only: most files never look into an embedded database.
+    const { openEmbedded } = await import('../../db/embedded/open.ts')
+    const engine = await openEmbedded({ directory: required(env, 'GATEHOUSE_DATA_DIR') })
+    const options = { socket: engine.socket, user: 'postgres', database: 'postgres', max: 1 }
+    const sql = postgres({ ...options, onnotice: () => undefined })
+    try {
+      return await sql.unsafe(text, [...params])
+    } finally {
+      await sql.end({ timeout: 5 })
+      await engine.close()
+    }
+  },
+}
+
+const server: Backend = {
+  name: 'postgres',
+  async env(t) {
+    const databases = await sharedPostgres()
+    const url = await databases.createDatabase()
+    t.teardown(() => databases.dropDatabase(url))
+    return { DATABASE_URL: url, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  },
+  query: (env, text, params = []) => run(required(env, 'DATABASE_URL'), text, params),
+}
+
+/** Both databases: whatever a user sees must be the same on each. */
+export const backends: readonly [Backend, Backend] = [embedded, server]
+
+type Suite<T> = { test(name: string, body: (t: T) => Promise<unknown>): PromiseLike<unknown> }
+
+/** Runs a sub-test on each database, named `NAME (embedded)` and `NAME (postgres)`. */
+export async function eachBackend<T>(
+  t: Suite<T>,
+  name: string,
+  body: (t: T, backend: Backend) => Promise<unknown>,
+): Promise<void> {
+  for (const backend of backends) {
+    await t.test(`${name} (${backend.name})`, (inner) => body(inner, backend))
+  }
+}
+
+function required(env: Env, name: string): string {
+  const value = env[name]
+  if (value === undefined) throw new Error(`${name} is missing: hand over what backend.env gave`)
+  return value
+}

@@ -1,0 +1,111 @@
+import { chromium } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Page, Response } from 'playwright-core'
+import type { Owner } from './owner.ts'
+import { onPath } from './system-parts.ts'
+import { transcript } from './transcript.ts'
+
+/** The part of a tap test that a browser needs: it reports what the page does wrong. */
+export type BrowserOwner = Owner & { fail(message: string): unknown }
+
+/** How a browser looks at the product. */
+export type BrowserOptions = Pick<
+  BrowserContextOptions,
+  'viewport' | 'colorScheme' | 'javaScriptEnabled' | 'extraHTTPHeaders'
+> & {
+  /** Origins that pages may load from (a server's base URLs); any other fails the test. */
+  origins: readonly string[]
+  /** Console errors that the test expects, for instance Chromium's own line about a 404. */
+  expectedErrors?: readonly RegExp[]
+}
+
+/** A Chromium with a fresh profile and one page; everything ends with the test. */
+export type TestBrowser = {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** A further page of the same profile. */
+  newPage(): Promise<Page>
+  /** Keeps what pages show meanwhile out of the transcript: a token shown once. */
+  secretShown<T>(body: () => Promise<T>): Promise<T>
+}
+
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  // Nothing may leave this machine, whatever a page asks for.
+  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost',
+]
+
+/**
+ * Opens Chromium on one fresh page. An uncaught error in a page, an error on its console (violations
+ * of the content security policy are written there) and a request to an origin that is not listed
+ * fail the test at once.
+ */
+export async function openBrowser(t: BrowserOwner, options: BrowserOptions): Promise<TestBrowser> {
+  const { origins, expectedErrors = [], ...contextOptions } = options
+  const executablePath = onPath('chromium')
+  if (executablePath === undefined) {
+    throw new Error('Chromium is missing: install it, on Debian apt-get install chromium')
+  }
+  const browser = await chromium.launch({ executablePath, args: ARGS })
+  const own = new Set(origins.map((origin) => new URL(origin).origin))
+  let [recording, ended] = [true, false]
+  t.teardown(async () => {
+    ended = true
+    await browser.close()
+  })
+  const fail = (message: string): void => {
+    if (!ended) t.fail(message)
+  }
+
+  const context = await browser.newContext(contextOptions)
+  context.on('weberror', (error) => fail(`uncaught error in the page: ${error.error().message}`))
+  context.on('console', (message) => {
+    const text = message.text()
+    if (message.type() !== 'error' || expectedErrors.some((pattern) => pattern.test(text))) return
+    fail(`error on the page's console: ${text}`)
+  })
+  context.on('request', (request) => {
+    if (isForeign(request, own)) fail(`request to another origin: ${request.url()}`)
+  })
+  context.on('page', (page) => {
+    page.on('websocket', (socket) => {
+      if (isForeign(socket, own)) fail(`WebSocket to another origin: ${socket.url()}`)
+    })
+  })
+  context.on('response', (response) => {
+    if (recording) void record(response)
+  })
+  return {
+    context,
+    page: await context.newPage(),
+    newPage: () => context.newPage(),
+    async secretShown(body) {
+      recording = false
+      try {
+        return await body()
+      } finally {
+        recording = true
+      }
+    },
+  }
+}
+
+function isForeign(request: { url(): string }, own: ReadonlySet<string>): boolean {
+  const { protocol, origin } = new URL(request.url().replace(/^ws/, 'http'))
+  return protocol.startsWith('http') && !own.has(origin)
+}
+
+async function record(response: Response): Promise<void> {
+  const type = response.headers()['content-type'] ?? ''
+  if (!/html|json|javascript|css|text\/plain/.test(type)) return
+  try {
+    transcript('html', Buffer.concat([Buffer.from('\n---\n'), await response.body()]))
+  } catch {
+    // A redirect has no body, and a page that was left takes its own away.
+  }
+}

@@ -1,0 +1,98 @@
+import { request as send } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { transcript } from './transcript.ts'
+
+/** A request, byte by byte as a test wants it: nothing is followed, decoded or retried. */
+export type RequestOptions = {
+  method?: string
+  /** An array sends the header once for each value. `Host` and `Origin` may be anything. */
+  headers?: Readonly<Record<string, string | readonly string[]>>
+  /** Bytes with a length; an array is sent chunked, piece by piece. */
+  body?: string | Uint8Array | readonly (string | Uint8Array)[]
+  /** The response shows a secret by design: keep it out of the transcript. */
+  secretShown?: boolean
+  /** Unix socket to connect to instead of the URL's host and port. */
+  socketPath?: string
+  /** Loopback address to come from, `127.0.0.2` for instance. */
+  localAddress?: string
+  /** Limit for the whole exchange, 10 s when absent. */
+  timeoutMs?: number
+}
+
+/** A whole response. Header names are lower-case in `headers`, as sent in `rawHeaders`. */
+export type Response = {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly rawHeaders: readonly string[]
+  readonly body: Buffer
+  readonly text: string
+  /** The body read as JSON, of the type that the test then checks. */
+  json<T = unknown>(): T
+}
+
+const RECORDED_BYTES = 1 << 20
+
+/** Sends one request on a connection of its own and reads the whole response. */
+export function request(url: string, options: RequestOptions = {}): Promise<Response> {
+  const { method = 'GET', body, timeoutMs = 10_000, socketPath, localAddress } = options
+  const done = Promise.withResolvers<Response>()
+  const outgoing = send(url, {
+    method,
+    agent: false,
+    signal: AbortSignal.timeout(timeoutMs),
+    ...(socketPath === undefined ? {} : { socketPath }),
+    ...(localAddress === undefined ? {} : { localAddress }),
+  })
+  for (const [name, value] of Object.entries(options.headers ?? {})) {
+    outgoing.setHeader(name, typeof value === 'string' ? value : [...value])
+  }
+  // A server may answer and close before it has read the body (413): its answer counts.
+  let answered = false
+  outgoing.on('error', (error) => {
+    const reason =
+      error.name === 'TimeoutError' ? `no answer within ${timeoutMs} ms` : error.message
+    if (!answered) done.reject(new Error(`${method} ${new URL(url).pathname}: ${reason}`))
+  })
+  outgoing.on('response', (incoming) => {
+    answered = true
+    read(incoming).then((response) => {
+      record(method, response, options.secretShown === true)
+      done.resolve(response)
+    }, done.reject)
+  })
+  if (isPieces(body)) {
+    for (const piece of body) outgoing.write(piece)
+    outgoing.end()
+  } else {
+    outgoing.end(body)
+  }
+  return done.promise
+}
+
+function isPieces(body: RequestOptions['body']): body is readonly (string | Uint8Array)[] {
+  return Array.isArray(body)
+}
+
+async function read(incoming: IncomingMessage): Promise<Response> {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(Buffer.from(chunk))
+  const body = Buffer.concat(chunks)
+  return {
+    status: incoming.statusCode ?? 0,
+    headers: incoming.headers,
+    rawHeaders: incoming.rawHeaders,
+    body,
+    text: body.toString('utf8'),
+    json<T = unknown>(): T {
+      return JSON.parse(body.toString('utf8'))
+    },
+  }
+}
+
+/** Only the answer: the request's address may hold a token by right. */
+function record(method: string, response: Response, secretShown: boolean): void {
+  if (secretShown) return
+  const pairs = response.rawHeaders.map((text, at) => text + (at % 2 === 0 ? ': ' : '\n'))
+  const head = `\n--- ${method} ${response.status}\n${pairs.join('')}\n`
+  transcript('http', Buffer.concat([Buffer.from(head), response.body.subarray(0, RECORDED_BYTES)]))
+}

@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { join } from 'node:path'
+import { recordProcess } from './orphans.ts'
+import { runFolder } from './run-folder.ts'
+
+/** The repository's root. */
+export const ROOT = join(import.meta.dirname, '..', '..')
+
+/** Variables for a process of the product. */
+export type Env = Readonly<Record<string, string>>
+
+/** How a process ended. */
+export type Exit = { code: number | null; signal: NodeJS.Signals | null }
+
+/**
+ * Starts the product (`node server.ts`, or `program`) with `args` in the repository's root. Its
+ * environment is clean: what the tests run with must not configure it.
+ */
+export function spawnProgram(
+  args: readonly string[],
+  env: Env,
+  program: readonly string[] = [process.execPath, 'server.ts'],
+): ChildProcessWithoutNullStreams {
+  const base = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: runFolder() }
+  const variables = Object.entries({ ...base, ...env }).map(([name, value]) => `${name}=${value}`)
+  // env -i and not spawn's own option: tap adds its loaders to every environment that spawn is given.
+  const child = spawn('env', ['-i', ...variables, ...program, ...args], { cwd: ROOT })
+  if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+  return child
+}
+
+/** Settles when the process has ended and its output is read; a program that cannot start rejects. */
+export function exitOf(child: ChildProcessWithoutNullStreams): Promise<Exit> {
+  const ended = Promise.withResolvers<Exit>()
+  child.once('error', ended.reject)
+  child.once('close', (code, signal) => ended.resolve({ code, signal }))
+  return ended.promise
+}

@@ -1,0 +1,120 @@
+import { temporaryFolder } from './owner.ts'
+import type { Owner } from './owner.ts'
+import { exitOf, spawnProgram } from './program.ts'
+import type { Env, Exit } from './program.ts'
+import { parseReady } from './ready.ts'
+import type { Addresses, Service } from './ready.ts'
+import { transcript } from './transcript.ts'
+
+/** What to start, and how. */
+export type ServerOptions = {
+  /** Services to start; all three when absent. */
+  services?: readonly Service[]
+  /** Variables over the test's own: loopback addresses on free ports, a fresh data directory. */
+  env?: Env
+  /** Further arguments of `serve`. */
+  flags?: readonly string[]
+  /** Program instead of `node server.ts`, for the built executable. */
+  program?: readonly string[]
+  /** The test expects it to end by itself: no failure at clean-up. */
+  mayExit?: boolean
+  /** Limit for the ready line, 30 s when absent. */
+  readyMs?: number
+}
+
+/** A running product. The addresses throw for a service that was not started. */
+export type TestServer = {
+  readonly hooks: string
+  readonly links: string
+  readonly ops: string
+  readonly pid: number
+  /** What it wrote to stderr so far, by line (JSON). */
+  logs(): readonly string[]
+  /** SIGTERM, and SIGKILL when it has not ended after 15 s. */
+  stop(): Promise<Exit>
+  /** SIGKILL: the crash. */
+  kill(): Promise<Exit>
+  /** Settles when the process ends, however that comes. */
+  readonly exited: Promise<Exit>
+}
+
+const STOP_MS = 15_000
+
+/**
+ * Starts `node server.ts serve` as a process and waits for its ready line. Rejects with the collected
+ * stderr when it ends before. It is stopped with the test; having crashed by then fails the test.
+ */
+export async function startServer(t: Owner, options: ServerOptions = {}): Promise<TestServer> {
+  const data = await temporaryFolder(t)
+  const own = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
+  const env = { ...own, GATEHOUSE_DATA_DIR: data, ...options.env }
+  const args = ['serve', ...(options.services ?? []), ...(options.flags ?? [])]
+  const child = spawnProgram(args, env, options.program)
+  const exited = exitOf(child)
+  let [stdout, stderr, asked, over] = ['', '', options.mayExit === true, false]
+  const ready = Promise.withResolvers<Addresses>()
+  const said = (what: string): Error =>
+    new Error(`'${args.join(' ')}' ${what} its ready line; its output: ${stdout}${stderr}`)
+
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    transcript('log', text, 'server')
+    stdout += text
+    const addresses = parseReady(stdout)
+    if (addresses !== undefined) ready.resolve(addresses)
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    transcript('log', text, 'server')
+    stderr += text
+  })
+  const readyMs = options.readyMs ?? 30_000
+  const timer = setTimeout(() => ready.reject(said(`took over ${readyMs} ms for`)), readyMs)
+  exited.then(
+    ({ code, signal }) => {
+      over = true
+      ready.reject(said(`ended with ${code ?? signal} before`))
+    },
+    (error: unknown) => ready.reject(error),
+  )
+
+  async function end(signal: NodeJS.Signals): Promise<Exit> {
+    asked = true
+    if (!over) child.kill(signal)
+    const last = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+    return exited.finally(() => clearTimeout(last))
+  }
+  t.teardown(async () => {
+    const crashed = over && !asked
+    const { code, signal } = await end('SIGTERM')
+    if (crashed) throw new Error(`the server ended by itself (${code ?? signal}): ${stderr}`)
+  })
+
+  try {
+    const addresses = await ready.promise
+    const address = (service: Service): string => {
+      const found = addresses[service]
+      if (found === undefined) throw new Error(`${service} was not started: name it in services`)
+      return found
+    }
+    return {
+      get hooks() {
+        return address('hooks')
+      },
+      get links() {
+        return address('links')
+      },
+      get ops() {
+        return address('ops')
+      },
+      pid: child.pid ?? 0,
+      logs: () => stderr.split('\n').filter((line) => line !== ''),
+      stop: () => end('SIGTERM'),
+      kill: () => end('SIGKILL'),
+      exited,
+    }
+  } catch (error) {
+    await end('SIGKILL')
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, readdirSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/** Something that npm does not bring and a test runs as a process. */
+export type SystemPart = {
+  name: string
+  debianPackage: string
+  /** Path of its program (PostgreSQL: the folder of its programs), undefined when missing. */
+  find(): string | undefined
+}
+
+/** The parts that the suite needs. */
+export const systemParts: readonly SystemPart[] = [
+  { name: 'PostgreSQL (initdb, postgres)', debianPackage: 'postgresql', find: postgresPrograms },
+  { name: 'Chromium', debianPackage: 'chromium', find: () => onPath('chromium') },
+]
+
+/**
+ * Installs the parts that are missing where it may (root on Debian), else says in one line what to
+ * install. Gives that line, or undefined when everything is there.
+ */
+export function ensureSystemParts(parts: readonly SystemPart[]): string | undefined {
+  const missing = parts.filter((part) => part.find() === undefined)
+  if (missing.length === 0) return undefined
+  const packages = missing.map((part) => part.debianPackage)
+  const names = missing.map((part) => part.name).join(', ')
+  if (process.getuid?.() === 0 && onPath('apt-get') !== undefined) {
+    process.stdout.write(`# installing ${packages.join(' ')}\n`)
+    const failure = aptInstall(packages)
+    if (failure !== undefined) return failure
+    if (missing.every((part) => part.find() !== undefined)) return undefined
+  }
+  return `missing: ${names}; install the Debian packages: apt-get install ${packages.join(' ')}`
+}
+
+/** The folder with initdb and postgres: of the PATH, else the newest of Debian's. */
+export function postgresPrograms(): string | undefined {
+  const fromPath = onPath('initdb')
+  const folders = fromPath === undefined ? [] : [join(fromPath, '..')]
+  return [...folders, ...debianFolders()].find((folder) =>
+    ['initdb', 'postgres'].every((program) => isProgram(join(folder, program))),
+  )
+}
+
+/** Path of a program on the PATH or in Debian's usual places. */
+export function onPath(program: string): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter)
+  const places = [...folders, '/usr/bin', '/usr/sbin'].map((folder) => join(folder, program))
+  return places.find(isProgram)
+}
+
+function debianFolders(): readonly string[] {
+  const root = '/usr/lib/postgresql'
+  try {
+    const versions = readdirSync(root).sort((a, b) => Number(b) - Number(a))
+    return versions.map((version) => join(root, version, 'bin'))
+  } catch {
+    return []
+  }
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function aptInstall(packages: readonly string[]): string | undefined {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  const steps = [['update'], ['install', '-y', '--no-install-recommends', ...packages]]
+  for (const step of steps) {
+    const { status, stdout, stderr } = spawnSync('apt-get', ['-q', ...step], {
+      env,
+      encoding: 'utf8',
+    })
+    if (status === 0) continue
+    process.stdout.write(stdout + stderr)
+    return `apt-get ${step.join(' ')} failed with status ${status}, expected 0: see its output above`
+  }
+  return undefined
+}

@@ -1,0 +1,31 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+type Truthy<T> = Exclude<T, false | null | undefined | 0 | ''>
+
+/**
+ * Waits until `condition` gives something truthy, and gives that back. `what` completes the sentence
+ * "waited for …". A condition that throws counts as not yet; its last error is named.
+ */
+export async function until<T>(
+  condition: () => T | Promise<T>,
+  what: string,
+  timeoutMs = 10_000,
+): Promise<Truthy<T>> {
+  const deadline = performance.now() + timeoutMs
+  let last = ''
+  for (;;) {
+    try {
+      const value = await condition()
+      if (isTruthy(value)) return value
+      last = ''
+    } catch (error) {
+      last = `: ${error instanceof Error ? error.message : String(error)}`
+    }
+    if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${what}${last}`)
+    await pause(20)
+  }
+}
+
+function isTruthy<T>(value: T): value is Truthy<T> & T {
+  return Boolean(value)
+}

@@ -1,0 +1,142 @@
+import { spawn, spawnSync } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { findLeaks, leakMessage } from './helpers/leaks.ts'
+import { endOrphans } from './helpers/orphans.ts'
+import { SHARED_POSTGRES, startPostgres } from './helpers/postgres.ts'
+import { ROOT } from './helpers/program.ts'
+import { RUN_FOLDER } from './helpers/run-folder.ts'
+import { ensureSystemParts, systemParts } from './helpers/system-parts.ts'
+import { createReportReader, totalsLine } from './helpers/tap-report.ts'
+import type { FileReport, Totals } from './helpers/tap-report.ts'
+
+// `npm test`: node test/run.ts [FILES AND OPTIONS OF tap]. Starts what the tests share, runs them,
+// looks for secrets in all that the product said, and ends with the line `N passed, N failed`.
+
+const TAP = join(ROOT, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
+const TAP_CLASS = join(
+  ROOT,
+  'node_modules',
+  '@tapjs',
+  'test',
+  'test-built',
+  'dist',
+  'esm',
+  'index.js',
+)
+const LIMIT_MS = 28 * 60_000
+const GRACE_MS = 3_000
+
+let running: ChildProcess | undefined
+let interrupted: string | undefined
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(args: readonly string[]): Promise<number> {
+  const missing = ensureSystemParts(systemParts)
+  if (missing !== undefined) return sayFailure(missing)
+  process.on('SIGINT', () => interrupt('SIGINT'))
+  process.on('SIGTERM', () => interrupt('SIGTERM'))
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-run-'))
+  process.env[RUN_FOLDER] = folder
+  try {
+    const totals = await runWithPostgres(args)
+    endOrphans(folder)
+    for (const leak of findLeaks(folder)) {
+      say(leakMessage(leak))
+      totals.failed += 1
+    }
+    say(totalsLine(totals))
+    return totals.failed === 0 && totals.passed > 0 ? 0 : 1
+  } catch (error) {
+    return sayFailure(error instanceof Error ? error.message : String(error))
+  } finally {
+    endOrphans(folder)
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+async function runWithPostgres(args: readonly string[]): Promise<Totals> {
+  const cluster = await startPostgres()
+  try {
+    process.env[SHARED_POSTGRES] = cluster.url()
+    buildTap()
+    return await runTap(args)
+  } finally {
+    await cluster.destroy()
+  }
+}
+
+/** tap keeps its plugins built in; .taprc counts only once it has rebuilt itself, 4 s after npm ci. */
+function buildTap(): void {
+  if (!readFileSync(TAP_CLASS, 'utf8').includes('@tapjs/typescript')) return
+  const { status, stderr } = spawnSync(process.execPath, [TAP, 'build'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  if (status !== 0)
+    throw new Error(`'tap build' failed with status ${status}, expected 0: ${stderr}`)
+}
+
+async function runTap(args: readonly string[]): Promise<Totals> {
+  const named = args.some((arg) => !arg.startsWith('-'))
+  const files = named ? [] : globSync('test/**/*.test.ts', { cwd: ROOT }).sort()
+  const reader = createReportReader(sayFile, say)
+  const command = [TAP, '--reporter=tap', ...args, ...files]
+  const child = spawn(process.execPath, command, {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // A group of its own: the test files that tap starts must end with it.
+    detached: true,
+  })
+  running = child
+  if (interrupted !== undefined) interrupt(interrupted)
+  const limit = setTimeout(() => interrupt(`the limit of ${LIMIT_MS / 60_000} minutes`), LIMIT_MS)
+  const ended = Promise.withResolvers<number | null>()
+  child.once('error', ended.reject)
+  child.once('close', (code) => ended.resolve(code))
+  for await (const line of createInterface({ input: child.stdout })) reader.line(line)
+  const code = await ended.promise
+  clearTimeout(limit)
+  running = undefined
+  const totals = reader.end()
+  if (interrupted !== undefined) say(`ended early by ${interrupted}`)
+  // Whatever tap calls a failure is one, also where no test can be named.
+  if ((code !== 0 || interrupted !== undefined) && totals.failed === 0) totals.failed = 1
+  return totals
+}
+
+function interrupt(reason: string): void {
+  interrupted = reason
+  const child = running
+  if (child === undefined) return
+  child.kill('SIGTERM')
+  setTimeout(() => endGroup(child), GRACE_MS).unref()
+}
+
+function endGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // The group is gone already.
+  }
+}
+
+function sayFile(file: FileReport): void {
+  const time = `${Math.round(file.milliseconds)} ms`
+  say(file.failed > 0 ? file.output : `ok ${file.name}: ${totalsLine(file)} (${time})`)
+}
+
+/** For a run that could not happen: its reason is the one failure. */
+function sayFailure(reason: string): number {
+  say(reason)
+  say(totalsLine({ passed: 0, failed: 1, skipped: 0 }))
+  return 1
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
