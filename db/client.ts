@@ -8,13 +8,15 @@ import type { Query } from './queries.ts'
 export interface Executor {
   /** Rows of a query. Throws `Unavailable` or `QueryError`. */
   run(query: Query, args: readonly unknown[]): Promise<readonly unknown[]>
-  /** Runs the text of a migration, which may hold several statements. */
+  /** Runs the text of a migration, several statements without a deadline; only inside a transaction. */
   script(text: string): Promise<void>
 }
 
 /** The database of one process. */
 export interface Database extends Executor {
   transaction<T>(work: (executor: Executor) => Promise<T>): Promise<T>
+  /** Resolves when the database answers. */
+  ping(): Promise<void>
   /** Column names and type OIDs of a query without running it. */
   describe(
     query: Query,
@@ -90,7 +92,11 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
           handle.unsafe(query.text, args as postgres.ParameterOrJSON<never>[], PREPARED),
         ),
       async script(text) {
-        await bounded('script', handle.unsafe(text))
+        try {
+          await handle.unsafe(`set local statement_timeout = 0;\n${text}`)
+        } catch (error) {
+          throw translate('script', error)
+        }
       },
     }
   }
@@ -121,6 +127,9 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
       return (await sql.begin((handle) => work(executor(handle)))) as Awaited<
         ReturnType<typeof work>
       >
+    },
+    async ping() {
+      await bounded('ping', sql.unsafe('select 1', [], PREPARED))
     },
     async describe(query) {
       const result = await sql.unsafe(query.text, [], PREPARED).describe()

@@ -82,21 +82,13 @@ export async function migrate(db: Database): Promise<readonly string[]> {
 /** Another instance may have applied it meanwhile: under the lock, the table decides. */
 async function applyOnce(db: Database, migration: Migration): Promise<boolean> {
   return db.transaction(async (tx) => {
-    await tx.run(LOCK, [])
+    await tx.script('select pg_advisory_xact_lock(7203000)')
     const applied = (await tx.run(LIST, [])) as readonly Applied[]
     if (applied.some((row) => row.number === migration.number)) return false
     await tx.script(migration.text)
     await tx.run(RECORD, [migration.number, migration.name, migration.sha256])
     return true
   })
-}
-
-const LOCK: Query = {
-  name: 'lockMigrations',
-  text: 'select 1 as locked from (select pg_advisory_xact_lock(7203000)) as turn',
-  result: 'one',
-  args: [],
-  row: Type.Object({ locked: Type.Integer() }),
 }
 
 async function readApplied(db: Executor): Promise<readonly Applied[]> {

@@ -22,6 +22,8 @@ export type FaultReply = (fault: Fault, request: FaultRequest) => Reply
 export interface ListenerOptions {
   readonly service: string
   readonly find: FindRoute
+  /** What a path that no route has is answered with. */
+  readonly noRoute: Fault
   readonly faultReply: FaultReply
   readonly guard: Guard
   readonly trustedProxies: AddressSet
@@ -61,8 +63,18 @@ const DRAIN_MS = 3_000
 
 /** Makes a listener: guard → route → handler → socket. Nothing else writes to a response. */
 export function createListener(options: ListenerOptions): Listener {
-  const { service, find, faultReply, guard, trustedProxies, bodyBudget, log, metrics, clock } =
-    options
+  const {
+    service,
+    find,
+    noRoute,
+    faultReply,
+    guard,
+    trustedProxies,
+    bodyBudget,
+    log,
+    metrics,
+    clock,
+  } = options
   const boot = Math.random().toString(36).slice(2, 8)
   let counter = 0
   let stopping = false
@@ -144,7 +156,7 @@ export function createListener(options: ListenerOptions): Listener {
     }
 
     try {
-      if (match.kind === 'none') return send(faultReply(NO_ROUTE, context))
+      if (match.kind === 'none') return send(faultReply(noRoute, context))
       if (match.kind === 'wrong-method') return send(faultReply(wrongMethod(match.allow), context))
       const refusal =
         match.route.access === 'guarded'
@@ -180,12 +192,6 @@ export function createListener(options: ListenerOptions): Listener {
         server.closeIdleConnections()
       }),
   }
-}
-
-const NO_ROUTE: Fault = {
-  status: 404,
-  code: 'NOT_FOUND',
-  detail: 'Nothing is served under this path.',
 }
 
 function wrongMethod(allow: string): Fault {

@@ -114,7 +114,7 @@ select coalesce((select max(id) from hooks.events), 0)::bigint as newest,
 
 -- name: listProviders :many
 -- Every provider with its events of the last 24 hours ($1 = since) and its last event.
-select p.name, p.family, p.trust_mode, p.enabled, p.token_hash, p.retired_hash,
+select p.name, p.family, p.trust_mode, p.enabled, p.token_hash,
        coalesce(a.events, 0)::integer as recent_count,
        e.received_at as last_event_at
   from hooks.providers p
@@ -126,6 +126,12 @@ select p.name, p.family, p.trust_mode, p.enabled, p.token_hash, p.retired_hash,
           order by received_at desc, id desc limit 1
        ) e on true
  order by p.trust_mode = 'signed' desc, p.name;
+
+-- name: listSenders :many
+-- What the receivers check of every provider.
+select name, trust_mode, enabled, token_hash, retired_hash
+  from hooks.providers
+ order by name;
 
 -- name: listActivity :many
 -- Events per provider and hour since $1, oldest first: the dashboard's small charts.

@@ -1,11 +1,16 @@
 import type { Executor } from '../client.ts'
 import { many, optional } from '../rows.ts'
 import { hooksQueries as q } from './queries.ts'
-import type { Activity, Provider, TrustMode } from './rows.ts'
+import type { Activity, Provider, Sender, TrustMode } from './rows.ts'
 
 /** All providers; `since` starts the count of recent events. */
 export function listProviders(db: Executor, since: Date): Promise<readonly Provider[]> {
   return many(db, q.listProviders, [since])
+}
+
+/** What the receivers check of every provider. */
+export function listSenders(db: Executor): Promise<readonly Sender[]> {
+  return many(db, q.listSenders, [])
 }
 
 export function listActivity(db: Executor, since: Date): Promise<readonly Activity[]> {

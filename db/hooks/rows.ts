@@ -68,12 +68,21 @@ export const Provider = Type.Object({
   trust_mode: TrustMode,
   enabled: Type.Boolean(),
   token_hash: nullable(Bytes),
-  retired_hash: nullable(Bytes),
   recent_count: Type.Integer(),
   last_event_at: nullable(Timestamp),
 })
 /** A row of hooks.providers with its activity. */
 export type Provider = Type.Static<typeof Provider>
+
+export const Sender = Type.Object({
+  name: Type.String(),
+  trust_mode: TrustMode,
+  enabled: Type.Boolean(),
+  token_hash: nullable(Bytes),
+  retired_hash: nullable(Bytes),
+})
+/** What a receiver checks of a provider. */
+export type Sender = Type.Static<typeof Sender>
 
 export const Activity = Type.Object({
   provider: Type.String(),

@@ -1,4 +1,11 @@
-import type { Activity, EventSummary, Rejection, RejectionTotal, Settings, StoredEvent } from '../../db/hooks/rows.ts'
+import type {
+  Activity,
+  EventSummary,
+  Rejection,
+  RejectionTotal,
+  Settings,
+  StoredEvent,
+} from '../../db/hooks/rows.ts'
 import type { ProviderStatus } from '../../services/hooks/provider-status.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 
@@ -70,9 +77,17 @@ export interface ProvidersView {
   readonly cards: readonly ProviderCard[]
   readonly baseUrl: string
   /** A token that was just made, shown this one time. */
-  readonly made: { readonly name: string; readonly token: string | null; readonly url: string } | null
+  readonly made: {
+    readonly name: string
+    readonly token: string | null
+    readonly url: string
+  } | null
   /** Why the last form was refused, with what was typed. */
-  readonly refused: { readonly name: string; readonly trust_mode: string; readonly message: string } | null
+  readonly refused: {
+    readonly name: string
+    readonly trust_mode: string
+    readonly message: string
+  } | null
 }
 
 /** What `/settings` shows. */

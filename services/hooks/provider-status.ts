@@ -39,7 +39,10 @@ export function receiverPath(provider: string): string {
   return `/webhooks/${provider.replace(':', '/')}`
 }
 
-function secretStatus(provider: Provider, secrets: SigningSecrets): ProviderStatus['secret_status'] {
+function secretStatus(
+  provider: Provider,
+  secrets: SigningSecrets,
+): ProviderStatus['secret_status'] {
   if (provider.trust_mode === 'open' || provider.trust_mode === 'queue') return 'none-by-design'
   if (isSignedProvider(provider.name)) {
     return secrets.of(provider.name) === undefined ? 'missing' : 'configured'

@@ -30,7 +30,9 @@ const REMEMBERED = 3
  * Follows the configuration: `read` is asked on every use, so a re-read environment file counts at
  * once. A secret that was replaced while the process runs is remembered as retired.
  */
-export function followSecrets(read: (provider: SignedProvider) => ConfiguredSecret): SigningSecrets {
+export function followSecrets(
+  read: (provider: SignedProvider) => ConfiguredSecret,
+): SigningSecrets {
   const known = new Map<SignedProvider, ProviderSecrets>()
   return {
     of(provider) {

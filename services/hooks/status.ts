@@ -1,6 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import { listProviders } from '../../db/hooks/providers.ts'
 import type { Provider, TrustMode } from '../../db/hooks/rows.ts'
+import type { Clock } from '../../kernel/clock.ts'
 import { providerStatus } from './provider-status.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
 
@@ -28,13 +29,45 @@ export function recentSince(now: Date): Date {
   return new Date(now.getTime() - DAY_MS)
 }
 
-/** Reads the present status; throws `Unavailable` when the database is out of reach. */
-export async function readStatus(db: Database, secrets: SigningSecrets, now: Date): Promise<StatusMessage> {
-  return statusOf(await listProviders(db, recentSince(now)), secrets, now)
+/** Reads the present status at most once a second, however many ask; never throws. */
+export function createStatusReader(
+  db: Database,
+  secrets: SigningSecrets,
+  clock: Clock,
+): () => Promise<StatusMessage> {
+  let pending: Promise<StatusMessage> | undefined
+  let readAt = 0
+  let before: StatusMessage | undefined
+
+  async function read(): Promise<StatusMessage> {
+    const now = clock.now()
+    try {
+      before = statusOf(await listProviders(db, recentSince(now)), secrets, now)
+      return before
+    } catch {
+      // Whatever failed is in the log of the query's other callers; here it means: no database.
+      return { ...(before ?? NOTHING_KNOWN), connection: 'idle', generated_at: now, db: 'error' }
+    }
+  }
+
+  return () => {
+    const time = clock.now().getTime()
+    if (pending === undefined || time - readAt >= 1_000) {
+      readAt = time
+      pending = read()
+    }
+    return pending
+  }
 }
 
+const NOTHING_KNOWN = { providers: [], broker: 'disabled' } as const
+
 /** The status that a list of providers amounts to. */
-export function statusOf(providers: readonly Provider[], secrets: SigningSecrets, now: Date): StatusMessage {
+export function statusOf(
+  providers: readonly Provider[],
+  secrets: SigningSecrets,
+  now: Date,
+): StatusMessage {
   const last = Math.max(0, ...providers.map((provider) => provider.last_event_at?.getTime() ?? 0))
   return {
     connection: now.getTime() - last <= RECEIVING_MS ? 'receiving' : 'idle',
@@ -48,16 +81,5 @@ export function statusOf(providers: readonly Provider[], secrets: SigningSecrets
     })),
     db: 'ok',
     broker: 'disabled',
-  }
-}
-
-/** What is still true when the database can't be asked. */
-export function statusWithoutDatabase(before: StatusMessage | undefined, now: Date): StatusMessage {
-  return {
-    connection: 'idle',
-    providers: before?.providers ?? [],
-    broker: before?.broker ?? 'disabled',
-    generated_at: now,
-    db: 'error',
   }
 }

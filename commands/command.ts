@@ -1,0 +1,31 @@
+/** Where a command prints: a result to `out`, what is said about it to `err`. */
+export interface Output {
+  out(line: string): void
+  err(line: string): void
+}
+
+/** Exit codes of every command. */
+export const DONE = 0
+export const FAILED = 1
+export const WRONG_USAGE = 2
+
+/** Thrown for wrong arguments: the message and the usage line go to stderr, the exit code is 2. */
+export class UsageError extends Error {
+  override name = 'UsageError'
+}
+
+/** Rows as aligned columns, without colours, for people and `awk`. */
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+): readonly string[] {
+  const widths = head.map((name, i) =>
+    Math.max(name.length, ...rows.map((row) => (row[i] ?? '').length)),
+  )
+  return [head, ...rows].map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

@@ -1,0 +1,36 @@
+import { notesOf } from '../kernel/config.ts'
+import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
+import { table } from './command.ts'
+import { PROVIDER_USAGE } from './provider.ts'
+
+const COMMANDS: readonly (readonly [string, string])[] = [
+  ['gatehouse [serve] [hooks] [links] [ops]', 'run the services (default: all three)'],
+  ['gatehouse check [--json]', 'look at configuration, database and migrations; change nothing'],
+  ['gatehouse migrate', 'bring the database up to date'],
+  [PROVIDER_USAGE, 'manage who may send webhooks'],
+  ['gatehouse version', 'print the version'],
+  ['gatehouse help', 'print this'],
+]
+
+/** The text of `gatehouse help`: commands, then every variable with its flag, default and meaning. */
+export function helpText(): string {
+  const commands = COMMANDS.map(([usage, what]) => `  ${usage}\n      ${what}`)
+  const variables = Object.keys(Variables.properties).map((name) => {
+    const { form, secret, default: fallback } = notesOf(name as VariableName)
+    return [name, secret === true ? '(no flag)' : `--${flagOf(name)}`, fallback ?? '', form]
+  })
+  const lines = table(['VARIABLE', 'FLAG', 'DEFAULT', 'ACCEPTED'], variables).map(
+    (line) => `  ${line}`,
+  )
+  return [
+    'Gatehouse: webhooks, go/links and an operations agent in one program.',
+    '',
+    'Commands:',
+    ...commands,
+    '',
+    'Configuration (flag over environment file over environment over default;',
+    '--env-file FILE or GATEHOUSE_ENV_FILE names the file, which is re-read when it changes):',
+    ...lines,
+    '',
+  ].join('\n')
+}

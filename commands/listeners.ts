@@ -1,0 +1,107 @@
+import { lookup } from 'node:dns/promises'
+import type { AddressInfo } from 'node:net'
+import { isLocal, listenOptions } from '../kernel/address.ts'
+import type { BodyBudget } from '../kernel/body.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { ConfigError, type ConfigSource } from '../kernel/config.ts'
+import { createGuard } from '../kernel/guard.ts'
+import { createListener, type FaultReply, type HttpMetrics, type Listener } from '../kernel/http.ts'
+import type { Fault } from '../kernel/fault.ts'
+import type { Log } from '../kernel/log.ts'
+import type { Metrics } from '../kernel/metrics.ts'
+import { createRouter, type Route } from '../kernel/router.ts'
+import { metricsRoute } from '../routes/metrics.ts'
+
+export const SERVICES = ['hooks', 'links', 'ops'] as const
+export type ServiceName = (typeof SERVICES)[number]
+
+export const NO_ROUTE: Fault = {
+  status: 404,
+  code: 'NOT_FOUND',
+  detail: 'Nothing is served under this path.',
+}
+
+/** What all listeners of a process share. */
+export interface SharedParts {
+  readonly config: ConfigSource
+  readonly bodyBudget: BodyBudget
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly httpMetrics: HttpMetrics
+  readonly clock: Clock
+}
+
+/** What is a service's own. */
+export interface ServiceParts {
+  readonly routes: readonly Route[]
+  readonly faultReply: FaultReply
+  readonly noRoute: Fault
+}
+
+export interface RunningListener {
+  readonly service: ServiceName
+  readonly listener: Listener
+  /** `http://host:port`, or `unix:/path`. */
+  readonly address: () => string
+}
+
+/** Starts a service's listener; refuses an address beyond loopback when no proxy is trusted. */
+export async function startListener(
+  shared: SharedParts,
+  service: ServiceName,
+  parts: (address: () => string) => ServiceParts,
+): Promise<RunningListener> {
+  const { config, bodyBudget, log, metrics, httpMetrics, clock } = shared
+  const { GATEHOUSE_TRUSTED_PROXIES: proxies } = config.current
+  const trustedProxies = proxies ?? (() => false)
+  const { address: configured, baseUrl } = placeOf(service, config)
+  const hosts: string[] = []
+  if (configured.kind === 'tcp') {
+    hosts.push(configured.host)
+    const { address } = await lookup(configured.host)
+    if (proxies === undefined && !isLocal({ address })) throw beyondLoopback(service)
+  }
+  if (baseUrl !== undefined) hosts.push(new URL(baseUrl).hostname)
+
+  let bound: string | AddressInfo | null = null
+  const address = (): string => addressText(bound)
+  const { routes, faultReply, noRoute } = parts(address)
+  const listener = createListener({
+    service,
+    find: createRouter([...routes, metricsRoute(metrics)]),
+    noRoute,
+    faultReply,
+    guard: createGuard({ hosts, trustedProxies }),
+    trustedProxies,
+    bodyBudget,
+    log,
+    metrics: httpMetrics,
+    clock,
+  })
+  await listener.listen(listenOptions(configured, config.inheritedSockets))
+  bound = listener.server.address()
+  if (proxies === undefined && !isLocal(bound)) {
+    await listener.close(0)
+    throw beyondLoopback(service)
+  }
+  return { service, listener, address }
+}
+
+function placeOf(service: ServiceName, { current }: ConfigSource) {
+  const { HOOKS_ADDR, LINKS_ADDR, OPS_ADDR, HOOKS_BASE_URL, LINKS_BASE_URL, OPS_BASE_URL } = current
+  if (service === 'hooks') return { address: HOOKS_ADDR, baseUrl: HOOKS_BASE_URL }
+  if (service === 'links') return { address: LINKS_ADDR, baseUrl: LINKS_BASE_URL }
+  return { address: OPS_ADDR, baseUrl: OPS_BASE_URL }
+}
+
+function addressText(bound: string | AddressInfo | null): string {
+  if (bound === null) return ''
+  if (typeof bound === 'string') return `unix:${bound}`
+  return `http://${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`
+}
+
+function beyondLoopback(service: ServiceName): ConfigError {
+  return new ConfigError(
+    `${service.toUpperCase()}_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES to the proxy that authenticates, or listen on 127.0.0.1`,
+  )
+}

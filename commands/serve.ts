@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto'
+import { databaseAnswers } from '../db/answers.ts'
+import { migrate } from '../db/migrate.ts'
+import { openDatabase, type OpenedDatabase } from '../db/open.ts'
+import { systemClock } from '../kernel/clock.ts'
+import type { ConfigSource } from '../kernel/config.ts'
+import { createHttpMetrics } from '../kernel/http.ts'
+import { messageOf, type Log } from '../kernel/log.ts'
+import { createMetrics } from '../kernel/metrics.ts'
+import { hooksFault } from '../routes/hooks/faults.ts'
+import { hooksRoutes } from '../routes/hooks/routes.ts'
+import { LINKS_NOT_BUILT, linksFault, linksRoutes } from '../routes/links/routes.ts'
+import { OPS_NOT_BUILT, opsFault, opsRoutes } from '../routes/ops/routes.ts'
+import { openHooks } from '../services/hooks/open.ts'
+import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
+import { DONE, FAILED } from './command.ts'
+import { controlPath, openControl } from './control.ts'
+import { NO_ROUTE, startListener, type RunningListener, type ServiceName } from './listeners.ts'
+import { runOnDatabase } from './on-database.ts'
+import { shownConfiguration } from './shown-configuration.ts'
+
+/** Grace for running requests; with the rest of the stop it stays within ten seconds. */
+const GRACE_MS = 7_000
+const STOP_MS = 10_000
+
+export interface ServeOptions {
+  readonly config: ConfigSource
+  readonly services: readonly ServiceName[]
+  readonly secrets: SigningSecrets
+  readonly version: string
+  readonly log: Log
+  /** Prints the ready line. */
+  readonly ready: (line: string) => void
+}
+
+/** `gatehouse serve`: runs until a signal comes, and gives the exit code. */
+export async function serve(options: ServeOptions): Promise<number> {
+  const { config, log } = options
+  process.umask(0o077)
+  const stopAsked = nextSignal()
+  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
+  const database = await openDatabase({ url, dataDirectory }, log)
+  try {
+    const applied = await migrate(database.db)
+    if (applied.length > 0) log.info('migrated', { migrations: applied.join(' ') })
+    return await run(options, database, stopAsked)
+  } finally {
+    await database.close()
+    log.flush()
+  }
+}
+
+async function run(
+  options: ServeOptions,
+  database: OpenedDatabase,
+  stopAsked: Promise<string>,
+): Promise<number> {
+  const { config, secrets, version, log } = options
+  const { db, backend } = database
+  const metrics = createMetrics()
+  const hooks = await openHooks({
+    db,
+    secrets,
+    clock: systemClock,
+    random: randomBytes,
+    log,
+    metrics,
+  })
+  const listeners: RunningListener[] = []
+  const bodyBudget = { used: 0, limit: 256 * 1024 * 1024 }
+  const shared = {
+    config,
+    bodyBudget,
+    log,
+    metrics,
+    httpMetrics: createHttpMetrics(metrics),
+    clock: systemClock,
+  }
+  const answers = (): Promise<boolean> => databaseAnswers(db)
+
+  for (const service of options.services) {
+    const running = await startListener(shared, service, (address) => {
+      if (service === 'links') {
+        return {
+          routes: linksRoutes(version, answers),
+          faultReply: linksFault,
+          noRoute: LINKS_NOT_BUILT,
+        }
+      }
+      if (service === 'ops')
+        return { routes: opsRoutes(version, answers), faultReply: opsFault, noRoute: OPS_NOT_BUILT }
+      const routes = hooksRoutes({
+        hooks,
+        version,
+        baseUrl: () => config.current.HOOKS_BASE_URL ?? address(),
+        maxBody: () => config.current.HOOKS_MAX_BODY,
+        freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
+        configuration: () => shownConfiguration(config),
+      })
+      return { routes, faultReply: hooksFault, noRoute: NO_ROUTE }
+    })
+    listeners.push(running)
+  }
+
+  const control =
+    backend === 'embedded'
+      ? await openControl(
+          controlPath(config.current.GATEHOUSE_DATA_DIR),
+          (argv, output) =>
+            runOnDatabase(
+              argv,
+              { db, secrets, random: randomBytes, now: () => new Date() },
+              output,
+            ),
+          log,
+        )
+      : undefined
+
+  const addresses = listeners.map(({ service, address }) => `${service}=${address()}`)
+  options.ready(`gatehouse ${version} ready ${addresses.join(' ')}`)
+  log.info('ready', { version, backend, addresses: addresses.join(' ') })
+
+  const reason = await Promise.race([stopAsked, database.failed])
+  const failed = reason instanceof Error
+  if (failed) log.error('embedded database died', { error: messageOf(reason) })
+  else log.info('stopping', { signal: reason })
+  setTimeout(() => process.exit(FAILED), STOP_MS).unref()
+
+  hooks.endStreams()
+  control?.close()
+  control?.closeAllConnections()
+  await Promise.all(listeners.map(({ listener }) => listener.close(GRACE_MS)))
+  await hooks.close()
+  log.info('stopped')
+  return failed ? FAILED : DONE
+}
+
+/** The first SIGTERM or SIGINT; a second one ends the process at once. */
+function nextSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let asked = false
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        if (asked) process.exit(FAILED)
+        asked = true
+        resolve(signal)
+      })
+    }
+  })
+}

@@ -1,0 +1,50 @@
+import { messageOf, type Log } from '../kernel/log.ts'
+import { openClient, type Database } from './client.ts'
+import { openEmbedded } from './embedded/open.ts'
+
+/** Where the database is: a server by URL, or the embedded engine in the data directory. */
+export interface DatabaseOptions {
+  readonly url: string | undefined
+  readonly dataDirectory: string
+}
+
+export interface OpenedDatabase {
+  readonly db: Database
+  readonly backend: 'embedded' | 'postgresql'
+  /** Closes the client and, behind it, the embedded engine. */
+  close(): Promise<void>
+  /** Settles when the embedded engine dies; never with a server. */
+  readonly failed: Promise<Error>
+}
+
+/** One statement's deadline; a sender gives up after 10 s, so a stalled database must answer sooner. */
+const DEADLINE_MS = 5_000
+const CONNECTIONS = 10
+
+/** Opens the database of this process. Throws when another process holds the data directory. */
+export async function openDatabase(options: DatabaseOptions, log: Log): Promise<OpenedDatabase> {
+  const { url, dataDirectory } = options
+  if (url !== undefined) {
+    const db = openClient({ target: url, deadlineMs: DEADLINE_MS, connections: CONNECTIONS })
+    return {
+      db,
+      backend: 'postgresql',
+      close: () => db.close(),
+      failed: new Promise(() => undefined),
+    }
+  }
+  const engine = await openEmbedded({ directory: dataDirectory })
+  // One session serves all, so more connections would only wait for each other.
+  const db = openClient({ target: engine.socket, deadlineMs: DEADLINE_MS, connections: 4 })
+  return {
+    db,
+    backend: 'embedded',
+    failed: engine.failed,
+    async close() {
+      await db
+        .close()
+        .catch((error: unknown) => log.warn('client not closed', { error: messageOf(error) }))
+      await engine.close()
+    },
+  }
+}

@@ -1,0 +1,165 @@
+import { existsSync, readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { Decode } from 'typebox/value'
+import { messageOf } from './log.ts'
+import { Variables, type Config, type VariableName, type VariableNotes } from './variables.ts'
+
+/** The configuration as it stands; `current` changes when the environment file does. */
+export interface ConfigSource {
+  readonly current: Config
+  /** Names of the sockets that systemd passed, in the order of their file descriptors. */
+  readonly inheritedSockets: readonly string[]
+  /** The text of each variable that has a value, and where it comes from; may hold secrets. */
+  readonly origins: ReadonlyMap<VariableName, Origin>
+  close(): void
+}
+
+/** Where a variable's value comes from. */
+export interface Origin {
+  readonly place: string
+  readonly text: string
+}
+
+/** Wrong or unknown configuration: one line that names the variable and what is accepted. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+export interface ConfigOptions {
+  /** Values of flags by variable name: they win over everything else. */
+  readonly flags: Readonly<Record<string, string>>
+  readonly envFile: string | undefined
+  /** Told when the environment file was changed: the problem, or undefined when it was taken. */
+  readonly onReload?: (problem: string | undefined) => void
+}
+
+const NAMES = Object.keys(Variables.properties) as VariableName[]
+const OURS = /^(GATEHOUSE|HOOKS|LINKS|OPS)_/
+const RELOAD_MS = 1_000
+
+/**
+ * Reads the configuration: flag over environment file over environment over credential over default.
+ * Throws `ConfigError` on an unknown or invalid value. The environment file is re-read when it
+ * changes; a file that has become invalid is reported and changes nothing.
+ */
+export function openConfig(options: ConfigOptions): ConfigSource {
+  const envFile = options.envFile ?? process.env['GATEHOUSE_ENV_FILE']
+  let loaded = load(options.flags, envFile)
+
+  function reload(): void {
+    try {
+      loaded = load(options.flags, envFile)
+      options.onReload?.(undefined)
+    } catch (error) {
+      options.onReload?.(messageOf(error))
+    }
+  }
+  if (envFile !== undefined && options.onReload !== undefined) {
+    watchFile(envFile, { interval: RELOAD_MS, persistent: false }, reload)
+  }
+
+  return {
+    get current() {
+      return loaded.config
+    },
+    get origins() {
+      return loaded.origins
+    },
+    inheritedSockets: inheritedSockets(),
+    close() {
+      if (envFile !== undefined) unwatchFile(envFile, reload)
+    },
+  }
+}
+
+/** What a variable's schema says of it for people. */
+export function notesOf(name: VariableName): VariableNotes {
+  return Variables.properties[name] as unknown as VariableNotes
+}
+
+interface Loaded {
+  readonly config: Config
+  readonly origins: ReadonlyMap<VariableName, Origin>
+}
+
+function load(flags: Readonly<Record<string, string>>, envFile: string | undefined): Loaded {
+  const file = envFile === undefined ? {} : readEnvFile(envFile)
+  refuseUnknown(file, `in ${envFile}`)
+  refuseUnknown(process.env, 'in the environment')
+  const config: Record<string, unknown> = {}
+  const origins = new Map<VariableName, Origin>()
+  for (const name of NAMES) {
+    const found = firstSet([
+      [flags[name], 'flag'],
+      [file[name], 'environment file'],
+      [process.env[name], 'environment'],
+      [readCredential(name), 'credential'],
+      [
+        name === 'GATEHOUSE_DATA_DIR' ? process.env['STATE_DIRECTORY'] : undefined,
+        'STATE_DIRECTORY',
+      ],
+      [notesOf(name).default, 'default'],
+    ])
+    if (found === undefined) continue
+    config[name] = decode(name, found[0])
+    origins.set(name, { text: found[0], place: found[1] })
+  }
+  return { config: config as Config, origins }
+}
+
+/** The first place where a variable has a value; an empty one counts as none. */
+function firstSet(
+  places: readonly (readonly [string | undefined, string])[],
+): readonly [string, string] | undefined {
+  for (const [value, place] of places)
+    if (value !== undefined && value !== '') return [value, place]
+  return undefined
+}
+
+function decode(name: VariableName, text: string): unknown {
+  try {
+    return Decode(Variables.properties[name], text)
+  } catch (error) {
+    // The readings throw SyntaxError or RangeError whose message may quote the value only if it is no secret.
+    const { form, secret } = notesOf(name)
+    const shown = secret === true ? '' : ` "${text}"`
+    throw new ConfigError(`${name}${shown} is not valid (${messageOf(error)}): expected ${form}`)
+  }
+}
+
+function refuseUnknown(values: Readonly<Record<string, string | undefined>>, where: string): void {
+  for (const name of Object.keys(values)) {
+    if (!OURS.test(name) || name === 'GATEHOUSE_ENV_FILE' || NAMES.includes(name as VariableName))
+      continue
+    throw new ConfigError(
+      `${name} ${where} is no variable of Gatehouse: correct its name or remove it; see gatehouse help`,
+    )
+  }
+}
+
+function readEnvFile(path: string): Readonly<Record<string, string | undefined>> {
+  try {
+    return parseEnv(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw new ConfigError(
+      `The environment file ${path} can't be read (${messageOf(error)}): expected lines NAME=value`,
+    )
+  }
+}
+
+/** A systemd credential (`LoadCredential`) under the variable's name in lower case. */
+function readCredential(name: VariableName): string | undefined {
+  const folder = process.env['CREDENTIALS_DIRECTORY']
+  if (folder === undefined || notesOf(name).secret !== true) return undefined
+  const path = join(folder, name.toLowerCase())
+  // An editor or echo ends a file with a newline, which is no part of the secret.
+  return existsSync(path) ? readFileSync(path, 'utf8').replace(/\r?\n$/, '') : undefined
+}
+
+function inheritedSockets(): readonly string[] {
+  if (process.env['LISTEN_PID'] !== String(process.pid)) return []
+  const count = Number(process.env['LISTEN_FDS'] ?? 0)
+  const names = (process.env['LISTEN_FDNAMES'] ?? '').split(':')
+  return Array.from({ length: count }, (_, i) => names[i] ?? `unnamed-${i}`)
+}

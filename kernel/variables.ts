@@ -1,0 +1,119 @@
+import { resolve } from 'node:path'
+import Type from 'typebox'
+import { parseAddress, type Address } from './address.ts'
+import { parseBlocks, type AddressSet } from './peers.ts'
+
+/** How a variable's text is read: `form` says in words what is accepted; a read throws SyntaxError. */
+interface Reading<T> {
+  readonly form: string
+  readonly read: (text: string) => T
+  /** A secret may also come from a systemd credential and never from a flag. */
+  readonly secret?: true
+  readonly default?: string
+}
+
+function variable<T>({ read, ...notes }: Reading<T>): Type.TCodec<Type.TString, T> {
+  return Type.Codec(Type.String(notes)).Decode(read).Encode(String)
+}
+
+const secret = (form: string): Type.TOptional<Type.TCodec<Type.TString, string>> =>
+  Type.Optional(variable({ form, secret: true, read: (text) => text }))
+
+const address = (fallback: string): Type.TCodec<Type.TString, Address> =>
+  variable({ form: 'host:port, unix:/path or fd:NAME', read: parseAddress, default: fallback })
+
+const baseUrl = Type.Optional(
+  variable({ form: 'an http:// or https:// URL without a path', read: parseBaseUrl }),
+)
+
+/**
+ * Every variable of the program (decisions.md section 1). The name in lower case with dashes, without
+ * `GATEHOUSE_`, is its flag: `HOOKS_ADDR` is `--hooks-addr`, `GATEHOUSE_DATA_DIR` is `--data-dir`.
+ */
+export const Variables = Type.Object({
+  DATABASE_URL: Type.Optional(
+    variable({
+      form: 'a postgres:// URL; unset for the embedded database',
+      secret: true,
+      read: parseDatabaseUrl,
+    }),
+  ),
+  GATEHOUSE_DATA_DIR: variable({
+    form: 'a folder',
+    read: (text) => resolve(text),
+    default: './data',
+  }),
+  HOOKS_ADDR: address('127.0.0.1:8080'),
+  LINKS_ADDR: address('127.0.0.1:8081'),
+  OPS_ADDR: address('127.0.0.1:8082'),
+  HOOKS_BASE_URL: baseUrl,
+  LINKS_BASE_URL: baseUrl,
+  OPS_BASE_URL: baseUrl,
+  GATEHOUSE_TRUSTED_PROXIES: Type.Optional(
+    variable({ form: 'a comma-separated list of CIDR blocks', read: parseProxies }),
+  ),
+  HOOKS_CODE_HOST_SECRET: secret('the shared secret, the whole value'),
+  HOOKS_CODE_HOST_SECRET_PREVIOUS: secret('the secret being retired'),
+  HOOKS_PAYMENTS_SECRET: secret('the shared secret, the whole value'),
+  HOOKS_PAYMENTS_SECRET_PREVIOUS: secret('the secret being retired'),
+  HOOKS_CHAT_SECRET: secret('the shared secret, the whole value'),
+  HOOKS_CHAT_SECRET_PREVIOUS: secret('the secret being retired'),
+  HOOKS_MAX_BODY: variable({
+    form: 'a size from 1 to 100 MiB, such as 25MiB, 512KiB or 1000',
+    read: parseSize,
+    default: '25MiB',
+  }),
+  HOOKS_FRESHNESS_S: variable({
+    form: 'a whole number of seconds from 1 to 86400',
+    read: parseSeconds,
+    default: '300',
+  }),
+})
+export type Config = Type.StaticDecode<typeof Variables>
+export type VariableName = keyof Config
+
+/** The notes that a variable's schema carries beside its type. */
+export interface VariableNotes {
+  readonly form: string
+  readonly secret?: true
+  readonly default?: string
+}
+
+/** The flag of a variable, without the dashes in front. */
+export function flagOf(name: string): string {
+  return name
+    .replace(/^GATEHOUSE_/, '')
+    .toLowerCase()
+    .replaceAll('_', '-')
+}
+
+function parseBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const plain =
+    url !== undefined && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === ''
+  if (!plain || url.username !== '') throw new SyntaxError('it is no such URL')
+  return url.origin
+}
+
+function parseDatabaseUrl(text: string): string {
+  if (!/^postgres(ql)?:\/\//.test(text)) throw new SyntaxError('it does not start with postgres://')
+  return text
+}
+
+function parseProxies(text: string): AddressSet {
+  return parseBlocks(text.split(',').map((block) => block.trim()))
+}
+
+function parseSize(text: string): number {
+  const match = /^(\d{1,9})(B|KiB|MiB)?$/.exec(text)
+  const unit = { B: 1, KiB: 1024, MiB: 1024 * 1024 }[match?.[2] ?? 'B'] ?? 1
+  const size = Number(match?.[1]) * unit
+  if (!(size >= 1 && size <= 100 * 1024 * 1024)) throw new RangeError('it is no such size')
+  return size
+}
+
+function parseSeconds(text: string): number {
+  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (seconds < 1 || seconds > 86_400) throw new RangeError('it is no such number')
+  return seconds
+}

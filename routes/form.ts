@@ -1,0 +1,30 @@
+import type { Context } from '../kernel/context.ts'
+import type { Fault } from '../kernel/fault.ts'
+
+/** Largest form that a page of ours sends. */
+const FORM_LIMIT = 64 * 1024
+
+/** A form post's fields, or why it can't be read: 415, 413 or 400. */
+export async function readForm(context: Context): Promise<URLSearchParams | Fault> {
+  const type = (context.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/x-www-form-urlencoded') {
+    const detail = 'The body must be a form: application/x-www-form-urlencoded.'
+    return { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', detail }
+  }
+  const body = await context.body(FORM_LIMIT)
+  if (body.ok) return new URLSearchParams(body.bytes.toString('utf8'))
+  if (body.reason === 'too-large') {
+    return { status: 413, code: 'BODY_TOO_LARGE', detail: `The form exceeds ${FORM_LIMIT} bytes.` }
+  }
+  return { status: 400, code: 'BAD_REQUEST', detail: 'The form did not arrive whole.' }
+}
+
+/**
+ * True when a browser without script posted or followed a link: it gets the full page around the
+ * fragment that htmx and programs get.
+ */
+export function wantsFullPage(context: Context): boolean {
+  return (
+    context.headers['sec-fetch-mode'] === 'navigate' && context.headers['hx-request'] !== 'true'
+  )
+}

@@ -1,0 +1,32 @@
+import { listEvents } from '../../db/hooks/events.ts'
+import { listActivity } from '../../db/hooks/providers.ts'
+import { listRejectionTotals } from '../../db/hooks/rejections.ts'
+import { dashboardPage } from '../../html/hooks/dashboard.ts'
+import { Unavailable } from '../../kernel/fault.ts'
+import { htmlReply } from '../../kernel/reply.ts'
+import type { Route } from '../../kernel/router.ts'
+import { recentSince } from '../../services/hooks/status.ts'
+import type { HooksRoutes } from './options.ts'
+
+const NEWEST = 10
+const ALL = { provider: null, event_type: null, sinceTime: null, sinceId: null, before: null }
+
+/** `GET /` (hooks.md section 4). */
+export function dashboardRoute({ hooks, baseUrl }: HooksRoutes): Route {
+  return {
+    method: 'GET',
+    path: '/',
+    access: 'guarded',
+    async handle() {
+      const { db, clock } = hooks
+      const [status, events, activity, rejections] = await Promise.all([
+        hooks.readStatus(),
+        listEvents(db, ALL, NEWEST),
+        listActivity(db, recentSince(clock.now())),
+        listRejectionTotals(db),
+      ])
+      if (status.db === 'error') throw new Unavailable('dashboard: no status')
+      return htmlReply(dashboardPage({ baseUrl: baseUrl(), status, events, activity, rejections }))
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import { STATUS_CODES } from 'node:http'
+import { errorPage } from '../../html/error-page.ts'
+import type { Fault } from '../../kernel/fault.ts'
+import type { FaultReply } from '../../kernel/http.ts'
+import { problem } from '../../kernel/problem.ts'
+import { htmlReply, type Reply } from '../../kernel/reply.ts'
+
+/**
+ * Errors of the hooks service: problem+json everywhere (hooks.md section 7), and a page for a person
+ * who navigates with a browser. `instance` is the route's path without anything that may be a token.
+ */
+export const hooksFault: FaultReply = (fault, request): Reply => {
+  const receiver = request.path.startsWith('/webhooks/')
+  const navigates =
+    (request.headers.accept ?? '').includes('text/html') &&
+    request.headers['hx-request'] === undefined
+  if (navigates && !receiver) {
+    const title = STATUS_CODES[fault.status] ?? 'Error'
+    return htmlReply(
+      errorPage({ status: fault.status, title, detail: fault.detail }),
+      fault.status,
+      fault.headers,
+    )
+  }
+  return problem(fault, instanceOf(request.path))
+}
+
+/** The path as a URI reference; the token of `/webhooks/generic/{name}/{token}` is left out. */
+function instanceOf(path: string): string {
+  return path.split('/').slice(0, 4).join('/')
+}
+
+export function notFound(detail: string): Fault {
+  return { status: 404, code: 'NOT_FOUND', detail }
+}
+
+export function badRequest(detail: string): Fault {
+  return { status: 400, code: 'BAD_REQUEST', detail }
+}

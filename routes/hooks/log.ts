@@ -1,0 +1,85 @@
+import { listEvents } from '../../db/hooks/events.ts'
+import { listSenders } from '../../db/hooks/providers.ts'
+import { listRejections } from '../../db/hooks/rejections.ts'
+import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../html/hooks/log.ts'
+import { queryOf, wantsFragment, type Context } from '../../kernel/context.ts'
+import { htmlReply, type Reply } from '../../kernel/reply.ts'
+import type { Route } from '../../kernel/router.ts'
+import {
+  eventCursor,
+  readLogQuery,
+  readRejectionCursor,
+  rejectionCursor,
+  type LogQuery,
+} from '../../services/hooks/log-filter.ts'
+import { badRequest, hooksFault } from './faults.ts'
+import type { HooksRoutes } from './options.ts'
+
+/** `GET /log` (hooks.md section 4): events, or with `?rejected=1` the refused deliveries. */
+export function logRoute({ hooks }: HooksRoutes): Route {
+  async function handle(context: Context): Promise<Reply> {
+    const query = queryOf(context)
+    const wanted = readLogQuery(query)
+    if (typeof wanted === 'string') return hooksFault(badRequest(wanted), context)
+    const providers = (await listSenders(hooks.db)).map((sender) => sender.name)
+    return query.get('rejected') === '1'
+      ? rejected(context, query, wanted, providers)
+      : events(context, query, wanted, providers)
+  }
+
+  async function events(
+    context: Context,
+    query: URLSearchParams,
+    wanted: LogQuery,
+    providers: readonly string[],
+  ): Promise<Reply> {
+    const rows = await listEvents(hooks.db, wanted.filter, wanted.limit + 1)
+    const page = rows.slice(0, wanted.limit)
+    const last = page.at(-1)
+    const more = rows.length > page.length && last !== undefined
+    const view = {
+      filter: wanted,
+      providers,
+      events: page,
+      next: more ? next(query, eventCursor(last)) : null,
+    }
+    return htmlReply(wantsFragment(context) ? logFragment(view) : logPage(view), 200, VARY)
+  }
+
+  async function rejected(
+    context: Context,
+    query: URLSearchParams,
+    wanted: LogQuery,
+    providers: readonly string[],
+  ): Promise<Reply> {
+    const below = readRejectionCursor(query.get('cursor'))
+    if (below === undefined) return hooksFault(badRequest('cursor is none of this log.'), context)
+    const rows = await listRejections(hooks.db, below, wanted.filter.provider, wanted.limit + 1)
+    const page = rows.slice(0, wanted.limit)
+    const last = page.at(-1)
+    const more = rows.length > page.length && last !== undefined
+    const view = {
+      filter: wanted,
+      providers,
+      rejections: page,
+      next: more ? next(query, rejectionCursor(last)) : null,
+    }
+    return htmlReply(
+      wantsFragment(context) ? rejectionsFragment(view) : rejectionsPage(view),
+      200,
+      VARY,
+    )
+  }
+
+  return { method: 'GET', path: '/log', access: 'guarded', handle }
+}
+
+/** Page and fragment share a URL; a cache must not take one for the other. */
+const VARY = { vary: 'HX-Request' }
+
+/** The same query, from below a position. */
+function next(query: URLSearchParams, cursor: string): string {
+  const following = new URLSearchParams(query)
+  following.set('cursor', cursor)
+  return `/log?${following.toString()}`
+}

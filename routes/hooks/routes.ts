@@ -1,0 +1,26 @@
+import type { Route } from '../../kernel/router.ts'
+import { assetRoutes } from '../assets.ts'
+import { dashboardRoute } from './dashboard.ts'
+import { eventRoutes } from './event.ts'
+import { healthRoute } from './health.ts'
+import { logRoute } from './log.ts'
+import type { HooksRoutes } from './options.ts'
+import { providerRoutes } from './providers.ts'
+import { receiverRoutes } from './receivers.ts'
+import { settingsRoutes } from './settings.ts'
+import { streamRoute } from './stream.ts'
+
+/** Every route of the hooks listener but `/metrics`, which all listeners share. */
+export function hooksRoutes(options: HooksRoutes): readonly Route[] {
+  return [
+    ...receiverRoutes(options),
+    dashboardRoute(options),
+    streamRoute(options),
+    logRoute(options),
+    ...eventRoutes(options),
+    ...providerRoutes(options),
+    ...settingsRoutes(options),
+    healthRoute(options),
+    ...assetRoutes(),
+  ]
+}

@@ -1,0 +1,50 @@
+import { writeSettings } from '../../db/hooks/settings.ts'
+import { settingsForm, settingsPage } from '../../html/hooks/settings.ts'
+import type { SettingsView } from '../../html/hooks/views.ts'
+import type { Context } from '../../kernel/context.ts'
+import { htmlReply, type Reply } from '../../kernel/reply.ts'
+import type { Route } from '../../kernel/router.ts'
+import { readSettingsForm } from '../../services/hooks/settings.ts'
+import { readForm, wantsFullPage } from '../form.ts'
+import { hooksFault } from './faults.ts'
+import type { HooksRoutes } from './options.ts'
+
+/** `GET /settings` and `POST /settings` (hooks.md section 4). */
+export function settingsRoutes({ hooks, configuration }: HooksRoutes): readonly Route[] {
+  const { db, registry, retention } = hooks
+
+  function view(changes: Partial<SettingsView>): SettingsView {
+    const settings = registry.settings
+    return { settings, saved: false, refused: null, configuration: configuration(), ...changes }
+  }
+
+  async function save(context: Context): Promise<Reply> {
+    const form = await readForm(context)
+    if ('status' in form) return hooksFault(form, context)
+    const wanted = readSettingsForm(form, registry.settings)
+    if ('field' in wanted) {
+      const fault = { status: 422, code: 'UNPROCESSABLE', detail: wanted.message }
+      return wantsFullPage(context)
+        ? htmlReply(settingsPage(view({ refused: wanted })), 422)
+        : hooksFault(fault, context)
+    }
+    await writeSettings(db, wanted)
+    await registry.refresh()
+    retention.prune()
+    const shown = view({ saved: true })
+    return htmlReply(wantsFullPage(context) ? settingsPage(shown) : settingsForm(shown))
+  }
+
+  return [
+    {
+      method: 'GET',
+      path: '/settings',
+      access: 'guarded',
+      handle: async () => {
+        await registry.refresh()
+        return htmlReply(settingsPage(view({})))
+      },
+    },
+    { method: 'POST', path: '/settings', access: 'guarded', handle: save },
+  ]
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env node
+import { parseArgs } from 'node:util'
+import { runCheck } from './commands/check.ts'
+import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/command.ts'
+import { helpText } from './commands/help.ts'
+import { SERVICES, type ServiceName } from './commands/listeners.ts'
+import { runMigrate } from './commands/migrate.ts'
+import { runWithDatabase } from './commands/on-database.ts'
+import { serve } from './commands/serve.ts'
+import { assetText } from './kernel/assets.ts'
+import { openConfig, notesOf, type ConfigSource } from './kernel/config.ts'
+import { createLog, messageOf } from './kernel/log.ts'
+import { flagOf, Variables, type VariableName } from './kernel/variables.ts'
+import { followSecrets, type SigningSecrets } from './services/hooks/signing-secrets.ts'
+
+const output: Output = {
+  out: (line) => process.stdout.write(`${line}\n`),
+  err: (line) => process.stderr.write(`${line}\n`),
+}
+const log = createLog(
+  (text) => process.stderr.write(text),
+  () => new Date(),
+)
+
+/** Flags that set a variable, by flag; a secret has none, because other users can see arguments. */
+function configFlags(): ReadonlyMap<string, VariableName> {
+  const names = Object.keys(Variables.properties) as VariableName[]
+  return new Map(
+    names.filter((name) => notesOf(name).secret !== true).map((name) => [flagOf(name), name]),
+  )
+}
+
+/** Splits the command line into the flags of the configuration and everything else, in order. */
+function splitArguments(argv: readonly string[]): {
+  readonly flags: Readonly<Record<string, string>>
+  readonly envFile: string | undefined
+  readonly rest: readonly string[]
+} {
+  const known = configFlags()
+  const options = Object.fromEntries(
+    [...known.keys(), 'env-file'].map((flag) => [flag, { type: 'string' as const }]),
+  )
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  const flags: Record<string, string> = {}
+  let envFile: string | undefined
+  const rest: string[] = []
+  for (const token of tokens) {
+    if (token.kind === 'positional') rest.push(token.value)
+    if (token.kind !== 'option') continue
+    const name = known.get(token.name)
+    if (name === undefined && token.name !== 'env-file') {
+      rest.push(token.value === undefined ? token.rawName : `${token.rawName}=${token.value}`)
+    } else if (token.value === undefined) throw new UsageError(`--${token.name} needs a value`)
+    else if (name === undefined) envFile = token.value
+    else flags[name] = token.value
+  }
+  return { flags, envFile, rest }
+}
+
+function secretsOf(config: ConfigSource): SigningSecrets {
+  return followSecrets((provider) => {
+    const { current } = config
+    if (provider === 'code_host') {
+      return {
+        current: current.HOOKS_CODE_HOST_SECRET,
+        previous: current.HOOKS_CODE_HOST_SECRET_PREVIOUS,
+      }
+    }
+    if (provider === 'payments') {
+      return {
+        current: current.HOOKS_PAYMENTS_SECRET,
+        previous: current.HOOKS_PAYMENTS_SECRET_PREVIOUS,
+      }
+    }
+    return { current: current.HOOKS_CHAT_SECRET, previous: current.HOOKS_CHAT_SECRET_PREVIOUS }
+  })
+}
+
+function readServices(args: readonly string[]): readonly ServiceName[] {
+  for (const name of args) {
+    if (!SERVICES.some((service) => service === name))
+      throw new UsageError(`There is no service "${name}"`)
+  }
+  const wanted = SERVICES.filter((service) => args.includes(service))
+  return wanted.length === 0 ? SERVICES : wanted
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const { flags, envFile, rest } = splitArguments(argv)
+  const isService = SERVICES.some((service) => service === rest[0])
+  const [command = 'serve', ...args] = isService ? ['serve', ...rest] : rest
+  if (command === 'help' || command === '--help' || command === '-h') {
+    output.out(helpText())
+    return DONE
+  }
+  const version = (JSON.parse(assetText('package.json')) as { version: string }).version
+  if (command === 'version' || command === '--version') {
+    output.out(version)
+    return DONE
+  }
+  if (!['serve', 'check', 'migrate', 'provider'].includes(command)) {
+    throw new UsageError(`There is no command "${command}"`)
+  }
+  const services = command === 'serve' ? readServices(args) : []
+  const json = args.length === 1 && args[0] === '--json'
+  if (
+    (command === 'check' && args.length > 0 && !json) ||
+    (command === 'migrate' && args.length > 0)
+  ) {
+    throw new UsageError(`"${command}" takes no such argument`)
+  }
+
+  const config = openConfig({
+    flags,
+    envFile,
+    ...(command === 'serve' && {
+      onReload: (problem) =>
+        problem === undefined
+          ? log.info('configuration re-read')
+          : log.warn('configuration not re-read; the former one stays', { problem }),
+    }),
+  })
+  const secrets = secretsOf(config)
+  if (command === 'check') return runCheck(config, json, log, output)
+  if (command === 'migrate') return runMigrate(config, log, output)
+  if (command === 'provider') return runWithDatabase(rest, config, secrets, log, output)
+  return serve({ config, services, secrets, version, log, ready: output.out })
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  log.flush()
+  output.err(`gatehouse: ${messageOf(error)}`)
+  if (error instanceof UsageError) output.err('See: gatehouse help')
+  process.exitCode = error instanceof UsageError ? WRONG_USAGE : FAILED
+}

@@ -1,0 +1,53 @@
+import { isUtf8 } from 'node:buffer'
+import type { StoredEvent } from '../../db/hooks/rows.ts'
+import { REDACTED } from './redact.ts'
+
+/** hooks.md section 2, EventDetail, with the payload as text or, when it is no UTF-8, as base64. */
+export type EventDetail = Omit<StoredEvent, 'payload'> & {
+  readonly payload: string
+  readonly payload_encoding: 'utf8' | 'base64'
+}
+
+export function eventDetail(event: StoredEvent): EventDetail {
+  const payload_encoding = isUtf8(event.payload) ? 'utf8' : 'base64'
+  return { ...event, payload: event.payload.toString(payload_encoding), payload_encoding }
+}
+
+/** The payload for reading: JSON indented, a form one field a line; null for everything else. */
+export function prettyPayload({
+  payload,
+  payload_encoding,
+  content_type,
+}: EventDetail): string | null {
+  if (payload_encoding === 'base64') return null
+  try {
+    return JSON.stringify(JSON.parse(payload), null, 2)
+  } catch {
+    // SyntaxError: no JSON, perhaps a form.
+  }
+  if (!(content_type ?? '').startsWith('application/x-www-form-urlencoded')) return null
+  return [...new URLSearchParams(payload)].map(([name, value]) => `${name} = ${value}`).join('\n')
+}
+
+/** Headers that belong to one connection, or that curl sets by itself. */
+const NOT_REPEATED =
+  /^(host|connection|content-length|transfer-encoding|accept|accept-encoding|expect|user-agent|x-forwarded-.*|forwarded|via)$/
+
+/**
+ * A command line that sends the stored bytes to this receiver again. A secret header stands in it
+ * as `REPLACE_ME`, because its value was never stored.
+ */
+export function curlCommand(event: EventDetail, receiver: string, payloadUrl: string): string {
+  const lines = [`curl -sS ${quote(payloadUrl)} | curl -sS ${quote(receiver)}`]
+  for (const [name, value] of Object.entries(event.headers)) {
+    if (NOT_REPEATED.test(name)) continue
+    lines.push(`-H ${quote(`${name}: ${value === REDACTED ? 'REPLACE_ME' : value}`)}`)
+  }
+  lines.push('--data-binary @-')
+  return lines.join(' \\\n  ')
+}
+
+/** Text as one word of a POSIX shell. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}

@@ -1,0 +1,69 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { SignedProvider } from './signing-secrets.ts'
+import { cleanId, cleanText } from './text.ts'
+
+/** A body's members: of a JSON object, or of a form. */
+export type Members = Readonly<Record<string, unknown>>
+
+/** What is taken out of a delivery besides its bytes. */
+export interface EventFields {
+  readonly event_type: string | null
+  readonly external_id: string | null
+}
+
+/**
+ * Reads a body as JSON when it parses to an object, else as a form when its type says so; else
+ * undefined, which a signed receiver answers with 400.
+ */
+export function readMembers(body: Buffer, contentType: string | undefined): Members | undefined {
+  const text = body.toString('utf8')
+  try {
+    const value: unknown = JSON.parse(text)
+    if (isObject(value)) return value
+  } catch {
+    // SyntaxError: no JSON, perhaps a form.
+  }
+  if (mediaType(contentType) !== 'application/x-www-form-urlencoded') return undefined
+  return Object.fromEntries(new URLSearchParams(text))
+}
+
+/** Event type and delivery id of a signed delivery (the table of header names and members). */
+export function signedFields(
+  provider: SignedProvider,
+  headers: IncomingHttpHeaders,
+  members: Members,
+): EventFields {
+  if (provider === 'code_host') {
+    return {
+      event_type: cleanText(headers['x-codehost-event'] ?? headers['x-github-event']),
+      external_id: cleanId(headers['x-codehost-delivery'] ?? headers['x-github-delivery']),
+    }
+  }
+  if (provider === 'payments') {
+    return { event_type: cleanText(members['type']), external_id: cleanId(members['id']) }
+  }
+  const event = isObject(members['event']) ? members['event'] : {}
+  return {
+    event_type:
+      cleanText(event['type']) ?? cleanText(members['type']) ?? cleanText(members['command']),
+    external_id: cleanId(members['event_id']) ?? cleanId(members['trigger_id']),
+  }
+}
+
+/** Event type and delivery id of a generic delivery: headers only, its bytes are not interpreted. */
+export function genericFields(headers: IncomingHttpHeaders): EventFields {
+  return {
+    event_type: cleanText(headers['x-event-type']),
+    external_id: cleanId(
+      headers['webhook-id'] ?? headers['x-delivery-id'] ?? headers['idempotency-key'],
+    ),
+  }
+}
+
+function mediaType(contentType: string | undefined): string {
+  return (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,115 @@
+import { QueryError, type Database } from '../../db/client.ts'
+import { saveEvents } from '../../db/hooks/events.ts'
+import type { NewEvent, SavedEvent } from '../../db/hooks/rows.ts'
+
+/** Stores deliveries; an answer means that the event is committed. */
+export interface Ingest {
+  /**
+   * Resolves after commit with the stored event, or with the first one when the delivery id is
+   * known; undefined when the queue is full. Throws `Unavailable` when the database is out of reach.
+   */
+  save(event: NewEvent): Promise<SavedEvent | undefined>
+  /** Resolves when nothing is waiting any more. */
+  drained(): Promise<void>
+  readonly waiting: number
+}
+
+/** Bounds of one statement and of what may wait for the next. */
+const BATCH_ROWS = 256
+const BATCH_BYTES = 8 * 1024 * 1024
+const QUEUE_ROWS = 4_096
+const QUEUE_BYTES = 128 * 1024 * 1024
+
+interface Waiter {
+  readonly resolve: (saved: SavedEvent) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** One row to be inserted, and everybody who delivered it since the last batch. */
+interface Entry {
+  readonly event: NewEvent
+  readonly waiters: Waiter[]
+}
+
+/**
+ * Group commit: rows gather while the previous statement runs and go in together, so that an idle
+ * service answers at once and a busy one needs few commits. Repeats of one delivery share a row.
+ */
+export function createIngest(db: Database): Ingest {
+  const queue: Entry[] = []
+  let queuedBytes = 0
+  const byDelivery = new Map<string, Entry>()
+  let running: Promise<void> | undefined
+
+  async function run(): Promise<void> {
+    while (queue.length > 0) await saveBatch(takeBatch())
+    running = undefined
+  }
+
+  function takeBatch(): Entry[] {
+    let bytes = 0
+    let count = 0
+    for (const entry of queue) {
+      bytes += entry.event.body.length
+      if (count > 0 && (count === BATCH_ROWS || bytes > BATCH_BYTES)) break
+      count++
+    }
+    const batch = queue.splice(0, count)
+    for (const { event } of batch) {
+      queuedBytes -= event.body.length
+      const key = deliveryKey(event)
+      if (key !== undefined) byDelivery.delete(key)
+    }
+    return batch
+  }
+
+  async function saveBatch(batch: readonly Entry[]): Promise<void> {
+    try {
+      const rows = batch.map(({ event, waiters }) => ({ event, attempts: waiters.length }))
+      const saved = await saveEvents(db, rows)
+      for (const [n, entry] of batch.entries()) {
+        const row = saved[n]
+        if (row === undefined || row.n !== n) throw new Error(`saveEvents: no answer for row ${n}`)
+        for (const waiter of entry.waiters) waiter.resolve(row)
+      }
+    } catch (error) {
+      // A row that the database refuses must not fail its neighbours: each gets a statement of its own.
+      if (error instanceof QueryError && batch.length > 1) {
+        for (const entry of batch) await saveBatch([entry])
+        return
+      }
+      for (const entry of batch) for (const waiter of entry.waiters) waiter.reject(error)
+    }
+  }
+
+  return {
+    save(event) {
+      const key = deliveryKey(event)
+      const same = key === undefined ? undefined : byDelivery.get(key)
+      if (same === undefined && (queue.length >= QUEUE_ROWS || queuedBytes > QUEUE_BYTES)) {
+        return Promise.resolve(undefined)
+      }
+      return new Promise((resolve, reject) => {
+        if (same !== undefined) {
+          same.waiters.push({ resolve, reject })
+          return
+        }
+        const entry = { event, waiters: [{ resolve, reject }] }
+        queue.push(entry)
+        queuedBytes += event.body.length
+        if (key !== undefined) byDelivery.set(key, entry)
+        running ??= run()
+      })
+    },
+    drained: async () => {
+      while (running !== undefined) await running
+    },
+    get waiting() {
+      return queue.length
+    },
+  }
+}
+
+function deliveryKey({ provider, external_id }: NewEvent): string | undefined {
+  return external_id === null ? undefined : `${provider}\n${external_id}`
+}

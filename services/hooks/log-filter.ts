@@ -1,0 +1,72 @@
+import type { EventFilter } from '../../db/hooks/events.ts'
+import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+
+/** The query of `/log` (hooks.md section 4) as text, and as the database takes it. */
+export interface LogQuery {
+  readonly provider: string
+  readonly event_type: string
+  readonly since: string
+  readonly limit: number
+  readonly filter: EventFilter
+}
+
+/** Reads the query of `/log`; a bad `limit`, `cursor` or `since` gives the line that says so. */
+export function readLogQuery(query: URLSearchParams): LogQuery | string {
+  const provider = query.get('provider') ?? ''
+  const event_type = query.get('event_type') ?? ''
+  const since = (query.get('since') ?? '').trim()
+  const limitText = query.get('limit') ?? ''
+  const limit = limitText === '' ? 50 : /^\d{1,3}$/.test(limitText) ? Number(limitText) : 0
+  if (limit < 1 || limit > 200) return 'limit must be a whole number from 1 to 200.'
+
+  const bound = readSince(since)
+  if (bound === undefined)
+    return 'since must be an event id or a time such as 2026-01-31T12:00:00Z.'
+  const cursorText = query.get('cursor')
+  const before = cursorText === null || cursorText === '' ? null : readCursor(cursorText)
+  if (before === undefined) return 'cursor is none of this log; start again from the first page.'
+  const filter = {
+    provider: provider === '' ? null : provider,
+    event_type: event_type === '' ? null : event_type,
+  }
+  return { provider, event_type, since, limit, filter: { ...filter, ...bound, before } }
+}
+
+/** Opaque position of the last row of a page. */
+export function eventCursor(row: { readonly received_at: Date; readonly id: number }): string {
+  return encodeCursor([row.received_at.getTime(), row.id])
+}
+
+/** Opaque position of the last row of a page of rejections. */
+export function rejectionCursor(row: { readonly id: number }): string {
+  return encodeCursor([row.id])
+}
+
+/** The id in a cursor of rejections: null without one, undefined when it is none of ours. */
+export function readRejectionCursor(text: string | null): number | null | undefined {
+  if (text === null || text === '') return null
+  const id = decodeCursor(text)?.[0]
+  return Number.isSafeInteger(id) ? (id as number) : undefined
+}
+
+type Since = Pick<EventFilter, 'sinceTime' | 'sinceId'>
+
+const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/
+
+/** A time without a zone is taken as UTC, like every time that the pages show without script. */
+function readSince(text: string): Since | undefined {
+  if (text === '') return { sinceTime: null, sinceId: null }
+  if (/^\d{1,15}$/.test(text)) return { sinceTime: null, sinceId: Number(text) }
+  if (!TIME.test(text)) return undefined
+  const zoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`
+  const sinceTime = new Date(zoned)
+  return Number.isNaN(sinceTime.getTime()) ? undefined : { sinceTime, sinceId: null }
+}
+
+function readCursor(text: string): { received_at: Date; id: number } | undefined {
+  const [time, id] = decodeCursor(text) ?? []
+  if (!Number.isSafeInteger(time) || !Number.isSafeInteger(id)) return undefined
+  const received_at = new Date(time as number)
+  const year = received_at.getUTCFullYear()
+  return year >= 1970 && year <= 9999 ? { received_at, id: id as number } : undefined
+}

@@ -1,0 +1,76 @@
+import type { Database } from '../../db/client.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import { createIngest, type Ingest } from './ingest.ts'
+import { openLive, type Live } from './live.ts'
+import type { RandomBytes } from './providers.ts'
+import { openRegistry, type Registry } from './registry.ts'
+import { createRejections, type Rejections } from './rejections.ts'
+import { startRetention, type Retention } from './retention.ts'
+import type { SigningSecrets } from './signing-secrets.ts'
+import { createStatusReader, type StatusMessage } from './status.ts'
+
+/** What the hooks service is made from. */
+export interface HooksOptions {
+  readonly db: Database
+  readonly secrets: SigningSecrets
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** The running hooks service: everything that its routes call. */
+export interface Hooks extends HooksOptions {
+  readonly registry: Registry
+  readonly ingest: Ingest
+  readonly live: Live
+  readonly rejections: Rejections
+  readonly retention: Retention
+  readonly readStatus: () => Promise<StatusMessage>
+  /** Ends the streams; the rest goes on until `close`, so that running requests can finish. */
+  endStreams(): void
+  /** Stores what is waiting and stops following the database. */
+  close(): Promise<void>
+}
+
+/** Starts the service on a migrated database. */
+export async function openHooks(options: HooksOptions): Promise<Hooks> {
+  const { db, secrets, clock, log, metrics } = options
+  const registry = await openRegistry(db, clock, log)
+  const readStatus = createStatusReader(db, secrets, clock)
+  const live = await openLive({
+    db,
+    clock,
+    log,
+    metrics,
+    readStatus,
+    settings: () => registry.settings,
+  })
+  const ingest = createIngest(db)
+  const rejections = createRejections(db, clock, log, metrics)
+  const retention = startRetention(db, registry, clock, log)
+  registry.onChange(() => live.statusChanged())
+  metrics.gauge(
+    'gatehouse_hooks_ingest_waiting',
+    'Deliveries waiting for the next statement.',
+    () => [[{}, ingest.waiting]],
+  )
+
+  return {
+    ...options,
+    registry,
+    ingest,
+    live,
+    rejections,
+    retention,
+    readStatus,
+    endStreams: () => live.close(),
+    async close() {
+      registry.close()
+      await ingest.drained()
+      await Promise.all([rejections.close(), retention.close()])
+    },
+  }
+}

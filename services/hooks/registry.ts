@@ -1,0 +1,56 @@
+import type { Database } from '../../db/client.ts'
+import { listSenders } from '../../db/hooks/providers.ts'
+import type { Sender, Settings } from '../../db/hooks/rows.ts'
+import { readSettings } from '../../db/hooks/settings.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { messageOf, type Log } from '../../kernel/log.ts'
+
+/** Senders and settings in memory, kept like the database's by NOTIFY and a slow poll. */
+export interface Registry {
+  sender(name: string): Sender | undefined
+  readonly settings: Settings
+  /** Reads both again; awaited after a change of our own, so that the next request sees it. */
+  refresh(): Promise<void>
+  /** Calls back when a refresh found a change, whoever made it. */
+  onChange(callback: () => void): void
+  close(): void
+}
+
+const POLL_MS = 5_000
+
+/** Loads the registry and follows changes; throws `Unavailable` without a database. */
+export async function openRegistry(db: Database, clock: Clock, log: Log): Promise<Registry> {
+  let senders = new Map<string, Sender>()
+  let settings = await readSettings(db)
+  let known = ''
+  const callbacks: (() => void)[] = []
+
+  async function refresh(): Promise<void> {
+    const [rows, fresh] = await Promise.all([listSenders(db), readSettings(db)])
+    const text = JSON.stringify([rows, fresh])
+    senders = new Map(rows.map((row) => [row.name, row]))
+    settings = fresh
+    if (text === known) return
+    known = text
+    for (const callback of callbacks) callback()
+  }
+  function follow(): void {
+    refresh().catch((error: unknown) =>
+      log.warn('registry not refreshed', { error: messageOf(error) }),
+    )
+  }
+
+  await refresh()
+  await db.listen('hooks_config', follow)
+  const stop = clock.every(POLL_MS, follow)
+
+  return {
+    sender: (name) => senders.get(name),
+    get settings() {
+      return settings
+    },
+    refresh,
+    onChange: (callback) => callbacks.push(callback),
+    close: stop,
+  }
+}

@@ -1,0 +1,83 @@
+import type { Database } from '../../db/client.ts'
+import { saveRejections } from '../../db/hooks/rejections.ts'
+import type { Rejection } from '../../db/hooks/rows.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { messageOf, type Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import { redactAddress } from '../../kernel/peers.ts'
+
+/** Keeps refused deliveries (401, 403, 413): counted all, listed the newest, never their payload. */
+export interface Rejections {
+  record(rejection: {
+    provider: string
+    status: 401 | 403 | 413
+    client: string
+    reason: string
+    at: Date
+  }): void
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Rows kept from one flush to the next: a flood of refusals costs one small statement a second. */
+const KEPT = 200
+const FLUSH_MS = 1_000
+
+type Total = { provider: string; status: number; total: number; last_at: Date }
+
+export function createRejections(
+  db: Database,
+  clock: Clock,
+  log: Log,
+  metrics: Metrics,
+): Rejections {
+  const counter = metrics.counter(
+    'gatehouse_hooks_rejections',
+    'Deliveries refused, by provider and status.',
+  )
+  let rows: Omit<Rejection, 'id'>[] = []
+  let totals = new Map<string, Total>()
+  let flushing: Promise<void> = Promise.resolve()
+
+  async function write(): Promise<void> {
+    if (totals.size === 0) return
+    const [keptRows, keptTotals] = [rows, totals]
+    rows = []
+    totals = new Map()
+    try {
+      await saveRejections(db, keptRows, [...keptTotals.values()])
+    } catch (error) {
+      log.warn('rejections not saved', { error: messageOf(error), rows: keptRows.length })
+      for (const total of keptTotals.values()) count(total)
+      rows = [...keptRows, ...rows].slice(-KEPT)
+    }
+  }
+
+  function count({ provider, status, total, last_at }: Total): void {
+    const key = `${provider} ${status}`
+    const sum = totals.get(key)
+    const last = sum !== undefined && sum.last_at > last_at ? sum.last_at : last_at
+    totals.set(key, { provider, status, total: (sum?.total ?? 0) + total, last_at: last })
+  }
+
+  function flush(): Promise<void> {
+    flushing = flushing.then(write)
+    return flushing
+  }
+
+  const stop = clock.every(FLUSH_MS, () => void flush())
+
+  return {
+    record({ provider, status, client, reason, at }) {
+      counter.add({ provider, status: String(status) })
+      count({ provider, status, total: 1, last_at: at })
+      rows.push({ at, provider, status, source: redactAddress(client), reason })
+      if (rows.length > KEPT) rows.shift()
+    },
+    flush,
+    async close() {
+      stop()
+      await flush()
+    },
+  }
+}

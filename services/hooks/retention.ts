@@ -1,0 +1,86 @@
+import type { Database } from '../../db/client.ts'
+import {
+  pruneActivity,
+  pruneByAge,
+  pruneByCount,
+  pruneRejections,
+} from '../../db/hooks/retention.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { messageOf, type Log } from '../../kernel/log.ts'
+import type { Registry } from './registry.ts'
+
+/** Removes what retention does not keep: at start, hourly, and when asked after a change of settings. */
+export interface Retention {
+  /** Starts a run, or another one after the present run. */
+  prune(): void
+  /** Resolves when the present run is over. */
+  close(): Promise<void>
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Small batches, each a statement of its own: ingestion never waits long for one. */
+const BATCH = 500
+const REJECTIONS_KEPT = 10_000
+const ACTIVITY_DAYS = 2
+
+export function startRetention(
+  db: Database,
+  registry: Registry,
+  clock: Clock,
+  log: Log,
+): Retention {
+  let running: Promise<void> | undefined
+  let again = false
+  let closed = false
+
+  async function run(): Promise<void> {
+    do {
+      again = false
+      const { retention_max_age_days, retention_max_rows } = registry.settings
+      const now = clock.now().getTime()
+      const oldest = new Date(now - retention_max_age_days * DAY_MS)
+      let removed = 0
+      if (retention_max_age_days > 0)
+        removed += await inBatches(() => pruneByAge(db, oldest, BATCH))
+      if (retention_max_rows > 0)
+        removed += await inBatches(() => pruneByCount(db, retention_max_rows, BATCH))
+      await pruneRejections(db, REJECTIONS_KEPT)
+      await pruneActivity(db, new Date(now - ACTIVITY_DAYS * DAY_MS))
+      if (removed > 0) log.info('pruned', { events: removed })
+    } while (again && !closed)
+  }
+
+  async function inBatches(batch: () => Promise<number>): Promise<number> {
+    let total = 0
+    for (;;) {
+      const removed = closed ? 0 : await batch()
+      if (removed === 0) return total
+      total += removed
+    }
+  }
+
+  function prune(): void {
+    if (closed) return
+    if (running !== undefined) {
+      again = true
+      return
+    }
+    running = run()
+      .catch((error: unknown) => log.warn('prune failed', { error: messageOf(error) }))
+      .finally(() => {
+        running = undefined
+      })
+  }
+
+  const stop = clock.every(HOUR_MS, prune)
+  prune()
+  return {
+    prune,
+    async close() {
+      closed = true
+      stop()
+      await running
+    },
+  }
+}

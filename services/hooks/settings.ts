@@ -1,0 +1,54 @@
+import { Compile } from 'typebox/compile'
+import { Settings } from '../../db/hooks/rows.ts'
+
+/** Why a setting was refused, by field; the message is for people. */
+export interface SettingRefusal {
+  readonly field: string
+  readonly message: string
+}
+
+const schema = Compile(Settings)
+
+const ACCEPTED: Readonly<Record<keyof Settings, string>> = {
+  retention_max_age_days: 'a whole number of days from 0 (no limit) to 36500',
+  retention_max_rows: 'a whole number of events from 0 (no limit) to 2147483647',
+  sse_retry_ms: 'a whole number of milliseconds from 250 to 3600000',
+  replay_default_target: 'an http:// or https:// URL without credentials, or nothing',
+}
+
+/**
+ * Settings as a form asks for them (hooks.md section 4): absent fields keep their value, an empty
+ * `replay_default_target` is none. Nothing is taken when one field is bad.
+ */
+export function readSettingsForm(
+  form: URLSearchParams,
+  present: Settings,
+): Settings | SettingRefusal {
+  const wanted: Record<string, unknown> = { ...present }
+  for (const field of Object.keys(ACCEPTED)) {
+    const text = form.get(field)
+    if (text === null) continue
+    if (field === 'replay_default_target') wanted[field] = text.trim() === '' ? null : text.trim()
+    else wanted[field] = /^\d{1,10}$/.test(text.trim()) ? Number(text) : text
+  }
+  for (const [field, accepted] of Object.entries(ACCEPTED)) {
+    const value = wanted[field]
+    const bad =
+      field === 'replay_default_target'
+        ? !isTarget(value)
+        : !schema.Check({ ...present, [field]: value })
+    if (bad) return { field, message: `${field} must be ${accepted}.` }
+  }
+  return wanted as Settings
+}
+
+function isTarget(value: unknown): boolean {
+  if (value === null) return true
+  if (typeof value !== 'string' || value.length > 2_048 || !URL.canParse(value)) return false
+  const url = new URL(value)
+  return (
+    (url.protocol === 'http:' || url.protocol === 'https:') &&
+    url.username === '' &&
+    url.password === ''
+  )
+}

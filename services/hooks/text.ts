@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto'
+
+/** SHA-256 in lower-case hex. */
+export function sha256Hex(data: string | Buffer): string {
+  return createHash('sha256').update(data).digest('hex')
+}
+
+/** The longest text that a sender may put into one of our columns. */
+const LONGEST = 255
+
+/** A sender's text as a column can hold it: well-formed, without control characters, bounded. */
+export function cleanText(value: unknown): string | null {
+  if (typeof value !== 'string') return null
+  // oxlint-disable-next-line no-control-regex
+  const text = value
+    .toWellFormed()
+    .replace(/[\u0000-\u001f\u007f]/g, '')
+    .slice(0, LONGEST)
+  return text === '' ? null : text
+}
+
+/** A delivery id; one that is too long to be stored is represented by its hash, so it stays unique. */
+export function cleanId(value: unknown): string | null {
+  const text = cleanText(value)
+  return text !== null && text !== value
+    ? `sha256:${sha256Hex(String(value).toWellFormed())}`
+    : text
+}
