@@ -1,0 +1,235 @@
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import path from 'node:path'
+import postgres from 'postgres'
+import t from 'tap'
+import { EmbeddedLockedError, lockDirectory } from '../../db/embedded/lock.ts'
+import { openEmbedded } from '../../db/embedded/open.ts'
+
+const open = new URL('../../db/embedded/open.ts', import.meta.url).href
+const client = import.meta.resolve('postgres')
+
+// What every child starts with: an engine, a client, and a way to speak that survives kill -9.
+const prelude = `
+  import fs from 'node:fs'
+  import postgres from '${client}'
+  import { openEmbedded } from '${open}'
+  const say = (text) => fs.writeSync(1, text + '\\n')
+  const engine = await openEmbedded({ directory: process.argv[2] })
+  const sql = postgres({ socket: engine.socket, host: 'x', user: 'postgres', max: 4, onnotice: () => {} })
+  await sql\`create table if not exists kept (id text primary key)\`
+  say('ready')`
+
+interface ChildOptions {
+  /** A module that every thread of the child loads first. */
+  preload?: string
+  /** A word or a file, for the child as `process.env.MARK`. */
+  mark?: string
+}
+
+function child(
+  code: string,
+  directory: string,
+  { preload, mark = '' }: ChildOptions = {},
+): ChildProcessWithoutNullStreams {
+  const load = preload === undefined ? [] : [`--import=data:text/javascript,${encode(preload)}`]
+  // A file, because a worker thread inherits the flags that go with --eval.
+  const program = path.join(path.dirname(directory), 'child.mjs')
+  fs.writeFileSync(program, code)
+  const env = { PATH: process.env['PATH'], MARK: mark }
+  return spawn(process.execPath, [...load, program, directory], { env })
+}
+
+function encode(code: string): string {
+  return encodeURIComponent(code)
+}
+
+/** Reads a child's lines until one satisfies `done`; returns all of them. */
+async function lines(
+  from: ChildProcessWithoutNullStreams,
+  done: (line: string, count: number) => boolean,
+): Promise<string[]> {
+  let text = ''
+  let errors = ''
+  from.stderr.on('data', (chunk) => (errors += String(chunk)))
+  for await (const chunk of from.stdout.iterator({ destroyOnReturn: false })) {
+    text += String(chunk)
+    const whole = text.split('\n').slice(0, -1)
+    if (whole.some((line, i) => done(line, i + 1))) return whole
+  }
+  throw new Error(`the child ended early: ${text} ${errors}`)
+}
+
+async function kill(target: ChildProcessWithoutNullStreams): Promise<void> {
+  const ended = once(target, 'exit')
+  target.kill('SIGKILL')
+  await ended
+}
+
+async function idsIn(directory: string): Promise<Set<string>> {
+  const engine = await openEmbedded({ directory })
+  const sql = postgres({ socket: engine.socket, host: 'x', user: 'postgres', max: 1 } as object)
+  const rows = await sql<{ id: string }[]>`select id from kept`
+  await sql.end()
+  await engine.close()
+  return new Set(rows.map(({ id }) => id))
+}
+
+t.test('a directory has one user at a time', async (t) => {
+  const directory = path.join(t.testdir(), 'new', 'data')
+  const message =
+    `data directory ${directory} is held by another process: ` +
+    'stop that process, or set GATEHOUSE_DATA_DIR or DATABASE_URL'
+  const lock = lockDirectory(directory)
+  t.equal(fs.statSync(directory).mode & 0o777, 0o700)
+  t.throws(() => lockDirectory(directory), new EmbeddedLockedError(message))
+  await t.rejects(openEmbedded({ directory }), new EmbeddedLockedError(message))
+  const other = `
+    import { openEmbedded } from '${open}'
+    await openEmbedded({ directory: process.argv[1] }).catch((error) => console.log(String(error)))`
+  const args = ['--input-type=module', '--eval', other, directory]
+  const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  t.equal(stdout, `EmbeddedLockedError: ${message}\n`)
+  lock.release()
+  lock.release()
+  lockDirectory(directory).release()
+})
+
+t.test('a directory that cannot be used says so in one line', async (t) => {
+  const directory = path.join(t.testdir({ file: '' }), 'file', 'data')
+  t.throws(() => lockDirectory(directory), {
+    name: 'Error',
+    message: /^cannot use the data directory \/[^\n]+\/file\/data: ENOTDIR[^\n]+$/,
+  })
+})
+
+t.test('nothing acknowledged is lost by kill -9 under load', async (t) => {
+  const directory = path.join(t.testdir(), 'data')
+  const code = `${prelude}
+    const write = async (writer) => {
+      for (let i = 0; ; i++) {
+        const id = [process.env.MARK, writer, i].join('-')
+        await sql\`insert into kept values (\${id})\`
+        say(id)
+      }
+    }
+    await Promise.all([0, 1, 2, 3].map(write))`
+  const acknowledged: string[] = []
+  for (const round of ['1', '2', '3']) {
+    const writer = child(code, directory, { mark: round })
+    const rest: string[] = []
+    const said = await lines(writer, (_line, count) => count > 400)
+    writer.stdout.on('data', (chunk) => rest.push(String(chunk)))
+    await kill(writer)
+    acknowledged.push(...said.slice(1))
+    const kept = await idsIn(directory)
+    t.same(
+      acknowledged.filter((id) => !kept.has(id)),
+      [],
+      `round ${round}: ${acknowledged.length} acknowledged, ${kept.size} kept`,
+    )
+  }
+})
+
+t.test('a creation that was killed is begun anew', async (t) => {
+  const directory = path.join(t.testdir(), 'data')
+  const creator = child(prelude, directory)
+  const started = (): boolean => fs.existsSync(path.join(directory, 'pg.new', 'base', '1'))
+  while (!started() && creator.exitCode === null) await new Promise(setImmediate)
+  await kill(creator)
+  t.same(fs.readdirSync(directory).toSorted(), ['lock', 'pg.new'])
+  const engine = await openEmbedded({ directory })
+  await engine.close()
+  t.same(fs.readdirSync(directory).toSorted(), ['lock', 'pg'])
+})
+
+// Records each forced file, in every thread of the child.
+const recordSyncs = `
+  import fs from 'node:fs'
+  const note = (fd) => fs.appendFileSync(process.env.MARK, fs.readlinkSync('/proc/self/fd/' + fd) + '\\n')
+  for (const name of ['fsyncSync', 'fdatasyncSync']) {
+    const real = fs[name]
+    fs[name] = (fd) => (note(fd), real(fd))
+  }`
+
+t.test('every commit and checkpoint is forced to the disk', async (t) => {
+  const dir = t.testdir({ syncs: '' })
+  const directory = path.join(dir, 'data')
+  const code = `${prelude}
+    const record = process.env.MARK
+    fs.writeFileSync(record, '')
+    for (let i = 0; i < 50; i++) await sql\`insert into kept values (\${i})\`
+    await sql\`checkpoint\`
+    say('done')
+    await sql.end()
+    await engine.close()`
+  const inserter = child(code, directory, { mark: path.join(dir, 'syncs'), preload: recordSyncs })
+  const ended = once(inserter, 'exit')
+  await lines(inserter, (line) => line === 'done')
+  await ended
+  const synced = fs.readFileSync(path.join(dir, 'syncs'), 'utf8').split('\n')
+  t.ok(synced.filter((file) => file.includes('/pg_wal/')).length >= 50, 'each commit')
+  t.ok(
+    synced.some((file) => file.includes('/pg/base/')),
+    'the checkpoint',
+  )
+})
+
+t.test('a new cluster is forced to the disk before it gets its name', async (t) => {
+  const dir = t.testdir({ syncs: '' })
+  const directory = path.join(dir, 'data')
+  // Lists the cluster at the moment of its renaming, between the notes of what was forced.
+  const recordRename = `${recordSyncs}
+    const rename = fs.renameSync
+    fs.renameSync = (from, to) => {
+      if (!from.endsWith('pg.new')) return rename(from, to)
+      const all = fs.readdirSync(from, { recursive: true }).map((name) => from + '/' + name)
+      fs.appendFileSync(process.env.MARK, ['', ...all, ''].map((name) => 'rename ' + name + '\\n').join(''))
+      rename(from, to)
+    }`
+  const creator = child(prelude, directory, {
+    mark: path.join(dir, 'syncs'),
+    preload: recordRename,
+  })
+  await lines(creator, (line) => line === 'ready')
+  await kill(creator)
+  const events = fs.readFileSync(path.join(dir, 'syncs'), 'utf8').split('\n')
+  const before = new Set(events.slice(0, events.indexOf('rename ')))
+  const after = events.slice(events.lastIndexOf('rename '))
+  const cluster = events
+    .filter((event) => event.startsWith('rename /'))
+    .map((event) => event.slice(7))
+  t.ok(cluster.length > 900, `${cluster.length} files and directories`)
+  t.same(
+    [path.join(directory, 'pg.new'), ...cluster].filter((file) => !before.has(file)),
+    [],
+  )
+  t.ok(after.includes(directory) && after.includes(dir), 'the new names too')
+})
+
+t.test('a disk that fails ends the engine and acknowledges nothing', async (t) => {
+  const dir = t.testdir()
+  const fault = path.join(dir, 'fault')
+  const failing = `
+    import fs from 'node:fs'
+    const real = fs.fdatasyncSync
+    fs.fdatasyncSync = (fd) => {
+      if (fs.existsSync(process.env.MARK)) throw new Error('EIO')
+      real(fd)
+    }`
+  const code = `${prelude}
+    fs.writeFileSync(process.env.MARK, '')
+    sql\`insert into kept values ('lost')\`.then(() => say('acknowledged'), (e) => say(e.message))
+    say((await engine.failed).message)
+    await engine.close()
+    say('closed')
+    process.exit()`
+  const doomed = child(code, path.join(dir, 'data'), { mark: fault, preload: failing })
+  const said = await lines(doomed, (line) => line === 'closed')
+  t.match(said.join('\n'), /the embedded database has stopped: /)
+  t.notMatch(said.join('\n'), /acknowledged/)
+  fs.rmSync(fault)
+  t.ok(await idsIn(path.join(dir, 'data')), 'it recovers')
+})
