@@ -6,12 +6,12 @@ import type { Context } from './context.ts'
 import { unavailable, Unavailable, type Fault } from './fault.ts'
 import type { Guard } from './guard.ts'
 import { messageOf, type Log } from './log.ts'
-import type { Metrics } from './metrics.ts'
+import type { HttpMetrics } from './http-metrics.ts'
 import { clientAddress, peerAddress, type AddressSet } from './peers.ts'
-import { createSink } from './sink.ts'
 import { faultOfBrokenRequest, refuseBrokenRequest } from './broken-request.ts'
 import type { Reply } from './reply.ts'
 import type { FindRoute } from './router.ts'
+import { writeReply } from './write-reply.ts'
 
 /** The parts of a request that an error body may depend on. */
 export type FaultRequest = Pick<Context, 'method' | 'path' | 'headers'>
@@ -40,26 +40,6 @@ export interface Listener {
   /** Stops accepting, lets running requests finish, and cuts what is left after `graceMs`. */
   close(graceMs: number): Promise<void>
 }
-
-export interface HttpMetrics {
-  finished(service: string, route: string, status: number, seconds: number): void
-}
-
-/** Counts and times requests by service, route pattern and status. */
-export function createHttpMetrics(metrics: Metrics): HttpMetrics {
-  const requests = metrics.counter('gatehouse_http_requests', 'Requests answered.')
-  const seconds = metrics.histogram('gatehouse_http_request_seconds', 'Time to answer a request.')
-  return {
-    finished(service, route, status, elapsed) {
-      requests.add({ service, route, status: String(status) })
-      seconds.observe({ service }, elapsed)
-    },
-  }
-}
-
-/** What is left of an unread body after its refusal: read on so that the client sees the answer. */
-const DRAIN_BYTES = 64 * 1024 * 1024
-const DRAIN_MS = 3_000
 
 /** Makes a listener: guard → route → handler → socket. Nothing else writes to a response. */
 export function createListener(options: ListenerOptions): Listener {
@@ -205,59 +185,4 @@ function wrongMethod(allow: string): Fault {
 
 function joined(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(',') : header
-}
-
-function writeReply(
-  request: IncomingMessage,
-  response: ServerResponse,
-  reply: Reply,
-  requestId: string,
-  closing: boolean,
-): void {
-  const { status, body } = reply
-  const headers: Record<string, string | number | readonly string[]> = { ...reply.headers }
-  headers['x-content-type-options'] = 'nosniff'
-  headers['x-request-id'] = requestId
-  const unread = !request.complete && !isEmptyBody(request)
-  if (closing || unread) headers['connection'] = 'close'
-
-  if (typeof body === 'function') {
-    response.writeHead(status, headers as Record<string, string>)
-    if (request.method === 'HEAD') {
-      response.end()
-      return
-    }
-    response.flushHeaders()
-    body(createSink(response))
-    return
-  }
-  if (body !== null) headers['content-length'] = Buffer.byteLength(body)
-  else if (status !== 204 && status !== 304) headers['content-length'] = 0
-  response.writeHead(status, headers as Record<string, string>)
-  const bytes = request.method === 'HEAD' ? null : body
-  if (!unread) {
-    response.end(bytes)
-    return
-  }
-  if (bytes !== null) response.write(bytes)
-  else response.flushHeaders()
-  drain(request, () => response.end())
-}
-
-/** Reads a refused body to its end, within bounds: closing at once would reset the client's connection. */
-function drain(request: IncomingMessage, done: () => void): void {
-  let bytes = 0
-  const timer = setTimeout(() => request.destroy(), DRAIN_MS)
-  request.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > DRAIN_BYTES) request.destroy()
-  })
-  request.once('end', done)
-  request.once('close', () => clearTimeout(timer))
-  request.resume()
-}
-
-function isEmptyBody(request: IncomingMessage): boolean {
-  const { headers } = request
-  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { StoredEvent } from '../../db/hooks/rows.ts'
+import { indentJson } from './indent-json.ts'
 import { REDACTED } from './redact.ts'
 
 /** hooks.md section 2, EventDetail, with the payload as text or, when it is no UTF-8, as base64. */
@@ -20,11 +21,8 @@ export function prettyPayload({
   content_type,
 }: EventDetail): string | null {
   if (payload_encoding === 'base64') return null
-  try {
-    return JSON.stringify(JSON.parse(payload), null, 2)
-  } catch {
-    // SyntaxError: no JSON, perhaps a form.
-  }
+  const json = indentJson(payload)
+  if (json !== null) return json
   if (!(content_type ?? '').startsWith('application/x-www-form-urlencoded')) return null
   return [...new URLSearchParams(payload)].map(([name, value]) => `${name} = ${value}`).join('\n')
 }
@@ -33,17 +31,21 @@ export function prettyPayload({
 const NOT_REPEATED =
   /^(host|connection|content-length|transfer-encoding|accept|accept-encoding|expect|user-agent|x-forwarded-.*|forwarded|via)$/
 
+/** Longest payload that stands in the command itself. */
+const INLINE = 16 * 1024
+
 /**
- * A command line that sends the stored bytes to this receiver again. A secret header stands in it
- * as `REPLACE_ME`, because its value was never stored.
+ * A command line that sends the stored bytes to a receiver. A secret header stands in it as
+ * `REPLACE_ME`, because its value was never stored; a long or binary payload is fetched from here.
  */
 export function curlCommand(event: EventDetail, receiver: string, payloadUrl: string): string {
-  const lines = [`curl -sS ${quote(payloadUrl)} | curl -sS ${quote(receiver)}`]
+  const inline = event.payload_encoding === 'utf8' && event.payload_size <= INLINE && !event.payload.includes('\0')
+  const lines = [`${inline ? '' : `curl -sS ${quote(payloadUrl)} | `}curl -sS ${quote(receiver)}`]
   for (const [name, value] of Object.entries(event.headers)) {
     if (NOT_REPEATED.test(name)) continue
     lines.push(`-H ${quote(`${name}: ${value === REDACTED ? 'REPLACE_ME' : value}`)}`)
   }
-  lines.push('--data-binary @-')
+  lines.push(inline ? `--data-raw ${quote(event.payload)}` : '--data-binary @-')
   return lines.join(' \\\n  ')
 }
 

@@ -11,10 +11,9 @@ const LONGEST = 255
 /** A sender's text as a column can hold it: well-formed, without control characters, bounded. */
 export function cleanText(value: unknown): string | null {
   if (typeof value !== 'string') return null
-  // oxlint-disable-next-line no-control-regex
   const text = value
     .toWellFormed()
-    .replace(/[\u0000-\u001f\u007f]/g, '')
+    .replace(/\p{Cc}/gu, '')
     .slice(0, LONGEST)
   return text === '' ? null : text
 }

@@ -1,0 +1,63 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Reply } from './reply.ts'
+import { createSink } from './sink.ts'
+
+/** What is left of an unread body after its refusal: read on so that the client sees the answer. */
+const DRAIN_BYTES = 64 * 1024 * 1024
+const DRAIN_MS = 3_000
+
+/** Writes a reply to its socket; with `closing` the connection ends after it. */
+export function writeReply(
+  request: IncomingMessage,
+  response: ServerResponse,
+  reply: Reply,
+  requestId: string,
+  closing: boolean,
+): void {
+  const { status, body } = reply
+  const headers: Record<string, string | number | readonly string[]> = { ...reply.headers }
+  headers['x-content-type-options'] = 'nosniff'
+  headers['x-request-id'] = requestId
+  const unread = !request.complete && !isEmptyBody(request)
+  if (closing || unread) headers['connection'] = 'close'
+
+  if (typeof body === 'function') {
+    response.writeHead(status, headers as Record<string, string>)
+    if (request.method === 'HEAD') {
+      response.end()
+      return
+    }
+    response.flushHeaders()
+    body(createSink(response))
+    return
+  }
+  if (body !== null) headers['content-length'] = Buffer.byteLength(body)
+  else if (status !== 204 && status !== 304) headers['content-length'] = 0
+  response.writeHead(status, headers as Record<string, string>)
+  const bytes = request.method === 'HEAD' ? null : body
+  if (!unread) {
+    response.end(bytes)
+    return
+  }
+  if (bytes !== null) response.write(bytes)
+  else response.flushHeaders()
+  drain(request, () => response.end())
+}
+
+/** Reads a refused body to its end, within bounds: closing at once would reset the client's connection. */
+function drain(request: IncomingMessage, done: () => void): void {
+  let bytes = 0
+  const timer = setTimeout(() => request.destroy(), DRAIN_MS)
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > DRAIN_BYTES) request.destroy()
+  })
+  request.once('end', done)
+  request.once('close', () => clearTimeout(timer))
+  request.resume()
+}
+
+function isEmptyBody(request: IncomingMessage): boolean {
+  const { headers } = request
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
+}
