@@ -5,7 +5,8 @@ const SERVICES = ['hooks', 'links', 'ops']
 
 /** What each layer may import from the repository. */
 const BELOW: Readonly<Record<string, readonly string[]>> = {
-  'server.ts': ['commands', 'kernel'],
+  // The composition root may take from every layer.
+  'server.ts': ['commands', 'routes', 'services', 'html', 'db', 'kernel'],
   commands: ['commands', 'routes', 'services', 'html', 'db', 'kernel'],
   routes: ['routes', 'services', 'html', 'db', 'kernel'],
   services: ['services', 'db', 'kernel'],
