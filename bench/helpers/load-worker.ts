@@ -1,0 +1,69 @@
+import { connect } from 'node:net'
+import { parentPort, workerData } from 'node:worker_threads'
+
+/** What a worker is told to send, and what it tells back. */
+export interface LoadOrder {
+  readonly port: number
+  readonly connections: number
+  readonly seconds: number
+  /** Request text before and after the place where a unique id goes. */
+  readonly head: string
+  readonly tail: string
+  readonly expect: string
+}
+
+export interface LoadResult {
+  readonly answered: number
+  readonly refused: number
+  readonly milliseconds: readonly number[]
+}
+
+const order = workerData as LoadOrder
+const milliseconds: number[] = []
+let refused = 0
+let open = order.connections
+const end = performance.now() + order.seconds * 1000
+const run = `${process.pid}-${Math.random().toString(36).slice(2)}`
+
+for (let c = 0; c < order.connections; c++) startConnection(c)
+
+/** One connection that sends its next request when the answer to the last one is complete. */
+function startConnection(c: number): void {
+  const socket = connect(order.port, '127.0.0.1')
+  socket.setNoDelay(true)
+  let n = 0
+  let sentAt = 0
+  let pending = ''
+
+  function send(): void {
+    sentAt = performance.now()
+    if (sentAt >= end) {
+      socket.end()
+      open--
+      if (open === 0)
+        parentPort?.postMessage({
+          answered: milliseconds.length,
+          refused,
+          milliseconds,
+        } satisfies LoadResult)
+      return
+    }
+    socket.write(`${order.head}${run}-${c}-${n++}${order.tail}`)
+  }
+
+  socket.on('connect', send)
+  socket.on('data', (chunk) => {
+    pending += chunk.toString('latin1')
+    const split = pending.indexOf('\r\n\r\n')
+    if (split < 0) return
+    const length = Number(/content-length: (\d+)/i.exec(pending)?.[1] ?? 0)
+    if (pending.length < split + 4 + length) return
+    if (!pending.startsWith(order.expect)) refused++
+    milliseconds.push(performance.now() - sentAt)
+    pending = ''
+    send()
+  })
+  socket.on('error', (error) => {
+    throw error
+  })
+}

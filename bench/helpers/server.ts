@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { temporaryFolder } from '../../test/helpers/owner.ts'
+import { ROOT } from '../../test/helpers/program.ts'
+import { parseReady } from '../../test/helpers/ready.ts'
+import type { Owner } from './measure.ts'
+
+/** A running product whose log is thrown away, so that keeping it costs the measurement nothing. */
+export interface BenchServer {
+  readonly hooks: string
+  readonly pid: number
+  /** Milliseconds from spawn to the ready line. */
+  readonly readyMs: number
+  stop(): Promise<void>
+}
+
+/** Starts `serve hooks` on a free port. */
+export async function startBenchServer(
+  owner: Owner,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<BenchServer> {
+  const own = {
+    PATH: process.env['PATH'],
+    HOOKS_ADDR: '127.0.0.1:0',
+    GATEHOUSE_DATA_DIR: await temporaryFolder(owner),
+  }
+  const started = performance.now()
+  const child = spawn(process.execPath, ['server.ts', 'serve', 'hooks'], {
+    cwd: ROOT,
+    env: { ...own, ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const exited = once(child, 'exit')
+  async function stop(): Promise<void> {
+    child.kill('SIGTERM')
+    await exited
+  }
+  owner.teardown(stop)
+  for await (const line of createInterface(child.stdout)) {
+    const addresses = parseReady(`${line}\n`)
+    if (addresses?.hooks === undefined) continue
+    return {
+      hooks: addresses.hooks,
+      pid: child.pid ?? 0,
+      readyMs: performance.now() - started,
+      stop,
+    }
+  }
+  throw new Error('The server ended before it was ready; start it by hand to see why')
+}

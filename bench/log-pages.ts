@@ -1,0 +1,84 @@
+import { Agent, get } from 'node:http'
+import { eventCursor } from '../services/hooks/log-filter.ts'
+import { run, sharedPostgres } from '../test/helpers/postgres.ts'
+import { median, timed, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { startBenchServer } from './helpers/server.ts'
+
+const EVENTS = 1_000_000
+const DEPTH = 500_000
+const ROUNDS = 200
+const BOUND = 1.3
+
+/** Three quarters of one provider, so that a page half a million deep exists with its filter, too. */
+const SEED = `
+insert into hooks.events (provider, event_type, trust_mode, verified, external_id, headers, payload, body_hash, received_at)
+select case when n % 4 = 0 then 'payments' else 'code_host' end, 'push', 'signed', true, 'seed-' || n,
+       '{"content-type": "application/json"}', convert_to(repeat('x', 200), 'UTF8'), sha256(n::text::bytea),
+       now() - interval '1 second' * (${EVENTS} - n)
+  from generate_series(1, ${EVENTS}) as n`
+
+/** `/log` on a million events: a page half a million deep costs what the first one costs. */
+export const logPages: Part = {
+  name: 'log-pages',
+  async run(owner: Owner): Promise<readonly Figure[]> {
+    const databases = await sharedPostgres()
+    const url = await databases.createDatabase()
+    owner.teardown(() => databases.dropDatabase(url))
+    const empty = await startBenchServer(owner, { DATABASE_URL: url })
+    await empty.stop()
+    await run(url, 'update hooks.settings set retention_max_rows = 0, retention_max_age_days = 0')
+    await run(url, SEED)
+    await run(url, 'vacuum analyze hooks.events')
+    const server = await startBenchServer(owner, { DATABASE_URL: url })
+
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    owner.teardown(() => agent.destroy())
+    const paths: Record<string, string> = {}
+    for (const [name, filter] of [
+      ['all', ''],
+      ['one provider', "where provider = 'code_host'"],
+    ] as const) {
+      const query = name === 'all' ? '' : 'provider=code_host&'
+      paths[`first, ${name}`] = `/log?${query}limit=50`
+      const [row] = await run(
+        url,
+        `select id::int, received_at from hooks.events ${filter} order by received_at desc, id desc offset ${DEPTH} limit 1`,
+      )
+      paths[`deep, ${name}`] =
+        `/log?${query}limit=50&cursor=${eventCursor(row as { id: number; received_at: Date })}`
+    }
+    const times = new Map<string, number[]>(Object.keys(paths).map((name) => [name, []]))
+    for (let round = -20; round < ROUNDS; round++) {
+      for (const [name, path] of Object.entries(paths)) {
+        const ms = await timed(() => fetchPage(`${server.hooks}${path}`, agent))
+        if (round >= 0) times.get(name)?.push(ms)
+      }
+    }
+    const medians = [...times].map(([name, values]) => ({
+      name: `${name} (median)`,
+      value: median(values),
+      unit: 'ms',
+    }))
+    const values = medians.map(({ value }) => value)
+    const ratio = Math.max(...values) / Math.min(...values)
+    return [
+      ...medians,
+      {
+        name: 'slowest / fastest',
+        value: ratio,
+        unit: '×',
+        bound: `≤ ${BOUND}`,
+        kept: ratio <= BOUND,
+      },
+    ]
+  },
+}
+
+function fetchPage(url: string, agent: Agent): Promise<void> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent }, (response) => {
+      if (response.statusCode !== 200) reject(new Error(`${url}: ${response.statusCode}`))
+      response.resume().on('end', resolve).on('error', reject)
+    }).on('error', reject)
+  })
+}

@@ -1,0 +1,35 @@
+import { availableParallelism, cpus, totalmem } from 'node:os'
+import type { Part } from './helpers/measure.ts'
+import { ingest } from './ingest.ts'
+import { logPages } from './log-pages.ts'
+import { startUp } from './start-up.ts'
+
+/** `npm run bench [-- PART …]`: prints each part's figures; exit code 1 when a bound is not kept. */
+const PARTS: readonly Part[] = [startUp, ingest, logPages]
+
+const wanted = process.argv.slice(2)
+const memory = Math.round(totalmem() / 2 ** 30)
+console.log(
+  `${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores, ${memory} GiB, Node ${process.version}`,
+)
+
+let missed = 0
+for (const part of PARTS) {
+  if (wanted.length > 0 && !wanted.includes(part.name)) continue
+  const ends: (() => unknown)[] = []
+  try {
+    console.log(`\n${part.name}`)
+    for (const { name, value, unit, bound, kept } of await part.run({
+      teardown: (end) => ends.push(end),
+    })) {
+      const verdict = bound === undefined ? '' : `  (${bound}${kept === false ? ': MISSED' : ''})`
+      if (kept === false) missed++
+      console.log(
+        `  ${name.padEnd(44)} ${value.toFixed(value < 100 ? 2 : 0).padStart(10)} ${unit}${verdict}`,
+      )
+    }
+  } finally {
+    for (const end of ends.reverse()) await end()
+  }
+}
+process.exit(missed === 0 ? 0 : 1)
