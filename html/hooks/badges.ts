@@ -1,0 +1,35 @@
+import type { EventSummary, TrustMode } from '../../db/hooks/rows.ts'
+import { html, type Html } from '../../kernel/html.ts'
+
+/** What was checked of an event: the states of its badge. */
+export type Verification = 'verified' | 'unverified' | 'token' | 'open' | 'queue'
+
+const LABELS: Readonly<Record<Verification, readonly [label: string, meaning: string]>> = {
+  verified: ['verified', 'The signature over the body was right'],
+  unverified: ['not verified', 'The signature was not checked'],
+  token: ['token ok', 'The caller knew the token; the body itself is not signed'],
+  open: ['unchecked', 'Anybody may send to this provider'],
+  queue: ['via broker', 'Read from the message broker, whose connection is trusted'],
+}
+
+/** The states in the order in which a row's template lists them. */
+export const VERIFICATIONS = Object.keys(LABELS) as readonly Verification[]
+
+/** What was checked of an event. */
+export function verification(event: Pick<EventSummary, 'trust_mode' | 'verified'>): Verification {
+  if (event.verified) return 'verified'
+  return event.trust_mode === 'signed' ? 'unverified' : event.trust_mode
+}
+
+/** The verify status as text on a coloured ground. */
+export function verifyBadge(state: Verification): Html {
+  const [label, meaning] = LABELS[state]
+  return html`<span class="badge ${state}" data-verify="${state}" title="${meaning}"
+    >${label}</span
+  >`
+}
+
+/** A provider's trust mode as a badge. */
+export function trustBadge(mode: TrustMode): Html {
+  return html`<span class="badge ${mode === 'signed' ? 'verified' : mode}">${mode}</span>`
+}

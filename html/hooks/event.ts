@@ -1,0 +1,132 @@
+import { html, type Html, type Printable } from '../../kernel/html.ts'
+import { copyBox } from '../copy-box.ts'
+import { layout } from '../layout.ts'
+import { sizeTag } from '../size.ts'
+import { timeTag } from '../time.ts'
+import { trustBadge, verification, verifyBadge } from './badges.ts'
+import { logUrl } from './log-filter.ts'
+import type { EventView } from './views.ts'
+
+/** A page of 25 MB helps nobody: longer payloads are shown up to here and downloaded whole. */
+const SHOWN_CHARACTERS = 200_000
+
+/** `/log/{id}`: everything that is stored of one event. */
+export function eventPage(view: EventView): Html {
+  const { event } = view
+  return layout({
+    title: `Event ${event.id}`,
+    section: 'log',
+    body: html`<p class="crumb"><a href="/log">Log</a> / ${event.id}</p>
+      <h1 class="event-title">
+        ${event.event_type ?? 'Event without type'} ${verifyBadge(verification(event))}
+      </h1>
+      ${view.sameBody !== null && sameBodyNote(view.sameBody)} ${summary(view)} ${payload(view)}
+      ${headers(event.headers)}
+      <section aria-labelledby="curl-title">
+        <h2 id="curl-title">Copy as curl</h2>
+        <p class="muted">
+          Sends the same bytes to this receiver again. Redacted headers and secrets are not part of
+          it.
+        </p>
+        ${copyBox('curl-command', 'curl command', view.curl)}
+      </section>`,
+  })
+}
+
+function sameBodyNote(earlier: number): Html {
+  return html`<p class="note">
+    The body is the same, byte for byte, as that of <a href="/log/${earlier}">event ${earlier}</a>:
+    the sender repeats itself under a new delivery id, or somebody replays an old delivery.
+  </p>`
+}
+
+function summary({ event }: EventView): Html {
+  return html`<section aria-labelledby="summary-title">
+    <h2 id="summary-title">Summary</h2>
+    <dl class="facts">
+      ${fact('Id', event.id)}
+      ${fact('Provider', html`<a href="${logUrl({ provider: event.provider })}">${event.provider}</a>`)}
+      ${fact('Event type', event.event_type)} ${fact('Received', timeTag(event.received_at))}
+      ${fact('Trust mode', trustBadge(event.trust_mode))}
+      ${fact('Verified', event.verified ? 'yes' : 'no')}
+      ${fact('Verification', event.verify_detail)} ${fact('Delivery id', event.external_id)}
+      ${fact('Attempts', attempts(event.attempts))} ${fact('Content type', event.content_type)}
+      ${fact('Source address', event.source_ip)}
+      ${fact('Payload size', sizeTag(event.payload_size))}
+    </dl>
+  </section>`
+}
+
+function fact(term: string, value: Printable): Html {
+  return html`<div>
+    <dt>${term}</dt>
+    <dd>${value ?? html`<span class="muted">none</span>`}</dd>
+  </div>`
+}
+
+function attempts(count: number): string {
+  return count === 1 ? '1' : `${count} (delivered again with the same id, stored once)`
+}
+
+function payload({ event, pretty }: EventView): Html {
+  const base64 = event.payload_encoding === 'base64'
+  return html`<section aria-labelledby="payload-title">
+    <div class="title-line">
+      <h2 id="payload-title">Payload</h2>
+      <a href="/log/${event.id}/payload" download>Download raw bytes</a>
+    </div>
+    ${base64 && html`<p class="note">The bytes are no UTF-8 text; they are shown as base64.</p>`}
+    ${event.payload === '' ? html`<p class="muted">The body is empty.</p>` : block(pretty ?? event.payload)}
+    ${
+      pretty !== null &&
+      html`<details id="raw-payload">
+        <summary>Raw text as received</summary>
+        ${block(event.payload)}
+      </details>`
+    }
+  </section>`
+}
+
+function block(text: string): Html {
+  const cut = text.length > SHOWN_CHARACTERS
+  return html`<pre class="payload" tabindex="0" aria-label="Payload"><code>${
+      cut ? text.slice(0, SHOWN_CHARACTERS) : text
+    }</code></pre>
+    ${
+      cut &&
+      html`<p class="note">
+        Only the first ${SHOWN_CHARACTERS} of ${text.length} characters are shown.
+      </p>`
+    }`
+}
+
+function headers(all: Readonly<Record<string, string>>): Html {
+  const entries = Object.entries(all)
+  return html`<section aria-labelledby="headers-title">
+    <h2 id="headers-title">Headers</h2>
+    ${
+      entries.length === 0
+        ? html`<p class="muted">No headers are stored.</p>`
+        : html`<table class="pairs">
+            <caption class="hidden">
+              Request headers; secret values are redacted
+            </caption>
+            <thead>
+              <tr>
+                <th scope="col">Header</th>
+                <th scope="col">Value</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${entries.map(
+                ([name, value]) =>
+                  html`<tr>
+                    <th scope="row">${name}</th>
+                    <td>${value}</td>
+                  </tr>`,
+              )}
+            </tbody>
+          </table>`
+    }
+  </section>`
+}

@@ -1,0 +1,141 @@
+import type { Rejection } from '../../db/hooks/rows.ts'
+import { html, type Html } from '../../kernel/html.ts'
+import { layout } from '../layout.ts'
+import { timeTag } from '../time.ts'
+import { eventRow, eventTable } from './event-row.ts'
+import { filterForm, logUrl } from './log-filter.ts'
+import type { LogFilter, LogView, RejectionsView } from './views.ts'
+
+/** `/log`: the stored events, newest first. */
+export function logPage(view: LogView): Html {
+  return layout({
+    title: 'Log',
+    section: 'log',
+    body: html`<div data-live>
+      <h1>Log</h1>
+      ${tabs(false)} ${filterForm(view.filter, view.providers, false)} ${logFragment(view)}
+    </div>`,
+  })
+}
+
+/**
+ * The table of `/log` with its link to the next page: what a request of htmx is answered with. The
+ * filter form takes it whole; the link takes the rows and the next link out of it.
+ */
+export function logFragment(view: LogView): Html {
+  const { filter, events, next } = view
+  // "New events" is said, not inserted: rows must not move under the reader.
+  return html`<div
+    id="log-results"
+    class="results"
+    data-log-provider="${filter.provider}"
+    data-log-type="${filter.event_type}"
+  >
+    <p id="log-news" class="news" role="status"><a href="${logUrl(filter)}" hidden></a></p>
+    ${
+      events.length === 0
+        ? noEvents(filter)
+        : eventTable('log-rows', 'Events, newest first', events.map(eventRow))
+    }
+    ${events.length > 0 && more(next)}
+  </div>`
+}
+
+/** `/log?rejected=1`: deliveries that were refused. */
+export function rejectionsPage(view: RejectionsView): Html {
+  return layout({
+    title: 'Rejected deliveries',
+    section: 'log',
+    body: html`<h1>Log</h1>
+      ${tabs(true)}
+      <p class="muted">
+        A refused delivery is kept without its payload, and its source only as a network. The oldest
+        are dropped first.
+      </p>
+      ${filterForm(view.filter, view.providers, true)} ${rejectionsFragment(view)}`,
+  })
+}
+
+/** The table of `/log?rejected=1`; used as `logFragment` is. */
+export function rejectionsFragment({ filter, rejections, next }: RejectionsView): Html {
+  if (rejections.length === 0) {
+    return html`<div id="log-results" class="results">
+      <div class="panel empty">
+        <p>
+          <strong>Nothing was refused${filter.provider !== '' && ' from this provider'}.</strong>
+        </p>
+        <p class="muted">A delivery with a wrong signature or token would be listed here.</p>
+      </div>
+    </div>`
+  }
+  return html`<div id="log-results" class="results">
+    <table class="events rejections" role="table">
+      <caption class="hidden">
+        Refused deliveries, newest first
+      </caption>
+      <thead role="rowgroup">
+        <tr role="row">
+          <th role="columnheader" scope="col">Provider</th>
+          <th role="columnheader" scope="col">Reason</th>
+          <th role="columnheader" scope="col">Time</th>
+          <th role="columnheader" scope="col">Status</th>
+          <th role="columnheader" scope="col">Source</th>
+        </tr>
+      </thead>
+      <tbody id="log-rows" role="rowgroup">
+        ${rejections.map(rejectionRow)}
+      </tbody>
+    </table>
+    ${more(next)}
+  </div>`
+}
+
+function rejectionRow(rejection: Rejection): Html {
+  return html`<tr role="row">
+    <td role="cell" class="provider">${rejection.provider}</td>
+    <td role="cell" class="type">${rejection.reason}</td>
+    <td role="cell" class="when">${timeTag(rejection.at)}</td>
+    <td role="cell" class="verify"><span class="badge bad">${rejection.status}</span></td>
+    <td role="cell" class="source">${rejection.source}</td>
+  </tr>`
+}
+
+function tabs(rejected: boolean): Html {
+  return html`<nav class="tabs" aria-label="Log">
+    <a href="/log" ${!rejected && html`aria-current="page"`}>Events</a>
+    <a href="/log?rejected=1" ${rejected && html`aria-current="page"`}>Rejected</a>
+  </nav>`
+}
+
+/** Both states bear the same id: htmx gives the focus back to it, also when the last page came. */
+function more(next: string | null): Html {
+  return html`<p id="log-more" class="more">
+    ${
+      next === null
+        ? html`<span id="log-more-link" class="muted" tabindex="-1">No older entries.</span>`
+        : html`<a
+            id="log-more-link"
+            href="${next}"
+            hx-get="${next}"
+            hx-target="#log-rows"
+            hx-swap="beforeend"
+            hx-select="#log-rows > tr"
+            hx-select-oob="#log-more"
+            >Load older entries</a
+          >`
+    }
+  </p>`
+}
+
+function noEvents(filter: LogFilter): Html {
+  const filtered = filter.provider !== '' || filter.event_type !== '' || filter.since !== ''
+  return html`<div class="panel empty">
+    ${
+      filtered
+        ? html`<p><strong>No event matches these filters.</strong></p>
+            <p><a href="/log">Show all events</a></p>`
+        : html`<p><strong>No event was received yet.</strong></p>
+            <p>The <a href="/">dashboard</a> shows how to send the first one.</p>`
+    }
+  </div>`
+}

@@ -1,0 +1,66 @@
+import { html, type Html } from '../kernel/html.ts'
+
+/** The entry of the navigation that a page belongs to. */
+export type Section = 'dashboard' | 'log' | 'providers' | 'settings' | 'none'
+
+export interface Page {
+  readonly title: string
+  readonly section: Section
+  readonly body: Html
+}
+
+const NAVIGATION = [
+  ['dashboard', '/', 'Dashboard'],
+  ['log', '/log', 'Log'],
+  ['providers', '/providers', 'Providers'],
+  ['settings', '/settings', 'Settings'],
+] as const
+
+/**
+ * The document around a page. htmx is told to make no style sheet of its own, to carry no style from
+ * old elements to new ones (the policy forbids both), and to reload on "back" rather than to fetch:
+ * a URL answers a fragment to htmx and a page to a browser.
+ */
+export function layout(page: Page): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)" />
+        <meta name="theme-color" content="#1b2127" media="(prefers-color-scheme: dark)" />
+        <meta
+          name="htmx-config"
+          content='{"includeIndicatorCSS":false,"history":"reload","defaultSettleDelay":0}'
+        />
+        <title>${page.title} · Gatehouse</title>
+        <link rel="icon" href="/assets/icon.svg" type="image/svg+xml" />
+        <link rel="stylesheet" href="/assets/app.css" />
+        <script src="/assets/htmx.js" defer></script>
+        <script src="/assets/app.js" type="module"></script>
+      </head>
+      <body>
+        <a class="skip" href="#main">Skip to content</a>
+        <header class="top">
+          <a class="brand" href="/">
+            <img src="/assets/icon.svg" alt="" width="28" height="28" />Gatehouse
+          </a>
+          <nav aria-label="Main">
+            ${NAVIGATION.map(
+              ([section, href, label]) =>
+                html`<a href="${href}" ${section === page.section && html`aria-current="page"`}
+                  >${label}</a
+                >`,
+            )}
+          </nav>
+        </header>
+        <div id="problem" class="problem" role="alert"></div>
+        <main id="main" tabindex="-1">${page.body}</main>
+        <footer class="bottom">
+          Gatehouse · webhooks, caught and kept ·
+          <a href="/healthz">health</a>
+        </footer>
+      </body>
+    </html> `
+}
