@@ -40,7 +40,7 @@ function madeBox({ name, token, url }: NonNullable<ProvidersView['made']>): Html
     ${
       token !== null &&
       html`<p>
-          <strong>Copy it now: it is shown only this once</strong> and only its hash is kept.
+          <strong>Copy it now: it is shown only this once.</strong>
         </p>
         ${copyBox('made-token', 'token', token)}`
     }

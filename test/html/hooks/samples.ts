@@ -1,0 +1,66 @@
+import type { EventSummary } from '../../../db/hooks/rows.ts'
+import type { EventView, LogView, ProviderCard } from '../../../html/hooks/views.ts'
+
+export const HOSTILE = '</code></pre><script>alert("1")</script>\'&'
+export const ESCAPED =
+  '&lt;/code&gt;&lt;/pre&gt;&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39;&amp;'
+
+export const summary: EventSummary = {
+  id: 42,
+  provider: 'generic:ci',
+  event_type: 'build.done',
+  trust_mode: 'token',
+  verified: false,
+  payload_size: 2150,
+  received_at: new Date('2026-05-04T08:30:00.000Z'),
+}
+
+export function logView(changes: Partial<LogView> = {}): LogView {
+  return {
+    filter: { provider: '', event_type: '', since: '', limit: 50 },
+    providers: ['code_host', 'generic:ci'],
+    events: [summary],
+    next: '/log?cursor=abc&limit=1',
+    ...changes,
+  }
+}
+
+export function eventView(changes: Partial<EventView['event']> = {}): EventView {
+  return {
+    event: {
+      ...summary,
+      verify_detail: 'token ok',
+      external_id: null,
+      content_type: 'application/json',
+      source_ip: '192.0.2.7',
+      headers: { authorization: '«redacted»' },
+      attempts: 1,
+      payload: '{"a":1}',
+      payload_encoding: 'utf8',
+      ...changes,
+    },
+    pretty: '{\n  "a": 1\n}',
+    sameBody: null,
+    curl: "curl -X POST 'http://127.0.0.1:8080/webhooks/generic/ci'",
+  }
+}
+
+export function card(status: Partial<ProviderCard['status']> = {}): ProviderCard {
+  return {
+    status: {
+      name: 'generic:ci',
+      family: 'webhook',
+      trust_mode: 'token',
+      enabled: false,
+      secret_status: 'configured',
+      path: '/webhooks/generic/ci',
+      channel: null,
+      ...status,
+    },
+    recent_count: 3,
+    last_event_at: null,
+    rejections: null,
+    url: 'http://127.0.0.1:8080/webhooks/generic/ci',
+    variable: null,
+  }
+}

@@ -1,0 +1,42 @@
+import { t } from 'tap'
+import { html, render } from '../../kernel/html.ts'
+import { errorPage } from '../../html/error-page.ts'
+import { layout } from '../../html/layout.ts'
+import { sizeTag, sizeText } from '../../html/size.ts'
+import { timeTag } from '../../html/time.ts'
+
+t.test('sizes are short, and exact in the title', async (t) => {
+  const cases: readonly (readonly [number, string])[] = [
+    [0, '0 B'],
+    [1023, '1023 B'],
+    [1024, '1.0 KB'],
+    [2150, '2.1 KB'],
+    [10_239, '10 KB'],
+    [1_048_575, '1.0 MB'],
+    [26_214_400, '25 MB'],
+  ]
+  for (const [bytes, text] of cases) t.equal(sizeText(bytes), text, String(bytes))
+  t.match(render(sizeTag(2150)), 'title="2150 bytes"')
+})
+
+t.test('times are UTC until the script knows better', async (t) => {
+  const text = render(timeTag(new Date('2026-05-04T08:30:00.123Z')))
+  t.equal(text, '<time datetime="2026-05-04T08:30:00.123Z">2026-05-04 08:30:00 UTC</time>')
+})
+
+t.test('the layout marks the present page and escapes its title', async (t) => {
+  const text = render(layout({ title: '<b>', section: 'log', body: html`<p>body</p>` }))
+  t.match(text, /^<!doctype html>/)
+  t.match(text, '<title>&lt;b&gt; · Gatehouse</title>')
+  t.equal(text.match(/aria-current="page"/g)?.length, 1)
+  t.match(text, /href="\/log"[^>]*aria-current="page"/)
+  t.match(text, '<p>body</p>')
+})
+
+t.test('the error page shows text, not markup', async (t) => {
+  const text = render(
+    errorPage({ status: 404, title: 'Not Found', detail: 'No <i>such</i> event' }),
+  )
+  t.match(text, 'No &lt;i&gt;such&lt;/i&gt; event')
+  t.notMatch(text, 'aria-current')
+})
