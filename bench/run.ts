@@ -1,4 +1,5 @@
 import { availableParallelism, cpus, totalmem } from 'node:os'
+import { SHARED_POSTGRES, startPostgres } from '../test/helpers/postgres.ts'
 import type { Part } from './helpers/measure.ts'
 import { ingest } from './ingest.ts'
 import { logPages } from './log-pages.ts'
@@ -12,6 +13,10 @@ const memory = Math.round(totalmem() / 2 ** 30)
 console.log(
   `${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores, ${memory} GiB, Node ${process.version}`,
 )
+
+// One cluster for all parts, found by the helpers as in the test suite.
+const cluster = await startPostgres()
+process.env[SHARED_POSTGRES] = cluster.url()
 
 let missed = 0
 for (const part of PARTS) {
@@ -32,4 +37,5 @@ for (const part of PARTS) {
     for (const end of ends.reverse()) await end()
   }
 }
+await cluster.destroy()
 process.exit(missed === 0 ? 0 : 1)
