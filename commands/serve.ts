@@ -60,6 +60,7 @@ async function run(
   const metrics = createMetrics()
   const hooks = await openHooks({
     db,
+    vacuums: backend === 'embedded',
     secrets,
     clock: systemClock,
     random: randomBytes,

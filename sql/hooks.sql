@@ -263,3 +263,13 @@ select count(*)::integer as removed from removed;
 
 -- name: pruneActivity :exec
 delete from hooks.activity where minute < $1;
+
+-- name: vacuumEvents :exec
+-- Three statements, because each holds the embedded engine's one session for its time.
+vacuum (analyze) hooks.events;
+
+-- name: vacuumActivity :exec
+vacuum (analyze) hooks.activity;
+
+-- name: vacuumRejections :exec
+vacuum (analyze) hooks.rejections;

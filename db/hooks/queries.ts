@@ -44,4 +44,7 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
   pruneByAge: { args: ['timestamptz', 'int8'], row: Removed },
   pruneByCount: { args: ['int8', 'int8'], row: Removed },
   pruneActivity: { args: ['timestamptz'] },
+  vacuumEvents: { args: [] },
+  vacuumActivity: { args: [] },
+  vacuumRejections: { args: [] },
 })

@@ -20,3 +20,9 @@ export async function pruneActivity(db: Executor, before: Date): Promise<void> {
 export async function pruneRejections(db: Executor, keep: number): Promise<void> {
   await db.run(q.pruneRejections, [keep])
 }
+
+/** Frees what was removed and renews the planner's statistics: the embedded engine has no autovacuum. */
+export async function vacuum(db: Executor): Promise<void> {
+  for (const query of [q.vacuumEvents, q.vacuumActivity, q.vacuumRejections])
+    await db.run(query, [])
+}

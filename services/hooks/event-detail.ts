@@ -39,7 +39,10 @@ const INLINE = 16 * 1024
  * `REPLACE_ME`, because its value was never stored; a long or binary payload is fetched from here.
  */
 export function curlCommand(event: EventDetail, receiver: string, payloadUrl: string): string {
-  const inline = event.payload_encoding === 'utf8' && event.payload_size <= INLINE && !event.payload.includes('\0')
+  const inline =
+    event.payload_encoding === 'utf8' &&
+    event.payload_size <= INLINE &&
+    !event.payload.includes('\0')
   const lines = [`${inline ? '' : `curl -sS ${quote(payloadUrl)} | `}curl -sS ${quote(receiver)}`]
   for (const [name, value] of Object.entries(event.headers)) {
     if (NOT_REPEATED.test(name)) continue

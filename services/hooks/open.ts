@@ -14,6 +14,8 @@ import { createStatusReader, type StatusMessage } from './status.ts'
 /** What the hooks service is made from. */
 export interface HooksOptions {
   readonly db: Database
+  /** True where no autovacuum runs: with the embedded engine. */
+  readonly vacuums: boolean
   readonly secrets: SigningSecrets
   readonly clock: Clock
   readonly random: RandomBytes
@@ -50,7 +52,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
   })
   const ingest = createIngest(db)
   const rejections = createRejections(db, clock, log, metrics)
-  const retention = startRetention(db, registry, clock, log)
+  const retention = startRetention(db, registry, options.vacuums, clock, log)
   registry.onChange(() => live.statusChanged())
   metrics.gauge(
     'gatehouse_hooks_ingest_waiting',

@@ -48,6 +48,7 @@ export function startRetention(
       await pruneRejections(db, REJECTIONS_KEPT)
       await pruneActivity(db, new Date(now - ACTIVITY_DAYS * DAY_MS))
       if (removed > 0) log.info('pruned', { events: removed })
+      if (vacuums && !closed) await vacuum(db)
     } while (again && !closed)
   }
 
