@@ -4,6 +4,7 @@ import {
   pruneByAge,
   pruneByCount,
   pruneRejections,
+  vacuum,
 } from '../../db/hooks/retention.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
@@ -24,9 +25,11 @@ const BATCH = 500
 const REJECTIONS_KEPT = 10_000
 const ACTIVITY_DAYS = 2
 
+/** `vacuums` where no autovacuum does it: with the embedded engine. */
 export function startRetention(
   db: Database,
   registry: Registry,
+  vacuums: boolean,
   clock: Clock,
   log: Log,
 ): Retention {
