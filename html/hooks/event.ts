@@ -25,8 +25,8 @@ export function eventPage(view: EventView): Html {
       <section aria-labelledby="curl-title">
         <h2 id="curl-title">Copy as curl</h2>
         <p class="muted">
-          Sends the same bytes to this receiver again. Redacted headers and secrets are not part of
-          it.
+          Sends the same bytes to this receiver again. Secrets are redacted: put yours in their
+          place.
         </p>
         ${copyBox('curl-command', 'curl command', view.curl)}
       </section>`,
