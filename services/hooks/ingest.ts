@@ -1,3 +1,4 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { QueryError, type Database } from '../../db/client.ts'
 import { saveEvents } from '../../db/hooks/events.ts'
 import type { NewEvent, SavedEvent } from '../../db/hooks/rows.ts'
@@ -42,7 +43,11 @@ export function createIngest(db: Database): Ingest {
   let running: Promise<void> | undefined
 
   async function run(): Promise<void> {
-    while (queue.length > 0) await saveBatch(takeBatch())
+    while (queue.length > 0) {
+      // What has arrived in this turn of the event loop goes into one statement.
+      await endOfTurn()
+      await saveBatch(takeBatch())
+    }
     running = undefined
   }
 
