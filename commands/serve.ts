@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import type { Server } from 'node:http'
 import { databaseAnswers } from '../db/answers.ts'
+import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import { systemClock } from '../kernel/clock.ts'
@@ -103,19 +105,7 @@ async function run(
     listeners.push(running)
   }
 
-  const control =
-    backend === 'embedded'
-      ? await openControl(
-          controlPath(config.current.GATEHOUSE_DATA_DIR),
-          (argv, output) =>
-            runOnDatabase(
-              argv,
-              { db, secrets, random: randomBytes, now: () => new Date() },
-              output,
-            ),
-          log,
-        )
-      : undefined
+  const control = backend === 'embedded' ? await startControl(options, db) : undefined
 
   const addresses = listeners.map(({ service, address }) => `${service}=${address()}`)
   options.ready(`gatehouse ${version} ready ${addresses.join(' ')}`)
@@ -134,6 +124,21 @@ async function run(
   await hooks.close()
   log.info('stopped')
   return failed ? FAILED : DONE
+}
+
+/** Without the socket the services still run; other commands then say that the database is held. */
+async function startControl(
+  { config, secrets, log }: ServeOptions,
+  db: Database,
+): Promise<Server | undefined> {
+  const path = controlPath(config.current.GATEHOUSE_DATA_DIR)
+  const tools = { db, secrets, random: randomBytes, now: () => new Date() }
+  try {
+    return await openControl(path, (argv, output) => runOnDatabase(argv, tools, output), log)
+  } catch (error) {
+    log.warn('control socket not opened', { path, error: messageOf(error) })
+    return undefined
+  }
 }
 
 /** The first SIGTERM or SIGINT; a second one ends the process at once. */
