@@ -11,10 +11,11 @@ const LONGEST = 255
 /** A sender's text as a column can hold it: well-formed, without control characters, bounded. */
 export function cleanText(value: unknown): string | null {
   if (typeof value !== 'string') return null
+  // Made well-formed last: the cut may fall between the two halves of a character, which jsonb refuses.
   const text = value
-    .toWellFormed()
     .replace(/\p{Cc}/gu, '')
     .slice(0, LONGEST)
+    .toWellFormed()
   return text === '' ? null : text
 }
 
