@@ -34,7 +34,7 @@ export function followSecrets(
   read: (provider: SignedProvider) => ConfiguredSecret,
 ): SigningSecrets {
   const known = new Map<SignedProvider, ProviderSecrets>()
-  return {
+  const followed: SigningSecrets = {
     of(provider) {
       const { current, previous } = read(provider)
       const before = known.get(provider)
@@ -48,6 +48,9 @@ export function followSecrets(
       return secrets
     },
   }
+  // Read once now: a secret that is replaced before its first use is remembered as well.
+  for (const provider of SIGNED_PROVIDERS) followed.of(provider)
+  return followed
 }
 
 function sameList(a: readonly string[], b: readonly string[]): boolean {
