@@ -1,0 +1,213 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { t } from 'tap'
+import { verifySignature } from '../../services/hooks/signatures.ts'
+import type { Verification } from '../../services/hooks/signatures.ts'
+import { dice, hmac } from '../fixtures/signing-setup.ts'
+import type { Signed } from '../fixtures/signing-setup.ts'
+import { VECTORS } from '../fixtures/signing-vectors.ts'
+
+// The published vectors bear times long past, so they are verified at their own time, by the pure
+// function; everything else goes through the receivers.
+
+type Case = {
+  provider: Signed
+  headers: IncomingHttpHeaders
+  body?: string | Buffer
+  /** Arrival in Unix seconds, with fractions. */
+  at?: number
+  accepted?: readonly string[]
+}
+
+const KEY = 'key-of-these-tests'
+const AT = 1_700_000_000
+const BODY = '{"a":1}'
+
+function verify({ provider, headers, body = BODY, at = AT, accepted = [KEY] }: Case): Verification {
+  const delivery = { headers, body: Buffer.from(body), receivedAt: new Date(at * 1000) }
+  return verifySignature(provider, delivery, { accepted, retired: [] }, 300)
+}
+
+function reasonOf(given: Case): string {
+  const verification = verify(given)
+  return verification.ok ? 'ok' : `${verification.status} ${verification.reason}`
+}
+
+const RIGHT = {
+  code_host: hmac(KEY, BODY),
+  payments: hmac(KEY, `${AT}.`, BODY),
+  chat: hmac(KEY, `v0:${AT}:`, BODY),
+} as const
+
+const HEADERS: Readonly<Record<Signed, (hex: string) => IncomingHttpHeaders>> = {
+  code_host: (hex) => ({ 'x-codehost-signature-256': `sha256=${hex}` }),
+  payments: (hex) => ({ 'payments-signature': `t=${AT},v1=${hex}` }),
+  chat: (hex) => ({ 'x-chat-signature': `v0=${hex}`, 'x-chat-request-timestamp': String(AT) }),
+}
+
+const PROVIDERS = ['code_host', 'payments', 'chat'] as const
+
+t.test('the published vectors verify, and nothing beside them', async (t) => {
+  for (const { name, provider, secret, body, at, headers } of VECTORS) {
+    const given = { provider, headers, body, at, accepted: [secret] }
+    t.same(verify(given), { ok: true }, name)
+    const wrong = '401 wrong secret or altered body'
+    t.equal(reasonOf({ ...given, accepted: [`${secret}x`] }), wrong, `${name}, other secret`)
+    t.equal(reasonOf({ ...given, body: `${body} ` }), wrong, `${name}, other body`)
+  }
+})
+
+t.test('the signature is over bytes, not over their text', async (t) => {
+  for (const provider of PROVIDERS) {
+    const body = Buffer.from([0xff, 0xfe])
+    const prefix = { code_host: '', payments: `${AT}.`, chat: `v0:${AT}:` }[provider]
+    const bytes = HEADERS[provider](hmac(KEY, prefix, body))
+    const text = HEADERS[provider](hmac(KEY, prefix, body.toString('utf8')))
+    t.equal(reasonOf({ provider, headers: bytes, body }), 'ok', provider)
+    t.match(reasonOf({ provider, headers: text, body }), /^401 /, `${provider}, decoded`)
+  }
+})
+
+t.test('the freshness window is inclusive in both directions', async (t) => {
+  for (const provider of ['payments', 'chat'] as const) {
+    const given = { provider, headers: HEADERS[provider](RIGHT[provider]) }
+    t.equal(reasonOf({ ...given, at: AT + 300 }), 'ok', `${provider}, 300 s old`)
+    t.equal(reasonOf({ ...given, at: AT + 300.999 }), 'ok', `${provider}, within that second`)
+    t.equal(reasonOf({ ...given, at: AT + 301 }), '401 stale by 1 s', provider)
+    t.equal(reasonOf({ ...given, at: AT + 4_000 }), '401 stale by 3700 s', provider)
+    t.equal(reasonOf({ ...given, at: AT - 300 }), 'ok', `${provider}, 300 s ahead`)
+    t.equal(reasonOf({ ...given, at: AT - 301 }), '401 1 s ahead of the window', provider)
+  }
+  t.equal(
+    reasonOf({ provider: 'code_host', headers: HEADERS.code_host(RIGHT.code_host), at: 0 }),
+    'ok',
+  )
+})
+
+t.test('a signature that is not 64 lower-case hex digits is malformed', async (t) => {
+  for (const provider of PROVIDERS) {
+    const right = RIGHT[provider]
+    t.equal(reasonOf({ provider, headers: HEADERS[provider](right) }), 'ok', provider)
+    const bad = {
+      'upper-case hex': right.toUpperCase(),
+      '63 digits': right.slice(1),
+      '65 digits': `${right}0`,
+      'no digits': '',
+      'a space behind': `${right} `,
+      'a space in front': ` ${right}`,
+      'a digit that is none': `g${right.slice(1)}`,
+      'two values joined': `${right}, ${right}`,
+    }
+    for (const [name, hex] of Object.entries(bad)) {
+      const reason = reasonOf({ provider, headers: HEADERS[provider](hex) })
+      t.equal(reason, '401 signature malformed', `${provider}: ${name}`)
+    }
+    t.equal(
+      reasonOf({ provider, headers: HEADERS[provider]('0'.repeat(64)) }),
+      '401 wrong secret or altered body',
+      `${provider}: zeroes`,
+    )
+  }
+})
+
+t.test('code_host and chat: another prefix, or none, is malformed', async (t) => {
+  for (const prefix of ['', 'sha1=', 'SHA256=', 'sha256:', 'sha256', 'v0=', 'sha256==']) {
+    const headers = { 'x-codehost-signature-256': prefix + RIGHT.code_host }
+    t.equal(reasonOf({ provider: 'code_host', headers }), '401 signature malformed', prefix)
+  }
+  for (const prefix of ['', 'v1=', 'V0=', 'v0:', 'sha256=']) {
+    const headers = { ...HEADERS.chat(''), 'x-chat-signature': prefix + RIGHT.chat }
+    t.equal(reasonOf({ provider: 'chat', headers }), '401 signature malformed', prefix)
+  }
+  for (const time of [
+    '',
+    `${AT}abc`,
+    ` ${AT}`,
+    `${AT}.5`,
+    `-${AT}`,
+    '1'.repeat(13),
+    `${AT}, ${AT}`,
+  ]) {
+    const headers = { ...HEADERS.chat(RIGHT.chat), 'x-chat-request-timestamp': time }
+    t.equal(reasonOf({ provider: 'chat', headers }), '401 signature malformed', `time "${time}"`)
+  }
+})
+
+t.test('payments: one time of digits, any number of v1, decoys ignored', async (t) => {
+  const right = RIGHT.payments
+  const wrong = '0'.repeat(64)
+  const reason = (value: string): string =>
+    reasonOf({ provider: 'payments', headers: { 'payments-signature': value } })
+  const good = {
+    'the right one last': `t=${AT},v1=${wrong},v1=${right}`,
+    'the right one first': `t=${AT},v1=${right},v1=${wrong}`,
+    'a decoy beside it': `t=${AT},v1=${right},v0=${wrong}`,
+    'a malformed one beside it': `t=${AT},v1=xyz,v1=${right}`,
+    'an unknown scheme': `x=1,t=${AT},v1=${right},v2=abc`,
+    'the time behind': `v1=${right},t=${AT}`,
+  }
+  for (const [name, value] of Object.entries(good)) t.equal(reason(value), 'ok', name)
+  const malformed = {
+    'no time': `v1=${right}`,
+    'two times': `t=${AT},t=${AT},v1=${right}`,
+    'letters behind the time': `t=123abc,v1=${hmac(KEY, '123.', BODY)}`,
+    'an empty time': `t=,v1=${hmac(KEY, '.', BODY)}`,
+    'a negative time': `t=-5,v1=${hmac(KEY, '-5.', BODY)}`,
+    'a fraction': `t=${AT}.5,v1=${hmac(KEY, `${AT}.5.`, BODY)}`,
+    '13 digits': `t=${'1'.repeat(13)},v1=${right}`,
+    'v0 only': `t=${AT},v0=${right}`,
+    'no signature': `t=${AT}`,
+    'the header twice': `t=${AT},v1=${right}, t=${AT},v1=${right}`,
+    'a space between': `t=${AT}, v1=${right}`,
+    'nothing at all': '',
+  }
+  for (const [name, value] of Object.entries(malformed)) {
+    t.equal(reason(value), '401 signature malformed', name)
+  }
+  t.equal(
+    reason(`t=${AT},v1=${wrong},v1=${wrong}`),
+    '401 wrong secret or altered body',
+    'all wrong',
+  )
+})
+
+t.test('chat: a missing time is 400, and said before a missing signature', async (t) => {
+  const { 'x-chat-signature': signature, 'x-chat-request-timestamp': time } = HEADERS.chat(
+    RIGHT.chat,
+  )
+  const reason = (headers: IncomingHttpHeaders): string => reasonOf({ provider: 'chat', headers })
+  t.equal(reason({}), '400 timestamp header missing')
+  t.equal(reason({ 'x-chat-signature': signature }), '400 timestamp header missing')
+  t.equal(reason({ 'x-chat-request-timestamp': time }), '401 signature missing')
+  for (const provider of ['code_host', 'payments'] as const) {
+    t.equal(reasonOf({ provider, headers: {} }), '401 signature missing', provider)
+  }
+})
+
+t.test('every accepted secret counts, every other one does not', async (t) => {
+  for (const provider of PROVIDERS) {
+    const headers = HEADERS[provider](RIGHT[provider])
+    t.equal(reasonOf({ provider, headers, accepted: ['new', KEY] }), 'ok', `${provider}: second`)
+    t.equal(reasonOf({ provider, headers, accepted: [KEY, 'old'] }), 'ok', `${provider}: first`)
+    t.match(reasonOf({ provider, headers, accepted: ['new', 'old'] }), /^401 /, `${provider}: none`)
+  }
+})
+
+t.test('no random header verifies, and none throws', async (t) => {
+  const roll = dice(20_261)
+  const parts = ['t=', 'v1=', 'v0=', 'sha256=', ',', ', ', '=', String(AT), ...Object.values(RIGHT)]
+  const junk = [...parts.map((part) => part.slice(0, 40)), '\u00e9', '\ufffd', ' ', '\t', '\0']
+  let tried = 0
+  for (let i = 0; i < 6_000; i++) {
+    const text = Array.from({ length: roll(7) }, () => junk[roll(junk.length)] ?? '').join('')
+    for (const provider of PROVIDERS) {
+      const all = HEADERS[provider]('')
+      const names = Object.keys(all)
+      const headers = { ...all, [names[roll(names.length)] ?? '']: text }
+      const verification = verify({ provider, headers })
+      if (verification.ok) t.fail(`${provider} takes ${JSON.stringify(headers)}`)
+      else if (![400, 401].includes(verification.status)) t.fail(`status of ${text}`)
+      tried += 1
+    }
+  }
+  t.equal(tried, 18_000)
+})
