@@ -124,9 +124,14 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
   return {
     ...executor(sql),
     async transaction(work) {
-      return (await sql.begin((handle) => work(executor(handle)))) as Awaited<
-        ReturnType<typeof work>
-      >
+      try {
+        return (await sql.begin((handle) => work(executor(handle)))) as Awaited<
+          ReturnType<typeof work>
+        >
+      } catch (error) {
+        // Its statements translate their own errors; what is left is a failed begin or commit.
+        throw translate('transaction', error)
+      }
     },
     async ping() {
       await bounded('ping', sql.unsafe('select 1', [], PREPARED))
