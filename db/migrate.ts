@@ -45,6 +45,9 @@ const RECORD: Query = {
   row: undefined,
 }
 
+/** The queries of this file, for the test that compares every declaration with a server's. */
+export const migrationQueries: readonly Query[] = [TABLE_EXISTS, LIST, RECORD]
+
 /** Sets the table up; two processes may try at once, hence the lock, which ends with the transaction. */
 const PREPARE = `
 select pg_advisory_xact_lock(7203000);

@@ -1,0 +1,175 @@
+import { createServer } from 'node:net'
+import { t, t as root } from 'tap'
+import type { Test } from 'tap'
+import Type from 'typebox'
+import { openClient, QueryError } from '../../db/client.ts'
+import type { ClientOptions, Database } from '../../db/client.ts'
+import { openEmbedded } from '../../db/embedded/open.ts'
+import type { EmbeddedEngine } from '../../db/embedded/open.ts'
+import type { Query, QueryResult } from '../../db/queries.ts'
+import { Unavailable } from '../../kernel/fault.ts'
+import { eachBackend } from '../helpers/backends.ts'
+import type { Backend } from '../helpers/backends.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import type { Owner } from '../helpers/owner.ts'
+import { sharedPostgres } from '../helpers/postgres.ts'
+import { freePort } from '../helpers/postgres-process.ts'
+import { until } from '../helpers/until.ts'
+
+const DEADLINE_MS = 400
+
+/** One engine for all tests of this file: opening it takes seconds. */
+let embedded: Promise<EmbeddedEngine> | undefined
+t.teardown(async () => (await embedded)?.close())
+
+await eachBackend(t, 'values keep their kind in both directions', async (t: Test, backend) => {
+  const db = await open(t, backend)
+  const row = {
+    big: 9_007_199_254_740_991,
+    small: 7,
+    flag: true,
+    word: 'ünï\n',
+    bytes: Buffer.from([0, 255, 10]),
+    doc: { a: [1, null, 'x'] },
+    at: new Date('2026-02-28T23:59:59.123Z'),
+    none: null,
+  }
+  const text =
+    'select $1::int8 as big, $2::int4 as small, $3::bool as flag, $4::text as word,' +
+    ' $5::bytea as bytes, $6::jsonb as doc, $7::timestamptz as at, $8::int8 as none'
+  t.same(await db.run(query('kinds', text), Object.values(row)), [row])
+  t.same(await db.run(query('sum', 'select count(*) as n, -3::int8 as m'), []), [{ n: 1, m: -3 }])
+})
+
+await eachBackend(
+  t,
+  'a refused statement is a QueryError with its constraint',
+  async (t: Test, backend) => {
+    const db = await open(t, backend)
+    const table =
+      'create table item (id int4 constraint item_key primary key, n int4 constraint positive check (n > 0))'
+    await db.run(query('table', table, 'exec'), [])
+    const insert = query('insert', 'insert into item values ($1, $2)', 'exec')
+    await db.run(insert, [1, 1])
+    const twice = await failure(db.run(insert, [1, 1]))
+    t.ok(twice instanceof QueryError)
+    t.match(twice, { code: '23505', constraint: 'item_key', message: /^insert: / })
+    t.match(await failure(db.run(insert, [2, 0])), { code: '23514', constraint: 'positive' })
+    const missing = await failure(db.run(query('missing', 'select * from nowhere'), []))
+    t.ok(missing instanceof QueryError)
+    t.match(missing, { code: '42P01', constraint: undefined })
+
+    const inside = db.transaction(async (tx) => {
+      await tx.run(insert, [3, 3])
+      await tx.run(insert, [3, 3])
+    })
+    t.match(await failure(inside), { name: 'QueryError', constraint: 'item_key' })
+    const undone = db.transaction(async (tx) => {
+      await tx.run(insert, [4, 4])
+      throw new RangeError('mine')
+    })
+    t.match(await failure(undone), { name: 'RangeError', message: 'mine' })
+    t.same(await db.run(query('all', 'select id from item'), []), [{ id: 1 }], 'both rolled back')
+  },
+)
+
+await eachBackend(t, 'a second statement in a text is refused', async (t: Test, backend) => {
+  const db = await open(t, backend)
+  for (const text of ['select 1; select 2', 'select 1; drop schema public cascade']) {
+    const error = await failure(db.run(query('two', text), []))
+    t.ok(error instanceof QueryError)
+    t.match(error, { code: '42601' })
+  }
+  t.same(
+    await db.run(query('schema', `select to_regnamespace('public') is not null as there`), []),
+    [{ there: true }],
+  )
+})
+
+await eachBackend(
+  t,
+  'a statement over the deadline counts as unavailable',
+  async (t: Test, backend) => {
+    const db = await open(t, backend)
+    const slow = query('slow', 'select pg_sleep(1.5)::text as slept')
+    const error = await failure(db.run(slow, []))
+    t.ok(error instanceof Unavailable, String(error))
+    t.match(error, { message: /^slow: / })
+    // The client goes on, at the latest when the embedded engine, which can't be interrupted, is free.
+    const again = query('again', 'select 1 as fine')
+    t.same(await until(() => db.run(again, []), 'the client to work again'), [{ fine: 1 }])
+  },
+)
+
+t.test('a server out of reach counts as unavailable', async (t) => {
+  const port = await freePort()
+  const db = client(t, { target: `postgres://nobody:nothing@127.0.0.1:${port}/none` })
+  const nothing = query('nothing', 'select 1 as n')
+  t.match(await failure(db.run(nothing, [])), { name: 'Unavailable', message: /^nothing: / })
+  t.match(await failure(db.ping()), { name: 'Unavailable' })
+  t.match(await failure(db.transaction((tx) => tx.run(nothing, []))), { name: 'Unavailable' })
+  t.match(await failure(db.listen('anything', () => undefined)), { name: 'Unavailable' })
+})
+
+t.test('a server that takes connections and never answers counts as unavailable', async (t) => {
+  const silent = createServer((socket) => socket.on('error', () => undefined))
+  const listening = Promise.withResolvers<void>()
+  silent.listen(0, '127.0.0.1', listening.resolve)
+  await listening.promise
+  t.teardown(() => silent.close())
+  const address = silent.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const db = client(t, { target: `postgres://nobody:nothing@127.0.0.1:${port}/none` })
+  t.match(await failure(db.run(query('silent', 'select 1 as n'), [])), { name: 'Unavailable' })
+})
+
+t.test('a cut connection is unavailable once, then replaced; listeners hear of it', async (t) => {
+  const db = await open(t, undefined)
+  let heard = 0
+  await db.listen('signals', () => (heard += 1))
+  const start = await until(() => heard, 'the call at connect')
+  const notify = query('notify', `select pg_notify('signals', '')::text as sent`)
+  await db.run(notify, [])
+  const notified = await until(() => heard > start && heard, 'the notification')
+  const cut = `select count(pg_terminate_backend(pid))::int4 as n from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`
+  t.match(await db.run(query('cut', cut), []), [{ n: Number }])
+  await until(() => heard > notified, 'the call at reconnect')
+
+  const own = query('own', 'select pg_terminate_backend(pg_backend_pid()) as done')
+  t.match(await failure(db.run(own, [])), { name: 'Unavailable' })
+  t.same(await until(() => db.run(query('one', 'select 1 as n'), []), 'a new connection'), [
+    { n: 1 },
+  ])
+})
+
+function query(name: string, text: string, result: QueryResult = 'many'): Query {
+  return { name, text, result, args: [], row: result === 'exec' ? undefined : Type.Object({}) }
+}
+
+async function failure(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work
+  } catch (error) {
+    return error
+  }
+  throw new Error('it succeeded, expected a failure')
+}
+
+function client(t: Owner, options: Pick<ClientOptions, 'target'>): Database {
+  const db = openClient({ ...options, deadlineMs: DEADLINE_MS, connections: 3 })
+  t.teardown(() => db.close())
+  return db
+}
+
+/** A client with a short deadline on a fresh database. */
+async function open(t: Owner, backend: Backend | undefined): Promise<Database> {
+  if (backend?.name === 'embedded') {
+    embedded ??= openEmbedded({ directory: await temporaryFolder(root) })
+    return client(t, { target: (await embedded).socket })
+  }
+  const databases = await sharedPostgres()
+  const url = await databases.createDatabase()
+  t.teardown(() => databases.dropDatabase(url))
+  return client(t, { target: url })
+}

@@ -1,0 +1,151 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { TSchema } from 'typebox'
+import { hooksQueries } from '../../db/hooks/queries.ts'
+import { migrate, migrationQueries } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/open.ts'
+import type { Query } from '../../db/queries.ts'
+import { createLog } from '../../kernel/log.ts'
+import { eachBackend } from '../helpers/backends.ts'
+import { transcript } from '../helpers/transcript.ts'
+
+const OIDS: Readonly<Record<string, number>> = {
+  bool: 16,
+  bytea: 17,
+  int8: 20,
+  int2: 21,
+  int4: 23,
+  text: 25,
+  timestamptz: 1184,
+  jsonb: 3802,
+}
+
+/** What the server may say of a column whose row schema says so. */
+const COLUMN_TYPES: Readonly<Record<string, readonly string[]>> = {
+  integer: ['int2', 'int4', 'int8'],
+  boolean: ['bool'],
+  string: ['text'],
+  'date-time': ['timestamptz'],
+  bytes: ['bytea'],
+  record: ['jsonb'],
+}
+
+/** The parts of a schema that decide its column's type. */
+type Shape = {
+  readonly type?: string
+  readonly format?: string
+  readonly const?: unknown
+  readonly anyOf?: readonly Shape[]
+  readonly patternProperties?: unknown
+  readonly properties?: Readonly<Record<string, Shape>>
+}
+
+const queries: readonly Query[] = [...Object.values(hooksQueries), ...migrationQueries]
+
+await eachBackend(
+  t,
+  'the server describes every query as it is declared',
+  async (t: Test, backend) => {
+    const env = await backend.env(t)
+    const log = createLog(
+      (text) => transcript('log', text, 'sql'),
+      () => new Date(),
+    )
+    const where = { url: env['DATABASE_URL'], dataDirectory: env['GATEHOUSE_DATA_DIR'] ?? '' }
+    const { db, close } = await openDatabase(where, log)
+    t.teardown(close)
+    await migrate(db)
+    for (const query of queries) {
+      const { args, columns } = await db.describe(query)
+      const names = args.map((oid) => nameOf(oid))
+      t.same(query.args, names, `arguments of ${query.name}`)
+      if (query.row === undefined) {
+        t.equal(query.result, 'exec', `${query.name} has no row, so it is :exec`)
+        continue
+      }
+      const shape = shapeOf(query.row)
+      const declared = Object.keys(shape.properties ?? {})
+      t.same(
+        columns.map(({ name }) => name).toSorted(),
+        declared.toSorted(),
+        `columns of ${query.name}`,
+      )
+      for (const { name, type } of columns) {
+        const kind = kindOf(shape.properties?.[name])
+        const types = COLUMN_TYPES[kind] ?? []
+        t.ok(
+          types.includes(nameOf(type)),
+          `${query.name}.${name} is ${nameOf(type)}, declared ${kind}`,
+        )
+      }
+    }
+  },
+)
+
+t.test('a list is bounded by its own limit, or by what it counts', async (t) => {
+  // Operators make providers one by one, and a batch answers row by row: these lists stay short.
+  const bounded = [
+    'saveEvents',
+    'listProviders',
+    'listSenders',
+    'listActivity',
+    'listRejectionTotals',
+    'listMigrations',
+  ]
+  for (const { name, text, result } of queries) {
+    if (result !== 'many') continue
+    const limited = /\blimit \$\d+\s*$/.test(text)
+    t.equal(
+      limited,
+      !bounded.includes(name),
+      `${name} ${limited ? 'ends' : 'does not end'} in a limit`,
+    )
+  }
+})
+
+t.test('a query that may find nothing says when', async (t) => {
+  for (const { name, text, result } of Object.values(hooksQueries)) {
+    if (result !== 'optional') continue
+    const comment = text.split('\n').filter((line) => line.startsWith('-- '))
+    t.match(comment.join('\n'), /\bempty\b/i, `${name} says in its comment when it is empty`)
+  }
+})
+
+t.test('no query is text put together or takes an argument that it does not declare', async (t) => {
+  for (const { name, text, args } of queries) {
+    const used = new Set([...text.matchAll(/\$(\d+)/g)].map((match) => Number(match[1])))
+    const declared = args.map((_, at) => at + 1)
+    t.same(
+      [...used].toSorted((a, b) => a - b),
+      declared,
+      `${name} uses each declared argument`,
+    )
+    const statements = text.replaceAll(/^--.*$/gm, '')
+    t.notMatch(statements, /\$\{|;\s*\S/, `${name} is one statement`)
+  }
+})
+
+function nameOf(oid: number): string {
+  return Object.keys(OIDS).find((name) => OIDS[name] === oid) ?? `type ${oid}`
+}
+
+/** A schema as the JSON that it is. */
+function shapeOf(schema: TSchema): Shape {
+  const shape: Shape = JSON.parse(JSON.stringify(schema))
+  return shape
+}
+
+/** The one kind of value that a schema allows beside null. */
+function kindOf(shape: Shape | undefined): string {
+  if (shape === undefined) return 'nothing'
+  if (shape.anyOf !== undefined) {
+    const kinds = new Set(shape.anyOf.map(kindOf))
+    kinds.delete('null')
+    return [...kinds].join(' or ')
+  }
+  if (shape.patternProperties !== undefined) return 'record'
+  if (shape.type === 'string' && ['date-time', 'bytes'].includes(shape.format ?? '')) {
+    return shape.format ?? ''
+  }
+  return shape.type ?? typeof shape.const
+}
