@@ -19,7 +19,7 @@ export function faultOfBrokenRequest(error: Error): Fault {
  * Answers on the raw socket, because there is no response object for a request that never became
  * one; a socket on which another answer is under way is only closed.
  */
-export function refuseBrokenRequest(socket: Socket, reply: Reply): void {
+export function refuseBrokenRequest(socket: Socket, reply: Reply, requestId: string): void {
   if (
     !socket.writable ||
     socket.destroyed ||
@@ -31,7 +31,7 @@ export function refuseBrokenRequest(socket: Socket, reply: Reply): void {
   }
   const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status] ?? ''}`]
   for (const [name, value] of Object.entries(reply.headers)) lines.push(`${name}: ${String(value)}`)
-  lines.push('x-content-type-options: nosniff', 'connection: close')
+  lines.push('x-content-type-options: nosniff', `x-request-id: ${requestId}`, 'connection: close')
   lines.push(`content-length: ${Buffer.byteLength(reply.body)}`)
   socket.end(`${lines.join('\r\n')}\r\n\r\n${reply.body}`)
 }

@@ -68,16 +68,28 @@ export function createListener(options: ListenerOptions): Listener {
   })
   server.on('request', (request, response) => serve(request, response, false))
   server.on('checkContinue', (request, response) => serve(request, response, true))
+  // An expectation that we don't know may be ignored (RFC 9110); Node's own 417 bears no header of ours.
+  server.on('checkExpectation', (request, response) => serve(request, response, false))
   server.on('clientError', (error, socket) => {
     const fault = faultOfBrokenRequest(error)
     const reply = faultReply(fault, { method: '', path: '', headers: {} })
-    refuseBrokenRequest(socket as Socket, reply)
-    log.info('request', { service, route: '(malformed)', status: fault.status })
+    const requestId = nextId()
+    refuseBrokenRequest(socket as Socket, reply, requestId)
+    log.info('request', {
+      request_id: requestId,
+      service,
+      route: '(malformed)',
+      status: fault.status,
+    })
   })
+
+  function nextId(): string {
+    return `${boot}-${(++counter).toString(36)}`
+  }
 
   function serve(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
     const started = performance.now()
-    const requestId = `${boot}-${(++counter).toString(36)}`
+    const requestId = nextId()
     const method = request.method ?? ''
     const target = request.url ?? '/'
     const mark = target.indexOf('?')
