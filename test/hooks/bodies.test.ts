@@ -1,0 +1,218 @@
+import { once } from 'node:events'
+import { request as send } from 'node:http'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import {
+  addProvider,
+  deliver,
+  eventIds,
+  payloadOf,
+  post,
+  startHooks,
+} from '../fixtures/signing-setup.ts'
+import type { Ack } from '../fixtures/signing-setup.ts'
+import { eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { rawExchange } from '../helpers/raw-http.ts'
+import { until } from '../helpers/until.ts'
+
+const LIMIT = 65_536
+const PATH = '/webhooks/generic/lan'
+const PROBLEM = ['type', 'title', 'status', 'detail', 'instance']
+
+await eachBackend(t, 'bodies', async (t: Test, backend) => {
+  const { base, server } = await startHooks(t, backend, { HOOKS_MAX_BODY: '64KiB' })
+  await addProvider(base, 'lan', { open: true })
+  const port = Number(new URL(base).port)
+  const head = (...lines: readonly string[]): string =>
+    [`POST ${PATH} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n')
+  /** The answers to requests of the receiver that the server has logged so far. */
+  const logged = (status: number): number =>
+    server
+      .logs()
+      .filter((line) => line.includes('/generic/') && line.includes(`"status":${status}`)).length
+
+  await t.test('the limit itself is accepted, a byte more is not', async (t) => {
+    const body = Buffer.alloc(LIMIT, 'x')
+    const over = Buffer.alloc(LIMIT + 1, 'x')
+    const whole = await post(base, 'generic/lan', body)
+    t.equal(whole.status, 202, 'with a length')
+    t.ok((await payloadOf(base, whole.json<Ack>().id)).equals(body))
+    const pieces = await post(base, 'generic/lan', [body.subarray(0, 9), body.subarray(9)])
+    t.equal(pieces.status, 202, 'chunked')
+    t.ok((await payloadOf(base, pieces.json<Ack>().id)).equals(body))
+    const before = await eventIds(base)
+    for (const [name, sent] of Object.entries({
+      'with a length': over,
+      chunked: [body, 'x'],
+      'much more': Buffer.alloc(5_000_000),
+      'much more, chunked': [over, over, over, over],
+    })) {
+      const answer = await post(base, 'generic/lan', sent)
+      t.equal(answer.status, 413, name)
+      t.equal(answer.headers['content-type'], 'application/problem+json', name)
+      const problem = answer.json<Record<string, unknown>>()
+      t.same(Object.keys(problem), PROBLEM, name)
+      t.match(problem, { title: /./, status: 413, detail: /65536 bytes/, instance: PATH }, name)
+    }
+    const json = JSON.stringify({ x: 'x'.repeat(LIMIT - 8) })
+    t.equal(json.length, LIMIT)
+    t.equal((await deliver(base, 'code_host', json)).status, 202, 'signed, the limit')
+    t.equal((await deliver(base, 'code_host', `${json} `)).status, 413, 'signed, a byte more')
+    t.equal((await eventIds(base)).length, before.length + 1)
+  })
+
+  await t.test('a sender that asks first is refused without sending', async (t) => {
+    const asking = (length: number): string =>
+      head('Expect: 100-continue', `Content-Length: ${length}`)
+    const over = await rawExchange(port, asking(LIMIT + 1), {
+      until: (text) => text.includes('"instance"'),
+    })
+    t.match(over.text, /^HTTP\/1\.1 413 /)
+    t.notMatch(over.text, /100 Continue/i)
+    const unknown = await rawExchange(port, asking(5).replace('lan', 'nobody'), {
+      until: (text) => text.includes('"instance"'),
+    })
+    t.match(unknown.text, /^HTTP\/1\.1 404 /)
+
+    const outgoing = send(base + PATH, {
+      method: 'POST',
+      agent: false,
+      headers: { Expect: '100-continue', 'Content-Length': LIMIT },
+    })
+    outgoing.flushHeaders()
+    await once(outgoing, 'continue')
+    outgoing.end(Buffer.alloc(LIMIT))
+    const [response] = await once(outgoing, 'response')
+    t.equal(response.statusCode, 202)
+    response.resume()
+  })
+
+  await t.test('an expectation that nobody knows is no reason to answer otherwise', async (t) => {
+    const text = head('Expect: the-moon', 'Content-Length: 2', 'Connection: close') + 'ok'
+    const answer = await rawExchange(port, text)
+    t.match(answer.text, /^HTTP\/1\.1 202 /)
+    t.match(answer.text, /^x-request-id: /im)
+  })
+
+  await t.test('a slow body that completes is stored whole', async (t) => {
+    const pieces = Array.from({ length: 40 }, (_, at) => `piece ${at};`)
+    const body = pieces.join('')
+    const fixed = head(`Content-Length: ${body.length}`, 'Connection: close')
+    const chunked = head('Transfer-Encoding: chunked', 'Connection: close')
+    const chunks = pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`)
+    for (const sent of [
+      [fixed, ...pieces],
+      [chunked, ...chunks, '0\r\n\r\n'],
+      [...(fixed + body)].map(String),
+    ]) {
+      const { text } = await rawExchange(port, sent)
+      t.match(text, /^HTTP\/1\.1 202 /)
+      const id = Number(/"id":(\d+)/.exec(text)?.[1])
+      t.equal((await payloadOf(base, id)).toString(), body)
+    }
+  })
+
+  await t.test('a body that breaks off is not stored', async (t) => {
+    const before = await eventIds(base)
+    const cut: Record<string, (socket: Socket) => void> = {
+      'connection closed': (socket) => socket.destroy(),
+      'connection reset': (socket) => socket.resetAndDestroy(),
+      'half closed': (socket) => socket.end(),
+    }
+    for (const [name, end] of Object.entries(cut)) {
+      for (const framing of ['Content-Length: 1000', 'Transfer-Encoding: chunked']) {
+        const known = logged(499) + logged(400)
+        const socket = connect({ host: '127.0.0.1', port })
+        socket.on('error', () => undefined).resume()
+        await once(socket, 'connect')
+        const start = framing.startsWith('C') ? 'x'.repeat(500) : '1f4\r\nxxxx'
+        await new Promise((resolve) => socket.write(head(framing) + start, resolve))
+        await until(() => socket.bytesWritten > 0, 'the bytes to leave')
+        // The route must have begun to read: what it does then is what counts.
+        await request(`${base}/healthz`)
+        end(socket)
+        await until(() => logged(499) + logged(400) > known, `the end of: ${name}, ${framing}`)
+        socket.destroy()
+      }
+    }
+    t.same(await eventIds(base), before)
+  })
+
+  await t.test('what is no HTTP is refused with a problem', async (t) => {
+    const before = await eventIds(base)
+    const big = `X-Big: ${'x'.repeat(17_000)}`
+    const broken: Record<string, [number, string]> = {
+      nonsense: [400, 'NONSENSE\r\n\r\n'],
+      'a malformed chunk': [400, `${head('Transfer-Encoding: chunked')}zz\r\nxx\r\n0\r\n\r\n`],
+      'a negative length': [400, `${head('Content-Length: -1')}x`],
+      'two lengths': [400, `${head('Content-Length: 1', 'Content-Length: 2')}x`],
+      'length and chunks': [
+        400,
+        `${head('Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+      ],
+      'chunks not last': [400, `${head('Transfer-Encoding: chunked, gzip')}0\r\n\r\n`],
+      'a header with a control character': [400, head('X-Bad: a\0b', 'Content-Length: 0')],
+      'a header without a name': [400, head(': x', 'Content-Length: 0')],
+      'headers over 16 KiB': [431, head(big, 'Content-Length: 0')],
+    }
+    for (const [name, [status, text]] of Object.entries(broken)) {
+      const answer = await rawExchange(port, text)
+      t.match(answer.text, new RegExp(`^HTTP/1\\.1 ${status} `), name)
+      t.ok(answer.closed, `${name}: the connection ends`)
+      t.match(answer.text, /^content-type: application\/problem\+json/im, name)
+      t.match(answer.text, /^x-content-type-options: nosniff/im, name)
+      t.match(answer.text, /^x-request-id: \S+/im, name)
+      const problem: unknown = JSON.parse(answer.text.slice(answer.text.indexOf('\r\n\r\n')))
+      t.same(Object.keys(problem ?? {}), PROBLEM, name)
+      t.match(problem, { status }, name)
+    }
+    t.same(await eventIds(base), before)
+  })
+
+  await t.test('methods: 405 with Allow, and HEAD as GET', async (t) => {
+    for (const path of ['/webhooks/code_host', PATH, '/webhooks/nobody', `${PATH}/some-token`]) {
+      for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+        const answer = await request(base + path, { method })
+        t.equal(answer.status, 405, `${method} ${path}`)
+        t.equal(answer.headers.allow, 'POST', `${method} ${path}`)
+        if (method === 'HEAD') t.equal(answer.body.length, 0)
+        else t.same(Object.keys(answer.json<object>()), PROBLEM)
+        t.notMatch(answer.text, /some-token/)
+      }
+    }
+    const posted = await request(`${base}/healthz`, { method: 'POST' })
+    t.match([posted.status, posted.headers.allow], [405, 'GET, HEAD'])
+    const [id] = await eventIds(base)
+    const paths = [
+      '/healthz',
+      '/',
+      '/log',
+      '/log?rejected=1',
+      '/providers',
+      '/settings',
+      '/metrics',
+    ]
+    for (const path of [...paths, `/log/${id}`, `/log/${id}/payload`]) {
+      const got = await request(base + path)
+      const headed = await request(base + path, { method: 'HEAD' })
+      t.equal(got.status, 200, path)
+      t.equal(headed.status, 200, `HEAD ${path}`)
+      t.equal(headed.body.length, 0, `HEAD ${path}`)
+      t.equal(headed.headers['content-type'], got.headers['content-type'], path)
+    }
+    const stream = await request(`${base}/events`, { method: 'HEAD' })
+    t.match([stream.status, stream.headers['content-type']], [200, /^text\/event-stream/])
+    t.equal((await request(`${base}/log/999999`, { method: 'HEAD' })).status, 404)
+  })
+
+  await t.test('after all this the server is well and said nothing bad', async (t) => {
+    t.match((await request(`${base}/healthz`)).json(), { status: 'ok' })
+    t.equal((await deliver(base, 'chat', '{"after":true}')).status, 202)
+    const logs = server.logs().join('\n')
+    t.notMatch(logs, /handler failed|unhandled|"level":"error"/i)
+    t.notMatch(logs, /some-token/)
+  })
+})
