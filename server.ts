@@ -1,11 +1,9 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
-import { runCheck } from './commands/check.ts'
 import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/command.ts'
 import { helpText } from './commands/help.ts'
 import { SERVICES, type ServiceName } from './commands/listeners.ts'
-import { runMigrate } from './commands/migrate.ts'
-import { runWithDatabase } from './commands/on-database.ts'
+import { DATABASE_COMMANDS, runWithDatabase } from './commands/on-database.ts'
 import { serve } from './commands/serve.ts'
 import { assetText } from './kernel/assets.ts'
 import { openConfig, notesOf, type ConfigSource } from './kernel/config.ts'
@@ -104,17 +102,10 @@ async function main(argv: readonly string[]): Promise<number> {
     output.out(version)
     return DONE
   }
-  if (!['serve', 'check', 'migrate', 'provider'].includes(command)) {
+  if (command !== 'serve' && !DATABASE_COMMANDS.includes(command)) {
     throw new UsageError(`There is no command "${command}"`)
   }
   const services = command === 'serve' ? readServices(args) : []
-  const json = args.length === 1 && args[0] === '--json'
-  if (
-    (command === 'check' && args.length > 0 && !json) ||
-    (command === 'migrate' && args.length > 0)
-  ) {
-    throw new UsageError(`"${command}" takes no such argument`)
-  }
 
   const config = openConfig({
     flags,
@@ -127,9 +118,7 @@ async function main(argv: readonly string[]): Promise<number> {
     }),
   })
   const secrets = secretsOf(config)
-  if (command === 'check') return runCheck(config, json, log, output)
-  if (command === 'migrate') return runMigrate(config, log, output)
-  if (command === 'provider') return runWithDatabase(rest, config, secrets, log, output)
+  if (command !== 'serve') return runWithDatabase(rest, { config, secrets, log }, output)
   return serve({ config, services, secrets, version, log, ready: output.out })
 }
 

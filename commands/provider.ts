@@ -35,7 +35,7 @@ export async function runProvider(
   tools: ProviderTools,
   output: Output,
 ): Promise<number> {
-  const { action, name, flags } = parse(args)
+  const { action, name, flags } = parseProvider(args)
   const { db, random } = tools
   switch (action) {
     case 'list':
@@ -70,11 +70,12 @@ export async function runProvider(
         output,
       )
     default:
-      throw new UsageError(action === '' ? 'Missing action' : `Unknown action "${action}"`)
+      throw new UsageError(`Unknown action "${action}"`)
   }
 }
 
-interface Parsed {
+/** The arguments of `provider`. */
+export interface Parsed {
   readonly action: string
   readonly name: string
   readonly flags: { readonly open?: boolean; readonly enable?: boolean; readonly json?: boolean }
@@ -86,13 +87,16 @@ const FLAGS = {
   json: { type: 'boolean' },
 } as const
 
+const ACTIONS = ['add', 'list', 'enable', 'disable', 'rotate', 'remove']
+
 /** Which flags each action takes. */
 const TAKES: Readonly<Record<string, readonly string[]>> = {
   add: ['open', 'enable'],
   list: ['json'],
 }
 
-function parse(args: readonly string[]): Parsed {
+/** Reads the arguments of `provider`; throws `UsageError`. */
+export function parseProvider(args: readonly string[]): Parsed {
   let parsed
   try {
     parsed = parseArgs({ args: [...args], options: FLAGS, allowPositionals: true })
@@ -101,11 +105,13 @@ function parse(args: readonly string[]): Parsed {
     throw new UsageError(error instanceof Error ? error.message : String(error))
   }
   const [action = '', name = '', ...rest] = parsed.positionals
+  if (action === '') throw new UsageError('Missing action')
+  if (!ACTIONS.includes(action)) throw new UsageError(`Unknown action "${action}"`)
   const extra = Object.keys(parsed.values).find((flag) => !(TAKES[action] ?? []).includes(flag))
   if (extra !== undefined) throw new UsageError(`"provider ${action}" takes no --${extra}`)
   if (rest.length > 0 || (action === 'list' && name !== ''))
     throw new UsageError('Too many arguments')
-  if (action !== 'list' && action !== '' && name === '') throw new UsageError('Missing NAME')
+  if (action !== 'list' && name === '') throw new UsageError('Missing NAME')
   return { action, name, flags: parsed.values }
 }
 

@@ -127,14 +127,11 @@ async function run(
 }
 
 /** Without the socket the services still run; other commands then say that the database is held. */
-async function startControl(
-  { config, secrets, log }: ServeOptions,
-  db: Database,
-): Promise<Server | undefined> {
+async function startControl(options: ServeOptions, db: Database): Promise<Server | undefined> {
+  const { config, log } = options
   const path = controlPath(config.current.GATEHOUSE_DATA_DIR)
-  const tools = { db, secrets, random: randomBytes, now: () => new Date() }
   try {
-    return await openControl(path, (argv, output) => runOnDatabase(argv, tools, output), log)
+    return await openControl(path, (argv, output) => runOnDatabase(argv, db, options, output), log)
   } catch (error) {
     log.warn('control socket not opened', { path, error: messageOf(error) })
     return undefined
