@@ -1,5 +1,6 @@
 import type { Database } from '../../db/client.ts'
 import { saveRejections } from '../../db/hooks/rejections.ts'
+import { pruneRejections } from '../../db/hooks/retention.ts'
 import type { Rejection } from '../../db/hooks/rows.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
@@ -23,6 +24,10 @@ export interface Rejections {
 const KEPT = 200
 const FLUSH_MS = 1_000
 
+/** Rows that the table keeps, and how many may be added before it is cut back to that. */
+export const REJECTIONS_KEPT = 10_000
+const ADDED_AT_MOST = 1_000
+
 type Total = { provider: string; status: number; total: number; last_at: Date }
 
 export function createRejections(
@@ -38,6 +43,7 @@ export function createRejections(
   let rows: Omit<Rejection, 'id'>[] = []
   let totals = new Map<string, Total>()
   let flushing: Promise<void> = Promise.resolve()
+  let added = 0
 
   async function write(): Promise<void> {
     if (totals.size === 0) return
@@ -50,6 +56,19 @@ export function createRejections(
       log.warn('rejections not saved', { error: messageOf(error), rows: keptRows.length })
       for (const total of keptTotals.values()) count(total)
       rows = [...keptRows, ...rows].slice(-KEPT)
+      return
+    }
+    added += keptRows.length
+    if (added >= ADDED_AT_MOST) await prune()
+  }
+
+  /** A flood must not wait for the hourly run: it would add 720,000 rows until then. */
+  async function prune(): Promise<void> {
+    added = 0
+    try {
+      await pruneRejections(db, REJECTIONS_KEPT)
+    } catch (error) {
+      log.warn('rejections not pruned', { error: messageOf(error) })
     }
   }
 

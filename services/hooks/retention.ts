@@ -9,6 +9,7 @@ import {
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Registry } from './registry.ts'
+import { REJECTIONS_KEPT } from './rejections.ts'
 
 /** Removes what retention does not keep: at start, hourly, and when asked after a change of settings. */
 export interface Retention {
@@ -22,7 +23,6 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Small batches, each a statement of its own: ingestion never waits long for one. */
 const BATCH = 500
-const REJECTIONS_KEPT = 10_000
 const ACTIVITY_DAYS = 2
 
 /** `vacuums` where no autovacuum does it: with the embedded engine. */
