@@ -1,0 +1,139 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import {
+  addProvider,
+  deliver,
+  eventIds,
+  payloadOf,
+  post,
+  shown,
+  startHooks,
+} from '../fixtures/signing-setup.ts'
+import type { Ack } from '../fixtures/signing-setup.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { startServer } from '../helpers/server.ts'
+import type { EventStream } from '../helpers/sse.ts'
+import { openStream } from '../helpers/sse.ts'
+
+const TIMES = 30
+const times = Array.from({ length: TIMES }, (_, at) => at)
+
+/** What the stream has told of one event once a later event has come by. */
+async function toldOf(stream: EventStream, id: number, later: number): Promise<number> {
+  await stream.until((event) => event.id === String(later), `event ${later}`)
+  return stream.events.filter((event) => event.id === String(id)).length
+}
+
+function attempts(facts: Readonly<Record<string, string>>): number {
+  return Number.parseInt(facts['Attempts'] ?? '', 10)
+}
+
+await eachBackend(t, 'delivery ids', async (t: Test, backend) => {
+  const { base } = await startHooks(t, backend)
+  await addProvider(base, 'lan', { open: true })
+  const stream = await openStream(t, `${base}/events`)
+  const marker = async (): Promise<number> =>
+    (await post(base, 'generic/lan', 'later')).json<Ack>().id
+
+  await t.test('thirty at once are one event', async (t) => {
+    const headers = { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': 'one-of-thirty' }
+    const answers = await Promise.all(
+      times.map((at) => deliver(base, 'code_host', `{"at":${at}}`, headers)),
+    )
+    t.same(new Set(answers.map(({ status }) => status)), new Set([202]))
+    t.equal(new Set(answers.map(({ text }) => text)).size, 1, 'one ack for all')
+    const ack = answers[0]?.json<Ack>() ?? { id: 0 }
+    t.same(await eventIds(base), [ack.id])
+    t.equal(attempts((await shown(base, ack.id)).facts), TIMES)
+    t.equal(await toldOf(stream, ack.id, await marker()), 1, 'told once')
+  })
+
+  await t.test('a repeat later, also with another body, changes nothing', async (t) => {
+    const headers = { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': 'repeated' }
+    const first = await deliver(base, 'code_host', '{"first":true}', headers)
+    const { id } = first.json<Ack>()
+    t.equal(await toldOf(stream, id, await marker()), 1)
+    for (const body of ['{"first":true}', '{"second":true}']) {
+      const again = await deliver(base, 'code_host', body, { ...headers, 'X-GitHub-Event': 'ping' })
+      t.equal(again.status, 202)
+      t.same(again.json(), first.json(), "the first event's ack")
+    }
+    const { facts } = await shown(base, id)
+    t.match(facts, { 'Event type': 'push', Attempts: /^3 / })
+    t.equal((await payloadOf(base, id)).toString(), '{"first":true}')
+    t.equal(await toldOf(stream, id, await marker()), 1, 'still told once')
+  })
+
+  await t.test('one id of several providers is an event of each', async (t) => {
+    const body = '{"id":"shared","event_id":"shared"}'
+    const headers = { 'X-GitHub-Delivery': 'shared', 'Webhook-Id': 'shared' }
+    const sent = [
+      await deliver(base, 'code_host', body, headers),
+      await deliver(base, 'payments', body, headers),
+      await deliver(base, 'chat', body, headers),
+      await post(base, 'generic/lan', body, headers),
+    ]
+    const ids = new Set(sent.map((answer) => answer.json<Ack>().id))
+    t.equal(ids.size, sent.length)
+    for (const id of ids) t.equal((await shown(base, id)).facts['Attempts'], '1')
+  })
+
+  await t.test('without an id the body stands for it, at signed receivers', async (t) => {
+    const same = [
+      await deliver(base, 'code_host', '{"n":1}'),
+      await deliver(base, 'code_host', '{"n":1}'),
+    ]
+    const other = await deliver(base, 'code_host', '{"n":2}')
+    const [one, two] = same.map((answer) => answer.json<Ack>().id)
+    t.equal(one, two)
+    t.not(other.json<Ack>().id, one)
+  })
+
+  await t.test('many deliveries, each three times at once: none lost, none doubled', async (t) => {
+    const before = (await eventIds(base)).length
+    const ids = await Promise.all(
+      Array.from({ length: 60 }, async (_, at) => {
+        const headers = { 'X-GitHub-Delivery': `mixed-${at % 20}` }
+        const sent = await deliver(base, 'code_host', `{"mixed":${at % 20}}`, headers)
+        return `${at % 20}:${sent.json<Ack>().id}`
+      }),
+    )
+    t.equal(new Set(ids).size, 20, 'one event for each id')
+    t.equal((await eventIds(base)).length, before + 20)
+  })
+
+  await t.test('the same signed body under another id is accepted and marked', async (t) => {
+    const sent = []
+    for (const id of ['original', 'replayed']) {
+      const headers = { 'X-GitHub-Delivery': id }
+      sent.push((await deliver(base, 'code_host', '{"replay":1}', headers)).json<Ack>().id)
+    }
+    const [original = 0, replayed = 0] = sent
+    t.not(original, replayed)
+    t.notMatch((await request(`${base}/log/${original}`)).text, /same, byte for byte/)
+    t.match(
+      (await request(`${base}/log/${replayed}`)).text,
+      new RegExp(`byte.*href="/log/${original}"`, 's'),
+    )
+  })
+})
+
+t.test('two servers on one database keep a delivery once', async (t) => {
+  const { base, env } = await startHooks(t, backends[1])
+  const other = (await startServer(t, { services: ['hooks'], env })).hooks
+  const streams = [await openStream(t, `${base}/events`), await openStream(t, `${other}/events`)]
+  for (const round of [1, 2, 3]) {
+    const headers = { 'X-GitHub-Delivery': `shared-${round}` }
+    const answers = await Promise.all(
+      times.map((at) => deliver(at % 2 === 0 ? base : other, 'code_host', `{"at":${at}}`, headers)),
+    )
+    t.same(new Set(answers.map(({ status }) => status)), new Set([202]))
+    t.equal(new Set(answers.map(({ text }) => text)).size, 1, 'one ack for all')
+    const { id } = answers[0]?.json<Ack>() ?? { id: 0 }
+    for (const at of [base, other]) t.equal(attempts((await shown(at, id)).facts), TIMES)
+    const later = (await deliver(other, 'chat', `{"round":${round}}`)).json<Ack>().id
+    for (const stream of streams) t.equal(await toldOf(stream, id, later), 1, 'told once')
+  }
+  t.equal((await eventIds(base)).length, 6)
+})

@@ -1,0 +1,226 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import {
+  addProvider,
+  deliver,
+  enable,
+  eventIds,
+  now,
+  post,
+  postForm,
+  refusals,
+  SECRETS,
+  signatureHeaders,
+  startHooks,
+  tokenOf,
+} from '../fixtures/signing-setup.ts'
+import type { Refused } from '../fixtures/signing-setup.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
+import { until } from '../helpers/until.ts'
+
+const LIMIT = 4_096
+
+/** Refused deliveries by provider and status, as /metrics counts them. */
+async function counted(base: string): Promise<Record<string, number>> {
+  const { text } = await request(`${base}/metrics`)
+  const line = /^gatehouse_hooks_rejections_total\{provider="([^"]+)",status="(\d+)"\} (\d+)$/gm
+  const found = [...text.matchAll(line)]
+  return Object.fromEntries(
+    found.map(([, name, status, total]) => [`${name} ${status}`, Number(total)]),
+  )
+}
+
+await eachBackend(t, 'rejections', async (t: Test, backend) => {
+  const newline = keepSecret('with-newline', `${SECRETS.chat}\n`)
+  const { base, server, env } = await startHooks(t, backend, {
+    HOOKS_CHAT_SECRET: newline,
+    HOOKS_MAX_BODY: String(LIMIT),
+  })
+  const marked = secret('in-a-payload')
+  const token = await addProvider(base, 'ci')
+  const old = await addProvider(base, 'turns')
+  tokenOf(await postForm(base, '/providers/generic%3Aturns/rotate', {}))
+  await addProvider(base, 'idle', { enabled: false })
+  const body = JSON.stringify({ marked })
+  const bearer = (value: string): { Authorization: string } => ({
+    Authorization: `Bearer ${value}`,
+  })
+  const expected: Omit<Refused, 'source'>[] = []
+
+  await t.test('each refusal is one of a known kind', async (t) => {
+    async function refused(
+      provider: string,
+      status: number,
+      reason: string,
+      answer: ReturnType<typeof post>,
+    ): Promise<void> {
+      expected.push({ provider, status, reason })
+      t.equal((await answer).status, status, `${provider}: ${reason}`)
+    }
+    const sign = signatureHeaders
+    await refused('code_host', 401, 'signature missing', post(base, 'code_host', body))
+    const cut = { 'X-CodeHost-Signature-256': 'sha256=abc' }
+    await refused('code_host', 401, 'signature malformed', post(base, 'code_host', body, cut))
+    const wrong = sign('code_host', body, { secret: 'another' })
+    const altered = 'wrong secret or altered body'
+    await refused('code_host', 401, altered, post(base, 'code_host', body, wrong))
+    const right = sign('code_host', body)
+    const trailing = 'would match without the trailing newline of the body'
+    await refused('code_host', 401, trailing, post(base, 'code_host', `${body}\n`, right))
+    await refused('code_host', 401, trailing, post(base, 'code_host', `${body}\r\n`, right))
+    const inSecret = 'would match without the trailing newline of the configured secret'
+    await refused('chat', 401, inSecret, deliver(base, 'chat', body))
+    const long = body + ' '.repeat(LIMIT)
+    await refused('code_host', 413, 'body too large', post(base, 'code_host', long, right))
+    await enable(base, 'code_host', false)
+    await refused('code_host', 403, 'disabled', post(base, 'code_host', body, right))
+    await enable(base, 'code_host', true)
+    await refused('generic:ci', 403, 'token missing', post(base, 'generic/ci', body))
+    await refused('generic:ci', 403, 'token missing', post(base, 'generic/ci', body, bearer('')))
+    await refused('generic:ci', 403, 'wrong token', post(base, 'generic/ci', body, bearer(marked)))
+    const spaced = `generic/ci?token=%20${token}`
+    const space = 'would match without white space around the token'
+    await refused('generic:ci', 403, space, post(base, spaced, body))
+    const retired = 'matches a retired token'
+    await refused('generic:turns', 403, retired, post(base, 'generic/turns', body, bearer(old)))
+    await refused('generic:idle', 403, 'disabled', post(base, 'generic/idle', body))
+    await refused('generic:ci', 413, 'body too large', post(base, 'generic/ci', long))
+  })
+
+  await t.test('all are listed, newest first, by network only', async (t) => {
+    const listed = await until(async () => {
+      const rows = await refusals(base)
+      return rows.length >= expected.length && rows
+    }, 'the refusals to be listed')
+    const source = '127.0.0.0/24'
+    t.same(
+      listed,
+      expected.toReversed().map((row) => ({ ...row, source })),
+    )
+    const ofOne = await refusals(base, '&provider=generic:turns')
+    t.same(
+      ofOne.map(({ reason }) => reason),
+      ['matches a retired token'],
+    )
+  })
+
+  await t.test('stale ones say by how much', async (t) => {
+    await deliver(base, 'payments', body, {}, { at: now() - 1_000 })
+    await deliver(base, 'payments', body, {}, { at: now() + 1_000 })
+    const [ahead, stale] = await until(async () => {
+      const rows = await refusals(base, '&provider=payments')
+      return rows.length === 2 && rows.map(({ reason }) => reason)
+    }, 'the stale ones')
+    t.match(stale, /^stale by 7\d\d s$/)
+    t.match(ahead, /^(6\d\d|700) s ahead of the window$/)
+  })
+
+  await t.test('what is refused otherwise is no rejection', async (t) => {
+    const before = await counted(base)
+    t.equal((await post(base, 'nobody', body)).status, 404)
+    t.equal((await post(base, 'chat', body)).status, 400, 'without time stamp')
+    const list = await deliver(base, 'code_host', '[]')
+    t.equal(list.status, 400, 'no object')
+    t.equal((await request(`${base}/webhooks/code_host`)).status, 405)
+    t.same(await counted(base), before)
+  })
+
+  await t.test('metrics count each by provider and status', async (t) => {
+    const totals: Record<string, number> = { 'payments 401': 2 }
+    for (const { provider, status } of expected) {
+      const key = `${provider} ${status}`
+      totals[key] = (totals[key] ?? 0) + 1
+    }
+    t.same(await counted(base), totals)
+    const { text } = await request(`${base}/providers`)
+    const card = text.split('data-provider="').find((part) => part.startsWith('code_host"'))
+    t.match(card, />7<\/a>\s*<span>\(last: disabled\)/, 'and so does the card')
+  })
+
+  await t.test('no payload, token or signature is kept', async (t) => {
+    t.same(await eventIds(base), [])
+    await server.stop()
+    const rows = await backend.query(env, 'select r::text as text from hooks.rejections r')
+    t.equal(rows.length, expected.length + 2)
+    const text = rows.map((row) => row['text']).join('\n')
+    for (const value of [marked, token, old]) t.notOk(text.includes(value))
+    t.notMatch(text, /[0-9a-f]{32}/, 'nothing like a signature')
+    const columns = await backend.query(
+      env,
+      `select column_name from information_schema.columns
+        where table_schema = 'hooks' and table_name = 'rejections' order by ordinal_position`,
+    )
+    const names = columns.map((row) => row['column_name'])
+    t.same(names, ['id', 'at', 'provider', 'status', 'source', 'reason'])
+    const [sum] = await backend.query(
+      env,
+      'select sum(total)::int as total from hooks.rejection_totals',
+    )
+    t.equal(sum?.['total'], expected.length + 2, 'totals are stored')
+  })
+})
+
+await eachBackend(t, 'a flood of rejections', async (t: Test, backend) => {
+  const { base, server, env } = await startHooks(t, backend)
+  const flood = 2_000
+  let [sent, well] = [0, 0]
+  const senders = Array.from({ length: 20 }, async () => {
+    while (sent < flood) {
+      sent += 1
+      const { status } = await post(base, 'code_host', '{}')
+      if (status !== 401) t.fail(`${status}, expected 401`)
+    }
+  })
+  const others = (async () => {
+    while (sent < flood) {
+      const answers = [
+        await request(`${base}/healthz`),
+        await deliver(base, 'chat', `{"n":${sent}}`),
+      ]
+      if (answers[0]?.status !== 200 || answers[1]?.status !== 202) t.fail('not well meanwhile')
+      well += 1
+    }
+  })()
+  await Promise.all([...senders, others])
+  t.ok(well > 0, `others were served ${well} times meanwhile`)
+  t.equal((await counted(base))['code_host 401'], sent)
+  await until(async () => (await refusals(base)).length > 0, 'the newest to be listed')
+  await server.stop()
+  const [stored] = await backend.query(
+    env,
+    `select (select count(*)::int from hooks.rejections) as rows,
+            (select sum(total)::int from hooks.rejection_totals) as total`,
+  )
+  t.equal(stored?.['total'], sent, 'all are counted')
+  t.ok(Number(stored?.['rows']) >= 200, 'the newest are kept')
+  t.ok(Number(stored?.['rows']) <= sent)
+})
+
+t.test('the table stays bounded while the server runs', async (t) => {
+  const [, postgres] = backends
+  const { base, env } = await startHooks(t, postgres)
+  await postgres.query(
+    env,
+    `insert into hooks.rejections (at, provider, status, source, reason)
+     select now(), 'code_host', 401, '192.0.2.0/24', 'old ' || n from generate_series(1, 25000) n`,
+  )
+  const rows = async (): Promise<number> => {
+    const [row] = await postgres.query(env, 'select count(*)::int as rows from hooks.rejections')
+    return Number(row?.['rows'])
+  }
+  t.equal(await rows(), 25_000)
+  // Refusals that keep coming are enough: nobody has to wait for the hourly run.
+  await until(
+    async () => {
+      await Promise.all(Array.from({ length: 100 }, () => post(base, 'code_host', '{}')))
+      return (await rows()) <= 12_000
+    },
+    'the oldest rows to go',
+    40_000,
+  )
+  t.ok((await rows()) >= 10_000, 'the newest 10,000 stay')
+  const [newest] = await refusals(base)
+  t.equal(newest?.reason, 'signature missing')
+})
