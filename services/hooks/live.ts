@@ -26,8 +26,8 @@ export interface LiveOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly settings: () => Settings
-  /** Never throws: without a database it says so in the message. */
-  readonly readStatus: () => Promise<StatusMessage>
+  /** Up to a second old unless `fresh`. Never throws: without a database it says so in the message. */
+  readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
 }
 
 interface Client {
@@ -148,11 +148,15 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       ? Math.max(requested, bounds.pruned_through, bounds.before_tail)
       : bounds.newest
     let gap = resumes && client.position > requested
+    // Not before the place is found: whoever has read a status misses nothing that comes after it.
+    void options.readStatus().then((status) => write(client, messageFrame('status', status)))
     while (!client.sink.closed) {
       if (!gap && client.position >= position) {
         following.add(client)
         return
       }
+      // The reader may go on meanwhile, past events that this query does not see yet.
+      const reached = position
       const events = await listEventsAfter(db, client.position, PAGE)
       if (gap) {
         const oldest = events[0]?.id ?? client.position + 1
@@ -164,14 +168,14 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       }
       if (events.length > 0) write(client, Buffer.concat(events.map(eventFrame)))
       // Nothing between the two positions: retention removed it, or the ids were never used.
-      client.position = events.at(-1)?.id ?? Math.max(client.position, position)
+      client.position = events.at(-1)?.id ?? Math.max(client.position, reached)
       await client.sink.drained()
     }
   }
 
   async function sendStatus(): Promise<void> {
     statusDue = false
-    const frame = messageFrame('status', await options.readStatus())
+    const frame = messageFrame('status', await options.readStatus(true))
     for (const client of clients) write(client, frame)
   }
 
@@ -198,11 +202,12 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       clients.add(client)
       sink.onClose(() => forget(client))
       sink.write(encodeRetry(options.settings().sse_retry_ms))
-      void options.readStatus().then((status) => write(client, messageFrame('status', status)))
-      catchUp(client, lastEventId).catch((error: unknown) => {
+      // The status on connect may be older than an event that came while nobody was connected.
+      statusDue = true
+      catchUp(client, lastEventId).catch(async (error: unknown) => {
         // Without the database there is nothing to resume from; the client tries again after `retry`.
         log.warn('stream not resumed', { error: messageOf(error) })
-        sink.end()
+        sink.end(messageFrame('status', await options.readStatus()))
       })
     },
     statusChanged() {

@@ -30,7 +30,7 @@ export interface Hooks extends HooksOptions {
   readonly live: Live
   readonly rejections: Rejections
   readonly retention: Retention
-  readonly readStatus: () => Promise<StatusMessage>
+  readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
   /** Ends the streams; the rest goes on until `close`, so that running requests can finish. */
   endStreams(): void
   /** Stores what is waiting and stops following the database. */

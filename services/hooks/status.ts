@@ -29,12 +29,15 @@ export function recentSince(now: Date): Date {
   return new Date(now.getTime() - DAY_MS)
 }
 
-/** Reads the present status at most once a second, however many ask; never throws. */
+/**
+ * Reads the present status at most once a second, however many ask; never throws. `fresh` reads it
+ * anew: after a change, an answer from before it would be the last word until the next change.
+ */
 export function createStatusReader(
   db: Database,
   secrets: SigningSecrets,
   clock: Clock,
-): () => Promise<StatusMessage> {
+): (fresh?: boolean) => Promise<StatusMessage> {
   let pending: Promise<StatusMessage> | undefined
   let readAt = 0
   let before: StatusMessage | undefined
@@ -50,9 +53,9 @@ export function createStatusReader(
     }
   }
 
-  return () => {
+  return (fresh = false) => {
     const time = clock.now().getTime()
-    if (pending === undefined || time - readAt >= 1_000) {
+    if (fresh || pending === undefined || time - readAt >= 1_000) {
       readAt = time
       pending = read()
     }
