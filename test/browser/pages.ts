@@ -1,0 +1,80 @@
+import type { Locator, Page } from 'playwright-core'
+import { JSON_TYPE, post } from '../fixtures/signing-setup.ts'
+import type { Ack } from '../fixtures/signing-setup.ts'
+import { openBrowser } from '../helpers/browser.ts'
+import type { BrowserOptions, BrowserOwner, TestBrowser } from '../helpers/browser.ts'
+import { until } from '../helpers/until.ts'
+
+/** Opens Chromium on pages of one server only. */
+export function browse(
+  t: BrowserOwner,
+  base: string,
+  options: Partial<BrowserOptions> = {},
+): Promise<TestBrowser> {
+  return openBrowser(t, { origins: [base], ...options })
+}
+
+/** What Chromium writes on its console for an answer with this status. */
+export function loadFailure(status: number): RegExp {
+  return new RegExp(`^Failed to load resource: the server responded with a status of ${status}\\b`)
+}
+
+/** Posts to a receiver as a sender does and gives the ack. */
+export async function send(
+  base: string,
+  path: string,
+  body: string | Uint8Array = '{"hello":"world"}',
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Ack> {
+  const answer = await post(base, path, body, { ...JSON_TYPE, ...headers })
+  if (answer.status !== 202) throw new Error(`${path} answered ${answer.status}, expected 202`)
+  return answer.json<Ack>()
+}
+
+/** Text as the bytes of a header: UTF-8, where node:http takes one character a byte. */
+export function headerText(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1')
+}
+
+/** The ids of the rows that a page shows, from top to bottom. */
+export function rowIds(page: Page): Promise<readonly number[]> {
+  return page
+    .locator('tbody > tr[data-id]')
+    .evaluateAll((rows: readonly { dataset: { id: string } }[]) =>
+      rows.map((row) => Number(row.dataset.id)),
+    )
+}
+
+/** Waits until an element's text, with white space made single, is the one that is wanted. */
+export async function untilText(locator: Locator, wanted: string | RegExp): Promise<void> {
+  let last = 'nothing'
+  const passes = async (): Promise<boolean> => {
+    last = await textOf(locator)
+    return typeof wanted === 'string' ? last === wanted : wanted.test(last)
+  }
+  await until(passes, `the text ${String(wanted)} at ${String(locator)}`).catch(
+    (error: unknown) => {
+      throw new Error(`${String(error)}; it is '${last}'`)
+    },
+  )
+}
+
+/** An element's text with white space made single. */
+export async function textOf(locator: Locator): Promise<string> {
+  return ((await locator.textContent({ timeout: 5_000 })) ?? '').replace(/\s+/g, ' ').trim()
+}
+
+/** Id of the element that has the focus; empty when it has none. */
+export async function focusedId(page: Page): Promise<string> {
+  const focused = page.locator(':focus')
+  return (await focused.count()) === 0 ? '' : ((await focused.getAttribute('id')) ?? '')
+}
+
+/** Presses Tab until the element with this id has the focus, as a person without a mouse does. */
+export async function tabTo(page: Page, id: string): Promise<void> {
+  for (let presses = 0; presses < 100; presses++) {
+    if ((await focusedId(page)) === id) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`100 presses of Tab did not reach #${id}`)
+}
