@@ -9,10 +9,12 @@ const LOOPBACK = parseBlocks(['127.0.0.0/8', '::1/128'])
 export function parseBlocks(blocks: readonly string[]): AddressSet {
   const list = new BlockList()
   for (const block of blocks) {
-    const [address = '', bits] = block.split('/')
+    const [address = '', bits, ...rest] = block.split('/')
     const family = isIP(address)
     const prefix = bits === undefined ? (family === 6 ? 128 : 32) : Number(bits)
-    if (family === 0 || !/^\d{0,3}$/.test(bits ?? '') || prefix > (family === 6 ? 128 : 32)) {
+    // An empty prefix is refused: Number('') is 0, which would be everybody.
+    const isPrefix = bits === undefined || /^\d{1,3}$/.test(bits)
+    if (family === 0 || !isPrefix || prefix > (family === 6 ? 128 : 32) || rest.length > 0) {
       throw new RangeError(`"${block}" is not a CIDR block`)
     }
     list.addSubnet(address, prefix, family === 6 ? 'ipv6' : 'ipv4')
