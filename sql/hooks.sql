@@ -106,11 +106,12 @@ select id, provider, event_type, trust_mode, verified, payload_size, received_at
  limit $2;
 
 -- name: streamBounds :one
--- Where a live stream can start: newest stored id, highest pruned id, and the id below which the newest $1
--- events begin (0 when fewer are stored).
-select coalesce((select max(id) from hooks.events), 0)::bigint as newest,
-       (select pruned_through from hooks.settings) as pruned_through,
-       coalesce((select id from hooks.events order by id desc offset $1 limit 1), 0)::bigint as before_tail;
+-- Where a live stream can start: newest id that is or was stored, highest pruned id, and the id below which
+-- the newest $1 events begin (0 when fewer are stored).
+select greatest((select max(id) from hooks.events), s.pruned_through) as newest,
+       s.pruned_through,
+       coalesce((select id from hooks.events order by id desc offset $1 limit 1), 0)::bigint as before_tail
+  from hooks.settings s;
 
 -- name: listProviders :many
 -- Every provider with its events of the last 24 hours ($1 = since) and its last event.
