@@ -5,8 +5,9 @@ import { isLoopback, type AddressSet } from './peers.ts'
 /**
  * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without a
  * login of their own, so the peer, the Host and, for a change of state, the origin are checked.
+ * `strict`: as guarded, and the origin is checked whatever the method (tool protocol, WebSockets).
  */
-export type Access = 'open' | 'guarded'
+export type Access = 'open' | 'guarded' | 'strict'
 
 /** The parts of a request that a guard looks at. */
 export interface GuardedRequest {
@@ -21,13 +22,13 @@ export interface GuardOptions {
   readonly trustedProxies: AddressSet
 }
 
-export type Guard = (request: GuardedRequest) => Fault | undefined
+export type Guard = (request: GuardedRequest, access?: 'guarded' | 'strict') => Fault | undefined
 
-/** Makes the check of guarded routes; the first refusal in the order peer, Host, origin is returned. */
+/** Makes the check of guarded and strict routes; the first refusal in the order peer, Host, origin is returned. */
 export function createGuard(options: GuardOptions): Guard {
   const hosts = new Set(options.hosts.map((host) => host.toLowerCase()))
 
-  return function guard({ method, headers, peer }) {
+  return function guard({ method, headers, peer }, access) {
     if (!isLoopback(peer) && !options.trustedProxies(peer)) {
       return forbidden('This address may not use the pages; come through the trusted proxy.')
     }
@@ -36,6 +37,11 @@ export function createGuard(options: GuardOptions): Guard {
       return forbidden(
         'The Host header names another site; use the address this service is set up for.',
       )
+    }
+    if (access === 'strict') {
+      return isCrossSite(headers) || hasForeignOrigin(headers)
+        ? forbidden('A page of another site may not use this; call it from a program.')
+        : undefined
     }
     if (method !== 'GET' && method !== 'HEAD' && isCrossSite(headers)) {
       return forbidden(
@@ -61,6 +67,10 @@ function isLoopbackName(name: string): boolean {
 function isCrossSite(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site']
   if (typeof site === 'string') return site !== 'same-origin' && site !== 'none'
+  return hasForeignOrigin(headers)
+}
+
+function hasForeignOrigin(headers: IncomingHttpHeaders): boolean {
   const origin = headers.origin
   if (origin === undefined) return false
   return !URL.canParse(origin) || new URL(origin).host !== (headers.host ?? '').toLowerCase()

@@ -151,9 +151,9 @@ export function createListener(options: ListenerOptions): Listener {
       if (match.kind === 'none') return send(faultReply(noRoute, context))
       if (match.kind === 'wrong-method') return send(faultReply(wrongMethod(match.allow), context))
       const refusal =
-        match.route.access === 'guarded'
-          ? guard({ method, headers: request.headers, peer })
-          : undefined
+        match.route.access === 'open'
+          ? undefined
+          : guard({ method, headers: request.headers, peer }, match.route.access)
       if (refusal !== undefined) return send(faultReply(refusal, context))
       const reply = match.route.handle(context)
       if (reply instanceof Promise) reply.then(send).catch(fail)

@@ -1,0 +1,55 @@
+import type { Clock } from '../clock.ts'
+import type { Reply, Sink } from '../reply.ts'
+import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../sse.ts'
+import type { Members } from './json-rpc.ts'
+import type { Call } from './server.ts'
+
+export interface StreamOptions {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** The client's token for progress, when it asked for progress. */
+  readonly progressToken: unknown
+}
+
+const KEEP_ALIVE_MS = 15_000
+
+/**
+ * Answers one request as an event stream that ends with its response. A client that goes away has
+ * cancelled the request; until then comments keep proxies from closing a quiet connection.
+ */
+export function streamAnswer(
+  { clock, signal, progressToken }: StreamOptions,
+  work: (call: Pick<Call, 'signal' | 'progress'>) => Promise<Members>,
+): Reply {
+  return {
+    status: 200,
+    headers: STREAM_HEADERS,
+    body(sink) {
+      const gone = new AbortController()
+      const stop = clock.every(KEEP_ALIVE_MS, () => sink.write(KEEP_ALIVE))
+      sink.onClose(() => {
+        stop()
+        gone.abort()
+      })
+      void work({
+        signal: AbortSignal.any([signal, gone.signal]),
+        progress(progress, total, message) {
+          if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
+          const params = { progressToken, progress, total, message }
+          send(sink, { jsonrpc: '2.0', method: 'notifications/progress', params })
+        },
+      }).then(
+        (response) => {
+          send(sink, response)
+          sink.end()
+        },
+        // Work answers with a value whatever happens; a throw here is a bug, and the client must see an end.
+        () => sink.destroy(),
+      )
+    },
+  }
+}
+
+function send(sink: Sink, message: Members): void {
+  sink.write(encodeFrame({ event: 'message', data: JSON.stringify(message) }))
+}

@@ -1,0 +1,58 @@
+import type Type from 'typebox'
+import { Compile } from 'typebox/compile'
+import type { Members } from './json-rpc.ts'
+import type { Call, InputRequired, Tool, ToolAnnotations, ToolResult } from './server.ts'
+
+/** A tool by its schemas: they validate its arguments, type them, and are what clients are shown. */
+export interface ToolDefinition<Input extends Type.TObject> {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly input: Input
+  readonly output?: Type.TObject
+  readonly annotations: ToolAnnotations
+  readonly streams?: true
+  readonly call: (args: Type.Static<Input>, call: Call) => Promise<ToolResult | InputRequired>
+}
+
+/** Joins the definition with the validation of its arguments: bad ones are an error result. */
+export function defineTool<Input extends Type.TObject>(definition: ToolDefinition<Input>): Tool {
+  const { name, title, description, input, output, annotations, streams = false } = definition
+  const schema = Compile(input)
+  return {
+    name,
+    title,
+    description,
+    inputSchema: shownSchema(input),
+    ...(output !== undefined && { outputSchema: shownSchema(output) }),
+    annotations,
+    streams,
+    async call(args, call) {
+      if (schema.Check(args)) return definition.call(args, call)
+      const [problem] = schema.Errors(args)
+      const place = (problem?.instancePath ?? '').slice(1).replaceAll('/', '.')
+      return toolError('invalid_argument', `${place || 'arguments'} ${problem?.message ?? ''}.`)
+    },
+  }
+}
+
+/** The result of a tool that could not do it: a code for programs and a line for the model. */
+export function toolError(code: string, message: string): ToolResult {
+  const text = JSON.stringify({ error: { code, message } })
+  return { content: [{ type: 'text', text }], isError: true }
+}
+
+/** A tool's value, as structured content and repeated as text for clients that know only that. */
+export function toolValue(value: Members, notice?: string): ToolResult {
+  const content = [{ type: 'text', text: JSON.stringify(value) }]
+  if (notice !== undefined) content.push({ type: 'text', text: notice })
+  return { content, structured: value }
+}
+
+/** A schema as plain JSON: an object without properties needs no empty list of them. */
+function shownSchema(schema: Type.TObject): Members {
+  const { properties, ...plain } = JSON.parse(JSON.stringify(schema)) as Members & {
+    readonly properties: Members
+  }
+  return Object.keys(properties).length === 0 ? plain : { ...plain, properties }
+}
