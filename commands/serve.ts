@@ -13,11 +13,17 @@ import { hooksFault } from '../routes/hooks/faults.ts'
 import { hooksRoutes } from '../routes/hooks/routes.ts'
 import { LINKS_NOT_BUILT, linksFault, linksRoutes } from '../routes/links/routes.ts'
 import { OPS_NOT_BUILT, opsFault, opsRoutes } from '../routes/ops/routes.ts'
-import { openHooks } from '../services/hooks/open.ts'
+import { openHooks, type Hooks } from '../services/hooks/open.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
 import { DONE, FAILED } from './command.ts'
 import { controlPath, openControl } from './control.ts'
-import { NO_ROUTE, startListener, type RunningListener, type ServiceName } from './listeners.ts'
+import {
+  NO_ROUTE,
+  startListener,
+  type RunningListener,
+  type ServiceName,
+  type ServiceParts,
+} from './listeners.ts'
 import { runOnDatabase } from './on-database.ts'
 import { shownConfiguration } from './shown-configuration.ts'
 
@@ -70,60 +76,70 @@ async function run(
     metrics,
   })
   const listeners: RunningListener[] = []
-  const bodyBudget = { used: 0, limit: 256 * 1024 * 1024 }
-  const shared = {
-    config,
-    bodyBudget,
-    log,
-    metrics,
-    httpMetrics: createHttpMetrics(metrics),
-    clock: systemClock,
+  let control: Server | undefined
+  try {
+    const shared = {
+      config,
+      bodyBudget: { used: 0, limit: 256 * 1024 * 1024 },
+      log,
+      metrics,
+      httpMetrics: createHttpMetrics(metrics),
+      clock: systemClock,
+    }
+    for (const service of options.services) {
+      listeners.push(
+        await startListener(shared, service, (address) =>
+          partsOf(service, options, hooks, address),
+        ),
+      )
+    }
+    if (backend === 'embedded') control = await startControl(options, db)
+    const addresses = listeners.map(({ service, address }) => `${service}=${address()}`)
+    options.ready(`gatehouse ${version} ready ${addresses.join(' ')}`)
+    log.info('ready', { version, backend, addresses: addresses.join(' ') })
+
+    const reason = await Promise.race([stopAsked, database.failed])
+    const failed = reason instanceof Error
+    if (failed) log.error('embedded database died', { error: messageOf(reason) })
+    else log.info('stopping', { signal: reason })
+    return failed ? FAILED : DONE
+  } finally {
+    // Also when one listener could not start: what already runs would keep the process alive.
+    setTimeout(() => process.exit(FAILED), STOP_MS).unref()
+    hooks.endStreams()
+    control?.close()
+    control?.closeAllConnections()
+    await Promise.all(listeners.map(({ listener }) => listener.close(GRACE_MS)))
+    await hooks.close()
+    log.info('stopped')
   }
-  const answers = (): Promise<boolean> => databaseAnswers(db)
+}
 
-  for (const service of options.services) {
-    const running = await startListener(shared, service, (address) => {
-      if (service === 'links') {
-        return {
-          routes: linksRoutes(version, answers),
-          faultReply: linksFault,
-          noRoute: LINKS_NOT_BUILT,
-        }
-      }
-      if (service === 'ops')
-        return { routes: opsRoutes(version, answers), faultReply: opsFault, noRoute: OPS_NOT_BUILT }
-      const routes = hooksRoutes({
-        hooks,
-        version,
-        baseUrl: () => config.current.HOOKS_BASE_URL ?? address(),
-        maxBody: () => config.current.HOOKS_MAX_BODY,
-        freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
-        configuration: () => shownConfiguration(config),
-      })
-      return { routes, faultReply: hooksFault, noRoute: NO_ROUTE }
-    })
-    listeners.push(running)
+/** What a service's listener serves. */
+function partsOf(
+  service: ServiceName,
+  { config, version }: ServeOptions,
+  hooks: Hooks,
+  address: () => string,
+): ServiceParts {
+  const answers = (): Promise<boolean> => databaseAnswers(hooks.db)
+  if (service === 'links') {
+    const routes = linksRoutes(version, answers)
+    return { routes, faultReply: linksFault, noRoute: LINKS_NOT_BUILT }
   }
-
-  const control = backend === 'embedded' ? await startControl(options, db) : undefined
-
-  const addresses = listeners.map(({ service, address }) => `${service}=${address()}`)
-  options.ready(`gatehouse ${version} ready ${addresses.join(' ')}`)
-  log.info('ready', { version, backend, addresses: addresses.join(' ') })
-
-  const reason = await Promise.race([stopAsked, database.failed])
-  const failed = reason instanceof Error
-  if (failed) log.error('embedded database died', { error: messageOf(reason) })
-  else log.info('stopping', { signal: reason })
-  setTimeout(() => process.exit(FAILED), STOP_MS).unref()
-
-  hooks.endStreams()
-  control?.close()
-  control?.closeAllConnections()
-  await Promise.all(listeners.map(({ listener }) => listener.close(GRACE_MS)))
-  await hooks.close()
-  log.info('stopped')
-  return failed ? FAILED : DONE
+  if (service === 'ops') {
+    const routes = opsRoutes(version, answers)
+    return { routes, faultReply: opsFault, noRoute: OPS_NOT_BUILT }
+  }
+  const routes = hooksRoutes({
+    hooks,
+    version,
+    baseUrl: () => config.current.HOOKS_BASE_URL ?? address(),
+    maxBody: () => config.current.HOOKS_MAX_BODY,
+    freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
+    configuration: () => shownConfiguration(config),
+  })
+  return { routes, faultReply: hooksFault, noRoute: NO_ROUTE }
 }
 
 /** Without the socket the services still run; other commands then say that the database is held. */
