@@ -80,10 +80,17 @@ function secretsOf(config: ConfigSource): SigningSecrets {
   })
 }
 
+/** Names a flag without its value: somebody may try to give a secret by one. */
+function unknown(kind: 'command' | 'service', word: string): UsageError {
+  const isFlag = word.startsWith('-')
+  return new UsageError(
+    `There is no ${isFlag ? 'flag' : kind} "${isFlag ? word.replace(/=.*/s, '') : word}"`,
+  )
+}
+
 function readServices(args: readonly string[]): readonly ServiceName[] {
   for (const name of args) {
-    if (!SERVICES.some((service) => service === name))
-      throw new UsageError(`There is no service "${name}"`)
+    if (!SERVICES.some((service) => service === name)) throw unknown('service', name)
   }
   const wanted = SERVICES.filter((service) => args.includes(service))
   return wanted.length === 0 ? SERVICES : wanted
@@ -103,7 +110,7 @@ async function main(argv: readonly string[]): Promise<number> {
     return DONE
   }
   if (command !== 'serve' && !DATABASE_COMMANDS.includes(command)) {
-    throw new UsageError(`There is no command "${command}"`)
+    throw unknown('command', command)
   }
   const services = command === 'serve' ? readServices(args) : []
 
