@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { t, t as root } from 'tap'
+import { t } from 'tap'
 import type { Test } from 'tap'
 import Type from 'typebox'
 import { openClient, QueryError } from '../../db/client.ts'
@@ -17,10 +17,10 @@ import { freePort } from '../helpers/postgres-process.ts'
 import { until } from '../helpers/until.ts'
 
 const DEADLINE_MS = 400
+const file = t
 
 /** One engine for all tests of this file: opening it takes seconds. */
 let embedded: Promise<EmbeddedEngine> | undefined
-t.teardown(async () => (await embedded)?.close())
 
 await eachBackend(t, 'values keep their kind in both directions', async (t: Test, backend) => {
   const db = await open(t, backend)
@@ -162,10 +162,16 @@ function client(t: Owner, options: Pick<ClientOptions, 'target'>): Database {
   return db
 }
 
+async function openEngine(): Promise<EmbeddedEngine> {
+  const engine = await openEmbedded({ directory: await temporaryFolder(file) })
+  file.teardown(() => engine.close())
+  return engine
+}
+
 /** A client with a short deadline on a fresh database. */
 async function open(t: Owner, backend: Backend | undefined): Promise<Database> {
   if (backend?.name === 'embedded') {
-    embedded ??= openEmbedded({ directory: await temporaryFolder(root) })
+    embedded ??= openEngine()
     return client(t, { target: (await embedded).socket })
   }
   const databases = await sharedPostgres()

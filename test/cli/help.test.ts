@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { runCli } from '../helpers/cli.ts'
+import type { CliResult } from '../helpers/cli.ts'
+import { ROOT } from '../helpers/program.ts'
+import { secret } from '../helpers/secrets.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+
+const VARIABLES = [
+  'DATABASE_URL',
+  'GATEHOUSE_DATA_DIR',
+  'GATEHOUSE_TRUSTED_PROXIES',
+  'HOOKS_ADDR',
+  'LINKS_ADDR',
+  'OPS_ADDR',
+  'HOOKS_BASE_URL',
+  'LINKS_BASE_URL',
+  'OPS_BASE_URL',
+  'HOOKS_CODE_HOST_SECRET',
+  'HOOKS_CODE_HOST_SECRET_PREVIOUS',
+  'HOOKS_PAYMENTS_SECRET',
+  'HOOKS_PAYMENTS_SECRET_PREVIOUS',
+  'HOOKS_CHAT_SECRET',
+  'HOOKS_CHAT_SECRET_PREVIOUS',
+  'HOOKS_MAX_BODY',
+  'HOOKS_FRESHNESS_S',
+]
+
+t.test('help lists the commands and every variable with its flag', async (t) => {
+  const { code, stdout, stderr } = await runCli(['help'])
+  t.match({ code, stderr }, { code: 0, stderr: '' })
+  for (const command of ['serve', 'check', 'migrate', 'provider', 'version', 'help']) {
+    t.match(stdout, new RegExp(`^ +gatehouse \\[?${command}\\b`, 'm'), command)
+  }
+  for (const name of VARIABLES) {
+    const line = stdout.split('\n').find((text) => text.trim().startsWith(`${name} `)) ?? ''
+    const flag = name
+      .toLowerCase()
+      .replace(/^gatehouse_/, '')
+      .replaceAll('_', '-')
+    const secretive = name === 'DATABASE_URL' || name.includes('SECRET')
+    t.match(line, secretive ? '(no flag)' : `--${flag} `, `${name} has its line`)
+  }
+  for (const flag of ['--help', '-h']) t.equal((await runCli([flag])).stdout, stdout, flag)
+})
+
+t.test('version prints the package’s version', async (t) => {
+  const { version }: { version: string } = JSON.parse(
+    readFileSync(join(ROOT, 'package.json'), 'utf8'),
+  )
+  for (const word of ['version', '--version']) {
+    t.same(await runCli([word]), { code: 0, stdout: `${version}\n`, stderr: '' }, word)
+  }
+})
+
+t.test('wrong usage ends with code 2 and one line that names it', async (t) => {
+  const value = secret('given-as-flag')
+  const env = { GATEHOUSE_DATA_DIR: join(await temporaryFolder(t), 'none') }
+  const cases: readonly (readonly [readonly string[], string])[] = [
+    [['launch'], 'There is no command "launch"'],
+    [['--launch'], 'There is no flag "--launch"'],
+    [['serve', '--launch=now'], 'There is no flag "--launch"'],
+    [['serve', 'nothing'], 'There is no service "nothing"'],
+    [['hooks', 'nothing'], 'There is no service "nothing"'],
+    [[`--hooks-chat-secret=${value}`], 'There is no flag "--hooks-chat-secret"'],
+    [['serve', '--hooks-chat-secret', value], 'There is no flag "--hooks-chat-secret"'],
+    [[`--database-url=${value}`], 'There is no flag "--database-url"'],
+    [['serve', '--hooks-addr'], '--hooks-addr needs a value'],
+    [['check', '--fast'], '"check" takes no argument but --json'],
+    [['check', 'hooks'], '"check" takes no argument but --json'],
+    [['migrate', 'down'], '"migrate" takes no argument'],
+    [['provider'], 'Missing action'],
+    [['provider', 'sell', 'x'], 'Unknown action "sell"'],
+    [['provider', 'add'], 'Missing NAME'],
+    [['provider', 'remove'], 'Missing NAME'],
+    [['provider', 'add', 'a', 'b'], 'Too many arguments'],
+    [['provider', 'list', 'a'], 'Too many arguments'],
+    [['provider', 'add', 'a', '--quick'], `Unknown option '--quick'`],
+    [['provider', 'list', '--open'], '"provider list" takes no --open'],
+    [['provider', 'rotate', 'a', '--json'], '"provider rotate" takes no --json'],
+  ]
+  for (const [args, line] of cases) {
+    wrongUsage(t, await runCli(args, { env }), line, args.join(' ').replace(value, '…'))
+  }
+  t.match(await runCli(['check'], { env }), { stdout: /not created yet/ }, 'nothing was created')
+})
+
+function wrongUsage(
+  t: Test,
+  { code, stdout, stderr }: CliResult,
+  line: string,
+  name: string,
+): void {
+  const [first = '', hint, ...rest] = stderr.split('\n')
+  t.match(
+    { code, stdout, hint, rest },
+    { code: 2, stdout: '', hint: /gatehouse help/, rest: [''] },
+    name,
+  )
+  t.match(first, `gatehouse: ${line}`, name)
+}
