@@ -34,15 +34,19 @@ const NOT_REPEATED =
 /** Longest payload that stands in the command itself. */
 const INLINE = 16 * 1024
 
+/** A page, a clipboard or a terminal changes, drops or obeys these; CR LF would arrive as LF. */
+const NOT_PASTED = /[^\P{Cc}\n\t]/u
+
 /**
  * A command line that sends the stored bytes to a receiver. A secret header stands in it as
- * `REPLACE_ME`, because its value was never stored; a long or binary payload is fetched from here.
+ * `REPLACE_ME`, because its value was never stored; a payload that is long, binary or has control
+ * characters is fetched from here.
  */
 export function curlCommand(event: EventDetail, receiver: string, payloadUrl: string): string {
   const inline =
     event.payload_encoding === 'utf8' &&
     event.payload_size <= INLINE &&
-    !event.payload.includes('\0')
+    !NOT_PASTED.test(event.payload)
   const lines = [`${inline ? '' : `curl -sS ${quote(payloadUrl)} | `}curl -sS ${quote(receiver)}`]
   for (const [name, value] of Object.entries(event.headers)) {
     if (NOT_REPEATED.test(name)) continue
