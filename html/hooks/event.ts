@@ -18,7 +18,7 @@ export function eventPage(view: EventView): Html {
     section: 'log',
     body: html`<p class="crumb"><a href="/log">Log</a> / ${event.id}</p>
       <h1 class="event-title">
-        ${event.event_type ?? 'Event without type'} ${verifyBadge(verification(event))}
+        <bdi>${event.event_type ?? 'Event without type'}</bdi> ${verifyBadge(verification(event))}
       </h1>
       ${view.sameBody !== null && sameBodyNote(view.sameBody)} ${summary(view)} ${payload(view)}
       ${headers(event.headers)}
