@@ -1,0 +1,106 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import Type from 'typebox'
+import type { Members } from '../../kernel/mcp/json-rpc.ts'
+import type { Call, Content, InputRequired, Tool, ToolResult } from '../../kernel/mcp/server.ts'
+import { defineTool, toolError } from '../../kernel/mcp/tool.ts'
+
+/** One red pixel, and a sound without samples: the smallest files of their kinds. */
+export const PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
+const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA='
+
+type Answer = (call: Call) => ToolResult | InputRequired | Promise<ToolResult | InputRequired>
+
+/** A tool without arguments, by the name that the conformance suite calls. */
+export function fixture(name: string, description: string, answer: Answer, streams = false): Tool {
+  return defineTool({
+    name,
+    title: name,
+    description,
+    input: Type.Object({}, { additionalProperties: false }),
+    annotations: {
+      readOnlyHint: true,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: false,
+    },
+    ...(streams && { streams }),
+    call: async (_args, call) => answer(call),
+  })
+}
+
+export function text(value: string): ToolResult {
+  return { content: [{ type: 'text', text: value }] }
+}
+
+const image: Content = { type: 'image', data: PNG, mimeType: 'image/png' }
+
+function embedded(uri: string, mimeType: string, value: string): Content {
+  return { type: 'resource', resource: { uri, mimeType, text: value } }
+}
+
+async function withProgress(call: Call): Promise<ToolResult> {
+  for (const done of [0, 50, 100]) {
+    call.progress(done, 100, `Completed step ${done} of 100`)
+    await pause(10)
+  }
+  return text('Work is done')
+}
+
+/** As `json-schema-2020-12` reads it back: the schema must come out as it went in. */
+const SCHEMA: Members = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  type: 'object',
+  $defs: {
+    address: {
+      $anchor: 'addressDef',
+      type: 'object',
+      properties: { street: { type: 'string' }, city: { type: 'string' } },
+    },
+  },
+  properties: {
+    name: { type: 'string' },
+    address: { $ref: '#/$defs/address' },
+    contactMethod: { type: 'string', enum: ['phone', 'email'] },
+    phone: { type: 'string' },
+    email: { type: 'string' },
+  },
+  allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
+  if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
+  then: { required: ['phone'] },
+  else: { required: ['email'] },
+  additionalProperties: false,
+}
+
+/** Tools that answer at once or in a stream. */
+export const plainTools: readonly Tool[] = [
+  fixture('test_simple_text', 'Tests text', () =>
+    text('This is a simple text response for testing.'),
+  ),
+  fixture('test_image_content', 'Tests an image', () => ({ content: [image] })),
+  fixture('test_audio_content', 'Tests a sound', () => ({
+    content: [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }],
+  })),
+  fixture('test_embedded_resource', 'Tests an embedded resource', () => ({
+    content: [
+      embedded('test://embedded-resource', 'text/plain', 'This is an embedded resource content.'),
+    ],
+  })),
+  fixture('test_multiple_content_types', 'Tests several blocks', () => ({
+    content: [
+      { type: 'text', text: 'Multiple content types test:' },
+      image,
+      embedded('test://mixed-content-resource', 'application/json', '{"test":"data","value":123}'),
+    ],
+  })),
+  fixture('test_error_handling', 'Tests an error', () =>
+    toolError('test', 'This tool intentionally returns an error for testing'),
+  ),
+  fixture('test_tool_with_progress', 'Tests progress', withProgress, true),
+  fixture('test_streaming_elicitation', 'Tests a response stream', withProgress, true),
+  fixture('test_logging_tool', 'Logs nothing', () => text('Nothing was logged'), true),
+  {
+    ...fixture('json_schema_2020_12_tool', 'Shows a schema', () => text('ok')),
+    inputSchema: SCHEMA,
+  },
+]
