@@ -1,24 +1,24 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import sea from 'node:sea'
+import { fileURLToPath } from 'node:url'
 
-const root = join(import.meta.dirname, '..')
+/** Packages with files that are sent or loaded as they are: by the prefix of their assets' names. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  'htmx/': 'htmx.org',
+  'pglite/': '@electric-sql/pglite',
+}
 
-/** Packages whose files are served or loaded as they are, by the prefix of their asset's name. */
-const PACKAGES: Readonly<Record<string, string>> = { 'htmx/': 'htmx.org/dist' }
+/** Whether the program runs from its executable, which also holds what is made from the sources. */
+export const inExecutable: boolean = sea.isSea()
 
 /**
  * Bytes of a file that belongs to the program, by its path in the repository (`sql/hooks.sql`,
  * `html/assets/app.css`) or in a package (`htmx/htmx.min.js`): from the executable when it runs as
  * one, else from disk.
  */
-export function asset(name: string): Buffer {
-  if (sea.isSea()) return Buffer.from(sea.getAsset(name))
-  for (const [prefix, folder] of Object.entries(PACKAGES)) {
-    if (name.startsWith(prefix)) return readFileSync(packageFile(folder, name.slice(prefix.length)))
-  }
-  return readFileSync(join(root, name))
+export function asset(name: string): Buffer<ArrayBuffer> {
+  return inExecutable ? Buffer.from(sea.getAsset(name)) : readFileSync(assetFile(name))
 }
 
 /** Text of an asset. */
@@ -28,13 +28,18 @@ export function assetText(name: string): string {
 
 /** Names of the files in a folder of the program, sorted. */
 export function assetNames(folder: string): readonly string[] {
-  if (!sea.isSea()) return readdirSync(join(root, folder)).sort()
+  if (!inExecutable) return readdirSync(assetFile(folder)).sort()
   const inside = sea.getAssetKeys().filter((key) => key.startsWith(`${folder}/`))
   return inside.map((key) => key.slice(folder.length + 1)).sort()
 }
 
-function packageFile(folder: string, file: string): string {
-  const [name = '', ...rest] = folder.split('/')
-  const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`)
-  return join(manifest, '..', ...rest, file)
+/** Where an asset is on disk; only when the program runs from its sources. */
+export function assetFile(name: string): string {
+  for (const [prefix, packageName] of Object.entries(PACKAGES)) {
+    if (!name.startsWith(prefix)) continue
+    // The files lie beside the package's main file.
+    const main = fileURLToPath(import.meta.resolve(packageName))
+    return join(dirname(main), name.slice(prefix.length))
+  }
+  return join(import.meta.dirname, '..', name)
 }

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { syncPath, syncTree } from './durable-fs.ts'
+import { syncPath, syncTree } from './sync.ts'
 
 /**
  * The path of the cluster in a (locked) data directory, which `create` makes when there is none.

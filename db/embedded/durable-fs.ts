@@ -1,7 +1,7 @@
 import fs from 'node:fs'
-import path from 'node:path'
 import type { PGlite, postgresMod } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
+import { syncPath } from './sync.ts'
 
 // The parts of Emscripten's file system that are touched here; its types are not published.
 interface Stream {
@@ -71,24 +71,4 @@ export class DurableFS extends NodeFS {
 
 function preRuns(options: Partial<PostgresMod>): ((mod: PostgresMod) => void)[] {
   return options.preRun ?? []
-}
-
-/** Forces one file or directory to the disk. */
-export function syncPath(target: string): void {
-  const fd = fs.openSync(target, 'r')
-  try {
-    fs.fsyncSync(fd)
-  } finally {
-    fs.closeSync(fd)
-  }
-}
-
-/** Forces a directory and everything in it to the disk. */
-export function syncTree(directory: string): void {
-  for (const entry of fs.readdirSync(directory, { withFileTypes: true })) {
-    const target = path.join(directory, entry.name)
-    if (entry.isDirectory()) syncTree(target)
-    else if (entry.isFile()) syncPath(target)
-  }
-  syncPath(directory)
 }

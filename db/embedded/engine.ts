@@ -1,8 +1,13 @@
-import fs from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
+import { asset, assetText, inExecutable } from '../../kernel/assets.ts'
+import { unpackTree } from './template.ts'
 
 // TypeScript describes WebAssembly only together with the whole DOM.
 declare const WebAssembly: { compile: (bytes: Uint8Array) => Promise<WasmModule> }
+
+/** Assets that only the executable has: the worker in one piece, and a packed new cluster. */
+export const WORKER = 'worker.mjs'
+export const TEMPLATE = 'cluster.zst'
 
 /** Compiled code that threads can share. */
 export type WasmModule = object
@@ -46,17 +51,21 @@ export interface Engine {
 
 /** Compiles the engine's code, once for all the threads that run it. */
 export async function compileEngine(): Promise<WasmModule> {
-  const entry = import.meta.resolve('@electric-sql/pglite')
-  return WebAssembly.compile(await fs.readFile(new URL('pglite.wasm', entry)))
+  return WebAssembly.compile(asset('pglite/pglite.wasm'))
 }
 
 // The one place that knows where the worker's code comes from.
 function startWorker(task: WorkerTask): Worker {
+  if (inExecutable) return new Worker(assetText(WORKER), { eval: true, workerData: task })
   return new Worker(new URL('./worker.ts', import.meta.url), { workerData: task })
 }
 
-/** Makes a new cluster in `cluster`, not yet forced to the disk. */
+/**
+ * Makes a new cluster in `cluster`, not yet forced to the disk: from the template in the executable,
+ * else by initdb.
+ */
 export async function createCluster(cluster: string, wasm: WasmModule): Promise<void> {
+  if (inExecutable) return unpackTree(asset(TEMPLATE), cluster)
   const { next, ended } = converse(startWorker({ mode: 'create', cluster, wasm }))
   await next('closed')
   await ended

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
+import { asset } from '../../kernel/assets.ts'
 import { DurableFS } from './durable-fs.ts'
 import type { WorkerOrder, WorkerReply, WorkerTask } from './engine.ts'
 import { startupPacket } from './protocol.ts'
@@ -35,6 +36,7 @@ async function create(): Promise<void> {
   const pg = await PGlite.create({
     fs: new NodeFS(task.cluster),
     pgliteWasmModule: task.wasm,
+    fsBundle: new Blob([asset('pglite/pglite.data')]),
   })
   await pg.close()
   reply({ kind: 'closed' })
@@ -47,6 +49,7 @@ async function serve(): Promise<void> {
   const pg = await PGlite.create({
     fs,
     pgliteWasmModule: task.wasm,
+    fsBundle: new Blob([asset('pglite/pglite.data')]),
     startParams: [
       ...PGlite.defaultStartParams.filter((param) => param !== '-F'), // -F turns fsync off
       ...SETTINGS.flatMap((setting) => ['-c', setting]),

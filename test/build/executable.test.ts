@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { ROOT } from '../helpers/program.ts'
+import { keepSecret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
+import { onPath } from '../helpers/system-parts.ts'
+import { until } from '../helpers/until.ts'
+
+const BODY = '{"build": 42}'
+/** Paths of the pages' own files, and the sources whose bytes they must be. */
+const ASSETS = [
+  ['app.css', 'html/assets/app.css'],
+  ['app.js', 'html/assets/app.js'],
+  ['icon.svg', 'html/assets/icon.svg'],
+  ['htmx.js', 'node_modules/htmx.org/dist/htmx.min.js'],
+] as const
+
+const missing = await import('esbuild').then(
+  () => undefined,
+  (error: unknown) => `esbuild is not installed: ${String(error)}`,
+)
+if (missing !== undefined) {
+  await t.test('the executable', { skip: missing }, async () => undefined)
+} else {
+  const folder = await temporaryFolder(t, 'build')
+  const empty = await temporaryFolder(t, 'empty')
+  const executable = join(folder, 'gatehouse')
+  // In an empty directory, without a PATH: nothing of the repository or of Node can be found.
+  const program = [onPath('env') ?? 'env', '-C', empty, executable]
+  const run = (args: readonly string[], env = {}) =>
+    runCli(args, { program, env: { ...env, PATH: '' }, secretShown: args[0] === 'provider' })
+
+  await t.test('the build leaves one file, whose bytes depend on the sources only', async (t) => {
+    const hashes = []
+    for (const name of ['second', 'gatehouse']) {
+      const built = await runCli([join(folder, name)], {
+        program: [process.execPath, 'deploy/build.ts'],
+      })
+      t.equal(built.code, 0, built.stderr)
+      t.match(built.stdout, new RegExp(`^${join(folder, name)}: \\d+\\.\\d MB$`, 'm'))
+      hashes.push(
+        createHash('sha256')
+          .update(readFileSync(join(folder, name)))
+          .digest('hex'),
+      )
+    }
+    t.equal(hashes[0], hashes[1])
+    t.equal(statSync(executable).mode & 0o777, 0o755)
+    rmSync(join(folder, 'second'))
+    t.same(readdirSync(folder), ['gatehouse'])
+  })
+
+  await t.test('version and help are those of the sources', async (t) => {
+    for (const command of ['version', 'help']) {
+      const [inside, fromSource] = [await run([command]), await runCli([command])]
+      t.match(inside, { code: 0, stderr: '' })
+      t.equal(inside.stdout, fromSource.stdout)
+      t.not(inside.stdout, '')
+    }
+    t.match(await run(['nonsense']), { code: 2, stdout: '', stderr: /There is no command/ })
+  })
+
+  await eachBackend(t, 'the executable serves', async (t: Test, backend) => {
+    const env = await backend.env(t)
+    const options = { program, env: { ...env, PATH: '' } }
+    const first = await startServer(t, options)
+    for (const address of [first.hooks, first.links, first.ops]) {
+      t.equal((await request(`${address}/healthz`)).status, 200)
+    }
+
+    const added = await run(['provider', 'add', 'ci', '--enable'], env)
+    t.equal(added.code, 0, 'a command works beside the server')
+    const token = keepSecret('token', added.stdout.trim().split('\n').at(-1) ?? '')
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+    const send = (base: string) =>
+      request(`${base}/webhooks/generic/ci`, { method: 'POST', headers, body: BODY })
+    // The server learns of the new sender by a notification.
+    const accepted = await until(async () => {
+      const answer = await send(first.hooks)
+      return answer.status === 202 && answer
+    }, 'the delivery to be accepted')
+    const { id } = accepted.json<{ id: number }>()
+
+    for (const path of ['/', '/log', '/providers', '/settings', `/log/${id}`]) {
+      const page = await request(`${first.hooks}${path}`)
+      t.equal(page.status, 200, path)
+      t.match(page.text, /^<!doctype html>/i, path)
+    }
+    for (const [name, source] of ASSETS) {
+      const sent = await request(`${first.hooks}/assets/${name}`)
+      t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
+    }
+
+    if (backend.name === 'embedded') {
+      const second = await run(['serve'], env)
+      t.match(second, { code: 1, stdout: '', stderr: /is held by another process/ })
+      const { mode } = statSync(join(env['GATEHOUSE_DATA_DIR'] ?? '', 'pg'))
+      t.equal(mode & 0o777, 0o700, 'the unpacked database is for its owner only')
+    }
+
+    await first.kill()
+    const again = await startServer(t, options)
+    t.equal((await request(`${again.hooks}/log/${id}/payload`)).text, BODY, 'it survived the crash')
+    t.ok((await send(again.hooks)).json<{ id: number }>().id > id)
+    t.same(await again.stop(), { code: 0, signal: null })
+
+    const rows = await backend.query(env, 'select id::int from hooks.events order by 1 limit 1')
+    t.same(rows, [{ id }], 'the sources open what the executable made')
+    t.same(readdirSync(empty), [], 'nothing is written where it runs')
+    for (const line of [...first.logs(), ...again.logs()]) {
+      t.match(line, /^\{"time"/, 'no word of Node itself')
+    }
+  })
+}
