@@ -154,6 +154,17 @@ with added as (
 )
 select added.name from added left join told on true;
 
+-- name: addQueueProviders :exec
+-- Makes the providers of channels known, enabled: $1 their names. One that is known stays as an operator set it.
+with added as (
+  insert into hooks.providers (name, family, trust_mode, enabled)
+  select name, 'queue', 'queue', true
+    from jsonb_array_elements_text($1::jsonb) as name
+  on conflict (name) do nothing
+  returning name
+)
+select pg_notify('hooks_config', '') from added;
+
 -- name: enableProvider :optional
 -- Sets what the operator wants; empty when there is no such provider.
 with changed as (
@@ -183,6 +194,46 @@ with removed as (
   select pg_notify('hooks_config', '') as sent from removed
 )
 select removed.name from removed left join told on true;
+
+-- name: listEndpoints :many
+-- Every endpoint of the tool protocol, for the operator.
+select name, may_replay, created_at, last_used_at
+  from hooks.endpoints
+ order by name;
+
+-- name: listEndpointKeys :many
+-- What a request's token is compared with.
+select name, token_hash, may_replay
+  from hooks.endpoints
+ order by name;
+
+-- name: addEndpoint :optional
+-- A new endpoint; empty when the name is taken.
+with added as (
+  insert into hooks.endpoints (name, token_hash, may_replay)
+  values ($1, $2, $3)
+  on conflict (name) do nothing
+  returning name
+), told as (
+  select pg_notify('hooks_config', '') as sent from added
+)
+select added.name from added left join told on true;
+
+-- name: removeEndpoint :optional
+-- Revokes an endpoint's token by removing both; empty when there is none under that name.
+with removed as (
+  delete from hooks.endpoints where name = $1 returning name
+), told as (
+  select pg_notify('hooks_config', '') as sent from removed
+)
+select removed.name from removed left join told on true;
+
+-- name: touchEndpoint :exec
+-- Notes a use, unless another instance has noted one less than a minute ago.
+update hooks.endpoints
+   set last_used_at = $2
+ where name = $1
+   and (last_used_at is null or last_used_at < $2 - interval '1 minute');
 
 -- name: saveRejections :exec
 -- A batch of refused deliveries: $1 the newest of them, $2 how many there were by provider and status.

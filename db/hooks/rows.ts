@@ -84,6 +84,23 @@ export const Sender = Type.Object({
 /** What a receiver checks of a provider. */
 export type Sender = Type.Static<typeof Sender>
 
+export const Endpoint = Type.Object({
+  name: Type.String(),
+  may_replay: Type.Boolean(),
+  created_at: Timestamp,
+  last_used_at: nullable(Timestamp),
+})
+/** An endpoint of the tool protocol as an operator sees it. */
+export type Endpoint = Type.Static<typeof Endpoint>
+
+export const EndpointKey = Type.Object({
+  name: Type.String(),
+  token_hash: Bytes,
+  may_replay: Type.Boolean(),
+})
+/** What a request to an endpoint is checked against. */
+export type EndpointKey = Type.Static<typeof EndpointKey>
+
 export const Activity = Type.Object({
   provider: Type.String(),
   hour: Timestamp,
@@ -118,6 +135,10 @@ export const Settings = Type.Object({
   replay_default_target: nullable(Type.String({ format: 'uri' })),
 })
 export type Settings = Type.Static<typeof Settings>
+
+export const Position = Type.Object({ received_at: Timestamp, id: Type.Integer() })
+/** A place in the log's order: below it come the events that are older, or as old with a lower id. */
+export type Position = Type.Static<typeof Position>
 
 export const StreamBounds = Type.Object({
   newest: Type.Integer(),

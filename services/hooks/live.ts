@@ -5,7 +5,8 @@ import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Sink } from '../../kernel/reply.ts'
-import { encodeFrame, encodeRetry, KEEP_ALIVE } from '../../kernel/sse.ts'
+import { encodeRetry, KEEP_ALIVE } from '../../kernel/sse.ts'
+import { eventFrame, messageFrame } from './live-frames.ts'
 import type { StatusMessage } from './status.ts'
 
 /** The live stream of `GET /events` (hooks.md section 6). */
@@ -14,10 +15,18 @@ export interface Live {
   readonly hasRoom: boolean
   /** Streams to a client from now on, or from above the id that it saw last. */
   connect(sink: Sink, lastEventId: number | undefined): void
+  /** Tells a watcher of every event that is stored once `ready` has resolved, until it is stopped. */
+  watch(watcher: Watcher): { readonly ready: Promise<void>; readonly stop: () => void }
   /** The status may have changed: sent to all within a second. */
   statusChanged(): void
   /** Ends every stream in order, with the delay after which the client comes back. */
   close(): void
+}
+
+/** Somebody inside the program who follows the events; `closed` means that no more will come. */
+export interface Watcher {
+  readonly events: (events: readonly EventSummary[]) => void
+  readonly closed: () => void
 }
 
 export interface LiveOptions {
@@ -55,6 +64,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   const { db, clock, log, metrics } = options
   const clients = new Set<Client>()
   const following = new Set<Client>()
+  const watchers = new Set<Watcher>()
   let position = 0
   let starting: Promise<void> | undefined
   let reading = false
@@ -71,7 +81,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     [{}, clients.size],
   ])
 
-  /** The first client starts the reader at the newest event; without clients nothing is read. */
+  /** The first reader starts at the newest event; when nobody is there nothing is read. */
   function start(): Promise<void> {
     starting ??= streamBounds(db, 0).then(
       (bounds) => {
@@ -87,7 +97,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
 
   async function read(): Promise<void> {
     wakeAgain = true
-    if (reading || clients.size === 0) return
+    if (reading || isIdle()) return
     reading = true
     try {
       await start()
@@ -108,9 +118,14 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     }
   }
 
+  function isIdle(): boolean {
+    return clients.size === 0 && watchers.size === 0
+  }
+
   function publish(events: readonly EventSummary[]): void {
     const last = events.at(-1)
     if (last === undefined) return
+    for (const watcher of watchers) watcher.events(events)
     const frames = events.map(eventFrame)
     const all = Buffer.concat(frames)
     const firstId = events[0]?.id ?? 0
@@ -136,7 +151,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   function forget(client: Client): void {
     clients.delete(client)
     following.delete(client)
-    if (clients.size === 0) starting = undefined
+    if (isIdle()) starting = undefined
   }
 
   /** Replays from the database until the client stands where the reader stands, then lets it follow. */
@@ -180,7 +195,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   function tick(): void {
-    if (clients.size === 0) return
+    if (isIdle()) return
     ticks++
     if (ticks % POLL_TICKS === 0) void read()
     if (ticks % KEEP_ALIVE_TICKS === 0) {
@@ -210,21 +225,23 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         sink.end(messageFrame('status', await options.readStatus()))
       })
     },
+    watch(watcher) {
+      watchers.add(watcher)
+      if (closing) watcher.closed()
+      const stop = (): void => {
+        watchers.delete(watcher)
+        if (isIdle()) starting = undefined
+      }
+      return { ready: start(), stop }
+    },
     statusChanged() {
       statusDue = true
     },
     close() {
       closing = true
       stop()
+      for (const watcher of watchers) watcher.closed()
       for (const { sink } of clients) sink.end(encodeRetry(options.settings().sse_retry_ms))
     },
   }
-}
-
-function eventFrame(event: EventSummary): Buffer {
-  return encodeFrame({ event: 'event-received', id: event.id, data: JSON.stringify(event) })
-}
-
-function messageFrame(event: string, value: unknown): Buffer {
-  return encodeFrame({ event, data: JSON.stringify(value) })
 }

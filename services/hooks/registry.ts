@@ -1,15 +1,18 @@
 import type { Database } from '../../db/client.ts'
+import { listEndpointKeys } from '../../db/hooks/endpoints.ts'
 import { listSenders } from '../../db/hooks/providers.ts'
-import type { Sender, Settings } from '../../db/hooks/rows.ts'
+import type { EndpointKey, Sender, Settings } from '../../db/hooks/rows.ts'
 import { readSettings } from '../../db/hooks/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 
-/** Senders and settings in memory, kept like the database's by NOTIFY and a slow poll. */
+/** Senders, endpoints and settings in memory, kept like the database's by NOTIFY and a slow poll. */
 export interface Registry {
   sender(name: string): Sender | undefined
+  /** The endpoint whose token has this hash. */
+  endpointOf(tokenHash: Buffer): EndpointKey | undefined
   readonly settings: Settings
-  /** Reads both again; awaited after a change of our own, so that the next request sees it. */
+  /** Reads all again; awaited after a change of our own, so that the next request sees it. */
   refresh(): Promise<void>
   /** Calls back when a refresh found a change, whoever made it. */
   onChange(callback: () => void): void
@@ -21,13 +24,22 @@ const POLL_MS = 5_000
 /** Loads the registry and follows changes; throws `Unavailable` without a database. */
 export async function openRegistry(db: Database, clock: Clock, log: Log): Promise<Registry> {
   let senders = new Map<string, Sender>()
+  let endpoints = new Map<string, EndpointKey>()
   let settings = await readSettings(db)
   let known = ''
+  let asked = 0
+  let taken = 0
   const callbacks: (() => void)[] = []
 
   async function refresh(): Promise<void> {
-    const [rows, fresh] = await Promise.all([listSenders(db), readSettings(db)])
-    const text = JSON.stringify([rows, fresh])
+    const turn = ++asked
+    const all = [listSenders(db), listEndpointKeys(db), readSettings(db)] as const
+    const [rows, keys, fresh] = await Promise.all(all)
+    // A read that began earlier must not bring back what a later one no longer found.
+    if (turn < taken) return
+    taken = turn
+    const text = JSON.stringify([rows, keys, fresh])
+    endpoints = new Map(keys.map((key) => [key.token_hash.toString('hex'), key]))
     senders = new Map(rows.map((row) => [row.name, row]))
     settings = fresh
     if (text === known) return
@@ -46,6 +58,7 @@ export async function openRegistry(db: Database, clock: Clock, log: Log): Promis
 
   return {
     sender: (name) => senders.get(name),
+    endpointOf: (tokenHash) => endpoints.get(tokenHash.toString('hex')),
     get settings() {
       return settings
     },

@@ -1,0 +1,12 @@
+import type { EventSummary } from '../../db/hooks/rows.ts'
+import { encodeFrame } from '../../kernel/sse.ts'
+
+/** The stream's message about one event (hooks.md section 6). */
+export function eventFrame(event: EventSummary): Buffer {
+  return encodeFrame({ event: 'event-received', id: event.id, data: JSON.stringify(event) })
+}
+
+/** Any other message: without an id, so that the client keeps its position. */
+export function messageFrame(event: string, value: unknown): Buffer {
+  return encodeFrame({ event, data: JSON.stringify(value) })
+}
