@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import { databaseAnswers } from '../db/answers.ts'
-import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import { systemClock } from '../kernel/clock.ts'
@@ -14,6 +13,7 @@ import { hooksRoutes } from '../routes/hooks/routes.ts'
 import { LINKS_NOT_BUILT, linksFault, linksRoutes } from '../routes/links/routes.ts'
 import { OPS_NOT_BUILT, opsFault, opsRoutes } from '../routes/ops/routes.ts'
 import { openHooks, type Hooks } from '../services/hooks/open.ts'
+import type { QueueSource } from '../services/hooks/queue/open.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
 import { DONE, FAILED } from './command.ts'
 import { controlPath, openControl } from './control.ts'
@@ -74,6 +74,8 @@ async function run(
     random: randomBytes,
     log,
     metrics,
+    maxBody: () => config.current.HOOKS_MAX_BODY,
+    queueSource: queueSource(options),
   })
   const listeners: RunningListener[] = []
   let control: Server | undefined
@@ -93,7 +95,7 @@ async function run(
         ),
       )
     }
-    if (backend === 'embedded') control = await startControl(options, db)
+    if (backend === 'embedded') control = await startControl(options, hooks)
     const addresses = listeners.map(({ service, address }) => `${service}=${address()}`)
     options.ready(`gatehouse ${version} ready ${addresses.join(' ')}`)
     log.info('ready', { version, backend, addresses: addresses.join(' ') })
@@ -142,12 +144,31 @@ function partsOf(
   return { routes, faultReply: hooksFault, noRoute: NO_ROUTE }
 }
 
+/** Where the hooks service reads a queue: both variables or none; one alone is said and not used. */
+function queueSource({ config, services, log }: ServeOptions): QueueSource | undefined {
+  const { HOOKS_QUEUE_URL: url, HOOKS_QUEUE_CHANNELS: channels } = config.current
+  if (!services.includes('hooks')) return undefined
+  if (url !== undefined && channels !== undefined) return { url, channels }
+  if (url !== undefined) log.warn('no queue is read: HOOKS_QUEUE_CHANNELS is not set')
+  if (channels !== undefined) log.warn('no queue is read: HOOKS_QUEUE_URL is not set')
+  return undefined
+}
+
 /** Without the socket the services still run; other commands then say that the database is held. */
-async function startControl(options: ServeOptions, db: Database): Promise<Server | undefined> {
+async function startControl(options: ServeOptions, hooks: Hooks): Promise<Server | undefined> {
   const { config, log } = options
   const path = controlPath(config.current.GATEHOUSE_DATA_DIR)
   try {
-    return await openControl(path, (argv, output) => runOnDatabase(argv, db, options, output), log)
+    return await openControl(
+      path,
+      async (argv, output) => {
+        const code = await runOnDatabase(argv, hooks.db, options, output)
+        // When the command has ended, its change counts: the notice of it may come later.
+        await hooks.registry.refresh()
+        return code
+      },
+      log,
+    )
   } catch (error) {
     log.warn('control socket not opened', { path, error: messageOf(error) })
     return undefined
