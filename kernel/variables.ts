@@ -68,6 +68,19 @@ export const Variables = Type.Object({
     read: parseSeconds,
     default: '300',
   }),
+  HOOKS_QUEUE_URL: Type.Optional(
+    variable({
+      form: 'a redis:// or rediss:// URL',
+      secret: true,
+      read: parseQueueUrl,
+    }),
+  ),
+  HOOKS_QUEUE_CHANNELS: Type.Optional(
+    variable({
+      form: 'a comma-separated list of stream names without spaces, 200 characters each at most',
+      read: parseChannels,
+    }),
+  ),
 })
 export type Config = Type.StaticDecode<typeof Variables>
 export type VariableName = keyof Config
@@ -98,6 +111,25 @@ function parseBaseUrl(text: string): string {
 function parseDatabaseUrl(text: string): string {
   if (!/^postgres(ql)?:\/\//.test(text)) throw new SyntaxError('it does not start with postgres://')
   return text
+}
+
+function parseQueueUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === '') {
+    throw new SyntaxError('it is no such URL')
+  }
+  if (!/^(\/\d{0,3})?$/.test(url.pathname)) throw new SyntaxError('its path is no database number')
+  // Throws URIError where the broker's client would: at a % that starts no encoded byte.
+  decodeURIComponent(url.username + url.password)
+  return text
+}
+
+function parseChannels(text: string): readonly string[] {
+  const channels = text.split(',').map((channel) => channel.trim())
+  if (!channels.every((channel) => /^[^\p{C}\p{Z}]{1,200}$/u.test(channel))) {
+    throw new SyntaxError('a name in it is empty, too long or has a space')
+  }
+  return [...new Set(channels)]
 }
 
 function parseProxies(text: string): AddressSet {

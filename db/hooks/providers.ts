@@ -26,6 +26,11 @@ export async function addProvider(
   return (await optional(db, q.addProvider, [name, trust_mode, enabled, token_hash])) !== undefined
 }
 
+/** Makes the providers of channels known; those that are known stay as they are. */
+export async function addQueueProviders(db: Executor, names: readonly string[]): Promise<void> {
+  await db.run(q.addQueueProviders, [names])
+}
+
 /** False when there is no such provider. */
 export async function enableProvider(
   db: Executor,

@@ -10,8 +10,13 @@ export interface Health {
   readonly version: string
 }
 
-/** Asks the database; `db` and `database` carry the same value. */
-export async function readHealth(db: Database, version: string): Promise<Health> {
+/** Asks the database, of which both `db` and `database` tell; without the broker webhooks still come in. */
+export async function readHealth(
+  db: Database,
+  broker: Health['broker'],
+  version: string,
+): Promise<Health> {
   const state = (await databaseAnswers(db)) ? 'ok' : 'error'
-  return { status: state, db: state, broker: 'disabled', database: state, version }
+  const status = state === 'ok' && broker === 'error' ? 'degraded' : state
+  return { status, db: state, broker, database: state, version }
 }

@@ -5,6 +5,7 @@ import type { Metrics } from '../../kernel/metrics.ts'
 import { createIngest, type Ingest } from './ingest.ts'
 import { openLive, type Live } from './live.ts'
 import type { RandomBytes } from './providers.ts'
+import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
 import { openRegistry, type Registry } from './registry.ts'
 import { createRejections, type Rejections } from './rejections.ts'
 import { startRetention, type Retention } from './retention.ts'
@@ -21,17 +22,25 @@ export interface HooksOptions {
   readonly random: RandomBytes
   readonly log: Log
   readonly metrics: Metrics
+  /** The largest payload of a queue entry, in bytes. */
+  readonly maxBody: () => number
+  /** The broker to read from; undefined when none is configured. */
+  readonly queueSource: QueueSource | undefined
 }
 
 /** The running hooks service: everything that its routes call. */
 export interface Hooks extends HooksOptions {
   readonly registry: Registry
   readonly ingest: Ingest
+  readonly queue: Queue
   readonly live: Live
   readonly rejections: Rejections
   readonly retention: Retention
   readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
-  /** Ends the streams; the rest goes on until `close`, so that running requests can finish. */
+  /**
+   * Ends the streams and reads no more of the queue; the rest goes on until `close`, so that running
+   * requests can finish.
+   */
   endStreams(): void
   /** Stores what is waiting and stops following the database. */
   close(): Promise<void>
@@ -41,7 +50,16 @@ export interface Hooks extends HooksOptions {
 export async function openHooks(options: HooksOptions): Promise<Hooks> {
   const { db, secrets, clock, log, metrics } = options
   const registry = await openRegistry(db, clock, log)
-  const readStatus = createStatusReader(db, secrets, clock)
+  const ingest = createIngest(db)
+  const rejections = createRejections(db, clock, log, metrics)
+  const queue = await openQueue({
+    ...options,
+    source: options.queueSource,
+    registry,
+    ingest,
+    rejections,
+  })
+  const readStatus = createStatusReader(db, secrets, clock, () => queue.broker)
   const live = await openLive({
     db,
     clock,
@@ -50,10 +68,9 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     readStatus,
     settings: () => registry.settings,
   })
-  const ingest = createIngest(db)
-  const rejections = createRejections(db, clock, log, metrics)
   const retention = startRetention(db, registry, options.vacuums, clock, log)
   registry.onChange(() => live.statusChanged())
+  queue.onChange(() => live.statusChanged())
   metrics.gauge(
     'gatehouse_hooks_ingest_waiting',
     'Deliveries waiting for the next statement.',
@@ -64,13 +81,18 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     ...options,
     registry,
     ingest,
+    queue,
     live,
     rejections,
     retention,
     readStatus,
-    endStreams: () => live.close(),
+    endStreams() {
+      live.close()
+      void queue.close()
+    },
     async close() {
       registry.close()
+      await queue.close()
       await ingest.drained()
       await Promise.all([rejections.close(), retention.close()])
     },

@@ -37,6 +37,7 @@ export function createStatusReader(
   db: Database,
   secrets: SigningSecrets,
   clock: Clock,
+  broker: () => StatusMessage['broker'],
 ): (fresh?: boolean) => Promise<StatusMessage> {
   let pending: Promise<StatusMessage> | undefined
   let readAt = 0
@@ -45,11 +46,17 @@ export function createStatusReader(
   async function read(): Promise<StatusMessage> {
     const now = clock.now()
     try {
-      before = statusOf(await listProviders(db, recentSince(now)), secrets, now)
+      before = statusOf(await listProviders(db, recentSince(now)), secrets, now, broker())
       return before
     } catch {
       // Whatever failed is in the log of the query's other callers; here it means: no database.
-      return { ...(before ?? NOTHING_KNOWN), connection: 'idle', generated_at: now, db: 'error' }
+      return {
+        providers: before?.providers ?? [],
+        connection: 'idle',
+        generated_at: now,
+        db: 'error',
+        broker: broker(),
+      }
     }
   }
 
@@ -63,13 +70,12 @@ export function createStatusReader(
   }
 }
 
-const NOTHING_KNOWN = { providers: [], broker: 'disabled' } as const
-
 /** The status that a list of providers amounts to. */
 export function statusOf(
   providers: readonly Provider[],
   secrets: SigningSecrets,
   now: Date,
+  broker: StatusMessage['broker'],
 ): StatusMessage {
   const last = Math.max(0, ...providers.map((provider) => provider.last_event_at?.getTime() ?? 0))
   return {
@@ -83,6 +89,6 @@ export function statusOf(
       last_event_at: provider.last_event_at,
     })),
     db: 'ok',
-    broker: 'disabled',
+    broker,
   }
 }

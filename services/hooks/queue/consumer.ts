@@ -1,0 +1,184 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { QueryError } from '../../../db/client.ts'
+import type { NewEvent } from '../../../db/hooks/rows.ts'
+import { backoffMs } from '../../../kernel/backoff.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import type { Ingest } from '../ingest.ts'
+import type { RandomBytes } from '../providers.ts'
+import type { Rejections } from '../rejections.ts'
+import type { QueueEntry, QueueSession } from './broker.ts'
+import { entryEvent, entrySize } from './entry-event.ts'
+
+/** Reads one channel for as long as the operator wants it. */
+export interface Consumer {
+  /** True when the last attempt to reach the broker failed; false while the channel is disabled. */
+  readonly failing: boolean
+  /** Resolves once it is known whether the broker is in reach. */
+  readonly known: Promise<void>
+  /** Looks again whether the channel is enabled. */
+  look(): void
+  /** Stops reading; resolves when what was read is stored and acknowledged. */
+  close(): Promise<void>
+}
+
+export interface ConsumerOptions {
+  readonly channel: string
+  readonly connect: (signal: AbortSignal) => Promise<QueueSession>
+  readonly enabled: () => boolean
+  readonly maxBody: () => number
+  readonly ingest: Ingest
+  readonly rejections: Rejections
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly log: Log
+  /** Told when `failing` has changed. */
+  readonly onChange: () => void
+}
+
+/** Entries read at once, and the bytes that they should have together. */
+const MOST_ENTRIES = 256
+const MOST_BYTES = 16 * 1024 * 1024
+
+/** What the database says of data: such a row fails again however often it is tried. */
+const REFUSED_DATA = /^(22|23|54)/
+
+/**
+ * Reads, stores, acknowledges, one batch after the other: an entry is acknowledged only after its
+ * event is committed, and what is read twice is known by its delivery id.
+ */
+export function startConsumer(options: ConsumerOptions): Consumer {
+  const { channel, connect, enabled, ingest, rejections, clock, random, log } = options
+  const known = Promise.withResolvers<void>()
+  const stop = new AbortController()
+  /** Aborted when what is waited for may have no more use: the channel was switched, or the stop. */
+  let waiting = new AbortController()
+  let wanted = enabled()
+  let failing = true
+  let told: string | undefined
+  let most = MOST_ENTRIES
+
+  async function run(): Promise<void> {
+    let failures = 0
+    while (!stop.signal.aborted) {
+      waiting = new AbortController()
+      if (!wanted) {
+        failures = 0
+        told = undefined
+        setFailing(false)
+        await aborted(waiting.signal)
+        continue
+      }
+      if (failures > 0) await pause(backoffMs(failures, random), waiting.signal)
+      const life = new AbortController()
+      try {
+        const session = await Promise.race([aborted(waiting.signal), connect(life.signal)])
+        if (session !== undefined) reached()
+        while (session !== undefined && !waiting.signal.aborted) {
+          const entries = await session.receive(most, waiting.signal)
+          failures = 0
+          await settle(session, entries)
+        }
+      } catch (error) {
+        failures++
+        if (!waiting.signal.aborted) missed(messageOf(error))
+      } finally {
+        life.abort()
+      }
+    }
+  }
+
+  function reached(): void {
+    if (told !== undefined) log.info('queue in reach again', { channel })
+    told = undefined
+    setFailing(false)
+  }
+
+  function missed(problem: string): void {
+    if (problem !== told) log.warn('queue out of reach', { channel, error: problem })
+    told = problem
+    setFailing(true)
+  }
+
+  function setFailing(value: boolean): void {
+    const changed = failing !== value
+    failing = value
+    known.resolve()
+    if (changed) options.onChange()
+  }
+
+  /** Stores and acknowledges; what can't be stored now is tried again, and at the stop left to others. */
+  async function settle(session: QueueSession, entries: readonly QueueEntry[]): Promise<void> {
+    const largest = Math.max(1, ...entries.map(entrySize))
+    most = Math.max(1, Math.min(MOST_ENTRIES, Math.floor(MOST_BYTES / largest)))
+    const now = clock.now()
+    let left = entries.map((entry) => ({ id: entry.id, event: entryEvent(channel, entry, now) }))
+    for (let failures = 1; left.length > 0; failures++) {
+      const problems = await Promise.all(left.map(({ id, event }) => store(id, event)))
+      const done = left.filter((_, i) => problems[i] === undefined)
+      if (done.length > 0) await session.acknowledge(done.map(({ id }) => id))
+      left = left.filter((_, i) => problems[i] !== undefined)
+      if (left.length === 0) return
+      const error = problems.find((problem) => problem !== undefined)
+      log.warn('queue entries not stored yet', { channel, entries: left.length, error })
+      await pause(backoffMs(failures, random), stop.signal)
+      if (stop.signal.aborted) return
+    }
+  }
+
+  /** Undefined when the entry is done with, else why it has to be tried again. */
+  async function store(id: string, event: NewEvent): Promise<string | undefined> {
+    if (event.body.length > options.maxBody()) return refuse(id, event, 413, TOO_LARGE)
+    try {
+      return (await ingest.save(event)) === undefined ? 'the ingest queue is full' : undefined
+    } catch (error) {
+      if (error instanceof QueryError && REFUSED_DATA.test(error.code)) {
+        return refuse(id, event, 403, `refused by the database as data (${error.code})`)
+      }
+      return messageOf(error)
+    }
+  }
+
+  /** It must not stand in the way of those behind it: it stays in the stream, under the id kept here. */
+  async function refuse(
+    id: string,
+    { provider, received_at: at }: NewEvent,
+    status: 403 | 413,
+    why: string,
+  ): Promise<undefined> {
+    rejections.record({ provider, status, client: '', reason: `entry ${id}: ${why}`, at })
+    await rejections.flush()
+  }
+
+  const running = run()
+  return {
+    get failing() {
+      return failing
+    },
+    known: known.promise,
+    look() {
+      if (enabled() === wanted) return
+      wanted = enabled()
+      waiting.abort()
+    },
+    async close() {
+      stop.abort()
+      waiting.abort()
+      await running
+    },
+  }
+}
+
+const TOO_LARGE = 'its payload is over HOOKS_MAX_BODY'
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined)
+    else signal.addEventListener('abort', () => resolve(undefined))
+  })
+}
+
+/** Waits, less when the signal is aborted. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined)
+}

@@ -1,0 +1,101 @@
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Database } from '../../../db/client.ts'
+import { addQueueProviders } from '../../../db/hooks/providers.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
+import type { Ingest } from '../ingest.ts'
+import type { RandomBytes } from '../providers.ts'
+import type { Registry } from '../registry.ts'
+import type { Rejections } from '../rejections.ts'
+import type { OpenSession } from './broker.ts'
+import { startConsumer } from './consumer.ts'
+import { queueProvider } from './entry-event.ts'
+import { openRedis } from './redis.ts'
+
+/** The pull-based way in (hooks.md section 1, family `queue`). */
+export interface Queue {
+  /** hooks.md section 2, Health: `disabled` when no broker is configured. */
+  readonly broker: 'ok' | 'disabled' | 'error'
+  /** Calls back when `broker` may have changed. */
+  onChange(callback: () => void): void
+  /** Stops reading; resolves when what was read is stored and acknowledged. */
+  close(): Promise<void>
+}
+
+/** Where to read: the broker's URL, which may hold a password, and the channels. */
+export interface QueueSource {
+  readonly url: string
+  readonly channels: readonly string[]
+}
+
+export interface QueueOptions {
+  readonly source: QueueSource | undefined
+  readonly maxBody: () => number
+  readonly db: Database
+  readonly registry: Registry
+  readonly ingest: Ingest
+  readonly rejections: Rejections
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** The brokers by the scheme of their URL: another one is one more file and one more line. */
+const BROKERS: Readonly<Record<string, OpenSession>> = {
+  'redis:': openRedis,
+  'rediss:': openRedis,
+}
+
+/** A start waits so long to know whether the broker is in reach; it goes on without it all the same. */
+const FIRST_LOOK_MS = 1_000
+
+/** Makes the configured channels known as providers, and starts a consumer for each. */
+export async function openQueue(options: QueueOptions): Promise<Queue> {
+  const { source, db, registry, clock, random, metrics } = options
+  const callbacks: (() => void)[] = []
+  const { url = '', channels = [] } = source ?? {}
+  const openSession = BROKERS[/^[a-z]*:/.exec(url)?.[0] ?? '']
+  if (openSession === undefined || channels.length === 0) return NO_QUEUE
+  await addQueueProviders(db, channels.map(queueProvider))
+  await registry.refresh()
+
+  const consumer = `${hostname()}-${random(4).toString('hex')}`
+  const consumers = channels.map((channel) =>
+    startConsumer({
+      ...options,
+      channel,
+      connect: (signal) => openSession({ url, channel, consumer, clock }, signal),
+      enabled: () => registry.sender(queueProvider(channel))?.enabled === true,
+      onChange: () => {
+        for (const callback of callbacks) callback()
+      },
+    }),
+  )
+  registry.onChange(() => {
+    for (const each of consumers) each.look()
+  })
+  metrics.gauge('gatehouse_hooks_queue_failing', 'Channels whose broker is out of reach.', () => [
+    [{}, consumers.filter(({ failing }) => failing).length],
+  ])
+  const firstLook = Promise.all(consumers.map(({ known }) => known))
+  await Promise.race([firstLook, sleep(FIRST_LOOK_MS, undefined, { ref: false })])
+
+  return {
+    get broker() {
+      return consumers.some(({ failing }) => failing) ? 'error' : 'ok'
+    },
+    onChange: (callback) => callbacks.push(callback),
+    async close() {
+      await Promise.all(consumers.map((each) => each.close()))
+    },
+  }
+}
+
+const NO_QUEUE: Queue = {
+  broker: 'disabled',
+  onChange: () => undefined,
+  close: () => Promise.resolve(),
+}

@@ -1,0 +1,149 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { createClient, ErrorReply, RESP_TYPES } from '@redis/client'
+import type { OpenSession, QueueEntry } from './broker.ts'
+
+/** All instances of one database read as one group: each entry goes to one of them. */
+const GROUP = 'gatehouse'
+/** A read waits this long for entries; an answer to anything may take this much longer. */
+const WAIT_MS = 2_000
+const ANSWER_MS = 5_000
+/** Entries that nobody has acknowledged for so long were taken by a consumer that died. */
+const ABANDONED_MS = 10_000
+const CLAIM_EVERY_MS = 5_000
+/** Consumers without entries that have read nothing for so long are taken off the group's list. */
+const GONE_MS = 3_600_000
+
+/** Redis and Valkey streams by consumer group (Redis 6.2 or newer). */
+export const openRedis: OpenSession = async ({ url, channel, consumer, clock }, signal) => {
+  // A waiting read holds its connection: acknowledgements go over another one.
+  const [reader, main] = [connectionTo(url), connectionTo(url)]
+  function end(): void {
+    for (const client of [reader, main]) {
+      client.unref()
+      client.destroy()
+    }
+  }
+  signal.addEventListener('abort', end)
+  await Promise.all(
+    [reader, main].map((client) =>
+      // Destroyed while it connects, a client still connects and has to be destroyed again.
+      client.connect().finally(() => signal.aborted && end()),
+    ),
+  )
+  await createGroup()
+  await forgetGoneConsumers()
+  const readerId = await answer(reader.clientId())
+  let claimCursor = '0-0'
+  let claimedAt = 0
+
+  async function createGroup(): Promise<void> {
+    try {
+      await answer(main.xGroupCreate(channel, GROUP, '0', { MKSTREAM: true }))
+    } catch (error) {
+      // An error reply BUSYGROUP: the group is there already, which is what we want.
+      if (!(error instanceof ErrorReply) || !error.message.startsWith('BUSYGROUP')) throw error
+    }
+  }
+
+  /** Each process is a consumer of its own name, so the list would grow with every restart. */
+  async function forgetGoneConsumers(): Promise<void> {
+    for (const { name, pending, idle } of await answer(main.xInfoConsumers(channel, GROUP))) {
+      if (pending > 0 || idle < GONE_MS) continue
+      await answer(main.xGroupDelConsumer(channel, GROUP, name))
+    }
+  }
+
+  /** Takes over what dead consumers left, also what this one lost with an earlier connection. */
+  async function claim(most: number): Promise<readonly QueueEntry[]> {
+    const reply = await answer(
+      main.xAutoClaim(channel, GROUP, consumer, ABANDONED_MS, claimCursor, { COUNT: most }),
+    )
+    claimCursor = reply.nextId.toString()
+    if (claimCursor === '0-0') claimedAt = clock.now().getTime()
+    return entriesOf(reply.messages)
+  }
+
+  async function read(most: number): Promise<readonly QueueEntry[]> {
+    const from = { key: channel, id: '>' }
+    const reading = reader.xReadGroup(GROUP, consumer, from, { COUNT: most, BLOCK: WAIT_MS })
+    const reply = await answer(reading, WAIT_MS + ANSWER_MS)
+    return entriesOf(reply?.[0]?.messages ?? [])
+  }
+
+  /** Ends a waiting read without losing what it may have been given already. */
+  async function unblock(done: () => boolean): Promise<void> {
+    try {
+      while (!done()) {
+        await answer(main.clientUnblock(readerId), 1_000)
+        await pause(20)
+      }
+    } catch {
+      // Not allowed to, or no answer: the connection goes, and its entries are claimed later.
+      reader.destroy()
+    }
+  }
+
+  return {
+    async receive(most, stop) {
+      if (clock.now().getTime() - claimedAt >= CLAIM_EVERY_MS) {
+        const claimed = await claim(most)
+        if (claimed.length > 0) return claimed
+      }
+      if (stop.aborted) return []
+      let over = false
+      const interrupt = (): void => void unblock(() => over)
+      stop.addEventListener('abort', interrupt)
+      try {
+        return await read(most)
+      } finally {
+        over = true
+        stop.removeEventListener('abort', interrupt)
+      }
+    },
+    async acknowledge(ids) {
+      await answer(main.xAck(channel, GROUP, [...ids]))
+    },
+  }
+}
+
+/** A client that does not reconnect: the consumer opens a new session, for any broker in the same way. */
+function connectionTo(url: string) {
+  return createClient({
+    url,
+    RESP: 2,
+    socket: { reconnectStrategy: false, connectTimeout: ANSWER_MS },
+    maintNotifications: 'disabled',
+    // Bytes as they are, and the fields in order: an object would lose repeated names.
+    commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer, [RESP_TYPES.MAP]: Array } },
+    // Its errors also reject the commands, which is where they are handled.
+  }).on('error', () => undefined)
+}
+
+/** The client waits for ever for an answer of a host that is gone; we don't. */
+async function answer<T>(pending: Promise<T>, limitMs = ANSWER_MS): Promise<T> {
+  const timer = new AbortController()
+  const late = pause(limitMs, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`Redis has not answered within ${limitMs} ms`)
+  })
+  try {
+    return await Promise.race([pending, late])
+  } finally {
+    timer.abort()
+  }
+}
+
+/** What the client gives of an entry: names and values in turn; bytes, by the mapping above. */
+type Message = { readonly id: Buffer; readonly message: readonly (Buffer | string)[] }
+
+function entriesOf(messages: readonly (Message | null)[]): readonly QueueEntry[] {
+  return messages.flatMap((found) => {
+    // Redis 6.2 gives null for an entry that was deleted while a consumer had it.
+    if (found === null) return []
+    const fields: [string, Buffer][] = []
+    for (let at = 0; at + 1 < found.message.length; at += 2) {
+      const [name = '', value = ''] = found.message.slice(at, at + 2)
+      fields.push([name.toString(), typeof value === 'string' ? Buffer.from(value) : value])
+    }
+    return [{ id: found.id.toString(), fields }]
+  })
+}
