@@ -4,6 +4,7 @@ import { dashboardRoute } from './dashboard.ts'
 import { eventRoutes } from './event.ts'
 import { healthRoute } from './health.ts'
 import { logRoute } from './log.ts'
+import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
 import { providerRoutes } from './providers.ts'
 import { receiverRoutes } from './receivers.ts'
@@ -20,6 +21,7 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...eventRoutes(options),
     ...providerRoutes(options),
     ...settingsRoutes(options),
+    mcpRoute(options),
     healthRoute(options),
     ...assetRoutes(),
   ]

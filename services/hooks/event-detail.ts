@@ -1,13 +1,16 @@
 import { isUtf8 } from 'node:buffer'
-import type { StoredEvent } from '../../db/hooks/rows.ts'
+import Type from 'typebox'
+import { StoredEvent } from '../../db/hooks/rows.ts'
 import { indentJson } from './indent-json.ts'
 import { REDACTED } from './redact.ts'
 
 /** hooks.md section 2, EventDetail, with the payload as text or, when it is no UTF-8, as base64. */
-export type EventDetail = Omit<StoredEvent, 'payload'> & {
-  readonly payload: string
-  readonly payload_encoding: 'utf8' | 'base64'
-}
+export const EventDetail = Type.Object({
+  ...StoredEvent.properties,
+  payload: Type.String(),
+  payload_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
+})
+export type EventDetail = Type.Static<typeof EventDetail>
 
 export function eventDetail(event: StoredEvent): EventDetail {
   const payload_encoding = isUtf8(event.payload) ? 'utf8' : 'base64'

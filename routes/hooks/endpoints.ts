@@ -1,0 +1,84 @@
+import { listEndpoints } from '../../db/hooks/endpoints.ts'
+import { endpointsFragment, type EndpointsView } from '../../html/hooks/endpoints.ts'
+import type { Context } from '../../kernel/context.ts'
+import type { Html } from '../../kernel/html.ts'
+import { htmlReply, type Reply } from '../../kernel/reply.ts'
+import type { Route } from '../../kernel/router.ts'
+import {
+  clientConfiguration,
+  createEndpoint,
+  endpointUrl,
+  revokeEndpoint,
+  type EndpointRefusal,
+} from '../../services/hooks/endpoints.ts'
+import { readForm, wantsFullPage } from '../form.ts'
+import { hooksFault } from './faults.ts'
+import type { HooksRoutes } from './options.ts'
+
+const STATUS: Readonly<Record<EndpointRefusal['code'], number>> = {
+  invalid_name: 422,
+  taken: 409,
+  not_found: 404,
+}
+
+/** Reads what the settings page shows of the endpoints. */
+export async function endpointsView(
+  { hooks, baseUrl }: HooksRoutes,
+  changes: Partial<EndpointsView> = {},
+): Promise<EndpointsView> {
+  const endpoints = await listEndpoints(hooks.db)
+  return { endpoints, baseUrl: baseUrl(), made: null, refused: null, ...changes }
+}
+
+/** The forms of the settings page that make and revoke endpoints; `page` is the page around them. */
+export function endpointRoutes(
+  options: HooksRoutes,
+  page: (endpoints: EndpointsView) => Html,
+): readonly Route[] {
+  const { hooks, baseUrl } = options
+  const { db, random, registry } = hooks
+
+  /** The fragment, or the page around it for a browser without script. */
+  async function answer(
+    context: Context,
+    changes: Partial<EndpointsView>,
+    status = 200,
+  ): Promise<Reply> {
+    const view = await endpointsView(options, changes)
+    return htmlReply(wantsFullPage(context) ? page(view) : endpointsFragment(view), status)
+  }
+
+  async function create(context: Context): Promise<Reply> {
+    const form = await readForm(context)
+    if ('status' in form) return hooksFault(form, context)
+    const name = (form.get('name') ?? '').trim()
+    const may_replay = ['on', 'true', '1'].includes(form.get('allow_replay') ?? '')
+    const result = await createEndpoint(db, random, { name, may_replay })
+    if ('code' in result) {
+      if (!wantsFullPage(context)) return refuse(context, result)
+      const refused = { name, may_replay, message: result.message }
+      return answer(context, { refused }, STATUS[result.code])
+    }
+    await registry.refresh()
+    const url = endpointUrl(baseUrl(), name)
+    const configuration = clientConfiguration(url, name, result.token)
+    return answer(context, { made: { ...result, url, configuration } })
+  }
+
+  async function revoke(context: Context): Promise<Reply> {
+    const refusal = await revokeEndpoint(db, context.params['name'] ?? '')
+    if (refusal !== undefined) return refuse(context, refusal)
+    await registry.refresh()
+    return answer(context, {})
+  }
+
+  function refuse(context: Context, { code, message }: EndpointRefusal): Reply {
+    return hooksFault({ status: STATUS[code], code: code.toUpperCase(), detail: message }, context)
+  }
+
+  const base = '/settings/endpoints'
+  return [
+    { method: 'POST', path: base, access: 'guarded', handle: create },
+    { method: 'POST', path: `${base}/:name/revoke`, access: 'guarded', handle: revoke },
+  ]
+}

@@ -1,0 +1,65 @@
+import type { Context } from '../../kernel/context.ts'
+import type { Fault } from '../../kernel/fault.ts'
+import { postMcp } from '../../kernel/mcp/post.ts'
+import type { Reply } from '../../kernel/reply.ts'
+import type { Route } from '../../kernel/router.ts'
+import { authorize, createUseNotes } from '../../services/hooks/endpoints.ts'
+import { createToolServers } from '../../services/hooks/tools/server.ts'
+import { hooksFault } from './faults.ts'
+import type { HooksRoutes } from './options.ts'
+
+/**
+ * `POST /mcp/{endpoint}` (decisions.md section 3, Tool protocol). The token is looked at before the
+ * body: a stranger has nothing read, and does not learn which endpoints there are.
+ */
+export function mcpRoute({ hooks, version, replay }: HooksRoutes): Route {
+  const { registry, clock } = hooks
+  const serverOf = createToolServers({ ...hooks, version, ...(replay && { replay }) })
+  const noteUse = createUseNotes(hooks.db, hooks.log)
+  /** Ends what still runs for a token when the token is revoked. */
+  const valid = new Map<Buffer, AbortController>()
+
+  registry.onChange(() => {
+    for (const [tokenHash, controller] of valid) {
+      if (registry.endpointOf(tokenHash) !== undefined) continue
+      valid.delete(tokenHash)
+      controller.abort()
+    }
+  })
+
+  function signalOf(tokenHash: Buffer): AbortSignal {
+    const known = [...valid].find(([hash]) => hash.equals(tokenHash))?.[1]
+    const controller = known ?? new AbortController()
+    if (known === undefined) valid.set(tokenHash, controller)
+    return controller.signal
+  }
+
+  async function handle(context: Context): Promise<Reply> {
+    const { authorization } = context.headers
+    const endpoint = authorize(registry, context.params['endpoint'] ?? '', authorization)
+    if (endpoint === 'unauthorized') return hooksFault(unauthorized(authorization), context)
+    if (endpoint === 'forbidden') return hooksFault(FORBIDDEN, context)
+    noteUse(endpoint.name, context.receivedAt)
+    const signal = signalOf(endpoint.token_hash)
+    const answer = await postMcp(serverOf(endpoint), context, { clock, signal })
+    return 'code' in answer ? hooksFault(answer, context) : answer
+  }
+
+  return { method: 'POST', path: '/mcp/:endpoint', access: 'strict', handle }
+}
+
+function unauthorized(authorization: string | undefined): Fault {
+  const invalid = authorization === undefined ? '' : ', error="invalid_token"'
+  return {
+    status: 401,
+    code: 'UNAUTHORIZED',
+    detail: 'The token is missing or wrong; send it as Authorization: Bearer.',
+    headers: { 'www-authenticate': `Bearer realm="gatehouse"${invalid}` },
+  }
+}
+
+const FORBIDDEN: Fault = {
+  status: 403,
+  code: 'FORBIDDEN',
+  detail: 'This token does not belong to this endpoint.',
+}

@@ -1,0 +1,126 @@
+import Type from 'typebox'
+import { findEvent, listEvents } from '../../../db/hooks/events.ts'
+import { EventSummary } from '../../../db/hooks/rows.ts'
+import { nullable } from '../../../db/rows.ts'
+import type { Resource, Tool } from '../../../kernel/mcp/server.ts'
+import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
+import { eventDetail, EventDetail } from '../event-detail.ts'
+import { eventCursor, readLogQuery } from '../log-filter.ts'
+import { failure, READ_ONLY, UNTRUSTED, type ToolOptions } from './options.ts'
+
+/** The most of a payload that goes into a result, in bytes: models pay for each of them. */
+const PAYLOAD_LIMIT = 64 * 1024
+const RECENT = 50
+
+export const EventId = Type.Integer({
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: 'Id of an event',
+})
+export const ProviderName = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: 'code_host, payments, chat, generic:NAME or queue:NAME; see list_providers',
+})
+export const EventType = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: 'Exactly this type, as the sender names it',
+})
+
+/** `list_webhook_events`: the log, newest first, page by page. */
+export function listTool({ db }: ToolOptions): Tool {
+  return defineTool({
+    name: 'list_webhook_events',
+    title: 'List webhook events',
+    description:
+      'Lists received webhooks, newest first, without their payloads. ' +
+      'Pass next_cursor as cursor to go on; it is null on the last page.',
+    input: Type.Object(
+      {
+        provider: Type.Optional(ProviderName),
+        event_type: Type.Optional(EventType),
+        since: Type.Optional(
+          Type.Union([Type.String({ minLength: 1 }), Type.Integer({ minimum: 0 })], {
+            description: 'Lower bound: a time such as 2026-01-31T12:00:00Z, or an event id',
+          }),
+        ),
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+        cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
+      },
+      { additionalProperties: false },
+    ),
+    output: Type.Object({
+      events: Type.Array(EventSummary),
+      next_cursor: nullable(Type.String()),
+    }),
+    annotations: READ_ONLY,
+    async call(args) {
+      const query = new URLSearchParams()
+      for (const [name, value] of Object.entries(args)) query.set(name, String(value))
+      const wanted = readLogQuery(query)
+      if (typeof wanted === 'string') return failure('invalid_argument', wanted)
+      const rows = await listEvents(db, wanted.filter, wanted.limit + 1)
+      const events = rows.slice(0, wanted.limit)
+      const last = events.at(-1)
+      const more = rows.length > events.length && last !== undefined
+      return toolValue({ events, next_cursor: more ? eventCursor(last) : null }, UNTRUSTED)
+    },
+  })
+}
+
+/** `get_webhook_event`: one event with its headers and payload, as far as it may go out. */
+export function getTool({ db }: ToolOptions): Tool {
+  return defineTool({
+    name: 'get_webhook_event',
+    title: 'Get a webhook event',
+    description:
+      'Gets one received webhook with its headers (secrets are redacted) and its payload. ' +
+      `Of a payload over ${PAYLOAD_LIMIT} bytes only the beginning is given; ` +
+      `payload_omitted_bytes says how much is left out. ${UNTRUSTED}`,
+    input: Type.Object({ id: EventId }, { additionalProperties: false }),
+    output: Type.Object({
+      ...EventDetail.properties,
+      payload_omitted_bytes: Type.Integer({ minimum: 0 }),
+    }),
+    annotations: READ_ONLY,
+    async call({ id }) {
+      const event = await findEvent(db, id)
+      if (event === undefined) {
+        const message = `There is no event ${id}; retention may have removed it.`
+        return failure('not_found', message)
+      }
+      const payload = event.payload.subarray(0, cutAt(event.payload, PAYLOAD_LIMIT))
+      const omitted = event.payload.length - payload.length
+      const detail = { ...eventDetail({ ...event, payload }), payload_omitted_bytes: omitted }
+      const cut = omitted > 0 ? ` ${omitted} bytes at the end of the payload are left out.` : ''
+      return toolValue(detail, UNTRUSTED + cut)
+    },
+  })
+}
+
+/** `gatehouse://events/recent`: the newest events, for clients that attach resources. */
+export function recentResource({ db }: ToolOptions): Resource {
+  const uri = 'gatehouse://events/recent'
+  const mimeType = 'application/json'
+  const all = { provider: null, event_type: null, sinceTime: null, sinceId: null, before: null }
+  return {
+    uri,
+    name: 'recent-events',
+    title: 'Recent webhook events',
+    description: `The ${RECENT} newest webhook events, newest first, without payloads. ${UNTRUSTED}`,
+    mimeType,
+    read: async () => {
+      const events = await listEvents(db, all, RECENT)
+      return { uri, mimeType, text: JSON.stringify({ notice: UNTRUSTED, events }) }
+    },
+  }
+}
+
+/** The end of the part that is given: never within a character of UTF-8. */
+function cutAt(payload: Buffer, limit: number): number {
+  if (payload.length <= limit) return payload.length
+  let end = limit
+  while (end > limit - 4 && ((payload[end] ?? 0) & 0xc0) === 0x80) end--
+  return end
+}

@@ -1,0 +1,43 @@
+import Type from 'typebox'
+import { nullable } from '../../../db/rows.ts'
+import type { Tool } from '../../../kernel/mcp/server.ts'
+import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
+import { EventId } from './events.ts'
+import { failure, type Replay } from './options.ts'
+
+/** `replay_webhook_event`: only on an endpoint that was made for it. */
+export function replayTool(replay: Replay): Tool {
+  return defineTool({
+    name: 'replay_webhook_event',
+    title: 'Replay a webhook event',
+    description:
+      'Sends the stored bytes of an event to a target again, or to the default target of the ' +
+      'settings. Private and local addresses are refused unless an operator allowed them.',
+    input: Type.Object(
+      {
+        id: EventId,
+        target_url: Type.Optional(
+          Type.String({ maxLength: 2_048, description: 'http:// or https:// URL to post to' }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    output: Type.Object({
+      id: Type.Integer(),
+      target_url: Type.String(),
+      delivered: Type.Boolean(),
+      response_status: nullable(Type.Integer()),
+      response_ms: nullable(Type.Integer()),
+    }),
+    annotations: {
+      readOnlyHint: false,
+      destructiveHint: true,
+      idempotentHint: false,
+      openWorldHint: true,
+    },
+    async call({ id, target_url }) {
+      const answer = await replay(id, target_url)
+      return 'code' in answer ? failure(answer.code, answer.message) : toolValue({ ...answer })
+    },
+  })
+}

@@ -1,0 +1,89 @@
+import Type from 'typebox'
+import { streamBounds } from '../../../db/hooks/events.ts'
+import { EventSummary } from '../../../db/hooks/rows.ts'
+import { nullable } from '../../../db/rows.ts'
+import type { Call, Tool } from '../../../kernel/mcp/server.ts'
+import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
+import { EventType, ProviderName } from './events.ts'
+import { READ_ONLY, UNTRUSTED, type ToolOptions } from './options.ts'
+
+/** Below the minute after which clients give up. */
+const LONGEST_S = 55
+const USUAL_S = 30
+const PROGRESS_MS = 5_000
+
+type Matches = (event: EventSummary) => boolean
+
+/** `wait_for_webhook_event`: the next event after the call, or none in time. */
+export function waitTool(options: ToolOptions): Tool {
+  return defineTool({
+    name: 'wait_for_webhook_event',
+    title: 'Wait for a webhook event',
+    description:
+      'Waits for the next webhook that is received after this call, and gives it without its ' +
+      'payload; event is null when none came within timeout_s seconds. To miss nothing between ' +
+      'two waits, call list_webhook_events with since = the id of the last event.',
+    input: Type.Object(
+      {
+        provider: Type.Optional(ProviderName),
+        event_type: Type.Optional(EventType),
+        timeout_s: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: LONGEST_S, default: USUAL_S }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    output: Type.Object({ event: nullable(EventSummary) }),
+    annotations: { ...READ_ONLY, idempotentHint: false },
+    streams: true,
+    async call({ provider, event_type, timeout_s = USUAL_S }, call) {
+      const event = await nextEvent(options, call, timeout_s, (candidate) => {
+        const { provider: from, event_type: type } = candidate
+        return (provider ?? from) === from && (event_type ?? type) === type
+      })
+      return toolValue({ event: event ?? null }, UNTRUSTED)
+    },
+  })
+}
+
+/**
+ * The first matching event stored after now. Undefined when the time is over, when nobody waits any
+ * more, and when the program stops.
+ */
+async function nextEvent(
+  { db, live, clock }: ToolOptions,
+  { signal, progress }: Call,
+  seconds: number,
+  matches: Matches,
+): Promise<EventSummary | undefined> {
+  const { promise, resolve } = Promise.withResolvers<EventSummary | undefined>()
+  const over = (): void => resolve(undefined)
+  const early: EventSummary[] = []
+  let look = (events: readonly EventSummary[]): void => void early.push(...events)
+
+  const started = clock.now().getTime()
+  const { ready, stop } = live.watch({ events: (events) => look(events), closed: over })
+  const stopTimer = clock.every(seconds * 1000, over)
+  const stopProgress = clock.every(PROGRESS_MS, () => {
+    const waited = Math.round((clock.now().getTime() - started) / 1000)
+    progress(waited, seconds, 'Waiting for an event')
+  })
+  signal.addEventListener('abort', over, { once: true })
+  if (signal.aborted) over()
+  try {
+    await ready
+    // The reader may still be behind: what it brings of before the call is not the next event.
+    const { newest } = await streamBounds(db, 0)
+    look = (events) => {
+      const found = events.find((event) => event.id > newest && matches(event))
+      if (found !== undefined) resolve(found)
+    }
+    look(early)
+    return await promise
+  } finally {
+    stop()
+    stopTimer()
+    stopProgress()
+    signal.removeEventListener('abort', over)
+  }
+}
