@@ -1,19 +1,28 @@
 import { html, type Html } from '../../kernel/html.ts'
 import { layout } from '../layout.ts'
+import { endpointsFragment, type EndpointsView } from './endpoints.ts'
 import type { SettingsView } from './views.ts'
 
-/** `/settings`: what can be changed while the program runs, and what it was started with. */
-export function settingsPage(view: SettingsView): Html {
+/**
+ * `/settings`: what can be changed while the program runs, and what it was started with. `typed` are
+ * the fields of a form that was refused: they stand in it again.
+ */
+export function settingsPage(
+  view: SettingsView,
+  endpoints: EndpointsView,
+  typed?: URLSearchParams,
+): Html {
   return layout({
     title: 'Settings',
     section: 'settings',
     body: html`<h1>Settings</h1>
-      ${settingsForm(view)} ${configuration(view.configuration)}`,
+      ${settingsForm(view, typed)} ${endpointsFragment(endpoints)}
+      ${configuration(view.configuration)}`,
   })
 }
 
 /** The form alone: the answer to `POST /settings`, saved or refused. */
-export function settingsForm(view: SettingsView): Html {
+export function settingsForm(view: SettingsView, typed?: URLSearchParams): Html {
   const { settings, saved, refused } = view
   return html`<form
     id="settings"
@@ -31,14 +40,14 @@ export function settingsForm(view: SettingsView): Html {
     }
     <fieldset>
       <legend>Retention</legend>
-      ${field(view, {
+      ${field(view, typed, {
         name: 'retention_max_age_days',
         label: 'Keep events for (days)',
         hint: '0 = no limit',
         value: settings.retention_max_age_days,
         limits: html`min="0" max="36500"`,
       })}
-      ${field(view, {
+      ${field(view, typed, {
         name: 'retention_max_rows',
         label: 'Keep at most (events)',
         hint: '0 = no limit',
@@ -48,7 +57,7 @@ export function settingsForm(view: SettingsView): Html {
     </fieldset>
     <fieldset>
       <legend>Live stream</legend>
-      ${field(view, {
+      ${field(view, typed, {
         name: 'sse_retry_ms',
         label: 'Reconnect after (milliseconds)',
         hint: 'How long a browser waits before it opens a broken stream again; at least 250',
@@ -58,7 +67,7 @@ export function settingsForm(view: SettingsView): Html {
     </fieldset>
     <fieldset>
       <legend>Replay</legend>
-      ${field(view, {
+      ${field(view, typed, {
         name: 'replay_default_target',
         label: 'Default target (URL)',
         hint: 'Where an event is replayed to when no target is given; empty = none',
@@ -86,7 +95,11 @@ interface Field {
   readonly limits: Html | null
 }
 
-function field({ refused }: SettingsView, { name, label, hint, value, limits }: Field): Html {
+function field(
+  { refused }: SettingsView,
+  typed: URLSearchParams | undefined,
+  { name, label, hint, value, limits }: Field,
+): Html {
   const message = refused?.field === name ? refused.message : null
   return html`<div class="field">
     <label for="${name}">${label}</label>
@@ -94,7 +107,7 @@ function field({ refused }: SettingsView, { name, label, hint, value, limits }: 
       id="${name}"
       name="${name}"
       type="${limits === null ? 'url' : 'number'}"
-      value="${value}"
+      value="${typed?.get(name) ?? value}"
       ${limits ?? html`placeholder="https://example.com/hook" autocomplete="off"`}
       ${limits !== null && html`required`}
       aria-describedby="${name}-hint ${message !== null && `${name}-refused`}"

@@ -6,16 +6,26 @@ import { htmlReply, type Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { readSettingsForm } from '../../services/hooks/settings.ts'
 import { readForm, wantsFullPage } from '../form.ts'
+import { endpointRoutes, endpointsView } from './endpoints.ts'
 import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 
-/** `GET /settings` and `POST /settings` (hooks.md section 4). */
-export function settingsRoutes({ hooks, configuration }: HooksRoutes): readonly Route[] {
+/** `GET /settings`, `POST /settings` (hooks.md section 4) and the page's forms for endpoints. */
+export function settingsRoutes(options: HooksRoutes): readonly Route[] {
+  const { hooks, configuration } = options
   const { db, registry, retention } = hooks
 
   function view(changes: Partial<SettingsView>): SettingsView {
     const settings = registry.settings
     return { settings, saved: false, refused: null, configuration: configuration(), ...changes }
+  }
+
+  async function page(
+    changes: Partial<SettingsView>,
+    status = 200,
+    typed?: URLSearchParams,
+  ): Promise<Reply> {
+    return htmlReply(settingsPage(view(changes), await endpointsView(options), typed), status)
   }
 
   async function save(context: Context): Promise<Reply> {
@@ -25,14 +35,14 @@ export function settingsRoutes({ hooks, configuration }: HooksRoutes): readonly 
     if ('field' in wanted) {
       const fault = { status: 422, code: 'UNPROCESSABLE', detail: wanted.message }
       return wantsFullPage(context)
-        ? htmlReply(settingsPage(view({ refused: wanted })), 422)
+        ? page({ refused: wanted }, 422, form)
         : hooksFault(fault, context)
     }
     await writeSettings(db, wanted)
     await registry.refresh()
     retention.prune()
-    const shown = view({ saved: true })
-    return htmlReply(wantsFullPage(context) ? settingsPage(shown) : settingsForm(shown))
+    const changes = { saved: true }
+    return wantsFullPage(context) ? page(changes) : htmlReply(settingsForm(view(changes)))
   }
 
   return [
@@ -42,9 +52,10 @@ export function settingsRoutes({ hooks, configuration }: HooksRoutes): readonly 
       access: 'guarded',
       handle: async () => {
         await registry.refresh()
-        return htmlReply(settingsPage(view({})))
+        return page({})
       },
     },
     { method: 'POST', path: '/settings', access: 'guarded', handle: save },
+    ...endpointRoutes(options, (endpoints) => settingsPage(view({}), endpoints)),
   ]
 }
