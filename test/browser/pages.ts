@@ -5,6 +5,9 @@ import { openBrowser } from '../helpers/browser.ts'
 import type { BrowserOptions, BrowserOwner, TestBrowser } from '../helpers/browser.ts'
 import { until } from '../helpers/until.ts'
 
+/** A browser beside a server and a database needs more than the usual limit on a busy machine. */
+const LIMIT_MS = 20_000
+
 /** Opens Chromium on pages of one server only. */
 export function browse(
   t: BrowserOwner,
@@ -52,16 +55,15 @@ export async function untilText(locator: Locator, wanted: string | RegExp): Prom
     last = await textOf(locator)
     return typeof wanted === 'string' ? last === wanted : wanted.test(last)
   }
-  await until(passes, `the text ${String(wanted)} at ${String(locator)}`).catch(
-    (error: unknown) => {
-      throw new Error(`${String(error)}; it is '${last}'`)
-    },
-  )
+  const what = `the text ${String(wanted)} at ${String(locator)}`
+  await until(passes, what, LIMIT_MS).catch((error: unknown) => {
+    throw new Error(`${String(error)}; it is '${last}'`)
+  })
 }
 
 /** An element's text with white space made single. */
 export async function textOf(locator: Locator): Promise<string> {
-  return ((await locator.textContent({ timeout: 5_000 })) ?? '').replace(/\s+/g, ' ').trim()
+  return ((await locator.textContent({ timeout: LIMIT_MS })) ?? '').replace(/\s+/g, ' ').trim()
 }
 
 /** Id of the element that has the focus; empty when it has none. */

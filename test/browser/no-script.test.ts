@@ -1,0 +1,186 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { Page } from 'playwright-core'
+import {
+  addProvider,
+  deliver,
+  enable,
+  eventIds,
+  post,
+  postForm,
+  startHooks,
+} from '../fixtures/signing-setup.ts'
+import { backends } from '../helpers/backends.ts'
+import { keepSecret } from '../helpers/secrets.ts'
+import { until } from '../helpers/until.ts'
+import { browse, loadFailure, rowIds, send, tabTo, textOf } from './pages.ts'
+
+const UTC = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/
+
+/** Does something that loads a page; gives the status and makes sure that it is a whole page. */
+async function loads(t: Test, page: Page, act: () => Promise<unknown>): Promise<number> {
+  const answer = page.waitForEvent('response', (response) =>
+    response.request().isNavigationRequest(),
+  )
+  const [response] = await Promise.all([answer, page.waitForEvent('load'), act()])
+  t.ok(await page.locator('header nav').isVisible(), 'with the navigation')
+  t.equal(await page.locator('h1').count(), 1, 'with its one heading')
+  t.equal(await page.locator('footer').count(), 1, 'to its end')
+  return response.status()
+}
+
+await t.test('every page works without script', async (t: Test) => {
+  const { base } = await startHooks(t, backends[0])
+  await addProvider(base, 'shop', { open: true })
+  for (let count = 0; count < 7; count++) {
+    const type = count % 2 === 0 ? 'order.paid' : 'order.open'
+    await send(base, 'generic/shop', `{"n":${count}}`, { 'X-Event-Type': type })
+  }
+  await deliver(base, 'code_host', '{"a":1}')
+  const all = await eventIds(base)
+  const { page, secretShown } = await browse(t, base, {
+    javaScriptEnabled: false,
+    expectedErrors: [400, 404, 409, 422].map(loadFailure),
+  })
+
+  await t.test('dashboard', async (t) => {
+    t.equal(await loads(t, page, () => page.goto(`${base}/`)), 200)
+    t.same(await rowIds(page), all)
+    t.match(
+      await page.locator('tbody time').allTextContents(),
+      all.map(() => UTC),
+    )
+    t.equal(await page.locator('.js-only:visible').count(), 0, 'no button that can do nothing')
+  })
+
+  await t.test('log: filter, older entries, detail', async (t) => {
+    await loads(t, page, () => page.getByRole('link', { name: 'Log', exact: true }).click())
+    await page.getByLabel('Provider').selectOption('generic:shop')
+    await page.getByLabel('Rows').fill('3')
+    const filter = page.getByRole('button', { name: 'Filter' })
+    t.equal(await loads(t, page, () => filter.click()), 200)
+    const shop = all.slice(1)
+    t.same(await rowIds(page), shop.slice(0, 3))
+    const older = page.getByRole('link', { name: 'Load older entries' })
+    t.equal(await loads(t, page, () => older.click()), 200)
+    t.same(await rowIds(page), shop.slice(3, 6))
+    t.equal(await page.getByLabel('Provider').inputValue(), 'generic:shop')
+    t.equal(await page.getByLabel('Rows').inputValue(), '3')
+    await loads(t, page, () => older.click())
+    t.same(await rowIds(page), shop.slice(6))
+    t.equal(await older.count(), 0)
+    t.equal(await loads(t, page, () => page.locator('#log-rows a').click()), 200)
+    t.equal(new URL(page.url()).pathname, `/log/${shop[6]}`)
+    await page.getByText('Raw text as received').click()
+    t.equal(await page.locator('#raw-payload pre').textContent(), '{"n":0}')
+  })
+
+  await t.test('log: type, rejected, what is refused', async (t) => {
+    await loads(t, page, () => page.goto(`${base}/log`))
+    await page.getByRole('textbox', { name: 'Event type' }).fill('order.open')
+    t.equal(await loads(t, page, () => page.keyboard.press('Enter')), 200)
+    t.equal((await rowIds(page)).length, 3)
+    await page.getByLabel('Since').fill('yesterday')
+    t.equal(await loads(t, page, () => page.keyboard.press('Enter')), 400)
+    t.match(await textOf(page.locator('main')), /since must be an event id or a time/)
+    t.equal(await loads(t, page, () => page.goto(`${base}/log/999999`)), 404)
+    t.match(await textOf(page.locator('main')), /There is no event under this id/)
+    t.equal((await post(base, 'code_host', '{}')).status, 401)
+    const listed = async (): Promise<boolean> => {
+      await page.goto(`${base}/log?rejected=1`)
+      return (await page.locator('#log-rows > tr').count()) === 1
+    }
+    await until(listed, 'the refusal')
+  })
+
+  await t.test('providers: toggle by mouse and keyboard', async (t) => {
+    await loads(t, page, () => page.getByRole('link', { name: 'Providers' }).click())
+    const toggle = page.getByRole('switch', { name: /^generic:shop/ })
+    t.equal(await loads(t, page, () => toggle.click()), 200)
+    t.equal(await toggle.getAttribute('aria-checked'), 'false')
+    t.equal((await post(base, 'generic/shop', '{}')).status, 403)
+    await tabTo(page, 'toggle-generic%3Ashop')
+    t.equal(await loads(t, page, () => page.keyboard.press('Space')), 200)
+    t.equal(await toggle.getAttribute('aria-checked'), 'true')
+    await send(base, 'generic/shop')
+    // The switch of a provider that somebody removed meanwhile.
+    await addProvider(base, 'gone', { open: true })
+    await page.goto(`${base}/providers`)
+    const { status } = await removed(base, 'gone')
+    t.equal(status, 200)
+    const gone = page.getByRole('switch', { name: /^generic:gone/ })
+    t.equal(await loads(t, page, () => gone.click()), 404)
+    t.match(await textOf(page.locator('main')), /There is no provider "generic:gone"/)
+  })
+
+  await t.test('providers: create, rotate, remove', async (t) => {
+    await page.goto(`${base}/providers`)
+    const add = page.getByRole('button', { name: 'Add provider' })
+    const name = page.getByLabel('Name')
+    const made = page.locator('#made-token')
+    await name.fill('ci')
+    t.equal(await secretShown(() => loads(t, page, () => add.click())), 200)
+    const token = keepSecret('page-token', await textOf(made))
+    await enable(base, 'generic:ci', true)
+    await send(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
+    await loads(t, page, () => page.goto(`${base}/providers`))
+    t.equal(await made.count(), 0)
+    const card = page.locator('[data-provider="generic:ci"]')
+    await card.getByText('Rotate or remove…').click()
+    const rotate = card.getByRole('button', { name: 'Rotate secret' })
+    t.equal(await secretShown(() => loads(t, page, () => rotate.click())), 200)
+    t.not(keepSecret('rotated-token', await textOf(made)), token)
+    await card.getByText('Rotate or remove…').click()
+    const remove = card.getByRole('button', { name: 'Remove provider' })
+    t.equal(await loads(t, page, () => remove.click()), 200)
+    t.equal(await card.count(), 0)
+  })
+
+  await t.test('providers: what is refused stays in the form', async (t) => {
+    await page.goto(`${base}/providers`)
+    const name = page.getByLabel('Name')
+    for (const [typed, status, message] of [
+      ['shop', 409, /^There is a provider "generic:shop" already/],
+      ['chat', 422, /^The name "chat" belongs to a signed provider/],
+    ] as const) {
+      await name.fill(typed)
+      t.equal(await loads(t, page, () => name.press('Enter')), status)
+      t.match(await textOf(page.locator('#create-refused')), message)
+      t.equal(await name.inputValue(), typed)
+      t.equal(await name.getAttribute('aria-describedby'), 'create-refused')
+    }
+    await name.fill('lan')
+    await page.getByRole('radio', { name: /^Open/ }).check()
+    t.equal(await loads(t, page, () => name.press('Enter')), 422)
+    t.match(await textOf(page.locator('#create-refused')), /acknowledge that/)
+    t.ok(await page.getByRole('radio', { name: /^Open/ }).isChecked())
+    await page.getByRole('checkbox').check()
+    t.equal(await loads(t, page, () => name.press('Enter')), 200)
+    t.equal(await page.locator('[data-provider="generic:lan"]').count(), 1)
+  })
+
+  await t.test('settings: saved, refused, corrected', async (t) => {
+    await loads(t, page, () => page.getByRole('link', { name: 'Settings' }).click())
+    const rows = page.locator('#retention_max_rows')
+    const target = page.locator('#replay_default_target')
+    await rows.fill('1000')
+    t.equal(await loads(t, page, () => rows.press('Enter')), 200)
+    t.match(await textOf(page.getByRole('status')), /^Saved\./)
+    t.equal(await rows.inputValue(), '1000')
+    await rows.fill('2000')
+    await target.fill('ftp://example.com/')
+    t.equal(await loads(t, page, () => target.press('Enter')), 422)
+    t.match(await textOf(page.locator('#replay_default_target-refused')), /must be an http:\/\//)
+    t.equal(await target.getAttribute('aria-invalid'), 'true')
+    t.equal(await target.inputValue(), 'ftp://example.com/', 'what was typed stays')
+    t.equal(await rows.inputValue(), '2000')
+    await target.fill('')
+    t.equal(await loads(t, page, () => target.press('Enter')), 200)
+    await loads(t, page, () => page.goto(`${base}/settings`))
+    t.equal(await rows.inputValue(), '2000')
+  })
+})
+
+function removed(base: string, name: string): ReturnType<typeof postForm> {
+  return postForm(base, `/providers/generic%3A${name}/remove`, {})
+}
