@@ -221,12 +221,22 @@ await eachBackend(t, 'generic receivers', async (t: Test, backend) => {
       `update hooks.providers set token_hash = null where name = 'generic:ci' returning enabled`,
     )
     t.equal(row?.['enabled'], true)
+    // Nothing but a hand at the database could do this: even then an empty token matches nothing.
+    await backend.query(
+      env,
+      `update hooks.providers set token_hash = sha256('') where name = 'generic:turns'`,
+    )
     const again = await startServer(t, { services: ['hooks'], env })
     const url = `${again.hooks}/webhooks/generic/ci`
     for (const path of ['', `/${token}`, '?token=', `?token=${token}`]) {
       const sent = await post(again.hooks, `generic/ci${path}`, '{}')
       t.equal(sent.status, 403, path === '' ? url : 'with a token')
       t.match(sent.json(), { detail: /disabled/ })
+    }
+    for (const headers of [bearer(''), { 'X-Webhook-Token': '' }]) {
+      const sent = await post(again.hooks, 'generic/turns?token=', '{}', headers)
+      t.equal(sent.status, 403, 'an empty token')
+      t.match(sent.json(), { detail: /missing or wrong/ })
     }
   })
 
