@@ -21,16 +21,18 @@ export function eventPage(view: EventView): Html {
         <bdi>${event.event_type ?? 'Event without type'}</bdi> ${verifyBadge(verification(event))}
       </h1>
       ${view.sameBody !== null && sameBodyNote(view.sameBody)} ${summary(view)} ${payload(view)}
-      ${headers(event.headers)}
-      <section aria-labelledby="curl-title">
-        <h2 id="curl-title">Copy as curl</h2>
-        <p class="muted">
-          Sends the same bytes to this receiver again. Secrets are redacted: put yours in their
-          place.
-        </p>
-        ${copyBox('curl-command', 'curl command', view.curl)}
-      </section>`,
+      ${headers(event.headers)} ${view.curl !== null && curlCommand(view.curl)}`,
   })
+}
+
+function curlCommand(command: string): Html {
+  return html`<section aria-labelledby="curl-title">
+    <h2 id="curl-title">Copy as curl</h2>
+    <p class="muted">
+      Sends the same bytes to this receiver again. Secrets are redacted: put yours in their place.
+    </p>
+    ${copyBox('curl-command', 'curl command', command)}
+  </section>`
 }
 
 function sameBodyNote(earlier: number): Html {

@@ -56,8 +56,8 @@ export interface EventView {
   readonly pretty: string | null
   /** An earlier event with the same body, which may mean a replayed delivery. */
   readonly sameBody: number | null
-  /** A command line that sends the stored bytes again to this receiver (without a secret). */
-  readonly curl: string
+  /** A command that sends the bytes again to this receiver, without a secret; null for a queue's event. */
+  readonly curl: string | null
 }
 
 /** One provider as its card on `/providers` shows it. */

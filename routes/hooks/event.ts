@@ -30,7 +30,11 @@ export function eventRoutes({ hooks, baseUrl }: HooksRoutes): readonly Route[] {
     const sameBody =
       event.trust_mode === 'signed' ? await findSameBody(hooks.db, event.id) : undefined
     const receiver = baseUrl() + receiverPath(event.provider)
-    const curl = curlCommand(event, receiver, `${baseUrl()}/log/${event.id}/payload`)
+    // What came over a broker has no receiver that it could be sent to again.
+    const curl =
+      event.trust_mode === 'queue'
+        ? null
+        : curlCommand(event, receiver, `${baseUrl()}/log/${event.id}/payload`)
     return htmlReply(
       eventPage({ event, pretty: prettyPayload(event), sameBody: sameBody ?? null, curl }),
     )
