@@ -1,19 +1,22 @@
-import { lookup } from 'node:dns'
-import { request as httpRequest, type RequestOptions } from 'node:http'
+import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns'
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { messageOf } from './log.ts'
-import { parseBlocks } from './peers.ts'
+import { isPublicAddress } from './public-address.ts'
 
 /** A request that the program makes for somebody else. */
 export interface OutboundRequest {
-  /** http or https. */
+  /** http or https, without credentials. */
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
+  /** For the whole exchange, the look-up of the name included. */
   readonly timeoutMs: number
   /** True for a target that an operator named: it may be on a private network. */
   readonly trusted: boolean
+  /** How much of the answer's body is read; 0 when only the status counts. */
+  readonly answerBytes: number
 }
 
 /**
@@ -21,53 +24,37 @@ export interface OutboundRequest {
  * `failed`: no answer; `reason` is one line for people.
  */
 export type OutboundResult =
-  | { readonly kind: 'answered'; readonly status: number; readonly ms: number }
+  | {
+      readonly kind: 'answered'
+      readonly status: number
+      readonly ms: number
+      readonly body: Buffer
+    }
   | { readonly kind: 'refused' | 'failed'; readonly reason: string; readonly ms: number }
 
-/** Addresses that are not the public internet: this host, private, link-local (metadata), reserved. */
-const isSpecialAddress = parseBlocks([
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.88.99.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/3',
-])
-
-/** Public IPv6 is 2000::/3 without the ranges that document, tunnel or translate into other networks. */
-const isGlobalIpv6 = parseBlocks(['2000::/3'])
-const isSpecialIpv6 = parseBlocks(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
-
-/** True for an address on the public internet: only those are open to targets that nobody vouched for. */
-export function isPublicAddress(address: string): boolean {
-  if (isIP(address) === 6) return isGlobalIpv6(address) && !isSpecialIpv6(address)
-  return isIP(address) === 4 && !isSpecialAddress(address)
-}
+/** How a name becomes addresses; `lookup` of node:dns asks the system. */
+export type ResolveName = (
+  name: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
 
 class RefusedAddress extends Error {}
+
+const NOT_PUBLIC = 'the target is not on the public internet'
 
 /**
  * Posts a body and reads the answer's status. The address is checked where the socket connects to
  * it, so a name that resolves to something else the second time gains nothing. Redirects are not
- * followed: their status is the answer.
+ * followed: their status is the answer. Never rejects.
  */
-export function post({
-  url,
-  headers,
-  body,
-  timeoutMs,
-  trusted,
-}: OutboundRequest): Promise<OutboundResult> {
+export function post(
+  { url, headers, body, timeoutMs, trusted, answerBytes }: OutboundRequest,
+  resolveName: ResolveName = lookup,
+): Promise<OutboundResult> {
   const started = performance.now()
   const elapsed = (): number => Math.round(performance.now() - started)
+  // An address is connected to without any look-up, so it is checked here.
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!trusted && isIP(host) !== 0 && !isPublicAddress(host)) {
     return Promise.resolve({ kind: 'refused', reason: NOT_PUBLIC, ms: elapsed() })
@@ -78,37 +65,69 @@ export function post({
       headers: { ...headers, 'content-length': body.length },
       agent: false,
       signal: AbortSignal.timeout(timeoutMs),
-      ...(trusted ? {} : { lookup: publicLookup }),
+      lookup: trusted ? (resolveName as LookupFunction) : publicOnly(resolveName),
     }
-    const send = url.protocol === 'https:' ? httpsRequest : httpRequest
-    const outgoing = send(url, options, (response) => {
-      // Only the status counts; an endless body must not hold the socket.
-      resolve({ kind: 'answered', status: response.statusCode ?? 0, ms: elapsed() })
-      response.destroy()
-    })
-    outgoing.on('error', (error) => {
-      if (error instanceof RefusedAddress)
-        return resolve({ kind: 'refused', reason: NOT_PUBLIC, ms: elapsed() })
-      const late = error.name === 'AbortError' || error.name === 'TimeoutError'
+    let answered = false
+    function fail(error: unknown): void {
+      // Once there is an answer it counts, whatever else happens to the connection.
+      if (answered) return
+      if (error instanceof RefusedAddress) {
+        return resolve({ kind: 'refused', reason: error.message, ms: elapsed() })
+      }
+      const late =
+        error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError')
       const reason = late ? `no answer within ${timeoutMs / 1000} s` : messageOf(error)
       resolve({ kind: 'failed', reason, ms: elapsed() })
-    })
-    outgoing.end(body)
+    }
+    try {
+      const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+      const outgoing = send(url, options, (response) => {
+        const ms = elapsed()
+        answered = true
+        readStart(response, answerBytes, (start) =>
+          resolve({ kind: 'answered', status: response.statusCode ?? 0, ms, body: start }),
+        )
+      })
+      outgoing.on('error', fail)
+      // An unasked-for switch of protocols (101) closes the connection without an error.
+      outgoing.on('close', () => fail(new Error('the connection was closed without an answer')))
+      outgoing.end(body)
+    } catch (error) {
+      // TypeError: a header that HTTP can't carry.
+      fail(error)
+    }
   })
 }
 
-const NOT_PUBLIC =
-  'the target is not on the public internet; an operator can allow it in HOOKS_REPLAY_TARGETS'
-
-/** Resolves a name like the system does, and refuses it when any of its addresses is not public. */
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) return callback(error, [])
-    if (addresses.length === 0 || addresses.some(({ address }) => !isPublicAddress(address))) {
-      return callback(new RefusedAddress(NOT_PUBLIC), [])
-    }
-    const [first] = addresses
-    if (options.all === true || first === undefined) callback(null, addresses)
-    else callback(null, first.address, first.family)
+/** Reads the first `limit` bytes of an answer and drops the connection: the body may be endless. */
+function readStart(response: IncomingMessage, limit: number, done: (start: Buffer) => void): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  response.on('close', () => done(Buffer.concat(chunks).subarray(0, limit)))
+  // A body that breaks off is as good as a short one.
+  response.on('error', () => undefined)
+  if (limit === 0) return void response.destroy()
+  response.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= limit) response.destroy()
   })
+}
+
+/**
+ * The look-up of a connection that may only lead to the public internet: the addresses that it
+ * connects to are the ones that were checked, and one that is not public refuses the name.
+ */
+export function publicOnly(resolveName: ResolveName): LookupFunction {
+  return (name, options, callback) => {
+    resolveName(name, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, [])
+      const [first] = addresses
+      if (first === undefined || addresses.some(({ address }) => !isPublicAddress(address))) {
+        return callback(new RefusedAddress(NOT_PUBLIC), [])
+      }
+      if (options.all === true) callback(null, addresses)
+      else callback(null, first.address, first.family)
+    })
+  }
 }

@@ -14,9 +14,9 @@ export interface SignedDelivery {
   readonly receivedAt: Date
 }
 
-/** What a scheme reads from the headers: the text before the body, and the signatures presented. */
+/** What a scheme reads from the headers: when it was signed, if it says so, and the signatures. */
 type Presented =
-  | { readonly prefix: string; readonly signatures: readonly Buffer[]; readonly timestamp?: number }
+  | { readonly time: string | null; readonly signatures: readonly Buffer[] }
   | { readonly status: 400 | 401; readonly reason: string }
 
 const MISSING = { status: 401, reason: 'signature missing' } as const
@@ -33,10 +33,12 @@ export function verifySignature(
   secrets: ProviderSecrets,
   freshnessSeconds: number,
 ): Verification {
-  const presented = SCHEMES[provider](delivery.headers)
+  const scheme = SCHEMES[provider]
+  const presented = scheme.read(delivery.headers)
   if ('reason' in presented) return { ok: false, ...presented }
-  if (presented.timestamp !== undefined) {
-    const age = Math.floor(delivery.receivedAt.getTime() / 1000) - presented.timestamp
+  const { time, signatures } = presented
+  if (time !== null) {
+    const age = Math.floor(delivery.receivedAt.getTime() / 1000) - Number(time)
     if (Math.abs(age) > freshnessSeconds) {
       const side =
         age > 0
@@ -45,55 +47,103 @@ export function verifySignature(
       return { ok: false, status: 401, reason: side }
     }
   }
-  if (matches(secrets.accepted, presented.prefix, delivery.body, presented.signatures))
-    return { ok: true }
-  return {
-    ok: false,
-    status: 401,
-    reason: explain(secrets, presented.prefix, delivery.body, presented.signatures),
-  }
+  const prefix = scheme.prefix(time ?? '')
+  if (matches(secrets.accepted, prefix, delivery.body, signatures)) return { ok: true }
+  const reason = explain(secrets, prefix, delivery.body, signatures)
+  return { ok: false, status: 401, reason }
 }
 
-const SCHEMES: Readonly<Record<SignedProvider, (headers: IncomingHttpHeaders) => Presented>> = {
-  code_host(headers) {
-    const value = header(headers, 'x-codehost-signature-256', 'x-hub-signature-256')
-    if (value === undefined) return MISSING
-    const signature = hexAfter('sha256=', value)
-    return signature === undefined ? MALFORMED : { prefix: '', signatures: [signature] }
+/**
+ * Signs a body as its sender does at a time: headers, in lower case, that `verifySignature` and the
+ * sender's own library accept, in the neutral spelling and in the real sender's.
+ */
+export function signBody(
+  provider: SignedProvider,
+  body: Buffer,
+  secret: string,
+  at: Date,
+): Readonly<Record<string, string>> {
+  const { prefix, write } = SCHEMES[provider]
+  const time = String(Math.floor(at.getTime() / 1000))
+  return write(hmac(secret, prefix(time), body).toString('hex'), time)
+}
+
+/** One sender's way to sign: what is read from its headers and what is written there. */
+interface Scheme {
+  readonly read: (headers: IncomingHttpHeaders) => Presented
+  /** The signed text before the body; `time` in Unix seconds. */
+  readonly prefix: (time: string) => string
+  readonly write: (hex: string, time: string) => Readonly<Record<string, string>>
+}
+
+/** A header's neutral name and the real sender's. */
+type Names = readonly [neutral: string, real: string]
+
+const CODE_HOST_SIGNATURE: Names = ['x-codehost-signature-256', 'x-hub-signature-256']
+const PAYMENTS_SIGNATURE: Names = ['payments-signature', 'stripe-signature']
+const CHAT_SIGNATURE: Names = ['x-chat-signature', 'x-slack-signature']
+const CHAT_TIME: Names = ['x-chat-request-timestamp', 'x-slack-request-timestamp']
+
+const SCHEMES: Readonly<Record<SignedProvider, Scheme>> = {
+  code_host: {
+    read(headers) {
+      const value = header(headers, CODE_HOST_SIGNATURE)
+      if (value === undefined) return MISSING
+      const signature = hexAfter('sha256=', value)
+      return signature === undefined ? MALFORMED : { time: null, signatures: [signature] }
+    },
+    prefix: () => '',
+    write: (hex) => both(CODE_HOST_SIGNATURE, `sha256=${hex}`),
   },
 
-  /** `t=<unix>,v1=<hex>[,v1=…]`: exactly one `t` of 1–12 digits; other schemes (`v0`) are decoys. */
-  payments(headers) {
-    const value = header(headers, 'payments-signature', 'stripe-signature')
-    if (value === undefined) return MISSING
-    const times: string[] = []
-    const signatures: Buffer[] = []
-    for (const part of value.split(',')) {
-      if (part.startsWith('t=')) times.push(part.slice(2))
-      const signature = hexAfter('v1=', part)
-      if (signature !== undefined) signatures.push(signature)
-    }
-    const [time] = times
-    if (time === undefined || times.length > 1 || !/^\d{1,12}$/.test(time)) return MALFORMED
-    if (signatures.length === 0 || /\s/.test(value)) return MALFORMED
-    return { prefix: `${time}.`, signatures, timestamp: Number(time) }
+  payments: {
+    /** `t=<unix>,v1=<hex>[,v1=…]`: exactly one `t` of 1–12 digits; other schemes (`v0`) are decoys. */
+    read(headers) {
+      const value = header(headers, PAYMENTS_SIGNATURE)
+      if (value === undefined) return MISSING
+      const times: string[] = []
+      const signatures: Buffer[] = []
+      for (const part of value.split(',')) {
+        if (part.startsWith('t=')) times.push(part.slice(2))
+        const signature = hexAfter('v1=', part)
+        if (signature !== undefined) signatures.push(signature)
+      }
+      const [time] = times
+      if (time === undefined || times.length > 1 || !/^\d{1,12}$/.test(time)) return MALFORMED
+      if (signatures.length === 0 || /\s/.test(value)) return MALFORMED
+      return { time, signatures }
+    },
+    prefix: (time) => `${time}.`,
+    write: (hex, time) => both(PAYMENTS_SIGNATURE, `t=${time},v1=${hex}`),
   },
 
-  chat(headers) {
-    const time = header(headers, 'x-chat-request-timestamp', 'x-slack-request-timestamp')
-    if (time === undefined) return { status: 400, reason: 'timestamp header missing' }
-    const value = header(headers, 'x-chat-signature', 'x-slack-signature')
-    if (value === undefined) return MISSING
-    const signature = hexAfter('v0=', value)
-    if (signature === undefined || !/^\d{1,12}$/.test(time)) return MALFORMED
-    return { prefix: `v0:${time}:`, signatures: [signature], timestamp: Number(time) }
+  chat: {
+    read(headers) {
+      const time = header(headers, CHAT_TIME)
+      if (time === undefined) return { status: 400, reason: 'timestamp header missing' }
+      const value = header(headers, CHAT_SIGNATURE)
+      if (value === undefined) return MISSING
+      const signature = hexAfter('v0=', value)
+      if (signature === undefined || !/^\d{1,12}$/.test(time)) return MALFORMED
+      return { time, signatures: [signature] }
+    },
+    prefix: (time) => `v0:${time}:`,
+    write: (hex, time) => ({ ...both(CHAT_TIME, time), ...both(CHAT_SIGNATURE, `v0=${hex}`) }),
   },
 }
 
 /** The neutral header name, else the real sender's. */
-function header(headers: IncomingHttpHeaders, neutral: string, real: string): string | undefined {
+function header(headers: IncomingHttpHeaders, [neutral, real]: Names): string | undefined {
   const value = headers[neutral] ?? headers[real]
   return typeof value === 'string' ? value : undefined
+}
+
+function both([neutral, real]: Names, value: string): Readonly<Record<string, string>> {
+  return { [neutral]: value, [real]: value }
+}
+
+function hmac(secret: string, prefix: string, body: Buffer): Buffer {
+  return createHmac('sha256', secret).update(prefix).update(body).digest()
 }
 
 /** 32 bytes after a prefix; checked first, because `Buffer.from(x, 'hex')` truncates silently. */
@@ -111,7 +161,7 @@ function matches(
 ): boolean {
   let found = false
   for (const secret of secrets) {
-    const expected = createHmac('sha256', secret).update(prefix).update(body).digest()
+    const expected = hmac(secret, prefix, body)
     for (const signature of signatures) found = timingSafeEqual(expected, signature) || found
   }
   return found

@@ -1,0 +1,210 @@
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { hostname } from 'node:os'
+import { t } from 'tap'
+import { post, publicOnly } from '../../kernel/outbound.ts'
+import type { OutboundRequest, OutboundResult, ResolveName } from '../../kernel/outbound.ts'
+import { isPublicAddress } from '../../kernel/public-address.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+
+function send(
+  url: string,
+  changes: Partial<OutboundRequest> = {},
+  resolveName?: ResolveName,
+): Promise<OutboundResult> {
+  const body = Buffer.from('{"a":1}')
+  const usual = { headers: {}, body, timeoutMs: 5_000, trusted: true, answerBytes: 0 }
+  return post({ url: new URL(url), ...usual, ...changes }, resolveName)
+}
+
+/** A resolver that gives one list of addresses after the other, and counts how often it was asked. */
+function resolver(...answers: readonly (readonly string[])[]): ResolveName & { asked(): number } {
+  let asked = 0
+  const resolveName: ResolveName = (_, __, callback) => {
+    const addresses = answers[Math.min(asked, answers.length - 1)] ?? []
+    asked += 1
+    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+    setImmediate(() => callback(null, found))
+  }
+  return Object.assign(resolveName, { asked: () => asked })
+}
+
+t.test('only addresses of the public internet are public', async (t) => {
+  const open = ['1.1.1.1', '9.9.9.9', '172.32.0.1', '192.169.0.1', '100.128.0.1', '2606:4700::1']
+  for (const address of open) t.ok(isPublicAddress(address), address)
+  const closed = [
+    '127.0.0.1',
+    '127.255.255.254',
+    '0.0.0.0',
+    '10.1.2.3',
+    '100.64.0.1',
+    '169.254.169.254',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.168.1.1',
+    '192.0.2.1',
+    '198.18.0.1',
+    '203.0.113.9',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::ffff:127.0.0.1',
+    '::ffff:8.8.8.8',
+    '64:ff9b::7f00:1',
+    'fe80::1',
+    'fc00::1',
+    'fd00:ec2::254',
+    'ff02::1',
+    '2001:db8::1',
+    '2002:7f00:1::',
+    'localhost',
+    '',
+  ]
+  for (const address of closed) t.notOk(isPublicAddress(address), address)
+})
+
+t.test('an address that is not public is never connected to, however it is spelled', async (t) => {
+  const receiver = await startReceiver(t)
+  const hosts = [
+    '127.0.0.1',
+    '127.1',
+    '0x7f.1',
+    '0177.0.0.1',
+    '2130706433',
+    '127.0.0.1.',
+    '0.0.0.0',
+    '%31%32%37.0.0.1',
+    '①②⑦.0.0.1',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '[::1]',
+    '[::]',
+  ]
+  for (const host of hosts) {
+    const result = await send(`http://${host}:${receiver.port}/`, { trusted: false })
+    t.match(result, { kind: 'refused', reason: /not on the public internet/ }, host)
+  }
+  t.equal(receiver.connections(), 0)
+  t.match(await send(`${receiver.url}/`), { kind: 'answered', status: 204 }, 'where it is trusted')
+  t.equal(receiver.connections(), 1)
+})
+
+t.test('a name of this host is resolved and refused', async (t) => {
+  const receiver = await startReceiver(t)
+  for (const name of ['localhost', 'LOCALHOST', hostname()]) {
+    const result = await send(`http://${name}:${receiver.port}/`, { trusted: false })
+    t.not(result.kind, 'answered', name)
+  }
+  t.match(await send(`http://localhost:${receiver.port}/`, { trusted: false }), { kind: 'refused' })
+  t.equal(receiver.connections(), 0)
+})
+
+t.test('a name that leads to both worlds is refused', async (t) => {
+  const receiver = await startReceiver(t)
+  const url = `http://rebind.test:${receiver.port}/`
+  for (const addresses of [['127.0.0.1'], ['1.1.1.1', '127.0.0.1'], ['2606:4700::1', '::1']]) {
+    const names = resolver(addresses)
+    const result = await send(url, { trusted: false }, names)
+    t.match(result, { kind: 'refused' }, addresses.join(' '))
+    t.equal(names.asked(), 1)
+  }
+  t.equal(receiver.connections(), 0)
+})
+
+t.test('a name is asked for once: what was checked is what is connected to', async (t) => {
+  const receiver = await startReceiver(t)
+  // The rebinding name: public when it is looked at, loopback when it is connected to.
+  const names = resolver(['1.1.1.1'], ['127.0.0.1'])
+  const check = publicOnly(names)
+  const found = await new Promise((resolve) => {
+    check('rebind.test', { all: true }, (error, addresses) => resolve([error, addresses]))
+  })
+  t.same(found, [null, [{ address: '1.1.1.1', family: 4 }]])
+  const single = await new Promise((resolve) => {
+    const other = publicOnly(resolver(['1.1.1.1'], ['127.0.0.1']))
+    other('rebind.test', {}, (error, address, family) => resolve([error, address, family]))
+  })
+  t.same(single, [null, '1.1.1.1', 4])
+  // The other way round: loopback first. A second question would have been answered with another one.
+  const turned = resolver(['127.0.0.1'], ['1.1.1.1'])
+  const url = `http://rebind.test:${receiver.port}/`
+  t.match(await send(url, { trusted: false }, turned), { kind: 'refused' })
+  t.equal(turned.asked(), 1)
+  // Where private addresses are allowed, the request goes to the first answer, asked for once.
+  const trusted = resolver(['127.0.0.1'], ['192.0.2.1'])
+  t.match(await send(url, {}, trusted), { kind: 'answered', status: 204 })
+  t.equal(trusted.asked(), 1)
+  t.equal(receiver.connections(), 1)
+})
+
+t.test('a name without addresses is refused, an unknown one fails', async (t) => {
+  const nothing = await send('http://empty.test/', { trusted: false }, resolver([]))
+  t.match(nothing, { kind: 'refused' })
+  const unknown: ResolveName = (_, __, callback) =>
+    callback(Object.assign(new Error('getaddrinfo ENOTFOUND no.test'), { code: 'ENOTFOUND' }), [])
+  const result = await send('http://no.test/', { trusted: false }, unknown)
+  t.match(result, { kind: 'failed', reason: 'getaddrinfo ENOTFOUND no.test' })
+})
+
+t.test('a redirect is an answer and is not followed', async (t) => {
+  const inside = await startReceiver(t)
+  for (const status of [301, 302, 303, 307, 308]) {
+    const receiver = await startReceiver(t, (_, response) => {
+      response.writeHead(status, { location: `${inside.url}/inside` }).end()
+    })
+    t.match(await send(receiver.url), { kind: 'answered', status })
+  }
+  t.equal(inside.connections(), 0)
+})
+
+t.test('bytes, length and headers arrive as they are given', async (t) => {
+  const receiver = await startReceiver(t)
+  const body = Buffer.from([0xff, 0xfe, 0x00, 0x0a])
+  await send(`${receiver.url}/a?b=c`, { headers: { 'content-type': 'x/y', 'x-a': 'b' }, body })
+  const [got] = receiver.received
+  t.match(got, { method: 'POST', path: '/a?b=c', headers: { 'content-type': 'x/y', 'x-a': 'b' } })
+  t.equal(got?.headers['content-length'], '4')
+  t.ok(got?.body.equals(body))
+})
+
+t.test('an answer that does not come, or never ends, holds nobody', async (t) => {
+  const silent = await startReceiver(t, () => undefined)
+  const late = await send(silent.url, { timeoutMs: 150 })
+  t.match(late, { kind: 'failed', reason: 'no answer within 0.15 s' })
+
+  const endless = await startReceiver(t, (_, response) => {
+    response.writeHead(200)
+    const pour = (): void => {
+      while (response.writable && response.write(Buffer.alloc(65_536, 'x')));
+      response.once('drain', pour)
+    }
+    pour()
+  })
+  t.match(await send(endless.url), { kind: 'answered', status: 200 })
+  const start = await send(endless.url, { answerBytes: 10 })
+  t.match(start, { kind: 'answered', body: Buffer.from('xxxxxxxxxx') })
+
+  const stalled = await startReceiver(t, (_, response) => {
+    response.writeHead(202).write('part')
+  })
+  const part = await send(stalled.url, { timeoutMs: 150, answerBytes: 10 })
+  t.match(part, { kind: 'answered', status: 202, body: Buffer.from('part') })
+})
+
+t.test('what is no HTTP is a failure with its reason', async (t) => {
+  const raw = createServer((socket) => socket.resume().end('SSH-2.0-nothing\r\n'))
+  await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve))
+  const { port } = raw.address() as AddressInfo
+  t.match(await send(`http://127.0.0.1:${port}/`), { kind: 'failed', reason: /Parse Error/ })
+  t.match(await send(`https://127.0.0.1:${port}/`), { kind: 'failed', reason: /\S/ })
+  await new Promise((resolve) => raw.close(resolve))
+  t.match(await send(`http://127.0.0.1:${port}/`), { kind: 'failed', reason: /ECONNREFUSED/ })
+  const receiver = await startReceiver(t)
+  const broken = await send(receiver.url, { headers: { 'x-a': 'b\r\nx-c: d' } })
+  t.match(broken, { kind: 'failed', reason: /Invalid character/ })
+  const upgrade = await startReceiver(t, (_, response) => {
+    response.writeHead(101, { connection: 'upgrade', upgrade: 'x' }).end()
+  })
+  t.match(await send(upgrade.url), { kind: 'failed' })
+})
