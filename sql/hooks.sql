@@ -189,7 +189,7 @@ select changed.name from changed left join told on true;
 -- name: removeProvider :optional
 -- Removes a generic provider and keeps its events; empty when there is none, or it is a signed one.
 with removed as (
-  delete from hooks.providers where name = $1 and trust_mode in ('token', 'open') returning name
+  delete from hooks.providers where name = $1 and name like '%:%' returning name
 ), told as (
   select pg_notify('hooks_config', '') as sent from removed
 )

@@ -45,7 +45,7 @@ export async function rotateToken(db: Executor, name: string, tokenHash: Buffer)
   return (await optional(db, q.rotateToken, [name, tokenHash])) !== undefined
 }
 
-/** False when there is no generic provider under that name. */
+/** False when there is no generic or queue provider under that name. */
 export async function removeProvider(db: Executor, name: string): Promise<boolean> {
   return (await optional(db, q.removeProvider, [name])) !== undefined
 }

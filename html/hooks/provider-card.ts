@@ -29,7 +29,7 @@ export function providerCard(card: ProviderCard): Html {
       ${fact('Last event', card.last_event_at === null ? 'never' : timeTag(card.last_event_at))}
       ${fact('Rejected', rejected(card))}
     </dl>
-    ${name.startsWith('generic:') && changes(card, key)}
+    ${name.includes(':') && changes(card, key)}
   </article>`
 }
 
@@ -95,9 +95,14 @@ function rejected({ status, rejections }: ProviderCard): Printable {
     ${rejections.last_reason !== null && html`<span>(last: ${rejections.last_reason})</span>`}`
 }
 
+const REMOVED_WEBHOOK = 'Its sender is refused from then on.'
+const REMOVED_QUEUE =
+  'It is not read from then on; while HOOKS_QUEUE_CHANNELS names it, the next start adds it again.'
+
 /** What one stray click must not do stands behind a disclosure. */
 function changes({ status }: ProviderCard, key: string): Html {
   const rotates = status.trust_mode === 'token' || status.trust_mode === 'signed'
+  const removed = status.family === 'queue' ? REMOVED_QUEUE : REMOVED_WEBHOOK
   return html`<details class="changes">
     <summary>${rotates ? 'Rotate or remove…' : 'Remove…'}</summary>
     ${
@@ -119,9 +124,9 @@ function changes({ status }: ProviderCard, key: string): Html {
       hx-post="/providers/${key}/remove"
       hx-target="#providers"
       hx-swap="outerHTML"
-      hx-confirm="Remove ${status.name}? Its sender is refused from then on; its events stay."
+      hx-confirm="Remove ${status.name}? ${removed} Its events stay."
     >
-      <p>Its sender is refused from then on. The events that it sent stay in the log.</p>
+      <p>${removed} Its events stay in the log.</p>
       <button type="submit" class="danger">Remove provider</button>
     </form>
   </details>`

@@ -106,7 +106,7 @@ export async function setProviderEnabled(
   return (await enableProvider(db, name, enabled)) ? undefined : notFound(name)
 }
 
-/** Removes a generic provider; its events stay. */
+/** Removes a generic or queue provider; its events stay. */
 export async function deleteProvider(
   db: Database,
   name: string,
