@@ -1,6 +1,7 @@
 import { notesOf } from '../kernel/config.ts'
 import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
 import { table } from './command.ts'
+import { ENDPOINT_USAGE } from './endpoint.ts'
 import { PROVIDER_USAGE } from './provider.ts'
 
 const COMMANDS: readonly (readonly [string, string])[] = [
@@ -8,6 +9,7 @@ const COMMANDS: readonly (readonly [string, string])[] = [
   ['gatehouse check [--json]', 'look at configuration, database and migrations; change nothing'],
   ['gatehouse migrate', 'bring the database up to date'],
   [PROVIDER_USAGE, 'manage who may send webhooks'],
+  [ENDPOINT_USAGE, 'manage where programs reach the tools (MCP)'],
   ['gatehouse version', 'print the version'],
   ['gatehouse help', 'print this'],
 ]

@@ -10,6 +10,7 @@ import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
 import { checkDatabase, parseCheck, reportFindings, type Finding } from './check.ts'
 import { UsageError, type Output } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
+import { parseEndpoint, runEndpoint } from './endpoint.ts'
 import { runMigrate } from './migrate.ts'
 import { parseProvider, runProvider } from './provider.ts'
 
@@ -21,7 +22,7 @@ export interface DatabaseContext {
 }
 
 /** The commands that need the database. */
-export const DATABASE_COMMANDS: readonly string[] = ['check', 'migrate', 'provider']
+export const DATABASE_COMMANDS: readonly string[] = ['check', 'migrate', 'provider', 'endpoint']
 
 /** Runs such a command on an open database. */
 export async function runOnDatabase(
@@ -41,6 +42,8 @@ export async function runOnDatabase(
       return runMigrate(db, output)
     case 'provider':
       return runProvider(args, { db, secrets, random: randomBytes, now: () => new Date() }, output)
+    case 'endpoint':
+      return runEndpoint(args, { db, random: randomBytes, baseUrl: hooksUrl(config) }, output)
     default:
       throw new UsageError(`"${command ?? ''}" is no command on the database`)
   }
@@ -76,6 +79,7 @@ export async function runWithDatabase(
 function checkUsage([command, ...args]: readonly string[]): void {
   if (command === 'check') parseCheck(args)
   else if (command === 'provider') parseProvider(args)
+  else if (command === 'endpoint') parseEndpoint(args)
   else if (args.length > 0) throw new UsageError(`"${command ?? ''}" takes no argument`)
 }
 
@@ -109,6 +113,12 @@ async function checkUnopened(
   } finally {
     await database.close()
   }
+}
+
+/** Where clients reach the hooks service, as far as the configuration tells. */
+function hooksUrl({ current: { HOOKS_BASE_URL, HOOKS_ADDR } }: ConfigSource): string {
+  const host = HOOKS_ADDR.kind === 'tcp' ? `${HOOKS_ADDR.host}:${HOOKS_ADDR.port}` : 'HOST'
+  return HOOKS_BASE_URL ?? `http://${host}`
 }
 
 function configurationFinding(config: ConfigSource): Finding {

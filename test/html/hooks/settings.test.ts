@@ -18,8 +18,10 @@ function view(changes: Partial<SettingsView> = {}): SettingsView {
   }
 }
 
+const endpoints = { endpoints: [], baseUrl: 'http://127.0.0.1:8080', made: null, refused: null }
+
 t.test('the form is a part of the page, to the letter', async (t) => {
-  const page = render(settingsPage(view()))
+  const page = render(settingsPage(view(), endpoints))
   t.ok(page.includes(render(settingsForm(view()))))
   t.match(page, '0 = no limit')
   t.match(page, /HOOKS_ADDR[\s\S]*127\.0\.0\.1:8080/)

@@ -1,0 +1,114 @@
+import { parseArgs } from 'node:util'
+import type { Database } from '../db/client.ts'
+import { listEndpoints } from '../db/hooks/endpoints.ts'
+import {
+  clientConfiguration,
+  createEndpoint,
+  endpointUrl,
+  revokeEndpoint,
+} from '../services/hooks/endpoints.ts'
+import type { RandomBytes } from '../services/hooks/providers.ts'
+import { DONE, FAILED, table, UsageError, type Output } from './command.ts'
+
+export const ENDPOINT_USAGE =
+  'gatehouse endpoint add NAME [--allow replay] | list [--json] | revoke NAME'
+
+/** What the command works on. */
+export interface EndpointTools {
+  readonly db: Database
+  readonly random: RandomBytes
+  /** Public address of the hooks service, for the configuration that is printed. */
+  readonly baseUrl: string
+}
+
+/**
+ * `gatehouse endpoint …`: where programs reach the tools. A token that it makes is the last line of
+ * stdout, alone; the client configuration on stderr has a place for it.
+ */
+export async function runEndpoint(
+  args: readonly string[],
+  { db, random, baseUrl }: EndpointTools,
+  output: Output,
+): Promise<number> {
+  const { action, name, flags } = parseEndpoint(args)
+  switch (action) {
+    case 'list':
+      return list(db, flags.json === true, output)
+    case 'add': {
+      const made = await createEndpoint(db, random, { name, may_replay: flags.allow === 'replay' })
+      if ('code' in made) return refuse(made.message, output)
+      output.err(`${name} created. Client configuration, with the token below for TOKEN:`)
+      output.err(clientConfiguration(endpointUrl(baseUrl, name), name, 'TOKEN'))
+      output.out(made.token)
+      return DONE
+    }
+    case 'revoke': {
+      const refusal = await revokeEndpoint(db, name)
+      if (refusal !== undefined) return refuse(refusal.message, output)
+      output.err(`${name} is revoked; its token no longer works`)
+      return DONE
+    }
+    default:
+      throw new UsageError(`Unknown action "${action}"`)
+  }
+}
+
+interface Parsed {
+  readonly action: string
+  readonly name: string
+  readonly flags: { readonly allow?: string; readonly json?: boolean }
+}
+
+const FLAGS = { allow: { type: 'string' }, json: { type: 'boolean' } } as const
+
+/** Which flags each action takes. */
+const TAKES: Readonly<Record<string, readonly string[]>> = {
+  add: ['allow'],
+  list: ['json'],
+  revoke: [],
+}
+
+/** Reads the arguments; throws `UsageError` for those that are wrong. */
+export function parseEndpoint(args: readonly string[]): Parsed {
+  let parsed
+  try {
+    parsed = parseArgs({ args: [...args], options: FLAGS, allowPositionals: true })
+  } catch (error) {
+    // TypeError: an unknown flag, or one without its value.
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+  const [action = '', name = '', ...rest] = parsed.positionals
+  const takes = TAKES[action]
+  if (action === '') throw new UsageError('Missing action')
+  if (takes === undefined) throw new UsageError(`Unknown action "${action}"`)
+  const extra = Object.keys(parsed.values).find((flag) => !takes.includes(flag))
+  if (extra !== undefined) throw new UsageError(`"endpoint ${action}" takes no --${extra}`)
+  const { allow } = parsed.values
+  if (allow !== undefined && allow !== 'replay')
+    throw new UsageError('--allow takes replay and nothing else')
+  if (rest.length > 0 || (action === 'list' && name !== ''))
+    throw new UsageError('Too many arguments')
+  if (action !== 'list' && name === '') throw new UsageError('Missing NAME')
+  return { action, name, flags: parsed.values }
+}
+
+async function list(db: Database, json: boolean, output: Output): Promise<number> {
+  const endpoints = await listEndpoints(db)
+  if (json) {
+    output.out(JSON.stringify(endpoints))
+    return DONE
+  }
+  const rows = endpoints.map(({ name, may_replay, created_at, last_used_at }) => [
+    name,
+    may_replay ? 'read,replay' : 'read',
+    created_at.toISOString(),
+    last_used_at?.toISOString() ?? 'never',
+  ])
+  for (const line of table(['NAME', 'MAY', 'CREATED', 'LAST USED'], rows)) output.out(line)
+  return DONE
+}
+
+function refuse(message: string, output: Output): number {
+  output.err(`gatehouse: ${message}`)
+  return FAILED
+}
