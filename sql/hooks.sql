@@ -187,7 +187,8 @@ with changed as (
 select changed.name from changed left join told on true;
 
 -- name: removeProvider :optional
--- Removes a generic provider and keeps its events; empty when there is none, or it is a signed one.
+-- Removes a generic or queue provider and keeps its events; empty when there is none, or it is one of the three
+-- that are always there, whose names have no prefix.
 with removed as (
   delete from hooks.providers where name = $1 and name like '%:%' returning name
 ), told as (
