@@ -14,7 +14,7 @@ export function providerCard(card: ProviderCard): Html {
   const key = encodeURIComponent(name)
   return html`<article class="card panel" id="provider-${key}" data-provider="${name}">
     <div class="title-line">
-      <h3 id="name-${key}">${name}</h3>
+      <h2 id="name-${key}">${name}</h2>
       ${toggle(card, key)}
     </div>
     <p class="badges">${trustBadge(trust_mode)}</p>
