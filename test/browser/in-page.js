@@ -1,0 +1,162 @@
+// What only the page itself can measure. It runs inside the browser, before the page's own script.
+
+const FOCUSABLE =
+  'a[href], button:not(:disabled), input:not([type="hidden"]), select, summary, [tabindex="0"]'
+
+/** A short name of an element, for messages. */
+function nameOf(element) {
+  const { localName, id, className } = element
+  const text = element.textContent.trim().replace(/\s+/g, ' ').slice(0, 30)
+  return `${localName}${id && `#${id}`}${className && `.${className}`} "${text}"`
+}
+
+function isShown(element) {
+  if (!element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) return false
+  const { width, height } = element.getBoundingClientRect()
+  return width > 1 && height > 1
+}
+
+/** Red, green, blue and alpha, of what getComputedStyle gives. */
+function parse(color) {
+  const [r, g, b, a = 1] = color.match(/[\d.]+/g).map(Number)
+  if (!/^rgba?\(/.test(color)) throw new Error(`a colour that is no rgb(): ${color}`)
+  return [r, g, b, a]
+}
+
+function over([r, g, b, a], below) {
+  const mix = (value, at) => value * a + below[at] * (1 - a)
+  return [mix(r, 0), mix(g, 1), mix(b, 2), 1]
+}
+
+/** The colour that lies behind an element's text. */
+function groundOf(element) {
+  const layers = []
+  for (let at = element; at !== null; at = at.parentElement) {
+    const color = parse(getComputedStyle(at).backgroundColor)
+    if (color[3] > 0) layers.push(color)
+    if (color[3] === 1) break
+  }
+  return layers.reduceRight((below, layer) => over(layer, below), [255, 255, 255, 1])
+}
+
+function luminance(color) {
+  const [r, g, b] = color.slice(0, 3).map((value) => {
+    const part = value / 255
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b
+}
+
+function ratio(one, other) {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b)
+  return (high + 0.05) / (low + 0.05)
+}
+
+function contrastOf(element, ground, pseudo) {
+  return ratio(over(parse(getComputedStyle(element, pseudo).color), ground), ground)
+}
+
+function textElements() {
+  const found = new Set()
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  while (walker.nextNode()) {
+    const { parentElement, data } = walker.currentNode
+    if (data.trim() !== '' && isShown(parentElement)) found.add(parentElement)
+  }
+  return [...found].filter((element) => element.closest(':disabled, svg, option') === null)
+}
+
+globalThis.inPage = {
+  openDetails() {
+    for (const details of document.querySelectorAll('details')) details.open = true
+  },
+
+  /** Elements that stick out of the page on its right, when the page scrolls sideways. */
+  tooWide() {
+    const { scrollWidth, clientWidth } = document.scrollingElement
+    if (scrollWidth <= clientWidth) return []
+    const wide = [...document.body.querySelectorAll('*')].filter(
+      (element) => element.getBoundingClientRect().right > clientWidth,
+    )
+    return [`${scrollWidth} of ${clientWidth} px`, ...wide.slice(0, 5).map(nameOf)]
+  },
+
+  /** Texts, typed texts and place-holders that are hard to read. */
+  lowContrast(least) {
+    const fields = [...document.querySelectorAll('input, select')].filter(isShown)
+    const measured = [
+      ...[...textElements(), ...fields].map((element) => [element, undefined]),
+      ...fields.filter((field) => field.placeholder).map((field) => [field, '::placeholder']),
+    ].map(([element, pseudo]) => [element, contrastOf(element, groundOf(element), pseudo)])
+    if (measured.length < 5) throw new Error('no text was found on the page')
+    return measured
+      .filter(([, contrast]) => contrast < least)
+      .map(([element, contrast]) => `${nameOf(element)} has ${contrast.toFixed(2)}`)
+  },
+
+  /** Notes the focused element; gives what is wrong with how its focus shows, or null at the end. */
+  visit() {
+    const element = document.activeElement
+    if (element === null || element === document.body || element.dataset.visited === '1')
+      return null
+    element.dataset.visited = '1'
+    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(element)
+    if (outlineStyle === 'none' || Number.parseFloat(outlineWidth) < 2) {
+      return `${nameOf(element)} shows no focus`
+    }
+    const ground = groundOf(element.parentElement)
+    const contrast = ratio(over(parse(outlineColor), ground), ground)
+    if (contrast < 3) return `${nameOf(element)} has an outline of contrast ${contrast.toFixed(2)}`
+    return isShown(element) ? '' : `${nameOf(element)} has the focus and is not to be seen`
+  },
+
+  /** What a mouse can use and Tab did not reach. */
+  unvisited() {
+    const missed = [...document.querySelectorAll(FOCUSABLE)].filter(
+      // Of a group of radio buttons only one is in the order of Tab.
+      (element) => isShown(element) && !element.dataset.visited && element.type !== 'radio',
+    )
+    return missed.map(nameOf)
+  },
+
+  /** What is wrong with the page's outline for those who hear it. */
+  structure() {
+    const count = (selector) => document.querySelectorAll(selector).length
+    const faults = []
+    for (const selector of [
+      'h1',
+      'main',
+      'body > header',
+      'body > footer',
+      'nav[aria-label=Main]',
+    ]) {
+      if (count(selector) !== 1) faults.push(`${count(selector)} × ${selector}, expected 1`)
+    }
+    const levels = [...document.querySelectorAll('h1, h2, h3, h4')].map((h) =>
+      Number(h.localName[1]),
+    )
+    levels.forEach((level, at) => {
+      if (level > (levels[at - 1] ?? 0) + 1) faults.push(`h${level} after h${levels[at - 1] ?? 0}`)
+    })
+    const ids = [...document.querySelectorAll('[id]')].map(({ id }) => id)
+    const twice = ids.filter((id, at) => ids.indexOf(id) !== at)
+    if (twice.length > 0) faults.push(`ids that occur twice: ${twice.join(', ')}`)
+    for (const name of ['for', 'aria-labelledby', 'aria-describedby']) {
+      for (const element of document.querySelectorAll(`[${name}]`)) {
+        const missing = element
+          .getAttribute(name)
+          .trim()
+          .split(/\s+/)
+          .filter((id) => !ids.includes(id))
+        if (missing.length > 0)
+          faults.push(`${name}=${missing} of ${nameOf(element)} names nothing`)
+      }
+    }
+    for (const field of document.querySelectorAll('input:not([type=hidden]), select, textarea')) {
+      if (field.labels.length === 0) faults.push(`${nameOf(field)} has no label`)
+    }
+    if (document.documentElement.lang !== 'en') faults.push('no language')
+    if (!/^\S.* · Gatehouse$/.test(document.title)) faults.push(`title '${document.title}'`)
+    return faults
+  },
+}
