@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { Variables } from '../../kernel/variables.ts'
 import { runCli } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -42,6 +43,9 @@ t.test('help lists the commands and every variable with its flag', async (t) => 
       .replaceAll('_', '-')
     const secretive = name === 'DATABASE_URL' || name.includes('SECRET')
     t.match(line, secretive ? '(no flag)' : `--${flag} `, `${name} has its line`)
+  }
+  for (const name of Object.keys(Variables.properties)) {
+    t.match(stdout, new RegExp(`^ +${name} `, 'm'), `${name} is listed`)
   }
   for (const flag of ['--help', '-h']) t.equal((await runCli([flag])).stdout, stdout, flag)
 })
