@@ -1,7 +1,14 @@
 import type { Executor } from '../client.ts'
 import { many, one, optional } from '../rows.ts'
 import { hooksQueries as q } from './queries.ts'
-import type { EventSummary, NewEvent, SavedEvent, StoredEvent, StreamBounds } from './rows.ts'
+import type {
+  EventSummary,
+  NewEvent,
+  Position,
+  SavedEvent,
+  StoredEvent,
+  StreamBounds,
+} from './rows.ts'
 
 /**
  * Stores a batch in one statement and answers row by row, in the batch's order. No two rows of a
@@ -42,10 +49,14 @@ export interface EventFilter {
   readonly event_type: string | null
   readonly sinceTime: Date | null
   readonly sinceId: number | null
-  readonly before: { readonly received_at: Date; readonly id: number } | null
+  readonly before: Position | null
 }
 
-const NEWEST = { received_at: new Date('9999-12-31T00:00:00Z'), id: Number.MAX_SAFE_INTEGER }
+/** The position above every event. */
+export const NEWEST_POSITION: Position = {
+  received_at: new Date('9999-12-31T00:00:00Z'),
+  id: Number.MAX_SAFE_INTEGER,
+}
 
 /** A page of the log, newest first. */
 export function listEvents(
@@ -53,7 +64,7 @@ export function listEvents(
   filter: EventFilter,
   limit: number,
 ): Promise<readonly EventSummary[]> {
-  const { received_at, id } = filter.before ?? NEWEST
+  const { received_at, id } = filter.before ?? NEWEST_POSITION
   const args = [received_at, id, filter.sinceTime, filter.sinceId, limit]
   if (filter.event_type !== null) {
     return many(db, q.listEventsOfType, [...args, filter.event_type, filter.provider])

@@ -127,6 +127,19 @@ export const RejectionTotal = Type.Object({
 })
 export type RejectionTotal = Type.Static<typeof RejectionTotal>
 
+export const Attempt = Type.Object({
+  id: Type.Integer(),
+  kind: Type.Union([Type.Literal('replay'), Type.Literal('forward')]),
+  target: Type.String(),
+  outcome: Type.Union([Type.Literal('delivered'), Type.Literal('failed'), Type.Literal('refused')]),
+  status: nullable(Type.Integer()),
+  ms: Type.Integer(),
+  detail: nullable(Type.String()),
+  at: Timestamp,
+})
+/** One time that an event was sent on. `refused`: nothing was connected to; `ms` until the answer. */
+export type Attempt = Type.Static<typeof Attempt>
+
 /** hooks.md section 2, Settings; 0 in a retention field means no limit. */
 export const Settings = Type.Object({
   retention_max_age_days: Type.Integer({ minimum: 0, maximum: 36_500 }),

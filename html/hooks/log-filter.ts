@@ -7,7 +7,7 @@ const DEFAULT_LIMIT = 50
 export function logUrl(filter: Partial<LogFilter> & { readonly rejected?: boolean }): string {
   const query = new URLSearchParams()
   if (filter.rejected === true) query.set('rejected', '1')
-  for (const name of ['provider', 'event_type', 'since'] as const) {
+  for (const name of ['provider', 'event_type', 'since', 'text', 'json'] as const) {
     const value = filter[name]
     if (value !== undefined && value !== '') query.set(name, value)
   }
@@ -80,6 +80,21 @@ function eventFields(filter: LogFilter): Html {
         value="${filter.since}"
         placeholder="2026-05-04T08:30Z or id"
         title="A date and time with time zone, or an event id"
+        autocomplete="off"
+        spellcheck="false"
+      />
+    </label>
+    <label>
+      Payload contains
+      <input name="text" value="${filter.text}" autocomplete="off" spellcheck="false" />
+    </label>
+    <label>
+      JSON member
+      <input
+        name="json"
+        value="${filter.json}"
+        placeholder="data.object.id=evt_1"
+        title="A path into the JSON payload and the value it must have"
         autocomplete="off"
         spellcheck="false"
       />

@@ -23,7 +23,7 @@ export function logPage(view: LogView): Html {
  * filter form takes it whole; the link takes the rows and the next link out of it.
  */
 export function logFragment(view: LogView): Html {
-  const { filter, events, next } = view
+  const { filter, events, next, searchedTo } = view
   // "New events" is said, not inserted: rows must not move under the reader.
   return html`<div
     id="log-results"
@@ -34,10 +34,10 @@ export function logFragment(view: LogView): Html {
     <p id="log-news" class="news" role="status"><a href="${logUrl(filter)}" hidden></a></p>
     ${
       events.length === 0
-        ? noEvents(filter)
+        ? searchedTo === null && noEvents(filter)
         : eventTable('log-rows', 'Events, newest first', events.map(eventRow))
     }
-    ${events.length > 0 && more(next)}
+    ${(events.length > 0 || searchedTo !== null) && more(next, searchedTo, events.length > 0)}
   </div>`
 }
 
@@ -107,28 +107,27 @@ function tabs(rejected: boolean): Html {
   </nav>`
 }
 
-/** Both states bear the same id: htmx gives the focus back to it, also when the last page came. */
-function more(next: string | null): Html {
+/**
+ * Both states bear the same id: htmx gives the focus back to it, also when the last page came. Under
+ * an empty list there is nothing to append to, so the link is an ordinary one.
+ */
+function more(next: string | null, searchedTo: Date | null = null, appends = true): Html {
+  const label = searchedTo === null ? 'Load older entries' : 'Search on'
+  const append = html`hx-get="${next}" hx-target="#log-rows" hx-swap="beforeend"
+  hx-select="#log-rows > tr" hx-select-oob="#log-more"`
   return html`<p id="log-more" class="more">
+    ${searchedTo !== null && html`Searched back to ${timeTag(searchedTo)}.`}
     ${
       next === null
         ? html`<span id="log-more-link" class="muted" tabindex="-1">No older entries.</span>`
-        : html`<a
-            id="log-more-link"
-            href="${next}"
-            hx-get="${next}"
-            hx-target="#log-rows"
-            hx-swap="beforeend"
-            hx-select="#log-rows > tr"
-            hx-select-oob="#log-more"
-            >Load older entries</a
-          >`
+        : html`<a id="log-more-link" href="${next}" ${appends && append}>${label}</a>`
     }
   </p>`
 }
 
 function noEvents(filter: LogFilter): Html {
-  const filtered = filter.provider !== '' || filter.event_type !== '' || filter.since !== ''
+  const { provider, event_type, since, text, json } = filter
+  const filtered = [provider, event_type, since, text, json].some((value) => value !== '')
   return html`<div class="panel empty">
     ${
       filtered

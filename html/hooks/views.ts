@@ -26,6 +26,10 @@ export interface LogFilter {
   readonly event_type: string
   readonly since: string
   readonly limit: number
+  /** Text that the payload holds. */
+  readonly text: string
+  /** `path=value` of a member of the payload's JSON. */
+  readonly json: string
 }
 
 /** A page of `/log`. */
@@ -35,6 +39,8 @@ export interface LogView {
   readonly events: readonly EventSummary[]
   /** Path and query of the next page, or null on the last one. */
   readonly next: string | null
+  /** A search that looked long enough stopped here; `next` goes on from it. */
+  readonly searchedTo: Date | null
 }
 
 /** A page of `/log?rejected=1`. */

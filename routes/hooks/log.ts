@@ -1,10 +1,10 @@
-import { listEvents } from '../../db/hooks/events.ts'
 import { listSenders } from '../../db/hooks/providers.ts'
 import { listRejections } from '../../db/hooks/rejections.ts'
 import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../html/hooks/log.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/context.ts'
 import { htmlReply, type Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
+import { findEvents } from '../../services/hooks/find-events.ts'
 import {
   eventCursor,
   readLogQuery,
@@ -33,15 +33,19 @@ export function logRoute({ hooks }: HooksRoutes): Route {
     wanted: LogQuery,
     providers: readonly string[],
   ): Promise<Reply> {
-    const rows = await listEvents(hooks.db, wanted.filter, wanted.limit + 1)
-    const page = rows.slice(0, wanted.limit)
-    const last = page.at(-1)
-    const more = rows.length > page.length && last !== undefined
+    const page = await findEvents(
+      hooks.db,
+      hooks.clock,
+      wanted.filter,
+      wanted.payload,
+      wanted.limit,
+    )
     const view = {
       filter: wanted,
       providers,
-      events: page,
-      next: more ? next(query, eventCursor(last)) : null,
+      events: page.events,
+      searchedTo: page.searchedTo,
+      next: page.next === null ? null : next(query, eventCursor(page.next)),
     }
     return htmlReply(wantsFragment(context) ? logFragment(view) : logPage(view), 200, VARY)
   }

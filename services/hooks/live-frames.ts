@@ -10,3 +10,8 @@ export function eventFrame(event: EventSummary): Buffer {
 export function messageFrame(event: string, value: unknown): Buffer {
   return encodeFrame({ event, data: JSON.stringify(value) })
 }
+
+/** Moves a client's position and shows it nothing: an event without data is not dispatched. */
+export function positionFrame(id: number): Buffer {
+  return Buffer.from(`: keep-alive\nid: ${id}\n\n`)
+}

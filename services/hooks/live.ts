@@ -6,31 +6,28 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Sink } from '../../kernel/reply.ts'
 import { encodeRetry, KEEP_ALIVE } from '../../kernel/sse.ts'
-import { eventFrame, messageFrame } from './live-frames.ts'
+import type { EventReader, Watching } from './event-reader.ts'
+import { eventFrame, messageFrame, positionFrame } from './live-frames.ts'
 import type { StatusMessage } from './status.ts'
 
 /** The live stream of `GET /events` (hooks.md section 6). */
 export interface Live {
   /** False when as many clients as this process serves are connected. */
   readonly hasRoom: boolean
-  /** Streams to a client from now on, or from above the id that it saw last. */
-  connect(sink: Sink, lastEventId: number | undefined): void
-  /** Tells a watcher of every event that is stored once `ready` has resolved, until it is stopped. */
-  watch(watcher: Watcher): { readonly ready: Promise<void>; readonly stop: () => void }
+  /** Streams the events that a client wants from now on, or from above the id that it saw last. */
+  connect(sink: Sink, lastEventId: number | undefined, wants?: EventTest): void
   /** The status may have changed: sent to all within a second. */
   statusChanged(): void
   /** Ends every stream in order, with the delay after which the client comes back. */
   close(): void
 }
 
-/** Somebody inside the program who follows the events; `closed` means that no more will come. */
-export interface Watcher {
-  readonly events: (events: readonly EventSummary[]) => void
-  readonly closed: () => void
-}
+/** Whether a client of a filtered stream gets an event. */
+export type EventTest = (event: EventSummary) => boolean
 
 export interface LiveOptions {
   readonly db: Database
+  readonly reader: EventReader
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -41,6 +38,8 @@ export interface LiveOptions {
 
 interface Client {
   readonly sink: Sink
+  /** Undefined where every event is wanted: such clients share their bytes. */
+  readonly wants: EventTest | undefined
   /** Highest id sent to, or skipped for, this client. */
   position: number
 }
@@ -52,23 +51,17 @@ const UNSENT = 1024 * 1024
 const CLIENTS = 4_096
 const PAGE = 500
 const TICK_MS = 1_000
-const POLL_TICKS = 2
 const KEEP_ALIVE_TICKS = 15
 
 /**
- * One reader follows the table for all clients: woken by NOTIFY, healed by a slow poll, it reads
- * what is above its position. Because ids become visible in order, it never skips an event, whichever
- * process stored it. A frame is encoded once, however many clients there are.
+ * A client is replayed from the database until it stands where the reader stands, and then follows
+ * the reader: no hole, no repeat. A frame is encoded once, however many clients there are.
  */
-export async function openLive(options: LiveOptions): Promise<Live> {
-  const { db, clock, log, metrics } = options
+export function openLive(options: LiveOptions): Live {
+  const { db, reader, clock, log, metrics } = options
   const clients = new Set<Client>()
   const following = new Set<Client>()
-  const watchers = new Set<Watcher>()
-  let position = 0
-  let starting: Promise<void> | undefined
-  let reading = false
-  let wakeAgain = false
+  let watching: Watching | undefined
   let ticks = 0
   let statusDue = false
   let closing = false
@@ -81,62 +74,23 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     [{}, clients.size],
   ])
 
-  /** The first reader starts at the newest event; when nobody is there nothing is read. */
-  function start(): Promise<void> {
-    starting ??= streamBounds(db, 0).then(
-      (bounds) => {
-        position = bounds.newest
-      },
-      (error: unknown) => {
-        starting = undefined
-        throw error
-      },
-    )
-    return starting
-  }
-
-  async function read(): Promise<void> {
-    wakeAgain = true
-    if (reading || isIdle()) return
-    reading = true
-    try {
-      await start()
-      while (wakeAgain) {
-        wakeAgain = false
-        let events: readonly EventSummary[]
-        do {
-          events = await listEventsAfter(db, position, PAGE)
-          publish(events)
-        } while (events.length === PAGE)
-      }
-    } catch (error) {
-      // The poll tries again; clients keep their position meanwhile.
-      statusDue = true
-      log.warn('stream not read', { error: messageOf(error) })
-    } finally {
-      reading = false
-    }
-  }
-
-  function isIdle(): boolean {
-    return clients.size === 0 && watchers.size === 0
+  function statusChanged(): void {
+    statusDue = true
   }
 
   function publish(events: readonly EventSummary[]): void {
-    const last = events.at(-1)
-    if (last === undefined) return
-    for (const watcher of watchers) watcher.events(events)
     const frames = events.map(eventFrame)
     const all = Buffer.concat(frames)
     const firstId = events[0]?.id ?? 0
-    position = last.id
     statusDue = true
     for (const client of following) {
-      if (client.position < firstId) write(client, all)
-      else
-        for (const [i, event] of events.entries())
-          if (event.id > client.position) write(client, frames[i] ?? all)
-      client.position = Math.max(client.position, last.id)
+      if (client.wants === undefined && client.position < firstId) write(client, all)
+      else {
+        for (const [i, event] of events.entries()) {
+          if (event.id > client.position && isWanted(client, event)) write(client, frames[i] ?? all)
+        }
+      }
+      client.position = Math.max(client.position, reader.position)
     }
   }
 
@@ -151,12 +105,20 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   function forget(client: Client): void {
     clients.delete(client)
     following.delete(client)
-    if (isIdle()) starting = undefined
+    if (clients.size > 0) return
+    watching?.stop()
+    watching = undefined
   }
 
-  /** Replays from the database until the client stands where the reader stands, then lets it follow. */
   async function catchUp(client: Client, requested: number | undefined): Promise<void> {
-    await start()
+    watching ??= reader.watch({ events: publish, closed: () => undefined, failed: statusChanged })
+    try {
+      await watching.ready
+    } catch (error) {
+      watching?.stop()
+      watching = undefined
+      throw error
+    }
     const bounds = await streamBounds(db, REPLAY)
     const resumes = requested !== undefined && requested < bounds.newest
     client.position = resumes
@@ -166,22 +128,21 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     // Not before the place is found: whoever has read a status misses nothing that comes after it.
     void options.readStatus().then((status) => write(client, messageFrame('status', status)))
     while (!client.sink.closed) {
-      if (!gap && client.position >= position) {
+      if (!gap && client.position >= reader.position) {
         following.add(client)
         return
       }
       // The reader may go on meanwhile, past events that this query does not see yet.
-      const reached = position
+      const reached = reader.position
       const events = await listEventsAfter(db, client.position, PAGE)
       if (gap) {
         const oldest = events[0]?.id ?? client.position + 1
-        write(
-          client,
-          messageFrame('gap', { requested, oldest, skipped: oldest - (requested ?? 0) - 1 }),
-        )
+        const skipped = oldest - (requested ?? 0) - 1
+        write(client, messageFrame('gap', { requested, oldest, skipped }))
         gap = false
       }
-      if (events.length > 0) write(client, Buffer.concat(events.map(eventFrame)))
+      const wanted = events.filter((event) => isWanted(client, event))
+      if (wanted.length > 0) write(client, Buffer.concat(wanted.map(eventFrame)))
       // Nothing between the two positions: retention removed it, or the ids were never used.
       client.position = events.at(-1)?.id ?? Math.max(client.position, reached)
       await client.sink.drained()
@@ -195,25 +156,27 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   function tick(): void {
-    if (isIdle()) return
+    if (clients.size === 0) return
     ticks++
-    if (ticks % POLL_TICKS === 0) void read()
     if (ticks % KEEP_ALIVE_TICKS === 0) {
-      for (const client of clients) write(client, KEEP_ALIVE)
+      for (const client of clients) {
+        // A filtered stream may be silent for long; its client resumes from here all the same.
+        const follows = client.wants !== undefined && following.has(client)
+        write(client, follows ? positionFrame(client.position) : KEEP_ALIVE)
+      }
       statusDue = true
     }
     if (statusDue) void sendStatus()
   }
 
-  await db.listen('hooks_events', () => void read())
   const stop = clock.every(TICK_MS, tick)
 
   return {
     get hasRoom() {
       return !closing && clients.size < CLIENTS
     },
-    connect(sink, lastEventId) {
-      const client = { sink, position: 0 }
+    connect(sink, lastEventId, wants) {
+      const client = { sink, wants, position: 0 }
       clients.add(client)
       sink.onClose(() => forget(client))
       sink.write(encodeRetry(options.settings().sse_retry_ms))
@@ -225,23 +188,15 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         sink.end(messageFrame('status', await options.readStatus()))
       })
     },
-    watch(watcher) {
-      watchers.add(watcher)
-      if (closing) watcher.closed()
-      const stop = (): void => {
-        watchers.delete(watcher)
-        if (isIdle()) starting = undefined
-      }
-      return { ready: start(), stop }
-    },
-    statusChanged() {
-      statusDue = true
-    },
+    statusChanged,
     close() {
       closing = true
       stop()
-      for (const watcher of watchers) watcher.closed()
       for (const { sink } of clients) sink.end(encodeRetry(options.settings().sse_retry_ms))
     },
   }
+}
+
+function isWanted({ wants }: Client, event: EventSummary): boolean {
+  return wants === undefined || wants(event)
 }

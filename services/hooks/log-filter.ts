@@ -1,4 +1,6 @@
 import type { EventFilter } from '../../db/hooks/events.ts'
+import type { EventSummary } from '../../db/hooks/rows.ts'
+import type { PayloadFilter } from '../../db/hooks/search.ts'
 import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
 
 /** The query of `/log` (hooks.md section 4) as text, and as the database takes it. */
@@ -7,7 +9,12 @@ export interface LogQuery {
   readonly event_type: string
   readonly since: string
   readonly limit: number
+  /** Text that the payload holds. */
+  readonly text: string
+  /** `path=value` of a member of the payload's JSON. */
+  readonly json: string
   readonly filter: EventFilter
+  readonly payload: PayloadFilter
 }
 
 /** Reads the query of `/log`; a bad `limit`, `cursor` or `since` gives the line that says so. */
@@ -29,7 +36,42 @@ export function readLogQuery(query: URLSearchParams): LogQuery | string {
     provider: provider === '' ? null : provider,
     event_type: event_type === '' ? null : event_type,
   }
-  return { provider, event_type, since, limit, filter: { ...filter, ...bound, before } }
+  const text = query.get('text') ?? ''
+  const json = (query.get('json') ?? '').trim()
+  if (text.length > LONGEST_SEARCH || json.length > LONGEST_SEARCH) {
+    return `text and json may have ${LONGEST_SEARCH} characters at most.`
+  }
+  const member = readMember(json)
+  if (member === undefined) return 'json must be path=value, such as data.object.id=evt_1.'
+  return {
+    provider,
+    event_type,
+    since,
+    limit,
+    text,
+    json,
+    filter: { ...filter, ...bound, before },
+    payload: { text: text === '' ? null : text, json: member },
+  }
+}
+
+const LONGEST_SEARCH = 500
+
+/** `data.object.id=evt_1`: steps of letters, digits, `_` and `-` between dots, then the value's text. */
+function readMember(text: string): PayloadFilter['json'] | undefined {
+  if (text === '') return null
+  const [, path, value] = /^([\w-]+(?:\.[\w-]+)*)=(.*)$/s.exec(text) ?? []
+  return path === undefined || value === undefined ? undefined : { path, value }
+}
+
+/** The test of a filtered stream, or undefined when nothing is filtered. */
+export function eventTest(
+  provider: string | null,
+  eventType: string | null,
+): ((event: EventSummary) => boolean) | undefined {
+  if (!provider && !eventType) return undefined
+  return (event) =>
+    (!provider || event.provider === provider) && (!eventType || event.event_type === eventType)
 }
 
 /** Opaque position of the last row of a page. */

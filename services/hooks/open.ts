@@ -3,6 +3,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { createIngest, type Ingest } from './ingest.ts'
+import { openEventReader, type EventReader } from './event-reader.ts'
 import { openLive, type Live } from './live.ts'
 import type { RandomBytes } from './providers.ts'
 import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
@@ -33,6 +34,7 @@ export interface Hooks extends HooksOptions {
   readonly registry: Registry
   readonly ingest: Ingest
   readonly queue: Queue
+  readonly reader: EventReader
   readonly live: Live
   readonly rejections: Rejections
   readonly retention: Retention
@@ -60,8 +62,10 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     rejections,
   })
   const readStatus = createStatusReader(db, secrets, clock, () => queue.broker)
-  const live = await openLive({
+  const reader = await openEventReader(db, clock, log)
+  const live = openLive({
     db,
+    reader,
     clock,
     log,
     metrics,
@@ -82,12 +86,14 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     registry,
     ingest,
     queue,
+    reader,
     live,
     rejections,
     retention,
     readStatus,
     endStreams() {
       live.close()
+      reader.close()
       void queue.close()
     },
     async close() {

@@ -3,7 +3,7 @@ import { toolError } from '../../../kernel/mcp/tool.ts'
 import type { Hooks } from '../open.ts'
 
 /** What the tools work on. */
-export type ToolOptions = Pick<Hooks, 'db' | 'clock' | 'log' | 'metrics' | 'secrets' | 'live'> & {
+export type ToolOptions = Pick<Hooks, 'db' | 'clock' | 'log' | 'metrics' | 'secrets' | 'reader'> & {
   readonly version: string
   /** Sends an event out again; without it no endpoint offers that. */
   readonly replay?: Replay

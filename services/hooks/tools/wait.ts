@@ -51,7 +51,7 @@ export function waitTool(options: ToolOptions): Tool {
  * more, and when the program stops.
  */
 async function nextEvent(
-  { db, live, clock }: ToolOptions,
+  { db, reader, clock }: ToolOptions,
   { signal, progress }: Call,
   seconds: number,
   matches: Matches,
@@ -62,7 +62,7 @@ async function nextEvent(
   let look = (events: readonly EventSummary[]): void => void early.push(...events)
 
   const started = clock.now().getTime()
-  const { ready, stop } = live.watch({ events: (events) => look(events), closed: over })
+  const { ready, stop } = reader.watch({ events: (events) => look(events), closed: over })
   const stopTimer = clock.every(seconds * 1000, over)
   const stopProgress = clock.every(PROGRESS_MS, () => {
     const waited = Math.round((clock.now().getTime() - started) / 1000)

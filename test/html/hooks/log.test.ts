@@ -7,7 +7,7 @@ import {
   rejectionsPage,
 } from '../../../html/hooks/log.ts'
 import { render } from '../../../kernel/html.ts'
-import { ESCAPED, HOSTILE, logView, summary } from './samples.ts'
+import { ESCAPED, HOSTILE, logView, NO_FILTER, summary } from './samples.ts'
 
 t.test('the fragment is a part of the page, to the letter', async (t) => {
   const view = logView()
@@ -29,7 +29,14 @@ t.test('the fragment is a part of the page, to the letter', async (t) => {
 })
 
 t.test('a hostile event type stays text, in cells and in attributes', async (t) => {
-  const filter = { provider: HOSTILE, event_type: HOSTILE, since: HOSTILE, limit: 50 }
+  const filter = {
+    provider: HOSTILE,
+    event_type: HOSTILE,
+    since: HOSTILE,
+    limit: 50,
+    text: HOSTILE,
+    json: HOSTILE,
+  }
   const events = [{ ...summary, provider: HOSTILE, event_type: HOSTILE }]
   const text = render(logFragment(logView({ filter, events, next: `/log?cursor=${HOSTILE}` })))
   t.match(text, ESCAPED)
@@ -61,12 +68,12 @@ t.test('the next page is a plain link that htmx turns into rows', async (t) => {
 
 t.test('an empty log says why and leads on', async (t) => {
   t.match(render(logFragment(logView({ events: [], next: null }))), 'No event was received yet')
-  const filter = { provider: 'chat', event_type: '', since: '', limit: 50 }
+  const filter = { ...NO_FILTER, provider: 'chat' }
   t.match(render(logFragment(logView({ filter, events: [] }))), 'No event matches these filters')
 })
 
 t.test('a provider that is gone stays chosen in the filter', async (t) => {
-  const filter = { provider: 'generic:gone', event_type: '', since: '', limit: 50 }
+  const filter = { ...NO_FILTER, provider: 'generic:gone' }
   t.match(render(logPage(logView({ filter }))), /<option selected\s*>generic:gone</)
 })
 

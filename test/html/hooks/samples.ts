@@ -1,5 +1,5 @@
 import type { EventSummary } from '../../../db/hooks/rows.ts'
-import type { EventView, LogView, ProviderCard } from '../../../html/hooks/views.ts'
+import type { EventView, LogFilter, LogView, ProviderCard } from '../../../html/hooks/views.ts'
 
 export const HOSTILE = '</code></pre><script>alert("1")</script>\'&'
 export const ESCAPED =
@@ -15,9 +15,20 @@ export const summary: EventSummary = {
   received_at: new Date('2026-05-04T08:30:00.000Z'),
 }
 
+/** The log without a filter. */
+export const NO_FILTER: LogFilter = {
+  provider: '',
+  event_type: '',
+  since: '',
+  limit: 50,
+  text: '',
+  json: '',
+}
+
 export function logView(changes: Partial<LogView> = {}): LogView {
   return {
-    filter: { provider: '', event_type: '', since: '', limit: 50 },
+    filter: NO_FILTER,
+    searchedTo: null,
     providers: ['code_host', 'generic:ci'],
     events: [summary],
     next: '/log?cursor=abc&limit=1',

@@ -1,0 +1,51 @@
+import type { Executor } from '../client.ts'
+import { many, optional } from '../rows.ts'
+import type { EventFilter } from './events.ts'
+import { hooksQueries as q } from './queries.ts'
+import type { EventSummary, Position } from './rows.ts'
+
+/** What a payload must hold; null asks for nothing. */
+export interface PayloadFilter {
+  /** Bytes that stand anywhere in it. */
+  readonly text: string | null
+  /** A member of its JSON, by dotted path, and the text of its value. */
+  readonly json: { readonly path: string; readonly value: string } | null
+}
+
+/** The last of the next `rows` events below a position, or undefined when fewer are left. */
+export function searchWindowEnd(
+  db: Executor,
+  below: Position,
+  rows: number,
+): Promise<Position | undefined> {
+  return optional(db, q.searchWindowEnd, [below.received_at, below.id, rows - 1])
+}
+
+/** Matching events from `below` (exclusive) down to `end` (inclusive), newest first. */
+export function searchEvents(
+  db: Executor,
+  below: Position,
+  end: Position,
+  filter: EventFilter,
+  payload: PayloadFilter,
+  limit: number,
+): Promise<readonly EventSummary[]> {
+  const { text, json } = payload
+  // The name of the member stands in the payload as it is: a cheap test before the JSON is read.
+  const name = json?.path.split('.').findLast((step) => !/^\d+$/.test(step))
+  return many(db, q.searchEvents, [
+    below.received_at,
+    below.id,
+    end.received_at,
+    end.id,
+    filter.provider,
+    filter.event_type,
+    filter.sinceTime,
+    filter.sinceId,
+    text === null ? null : Buffer.from(text),
+    json === null ? null : Buffer.from(name ?? ''),
+    json?.path ?? null,
+    json?.value ?? null,
+    limit,
+  ])
+}

@@ -1,0 +1,57 @@
+import type { Database } from '../../db/client.ts'
+import { listEvents, NEWEST_POSITION, type EventFilter } from '../../db/hooks/events.ts'
+import type { EventSummary, Position } from '../../db/hooks/rows.ts'
+import { searchEvents, searchWindowEnd, type PayloadFilter } from '../../db/hooks/search.ts'
+import type { Clock } from '../../kernel/clock.ts'
+
+/** A page of events, newest first. */
+export interface EventsPage {
+  readonly events: readonly EventSummary[]
+  /** Where the next page begins, or null when there is nothing below. */
+  readonly next: Position | null
+  /** A search that looked long enough stops here; what is older was not looked at yet. */
+  readonly searchedTo: Date | null
+}
+
+/** Events that one step of a search looks through, and how long a page may search. */
+const STEP = 2_000
+const SEARCH_MS = 1_500
+const OLDEST: Position = { received_at: new Date(0), id: 0 }
+
+/**
+ * A page of the log: by its indexes, or, when the payload counts, by looking through the events in
+ * steps for a bounded time. A search may end with few events and a `next` to go on from.
+ */
+export async function findEvents(
+  db: Database,
+  clock: Clock,
+  filter: EventFilter,
+  payload: PayloadFilter,
+  limit: number,
+): Promise<EventsPage> {
+  if (payload.text === null && payload.json === null) {
+    const rows = await listEvents(db, filter, limit + 1)
+    return { ...pageOf(rows, limit), searchedTo: null }
+  }
+  const until = clock.now().getTime() + SEARCH_MS
+  const found: EventSummary[] = []
+  let below = filter.before ?? NEWEST_POSITION
+  for (;;) {
+    const end = await searchWindowEnd(db, below, STEP)
+    found.push(
+      ...(await searchEvents(db, below, end ?? OLDEST, filter, payload, limit + 1 - found.length)),
+    )
+    const exhausted =
+      end === undefined || (filter.sinceTime !== null && end.received_at < filter.sinceTime)
+    if (found.length > limit || exhausted) return { ...pageOf(found, limit), searchedTo: null }
+    below = end
+    if (clock.now().getTime() >= until)
+      return { events: found, next: end, searchedTo: end.received_at }
+  }
+}
+
+/** One row more than the page holds tells that there is a next page. */
+function pageOf(rows: readonly EventSummary[], limit: number): Pick<EventsPage, 'events' | 'next'> {
+  const events = rows.slice(0, limit)
+  return { events, next: rows.length > limit ? (events.at(-1) ?? null) : null }
+}
