@@ -12,12 +12,20 @@ import {
 import type { Ack } from '../fixtures/signing-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import type { Owner } from '../helpers/owner.ts'
 import { startServer } from '../helpers/server.ts'
 import type { EventStream } from '../helpers/sse.ts'
 import { openStream } from '../helpers/sse.ts'
 
 const TIMES = 30
 const times = Array.from({ length: TIMES }, (_, at) => at)
+
+/** A stream that has its place: its first status says so, and it misses nothing from then on. */
+async function follow(t: Owner, base: string): Promise<EventStream> {
+  const stream = await openStream(t, `${base}/events`)
+  await stream.until(({ event }) => event === 'status', 'the first status')
+  return stream
+}
 
 /** What the stream has told of one event once a later event has come by. */
 async function toldOf(stream: EventStream, id: number, later: number): Promise<number> {
@@ -32,7 +40,7 @@ function attempts(facts: Readonly<Record<string, string>>): number {
 await eachBackend(t, 'delivery ids', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend)
   await addProvider(base, 'lan', { open: true })
-  const stream = await openStream(t, `${base}/events`)
+  const stream = await follow(t, base)
   const marker = async (): Promise<number> =>
     (await post(base, 'generic/lan', 'later')).json<Ack>().id
 
@@ -122,7 +130,7 @@ await eachBackend(t, 'delivery ids', async (t: Test, backend) => {
 t.test('two servers on one database keep a delivery once', async (t) => {
   const { base, env } = await startHooks(t, backends[1])
   const other = (await startServer(t, { services: ['hooks'], env })).hooks
-  const streams = [await openStream(t, `${base}/events`), await openStream(t, `${other}/events`)]
+  const streams = [await follow(t, base), await follow(t, other)]
   for (const round of [1, 2, 3]) {
     const headers = { 'X-GitHub-Delivery': `shared-${round}` }
     const answers = await Promise.all(
