@@ -236,6 +236,28 @@ update hooks.endpoints
  where name = $1
    and (last_used_at is null or last_used_at < $2 - interval '1 minute');
 
+-- name: saveAttempt :optional
+-- Records that event $1 was sent on and keeps its newest 200 attempts; empty when there is no such event.
+with event as (
+  select id from hooks.events where id = $1 for key share
+), surplus as (
+  delete from hooks.attempts
+   where event_id = $1
+     and id <= (select id from hooks.attempts where event_id = $1 order by id desc offset 199 limit 1)
+)
+insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, at)
+select id, $2, $3, $4, $5, $6, $7, $8
+  from event
+returning id;
+
+-- name: listAttempts :many
+-- Newest first.
+select id, kind, target, outcome, status, ms, detail, at
+  from hooks.attempts
+ where event_id = $1
+ order by id desc
+ limit $2;
+
 -- name: saveRejections :exec
 -- A batch of refused deliveries: $1 the newest of them, $2 how many there were by provider and status.
 with kept as (
@@ -318,7 +340,7 @@ select count(*)::integer as removed from removed;
 delete from hooks.activity where minute < $1;
 
 -- name: vacuumEvents :exec
--- Three statements, because each holds the embedded engine's one session for its time.
+-- A statement for each table, because each holds the embedded engine's one session for its time.
 vacuum (analyze) hooks.events;
 
 -- name: vacuumActivity :exec
@@ -326,3 +348,6 @@ vacuum (analyze) hooks.activity;
 
 -- name: vacuumRejections :exec
 vacuum (analyze) hooks.rejections;
+
+-- name: vacuumAttempts :exec
+vacuum (analyze) hooks.attempts;

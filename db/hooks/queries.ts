@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { loadQueries } from '../queries.ts'
 import {
   Activity,
+  Attempt,
   Endpoint,
   EndpointKey,
   EventSummary,
@@ -43,6 +44,11 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
   addEndpoint: { args: ['text', 'bytea', 'bool'], row: Name },
   removeEndpoint: { args: ['text'], row: Name },
   touchEndpoint: { args: ['text', 'timestamptz'] },
+  saveAttempt: {
+    args: ['int8', 'text', 'text', 'text', 'int2', 'int4', 'text', 'timestamptz'],
+    row: Type.Object({ id: Type.Integer() }),
+  },
+  listAttempts: { args: ['int8', 'int8'], row: Attempt },
   saveRejections: { args: ['jsonb', 'jsonb'] },
   listRejections: { args: ['int8', 'text', 'int8'], row: Rejection },
   listRejectionTotals: { args: [], row: RejectionTotal },
@@ -55,4 +61,5 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
   vacuumEvents: { args: [] },
   vacuumActivity: { args: [] },
   vacuumRejections: { args: [] },
+  vacuumAttempts: { args: [] },
 })

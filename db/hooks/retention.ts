@@ -23,6 +23,6 @@ export async function pruneRejections(db: Executor, keep: number): Promise<void>
 
 /** Frees what was removed and renews the planner's statistics: the embedded engine has no autovacuum. */
 export async function vacuum(db: Executor): Promise<void> {
-  for (const query of [q.vacuumEvents, q.vacuumActivity, q.vacuumRejections])
+  for (const query of [q.vacuumEvents, q.vacuumActivity, q.vacuumRejections, q.vacuumAttempts])
     await db.run(query, [])
 }
