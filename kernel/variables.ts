@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import Type from 'typebox'
 import { parseAddress, type Address } from './address.ts'
+import { parseHosts } from './hosts.ts'
 import { parseBlocks, type AddressSet } from './peers.ts'
 
 /** How a variable's text is read: `form` says in words what is accepted; a read throws SyntaxError. */
@@ -68,6 +69,9 @@ export const Variables = Type.Object({
     read: parseSeconds,
     default: '300',
   }),
+  HOOKS_REPLAY_TARGETS: Type.Optional(
+    variable({ form: 'a comma-separated list of host or host:port', read: parseHosts }),
+  ),
   HOOKS_QUEUE_URL: Type.Optional(
     variable({
       form: 'a redis:// or rediss:// URL',
