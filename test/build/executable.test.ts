@@ -67,6 +67,13 @@ if (missing !== undefined) {
     t.match(await run(['nonsense']), { code: 2, stdout: '', stderr: /There is no command/ })
   })
 
+  await t.test('a command makes the database, for its owner only', async (t) => {
+    const data = await temporaryFolder(t)
+    t.match(await run(['migrate'], { GATEHOUSE_DATA_DIR: data }), { code: 0 })
+    t.equal(statSync(join(data, 'pg')).mode & 0o777, 0o700)
+    t.equal(statSync(join(data, 'pg', 'PG_VERSION')).mode & 0o777, 0o600)
+  })
+
   await eachBackend(t, 'the executable serves', async (t: Test, backend) => {
     const env = await backend.env(t)
     const options = { program, env: { ...env, PATH: '' } }
@@ -101,8 +108,6 @@ if (missing !== undefined) {
     if (backend.name === 'embedded') {
       const second = await run(['serve'], env)
       t.match(second, { code: 1, stdout: '', stderr: /is held by another process/ })
-      const { mode } = statSync(join(env['GATEHOUSE_DATA_DIR'] ?? '', 'pg'))
-      t.equal(mode & 0o777, 0o700, 'the unpacked database is for its owner only')
     }
 
     await first.kill()
