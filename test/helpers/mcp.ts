@@ -1,0 +1,102 @@
+import { request } from './http.ts'
+import type { RequestOptions, Response } from './http.ts'
+import { keepSecret } from './secrets.ts'
+import { postForm } from '../fixtures/signing-setup.ts'
+
+/** An endpoint of the tool protocol, and its token. */
+export type Endpoint = { readonly url: string; readonly token: string }
+
+/** A JSON object of an answer; what a test reads out of it, it checks. */
+export type Json = { readonly [name: string]: Json } & { readonly length?: number }
+
+/** The newest revision, whose requests are complete in themselves. */
+export const MODERN = '2026-07-28'
+
+/** What every modern request says of itself. */
+export const META = {
+  'io.modelcontextprotocol/protocolVersion': MODERN,
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+} as const
+
+/** Makes an endpoint on the settings page. */
+export async function addEndpoint(
+  base: string,
+  name: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<Endpoint> {
+  const page = await postForm(base, '/settings/endpoints', { name, ...fields })
+  if (page.status !== 200)
+    throw new Error(`making an endpoint answered ${page.status}: 200 expected`)
+  return { url: `${base}/mcp/${name}`, token: endpointToken(page) }
+}
+
+/** The token that the page shows once, registered as a secret. */
+export function endpointToken({ text }: Response): string {
+  const token = /id="endpoint-token"[^>]*><code>([\w-]{43})</.exec(text)?.[1]
+  if (token === undefined) throw new Error('the page shows no token, expected 43 characters')
+  return keepSecret('endpoint-token', token)
+}
+
+type Headers = NonNullable<RequestOptions['headers']>
+
+/** Posts a body as it is, with the endpoint's token unless the headers bring another. */
+export function postRaw(
+  { url, token }: Endpoint,
+  body: NonNullable<RequestOptions['body']>,
+  headers: Headers = {},
+): Promise<Response> {
+  const all = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}`, ...headers }
+  return request(url, { method: 'POST', headers: all, body, timeoutMs: 60_000 })
+}
+
+/** A request of the 2025 era. */
+export function legacy(
+  endpoint: Endpoint,
+  method: string,
+  params: object = {},
+  headers: Headers = {},
+): Promise<Response> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+  return postRaw(endpoint, body, headers)
+}
+
+/** A request of the 2026 era with the headers that repeat its body. */
+export function modern(
+  endpoint: Endpoint,
+  method: string,
+  params: Readonly<Record<string, unknown>> = {},
+  headers: Headers = {},
+): Promise<Response> {
+  const name = params['name'] ?? params['uri']
+  const mirrored = {
+    'MCP-Protocol-Version': MODERN,
+    'Mcp-Method': method,
+    ...(typeof name === 'string' && { 'Mcp-Name': name }),
+  }
+  const all = { _meta: META, ...params }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 'a-1', method, params: all })
+  return postRaw(endpoint, body, { ...mirrored, ...headers })
+}
+
+/** Calls a tool and gives its result, from whichever kind of answer. */
+export async function callTool(
+  endpoint: Endpoint,
+  name: string,
+  args: Readonly<Record<string, unknown>> = {},
+  headers: Headers = {},
+): Promise<Json> {
+  const answer = await modern(endpoint, 'tools/call', { name, arguments: args }, headers)
+  if (answer.status !== 200) throw new Error(`${name} answered ${answer.status}: ${answer.text}`)
+  const lines = answer.text.split('\n').filter((line) => line.startsWith('data: '))
+  const last = lines.at(-1)?.slice('data: '.length) ?? answer.text
+  return (JSON.parse(last) as Json)['result'] as Json
+}
+
+/** The error in a tool's result. */
+export function errorOf(result: Json): { code: string; message: string } {
+  const [block] = result['content'] as unknown as readonly { text: string }[]
+  if (String(result['isError']) !== 'true' || block === undefined)
+    throw new Error(`expected an error result, was ${JSON.stringify(result)}`)
+  return (JSON.parse(block.text) as { error: { code: string; message: string } }).error
+}

@@ -1,0 +1,229 @@
+import { t } from 'tap'
+import { addEndpoint, legacy, META, modern, MODERN, postRaw } from '../helpers/mcp.ts'
+import type { Json } from '../helpers/mcp.ts'
+import { startHooks } from '../fixtures/signing-setup.ts'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+
+const [embedded] = backends
+const { base } = await startHooks(t, embedded)
+const endpoint = await addEndpoint(base, 'agent')
+const SUPPORTED = [MODERN, '2025-11-25', '2025-06-18', '2025-03-26']
+
+t.test('what is wrong with the request itself is said by its status', async (t) => {
+  const { url, token } = endpoint
+  const bearer = { Authorization: `Bearer ${token}` }
+  const status = async (
+    headers: Record<string, string>,
+    body: string | Uint8Array = '{}',
+  ): Promise<number> =>
+    (await request(url, { method: 'POST', headers: { ...bearer, ...headers }, body })).status
+  const json = { 'Content-Type': 'application/json' }
+  t.equal(await status({ ...json, Host: 'evil.example' }), 403, 'a foreign Host')
+  t.equal(await status({ ...json, Origin: 'https://evil.example' }), 403, 'a foreign Origin')
+  t.equal(await status({ ...json, Origin: 'null' }), 403, 'an opaque Origin')
+  const sneaking = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'same-origin' }
+  t.equal(await status({ ...json, ...sneaking }), 403, 'Origin and Sec-Fetch-Site disagree')
+  t.equal(await status({ ...json, 'Sec-Fetch-Site': 'cross-site' }), 403, 'a page elsewhere')
+  t.equal(await status({ 'Content-Type': 'text/plain' }), 415, 'a simple form of a page')
+  t.equal(await status({}), 415, 'no media type')
+  const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+  const own = { Origin: base, 'Content-Type': 'application/json; charset=utf-8' }
+  t.equal(await status(own, ping), 200, 'an Origin of its own, a media type with a parameter')
+  const padding = ' '.repeat(1024 * 1024 - ping.length)
+  t.equal(await status(json, ping + padding), 200, '1 MiB')
+  t.equal(await status(json, `${ping + padding} `), 413, 'one byte more')
+  const chunks = ['{"jsonrpc":', ' '.repeat(1024 * 1024), '"2.0"}']
+  t.equal((await postRaw(endpoint, chunks)).status, 413, 'one byte more, in chunks')
+  for (const method of ['GET', 'DELETE', 'PUT']) {
+    const answer = await request(url, { method, headers: bearer })
+    t.equal(answer.status, 405, method)
+    t.equal(answer.headers['allow'], 'POST', method)
+  }
+})
+
+t.test('a body that is no message is refused with 400', async (t) => {
+  const cases: readonly (readonly [string | Uint8Array, number, unknown])[] = [
+    ['', -32700, null],
+    ['{', -32700, null],
+    [Buffer.from('{"jsonrpc":"2.0","id":1,"method":"p\xffng"}', 'latin1'), -32700, null],
+    ['[]', -32600, null],
+    ['[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600, null],
+    ['"ping"', -32600, null],
+    ['null', -32600, null],
+    ['{"jsonrpc":"1.0","id":7,"method":"ping"}', -32600, 7],
+    ['{"jsonrpc":"2.0","id":7}', -32600, 7],
+    ['{"jsonrpc":"2.0","id":7,"method":1}', -32600, 7],
+    ['{"jsonrpc":"2.0","id":7,"method":"ping","params":[1]}', -32600, 7],
+    ['{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, null],
+    ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600, null],
+    ['{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600, null],
+  ]
+  for (const [body, code, id] of cases) {
+    const answer = await postRaw(endpoint, body)
+    t.equal(answer.status, 400, String(body))
+    t.match(answer.json(), { jsonrpc: '2.0', id, error: { code } }, String(body))
+    t.equal(answer.headers['content-type'], 'application/json')
+  }
+})
+
+t.test('2025: handshake, ping, notifications, errors within a 200', async (t) => {
+  for (const version of ['2025-11-25', '2025-06-18', '2025-03-26']) {
+    const params = { protocolVersion: version, capabilities: {}, clientInfo: { name: 'x' } }
+    const answer = await legacy(endpoint, 'initialize', params)
+    t.equal(answer.status, 200)
+    t.equal(answer.headers['mcp-session-id'], undefined, 'there are no sessions')
+    t.match(answer.json(), {
+      id: 1,
+      result: {
+        protocolVersion: version,
+        serverInfo: { name: 'gatehouse', version: /^\d+\.\d+\.\d+/ },
+        capabilities: { tools: {}, resources: {} },
+        instructions: /untrusted/,
+      },
+    })
+  }
+  for (const protocolVersion of ['2024-11-05', MODERN, 7]) {
+    const answer = await legacy(endpoint, 'initialize', { protocolVersion })
+    t.match(answer.json(), { result: { protocolVersion: '2025-11-25' } }, String(protocolVersion))
+  }
+  t.same((await legacy(endpoint, 'ping')).json(), { jsonrpc: '2.0', id: 1, result: {} })
+  const known = { 'MCP-Protocol-Version': '2025-06-18' }
+  t.equal((await legacy(endpoint, 'ping', {}, known)).status, 200)
+  for (const notice of ['notifications/initialized', 'notifications/cancelled', 'whatever']) {
+    const answer = await postRaw(endpoint, JSON.stringify({ jsonrpc: '2.0', method: notice }))
+    t.equal(answer.status, 202, notice)
+    t.equal(answer.text, '', notice)
+  }
+  t.equal((await postRaw(endpoint, '{"jsonrpc":"2.0","id":1,"result":{}}')).status, 202)
+  for (const method of ['tools/nothing', 'server/discover', 'logging/setLevel', 'prompts/list']) {
+    const answer = await legacy(endpoint, method)
+    t.equal(answer.status, 200, method)
+    t.match(answer.json(), { id: 1, error: { code: -32601 } }, method)
+  }
+  const tool = await legacy(endpoint, 'tools/call', { name: 'rm_rf' })
+  t.equal(tool.status, 200)
+  t.match(tool.json(), { error: { code: -32602 } })
+  t.notOk('resultType' in tool.json<Json>())
+})
+
+t.test(
+  'a version that is not spoken is refused with 400 and the list of those that are',
+  async (t) => {
+    const unknown = { 'MCP-Protocol-Version': '1999-01-01' }
+    const expected = {
+      error: { code: -32022, data: { supported: SUPPORTED, requested: '1999-01-01' } },
+    }
+    const old = await legacy(endpoint, 'ping', {}, unknown)
+    t.equal(old.status, 400)
+    t.match(old.json(), expected)
+    const notice = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    t.equal((await postRaw(endpoint, notice, unknown)).status, 400)
+    const _meta = { ...META, 'io.modelcontextprotocol/protocolVersion': '1999-01-01' }
+    const fresh = await modern(endpoint, 'server/discover', { _meta }, unknown)
+    t.equal(fresh.status, 400)
+    t.match(fresh.json(), { id: 'a-1', ...expected })
+  },
+)
+
+t.test('2026: what a result carries', async (t) => {
+  const discovered = await modern(endpoint, 'server/discover')
+  t.equal(discovered.status, 200)
+  t.match(discovered.json(), {
+    jsonrpc: '2.0',
+    id: 'a-1',
+    result: {
+      resultType: 'complete',
+      supportedVersions: SUPPORTED,
+      capabilities: { tools: {}, resources: {} },
+      instructions: /untrusted/,
+      ttlMs: 300_000,
+      cacheScope: 'private',
+      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'gatehouse' } },
+    },
+  })
+  const uri = 'gatehouse://events/recent'
+  const cacheable = ['tools/list', 'resources/list', 'resources/templates/list', 'resources/read']
+  for (const method of cacheable) {
+    const answer = await modern(endpoint, method, method === 'resources/read' ? { uri } : {})
+    t.equal(answer.status, 200, method)
+    const { result } = answer.json<{ result: Json }>()
+    t.match(result, { resultType: 'complete', cacheScope: 'private' }, method)
+    t.type(result['ttlMs'], 'number', method)
+  }
+  const once = (await modern(endpoint, 'tools/list')).text
+  t.equal((await modern(endpoint, 'tools/list')).text, once, 'the order is stable')
+  const ignored = { 'Mcp-Session-Id': 'x', 'Last-Event-ID': '7' }
+  t.equal((await modern(endpoint, 'tools/list', {}, ignored)).status, 200)
+  const notice = { 'MCP-Protocol-Version': MODERN }
+  t.equal((await postRaw(endpoint, '{"jsonrpc":"2.0","method":"n"}', notice)).status, 202)
+  const response = await postRaw(endpoint, '{"jsonrpc":"2.0","id":1,"result":{}}', notice)
+  t.equal(response.status, 400, 'nothing is ever asked of a client, so it has nothing to answer')
+})
+
+t.test('2026: headers must repeat the body, else 400 and -32020', async (t) => {
+  const call = { name: 'list_providers', arguments: {} }
+  const cases: readonly (readonly [string, string, object, Record<string, string>])[] = [
+    ['no version', 'tools/list', {}, { 'MCP-Protocol-Version': '' }],
+    ['another version', 'tools/list', {}, { 'MCP-Protocol-Version': '2025-11-25' }],
+    ['another method', 'tools/list', {}, { 'Mcp-Method': 'tools/call' }],
+    ['a method in capitals', 'tools/list', {}, { 'Mcp-Method': 'TOOLS/LIST' }],
+    ['no method', 'tools/list', {}, { 'Mcp-Method': '' }],
+    ['another tool', 'tools/call', call, { 'Mcp-Name': 'get_webhook_event' }],
+    ['no tool', 'tools/call', call, { 'Mcp-Name': '' }],
+    ['another resource', 'resources/read', { uri: 'x:y' }, { 'Mcp-Name': 'x:z' }],
+    ['bad base64', 'tools/call', call, { 'Mcp-Name': '=?base64?bGlzdF9wcm92aWRlcnM?=' }],
+    ['not base64', 'tools/call', call, { 'Mcp-Name': '=?base64?list_providers?=' }],
+  ]
+  for (const [what, method, params, headers] of cases) {
+    const answer = await modern(endpoint, method, { ...params }, headers)
+    t.equal(answer.status, 400, what)
+    t.match(answer.json(), { id: 'a-1', error: { code: -32020 } }, what)
+  }
+  const encoded = `=?base64?${Buffer.from('list_providers').toString('base64')}?=`
+  t.equal((await modern(endpoint, 'tools/call', call, { 'Mcp-Name': encoded })).status, 200)
+})
+
+t.test('2026: a request without its _meta is refused with 400 and -32602', async (t) => {
+  const { 'io.modelcontextprotocol/protocolVersion': version } = META
+  const cases = [
+    {},
+    { 'io.modelcontextprotocol/protocolVersion': version },
+    { 'io.modelcontextprotocol/clientCapabilities': {} },
+    { ...META, 'io.modelcontextprotocol/clientCapabilities': 'all' },
+  ]
+  for (const _meta of cases) {
+    const answer = await modern(endpoint, 'tools/list', { _meta })
+    t.equal(answer.status, 400)
+    t.match(answer.json(), { id: 'a-1', error: { code: -32602 } })
+  }
+  const bare = {
+    'io.modelcontextprotocol/protocolVersion': version,
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  t.equal((await modern(endpoint, 'tools/list', { _meta: bare })).status, 200, 'no clientInfo')
+})
+
+t.test('2026: unknown methods are 404, unknown names and cursors -32602', async (t) => {
+  const gone = ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'prompts/list']
+  for (const method of [...gone, 'completion/complete', 'subscriptions/listen', 'x']) {
+    const answer = await modern(endpoint, method)
+    t.equal(answer.status, 404, method)
+    t.match(answer.json(), { id: 'a-1', error: { code: -32601 } }, method)
+  }
+  const uri = 'gatehouse://events/0'
+  const cases: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+    ['tools/call', { name: 'rm_rf' }],
+    ['tools/call', {}],
+    ['tools/call', { name: 7 }],
+    ['resources/read', { uri }],
+    ['resources/read', {}],
+    ['tools/list', { cursor: 'abc' }],
+    ['resources/list', { cursor: '' }],
+  ]
+  for (const [method, params] of cases) {
+    const answer = await modern(endpoint, method, params)
+    t.match(answer.json(), { id: 'a-1', error: { code: -32602 } }, JSON.stringify(params))
+  }
+  t.match((await modern(endpoint, 'resources/read', { uri })).json(), { error: { data: { uri } } })
+})
