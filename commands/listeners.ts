@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
-import { isLocal, listenOptions } from '../kernel/address.ts'
+import { isLocal, listenOptions, removeDeadSocket } from '../kernel/address.ts'
 import type { BodyBudget } from '../kernel/body.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { ConfigError, type ConfigSource } from '../kernel/config.ts'
@@ -79,6 +79,7 @@ export async function startListener(
     metrics: httpMetrics,
     clock,
   })
+  if (configured.kind === 'unix') await removeDeadSocket(configured.path)
   await listener.listen(listenOptions(configured, config.inheritedSockets))
   bound = listener.server.address()
   if (proxies === undefined && !isLocal(bound)) {

@@ -1,4 +1,5 @@
-import type { ListenOptions } from 'node:net'
+import { rmSync, statSync } from 'node:fs'
+import { connect, type ListenOptions } from 'node:net'
 import { isLoopback } from './peers.ts'
 
 /** Where a listener listens: `host:port`, `unix:/path` or `fd:NAME` (systemd socket activation). */
@@ -37,6 +38,20 @@ export function listenOptions(
     )
   }
   return { fd: index + 3 }
+}
+
+/**
+ * Removes the socket that a killed server left, because it would count as an address in use. One on
+ * which somebody listens stays, and so does a file of any other kind.
+ */
+export async function removeDeadSocket(path: string): Promise<void> {
+  if (statSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return
+  const answer = Promise.withResolvers<string | undefined>()
+  const socket = connect(path, () => answer.resolve(undefined))
+  socket.on('error', (error) => answer.resolve('code' in error ? String(error.code) : ''))
+  const refusal = await answer.promise
+  socket.destroy()
+  if (refusal === 'ECONNREFUSED') rmSync(path, { force: true })
 }
 
 /** True when an address is out of reach for other hosts; a host name is judged by what it resolves to. */
