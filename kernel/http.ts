@@ -91,7 +91,7 @@ export function createListener(options: ListenerOptions): Listener {
     const started = performance.now()
     const requestId = nextId()
     const method = request.method ?? ''
-    const target = request.url ?? '/'
+    const target = originForm(request.url ?? '/')
     const mark = target.indexOf('?')
     const path = mark < 0 ? target : target.slice(0, mark)
     const peer = peerAddress(request.socket.remoteAddress)
@@ -184,6 +184,12 @@ export function createListener(options: ListenerOptions): Listener {
         server.closeIdleConnections()
       }),
   }
+}
+
+/** A server must also take `POST http://host/path` (RFC 9112 section 3.2.2). */
+function originForm(target: string): string {
+  if (target.startsWith('/')) return target
+  return target.replace(/^https?:\/\/[^/?#]*(?=[/?]|$)/i, '') || '/'
 }
 
 function wrongMethod(allow: string): Fault {

@@ -97,6 +97,34 @@ select id, provider, event_type, trust_mode, verified, payload_size, received_at
  order by received_at desc, id desc
  limit $5;
 
+-- name: searchWindowEnd :optional
+-- How far one step of a search looks: the event $3 places below the first one under the position; empty when
+-- fewer are left.
+select received_at, id
+  from hooks.events
+ where (received_at, id) < ($1, $2)
+ order by received_at desc, id desc
+offset $3
+ limit 1;
+
+-- name: searchEvents :many
+-- Of the events between two positions those whose payload holds the bytes $9, or at the JSON path $11 the value
+-- $12; $10, the member's name, rules most payloads out before they are read as JSON.
+select id, provider, event_type, trust_mode, verified, payload_size, received_at
+  from hooks.events
+ where (received_at, id) < ($1, $2)
+   and (received_at, id) >= ($3, $4)
+   and ($5::text is null or provider = $5)
+   and ($6::text is null or event_type = $6)
+   and ($7::timestamptz is null or received_at >= $7)
+   and ($8::bigint is null or id >= $8)
+   and ($9::bytea is null or position($9::bytea in payload) > 0)
+   and ($10::bytea is null
+        or position($10::bytea in payload) > 0
+           and hooks.payload_json(payload) #>> string_to_array($11::text, '.') = $12::text)
+ order by received_at desc, id desc
+ limit $13;
+
 -- name: listEventsAfter :many
 -- The live stream's next events above an id, oldest first; the ids are visible in order.
 select id, provider, event_type, trust_mode, verified, payload_size, received_at

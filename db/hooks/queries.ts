@@ -6,6 +6,7 @@ import {
   Endpoint,
   EndpointKey,
   EventSummary,
+  Position,
   Provider,
   Rejection,
   RejectionTotal,
@@ -29,6 +30,14 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
   listEvents: { args: page, row: EventSummary },
   listEventsOfProvider: { args: [...page, 'text'], row: EventSummary },
   listEventsOfType: { args: [...page, 'text', 'text'], row: EventSummary },
+  searchWindowEnd: { args: ['timestamptz', 'int8', 'int8'], row: Position },
+  searchEvents: {
+    args: [
+      ...['timestamptz', 'int8', 'timestamptz', 'int8', 'text', 'text', 'timestamptz', 'int8'],
+      ...['bytea', 'bytea', 'text', 'text', 'int8'],
+    ],
+    row: EventSummary,
+  },
   listEventsAfter: { args: ['int8', 'int8'], row: EventSummary },
   streamBounds: { args: ['int8'], row: StreamBounds },
   listProviders: { args: ['timestamptz'], row: Provider },

@@ -60,6 +60,8 @@ const KEEP_ALIVE_TICKS = 15
 export function openLive(options: LiveOptions): Live {
   const { db, reader, clock, log, metrics } = options
   const clients = new Set<Client>()
+  /** Clients whose place is found: only they are sent a status. */
+  const placed = new Set<Client>()
   const following = new Set<Client>()
   let watching: Watching | undefined
   let ticks = 0
@@ -104,6 +106,7 @@ export function openLive(options: LiveOptions): Live {
 
   function forget(client: Client): void {
     clients.delete(client)
+    placed.delete(client)
     following.delete(client)
     if (clients.size > 0) return
     watching?.stop()
@@ -126,6 +129,7 @@ export function openLive(options: LiveOptions): Live {
       : bounds.newest
     let gap = resumes && client.position > requested
     // Not before the place is found: whoever has read a status misses nothing that comes after it.
+    placed.add(client)
     void options.readStatus().then((status) => write(client, messageFrame('status', status)))
     while (!client.sink.closed) {
       if (!gap && client.position >= reader.position) {
@@ -152,7 +156,7 @@ export function openLive(options: LiveOptions): Live {
   async function sendStatus(): Promise<void> {
     statusDue = false
     const frame = messageFrame('status', await options.readStatus(true))
-    for (const client of clients) write(client, frame)
+    for (const client of placed) write(client, frame)
   }
 
   function tick(): void {

@@ -174,7 +174,7 @@ function explain(
   body: Buffer,
   signatures: readonly Buffer[],
 ): string {
-  const trimmed = secrets.accepted.map((secret) => secret.trimEnd())
+  const trimmed = secrets.accepted.map((secret) => secret.replace(/\r?\n$/, ''))
   if (
     trimmed.some((secret, i) => secret !== secrets.accepted[i]) &&
     matches(trimmed, prefix, body, signatures)

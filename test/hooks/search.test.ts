@@ -1,0 +1,107 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import type { Owner } from '../helpers/owner.ts'
+import { request } from '../helpers/http.ts'
+import { runCli } from '../helpers/cli.ts'
+import { startServer } from '../helpers/server.ts'
+import type { TestServer } from '../helpers/server.ts'
+import { openStream } from '../helpers/sse.ts'
+import type { Env } from '../helpers/program.ts'
+
+const BODIES = {
+  'first.type': '{"id":"evt_1","data":{"object":{"id":"obj_1","amount":12345678901234567890}}}',
+  'second.type':
+    '{"id":"evt_2","data":{"object":{"id":"obj_2","paid":true,"items":[{"sku":"a"},{"sku":"ü"}]}}}',
+  'escaped.type': '{"data":{"object":{"id":"\\u006fbj_3"}},"text":"50% off \\u0000"}',
+  'text.type': 'no JSON, but obj_1 stands in it',
+  'bytes.type': Buffer.from([0xff, 0xfe, 0x00, 0x6f, 0x62, 0x6a]),
+}
+
+/** A server with an open provider that has received one event of each type. */
+async function startWithEvents(t: Owner, env: Env): Promise<TestServer> {
+  await runCli(['provider', 'add', 'search', '--open', '--enable'], { env })
+  const server = await startServer(t, { env, services: ['hooks'] })
+  for (const [type, body] of Object.entries(BODIES)) {
+    const headers = { 'x-event-type': type }
+    await request(`${server.hooks}/webhooks/generic/search`, { method: 'POST', headers, body })
+  }
+  return server
+}
+
+/** Types of the events on the page that a query of the log gives, newest first. */
+async function typesFound(server: TestServer, query: string): Promise<readonly string[]> {
+  const { text } = await request(`${server.hooks}/log?${query}`, {
+    headers: { 'hx-request': 'true' },
+  })
+  return [...text.matchAll(/>\s*([a-z]+\.type)\s*</g)].map((match) => match[1] ?? '')
+}
+
+await eachBackend(t, 'search', async (t: Test, backend) => {
+  const env = await backend.env(t)
+  const server = await startWithEvents(t, env)
+
+  await t.test('text anywhere in the payload, as bytes', async (t) => {
+    t.same(await typesFound(server, 'text=obj_1'), ['text.type', 'first.type'])
+    t.same(await typesFound(server, `text=${encodeURIComponent('"ü"')}`), ['second.type'])
+    t.same(await typesFound(server, 'text=%25'), ['escaped.type'], 'no character is a wildcard')
+    t.same(await typesFound(server, 'text=nowhere'), [])
+  })
+
+  await t.test('a member of the JSON by its path and value', async (t) => {
+    t.same(await typesFound(server, 'json=data.object.id=obj_1'), ['first.type'])
+    t.same(await typesFound(server, 'json=id=evt_2'), ['second.type'])
+    t.same(await typesFound(server, 'json=data.object.amount=12345678901234567890'), ['first.type'])
+    t.same(await typesFound(server, 'json=data.object.paid=true'), ['second.type'])
+    t.same(await typesFound(server, `json=${encodeURIComponent('data.object.items.1.sku=ü')}`), [
+      'second.type',
+    ])
+    t.same(await typesFound(server, 'json=data.object.id=obj'), [], 'the whole value counts')
+  })
+
+  await t.test(
+    'search and filters combine, and stand in the address of the next page',
+    async (t) => {
+      t.same(await typesFound(server, 'text=obj_1&event_type=first.type'), ['first.type'])
+      t.same(await typesFound(server, 'text=obj_1&provider=generic:other'), [])
+      const { text } = await request(`${server.hooks}/log?text=obj_1&limit=1`)
+      const next =
+        /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+      t.match(next, 'text=obj_1')
+      t.same(await typesFound(server, next.slice(next.indexOf('?') + 1)), ['first.type'])
+    },
+  )
+
+  await t.test('ErrSearch: a path without a value, and a search that is too long', async (t) => {
+    for (const query of ['json=data.object', 'json=a..b=1', 'json==1', `text=${'x'.repeat(501)}`]) {
+      const response = await request(`${server.hooks}/log?${query}`)
+      t.equal(response.status, 400, query.slice(0, 20))
+      t.equal(response.headers['content-type'], 'application/problem+json')
+    }
+  })
+
+  await t.test('a stream of one provider and type gets no other event', async (t) => {
+    const stream = await openStream(
+      t,
+      `${server.hooks}/events?provider=generic:search&event_type=wanted.type`,
+    )
+    await stream.until((event) => event.event === 'status')
+    for (const type of ['other.type', 'wanted.type', 'other.type', 'wanted.type']) {
+      const headers = { 'x-event-type': type }
+      await request(`${server.hooks}/webhooks/generic/search`, {
+        method: 'POST',
+        headers,
+        body: '{}',
+      })
+    }
+    const wanted = (): readonly string[] =>
+      stream.events.filter(({ event }) => event === 'event-received').map(({ data }) => data)
+    await stream.until(() => wanted().length === 2)
+    t.ok(wanted().every((data) => data.includes('"wanted.type"')))
+    const resumed = await openStream(t, `${server.hooks}/events?event_type=wanted.type`, {
+      lastEventId: '0',
+    })
+    await resumed.until(({ id }) => id === stream.lastEventId)
+    t.equal(resumed.events.filter(({ event }) => event === 'event-received').length, 2)
+  })
+})
