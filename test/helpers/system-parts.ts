@@ -13,6 +13,11 @@ export type SystemPart = {
 /** The parts that the suite needs. */
 export const systemParts: readonly SystemPart[] = [
   { name: 'PostgreSQL (initdb, postgres)', debianPackage: 'postgresql', find: postgresPrograms },
+  {
+    name: 'Redis (redis-server)',
+    debianPackage: 'redis-server',
+    find: () => onPath('redis-server'),
+  },
   { name: 'Chromium', debianPackage: 'chromium', find: () => onPath('chromium') },
 ]
 

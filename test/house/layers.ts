@@ -19,6 +19,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
 const HOMES: readonly { name: string; folder: string }[] = [
   { name: 'postgres', folder: 'db/' },
   { name: '@electric-sql/pglite', folder: 'db/embedded/' },
+  { name: '@redis/client', folder: 'services/hooks/queue/' },
 ]
 
 /** Imports that do not go down. `packages` are the dependencies that package.json declares. */

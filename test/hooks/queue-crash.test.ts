@@ -1,0 +1,106 @@
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { startRedis } from '../helpers/redis.ts'
+import type { Redis } from '../helpers/redis.ts'
+import { startServer } from '../helpers/server.ts'
+import type { TestServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+const STREAM = 'orders'
+const ENTRIES = 20_000
+const CHUNK = 250
+/** Stored events at which the consumer is killed, and at which Redis is. */
+const KILLS = [2_000, 7_000, 15_000]
+const REDIS_KILL = 11_000
+const LONG_MS = 60_000
+
+t.test('consumer killed three times, Redis killed once: each entry is stored once', async (t) => {
+  const [, postgres] = backends
+  const redis = await startRedis(t)
+  const queue = { HOOKS_QUEUE_URL: redis.url, HOOKS_QUEUE_CHANNELS: STREAM }
+  const env = { ...(await postgres.env(t)), ...queue }
+  const start = (): Promise<TestServer> => startServer(t, { services: ['hooks'], env })
+  let server = await start()
+
+  const figure = async (text: string): Promise<number> => {
+    const [row] = await postgres.query(env, `select ${text} as figure`)
+    return Number(row?.['figure'])
+  }
+  const stored = (): Promise<number> => figure('(select count(*) from hooks.events)')
+  const reach = (count: number): Promise<unknown> =>
+    until(async () => (await stored()) >= count, `${count} events to be stored`, LONG_MS)
+
+  const adding = addAll(redis)
+  for (const at of [...KILLS, REDIS_KILL].toSorted((a, b) => a - b)) {
+    await reach(at)
+    if (at === REDIS_KILL) {
+      await redis.stop('SIGKILL')
+      await until(async () => (await broker(server)) === 'error', 'the broker to be missed')
+      await redis.start()
+    } else {
+      await server.kill()
+      t.ok((await stored()) < ENTRIES, `killed before all were stored, after ${at}`)
+      server = await start()
+    }
+  }
+  await adding
+  await reach(ENTRIES)
+  await until(async () => (await unacknowledged(redis)) === 0, 'all to be acknowledged', LONG_MS)
+
+  t.equal(await redis.send('XLEN', STREAM), ENTRIES)
+  t.equal(await stored(), ENTRIES)
+  const rows = await postgres.query(
+    env,
+    `select external_id, convert_from(payload, 'UTF8') as payload from hooks.events order by id`,
+  )
+  const found = new Map(rows.map((row) => [row['external_id'], row['payload']]))
+  t.equal(found.size, ENTRIES, 'no two events of one entry')
+  const wrong = numbers().filter((n) => found.get(`${STREAM}:${n}-0`) !== payloadOf(n))
+  t.same(wrong, [], 'each entry has its event with its payload')
+  t.equal(await figure('(select sum(events) from hooks.activity)'), ENTRIES, 'counted once each')
+  t.equal(await broker(server), 'ok')
+})
+
+function numbers(): readonly number[] {
+  return Array.from({ length: ENTRIES }, (_, at) => at + 1)
+}
+
+function payloadOf(n: number): string {
+  return JSON.stringify({ n, filler: 'x'.repeat(n % 100) })
+}
+
+/** Adds the entries in order under ids of their own: adding one again is refused by Redis. */
+async function addAll(redis: Redis): Promise<void> {
+  for (let first = 1; first <= ENTRIES; first += CHUNK) {
+    const chunk = numbers().slice(first - 1, first - 1 + CHUNK)
+    await until(
+      async () => {
+        await Promise.all(chunk.map((n) => add(redis, n)))
+        return true
+      },
+      'Redis to take entries',
+      LONG_MS,
+    )
+  }
+}
+
+async function add(redis: Redis, n: number): Promise<void> {
+  try {
+    await redis.send('XADD', STREAM, `${n}-0`, 'payload', payloadOf(n), 'event_type', 'made')
+  } catch (error) {
+    // It was added before its answer was lost.
+    if (!String(error).includes('equal or smaller')) throw error
+  }
+}
+
+async function unacknowledged(redis: Redis): Promise<number> {
+  const [group] = (await redis.send('XINFO', 'GROUPS', STREAM)) as readonly (readonly unknown[])[]
+  const value = (name: string): number => Number(group?.[group.indexOf(name) + 1])
+  return value('pending') + value('lag')
+}
+
+async function broker(server: TestServer): Promise<string> {
+  const { broker: state } = (await request(`${server.hooks}/healthz`)).json<{ broker: string }>()
+  return state
+}
