@@ -29,7 +29,8 @@ export function readLogQuery(query: URLSearchParams): LogQuery | string {
   const bound = readSince(since)
   if (bound === undefined)
     return 'since must be an event id or a time such as 2026-01-31T12:00:00Z.'
-  const cursorText = query.get('cursor')
+  // The refused deliveries have cursors of their own: `readRejectionCursor`.
+  const cursorText = query.get('rejected') === '1' ? null : query.get('cursor')
   const before = cursorText === null || cursorText === '' ? null : readCursor(cursorText)
   if (before === undefined) return 'cursor is none of this log; start again from the first page.'
   const filter = {
