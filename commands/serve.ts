@@ -8,6 +8,7 @@ import type { ConfigSource } from '../kernel/config.ts'
 import { createHttpMetrics } from '../kernel/http-metrics.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics } from '../kernel/metrics.ts'
+import { post } from '../kernel/outbound.ts'
 import { hooksFault } from '../routes/hooks/faults.ts'
 import { hooksRoutes } from '../routes/hooks/routes.ts'
 import { LINKS_NOT_BUILT, linksFault, linksRoutes } from '../routes/links/routes.ts'
@@ -72,6 +73,8 @@ async function run(
     secrets,
     clock: systemClock,
     random: randomBytes,
+    post,
+    replayTargets: () => config.current.HOOKS_REPLAY_TARGETS,
     log,
     metrics,
     maxBody: () => config.current.HOOKS_MAX_BODY,

@@ -3,6 +3,7 @@ import { copyBox } from '../copy-box.ts'
 import { layout } from '../layout.ts'
 import { sizeTag } from '../size.ts'
 import { timeTag } from '../time.ts'
+import { replaySection } from './attempts.ts'
 import { trustBadge, verification, verifyBadge } from './badges.ts'
 import { logUrl } from './log-filter.ts'
 import type { EventView } from './views.ts'
@@ -21,7 +22,8 @@ export function eventPage(view: EventView): Html {
         <bdi>${event.event_type ?? 'Event without type'}</bdi> ${verifyBadge(verification(event))}
       </h1>
       ${view.sameBody !== null && sameBodyNote(view.sameBody)} ${summary(view)} ${payload(view)}
-      ${headers(event.headers)} ${view.curl !== null && curlCommand(view.curl)}`,
+      ${headers(event.headers)} ${replaySection(view.replay)}
+      ${view.curl !== null && curlCommand(view.curl)}`,
   })
 }
 

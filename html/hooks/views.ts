@@ -1,5 +1,6 @@
 import type {
   Activity,
+  Attempt,
   EventSummary,
   Rejection,
   RejectionTotal,
@@ -64,6 +65,20 @@ export interface EventView {
   readonly sameBody: number | null
   /** A command that sends the bytes again to this receiver, without a secret; null for a queue's event. */
   readonly curl: string | null
+  readonly replay: ReplayView
+}
+
+/** The part of an event's page that sends it on. */
+export interface ReplayView {
+  readonly eventId: number
+  /** Where it is sent when no target is given; null when the settings name none. */
+  readonly defaultTarget: string | null
+  /** The newest attempts, newest first. */
+  readonly attempts: readonly Attempt[]
+  /** True right after an attempt: what the newest one came to is said. */
+  readonly done: boolean
+  /** Why the last form was refused, with what was typed. */
+  readonly refused: { readonly typed: string; readonly message: string } | null
 }
 
 /** One provider as its card on `/providers` shows it. */

@@ -1,6 +1,8 @@
+import { listAttempts } from '../../db/hooks/attempts.ts'
 import { findEvent, findSameBody } from '../../db/hooks/events.ts'
 import type { StoredEvent } from '../../db/hooks/rows.ts'
 import { eventPage } from '../../html/hooks/event.ts'
+import type { ReplayView } from '../../html/hooks/views.ts'
 import type { Context } from '../../kernel/context.ts'
 import { bytesReply, htmlReply, type Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
@@ -9,40 +11,14 @@ import { receiverPath } from '../../services/hooks/provider-status.ts'
 import { hooksFault, notFound } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 
+/** How many attempts an event's page lists. */
+export const ATTEMPTS_SHOWN = 50
+
 /** `GET /log/{id}` (hooks.md section 4) and its raw bytes at `/log/{id}/payload`. */
-export function eventRoutes({ hooks, baseUrl }: HooksRoutes): readonly Route[] {
-  async function find(context: Context): Promise<StoredEvent | Reply> {
-    const id = context.params['id'] ?? ''
-    const event = /^\d{1,15}$/.test(id) ? await findEvent(hooks.db, Number(id)) : undefined
-    return (
-      event ??
-      hooksFault(
-        notFound('There is no event under this id; retention may have removed it.'),
-        context,
-      )
-    )
-  }
-
-  async function page(context: Context): Promise<Reply> {
-    const found = await find(context)
-    if ('body' in found) return found
-    const event = eventDetail(found)
-    const sameBody =
-      event.trust_mode === 'signed' ? await findSameBody(hooks.db, event.id) : undefined
-    const receiver = baseUrl() + receiverPath(event.provider)
-    // What came over a broker has no receiver that it could be sent to again.
-    const curl =
-      event.trust_mode === 'queue'
-        ? null
-        : curlCommand(event, receiver, `${baseUrl()}/log/${event.id}/payload`)
-    return htmlReply(
-      eventPage({ event, pretty: prettyPayload(event), sameBody: sameBody ?? null, curl }),
-    )
-  }
-
+export function eventRoutes(options: HooksRoutes): readonly Route[] {
   /** As a download and as plain bytes, so that a hostile payload is never run as a page of ours. */
   async function payload(context: Context): Promise<Reply> {
-    const found = await find(context)
+    const found = await find(options, context)
     if ('body' in found) return found
     return bytesReply(found.payload, 'application/octet-stream', {
       'content-disposition': `attachment; filename="event-${found.id}.bin"`,
@@ -52,7 +28,53 @@ export function eventRoutes({ hooks, baseUrl }: HooksRoutes): readonly Route[] {
   }
 
   return [
-    { method: 'GET', path: '/log/:id', access: 'guarded', handle: page },
+    {
+      method: 'GET',
+      path: '/log/:id',
+      access: 'guarded',
+      handle: (context) => eventReply(options, context, {}),
+    },
     { method: 'GET', path: '/log/:id/payload', access: 'guarded', handle: payload },
   ]
 }
+
+/** An event's page, with what the form on it came to. */
+export async function eventReply(
+  options: HooksRoutes,
+  context: Context,
+  replayed: Partial<Pick<ReplayView, 'done' | 'refused'>>,
+  status = 200,
+): Promise<Reply> {
+  const { hooks, baseUrl } = options
+  const found = await find(options, context)
+  if ('body' in found) return found
+  const event = eventDetail(found)
+  const [sameBody, attempts] = await Promise.all([
+    event.trust_mode === 'signed' ? findSameBody(hooks.db, event.id) : undefined,
+    listAttempts(hooks.db, event.id, ATTEMPTS_SHOWN),
+  ])
+  const receiver = baseUrl() + receiverPath(event.provider)
+  // What came over a broker has no receiver that it could be sent to again.
+  const curl =
+    event.trust_mode === 'queue'
+      ? null
+      : curlCommand(event, receiver, `${baseUrl()}/log/${event.id}/payload`)
+  const defaultTarget = hooks.registry.settings.replay_default_target
+  const page = eventPage({
+    event,
+    pretty: prettyPayload(event),
+    sameBody: sameBody ?? null,
+    curl,
+    replay: { eventId: event.id, defaultTarget, attempts, done: false, refused: null, ...replayed },
+  })
+  return htmlReply(page, status)
+}
+
+async function find({ hooks }: HooksRoutes, context: Context): Promise<StoredEvent | Reply> {
+  const id = context.params['id'] ?? ''
+  const event = /^\d{1,15}$/.test(id) ? await findEvent(hooks.db, Number(id)) : undefined
+  return event ?? hooksFault(NO_EVENT, context)
+}
+
+/** What an id without an event is answered with. */
+export const NO_EVENT = notFound('There is no event under this id; retention may have removed it.')

@@ -12,9 +12,9 @@ import type { HooksRoutes } from './options.ts'
  * `POST /mcp/{endpoint}` (decisions.md section 3, Tool protocol). The token is looked at before the
  * body: a stranger has nothing read, and does not learn which endpoints there are.
  */
-export function mcpRoute({ hooks, version, replay }: HooksRoutes): Route {
+export function mcpRoute({ hooks, version }: HooksRoutes): Route {
   const { registry, clock } = hooks
-  const serverOf = createToolServers({ ...hooks, version, ...(replay && { replay }) })
+  const serverOf = createToolServers({ ...hooks, version })
   const noteUse = createUseNotes(hooks.db, hooks.log)
   /** Ends what still runs for a token when the token is revoked. */
   const valid = new Map<Buffer, AbortController>()

@@ -1,5 +1,4 @@
 import type { Hooks } from '../../services/hooks/open.ts'
-import type { Replay } from '../../services/hooks/tools/options.ts'
 
 /** What the routes of the hooks service are made from. */
 export interface HooksRoutes {
@@ -9,8 +8,6 @@ export interface HooksRoutes {
   readonly baseUrl: () => string
   readonly maxBody: () => number
   readonly freshnessSeconds: () => number
-  /** Sends an event out again; endpoints offer it only where this is there. */
-  readonly replay?: Replay
   /** Variables and their values for the settings page, never a secret. */
   readonly configuration: () => readonly (readonly [string, string])[]
 }

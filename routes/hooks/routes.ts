@@ -8,6 +8,7 @@ import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
 import { providerRoutes } from './providers.ts'
 import { receiverRoutes } from './receivers.ts'
+import { replayRoute } from './replay.ts'
 import { settingsRoutes } from './settings.ts'
 import { streamRoute } from './stream.ts'
 
@@ -19,6 +20,7 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     streamRoute(options),
     logRoute(options),
     ...eventRoutes(options),
+    replayRoute(options),
     ...providerRoutes(options),
     ...settingsRoutes(options),
     mcpRoute(options),

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import Type from 'typebox'
 import { StoredEvent } from '../../db/hooks/rows.ts'
 import { indentJson } from './indent-json.ts'
+import { isRepeatable } from './outgoing-headers.ts'
 import { REDACTED } from './redact.ts'
 
 /** hooks.md section 2, EventDetail, with the payload as text or, when it is no UTF-8, as base64. */
@@ -30,9 +31,8 @@ export function prettyPayload({
   return [...new URLSearchParams(payload)].map(([name, value]) => `${name} = ${value}`).join('\n')
 }
 
-/** Headers that belong to one connection, or that curl sets by itself. */
-const NOT_REPEATED =
-  /^(host|connection|content-length|transfer-encoding|accept|accept-encoding|expect|user-agent|x-forwarded-.*|forwarded|via)$/
+/** Headers that curl sets by itself. */
+const SET_BY_CURL = /^(accept|accept-encoding|user-agent)$/
 
 /** Longest payload that stands in the command itself. */
 const INLINE = 16 * 1024
@@ -52,7 +52,7 @@ export function curlCommand(event: EventDetail, receiver: string, payloadUrl: st
     !NOT_PASTED.test(event.payload)
   const lines = [`${inline ? '' : `curl -sS ${quote(payloadUrl)} | `}curl -sS ${quote(receiver)}`]
   for (const [name, value] of Object.entries(event.headers)) {
-    if (NOT_REPEATED.test(name)) continue
+    if (!isRepeatable(name) || SET_BY_CURL.test(name)) continue
     lines.push(`-H ${quote(`${name}: ${value === REDACTED ? 'REPLACE_ME' : value}`)}`)
   }
   lines.push(inline ? `--data-raw ${quote(event.payload)}` : '--data-binary @-')

@@ -8,13 +8,14 @@ import { openLive, type Live } from './live.ts'
 import type { RandomBytes } from './providers.ts'
 import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
 import { openRegistry, type Registry } from './registry.ts'
+import { replayEvent, type Replay, type ReplayParts } from './replay.ts'
 import { createRejections, type Rejections } from './rejections.ts'
 import { startRetention, type Retention } from './retention.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
 import { createStatusReader, type StatusMessage } from './status.ts'
 
 /** What the hooks service is made from. */
-export interface HooksOptions {
+export interface HooksOptions extends Pick<ReplayParts, 'post' | 'replayTargets'> {
   readonly db: Database
   /** True where no autovacuum runs: with the embedded engine. */
   readonly vacuums: boolean
@@ -38,6 +39,7 @@ export interface Hooks extends HooksOptions {
   readonly live: Live
   readonly rejections: Rejections
   readonly retention: Retention
+  readonly replay: Replay
   readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
   /**
    * Ends the streams and reads no more of the queue; the rest goes on until `close`, so that running
@@ -73,6 +75,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     settings: () => registry.settings,
   })
   const retention = startRetention(db, registry, options.vacuums, clock, log)
+  const defaultTarget = (): string | null => registry.settings.replay_default_target
   registry.onChange(() => live.statusChanged())
   queue.onChange(() => live.statusChanged())
   metrics.gauge(
@@ -90,6 +93,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     live,
     rejections,
     retention,
+    replay: (id, targetUrl) => replayEvent({ ...options, defaultTarget }, id, targetUrl),
     readStatus,
     endStreams() {
       live.close()

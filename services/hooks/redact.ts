@@ -5,6 +5,11 @@ export const REDACTED = '«redacted»'
 
 const SENSITIVE_NAME = /signature|token|secret|api-?key|auth|^cookie$/
 
+/** True for a header whose value may be a secret. */
+export function isSensitiveName(name: string): boolean {
+  return SENSITIVE_NAME.test(name)
+}
+
 /** Values that are URLs may carry a token in their query or, to a generic receiver, in their path. */
 const TOKEN_IN_QUERY = /((?:^|[?&;])[^=&;?]*token=)[^&;#\s"']*/gi
 const TOKEN_IN_PATH = /(\/webhooks\/generic\/[^/?#\s]+\/)[^/?#\s"']+/g
@@ -16,11 +21,12 @@ export function sanitizeHeaders(headers: IncomingHttpHeaders): Readonly<Record<s
     const value = headers[name]
     if (value === undefined) continue
     const text = Array.isArray(value) ? value.join(', ') : value
-    clean[name] = SENSITIVE_NAME.test(name) ? REDACTED : redactUrlTokens(text)
+    clean[name] = isSensitiveName(name) ? REDACTED : redactUrlTokens(text)
   }
   return clean
 }
 
-function redactUrlTokens(text: string): string {
+/** A URL, or text that holds one, without the tokens in its query and path. */
+export function redactUrlTokens(text: string): string {
   return text.replace(TOKEN_IN_QUERY, `$1${REDACTED}`).replace(TOKEN_IN_PATH, `$1${REDACTED}`)
 }

@@ -1,5 +1,6 @@
 import { Compile } from 'typebox/compile'
 import { Settings } from '../../db/hooks/rows.ts'
+import { parseTarget, TARGET_FORM } from './replay-target.ts'
 
 /** Why a setting was refused, by field; the message is for people. */
 export interface SettingRefusal {
@@ -13,7 +14,7 @@ const ACCEPTED: Readonly<Record<keyof Settings, string>> = {
   retention_max_age_days: 'a whole number of days from 0 (no limit) to 36500',
   retention_max_rows: 'a whole number of events from 0 (no limit) to 2147483647',
   sse_retry_ms: 'a whole number of milliseconds from 250 to 3600000',
-  replay_default_target: 'an http:// or https:// URL without credentials, or nothing',
+  replay_default_target: `${TARGET_FORM}, or nothing`,
 }
 
 /**
@@ -43,12 +44,5 @@ export function readSettingsForm(
 }
 
 function isTarget(value: unknown): boolean {
-  if (value === null) return true
-  if (typeof value !== 'string' || value.length > 2_048 || !URL.canParse(value)) return false
-  const url = new URL(value)
-  return (
-    (url.protocol === 'http:' || url.protocol === 'https:') &&
-    url.username === '' &&
-    url.password === ''
-  )
+  return value === null || (typeof value === 'string' && parseTarget(value) !== undefined)
 }

@@ -1,9 +1,9 @@
 import Type from 'typebox'
-import { nullable } from '../../../db/rows.ts'
 import type { Tool } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
 import { EventId } from './events.ts'
-import { failure, type Replay } from './options.ts'
+import type { Replay } from '../replay.ts'
+import { failure } from './options.ts'
 
 /** `replay_webhook_event`: only on an endpoint that was made for it. */
 export function replayTool(replay: Replay): Tool {
@@ -26,8 +26,8 @@ export function replayTool(replay: Replay): Tool {
       id: Type.Integer(),
       target_url: Type.String(),
       delivered: Type.Boolean(),
-      response_status: nullable(Type.Integer()),
-      response_ms: nullable(Type.Integer()),
+      response_status: Type.Integer(),
+      response_ms: Type.Integer(),
     }),
     annotations: {
       readOnlyHint: false,

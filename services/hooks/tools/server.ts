@@ -18,7 +18,7 @@ export function createToolServers(options: ToolOptions): (endpoint: EndpointKey)
     'Calls of tools, by tool and outcome.',
   )
   const reading = [listTool(options), getTool(options), providersTool(options), waitTool(options)]
-  const replaying = replay === undefined ? [] : [replayTool(replay)]
+  const replaying = [replayTool(replay)]
   const resources = [recentResource(options)]
 
   /** A tool as one endpoint may call it: within bounds, and without a database it says so. */

@@ -1,0 +1,101 @@
+import type { Attempt } from '../../db/hooks/rows.ts'
+import { html, type Html } from '../../kernel/html.ts'
+import { timeTag } from '../time.ts'
+import type { ReplayView } from './views.ts'
+
+/** Part of an event's page: the form that sends it on, and what came of every time that it was. */
+export function replaySection(view: ReplayView): Html {
+  const { eventId, defaultTarget, refused } = view
+  return html`<section aria-labelledby="replay-title">
+    <h2 id="replay-title">Replay</h2>
+    <p class="muted">
+      Sends the stored bytes to a target, signed anew for a signed provider. Private addresses are
+      refused unless they are the default target of the <a href="/settings">settings</a> or listed
+      in <code>HOOKS_REPLAY_TARGETS</code>.
+    </p>
+    <form
+      id="replay"
+      class="filter"
+      method="post"
+      action="/log/${eventId}/replay"
+      hx-post="/log/${eventId}/replay"
+      hx-target="#attempts"
+      hx-swap="outerHTML"
+      hx-sync="this:drop"
+    >
+      <label for="target_url">
+        Target (URL)
+        <input
+          id="target_url"
+          name="target_url"
+          type="url"
+          value="${refused?.typed}"
+          placeholder="${defaultTarget ?? 'https://example.com/hook'}"
+          autocomplete="off"
+          ${defaultTarget === null && html`required`}
+          ${defaultTarget !== null && html`aria-describedby="target-hint"`}
+          ${refused !== null && html`aria-invalid="true" aria-errormessage="target-refused" autofocus`}
+        />
+      </label>
+      <button type="submit" class="primary" id="replay-button">Replay</button>
+    </form>
+    ${
+      defaultTarget !== null &&
+      html`<p id="target-hint" class="hint">Empty = the default target, ${defaultTarget}</p>`
+    }
+    ${refused !== null && html`<p id="target-refused" class="refused" role="alert">${refused.message}</p>`}
+    ${attemptsList(view)}
+  </section>`
+}
+
+/** The list alone: the answer to `POST /log/{id}/replay`. `done` says what the newest one came to. */
+export function attemptsList({ attempts, done }: Pick<ReplayView, 'attempts' | 'done'>): Html {
+  const [newest] = attempts
+  return html`<div id="attempts">
+    ${done && newest !== undefined && outcomeLine(newest)}
+    ${
+      attempts.length === 0
+        ? html`<p class="muted">It was not sent on yet.</p>`
+        : html`<table class="events attempts" role="table">
+            <caption class="hidden">
+              Attempts to send this event on, newest first
+            </caption>
+            <thead role="rowgroup">
+              <tr role="row">
+                <th role="columnheader" scope="col">Target</th>
+                <th role="columnheader" scope="col">Result</th>
+                <th role="columnheader" scope="col">Answer</th>
+                <th role="columnheader" scope="col">By</th>
+                <th role="columnheader" scope="col">Time</th>
+              </tr>
+            </thead>
+            <tbody id="attempt-rows" role="rowgroup">
+              ${attempts.map(attemptRow)}
+            </tbody>
+          </table>`
+    }
+  </div>`
+}
+
+function attemptRow(attempt: Attempt): Html {
+  const { outcome, status, ms, kind, target, at, detail } = attempt
+  return html`<tr role="row" data-attempt="${attempt.id}" data-outcome="${outcome}">
+    <td role="cell" class="type">
+      <bdi>${target}</bdi> ${detail !== null && html`<span class="detail">${detail}</span>`}
+    </td>
+    <td role="cell" class="verify">
+      <span class="badge ${outcome === 'delivered' ? 'verified' : 'bad'}">${outcome}</span>
+    </td>
+    <td role="cell" class="when">${status === null ? 'none' : `${status} in ${ms} ms`}</td>
+    <td role="cell">${kind}</td>
+    <td role="cell" class="when">${timeTag(at)}</td>
+  </tr>`
+}
+
+function outcomeLine({ outcome, status, ms, detail }: Attempt): Html {
+  if (outcome === 'delivered') {
+    return html`<p class="saved" role="status">Delivered: ${status} in ${ms} ms.</p>`
+  }
+  const reasons = [status !== null && `the target answered ${status}`, detail].filter(Boolean)
+  return html`<p class="refused" role="status">Not delivered: ${reasons.join('; ')}.</p>`
+}

@@ -1,0 +1,48 @@
+import { listAttempts } from '../../db/hooks/attempts.ts'
+import { attemptsList } from '../../html/hooks/attempts.ts'
+import type { Context } from '../../kernel/context.ts'
+import { htmlReply, type Reply } from '../../kernel/reply.ts'
+import type { Route } from '../../kernel/router.ts'
+import type { ReplayRefusal } from '../../services/hooks/replay.ts'
+import { readForm, wantsFullPage } from '../form.ts'
+import { ATTEMPTS_SHOWN, eventReply, NO_EVENT } from './event.ts'
+import { hooksFault } from './faults.ts'
+import type { HooksRoutes } from './options.ts'
+
+/**
+ * `POST /log/{id}/replay` (decisions.md section 3, Replay): form field `target_url`, absent or empty
+ * for the default target. An attempt is answered with 200 and the list, whatever came of it.
+ */
+export function replayRoute(options: HooksRoutes): Route {
+  const { hooks } = options
+
+  async function replay(context: Context): Promise<Reply> {
+    const id = context.params['id'] ?? ''
+    // Without a body there is no type either: the default target is meant.
+    const bare = context.headers['content-type'] === undefined
+    const form = bare ? new URLSearchParams() : await readForm(context)
+    if ('status' in form) return hooksFault(form, context)
+    if (!/^\d{1,15}$/.test(id)) return hooksFault(NO_EVENT, context)
+    const typed = (form.get('target_url') ?? '').trim()
+    const result = await hooks.replay(Number(id), typed === '' ? undefined : typed)
+    // A failed attempt is in the list with its reason, like one that was delivered.
+    if ('code' in result && result.code !== 'replay_failed') return refuse(context, typed, result)
+    if (wantsFullPage(context)) return eventReply(options, context, { done: true })
+    const attempts = await listAttempts(hooks.db, Number(id), ATTEMPTS_SHOWN)
+    return htmlReply(attemptsList({ attempts, done: true }))
+  }
+
+  async function refuse(
+    context: Context,
+    typed: string,
+    { code, message }: ReplayRefusal,
+  ): Promise<Reply> {
+    if (code === 'not_found') return hooksFault(NO_EVENT, context)
+    if (wantsFullPage(context)) {
+      return eventReply(options, context, { refused: { typed, message } }, 422)
+    }
+    return hooksFault({ status: 422, code: 'UNPROCESSABLE', detail: message }, context)
+  }
+
+  return { method: 'POST', path: '/log/:id/replay', access: 'guarded', handle: replay }
+}

@@ -1,0 +1,127 @@
+import { saveAttempt } from '../../db/hooks/attempts.ts'
+import { findEvent } from '../../db/hooks/events.ts'
+import type { Attempt, StoredEvent } from '../../db/hooks/rows.ts'
+import type { Database } from '../../db/client.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { HostSet } from '../../kernel/hosts.ts'
+import type { OutboundRequest, OutboundResult } from '../../kernel/outbound.ts'
+import { outgoingHeaders } from './outgoing-headers.ts'
+import { redactUrlTokens } from './redact.ts'
+import { chooseTarget, type ReplayTarget } from './replay-target.ts'
+import { signBody } from './signatures.ts'
+import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
+
+/** What a replay works with; the network is one of them. */
+export interface ReplayParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly secrets: SigningSecrets
+  readonly defaultTarget: () => string | null
+  /** The hosts of HOOKS_REPLAY_TARGETS. */
+  readonly replayTargets: () => HostSet | undefined
+  /** Sends a request out and keeps it off addresses that are not public. */
+  readonly post: (request: OutboundRequest) => Promise<OutboundResult>
+}
+
+/** The target answered; `delivered` when it did so with 2xx. */
+export interface Replayed {
+  readonly id: number
+  /** Without tokens. */
+  readonly target_url: string
+  readonly delivered: boolean
+  readonly response_status: number
+  readonly response_ms: number
+}
+
+/**
+ * Why there is no answer. `replay_failed` is recorded as an attempt (refused address, no answer in
+ * time, no secret to sign with); the others are said before anything is tried.
+ */
+export interface ReplayRefusal {
+  readonly code: 'not_found' | 'invalid_argument' | 'replay_failed'
+  readonly message: string
+}
+
+/** Sends an event to a target, or to the default target of the settings. */
+export type Replay = (
+  id: number,
+  targetUrl: string | undefined,
+) => Promise<Replayed | ReplayRefusal>
+
+const TIMEOUT_MS = 10_000
+
+/** Tells a receiver that this is no first delivery; the value is the event's id here. */
+const MARKER = 'x-gatehouse-replay'
+
+/**
+ * Sends a stored event to a target, or to the default one: the bytes as received, signed anew for a
+ * signed provider. The attempt is recorded, whatever comes of it (decisions.md section 3, Replay).
+ */
+export async function replayEvent(
+  parts: ReplayParts,
+  id: number,
+  targetUrl: string | undefined,
+): Promise<Replayed | ReplayRefusal> {
+  const event = await findEvent(parts.db, id)
+  if (event === undefined) return { code: 'not_found', message: `There is no event ${id}.` }
+  const target = chooseTarget(targetUrl, parts.defaultTarget(), parts.replayTargets())
+  if ('message' in target) return { code: 'invalid_argument', message: target.message }
+
+  const at = parts.clock.now()
+  const target_url = redactUrlTokens(target.url.href)
+  const attempt = await send(parts, event, target, at)
+  await saveAttempt(parts.db, id, { kind: 'replay', target: target_url, at, ...attempt })
+  const { outcome, status, ms, detail } = attempt
+  if (status === null) return { code: 'replay_failed', message: `Not delivered: ${detail ?? ''}.` }
+  const delivered = outcome === 'delivered'
+  return { id, target_url, delivered, response_status: status, response_ms: ms }
+}
+
+type Result = Pick<Attempt, 'outcome' | 'status' | 'ms' | 'detail'>
+
+async function send(
+  { secrets, post }: ReplayParts,
+  event: StoredEvent,
+  { url, trusted }: ReplayTarget,
+  at: Date,
+): Promise<Result> {
+  const signature = signAgain(event, secrets, at)
+  if (signature === undefined) return { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET }
+  const { content_type, headers, payload: body } = event
+  const result = await post({
+    url,
+    headers: {
+      ...(content_type !== null && { 'content-type': content_type }),
+      ...outgoingHeaders(headers),
+      ...signature,
+      [MARKER]: String(event.id),
+    },
+    body,
+    timeoutMs: TIMEOUT_MS,
+    trusted,
+    answerBytes: 0,
+  })
+  const { ms } = result
+  if (result.kind !== 'answered') {
+    const detail = result.kind === 'refused' ? `${result.reason}; ${ALLOW}` : result.reason
+    return { outcome: result.kind, status: null, ms, detail }
+  }
+  const { status } = result
+  if (status >= 200 && status < 300) return { outcome: 'delivered', status, ms, detail: null }
+  const redirect = status >= 300 && status < 400 ? 'redirects are not followed' : null
+  return { outcome: 'failed', status, ms, detail: redirect }
+}
+
+const NO_SECRET = 'the secret of the sender is not configured, so the body cannot be signed again'
+const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
+
+/** Fresh signature headers of an event whose sender signs; undefined without its secret. */
+function signAgain(
+  { provider, payload }: StoredEvent,
+  secrets: SigningSecrets,
+  at: Date,
+): Readonly<Record<string, string>> | undefined {
+  if (!isSignedProvider(provider)) return {}
+  const [current] = secrets.of(provider)?.accepted ?? []
+  return current === undefined ? undefined : signBody(provider, payload, current, at)
+}

@@ -1,0 +1,245 @@
+import { verify } from '@octokit/webhooks-methods'
+import Stripe from 'stripe'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { attemptsIn, attemptsOf, replay } from '../fixtures/replay-setup.ts'
+import {
+  addProvider,
+  deliver,
+  eventIds,
+  FORM_TYPE,
+  hmac,
+  now,
+  post,
+  postForm,
+  SECRETS,
+  shown,
+  startHooks,
+} from '../fixtures/signing-setup.ts'
+import type { Ack, Signed } from '../fixtures/signing-setup.ts'
+import { eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import type { Received } from '../helpers/receiver.ts'
+
+/** Signed a good while ago, but within the window: a replay must sign with the present time. */
+const EARLIER = (): number => now() - 250
+
+/** A receiver of each sender's as its users write it: with the sender's own library. */
+const VERIFIERS: Readonly<Record<Signed, (got: Received) => Promise<boolean> | boolean>> = {
+  code_host: ({ body, headers }) =>
+    verify(SECRETS.code_host, body.toString(), String(headers['x-hub-signature-256'])),
+  payments({ body, headers }) {
+    // Throws when the signature is wrong or older than the tolerance, in seconds.
+    const signature = String(headers['stripe-signature'])
+    Stripe.webhooks.constructEvent(body.toString(), signature, SECRETS.payments, 60)
+    return true
+  },
+  chat({ body, headers }) {
+    const at = String(headers['x-slack-request-timestamp'])
+    const expected = `v0=${hmac(SECRETS.chat, `v0:${at}:`, body)}`
+    return Math.abs(now() - Number(at)) <= 60 && headers['x-slack-signature'] === expected
+  },
+}
+
+const BODIES: Readonly<Record<Signed, string>> = {
+  code_host: '{"zen": "Ünïcode, \\u001b and  spaces"}\n',
+  payments: JSON.stringify({ id: 'evt_1', object: 'event', type: 'charge.paid' }, null, 2),
+  chat: 'command=%2Fdeploy&text=now&trigger_id=1.2.3',
+}
+
+await eachBackend(t, 'signed events', async (t: Test, backend) => {
+  const receiver = await startReceiver(t, async (got, response) => {
+    const provider = got.path.slice(1) as Signed
+    const good = await Promise.resolve()
+      .then(() => VERIFIERS[provider](got))
+      .catch(() => false)
+    response.writeHead(good ? 202 : 401).end()
+  })
+  const { base } = await startHooks(t, backend, {
+    HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
+  })
+
+  for (const provider of ['code_host', 'payments', 'chat'] as const) {
+    await t.test(`a receiver of ${provider} accepts a replay`, async (t) => {
+      const extra = {
+        ...(provider === 'chat' ? FORM_TYPE : {}),
+        'X-GitHub-Event': 'ping',
+        'X-GitHub-Delivery': `delivery-${provider}`,
+        'User-Agent': 'Sender-Hookshot/1',
+      }
+      const sent = await deliver(base, provider, BODIES[provider], extra, {
+        at: EARLIER(),
+        spelling: 'real',
+      })
+      const { id } = sent.json<Ack>()
+      const answer = await replay(base, id, `${receiver.url}/${provider}`)
+      t.equal(answer.status, 200)
+      const [attempt, ...others] = attemptsIn(answer.text)
+      t.same(others, [])
+      t.match(attempt, { outcome: 'delivered', kind: 'replay', answer: /^202 in \d+ ms$/ })
+      t.equal(attempt?.target, `${receiver.url}/${provider}`)
+
+      const got = receiver.received.at(-1)
+      t.ok(got?.body.equals(Buffer.from(BODIES[provider])), 'the same bytes')
+      t.equal(
+        got?.headers['content-type'],
+        provider === 'chat' ? FORM_TYPE['Content-Type'] : 'application/json',
+      )
+      t.match(got?.headers, {
+        'x-github-event': 'ping',
+        'x-github-delivery': `delivery-${provider}`,
+        'user-agent': 'Sender-Hookshot/1',
+        'x-gatehouse-replay': String(id),
+      })
+      t.same(attemptsIn((await request(`${base}/log/${id}`)).text), [attempt], 'kept on its page')
+    })
+  }
+
+  await t.test('another Gatehouse takes it as a delivery of the sender', async (t) => {
+    const other = await startHooks(t, backend)
+    const { host } = new URL(other.base)
+    const allowed = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: `example.test, ${host}` })
+    const body = '{"event_id": "Ev1", "event": {"type": "app_mention"}}'
+    const { id } = (await deliver(allowed.base, 'chat', body, {}, { at: EARLIER() })).json<Ack>()
+    await replay(allowed.base, id, `${other.base}/webhooks/chat`)
+    t.match(await attemptsOf(allowed.base, id), [{ outcome: 'delivered', answer: /^202 / }])
+    const [arrived = 0] = await eventIds(other.base)
+    const { facts } = await shown(other.base, arrived)
+    t.match(facts, { 'Event type': 'app_mention', Verified: 'yes', 'Delivery id': 'Ev1' })
+  })
+})
+
+await eachBackend(t, 'generic events', async (t: Test, backend) => {
+  const receiver = await startReceiver(t)
+  const { base } = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: '127.0.0.1' })
+  const token = await addProvider(base, 'ci')
+  const body = Buffer.from([0xff, 0xfe, 0x00, 0x0a, 0x22])
+
+  await t.test('no credential and nothing of the old connection is sent on', async (t) => {
+    const sent = await post(base, 'generic/ci', [body], {
+      'Content-Type': 'application/octet-stream',
+      Authorization: `Bearer ${token}`,
+      Cookie: 'session=1',
+      'X-Api-Key': 'k',
+      'X-My-Signature': 's',
+      'X-Event-Type': 'build.finished',
+      'Idempotency-Key': 'run-1',
+      'X-Forwarded-For': '203.0.113.9',
+      'X-Real-IP': '203.0.113.9',
+      Via: '1.1 proxy',
+      Forwarded: 'for=203.0.113.9',
+      TE: 'trailers',
+      Connection: 'close, X-Hop',
+      'X-Hop': 'mine',
+      Referer: `https://ci.test/?token=${token}`,
+      'X-Custom': 'kept',
+    })
+    const { id } = sent.json<Ack>()
+    t.match(attemptsIn((await replay(base, id, `${receiver.url}/in?a=b`)).text), [
+      { outcome: 'delivered', answer: /^204 / },
+    ])
+    const got = receiver.received.at(-1)
+    t.ok(got?.body.equals(body))
+    t.equal(got?.path, '/in?a=b')
+    const names = Object.keys(got?.headers ?? {}).toSorted()
+    t.same(names, [
+      'connection',
+      'content-length',
+      'content-type',
+      'host',
+      'idempotency-key',
+      'x-custom',
+      'x-event-type',
+      'x-gatehouse-replay',
+    ])
+    t.equal(got?.headers['connection'], 'close')
+    t.equal(got?.headers['host'], `127.0.0.1:${receiver.port}`)
+    t.equal(got?.headers['content-length'], '5')
+    t.equal(got?.headers['content-type'], 'application/octet-stream')
+  })
+
+  await t.test('each attempt is kept, newest first, with its reason', async (t) => {
+    const { id } = (
+      await post(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
+    ).json<Ack>()
+    t.same(await attemptsOf(base, id), [])
+    const inside = await startReceiver(t)
+    const redirecting = await startReceiver(t, (_, response) => {
+      response.writeHead(307, { location: inside.url }).end()
+    })
+    const broken = await startReceiver(t, (_, response) => void response.writeHead(500).end('no'))
+    const gone = await startReceiver(t, (_, response) => void response.destroy())
+    const answers = []
+    for (const { url } of [receiver, redirecting, broken, gone]) {
+      answers.push(await replay(base, id, `${url}/?token=${token}`))
+    }
+    for (const { status } of answers) t.equal(status, 200, 'the list, whatever came of it')
+    const target = (url: string): string => `${url}/?token=«redacted»`
+    t.match(await attemptsOf(base, id), [
+      { outcome: 'failed', answer: 'none', detail: /socket hang up/, target: target(gone.url) },
+      { outcome: 'failed', answer: /^500 /, detail: '', target: target(broken.url) },
+      { outcome: 'failed', answer: /^307 /, detail: 'redirects are not followed' },
+      { outcome: 'delivered', answer: /^204 /, target: target(receiver.url) },
+    ])
+    t.equal(inside.connections(), 0, 'the redirect was not followed')
+    t.match(answers[1]?.text, /role="status">Not delivered: the target answered 307; redirects/)
+    t.match(answers[0]?.text, /role="status">Delivered: 204 in \d+ ms/)
+  })
+
+  await t.test('no target, or what is none, is refused and nothing recorded', async (t) => {
+    const { id } = (
+      await post(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
+    ).json<Ack>()
+    const bad = ['ftp://127.0.0.1/', 'http://', 'hook', 'http://user:pw@127.0.0.1/', 'file:///etc']
+    for (const target of bad) {
+      const { status, text } = await replay(base, id, target)
+      t.equal(status, 422, target)
+      t.match(JSON.parse(text), { detail: /must be an http:\/\/ or https:\/\/ URL/ })
+      t.notMatch(text, 'pw')
+    }
+    for (const target of [undefined, '', '  ']) {
+      t.match((await replay(base, id, target)).json(), { status: 422, detail: /Give a target URL/ })
+    }
+    t.same(await attemptsOf(base, id), [])
+    t.equal((await replay(base, 999_999, receiver.url)).status, 404)
+    t.equal((await request(`${base}/log/x/replay`, { method: 'POST' })).status, 404)
+    const wrong = await request(`${base}/log/${id}/replay`)
+    t.match([wrong.status, wrong.headers.allow], [405, 'POST'])
+    const json = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' }
+    t.equal((await request(`${base}/log/${id}/replay`, json)).status, 415)
+    const foreign = await replay(base, id, receiver.url, { 'Sec-Fetch-Site': 'cross-site' })
+    t.equal(foreign.status, 403, 'no other site may send events on')
+  })
+
+  await t.test('the default target is used where none is given', async (t) => {
+    const { id } = (
+      await post(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
+    ).json<Ack>()
+    await postForm(base, '/settings', { replay_default_target: `${receiver.url}/default` })
+    t.match(attemptsIn((await replay(base, id)).text), [{ target: `${receiver.url}/default` }])
+    const bare = await request(`${base}/log/${id}/replay`, { method: 'POST' })
+    t.match([bare.status, attemptsIn(bare.text).length], [200, 2], 'a post without any body')
+    t.equal(receiver.received.at(-1)?.path, '/default')
+    t.match((await request(`${base}/log/${id}`)).text, /Empty = the default target/)
+    await postForm(base, '/settings', { replay_default_target: '' })
+    t.equal((await replay(base, id)).status, 422)
+  })
+
+  await t.test('a browser without script gets the page around the list', async (t) => {
+    const { id } = (
+      await post(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
+    ).json<Ack>()
+    const page = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
+    const answer = await replay(base, id, receiver.url, page)
+    t.equal(answer.status, 200)
+    t.match(answer.text, /^<!doctype html>/)
+    t.match(attemptsIn(answer.text), [{ outcome: 'delivered' }])
+    const refused = await replay(base, id, 'ftp://x/', page)
+    t.equal(refused.status, 422)
+    t.match(refused.text, /value="ftp:\/\/x\/"/)
+    t.match(refused.text, /role="alert">The target URL must be/)
+    const fragment = await replay(base, id, receiver.url, { 'HX-Request': 'true' })
+    t.match(fragment.text, /^<div id="attempts">/)
+  })
+})
