@@ -2,6 +2,7 @@ import { setImmediate as endOfTurn } from 'node:timers/promises'
 import { QueryError, type Database } from '../../db/client.ts'
 import { saveEvents } from '../../db/hooks/events.ts'
 import type { NewEvent, SavedEvent } from '../../db/hooks/rows.ts'
+import { Unavailable } from '../../kernel/fault.ts'
 
 /** Stores deliveries; an answer means that the event is committed. */
 export interface Ingest {
@@ -20,6 +21,8 @@ const BATCH_ROWS = 256
 const BATCH_BYTES = 8 * 1024 * 1024
 const QUEUE_ROWS = 4_096
 const QUEUE_BYTES = 128 * 1024 * 1024
+/** A failure that took longer is a database that hangs, not one that refuses. */
+const STALLED_MS = 2_000
 
 interface Waiter {
   readonly resolve: (saved: SavedEvent) => void
@@ -69,6 +72,7 @@ export function createIngest(db: Database): Ingest {
   }
 
   async function saveBatch(batch: readonly Entry[]): Promise<void> {
+    const started = performance.now()
     try {
       const rows = batch.map(({ event, waiters }) => ({ event, attempts: waiters.length }))
       const saved = await saveEvents(db, rows)
@@ -83,8 +87,18 @@ export function createIngest(db: Database): Ingest {
         for (const entry of batch) await saveBatch([entry])
         return
       }
-      for (const entry of batch) for (const waiter of entry.waiters) waiter.reject(error)
+      const stalled = error instanceof Unavailable && performance.now() - started > STALLED_MS
+      for (const entry of stalled ? [...batch, ...takeAll()] : batch) {
+        for (const waiter of entry.waiters) waiter.reject(error)
+      }
     }
+  }
+
+  /** A sender gives up after 10 s: what waited for one deadline of a stalled database can't wait for another. */
+  function takeAll(): Entry[] {
+    queuedBytes = 0
+    byDelivery.clear()
+    return queue.splice(0)
   }
 
   return {
