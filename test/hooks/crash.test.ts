@@ -1,0 +1,69 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import {
+  brokenOf,
+  createSender,
+  keepAlive,
+  lostOf,
+  send,
+  startLoad,
+  storedEvents,
+} from '../helpers/deliveries.ts'
+import type { Acked } from '../helpers/deliveries.ts'
+import { request } from '../helpers/http.ts'
+import { startServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+const ROUNDS = 20
+const SENDERS = 16
+/** Latest moment of a crash, after the first acknowledgement of its round. */
+const LATEST_MS = 700
+/** Crashes between two looks at the whole table: in between the server itself recovers. */
+const LOOK_EVERY = 10
+
+await eachBackend(t, 'kill -9 under load', async (t: Test, backend) => {
+  const sender = createSender()
+  const env = { ...(await backend.env(t)), ...sender.env }
+  const acked: Acked[] = []
+  const sent = new Map<string, string>()
+  let unanswered = 0
+  const look = async (when: string): Promise<void> => {
+    const stored = await storedEvents(backend, env)
+    t.same(lostOf(acked, stored), [], `${when}: all of ${acked.length} acknowledged are there`)
+    t.same(brokenOf(sent, stored), [], `${when}: all of ${stored.size} stored are whole`)
+  }
+
+  for (let round = 1; round <= ROUNDS; round++) {
+    const server = await startServer(t, { services: ['hooks'], env })
+    for (const { id, delivery } of acked.slice(-3)) {
+      const page = await request(`${server.hooks}/log/${id}`)
+      t.equal(page.status, 200, `round ${round}: event ${id} after the restart`)
+      t.ok(page.text.includes(delivery), 'under its delivery id')
+    }
+    const load = startLoad(t, {
+      base: () => server.hooks,
+      sender,
+      senders: SENDERS,
+      size: 2_000,
+    })
+    await until(() => load.acked.length > 0, 'the first acknowledgement')
+    await pause(randomInt(LATEST_MS))
+    const [exit] = await Promise.all([server.kill(), load.stop()])
+    t.equal(exit.signal, 'SIGKILL')
+    unanswered += load.unanswered.length
+    t.same(load.refused, [], 'nothing was refused before')
+    acked.push(...load.acked)
+    for (const [delivery, sha256] of load.sent) sent.set(delivery, sha256)
+    if (round % LOOK_EVERY === 0) await look(`round ${round}`)
+  }
+  t.ok(unanswered > ROUNDS, `${unanswered} requests lost their server`)
+  const ids = acked.map(({ id }) => id)
+  t.equal(new Set(ids).size, ids.length, 'no id was given twice')
+  const server = await startServer(t, { services: ['hooks'], env })
+  const delivery = await sender.delivery()
+  const answer = await send(keepAlive(t, 1), server.hooks, delivery)
+  t.ok(JSON.parse(answer.text).id > Math.max(...ids), 'the next id is above all')
+})

@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs'
+import { t } from 'tap'
+import { runCli } from '../helpers/cli.ts'
+import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
+import { request } from '../helpers/http.ts'
+import { run, startPostgres } from '../helpers/postgres.ts'
+import { freePort } from '../helpers/postgres-process.ts'
+import { secret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
+import { openStream } from '../helpers/sse.ts'
+import { until } from '../helpers/until.ts'
+
+/** Real senders give up after 10 s: they must have an answer before. */
+const ANSWER_MS = 8_000
+const REFUSED = { status: 503, type: 'application/problem+json', retryAfter: /^\d+$/ }
+const ROWS = `select id, external_id, encode(sha256(payload), 'hex') as sha256,
+                     encode(body_hash, 'hex') as body_hash
+                from hooks.events`
+
+await t.test('PostgreSQL hangs for a while', async (t) => {
+  const cluster = await startPostgres()
+  t.teardown(() => cluster.destroy())
+  const sender = createSender()
+  const env = { ...sender.env, DATABASE_URL: await cluster.createDatabase() }
+  const server = await startServer(t, { services: ['hooks'], env })
+  const base = server.hooks
+  const stream = await openStream(t, `${base}/events`)
+  await stream.until(({ event }) => event === 'status')
+  const load = startLoad(t, { base: () => base, sender, senders: 16, timeoutMs: ANSWER_MS })
+  await until(() => load.acked.length > 200, 'the load to be under way')
+
+  const processes = await processesOf(cluster.url())
+  const goOn = (): void => signalAll(processes, 'SIGCONT')
+  t.teardown(goOn)
+  signalAll(processes, 'SIGSTOP')
+  const ackedBefore = load.acked.length
+  // Two answers each: the second request starts while the first ones' statements hang.
+  await until(() => load.refused.length >= 32, 'every sender to be refused twice', 25_000)
+  const health = await request(`${base}/healthz`)
+  t.equal(health.status, 503)
+  t.equal(health.headers['content-type'], 'application/problem+json')
+  t.equal((await request(`${base}/log`)).status, 503)
+  for (const { status, type, retryAfter } of load.refused) {
+    t.match({ status, type, retryAfter }, REFUSED)
+  }
+  t.same(load.unanswered, [], `every sender was answered within ${ANSWER_MS} ms`)
+
+  goOn()
+  await until(() => load.acked.length > ackedBefore + 100, 'deliveries to be accepted again')
+  await until(async () => (await request(`${base}/healthz`)).status === 200, 'good health')
+  await load.stop()
+  const newest = Math.max(...load.acked.map(({ id }) => id))
+  await stream.until(({ id }) => id === String(newest), 'the newest event on the stream')
+  const query = (): Promise<readonly Readonly<Record<string, unknown>>[]> =>
+    run(env.DATABASE_URL, ROWS)
+  const stored = await storedEvents({ query }, env)
+  t.same(lostOf(load.acked, stored), [])
+  t.same(brokenOf(load.sent, stored), [])
+  const bad = /handler failed|unhandled|TypeError|"level":"error"/i
+  t.same(
+    server.logs().filter((line) => bad.test(line)),
+    [],
+  )
+})
+
+await t.test('a start without a database says so in one line', async (t) => {
+  const password = secret('unreachable-password')
+  const port = await freePort()
+  const url = `postgres://gatehouse:${password}@127.0.0.1:${port}/gatehouse`
+  const started = await runCli(['serve', 'hooks'], {
+    env: { DATABASE_URL: url, HOOKS_ADDR: '127.0.0.1:0' },
+  })
+  t.equal(started.code, 1)
+  t.equal(started.stdout, '', 'it was never ready')
+  t.match(started.stderr, new RegExp(`^gatehouse: [^\\n]*127\\.0\\.0\\.1:${port}[^\\n]*\\n$`))
+})
+
+await t.test('a start with a wrong password says so in one line', async (t) => {
+  const cluster = await startPostgres()
+  t.teardown(() => cluster.destroy())
+  const url = new URL(cluster.url())
+  url.password = secret('wrong-password')
+  const started = await runCli(['serve', 'hooks'], {
+    env: { DATABASE_URL: url.href, HOOKS_ADDR: '127.0.0.1:0' },
+  })
+  t.equal(started.code, 1)
+  t.match(started.stderr, /^gatehouse: [^\n]*password authentication failed[^\n]*\n$/)
+})
+
+/** Process ids of a whole cluster: the sessions, the helpers and their parent, which comes first. */
+async function processesOf(url: string): Promise<readonly number[]> {
+  const rows = await run(url, 'select pid from pg_stat_activity where pid <> pg_backend_pid()')
+  const pids = rows.map((row) => Number(row['pid']))
+  const stat = readFileSync(`/proc/${pids[0]}/stat`, 'utf8')
+  const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+  return [parent, ...pids]
+}
+
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // A session that ended meanwhile.
+    }
+  }
+}

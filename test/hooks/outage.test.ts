@@ -1,0 +1,189 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import {
+  ackOf,
+  brokenOf,
+  createSender,
+  keepAlive,
+  lostOf,
+  send,
+  startLoad,
+  storedEvents,
+} from '../helpers/deliveries.ts'
+import type { Sender } from '../helpers/deliveries.ts'
+import { request } from '../helpers/http.ts'
+import { run, startPostgres } from '../helpers/postgres.ts'
+import { startServer } from '../helpers/server.ts'
+import type { TestServer } from '../helpers/server.ts'
+import { openStream } from '../helpers/sse.ts'
+import type { EventStream, StreamEvent } from '../helpers/sse.ts'
+import { until } from '../helpers/until.ts'
+
+const SENDERS = 8
+const PROBLEM = ['type', 'title', 'status', 'detail', 'instance']
+const PAGES = ['/', '/log', '/log/1', '/providers', '/settings']
+
+const WITHOUT_NOTIFY = `
+  insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
+  values ('code_host', 'signed', true, '{}', '', sha256(''), now())
+  returning id`
+
+for (const { mode, downMs } of [
+  { mode: 'immediate', downMs: 10_000 },
+  { mode: 'fast', downMs: 5_000 },
+] as const) {
+  await t.test(`PostgreSQL goes away for a while (${mode})`, async (t) => {
+    const cluster = await startPostgres()
+    t.teardown(() => cluster.destroy())
+    const sender = createSender()
+    const env = { ...sender.env, DATABASE_URL: await cluster.createDatabase() }
+    const server = await startServer(t, { services: ['hooks'], env })
+    const base = server.hooks
+    const live = followStream(t, base)
+    const load = startLoad(t, { base: () => base, sender, senders: SENDERS })
+    await until(() => load.acked.length > 200 && live.ids.length > 100, 'the load to be under way')
+
+    await cluster.stop(mode)
+    const stopped = performance.now()
+    await until(() => load.refused.length > SENDERS, 'senders to be refused')
+    await refusedWhileDown(t, base)
+    await until(() => live.saidDown(), 'the stream to say it, or to end')
+    t.equal(await health(base), 503)
+    t.same(load.unanswered, [], 'every sender had an answer')
+    const ackedBefore = load.acked.length
+    // Long enough for every timer of the program to find the database gone.
+    await pause(Math.max(0, downMs - (performance.now() - stopped)))
+    t.equal(load.acked.length, ackedBefore, 'nothing was acknowledged meanwhile')
+
+    await cluster.start()
+    await until(() => load.acked.length > ackedBefore + 100, 'deliveries to be accepted again')
+    await until(async () => (await health(base)) === 200, 'health to be good again')
+    for (const path of PAGES) t.equal((await request(base + path)).status, 200, path)
+    await load.stop()
+    const [newest] = load.acked.map(({ id }) => id).toSorted((a, b) => b - a)
+    await until(() => live.ids.at(-1) === newest, 'the stream to have the newest event')
+    t.same(
+      live.ids,
+      [...new Set(live.ids)].toSorted((a, b) => a - b),
+      'each once and in order',
+    )
+
+    for (const { status, type, retryAfter, text } of load.refused) {
+      if (status === 503 && type === 'application/problem+json' && /^\d+$/.test(retryAfter ?? ''))
+        continue
+      t.fail(`a sender was answered ${status} ${type} ${retryAfter}: ${text}`)
+    }
+    const stored = await storedEvents({ query: (of, text) => run(urlOf(of), text) }, env)
+    t.same(lostOf(load.acked, stored), [], `all of ${load.acked.length} are there`)
+    t.same(brokenOf(load.sent, stored), [])
+    const seen = new Set(live.ids)
+    const unseen = load.acked.filter(({ id }) => !seen.has(id))
+    t.same(unseen, [], 'the stream brought every acknowledged event')
+    await followsAgain(t, base, env.DATABASE_URL, sender)
+    noFailureIn(t, server)
+  })
+}
+
+/** What a reader, an operator and a monitor get while there is no database. */
+async function refusedWhileDown(t: Test, base: string): Promise<void> {
+  for (const path of ['/healthz', ...PAGES]) {
+    const answer = await request(base + path)
+    t.equal(answer.status, 503, path)
+    t.equal(answer.headers['content-type'], 'application/problem+json', path)
+    t.match(answer.headers['retry-after'], /^\d+$/, path)
+    t.same(Object.keys(answer.json<Record<string, unknown>>()), PROBLEM, path)
+    t.match(answer.json(), { type: 'about:blank', status: 503, instance: path }, path)
+  }
+  const page = await request(`${base}/log`, { headers: { Accept: 'text/html' } })
+  t.equal(page.status, 503, 'a browser')
+  t.match(page.headers['content-type'], /^text\/html/)
+  const head = await request(`${base}/healthz`, { method: 'HEAD' })
+  t.equal(head.status, 503, 'HEAD')
+  const form = await request(`${base}/providers/code_host/enabled`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: 'enabled=false',
+  })
+  t.equal(form.status, 503, 'a change')
+}
+
+/** A stream client as a browser is one: it comes back by itself, with the last id that it saw. */
+function followStream(t: Test, base: string): { ids: readonly number[]; saidDown(): boolean } {
+  const ids: number[] = []
+  let [over, down] = [false, false]
+  t.teardown(() => (over = true))
+  function read(stream: EventStream): void {
+    for (const event of stream.events.slice(taken)) take(event)
+    taken = stream.events.length
+  }
+  let taken = 0
+  function take({ event, id, data }: StreamEvent): void {
+    if (event === 'event-received') ids.push(Number(id))
+    if (event === 'gap') t.fail(`an unexpected gap: ${data}`)
+    if (event === 'status' && JSON.parse(data).db === 'error') down = true
+  }
+  async function loop(): Promise<void> {
+    while (!over) {
+      try {
+        const stream = await openStream(t, `${base}/events`, {
+          lastEventId: String(ids.at(-1) ?? 0),
+        })
+        taken = 0
+        let ended = false
+        void stream.closed.then(() => (ended = true))
+        while (!ended && !over) {
+          read(stream)
+          await pause(20)
+        }
+        read(stream)
+        if (!over) down = true
+      } catch {
+        // Not even a head: a client would try again.
+      }
+      await pause(250)
+    }
+  }
+  void loop()
+  return { ids, saidDown: () => down }
+}
+
+/**
+ * New events reach the stream by NOTIFY and, when that is missed, by the poll. One after the other:
+ * with the poll alone each would take its two seconds, which the limit for all does not leave.
+ */
+async function followsAgain(t: Test, base: string, url: string, sender: Sender): Promise<void> {
+  const stream = await openStream(t, `${base}/events`)
+  await stream.until(({ event }) => event === 'status')
+  const agent = keepAlive(t, 1)
+  const notified = Promise.withResolvers<string>()
+  const limit = setTimeout(() => notified.resolve('events come by the poll only'), 15_000)
+  void (async () => {
+    for (const delivery of await sender.deliveries(15)) {
+      const { id } = ackOf(delivery, await send(agent, base, delivery))
+      await stream.until((event) => event.id === String(id), 'the event', 20_000)
+    }
+    notified.resolve('events come by NOTIFY')
+  })().catch(notified.reject)
+  t.equal(await notified.promise, 'events come by NOTIFY')
+  clearTimeout(limit)
+  const [row] = await run(url, WITHOUT_NOTIFY)
+  await stream.until(({ id }) => id === String(row?.['id']), 'an event that nobody told of')
+}
+
+async function health(base: string): Promise<number> {
+  return (await request(`${base}/healthz`)).status
+}
+
+function noFailureIn(t: Test, server: TestServer): void {
+  const bad = /handler failed|unhandled|UnhandledPromise|TypeError|"level":"error"/i
+  t.same(
+    server.logs().filter((line) => bad.test(line)),
+    [],
+    'no failure in the log',
+  )
+}
+
+function urlOf(env: Readonly<Record<string, string>>): string {
+  return env['DATABASE_URL'] ?? ''
+}

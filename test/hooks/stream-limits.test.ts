@@ -1,0 +1,180 @@
+import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { createSender, metricOf, sendAll } from '../helpers/deliveries.ts'
+import { request as ask } from '../helpers/http.ts'
+import { startServer } from '../helpers/server.ts'
+import { openStream } from '../helpers/sse.ts'
+import type { EventStream } from '../helpers/sse.ts'
+import { until } from '../helpers/until.ts'
+
+const CLIENTS = 'gatehouse_hooks_stream_clients'
+const CUT_OFF = 'gatehouse_hooks_stream_cut_off_total'
+const [embedded, postgres] = backends
+
+await eachBackend(t, 'what cannot be replayed is told', async (t: Test, backend) => {
+  const sender = createSender()
+  const env = { ...(await backend.env(t)), ...sender.env }
+  const { hooks: base } = await startServer(t, { services: ['hooks'], env })
+  const acked = await sendAll(t, [base], await sender.deliveries(1_205))
+  const ids = acked.map(({ id }) => id).toSorted((a, b) => a - b)
+  const last = ids.at(-1)
+
+  async function resume(at: number): Promise<EventStream> {
+    const stream = await openStream(t, `${base}/events`, { lastEventId: String(at) })
+    await stream.until(({ id }) => id === String(last), 'the newest event')
+    await stream.until(({ event }) => event === 'status')
+    stream.close()
+    return stream
+  }
+
+  const exactly = await resume(ids[204] ?? 0)
+  t.same(gapsOf(exactly), [], '1,000 missed events are replayed')
+  t.same(seenBy(exactly), ids.slice(205))
+
+  for (const [at, index] of [
+    [ids[203] ?? 0, 203],
+    [ids[4] ?? 0, 4],
+    [0, -1],
+  ] as const) {
+    const stream = await resume(at)
+    const oldest = ids[205] ?? 0
+    t.same(gapsOf(stream), [{ requested: at, oldest, skipped: oldest - at - 1 }], `from ${at}`)
+    t.same(seenBy(stream), ids.slice(205), `after ${204 - index} that are skipped`)
+    t.equal(stream.events.find(({ event }) => event === 'gap')?.id, undefined, 'moves nobody')
+    const kinds = stream.events.map(({ event }) => event).filter((event) => event !== 'status')
+    t.equal(kinds[0], 'gap', 'told before the replay')
+  }
+
+  const settings = await ask(`${base}/settings`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: 'retention_max_rows=100',
+  })
+  t.equal(settings.status, 200)
+  const [before, kept = 0] = [ids[1_000] ?? 0, ids[1_105]]
+  const pruned = await until(async () => {
+    const stream = await resume(before)
+    return seenBy(stream)[0] === kept && stream
+  }, 'retention to be done')
+  t.same(gapsOf(pruned), [{ requested: before, oldest: kept, skipped: kept - before - 1 }])
+  t.same(seenBy(pruned), ids.slice(1_105))
+  t.same(gapsOf(await resume(ids[1_150] ?? 0)), [], 'no gap above what was pruned')
+})
+
+// Frames of about 700 bytes: 255 characters that take two bytes each.
+const LONG_TYPE = '\u00e9'.repeat(255)
+const IDLERS = 5
+const MOST_EVENTS = 40_000
+/**
+ * How much the process may grow meanwhile. Each client that does not read may leave 1 MiB unsent, the
+ * rest is room for the traffic itself: bodies, batches and what is collected late.
+ */
+const GROWTH_KIB = 160 * 1024
+
+await t.test('a client that never reads is cut off, and nobody else notices', async (t) => {
+  const sender = createSender()
+  const env = { ...(await postgres.env(t)), ...sender.env }
+  const server = await startServer(t, { services: ['hooks'], env })
+  const base = server.hooks
+  const metric = async (name: string): Promise<number> =>
+    metricOf((await ask(`${base}/metrics`)).text, name) ?? 0
+
+  // The process's own needs under this traffic come first: they are not what is measured.
+  await sendAll(t, [base], await sender.deliveries(2_000, { type: LONG_TYPE }))
+  const reader = await openStream(t, `${base}/events`)
+  await reader.until(({ event }) => event === 'status')
+  const idlers: EventStream[] = []
+  for (let n = 0; n < IDLERS; n++) {
+    const idler = await openStream(t, `${base}/events`)
+    await idler.until(({ event }) => event === 'status')
+    idler.pause()
+    idlers.push(idler)
+  }
+  const start = residentKib(server.pid)
+  const ids: number[] = []
+  while ((await metric(CUT_OFF)) < IDLERS && ids.length < MOST_EVENTS) {
+    const acked = await sendAll(t, [base], await sender.deliveries(1_000, { type: LONG_TYPE }))
+    ids.push(...acked.map(({ id }) => id).toSorted((a, b) => a - b))
+    const last = String(ids.at(-1))
+    await until(() => reader.lastEventId === last, 'the reader to have read', 20_000)
+  }
+  t.equal(await metric(CUT_OFF), IDLERS, 'each of them is counted')
+  t.equal(await metric(CLIENTS), 1, 'the reader is left')
+  t.same(seenBy(reader), ids, 'and has read everything once')
+  const grown = residentKib(server.pid) - start
+  t.ok(grown < GROWTH_KIB, `${grown} KiB more than before ${ids.length} events`)
+
+  const [idler] = idlers
+  if (idler === undefined) return
+  idler.resume()
+  await idler.closed
+  const seen = seenBy(idler)
+  t.same(seen, ids.slice(0, seen.length), 'what it was sent is whole')
+  const back = await openStream(t, `${base}/events`, { lastEventId: String(seen.at(-1) ?? 0) })
+  await back.until(({ id }) => id === String(ids.at(-1)), 'the newest event')
+  const [gap] = gapsOf(back)
+  t.equal(gap?.requested, seen.at(-1))
+  t.equal(gap?.oldest, ids.at(-1_000))
+  t.same(seenBy(back), ids.slice(-1_000))
+})
+
+await t.test('1,000 clients that come and go leave nothing behind', async (t) => {
+  const sender = createSender()
+  const env = { ...(await embedded.env(t)), ...sender.env }
+  const server = await startServer(t, { services: ['hooks'], env })
+  const clients = async (): Promise<number | undefined> =>
+    metricOf((await ask(`${server.hooks}/metrics`)).text, CLIENTS)
+  const url = `${server.hooks}/events?last_event_id=0`
+  await sendAll(t, [server.hooks], await sender.deliveries(200))
+  let opened = 0
+  for (let round = 0; round < 20; round++) {
+    await Promise.all(
+      Array.from({ length: 50 }, async (_, n) => {
+        if (await visit(url, n % 3)) opened++
+      }),
+    )
+  }
+  t.ok(opened > 600, `${opened} were answered before they left`)
+  await until(async () => (await clients()) === 0, 'no client to be counted')
+  t.notMatch(server.logs().join('\n'), /MaxListenersExceeded|handler failed/)
+  const stream = await openStream(t, url)
+  await stream.until(({ id }) => id === '200', 'the stream to be well')
+  t.equal(await clients(), 1)
+})
+
+/** Opens the stream and leaves: when the request is out, when the head has come, or after some data. */
+function visit(url: string, stay: number): Promise<boolean> {
+  const gone = Promise.withResolvers<boolean>()
+  const outgoing = request(url, { agent: false }, (incoming) => {
+    incoming.on('error', () => undefined)
+    incoming.on('close', () => gone.resolve(true))
+    if (stay === 1) incoming.destroy()
+    else incoming.once('data', () => incoming.destroy())
+  })
+  outgoing.on('error', () => gone.resolve(false))
+  outgoing.on('close', () => gone.resolve(false))
+  outgoing.end(() => {
+    if (stay === 0) outgoing.destroy()
+  })
+  return gone.promise
+}
+
+/** Resident memory of a process by Linux's /proc. */
+function residentKib(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+}
+
+function seenBy(stream: EventStream): readonly number[] {
+  return stream.events.filter(({ event }) => event === 'event-received').map(({ id }) => Number(id))
+}
+
+type Gap = { requested: number; oldest: number; skipped: number }
+
+function gapsOf(stream: EventStream): readonly Gap[] {
+  return stream.events
+    .filter(({ event }) => event === 'gap')
+    .map(({ data }): Gap => JSON.parse(data))
+}
