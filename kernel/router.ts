@@ -86,7 +86,9 @@ function matchSegments(
 function decodeSegment(segment: string): string | undefined {
   if (!segment.includes('%')) return segment
   try {
-    return decodeURIComponent(segment)
+    const text = decodeURIComponent(segment)
+    // A NUL can't be stored, so nothing has such a name.
+    return text.includes('\0') ? undefined : text
   } catch {
     // URIError: the percent-encoding is broken, so no route has this name.
     return undefined

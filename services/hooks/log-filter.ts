@@ -19,8 +19,8 @@ export interface LogQuery {
 
 /** Reads the query of `/log`; a bad `limit`, `cursor` or `since` gives the line that says so. */
 export function readLogQuery(query: URLSearchParams): LogQuery | string {
-  const provider = query.get('provider') ?? ''
-  const event_type = query.get('event_type') ?? ''
+  const provider = textOf(query, 'provider')
+  const event_type = textOf(query, 'event_type')
   const since = (query.get('since') ?? '').trim()
   const limitText = query.get('limit') ?? ''
   const limit = limitText === '' ? 50 : /^\d{1,3}$/.test(limitText) ? Number(limitText) : 0
@@ -37,8 +37,8 @@ export function readLogQuery(query: URLSearchParams): LogQuery | string {
     provider: provider === '' ? null : provider,
     event_type: event_type === '' ? null : event_type,
   }
-  const text = query.get('text') ?? ''
-  const json = (query.get('json') ?? '').trim()
+  const text = textOf(query, 'text')
+  const json = textOf(query, 'json').trim()
   if (text.length > LONGEST_SEARCH || json.length > LONGEST_SEARCH) {
     return `text and json may have ${LONGEST_SEARCH} characters at most.`
   }
@@ -57,6 +57,11 @@ export function readLogQuery(query: URLSearchParams): LogQuery | string {
 }
 
 const LONGEST_SEARCH = 500
+
+/** A parameter as the database can compare it: it takes no NUL, so one is an unknown character. */
+function textOf(query: URLSearchParams, name: string): string {
+  return (query.get(name) ?? '').replaceAll('\0', '\u{FFFD}')
+}
 
 /** `data.object.id=evt_1`: steps of letters, digits, `_` and `-` between dots, then the value's text. */
 function readMember(text: string): PayloadFilter['json'] | undefined {
@@ -103,7 +108,8 @@ function readSince(text: string): Since | undefined {
   if (!TIME.test(text)) return undefined
   const zoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`
   const sinceTime = new Date(zoned)
-  return Number.isNaN(sinceTime.getTime()) ? undefined : { sinceTime, sinceId: null }
+  // The database knows no year 0.
+  return sinceTime.getUTCFullYear() >= 1 ? { sinceTime, sinceId: null } : undefined
 }
 
 function readCursor(text: string): { received_at: Date; id: number } | undefined {
