@@ -1,0 +1,178 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { addProvider, postForm, startHooks, tokenOf } from '../fixtures/signing-setup.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { addEndpoint, callTool, endpointToken, legacy, modern } from '../helpers/mcp.ts'
+import { secret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+await eachBackend(t, 'endpoints and their tokens', async (t: Test, backend) => {
+  const { base, server, env } = await startHooks(t, backend)
+  const agent = await addEndpoint(base, 'agent')
+  const other = await addEndpoint(base, 'other')
+  const ping = (url: string, headers: Record<string, string> = {}) =>
+    request(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
+    })
+
+  await t.test(
+    '401 without a token that is known, 403 with that of another endpoint',
+    async (t) => {
+      const nowhere = `${base}/mcp/nobody`
+      const wrong = secret('wrong-endpoint-token')
+      const scheme = 'Bearer realm="gatehouse"'
+      const strangers: readonly (readonly [string, Record<string, string>, string])[] = [
+        ['no token', {}, scheme],
+        ['an empty one', { Authorization: 'Bearer ' }, `${scheme}, error="invalid_token"`],
+        ['a wrong one', { Authorization: `Bearer ${wrong}` }, `${scheme}, error="invalid_token"`],
+        ['half of it', { Authorization: `Bearer ${agent.token.slice(0, 20)}` }, scheme],
+        ['more than it', { Authorization: `Bearer ${agent.token}x` }, scheme],
+        ['another scheme', { Authorization: `Basic ${agent.token}` }, scheme],
+        ['another header', { 'X-Webhook-Token': agent.token }, scheme],
+      ]
+      for (const [what, headers, challenge] of strangers) {
+        const here = await ping(agent.url, headers)
+        t.equal(here.status, 401, what)
+        t.match(here.headers['www-authenticate'], challenge, what)
+        t.match(here.json(), { type: 'about:blank', status: 401 }, what)
+        const gone = await ping(nowhere, headers)
+        t.equal(gone.status, 401, `${what}, where there is no endpoint`)
+        t.same(
+          { ...gone.json<object>(), instance: '' },
+          { ...here.json<object>(), instance: '' },
+          'strangers do not learn which endpoints there are',
+        )
+      }
+      const withQuery = await ping(`${agent.url}?token=${encodeURIComponent(agent.token)}`)
+      t.equal(withQuery.status, 401, 'a token in the URL counts for nothing')
+      const bearer = { Authorization: `bearer ${agent.token}` }
+      t.equal((await ping(agent.url, bearer)).status, 200, 'the scheme has no case')
+      t.equal((await ping(other.url, bearer)).status, 403)
+      t.equal((await ping(nowhere, bearer)).status, 403, 'no endpoint is like that of another')
+      t.equal((await ping(`${base}/mcp/`, bearer)).status, 404)
+      t.equal((await ping(`${base}/mcp/agent/x`, bearer)).status, 404)
+    },
+  )
+
+  await t.test("a sender's token and an endpoint's are not mixed up", async (t) => {
+    const page = await postForm(base, '/providers', { name: 'ci', trust_mode: 'token' })
+    const bearer = { Authorization: `Bearer ${tokenOf(page)}` }
+    t.equal((await ping(agent.url, bearer)).status, 401)
+    await addProvider(base, 'agent')
+    const { status } = await ping(`${base}/webhooks/generic/agent`, {
+      Authorization: `Bearer ${agent.token}`,
+    })
+    t.equal(status, 403)
+  })
+
+  await t.test('the settings page makes an endpoint and shows its token once', async (t) => {
+    const page = await postForm(base, '/settings/endpoints', { name: 'desk', allow_replay: 'on' })
+    t.equal(page.status, 200)
+    t.match(page.text, /^<section id="endpoints"/)
+    const token = endpointToken(page)
+    const shown = /id="endpoint-configuration"[^>]*><code>(.*?)<\/code>/s.exec(page.text)?.[1]
+    t.same(JSON.parse((shown ?? '').replaceAll('&quot;', '"')), {
+      mcpServers: {
+        'gatehouse-desk': {
+          type: 'http',
+          url: `${base}/mcp/desk`,
+          headers: { Authorization: `Bearer ${token}` },
+        },
+      },
+    })
+    const again = await request(`${base}/settings`)
+    t.match(again.text, /<th scope="row">desk<\/th>\s*<td>read, replay<\/td>\s*<td>never<\/td>/)
+    t.notMatch(again.text, token)
+    t.equal((await legacy({ url: `${base}/mcp/desk`, token }, 'ping')).status, 200)
+    const plain = await postForm(
+      base,
+      '/settings/endpoints',
+      { name: 'script' },
+      { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' },
+    )
+    t.match(plain.text, /^<!doctype html>[\s\S]*id="endpoint-token"/, 'a page without script')
+    endpointToken(plain)
+  })
+
+  await t.test('the form refuses what it can not take', async (t) => {
+    const make = (fields: Record<string, string>, headers = {}) =>
+      postForm(base, '/settings/endpoints', fields, headers)
+    for (const name of ['', 'UPPER', '-x', 'a b', 'a/b', 'a'.repeat(65), '<b>'])
+      t.equal((await make({ name })).status, 422, name)
+    t.equal((await make({ name: 'agent' })).status, 409)
+    const navigates = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
+    const page = await make({ name: '<b>', allow_replay: 'on' }, navigates)
+    t.equal(page.status, 422)
+    t.match(page.text, /value="&lt;b&gt;"[\s\S]*aria-invalid="true"/, 'what was typed stays')
+    const foreign = await make({ name: 'x' }, { Origin: 'https://evil.example' })
+    t.equal(foreign.status, 403)
+    const revoke = await postForm(base, '/settings/endpoints/nobody/revoke', {})
+    t.equal(revoke.status, 404)
+  })
+
+  await t.test('a use is noted', async () => {
+    await until(async () => {
+      const { text } = await request(`${base}/settings`)
+      return /<th scope="row">agent<\/th>\s*<td>read<\/td>\s*<td><time/.test(text)
+    }, 'the time of the last use')
+  })
+
+  await t.test('a revoked token stops at once, and its name is free', async (t) => {
+    t.equal((await modern(other, 'tools/list')).status, 200)
+    const page = await postForm(base, '/settings/endpoints/other/revoke', {})
+    t.equal(page.status, 200)
+    t.notMatch(page.text, '<th scope="row">other</th>')
+    t.equal((await modern(other, 'tools/list')).status, 401)
+    const renewed = await addEndpoint(base, 'other')
+    t.equal((await modern(other, 'tools/list')).status, 401, 'the old token stays dead')
+    t.equal((await modern(renewed, 'tools/list')).status, 200)
+  })
+
+  if (backend.name === 'postgres') {
+    await t.test('all instances know and forget a token', async (t) => {
+      const second = await startServer(t, { services: ['hooks'], env })
+      const made = await addEndpoint(base, 'shared')
+      const there = { ...made, url: made.url.replace(base, second.hooks) }
+      const status = async (): Promise<number> => (await modern(there, 'tools/list')).status
+      await until(async () => (await status()) === 200, 'the other instance to know the token')
+      await postForm(base, '/settings/endpoints/shared/revoke', {})
+      await until(async () => (await status()) === 401, 'the other instance to forget the token')
+    })
+  }
+
+  await t.test('tokens outlive the server, and only their hashes are kept', async (t) => {
+    await server.stop()
+    const rows = await backend.query(
+      env,
+      `select length(token_hash) as bytes, strpos(to_jsonb(e)::text, $1) as found
+         from hooks.endpoints e where name = 'agent'`,
+      [agent.token],
+    )
+    t.same(rows, [{ bytes: 32, found: 0 }])
+    const again = await startServer(t, { services: ['hooks'], env })
+    const same = { ...agent, url: agent.url.replace(base, again.hooks) }
+    t.match(await callTool(same, 'list_providers'), { structuredContent: {} })
+  })
+})
+
+t.test('without the database a tool says so', async (t) => {
+  const [, postgres] = backends
+  const { base, server, env } = await startHooks(t, postgres)
+  const endpoint = await addEndpoint(base, 'agent')
+  t.equal((await modern(endpoint, 'tools/list')).status, 200)
+  await postgres.query(env, 'alter table hooks.events rename to events_away')
+  const broken = await callTool(endpoint, 'list_webhook_events')
+  t.match(JSON.stringify(broken), /internal/)
+  t.notMatch(JSON.stringify(broken), /events_away|relation|select/, 'its reason is for the log')
+  const read = await modern(endpoint, 'resources/read', { uri: 'gatehouse://events/recent' })
+  t.equal(read.status, 500)
+  t.match(read.json(), { id: 'a-1', error: { code: -32603, message: 'Internal error.' } })
+  await until(
+    () => server.logs().some((line) => line.includes('list_webhook_events')),
+    'the reason in the log',
+  )
+})
