@@ -3,6 +3,7 @@ import Type from 'typebox'
 import { parseAddress, type Address } from './address.ts'
 import { parseHosts } from './hosts.ts'
 import { parseBlocks, type AddressSet } from './peers.ts'
+import { parseSecretKey } from './secret-box.ts'
 
 /** How a variable's text is read: `form` says in words what is accepted; a read throws SyntaxError. */
 interface Reading<T> {
@@ -59,6 +60,18 @@ export const Variables = Type.Object({
   HOOKS_PAYMENTS_SECRET_PREVIOUS: secret('the secret being retired'),
   HOOKS_CHAT_SECRET: secret('the shared secret, the whole value'),
   HOOKS_CHAT_SECRET_PREVIOUS: secret('the secret being retired'),
+  GATEHOUSE_SECRET_KEY: Type.Optional(
+    variable({
+      form: '32 bytes as base64, as openssl rand -base64 32 prints them',
+      secret: true,
+      read: parseSecretKey,
+    }),
+  ),
+  HOOKS_ROTATION_OVERLAP_S: variable({
+    form: 'a whole number of seconds from 0 (the old secret stops at once) to 2592000',
+    read: (text) => parseSeconds(text, 0, 2_592_000),
+    default: '86400',
+  }),
   HOOKS_MAX_BODY: variable({
     form: 'a size from 1 to 100 MiB, such as 25MiB, 512KiB or 1000',
     read: parseSize,
@@ -66,7 +79,7 @@ export const Variables = Type.Object({
   }),
   HOOKS_FRESHNESS_S: variable({
     form: 'a whole number of seconds from 1 to 86400',
-    read: parseSeconds,
+    read: (text) => parseSeconds(text, 1, 86_400),
     default: '300',
   }),
   HOOKS_REPLAY_TARGETS: Type.Optional(
@@ -148,8 +161,8 @@ function parseSize(text: string): number {
   return size
 }
 
-function parseSeconds(text: string): number {
-  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (seconds < 1 || seconds > 86_400) throw new RangeError('it is no such number')
+function parseSeconds(text: string, least: number, most: number): number {
+  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : -1
+  if (seconds < least || seconds > most) throw new RangeError('it is no such number')
   return seconds
 }
