@@ -1,0 +1,115 @@
+import { t } from 'tap'
+import {
+  add,
+  addMany,
+  eventsOf,
+  eventsWhen,
+  groupOf,
+  healthOf,
+  settled,
+  startQueue,
+} from '../fixtures/queue-setup.ts'
+import { enable } from '../fixtures/signing-setup.ts'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { startPostgres } from '../helpers/postgres.ts'
+import { startRedis } from '../helpers/redis.ts'
+import { startServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+const [embedded, postgres] = backends
+const hooks = { services: ['hooks'] } as const
+
+t.test('Redis may be down at the start', async (t) => {
+  const redis = await startRedis(t)
+  await redis.stop()
+  const queue = { HOOKS_QUEUE_URL: redis.url, HOOKS_QUEUE_CHANNELS: 'orders' }
+  const env = { ...(await embedded.env(t)), ...queue }
+  const server = await startServer(t, { ...hooks, env })
+  t.match(await healthOf(server.hooks), { http: '200', status: 'degraded', broker: 'error' })
+  await redis.start()
+  await add(redis, 'orders', 'payload', 'late')
+  await eventsWhen(server.hooks, 'orders', 1, 15_000)
+  t.match(await healthOf(server.hooks), { status: 'ok', broker: 'ok' })
+  t.equal(server.logs().filter((line) => line.includes('"queue out of reach"')).length, 1)
+  const page = await request(`${server.hooks}/settings`)
+  t.match(page.text, /HOOKS_QUEUE_URL[\s\S]*set \(environment\)/, 'the URL holds a secret')
+  t.match(page.text, /HOOKS_QUEUE_CHANNELS[\s\S]*orders \(environment\)/)
+})
+
+t.test('what was added before the first start is read from the beginning', async (t) => {
+  const redis = await startRedis(t)
+  await addMany(redis, 'orders', 600)
+  const queue = { HOOKS_QUEUE_URL: redis.url, HOOKS_QUEUE_CHANNELS: 'orders' }
+  const env = { ...(await embedded.env(t)), ...queue }
+  const first = await startServer(t, { ...hooks, env })
+  await until(async () => (await eventsOf(first.hooks, 'orders')).length > 0, 'the first events')
+  t.match(await first.stop(), { code: 0 }, 'stopped while it reads')
+  t.equal((await groupOf(redis, 'orders')).pending, 0, 'what it had read is acknowledged')
+  const second = await startServer(t, { ...hooks, env })
+  await settled(redis, 'orders')
+  await second.stop()
+  const [row] = await embedded.query(
+    env,
+    'select count(*)::int as events, max(attempts) as attempts from hooks.events',
+  )
+  t.same(row, { events: 600, attempts: 1 })
+})
+
+t.test('without the database nothing is acknowledged, with it everything is stored', async (t) => {
+  const cluster = await startPostgres()
+  t.teardown(() => cluster.destroy())
+  const database = { DATABASE_URL: await cluster.createDatabase() }
+  const folder = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  const backend = { ...postgres, env: async () => ({ ...database, ...folder }) }
+  const { redis, base } = await startQueue(t, backend, 'orders')
+  await cluster.stop('immediate')
+  await addMany(redis, 'orders', 300)
+  await until(async () => (await groupOf(redis, 'orders')).pending > 0, 'entries to be read')
+  const health = await request(`${base}/healthz`)
+  t.equal(health.status, 503, 'the database is missed, and Redis is not to blame')
+  t.ok((await groupOf(redis, 'orders')).pending > 0)
+  await cluster.start()
+  await settled(redis, 'orders', 30_000)
+  t.equal((await eventsOf(base, 'orders')).length, 200, 'a full page')
+  t.match(await healthOf(base), { status: 'ok', broker: 'ok' })
+})
+
+t.test('two instances share a stream, and a switch counts for both', async (t) => {
+  const { redis, base, env } = await startQueue(t, postgres, 'orders')
+  const other = await startServer(t, { ...hooks, env })
+  await addMany(redis, 'orders', 5_000)
+  await settled(redis, 'orders')
+  const figures = `select count(*)::int as events, max(attempts) as attempts from hooks.events`
+  t.same(await postgres.query(env, figures), [{ events: 5_000, attempts: 1 }])
+  const info = (await redis.send('XINFO', 'CONSUMERS', 'orders', 'gatehouse')) as unknown[]
+  t.equal(info.length, 2, 'a consumer each')
+
+  await enable(other.hooks, 'queue:orders', false)
+  const page = (address: string): Promise<string> =>
+    request(`${address}/providers`).then(({ text }) => text)
+  await until(async () => (await page(base)).includes('Disabled'), 'both to know it')
+  await until(async () => {
+    // The notice wakes the other instance's reader on its own time.
+    await add(redis, 'orders', 'payload', 'probe')
+    return (await groupOf(redis, 'orders')).lag > 0
+  }, 'both to stop reading')
+  await addMany(redis, 'orders', 50)
+  const { pending, lag } = await groupOf(redis, 'orders')
+  t.ok(pending === 0 && lag >= 51, `${lag} wait`)
+  await enable(base, 'queue:orders', true)
+  await settled(redis, 'orders')
+})
+
+t.test('a Redis that answers nobody is noticed and does not hold up the stop', async (t) => {
+  const { redis, server, base } = await startQueue(t, embedded, 'orders')
+  redis.freeze()
+  const broken = async (): Promise<boolean> => (await healthOf(base))['broker'] === 'error'
+  await until(broken, 'the broker to be missed', 20_000)
+  redis.thaw()
+  await add(redis, 'orders', 'payload', '1')
+  await eventsWhen(base, 'orders', 1, 20_000)
+  redis.freeze()
+  t.match(await server.stop(), { code: 0, signal: null })
+})
