@@ -1,13 +1,17 @@
 #!/usr/bin/env node
+import { randomBytes } from 'node:crypto'
+import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/command.ts'
 import { helpText } from './commands/help.ts'
 import { SERVICES, type ServiceName } from './commands/listeners.ts'
 import { DATABASE_COMMANDS, runWithDatabase } from './commands/on-database.ts'
+import { sendSample } from './commands/send-sample.ts'
 import { serve } from './commands/serve.ts'
 import { assetText } from './kernel/assets.ts'
 import { openConfig, notesOf, type ConfigSource } from './kernel/config.ts'
 import { createLog, messageOf } from './kernel/log.ts'
+import { post } from './kernel/outbound.ts'
 import { flagOf, Variables, type VariableName } from './kernel/variables.ts'
 import { followSecrets, type SigningSecrets } from './services/hooks/signing-secrets.ts'
 
@@ -109,7 +113,7 @@ async function main(argv: readonly string[]): Promise<number> {
     output.out(version)
     return DONE
   }
-  if (command !== 'serve' && !DATABASE_COMMANDS.includes(command)) {
+  if (!['serve', 'send-sample', ...DATABASE_COMMANDS].includes(command)) {
     throw unknown('command', command)
   }
   const services = command === 'serve' ? readServices(args) : []
@@ -125,6 +129,12 @@ async function main(argv: readonly string[]): Promise<number> {
     }),
   })
   const secrets = secretsOf(config)
+  if (command === 'send-sample') {
+    const readInput = (): Promise<string> => text(process.stdin)
+    const now = (): Date => new Date()
+    const tools = { config, secrets, random: randomBytes, now, post, readInput }
+    return sendSample(args, tools, output)
+  }
   if (command !== 'serve') return runWithDatabase(rest, { config, secrets, log }, output)
   return serve({ config, services, secrets, version, log, ready: output.out })
 }

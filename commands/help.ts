@@ -3,6 +3,7 @@ import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
 import { table } from './command.ts'
 import { ENDPOINT_USAGE } from './endpoint.ts'
 import { PROVIDER_USAGE } from './provider.ts'
+import { SEND_SAMPLE_USAGE } from './send-sample.ts'
 
 const COMMANDS: readonly (readonly [string, string])[] = [
   ['gatehouse [serve] [hooks] [links] [ops]', 'run the services (default: all three)'],
@@ -10,6 +11,7 @@ const COMMANDS: readonly (readonly [string, string])[] = [
   ['gatehouse migrate', 'bring the database up to date'],
   [PROVIDER_USAGE, 'manage who may send webhooks'],
   [ENDPOINT_USAGE, 'manage where programs reach the tools (MCP)'],
+  [SEND_SAMPLE_USAGE, 'send a made-up delivery, signed or with its token from standard input'],
   ['gatehouse version', 'print the version'],
   ['gatehouse help', 'print this'],
 ]

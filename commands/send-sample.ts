@@ -1,0 +1,177 @@
+import { parseArgs } from 'node:util'
+import type { ConfigSource } from '../kernel/config.ts'
+import type { OutboundRequest, OutboundResult } from '../kernel/outbound.ts'
+import { receiverPath } from '../services/hooks/provider-status.ts'
+import { isGenericName, type RandomBytes } from '../services/hooks/providers.ts'
+import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
+import { makeSample } from '../services/hooks/sample.ts'
+import { signBody } from '../services/hooks/signatures.ts'
+import { isSignedProvider, type SigningSecrets } from '../services/hooks/signing-secrets.ts'
+import { cleanText } from '../services/hooks/text.ts'
+import { DONE, FAILED, UsageError, type Output } from './command.ts'
+
+export const SEND_SAMPLE_USAGE = 'gatehouse send-sample PROVIDER [--to URL] [--token-stdin]'
+
+/** What the command works with. */
+export interface SampleTools {
+  readonly config: ConfigSource
+  readonly secrets: SigningSecrets
+  readonly random: RandomBytes
+  readonly now: () => Date
+  readonly post: (request: OutboundRequest) => Promise<OutboundResult>
+  /** Reads standard input to its end. */
+  readonly readInput: () => Promise<string>
+}
+
+/** The arguments of `send-sample`; `provider` is a full name such as `generic:ci`. */
+interface Wanted {
+  readonly provider: string
+  readonly to: URL | undefined
+  readonly tokenStdin: boolean
+}
+
+const TIMEOUT_MS = 10_000
+const ANSWER_BYTES = 4_096
+
+/**
+ * `gatehouse send-sample …`: sends a made-up delivery, signed or with its token, to the receiver of
+ * the running server or to another one; says what was answered and where to look.
+ */
+export async function sendSample(
+  args: readonly string[],
+  tools: SampleTools,
+  output: Output,
+): Promise<number> {
+  const wanted = parseSendSample(args)
+  const url = wanted.to ?? receiverOf(wanted.provider, tools.config)
+  if (url === undefined) return fail(output, NO_ADDRESS)
+  const at = tools.now()
+  const { type, headers, body } = makeSample(wanted.provider, at, tools.random)
+  const proof = await proofOf(wanted, tools, body, at)
+  if ('problem' in proof) return fail(output, proof.problem)
+
+  output.err(`sending ${type} to ${url.href}`)
+  const result = await tools.post({
+    url,
+    headers: { ...headers, ...proof.headers },
+    body,
+    timeoutMs: TIMEOUT_MS,
+    // Whoever may run this command may connect to anything anyhow.
+    trusted: true,
+    answerBytes: ANSWER_BYTES,
+  })
+  if (result.kind !== 'answered') return fail(output, `no answer: ${result.reason}`, NOT_RUNNING)
+  return report(wanted.provider, url, result.status, result.body.toString('utf8'), output)
+}
+
+/** Reads the arguments of `send-sample`; throws `UsageError`. */
+function parseSendSample(args: readonly string[]): Wanted {
+  let parsed
+  try {
+    parsed = parseArgs({ args: [...args], options: FLAGS, allowPositionals: true })
+  } catch (error) {
+    // TypeError: an unknown flag, or one without its value.
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+  const [name = '', ...rest] = parsed.positionals
+  const { to: target, 'token-stdin': tokenStdin = false } = parsed.values
+  if (name === '') throw new UsageError('Missing PROVIDER')
+  if (rest.length > 0) throw new UsageError('Too many arguments')
+  const signed = isSignedProvider(name)
+  const generic = name.replace(/^generic:/, '')
+  if (!signed && !isGenericName(generic)) throw new UsageError(`"${name}" is no provider's name`)
+  if (signed && tokenStdin) throw new UsageError(`${name} is signed: it takes no token`)
+  const to = target === undefined ? undefined : parseTarget(target)
+  if (target !== undefined && to === undefined) throw new UsageError(`--to takes ${TARGET_FORM}`)
+  return { provider: signed ? name : `generic:${generic}`, to, tokenStdin }
+}
+
+const FLAGS = { to: { type: 'string' }, 'token-stdin': { type: 'boolean' } } as const
+
+/** The receiver of the server that this configuration is for; undefined without a fixed TCP port. */
+function receiverOf(provider: string, { current }: ConfigSource): URL | undefined {
+  const { HOOKS_BASE_URL: base, HOOKS_ADDR: address } = current
+  const path = receiverPath(provider)
+  if (base !== undefined) return new URL(path, base)
+  if (address.kind !== 'tcp' || address.port === 0) return undefined
+  const host = address.host.includes(':') ? `[${address.host}]` : address.host
+  return new URL(path, `http://${host}:${address.port}`)
+}
+
+/** What shows that the delivery is the provider's own: a signature, a token, or nothing. */
+async function proofOf(
+  { provider, tokenStdin }: Wanted,
+  { secrets, readInput }: SampleTools,
+  body: Buffer,
+  at: Date,
+): Promise<{ readonly headers: Readonly<Record<string, string>> } | { readonly problem: string }> {
+  if (isSignedProvider(provider)) {
+    const [current] = secrets.of(provider)?.accepted ?? []
+    return current === undefined
+      ? { problem: `${variableOf(provider)} is not set; give this command the server's secret` }
+      : { headers: signBody(provider, body, current, at) }
+  }
+  if (!tokenStdin) return { headers: {} }
+  const token = (await readInput()).trim()
+  return token === ''
+    ? { problem: 'standard input holds no token' }
+    : { headers: { authorization: `Bearer ${token}` } }
+}
+
+function report(provider: string, url: URL, status: number, text: string, output: Output): number {
+  const answer = readAnswer(text)
+  if (status >= 200 && status < 300) {
+    output.out(`${status} ${cleanText(text) ?? ''}`.trimEnd())
+    if (answer.id !== undefined) output.err(`see ${url.origin}/log/${answer.id}`)
+    return DONE
+  }
+  const { detail } = answer
+  const said = cleanText(detail ?? text)
+  const hint = detail === undefined ? undefined : hintOf(provider, status)
+  return fail(output, `refused with ${status}${said === null ? '' : `: ${said}`}`, hint)
+}
+
+/** The members of a receiver's answer that are of use; a stranger's answer may have none. */
+function readAnswer(text: string): { readonly id?: number; readonly detail?: string } {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null) return {}
+    return {
+      ...('id' in value && Number.isSafeInteger(value.id) && { id: Number(value.id) }),
+      ...('detail' in value && typeof value.detail === 'string' && { detail: value.detail }),
+    }
+  } catch {
+    // SyntaxError: no JSON.
+    return {}
+  }
+}
+
+/** What to do about a refusal by a receiver of Gatehouse. */
+function hintOf(provider: string, status: number): string | undefined {
+  const name = provider.replace(/^generic:/, '')
+  if (isSignedProvider(provider)) {
+    const variable = variableOf(provider)
+    if (status === 401) return `start the server and this command with the same ${variable}`
+    if (status === 404) return `start the server with ${variable} set`
+  } else {
+    if (status === 404) return `make it with: gatehouse provider add ${name} --enable`
+    if (status === 403) {
+      return `enable it with: gatehouse provider enable ${name}; its token goes to standard input of: gatehouse send-sample ${name} --token-stdin`
+    }
+  }
+  return status === 403 ? `enable it with: gatehouse provider enable ${name}` : undefined
+}
+
+function variableOf(provider: string): string {
+  return `HOOKS_${provider.toUpperCase()}_SECRET`
+}
+
+function fail(output: Output, problem: string, hint?: string): number {
+  output.err(`gatehouse: ${problem}`)
+  if (hint !== undefined) output.err(hint)
+  return FAILED
+}
+
+const NO_ADDRESS =
+  'HOOKS_ADDR names no TCP port; give the URL of the receiver by --to or in HOOKS_BASE_URL'
+const NOT_RUNNING = 'start the server with: gatehouse serve; or name another receiver by --to URL'
