@@ -1,0 +1,163 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
+import type { Delivery } from '../helpers/deliveries.ts'
+import { request } from '../helpers/http.ts'
+import { startServer } from '../helpers/server.ts'
+import type { TestServer } from '../helpers/server.ts'
+import { openStream } from '../helpers/sse.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+
+await eachBackend(t, 'SIGTERM under load', async (t: Test, backend) => {
+  const sender = createSender()
+  const env = { ...(await backend.env(t)), ...sender.env }
+  const server = await startServer(t, { services: ['hooks'], env, mayExit: true })
+  const base = server.hooks
+  const streams = await Promise.all([1, 2, 3].map(() => openStream(t, `${base}/events`)))
+  for (const stream of streams) await stream.until(({ event }) => event === 'status')
+  // The streams were opened with another delay: only a new field can tell them this one.
+  t.equal(await setRetry(base, 500), 200)
+  const idle = await openSocket(t, base)
+  t.match(await exchange(idle, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'), /^HTTP\S+ 200 /)
+  const load = startLoad(t, { base: () => base, sender, senders: 16 })
+  await until(() => load.acked.length > 100, 'the load to be under way')
+  const delivery = await sender.delivery({ size: 20_000 })
+  const text = post(delivery)
+  const slow = await openSocket(t, base)
+  slow.write(text.slice(0, 10_000))
+  await until(() => load.acked.length > 300, 'the slow request to have arrived by half')
+  t.same(
+    streams.map(({ retry }) => retry),
+    [3000, 3000, 3000],
+  )
+
+  const idleEnd = once(idle, 'close')
+  process.kill(server.pid, 'SIGTERM')
+  await Promise.all([idleEnd, ...streams.map((stream) => stream.closed)])
+  await until(async () => !(await accepts(base)), 'nobody to be accepted any more')
+  t.notOk(said(server, 'stopped'), 'the slow request is waited for')
+  const answer = await exchange(slow, text.slice(10_000))
+  t.match(answer, /^HTTP\/1\.1 202 /, 'it is answered')
+  t.match(answer, /\r\nconnection: close\r\n/i, 'and its connection ends')
+  t.same(await server.exited, { code: 0, signal: null })
+  await load.stop()
+
+  t.same(
+    streams.map(({ retry }) => retry),
+    [500, 500, 500],
+    'each stream ended with its retry',
+  )
+  t.same(load.refused, [], 'what was taken was answered')
+  const { id }: { id: number } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
+  const acked = [...load.acked, { id, delivery: delivery.id, sha256: delivery.sha256 }]
+  const stored = await storedEvents(backend, env)
+  t.same(lostOf(acked, stored), [], `all of ${acked.length} acknowledged are there`)
+  t.same(brokenOf(new Map([...load.sent, [delivery.id, delivery.sha256]]), stored), [])
+  const answered = new Set(acked.map((ack) => ack.delivery))
+  const unanswered = [...stored.keys()].filter((stored_id) => !answered.has(stored_id))
+  t.same(unanswered, [], 'whatever was stored was answered')
+  t.notMatch(server.logs().join('\n'), /handler failed|unhandled|"level":"error"/i)
+})
+
+await t.test('a request that never ends does not hold the stop', async (t) => {
+  const { server, slow } = await startHeld(t)
+  const stream = await openStream(t, `${server.hooks}/events`)
+  await stream.until(({ event }) => event === 'status')
+  stream.pause()
+  const cut = once(slow, 'close')
+  // After 10 s it would end with another code.
+  t.same(await server.stop(), { code: 0, signal: null })
+  await cut
+  t.ok(said(server, 'stopped'), 'in order')
+})
+
+for (const [first, second] of [
+  ['SIGTERM', 'SIGTERM'],
+  ['SIGTERM', 'SIGINT'],
+  ['SIGINT', 'SIGTERM'],
+] as const) {
+  await t.test(`${second} after ${first} ends it at once`, async (t) => {
+    const { server, slow } = await startHeld(t)
+    process.kill(server.pid, first)
+    await until(() => said(server, 'stopping'), 'the first signal to be taken')
+    const cut = once(slow, 'close')
+    process.kill(server.pid, second)
+    t.same(await server.exited, { code: 1, signal: null })
+    await cut
+    t.notOk(said(server, 'stopped'), 'nothing is waited for')
+  })
+}
+
+/** A server that is busy with half of a delivery on the connection `slow`. */
+async function startHeld(t: Test): Promise<{ server: TestServer; slow: Socket }> {
+  const sender = createSender()
+  const env = { ...(await postgres.env(t)), ...sender.env }
+  const server = await startServer(t, { services: ['hooks'], env, mayExit: true })
+  const slow = await openSocket(t, server.hooks)
+  slow.write(post(await sender.delivery({ size: 20_000 })).slice(0, 10_000))
+  // Answered after what was sent before it: the half has arrived as well.
+  t.equal((await request(`${server.hooks}/healthz`)).status, 200)
+  return { server, slow }
+}
+
+function said(server: TestServer, message: string): boolean {
+  return server.logs().some((line) => line.includes(`"msg":"${message}"`))
+}
+
+async function setRetry(base: string, milliseconds: number): Promise<number> {
+  const answer = await request(`${base}/settings`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: `sse_retry_ms=${milliseconds}`,
+  })
+  return answer.status
+}
+
+/** A delivery as the bytes of its request. */
+function post({ body, headers }: Delivery): string {
+  const fields = { Host: 'localhost', ...headers, 'Content-Length': Buffer.byteLength(body) }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`)
+  return ['POST /webhooks/code_host HTTP/1.1', ...lines, '', body].join('\r\n')
+}
+
+async function openSocket(t: Test, base: string): Promise<Socket> {
+  const socket = connect(Number(new URL(base).port), '127.0.0.1')
+  socket.setEncoding('utf8').on('error', () => undefined)
+  t.teardown(() => socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Writes a request, or its rest, and reads the whole response. */
+async function exchange(socket: Socket, text: string): Promise<string> {
+  const whole = Promise.withResolvers<void>()
+  let answer = ''
+  const onData = (chunk: string): void => {
+    answer += chunk
+    const [head = '', body] = answer.split('\r\n\r\n', 2)
+    const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1])
+    if (body !== undefined && Buffer.byteLength(body) >= length) whole.resolve()
+  }
+  socket.on('data', onData)
+  socket.once('close', () => whole.resolve())
+  socket.write(text)
+  await whole.promise
+  socket.off('data', onData)
+  return answer
+}
+
+async function accepts(base: string): Promise<boolean> {
+  const socket = connect(Number(new URL(base).port), '127.0.0.1')
+  const accepted = Promise.withResolvers<boolean>()
+  socket.on('connect', () => accepted.resolve(true))
+  socket.on('error', () => accepted.resolve(false))
+  const result = await accepted.promise
+  socket.destroy()
+  return result
+}
