@@ -262,7 +262,7 @@ select removed.name from removed left join told on true;
 update hooks.endpoints
    set last_used_at = $2
  where name = $1
-   and (last_used_at is null or last_used_at < $2 - interval '1 minute');
+   and (last_used_at is null or last_used_at < $2::timestamptz - interval '1 minute');
 
 -- name: saveAttempt :optional
 -- Records that event $1 was sent on and keeps its newest 200 attempts; empty when there is no such event.

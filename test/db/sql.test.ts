@@ -88,6 +88,8 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'saveEvents',
     'listProviders',
     'listSenders',
+    'listEndpoints',
+    'listEndpointKeys',
     'listActivity',
     'listRejectionTotals',
     'listMigrations',
