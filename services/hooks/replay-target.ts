@@ -12,7 +12,8 @@ export const TARGET_FORM = 'an http:// or https:// URL without credentials'
 
 /** Reads a target URL; undefined for anything that is not `TARGET_FORM`. */
 export function parseTarget(text: string): URL | undefined {
-  if (text.length > 2_048 || !URL.canParse(text)) return undefined
+  // A URL parser drops or encodes control characters; what is stored is the text itself.
+  if (text.length > 2_048 || /\p{Cc}/u.test(text) || !URL.canParse(text)) return undefined
   const url = new URL(text)
   const plain = /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
   return plain ? url : undefined

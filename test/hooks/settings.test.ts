@@ -64,6 +64,8 @@ await eachBackend(t, 'settings', async (t: Test, backend) => {
         'javascript:alert(1)',
         'https://user:pass@example.com/',
         'https://',
+        'https://example.com/\0',
+        'https://example.com/\nb',
         `https://example.com/${'a'.repeat(2_100)}`,
       ],
     }
