@@ -104,7 +104,9 @@ await eachBackend(t, 'a migration that fails leaves nothing behind', async (t: T
 
 /** No command uses such a database: each says why in one line and fails. */
 async function refused(t: Test, backend: Backend, env: Env, line: RegExp): Promise<void> {
-  for (const command of [['migrate'], ['serve', 'hooks'], ['provider', 'list']]) {
+  // Opening an embedded database takes a second, and the refusal comes from the same place.
+  const others = backend.name === 'embedded' ? [] : [['migrate'], ['provider', 'list']]
+  for (const command of [['serve', 'hooks'], ...others]) {
     const result = await runCli(command, { env: { ...LOOPBACK, ...env } })
     t.match(
       result,
