@@ -87,7 +87,7 @@ function attemptRow(attempt: Attempt): Html {
       <span class="badge ${outcome === 'delivered' ? 'verified' : 'bad'}">${outcome}</span>
     </td>
     <td role="cell" class="when">${status === null ? 'none' : `${status} in ${ms} ms`}</td>
-    <td role="cell">${kind}</td>
+    <td role="cell" class="when">${kind}</td>
     <td role="cell" class="when">${timeTag(at)}</td>
   </tr>`
 }
