@@ -5,11 +5,10 @@ import type { Database } from '../../db/client.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { HostSet } from '../../kernel/hosts.ts'
 import type { OutboundRequest, OutboundResult } from '../../kernel/outbound.ts'
-import { outgoingHeaders } from './outgoing-headers.ts'
+import { headersToSend, NO_SECRET } from './outgoing-event.ts'
 import { redactUrlTokens } from './redact.ts'
 import { chooseTarget, type ReplayTarget } from './replay-target.ts'
-import { signBody } from './signatures.ts'
-import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
+import type { SigningSecrets } from './signing-secrets.ts'
 
 /** What a replay works with; the network is one of them. */
 export interface ReplayParts {
@@ -85,18 +84,12 @@ async function send(
   { url, trusted }: ReplayTarget,
   at: Date,
 ): Promise<Result> {
-  const signature = signAgain(event, secrets, at)
-  if (signature === undefined) return { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET }
-  const { content_type, headers, payload: body } = event
+  const headers = headersToSend(event, secrets, at)
+  if (headers === undefined) return { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET }
   const result = await post({
     url,
-    headers: {
-      ...(content_type !== null && { 'content-type': content_type }),
-      ...outgoingHeaders(headers),
-      ...signature,
-      [MARKER]: String(event.id),
-    },
-    body,
+    headers: { ...headers, [MARKER]: String(event.id) },
+    body: event.payload,
     timeoutMs: TIMEOUT_MS,
     trusted,
     answerBytes: 0,
@@ -112,16 +105,4 @@ async function send(
   return { outcome: 'failed', status, ms, detail: redirect }
 }
 
-const NO_SECRET = 'the secret of the sender is not configured, so the body cannot be signed again'
 const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
-
-/** Fresh signature headers of an event whose sender signs; undefined without its secret. */
-function signAgain(
-  { provider, payload }: StoredEvent,
-  secrets: SigningSecrets,
-  at: Date,
-): Readonly<Record<string, string>> | undefined {
-  if (!isSignedProvider(provider)) return {}
-  const [current] = secrets.of(provider)?.accepted ?? []
-  return current === undefined ? undefined : signBody(provider, payload, current, at)
-}
