@@ -123,7 +123,7 @@ function decode(name: VariableName, text: string): unknown {
   } catch (error) {
     // The readings throw SyntaxError or RangeError whose message may quote the value only if it is no secret.
     const { form, secret } = notesOf(name)
-    const shown = secret === true ? '' : ` "${text}"`
+    const shown = secret === true ? '' : ` "${text.replace(/\/\/[^/]*@/, '//…@')}"`
     throw new ConfigError(`${name}${shown} is not valid (${messageOf(error)}): expected ${form}`)
   }
 }
