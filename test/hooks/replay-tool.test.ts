@@ -47,6 +47,18 @@ t.test('replay as a tool', async (t) => {
     t.match(answer['structuredContent'], { target_url: `${receiver.url}/default`, delivered: true })
   })
 
+  await t.test('a target that says nothing is given up', async (t) => {
+    const silent = await startReceiver(t, () => undefined)
+    await postForm(base, '/settings', { replay_default_target: silent.url })
+    const answer = await call({ id })
+    t.match(errorOf(answer), {
+      code: 'replay_failed',
+      message: 'Not delivered: no answer within 10 s.',
+    })
+    t.match((await attemptsOf(base, id))[0], { outcome: 'failed', answer: 'none' })
+    t.equal(silent.connections(), 1)
+  })
+
   await t.test('each refusal has its code', async (t) => {
     t.match(errorOf(await call({ id: 999_999 })), { code: 'not_found' })
     t.match(errorOf(await call({ id, target_url: 'ftp://a/' })), { code: 'invalid_argument' })
