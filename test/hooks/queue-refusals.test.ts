@@ -15,6 +15,7 @@ import { enable, refusals, shown } from '../fixtures/signing-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { startRedis } from '../helpers/redis.ts'
+import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
@@ -92,6 +93,29 @@ t.test('a wrong password is told without the password', async (t) => {
   const line = server.logs().find((text) => text.includes('"queue out of reach"')) ?? ''
   t.match(line, /WRONGPASS/)
   t.notOk(server.logs().join('\n').includes(new URL(wrong).password))
+})
+
+t.test('a user with few rights is enough, and a switch counts at once all the same', async (t) => {
+  const redis = await startRedis(t)
+  const password = secret('queue-user')
+  const rights = ['xgroup', 'xreadgroup', 'xautoclaim', 'xack', 'xinfo', 'client|id']
+  const allowed = rights.map((right) => `+${right}`)
+  await redis.send('ACL', 'SETUSER', 'reader', 'on', `>${password}`, '~orders', '-@all', ...allowed)
+  const url = redis.url.replace(/\/\/:[^@]*@/, `//reader:${password}@`)
+  const queue = { HOOKS_QUEUE_URL: url, HOOKS_QUEUE_CHANNELS: 'orders' }
+  const env = { ...(await embedded.env(t)), ...queue }
+  const { hooks: base } = await startServer(t, { ...hooks, env })
+  await addMany(redis, 'orders', 10)
+  await eventsWhen(base, 'orders', 10)
+  await enable(base, 'queue:orders', false)
+  await until(
+    async () => !(await redis.send('CLIENT', 'LIST'))?.toString().includes('reader'),
+    'the consumer to leave',
+  )
+  await addMany(redis, 'orders', 10)
+  t.match(await groupOf(redis, 'orders'), { pending: 0, lag: 10 })
+  await enable(base, 'queue:orders', true)
+  await eventsWhen(base, 'orders', 20)
 })
 
 t.test('values that no broker can have stop the start', async (t) => {
