@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { readBody, type BodyBudget } from './body.ts'
+import type { ChannelReply } from './channel.ts'
 import type { Clock } from './clock.ts'
 import type { Context } from './context.ts'
 import { unavailable, Unavailable, type Fault } from './fault.ts'
@@ -11,6 +13,8 @@ import { clientAddress, peerAddress, type AddressSet } from './peers.ts'
 import { faultOfBrokenRequest, refuseBrokenRequest } from './broken-request.ts'
 import type { Reply } from './reply.ts'
 import type { FindRoute } from './router.ts'
+import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './upgrade.ts'
+import { acceptChannel } from './websocket.ts'
 import { writeReply } from './write-reply.ts'
 
 /** The parts of a request that an error body may depend on. */
@@ -37,7 +41,7 @@ export interface Listener {
   /** The bound server, for its address. */
   readonly server: Server
   listen(options: ListenOptions & { fd?: number }): Promise<void>
-  /** Stops accepting, lets running requests finish, and cuts what is left after `graceMs`. */
+  /** Stops accepting, lets requests and WebSockets finish, and cuts what is left after `graceMs`. */
   close(graceMs: number): Promise<void>
 }
 
@@ -58,6 +62,8 @@ export function createListener(options: ListenerOptions): Listener {
   const boot = Math.random().toString(36).slice(2, 8)
   let counter = 0
   let stopping = false
+  /** Connections that are no longer Node's: of WebSockets. */
+  const upgraded = new Set<Duplex>()
 
   const server = createServer({
     requireHostHeader: false,
@@ -65,8 +71,20 @@ export function createListener(options: ListenerOptions): Listener {
     headersTimeout: 20_000,
     requestTimeout: 120_000,
     connectionsCheckingInterval: 2_000,
+    // Elsewhere an upgrade is ignored, as HTTP allows: the request is answered like any other.
+    shouldUpgradeCallback: (request) => {
+      const match = find(request.method ?? '', splitTarget(request).path)
+      return (
+        asksForWebSocket(request) && match.kind === 'route' && match.route.speaksWebSocket === true
+      )
+    },
   })
   server.on('request', (request, response) => serve(request, response, false))
+  server.on('upgrade', (request, socket, head) => {
+    upgraded.add(socket)
+    socket.once('close', () => upgraded.delete(socket))
+    serve(request, responseOn(request, socket), false, { socket, head })
+  })
   server.on('checkContinue', (request, response) => serve(request, response, true))
   // An expectation that we don't know may be ignored (RFC 9110); Node's own 417 bears no header of ours.
   server.on('checkExpectation', (request, response) => serve(request, response, false))
@@ -87,13 +105,16 @@ export function createListener(options: ListenerOptions): Listener {
     return `${boot}-${(++counter).toString(36)}`
   }
 
-  function serve(request: IncomingMessage, response: ServerResponse, waits: boolean): void {
+  function serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    waits: boolean,
+    upgrade?: Upgrade,
+  ): void {
     const started = performance.now()
     const requestId = nextId()
     const method = request.method ?? ''
-    const target = originForm(request.url ?? '/')
-    const mark = target.indexOf('?')
-    const path = mark < 0 ? target : target.slice(0, mark)
+    const { path, search } = splitTarget(request)
     const peer = peerAddress(request.socket.remoteAddress)
     const match = find(method, path)
     const context: Context = {
@@ -101,7 +122,7 @@ export function createListener(options: ListenerOptions): Listener {
       path,
       route: match.kind === 'route' ? match.route.path : '(none)',
       params: match.kind === 'route' ? match.params : {},
-      search: mark < 0 ? '' : target.slice(mark + 1),
+      search,
       headers: request.headers,
       rawHeaders: request.rawHeaders,
       requestId,
@@ -113,9 +134,14 @@ export function createListener(options: ListenerOptions): Listener {
         }),
     }
 
-    function send(reply: Reply): void {
+    function send(reply: Reply | ChannelReply): void {
       if (response.destroyed) return finished(499)
-      writeReply(request, response, reply, requestId, stopping)
+      if (!('open' in reply)) {
+        writeReply(request, response, reply, requestId, stopping || upgrade !== undefined)
+      } else if (upgrade !== undefined) {
+        response.detachSocket(request.socket)
+        acceptChannel(request, upgrade, reply, requestId, clock)
+      }
       finished(reply.status)
     }
     function fail(error: unknown): void {
@@ -150,11 +176,13 @@ export function createListener(options: ListenerOptions): Listener {
     try {
       if (match.kind === 'none') return send(faultReply(noRoute, context))
       if (match.kind === 'wrong-method') return send(faultReply(wrongMethod(match.allow), context))
+      const { access, speaksWebSocket } = match.route
+      const asked = { method, headers: request.headers, peer }
       const refusal =
-        match.route.access === 'open'
-          ? undefined
-          : guard({ method, headers: request.headers, peer }, match.route.access)
+        access === 'open' ? undefined : guard(asked, asksForWebSocket(request) ? 'strict' : access)
       if (refusal !== undefined) return send(faultReply(refusal, context))
+      const unfit = speaksWebSocket && handshakeFault(request.headers, upgrade !== undefined)
+      if (unfit) return send(faultReply(unfit, context))
       const reply = match.route.handle(context)
       if (reply instanceof Promise) reply.then(send).catch(fail)
       else send(reply)
@@ -176,7 +204,10 @@ export function createListener(options: ListenerOptions): Listener {
     close: (graceMs) =>
       new Promise((resolve) => {
         stopping = true
-        const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+        const cut = setTimeout(() => {
+          server.closeAllConnections()
+          for (const socket of upgraded) socket.destroy()
+        }, graceMs)
         server.close(() => {
           clearTimeout(cut)
           resolve()
@@ -184,6 +215,14 @@ export function createListener(options: ListenerOptions): Listener {
         server.closeIdleConnections()
       }),
   }
+}
+
+/** The path and the query of a request; the query without its question mark. */
+function splitTarget({ url }: IncomingMessage): { readonly path: string; readonly search: string } {
+  const target = originForm(url ?? '/')
+  const mark = target.indexOf('?')
+  if (mark < 0) return { path: target, search: '' }
+  return { path: target.slice(0, mark), search: target.slice(mark + 1) }
 }
 
 /** A server must also take `POST http://host/path` (RFC 9112 section 3.2.2). */

@@ -1,3 +1,4 @@
+import type { ChannelReply } from './channel.ts'
 import type { Context } from './context.ts'
 import type { Access } from './guard.ts'
 import type { Reply } from './reply.ts'
@@ -7,8 +8,13 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: string
   readonly access: Access
-  readonly handle: (context: Context) => Reply | Promise<Reply>
+  /** It answers requests for a WebSocket, and others with 426. */
+  readonly speaksWebSocket?: true
+  readonly handle: (context: Context) => Answer | Promise<Answer>
 }
+
+/** What a handler returns; the second only where WebSocket is spoken. */
+export type Answer = Reply | ChannelReply
 
 /** What a request line leads to. */
 export type Match =

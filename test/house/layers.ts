@@ -20,6 +20,7 @@ const HOMES: readonly { name: string; folder: string }[] = [
   { name: 'postgres', folder: 'db/' },
   { name: '@electric-sql/pglite', folder: 'db/embedded/' },
   { name: '@redis/client', folder: 'services/hooks/queue/' },
+  { name: 'ws', folder: 'kernel/websocket.ts' },
 ]
 
 /** Imports that do not go down. `packages` are the dependencies that package.json declares. */
@@ -85,13 +86,12 @@ function packageRule(
 ): string | undefined {
   if (target.startsWith('node:')) return undefined
   if (!packages.includes(target)) return `${target} is not a dependency in package.json`
-  if (layerOf(from) === 'kernel' && target !== 'typebox') {
+  const home = HOMES.find(({ name }) => name === target)?.folder
+  const isHome = home !== undefined && from.startsWith(home)
+  if (layerOf(from) === 'kernel' && target !== 'typebox' && !isHome) {
     return `kernel may import node: modules and typebox, not ${target}`
   }
-  const home = HOMES.find(({ name }) => name === target)?.folder
-  return home === undefined || from.startsWith(home)
-    ? undefined
-    : `only ${home} may import ${target}`
+  return home === undefined || isHome ? undefined : `only ${home} may import ${target}`
 }
 
 function layerOf(path: string): string {

@@ -1,0 +1,60 @@
+import { ServerResponse, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Fault } from './fault.ts'
+
+/** The raw connection of a request for a WebSocket, and what came on it behind the request's head. */
+export interface Upgrade {
+  readonly socket: Duplex
+  readonly head: Buffer
+}
+
+/** True for a request that asks to go on as a WebSocket (RFC 6455 section 4.1). */
+export function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket'
+}
+
+/** Why a request can't become a WebSocket, on a route that answers nothing else. */
+export function handshakeFault(
+  headers: IncomingHttpHeaders,
+  isUpgrade: boolean,
+): Fault | undefined {
+  if (!isUpgrade) {
+    return upgradeRequired('This path speaks WebSocket only; connect with "gatehouse forward".', {
+      upgrade: 'websocket',
+      connection: 'upgrade',
+    })
+  }
+  if (headers['sec-websocket-version'] !== '13') {
+    return upgradeRequired('Only version 13 of WebSocket is spoken here.', {
+      'sec-websocket-version': '13',
+    })
+  }
+  const key = headers['sec-websocket-key'] ?? ''
+  const protocols = headers['sec-websocket-protocol']
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(key) || (protocols !== undefined && !isList(protocols))) {
+    return { status: 400, code: 'BAD_REQUEST', detail: 'A header of the WebSocket is malformed.' }
+  }
+  return undefined
+}
+
+/** A response on a raw connection, for a request that does not become a WebSocket; it ends with it. */
+export function responseOn(request: IncomingMessage, socket: Duplex): ServerResponse {
+  // Node no longer listens to this socket, and an unheard error would end the process.
+  socket.on('error', () => socket.destroy())
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0])
+  response.on('finish', () => socket.end(() => socket.destroy()))
+  return response
+}
+
+/** Tokens with commas between them, none of them twice. */
+function isList(text: string): boolean {
+  const tokens = text.split(',').map((token) => token.trim())
+  const good = tokens.every((token) => /^[\w!#$%&'*+.^`|~-]+$/.test(token))
+  return good && new Set(tokens).size === tokens.length
+}
+
+function upgradeRequired(detail: string, headers: Readonly<Record<string, string>>): Fault {
+  return { status: 426, code: 'UPGRADE_REQUIRED', detail, headers }
+}

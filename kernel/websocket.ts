@@ -1,0 +1,173 @@
+import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { WebSocket, WebSocketServer } from 'ws'
+import type { Channel, ChannelEnd, ChannelReply } from './channel.ts'
+import type { Clock } from './clock.ts'
+import { messageOf } from './log.ts'
+import type { Upgrade } from './upgrade.ts'
+
+/** A binary message travels in pieces of this size, so that pings find their way between them. */
+const PIECE = 256 * 1024
+
+/** Both sides ping this often, and give up on one that shows no sign of life for two of them. */
+const HEARTBEAT_MS = 10_000
+const SILENT_BEATS = 2
+
+/** `closeTimeout`, the other side's time for its part of the closing, is missing from the published types. */
+const SETTINGS = { perMessageDeflate: false, closeTimeout: 2_000 }
+const CONNECT_MS = 10_000
+
+/** The start of a refusal that is kept. */
+const REFUSAL_BYTES = 4 * 1024
+
+/** Makes the answer to an upgrade whose request was checked: opens the WebSocket on the raw socket. */
+export function acceptChannel(
+  request: IncomingMessage,
+  { socket, head }: Upgrade,
+  { protocol, maxMessage, open }: ChannelReply,
+  requestId: string,
+  clock: Clock,
+): void {
+  const server = new WebSocketServer({
+    ...SETTINGS,
+    noServer: true,
+    clientTracking: false,
+    maxPayload: maxMessage,
+    handleProtocols: (offered) => (offered.has(protocol) ? protocol : false),
+  })
+  server.on('headers', (lines) => lines.push(`x-request-id: ${requestId}`))
+  server.handleUpgrade(request, socket, head, (webSocket) =>
+    open(channelOf(webSocket, () => socket, clock)),
+  )
+}
+
+export interface ConnectOptions {
+  /** ws: or wss:. */
+  readonly url: URL
+  readonly protocol: string
+  readonly maxMessage: number
+  readonly clock: Clock
+}
+
+/** Connects to a server; what is sent before it is open is dropped. A redirect is not followed. */
+export function connectChannel({ url, protocol, maxMessage, clock }: ConnectOptions): Channel {
+  const webSocket = new WebSocket(url, [protocol], {
+    ...SETTINGS,
+    maxPayload: maxMessage,
+    handshakeTimeout: CONNECT_MS,
+  })
+  let socket: Duplex | undefined
+  webSocket.on('upgrade', (response) => {
+    socket = response.socket
+  })
+  return channelOf(webSocket, () => socket, clock)
+}
+
+function channelOf(webSocket: WebSocket, socket: () => Duplex | undefined, clock: Clock): Channel {
+  let pieces = 0
+  let trouble: string | undefined
+  const ended = Promise.withResolvers<ChannelEnd>()
+  const stopHeartbeat = startHeartbeat(
+    webSocket,
+    () => pieces + bytesRead(socket()),
+    clock,
+    () => {
+      trouble = 'no sign of life from the other side'
+    },
+  )
+
+  webSocket.on('error', (error) => {
+    trouble ??= messageOf(error)
+  })
+  webSocket.on('unexpected-response', (request, response) => {
+    const status = response.statusCode ?? 0
+    readRefusal(response, (body) => {
+      ended.resolve({ kind: 'refused', status, body })
+      request.destroy()
+      webSocket.terminate()
+    })
+  })
+  webSocket.on('close', (code, reason) => {
+    stopHeartbeat()
+    // 1006: there was no close message.
+    if (code === 1006)
+      ended.resolve({ kind: 'lost', reason: trouble ?? 'the connection broke off' })
+    else ended.resolve({ kind: 'closed', code, reason: reason.toString('utf8') })
+  })
+
+  function sendPiece(piece: Buffer, last: boolean): Promise<void> {
+    return new Promise((resolve) => {
+      webSocket.send(piece, { binary: true, fin: last }, () => {
+        pieces++
+        resolve()
+      })
+    })
+  }
+
+  return {
+    send(text) {
+      if (webSocket.readyState === WebSocket.OPEN) webSocket.send(text)
+    },
+    async sendBytes(bytes) {
+      for (let at = 0; at === 0 || at < bytes.length; at += PIECE) {
+        if (webSocket.readyState !== WebSocket.OPEN) return
+        await sendPiece(bytes.subarray(at, at + PIECE), at + PIECE >= bytes.length)
+      }
+    },
+    close: (code, reason) => webSocket.close(code, reason),
+    onMessage(callback) {
+      webSocket.on('message', (data, isBinary) => {
+        const bytes = Buffer.isBuffer(data) ? data : Buffer.concat([data].flat().map(bufferOf))
+        callback(isBinary ? bytes : bytes.toString('utf8'))
+      })
+    },
+    ended: ended.promise,
+  }
+}
+
+/**
+ * Pings at each beat, and ends a connection on which nothing has moved meanwhile: the machine slept,
+ * or the network forgot the connection. A message that takes long to arrive moves bytes all the time.
+ */
+function startHeartbeat(
+  webSocket: WebSocket,
+  moved: () => number,
+  clock: Clock,
+  onDeath: () => void,
+): () => void {
+  let before = -1
+  let silent = 0
+  return clock.every(HEARTBEAT_MS, () => {
+    if (webSocket.readyState !== WebSocket.OPEN) return
+    const now = moved()
+    silent = now === before ? silent + 1 : 0
+    before = now
+    if (silent < SILENT_BEATS) return webSocket.ping()
+    onDeath()
+    webSocket.terminate()
+  })
+}
+
+function bytesRead(socket: Duplex | undefined): number {
+  return socket instanceof Socket ? socket.bytesRead : 0
+}
+
+function bufferOf(data: Buffer | ArrayBuffer): Buffer {
+  return Buffer.isBuffer(data) ? data : Buffer.from(data)
+}
+
+function readRefusal(response: IncomingMessage, done: (body: string) => void): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  // A body that breaks off, or never ends, is as good as a short one.
+  response.on('error', () => undefined)
+  response.on('close', () =>
+    done(Buffer.concat(chunks).subarray(0, REFUSAL_BYTES).toString('utf8')),
+  )
+  response.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= REFUSAL_BYTES) response.destroy()
+  })
+}
