@@ -25,6 +25,8 @@ import { assetFile } from '../kernel/assets.ts'
  */
 const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['sql', 'html/assets']
+const REQUIRE = `import { createRequire } from 'node:module'
+const require = createRequire('file:///')`
 const FILES = ['package.json', 'htmx/htmx.min.js', 'pglite/pglite.wasm', 'pglite/pglite.data']
 
 const target = resolve(process.argv[2] ?? join(ROOT, 'dist', 'gatehouse'))
@@ -54,6 +56,8 @@ async function bundle(entry: string, name: string): Promise<string> {
     platform: 'node',
     format: 'esm',
     target: 'node26',
+    // Packages in the older module format ask for Node's own modules by this function.
+    banner: { js: REQUIRE },
     logLevel: 'warning',
   })
   say(entry, `bundled, ${size(outfile)}`)
