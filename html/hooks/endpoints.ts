@@ -26,7 +26,7 @@ export interface EndpointsView {
 /** The tool protocol's part of `/settings`, and the answer to its forms. */
 export function endpointsFragment(view: EndpointsView): Html {
   const { endpoints, baseUrl, made } = view
-  return html`<section id="endpoints" class="panel stack" aria-labelledby="endpoints-title">
+  return html`<section id="endpoints" aria-labelledby="endpoints-title">
     <h2 id="endpoints-title">Tool protocol</h2>
     <p class="muted">
       Assistants and other programs that speak MCP read the webhooks here, each at an endpoint
@@ -35,8 +35,8 @@ export function endpointsFragment(view: EndpointsView): Html {
     ${made !== null && madeBox(made)}
     ${
       endpoints.length === 0
-        ? html`<p class="empty">There is no endpoint yet.</p>`
-        : endpointTable(endpoints)
+        ? html`<p class="panel empty">There is no endpoint yet.</p>`
+        : html`<div class="cards">${endpoints.map(endpointCard)}</div>`
     }
     ${createForm(view)}
   </section>`
@@ -46,7 +46,7 @@ export function endpointsFragment(view: EndpointsView): Html {
 function madeBox({ name, token, url, configuration }: NonNullable<EndpointsView['made']>): Html {
   return html`<section
     id="made-endpoint"
-    class="made"
+    class="panel made"
     tabindex="-1"
     autofocus
     aria-labelledby="made-endpoint-title"
@@ -62,31 +62,25 @@ function madeBox({ name, token, url, configuration }: NonNullable<EndpointsView[
   </section>`
 }
 
-function endpointTable(endpoints: readonly Endpoint[]): Html {
-  return html`<table class="pairs">
-    <caption class="hidden">
-      Endpoints
-    </caption>
-    <thead>
-      <tr>
-        <th scope="col">Name</th>
-        <th scope="col">May</th>
-        <th scope="col">Last used</th>
-        <th scope="col">Change</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${endpoints.map(
-        ({ name, may_replay, last_used_at }) =>
-          html`<tr>
-            <th scope="row">${name}</th>
-            <td>${may_replay ? 'read, replay' : 'read'}</td>
-            <td>${last_used_at === null ? 'never' : timeTag(last_used_at)}</td>
-            <td>${revoke(name)}</td>
-          </tr>`,
-      )}
-    </tbody>
-  </table>`
+function endpointCard({ name, may_replay, created_at, last_used_at }: Endpoint): Html {
+  return html`<article class="panel card" id="card-of-${name}" aria-labelledby="name-of-${name}">
+    <h3 id="name-of-${name}">${name}</h3>
+    <dl class="facts">
+      <div>
+        <dt>May</dt>
+        <dd>${may_replay ? 'read and replay' : 'read'}</dd>
+      </div>
+      <div>
+        <dt>Last used</dt>
+        <dd>${last_used_at === null ? 'never' : timeTag(last_used_at)}</dd>
+      </div>
+      <div>
+        <dt>Made</dt>
+        <dd>${timeTag(created_at)}</dd>
+      </div>
+    </dl>
+    ${revoke(name)}
+  </article>`
 }
 
 /** What one stray click must not do stands behind a disclosure. */
@@ -109,7 +103,7 @@ function revoke(name: string): Html {
 function createForm({ refused }: EndpointsView): Html {
   return html`<form
     id="create-endpoint"
-    class="stack"
+    class="panel stack"
     method="post"
     action="/settings/endpoints"
     hx-post="/settings/endpoints"
@@ -120,8 +114,9 @@ function createForm({ refused }: EndpointsView): Html {
       refused !== null &&
       html`<p id="endpoint-refused" class="refused" role="alert">${refused.message}</p>`
     }
+    <h3>Add an endpoint</h3>
     <label>
-      Name of a new endpoint
+      Name
       <input
         name="name"
         id="endpoint-name"
@@ -136,15 +131,18 @@ function createForm({ refused }: EndpointsView): Html {
         ${refused !== null && html`aria-invalid="true" aria-describedby="endpoint-refused" autofocus`}
       />
     </label>
-    <label class="choice">
-      <input
-        type="checkbox"
-        name="allow_replay"
-        value="true"
-        ${refused?.may_replay === true && html`checked`}
-      />
-      <span><strong>Allow replay</strong> – it may have events sent out again</span>
-    </label>
+    <fieldset>
+      <legend>Rights beyond reading</legend>
+      <label class="choice">
+        <input
+          type="checkbox"
+          name="allow_replay"
+          value="true"
+          ${refused?.may_replay === true && html`checked`}
+        />
+        <span><strong>Allow replay</strong> – it may have events sent out again</span>
+      </label>
+    </fieldset>
     <p><button type="submit" id="create-endpoint-button">Add endpoint</button></p>
   </form>`
 }

@@ -85,7 +85,7 @@ await eachBackend(t, 'endpoints and their tokens', async (t: Test, backend) => {
       },
     })
     const again = await request(`${base}/settings`)
-    t.match(again.text, /<th scope="row">desk<\/th>\s*<td>read, replay<\/td>\s*<td>never<\/td>/)
+    t.match(again.text, /id="card-of-desk"[\s\S]*?<dd>read and replay<\/dd>[\s\S]*?<dd>never<\/dd>/)
     t.notMatch(again.text, token)
     t.equal((await legacy({ url: `${base}/mcp/desk`, token }, 'ping')).status, 200)
     const plain = await postForm(
@@ -117,7 +117,7 @@ await eachBackend(t, 'endpoints and their tokens', async (t: Test, backend) => {
   await t.test('a use is noted', async () => {
     await until(async () => {
       const { text } = await request(`${base}/settings`)
-      return /<th scope="row">agent<\/th>\s*<td>read<\/td>\s*<td><time/.test(text)
+      return /id="card-of-agent"[\s\S]*?Last used<\/dt>\s*<dd><time/.test(text)
     }, 'the time of the last use')
   })
 
@@ -125,7 +125,7 @@ await eachBackend(t, 'endpoints and their tokens', async (t: Test, backend) => {
     t.equal((await modern(other, 'tools/list')).status, 200)
     const page = await postForm(base, '/settings/endpoints/other/revoke', {})
     t.equal(page.status, 200)
-    t.notMatch(page.text, '<th scope="row">other</th>')
+    t.notMatch(page.text, 'id="card-of-other"')
     t.equal((await modern(other, 'tools/list')).status, 401)
     const renewed = await addEndpoint(base, 'other')
     t.equal((await modern(other, 'tools/list')).status, 401, 'the old token stays dead')
