@@ -6,6 +6,7 @@ import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/c
 import { helpText } from './commands/help.ts'
 import { SERVICES, type ServiceName } from './commands/listeners.ts'
 import { DATABASE_COMMANDS, runWithDatabase } from './commands/on-database.ts'
+import { withSecretFromInput } from './commands/provider-arguments.ts'
 import { sendSample } from './commands/send-sample.ts'
 import { serve } from './commands/serve.ts'
 import { assetText } from './kernel/assets.ts'
@@ -13,7 +14,12 @@ import { openConfig, notesOf, type ConfigSource } from './kernel/config.ts'
 import { createLog, messageOf } from './kernel/log.ts'
 import { post } from './kernel/outbound.ts'
 import { flagOf, Variables, type VariableName } from './kernel/variables.ts'
-import { followSecrets, type SigningSecrets } from './services/hooks/signing-secrets.ts'
+import {
+  followSecrets,
+  type ConfiguredSecret,
+  type SignedProvider,
+  type SigningSecrets,
+} from './services/hooks/signing-secrets.ts'
 
 const output: Output = {
   out: (line) => process.stdout.write(`${line}\n`),
@@ -66,7 +72,7 @@ function splitArguments(argv: readonly string[]): {
 }
 
 function secretsOf(config: ConfigSource): SigningSecrets {
-  return followSecrets((provider) => {
+  function read(provider: SignedProvider): ConfiguredSecret {
     const { current } = config
     if (provider === 'code_host') {
       return {
@@ -81,7 +87,9 @@ function secretsOf(config: ConfigSource): SigningSecrets {
       }
     }
     return { current: current.HOOKS_CHAT_SECRET, previous: current.HOOKS_CHAT_SECRET_PREVIOUS }
-  })
+  }
+  const key = (): Buffer | undefined => config.current.GATEHOUSE_SECRET_KEY
+  return followSecrets({ read, key, random: randomBytes, now: () => new Date() })
 }
 
 /** Names a flag without its value: somebody may try to give a secret by one. */
@@ -129,13 +137,16 @@ async function main(argv: readonly string[]): Promise<number> {
     }),
   })
   const secrets = secretsOf(config)
+  const readInput = (): Promise<string> => text(process.stdin)
   if (command === 'send-sample') {
-    const readInput = (): Promise<string> => text(process.stdin)
     const now = (): Date => new Date()
     const tools = { config, secrets, random: randomBytes, now, post, readInput }
     return sendSample(args, tools, output)
   }
-  if (command !== 'serve') return runWithDatabase(rest, { config, secrets, log }, output)
+  if (command !== 'serve') {
+    const full = await withSecretFromInput(rest, readInput)
+    return runWithDatabase(full, { config, secrets, log }, output)
+  }
   return serve({ config, services, secrets, version, log, ready: output.out })
 }
 

@@ -12,7 +12,8 @@ import { UsageError, type Output } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { parseEndpoint, runEndpoint } from './endpoint.ts'
 import { runMigrate } from './migrate.ts'
-import { parseProvider, runProvider } from './provider.ts'
+import { runProvider } from './provider.ts'
+import { parseProvider } from './provider-arguments.ts'
 
 /** What a command that needs the database is run with, in its own process or inside the server. */
 export interface DatabaseContext {
@@ -41,7 +42,7 @@ export async function runOnDatabase(
     case 'migrate':
       return runMigrate(db, output)
     case 'provider':
-      return runProvider(args, { db, secrets, random: randomBytes, now: () => new Date() }, output)
+      return runProvider(args, { ...providerTools(config), db, secrets }, output)
     case 'endpoint':
       return runEndpoint(args, { db, random: randomBytes, baseUrl: hooksUrl(config) }, output)
     default:
@@ -113,6 +114,11 @@ async function checkUnopened(
   } finally {
     await database.close()
   }
+}
+
+function providerTools({ current }: ConfigSource) {
+  const overlapSeconds = current.HOOKS_ROTATION_OVERLAP_S
+  return { random: randomBytes, now: () => new Date(), overlapSeconds }
 }
 
 /** Where clients reach the hooks service, as far as the configuration tells. */

@@ -1,118 +1,95 @@
-import { parseArgs } from 'node:util'
-import type { Database } from '../db/client.ts'
-import { listProviders } from '../db/hooks/providers.ts'
+import type { AlarmChange } from '../db/hooks/providers.ts'
+import { formatDuration } from '../kernel/duration.ts'
 import { providerStatus } from '../services/hooks/provider-status.ts'
 import {
   createProvider,
   deleteProvider,
   rotateProvider,
+  setProviderAlarm,
   setProviderEnabled,
   type MadeProvider,
   type ProviderRefusal,
-  type RandomBytes,
+  type ProviderTools,
 } from '../services/hooks/providers.ts'
-import { isSignedProvider, type SigningSecrets } from '../services/hooks/signing-secrets.ts'
-import { recentSince } from '../services/hooks/status.ts'
+import { isSignedProvider } from '../services/hooks/signing-secrets.ts'
+import { readProviders } from '../services/hooks/status.ts'
 import { DONE, FAILED, table, UsageError, type Output } from './command.ts'
+import { parseProvider, type Parsed } from './provider-arguments.ts'
 
 export const PROVIDER_USAGE =
-  'gatehouse provider add NAME [--open] [--enable] | list [--json] | enable NAME | disable NAME | rotate NAME | remove NAME'
+  'gatehouse provider add NAME [--open | --signed [--secret SECRET]] [--enable] | list [--json] | enable NAME | disable NAME | rotate NAME [--overlap 24h] [--secret SECRET] | alarm NAME [--expect 1h] [--burst 20] [--off] | remove NAME'
 
 /** What the command works on: its own database, or that of the server that runs it. */
-export interface ProviderTools {
-  readonly db: Database
-  readonly secrets: SigningSecrets
-  readonly random: RandomBytes
-  readonly now: () => Date
+export interface ProviderCommandTools extends ProviderTools {
+  /** How long a rotated secret is accepted when the command line does not say it. */
+  readonly overlapSeconds: number
 }
 
 /**
- * `gatehouse provider …`: the same in a process of its own and inside the server. A token that it
- * makes is the last line of stdout, alone.
+ * `gatehouse provider …`: the same in a process of its own and inside the server. A token or secret
+ * that it makes is the last line of stdout, alone.
  */
 export async function runProvider(
   args: readonly string[],
-  tools: ProviderTools,
+  tools: ProviderCommandTools,
   output: Output,
 ): Promise<number> {
-  const { action, name, flags } = parseProvider(args)
-  const { db, random } = tools
-  switch (action) {
+  const parsed = parseProvider(args)
+  const name = fullName(parsed.name)
+  switch (parsed.action) {
     case 'list':
-      return list(tools, flags.json === true, output)
-    case 'add': {
-      const trust_mode = flags.open === true ? 'open' : 'token'
-      const enabled = flags.enable === true
-      const wanted = {
-        name: name.replace(/^generic:/, ''),
-        trust_mode,
-        acknowledgeOpen: true,
-        enabled,
-      } as const
-      const state = enabled
-        ? 'enabled'
-        : `disabled; enable it with: gatehouse provider enable ${wanted.name}`
-      return report(await createProvider(db, random, wanted), `created, ${state}`, output)
-    }
+      return list(tools, parsed.json, output)
+    case 'add':
+      return add(parsed, tools, output)
     case 'rotate':
-      return report(await rotateProvider(db, random, fullName(name)), 'has a new token', output)
+      return rotate(parsed, name, tools, output)
     case 'enable':
-    case 'disable':
-      return report(
-        await setProviderEnabled(db, fullName(name), action === 'enable'),
-        `${name} is ${action}d`,
-        output,
-      )
-    case 'remove':
-      return report(
-        await deleteProvider(db, fullName(name)),
-        `${name} is removed; its events stay`,
-        output,
-      )
+    case 'disable': {
+      const refusal = await setProviderEnabled(tools, name, parsed.action === 'enable')
+      return report(refusal, `${parsed.name} is ${parsed.action}d`, output)
+    }
+    case 'alarm': {
+      const refusal = await setProviderAlarm(tools, name, parsed.alarm)
+      return report(refusal, `${name}: ${alarmText(parsed.alarm)}`, output)
+    }
+    case 'remove': {
+      const refusal = await deleteProvider(tools, name)
+      return report(refusal, `${parsed.name} is removed; its events stay`, output)
+    }
     default:
-      throw new UsageError(`Unknown action "${action}"`)
+      throw new UsageError(`Unknown action "${parsed.action}"`)
   }
 }
 
-/** The arguments of `provider`. */
-export interface Parsed {
-  readonly action: string
-  readonly name: string
-  readonly flags: { readonly open?: boolean; readonly enable?: boolean; readonly json?: boolean }
+async function add(parsed: Parsed, tools: ProviderTools, output: Output): Promise<number> {
+  const { trust_mode, secret, enable } = parsed
+  const name = parsed.name.replace(/^generic:/, '')
+  // The flag --open is itself the acknowledgement.
+  const wanted = { name, trust_mode, secret, acknowledgeOpen: true, enabled: enable }
+  const state = enable ? 'enabled' : `disabled; enable it with: gatehouse provider enable ${name}`
+  return report(await createProvider(tools, wanted), `created, ${state}`, output)
 }
 
-const FLAGS = {
-  open: { type: 'boolean' },
-  enable: { type: 'boolean' },
-  json: { type: 'boolean' },
-} as const
-
-const ACTIONS = ['add', 'list', 'enable', 'disable', 'rotate', 'remove']
-
-/** Which flags each action takes. */
-const TAKES: Readonly<Record<string, readonly string[]>> = {
-  add: ['open', 'enable'],
-  list: ['json'],
+async function rotate(
+  { overlapSeconds, secret }: Parsed,
+  name: string,
+  tools: ProviderCommandTools,
+  output: Output,
+): Promise<number> {
+  const overlap = overlapSeconds ?? tools.overlapSeconds
+  const result = await rotateProvider(tools, name, { overlapSeconds: overlap, secret })
+  const what = 'code' in result || result.trust_mode === 'token' ? 'token' : 'secret'
+  const old = overlap === 0 ? 'stops at once' : `is accepted as well for ${formatDuration(overlap)}`
+  return report(result, `has a new ${what}; the old one ${old}`, output)
 }
 
-/** Reads the arguments of `provider`; throws `UsageError`. */
-export function parseProvider(args: readonly string[]): Parsed {
-  let parsed
-  try {
-    parsed = parseArgs({ args: [...args], options: FLAGS, allowPositionals: true })
-  } catch (error) {
-    // TypeError: an unknown flag, or one with a value that takes none.
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
-  const [action = '', name = '', ...rest] = parsed.positionals
-  if (action === '') throw new UsageError('Missing action')
-  if (!ACTIONS.includes(action)) throw new UsageError(`Unknown action "${action}"`)
-  const extra = Object.keys(parsed.values).find((flag) => !(TAKES[action] ?? []).includes(flag))
-  if (extra !== undefined) throw new UsageError(`"provider ${action}" takes no --${extra}`)
-  if (rest.length > 0 || (action === 'list' && name !== ''))
-    throw new UsageError('Too many arguments')
-  if (action !== 'list' && name === '') throw new UsageError('Missing NAME')
-  return { action, name, flags: parsed.values }
+function alarmText({ expected_interval_s: interval, rejection_burst: burst }: AlarmChange): string {
+  const said = []
+  if (interval === null) said.push('silence raises no alarm')
+  else if (interval !== undefined) said.push(`silent after ${formatDuration(interval)}`)
+  if (burst === null) said.push('refusals raise no alarm')
+  else if (burst !== undefined) said.push(`a burst is ${burst} refusals in 5 minutes`)
+  return said.join('; ')
 }
 
 /** `ci` and `generic:ci` mean the same provider; the signed ones have no prefix. */
@@ -125,7 +102,7 @@ async function list(
   json: boolean,
   output: Output,
 ): Promise<number> {
-  const providers = await listProviders(db, recentSince(now()))
+  const providers = await readProviders(db, now())
   const statuses = providers.map((provider) => providerStatus(provider, secrets))
   if (json) {
     output.out(JSON.stringify(statuses))

@@ -142,6 +142,7 @@ function partsOf(
     baseUrl: () => config.current.HOOKS_BASE_URL ?? address(),
     maxBody: () => config.current.HOOKS_MAX_BODY,
     freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
+    overlapSeconds: () => config.current.HOOKS_ROTATION_OVERLAP_S,
     configuration: () => shownConfiguration(config),
   })
   return { routes, faultReply: hooksFault, noRoute: NO_ROUTE }

@@ -19,6 +19,12 @@ export async function readForm(context: Context): Promise<URLSearchParams | Faul
   return { status: 400, code: 'BAD_REQUEST', detail: 'The form did not arrive whole.' }
 }
 
+/** As `readForm`, where every field may be absent: a post without a body has no type either. */
+export async function readOptionalForm(context: Context): Promise<URLSearchParams | Fault> {
+  const bare = context.headers['content-type'] === undefined
+  return bare ? new URLSearchParams() : readForm(context)
+}
+
 /**
  * True when a browser without script posted or followed a link: it gets the full page around the
  * fragment that htmx and programs get.

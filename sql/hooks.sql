@@ -142,10 +142,15 @@ select greatest((select max(id) from hooks.events), s.pruned_through) as newest,
   from hooks.settings s;
 
 -- name: listProviders :many
--- Every provider with its events of the last 24 hours ($1 = since) and its last event.
-select p.name, p.family, p.trust_mode, p.enabled, p.token_hash,
+-- Every provider with its events of the last 24 hours ($1 = since) and its last event, and with what its alarms
+-- look at: when it was heard last (to the minute where retention removed that event) and the refusals since $2.
+select p.name, p.family, p.trust_mode, p.enabled, p.token_hash, p.signing_secret,
+       p.retired_until, p.rotated_at, p.last_secret, p.last_secret_at,
+       p.expected_interval_s, p.rejection_burst, p.watched_since,
        coalesce(a.events, 0)::integer as recent_count,
-       e.received_at as last_event_at
+       e.received_at as last_event_at,
+       coalesce(e.received_at, h.heard_at) as heard_at,
+       coalesce(r.refused, 0)::integer as refused_count
   from hooks.providers p
   left join lateral (
          select sum(events) as events from hooks.activity where provider = p.name and minute >= $1
@@ -154,11 +159,20 @@ select p.name, p.family, p.trust_mode, p.enabled, p.token_hash,
          select received_at from hooks.events where provider = p.name
           order by received_at desc, id desc limit 1
        ) e on true
+  left join lateral (
+         select minute + interval '1 minute' as heard_at from hooks.activity where provider = p.name
+          order by minute desc limit 1
+       ) h on true
+  left join lateral (
+         select sum(refused) as refused from hooks.refusals where provider = p.name and minute > $2
+       ) r on true
  order by p.trust_mode = 'signed' desc, p.name;
 
 -- name: listSenders :many
--- What the receivers check of every provider.
-select name, trust_mode, enabled, token_hash, retired_hash
+-- What the receivers check of every provider, and whether an alarm is set.
+select name, trust_mode, enabled, token_hash, retired_hash, signing_secret, retired_signing_secret,
+       retired_until, rotated_at,
+       expected_interval_s is not null or rejection_burst is not null as watched
   from hooks.providers
  order by name;
 
@@ -173,8 +187,8 @@ select provider, date_trunc('hour', minute) as hour, sum(events)::integer as eve
 -- name: addProvider :optional
 -- A new generic provider; empty when the name is taken.
 with added as (
-  insert into hooks.providers (name, family, trust_mode, enabled, token_hash)
-  values ($1, 'webhook', $2, $3, $4)
+  insert into hooks.providers (name, family, trust_mode, enabled, token_hash, signing_secret)
+  values ($1, 'webhook', $2, $3, $4, $5)
   on conflict (name) do nothing
   returning name
 ), told as (
@@ -194,20 +208,64 @@ with added as (
 select pg_notify('hooks_config', '') from added;
 
 -- name: enableProvider :optional
--- Sets what the operator wants; empty when there is no such provider.
+-- Sets what the operator wants; empty when there is no such provider. Being enabled at $3 is when silence begins.
 with changed as (
-  update hooks.providers set enabled = $2 where name = $1 returning name
+  update hooks.providers
+     set enabled = $2,
+         watched_since = case when $2 and not enabled then $3 else watched_since end
+   where name = $1
+  returning name
 ), told as (
   select pg_notify('hooks_config', '') as sent from changed
 )
 select changed.name from changed left join told on true;
 
 -- name: rotateToken :optional
--- Replaces a generic provider's token; empty when there is none with a token under that name.
+-- Replaces a generic provider's token at $3; the old one is accepted until $4 (null: no longer). Empty when there
+-- is none with a token under that name.
 with changed as (
   update hooks.providers
-     set token_hash = $2, retired_hash = token_hash
+     set token_hash = $2, retired_hash = token_hash, rotated_at = $3, retired_until = $4,
+         last_secret = case last_secret when 'current' then 'previous' end
    where name = $1 and trust_mode = 'token'
+  returning name
+), told as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join told on true;
+
+-- name: rotateSigningSecret :optional
+-- As rotateToken, of a generic provider that signs: empty when there is none under that name.
+with changed as (
+  update hooks.providers
+     set signing_secret = $2, retired_signing_secret = signing_secret, rotated_at = $3, retired_until = $4,
+         last_secret = case last_secret when 'current' then 'previous' end
+   where name = $1 and trust_mode = 'signed' and name like 'generic:%'
+  returning name
+), told as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join told on true;
+
+-- name: saveSecretUses :exec
+-- Which secret was used last: $1 a JSON array. A use of before the rotation that we have seen by now says nothing;
+-- the three senders whose secrets are configured are never rotated here.
+update hooks.providers p
+   set last_secret = u.secret, last_secret_at = u.at
+  from jsonb_to_recordset($1::jsonb) as u(provider text, secret text, at timestamptz, rotated_at timestamptz)
+ where p.name = u.provider
+   and p.rotated_at is not distinct from u.rotated_at
+   and (p.last_secret_at is null or p.last_secret_at < u.at);
+
+-- name: setAlarm :optional
+-- Sets the interval ($3) when $2, the burst ($5) when $4; null turns an alarm off. A new interval is counted from
+-- $6. Empty when there is no such provider.
+with changed as (
+  update hooks.providers
+     set expected_interval_s = case when $2 then $3 else expected_interval_s end,
+         rejection_burst = case when $4 then $5 else rejection_burst end,
+         watched_since = case when $2 and expected_interval_s is distinct from $3 then $6 else watched_since end
+   where name = $1
   returning name
 ), told as (
   select pg_notify('hooks_config', '') as sent from changed
@@ -287,11 +345,17 @@ select id, kind, target, outcome, status, ms, detail, at
  limit $2;
 
 -- name: saveRejections :exec
--- A batch of refused deliveries: $1 the newest of them, $2 how many there were by provider and status.
+-- A batch of refused deliveries: $1 the newest of them, $2 how many there were by provider and status, $3 how many
+-- by provider and minute for their signature or token.
 with kept as (
   insert into hooks.rejections (at, provider, status, source, reason)
   select r.at, r.provider, r.status, r.source, r.reason
     from jsonb_to_recordset($1::jsonb) as r(at timestamptz, provider text, status smallint, source text, reason text)
+), counted as (
+  insert into hooks.refusals (provider, minute, refused)
+  select m.provider, m.minute, m.refused
+    from jsonb_to_recordset($3::jsonb) as m(provider text, minute timestamptz, refused integer)
+  on conflict (provider, minute) do update set refused = hooks.refusals.refused + excluded.refused
 )
 insert into hooks.rejection_totals (provider, status, total, last_at)
 select t.provider, t.status, t.total, t.last_at
@@ -365,7 +429,13 @@ with surplus as (
 select count(*)::integer as removed from removed;
 
 -- name: pruneActivity :exec
-delete from hooks.activity where minute < $1;
+-- Keeps the newest minute of each provider: when it was heard last is known after its events are gone.
+delete from hooks.activity a
+ where minute < $1
+   and exists (select from hooks.activity newer where newer.provider = a.provider and newer.minute > a.minute);
+
+-- name: pruneRefusals :exec
+delete from hooks.refusals where minute < $1;
 
 -- name: vacuumEvents :exec
 -- A statement for each table, because each holds the embedded engine's one session for its time.
@@ -376,6 +446,9 @@ vacuum (analyze) hooks.activity;
 
 -- name: vacuumRejections :exec
 vacuum (analyze) hooks.rejections;
+
+-- name: vacuumRefusals :exec
+vacuum (analyze) hooks.refusals;
 
 -- name: vacuumAttempts :exec
 vacuum (analyze) hooks.attempts;

@@ -3,6 +3,7 @@ import { loadQueries } from '../queries.ts'
 import {
   Activity,
   Attempt,
+  Connection,
   Endpoint,
   EndpointKey,
   EventSummary,
@@ -20,6 +21,7 @@ import {
 const Name = Type.Object({ name: Type.String() })
 const Removed = Type.Object({ removed: Type.Integer() })
 
+const rotation = ['text', 'bytea', 'timestamptz', 'timestamptz']
 const page = ['timestamptz', 'int8', 'timestamptz', 'int8', 'int8']
 
 /** Every query of `sql/hooks.sql` with the types of its arguments and its row. */
@@ -40,13 +42,16 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
   },
   listEventsAfter: { args: ['int8', 'int8'], row: EventSummary },
   streamBounds: { args: ['int8'], row: StreamBounds },
-  listProviders: { args: ['timestamptz'], row: Provider },
+  listProviders: { args: ['timestamptz', 'timestamptz'], row: Provider },
   listSenders: { args: [], row: Sender },
   listActivity: { args: ['timestamptz'], row: Activity },
-  addProvider: { args: ['text', 'text', 'bool', 'bytea'], row: Name },
+  addProvider: { args: ['text', 'text', 'bool', 'bytea', 'bytea'], row: Name },
   addQueueProviders: { args: ['jsonb'] },
-  enableProvider: { args: ['text', 'bool'], row: Name },
-  rotateToken: { args: ['text', 'bytea'], row: Name },
+  enableProvider: { args: ['text', 'bool', 'timestamptz'], row: Name },
+  rotateToken: { args: rotation, row: Name },
+  rotateSigningSecret: { args: rotation, row: Name },
+  saveSecretUses: { args: ['jsonb'] },
+  setAlarm: { args: ['text', 'bool', 'int4', 'bool', 'int4', 'timestamptz'], row: Name },
   removeProvider: { args: ['text'], row: Name },
   listEndpoints: { args: [], row: Endpoint },
   listEndpointKeys: { args: [], row: EndpointKey },
@@ -58,7 +63,7 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
     row: Type.Object({ id: Type.Integer() }),
   },
   listAttempts: { args: ['int8', 'int8'], row: Attempt },
-  saveRejections: { args: ['jsonb', 'jsonb'] },
+  saveRejections: { args: ['jsonb', 'jsonb', 'jsonb'] },
   listRejections: { args: ['int8', 'text', 'int8'], row: Rejection },
   listRejectionTotals: { args: [], row: RejectionTotal },
   pruneRejections: { args: ['int8'] },
@@ -67,8 +72,10 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
   pruneByAge: { args: ['timestamptz', 'int8'], row: Removed },
   pruneByCount: { args: ['int8', 'int8'], row: Removed },
   pruneActivity: { args: ['timestamptz'] },
+  pruneRefusals: { args: ['timestamptz'] },
   vacuumEvents: { args: [] },
   vacuumActivity: { args: [] },
   vacuumRejections: { args: [] },
+  vacuumRefusals: { args: [] },
   vacuumAttempts: { args: [] },
 })

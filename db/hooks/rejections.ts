@@ -3,13 +3,17 @@ import { many } from '../rows.ts'
 import { hooksQueries as q } from './queries.ts'
 import type { Rejection, RejectionTotal } from './rows.ts'
 
-/** Adds refused deliveries; `totals` counts all of them, `rows` may be only the newest. */
+/**
+ * Adds refused deliveries; `totals` counts all of them, `rows` may be only the newest, `minutes`
+ * counts those that were refused for their signature or token.
+ */
 export async function saveRejections(
   db: Executor,
   rows: readonly Omit<Rejection, 'id'>[],
   totals: readonly { provider: string; status: number; total: number; last_at: Date }[],
+  minutes: readonly { provider: string; minute: Date; refused: number }[],
 ): Promise<void> {
-  await db.run(q.saveRejections, [rows, totals])
+  await db.run(q.saveRejections, [rows, totals, minutes])
 }
 
 /** Refused deliveries below an id, newest first, of one provider or all (null). */

@@ -12,8 +12,10 @@ export async function pruneByCount(db: Executor, keep: number, limit: number): P
   return (await one<{ removed: number }>(db, q.pruneByCount, [keep, limit])).removed
 }
 
+/** Removes counters of minutes before a time. */
 export async function pruneActivity(db: Executor, before: Date): Promise<void> {
   await db.run(q.pruneActivity, [before])
+  await db.run(q.pruneRefusals, [before])
 }
 
 /** Removes all but the newest `keep` refused deliveries. */
@@ -23,6 +25,7 @@ export async function pruneRejections(db: Executor, keep: number): Promise<void>
 
 /** Frees what was removed and renews the planner's statistics: the embedded engine has no autovacuum. */
 export async function vacuum(db: Executor): Promise<void> {
-  for (const query of [q.vacuumEvents, q.vacuumActivity, q.vacuumRejections, q.vacuumAttempts])
+  const counters = [q.vacuumActivity, q.vacuumRefusals]
+  for (const query of [q.vacuumEvents, ...counters, q.vacuumRejections, q.vacuumAttempts])
     await db.run(query, [])
 }

@@ -62,14 +62,28 @@ export const SavedEvent = Type.Object({
 /** What the database says of row `n` of a batch; not `fresh` means the delivery was known. */
 export type SavedEvent = Type.Static<typeof SavedEvent>
 
+const SecretName = Type.Union([Type.Literal('current'), Type.Literal('previous')])
+/** Which of a provider's secrets a delivery was sent with. */
+export type SecretName = Type.Static<typeof SecretName>
+
 export const Provider = Type.Object({
   name: Type.String(),
   family: Type.Union([Type.Literal('webhook'), Type.Literal('queue')]),
   trust_mode: TrustMode,
   enabled: Type.Boolean(),
   token_hash: nullable(Bytes),
+  signing_secret: nullable(Bytes),
+  retired_until: nullable(Timestamp),
+  rotated_at: nullable(Timestamp),
+  last_secret: nullable(SecretName),
+  last_secret_at: nullable(Timestamp),
+  expected_interval_s: nullable(Type.Integer()),
+  rejection_burst: nullable(Type.Integer()),
+  watched_since: nullable(Timestamp),
   recent_count: Type.Integer(),
   last_event_at: nullable(Timestamp),
+  heard_at: nullable(Timestamp),
+  refused_count: Type.Integer(),
 })
 /** A row of hooks.providers with its activity. */
 export type Provider = Type.Static<typeof Provider>
@@ -80,6 +94,11 @@ export const Sender = Type.Object({
   enabled: Type.Boolean(),
   token_hash: nullable(Bytes),
   retired_hash: nullable(Bytes),
+  signing_secret: nullable(Bytes),
+  retired_signing_secret: nullable(Bytes),
+  retired_until: nullable(Timestamp),
+  rotated_at: nullable(Timestamp),
+  watched: Type.Boolean(),
 })
 /** What a receiver checks of a provider. */
 export type Sender = Type.Static<typeof Sender>

@@ -130,6 +130,9 @@ function showStatus(status) {
     if (tile === undefined) continue
     tile.querySelector('[data-recent-count]').textContent = provider.recent_count
     tile.querySelector('[data-disabled]').hidden = provider.enabled
+    for (const badge of tile.querySelectorAll('[data-alarm]')) {
+      badge.hidden = !provider.alarms.includes(badge.dataset.alarm)
+    }
     if (provider.last_event_at !== null) showLastEvent(tile, provider.last_event_at)
   }
 }

@@ -1,5 +1,6 @@
 import type { EventSummary, TrustMode } from '../../db/hooks/rows.ts'
-import { html, type Html } from '../../kernel/html.ts'
+import { html, type Html, type Printable } from '../../kernel/html.ts'
+import type { AlarmKind } from '../../services/hooks/alarms.ts'
 
 /** What was checked of an event: the states of its badge. */
 export type Verification = 'verified' | 'unverified' | 'token' | 'open' | 'queue'
@@ -32,4 +33,23 @@ export function verifyBadge(state: Verification): Html {
 /** A provider's trust mode as a badge. */
 export function trustBadge(mode: TrustMode): Html {
   return html`<span class="badge ${mode === 'signed' ? 'verified' : mode}">${mode}</span>`
+}
+
+const ALARMS: Readonly<Record<AlarmKind, readonly [label: string, meaning: string]>> = {
+  silent: ['silent', 'No event for longer than expected'],
+  burst: ['many refused', 'Many deliveries with a wrong signature or token within five minutes'],
+}
+
+/** Every alarm as a badge, hidden unless it fires: the browser's script shows and hides them. */
+export function alarmBadges(firing: readonly AlarmKind[]): Printable {
+  return Object.entries(ALARMS).map(
+    ([kind, [label, meaning]]) =>
+      html`<span
+        class="badge bad"
+        data-alarm="${kind}"
+        title="${meaning}"
+        ${!firing.some((one) => one === kind) && html`hidden`}
+        >${label}</span
+      >`,
+  )
 }

@@ -3,7 +3,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import { copyBox } from '../copy-box.ts'
 import { layout } from '../layout.ts'
 import { timeTag } from '../time.ts'
-import { trustBadge } from './badges.ts'
+import { alarmBadges, trustBadge } from './badges.ts'
 import { activityChart } from './chart.ts'
 import { eventRow, eventRowTemplate, eventTable } from './event-row.ts'
 import { logUrl } from './log-filter.ts'
@@ -65,6 +65,7 @@ function providerTile(provider: ProviderLine, view: DashboardView): Html {
     <p class="badges">
       ${trustBadge(trust_mode)}
       <span class="badge off" data-disabled ${enabled && html`hidden`}>disabled</span>
+      ${alarmBadges(provider.alarms)}
     </p>
     <p class="figure"><strong data-recent-count>${recent_count}</strong> in 24 hours</p>
     ${activityChart(name, view.activity, view.status.generated_at)}

@@ -1,7 +1,8 @@
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { timeTag } from '../time.ts'
-import { trustBadge } from './badges.ts'
+import { alarmBadges, trustBadge } from './badges.ts'
 import { logUrl } from './log-filter.ts'
+import { alarmForm, changeForms } from './provider-forms.ts'
 import type { ProviderCard } from './views.ts'
 
 /**
@@ -17,7 +18,7 @@ export function providerCard(card: ProviderCard): Html {
       <h2 id="name-${key}">${name}</h2>
       ${toggle(card, key)}
     </div>
-    <p class="badges">${trustBadge(trust_mode)}</p>
+    <p class="badges">${trustBadge(trust_mode)} ${alarmBadges(card.alarm.firing)}</p>
     ${card.status.secret_status === 'missing' && missingSecret(card)}
     ${trust_mode === 'open' && openWarning()}
     <dl class="facts">
@@ -25,11 +26,12 @@ export function providerCard(card: ProviderCard): Html {
       ${card.status.path !== null && fact('Path', html`<code>${card.status.path}</code>`)}
       ${card.status.channel !== null && fact('Channel', html`<code>${card.status.channel}</code>`)}
       ${fact('Secret', SECRETS[card.status.secret_status])}
+      ${card.status.secret_status === 'configured' && secretFacts(card)}
       ${fact('Last 24 hours', html`<a href="${logUrl({ provider: name })}">${card.recent_count}</a>`)}
       ${fact('Last event', card.last_event_at === null ? 'never' : timeTag(card.last_event_at))}
-      ${fact('Rejected', rejected(card))}
+      ${fact('Rejected', rejected(card))} ${fact('Alarms', alarms(card))}
     </dl>
-    ${name.includes(':') && changes(card, key)}
+    ${alarmForm(card, key)} ${name.includes(':') && changeForms(card, key)}
   </article>`
 }
 
@@ -72,16 +74,30 @@ function fact(term: string, value: Printable): Html {
   </div>`
 }
 
-function missingSecret({ variable }: ProviderCard): Html {
+/** During a rotation the operator waits for the sender to use the new secret. */
+function secretFacts({ lastSecret, previousUntil }: ProviderCard): Html {
+  const used =
+    lastSecret === null ? 'none yet' : html`the ${lastSecret.secret} one, ${timeTag(lastSecret.at)}`
+  return html`${fact('Matched last', used)}
+  ${previousUntil !== null && fact('Previous until', timeTag(previousUntil))}`
+}
+
+function missingSecret({ variable, status }: ProviderCard): Html {
   return html`<p class="note">
     ${
       variable === null
-        ? 'There is no secret: make one by rotating.'
+        ? MISSING[status.trust_mode === 'signed' ? 'signed' : 'token']
         : html`Set <code>${variable}</code> to the secret that the sender signs with; the provider
             is then enabled.`
     }
   </p>`
 }
+
+const MISSING = {
+  token: 'There is no token: make one by rotating.',
+  signed: html`Its secret can't be read: set <code>GATEHOUSE_SECRET_KEY</code> to the key that it
+    was stored with, or make a new secret by rotating.`,
+} as const
 
 function openWarning(): Html {
   return html`<p class="note">
@@ -89,45 +105,17 @@ function openWarning(): Html {
   </p>`
 }
 
+function alarms({ alarm }: ProviderCard): string {
+  const { interval, burst } = alarm
+  const set = [
+    interval !== null && `silent after ${interval}`,
+    burst !== null && `${burst} refusals in 5 minutes`,
+  ].filter((text) => text !== false)
+  return set.length === 0 ? 'off' : set.join('; ')
+}
+
 function rejected({ status, rejections }: ProviderCard): Printable {
   if (rejections === null || rejections.total === 0) return 'none'
   return html`<a href="${logUrl({ provider: status.name, rejected: true })}">${rejections.total}</a>
     ${rejections.last_reason !== null && html`<span>(last: ${rejections.last_reason})</span>`}`
-}
-
-const REMOVED_WEBHOOK = 'Its sender is refused from then on.'
-const REMOVED_QUEUE =
-  'It is not read from then on; while HOOKS_QUEUE_CHANNELS names it, the next start adds it again.'
-
-/** What one stray click must not do stands behind a disclosure. */
-function changes({ status }: ProviderCard, key: string): Html {
-  const rotates = status.trust_mode === 'token' || status.trust_mode === 'signed'
-  const removed = status.family === 'queue' ? REMOVED_QUEUE : REMOVED_WEBHOOK
-  return html`<details class="changes">
-    <summary>${rotates ? 'Rotate or remove…' : 'Remove…'}</summary>
-    ${
-      rotates &&
-      html`<form
-        method="post"
-        action="/providers/${key}/rotate"
-        hx-post="/providers/${key}/rotate"
-        hx-target="#providers"
-        hx-swap="outerHTML"
-      >
-        <p>A new secret is made and shown once. The present one stops working at once.</p>
-        <button type="submit">Rotate secret</button>
-      </form>`
-    }
-    <form
-      method="post"
-      action="/providers/${key}/remove"
-      hx-post="/providers/${key}/remove"
-      hx-target="#providers"
-      hx-swap="outerHTML"
-      hx-confirm="Remove ${status.name}? ${removed} Its events stay."
-    >
-      <p>${removed} Its events stay in the log.</p>
-      <button type="submit" class="danger">Remove provider</button>
-    </form>
-  </details>`
 }

@@ -1,7 +1,8 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { copyBox } from '../copy-box.ts'
 import { layout } from '../layout.ts'
+import { madeBox } from './made-box.ts'
 import { providerCard as card } from './provider-card.ts'
+import { secretField } from './provider-forms.ts'
 import type { ProvidersView } from './views.ts'
 
 /** `/providers`: who may send, and the form that creates a sender. */
@@ -27,39 +28,7 @@ export function createdFragment(view: ProvidersView): Html {
   </div>`
 }
 
-/** Shown this one time: the focus goes to it, so that neither eye nor screen reader misses it. */
-function madeBox({ name, token, url }: NonNullable<ProvidersView['made']>): Html {
-  return html`<section
-    id="made"
-    class="panel made"
-    tabindex="-1"
-    autofocus
-    aria-labelledby="made-title"
-  >
-    <h2 id="made-title">${token === null ? html`${name} was created` : html`Secret of ${name}`}</h2>
-    ${
-      token !== null &&
-      html`<p>
-          <strong>Copy it now: it is shown only this once.</strong>
-        </p>
-        ${copyBox('made-token', 'token', token)}`
-    }
-    <p>
-      Send to this URL. A provider that was just created is disabled until you switch it on below.
-    </p>
-    ${copyBox('made-curl', 'curl command', curl(url, token))}
-  </section>`
-}
-
-function curl(url: string, token: string | null): string {
-  const authorization = token === null ? '' : `  -H 'Authorization: Bearer ${token}' \\\n`
-  return (
-    `curl -X POST '${url}' \\\n${authorization}` +
-    `  -H 'Content-Type: application/json' \\\n  -d '{"hello": "world"}'`
-  )
-}
-
-function createForm({ refused, baseUrl }: ProvidersView): Html {
+function createForm({ refused, baseUrl, canSign }: ProvidersView): Html {
   return html`<section class="panel" aria-labelledby="create-title">
     <h2 id="create-title">Add a generic provider</h2>
     <p class="muted">
@@ -99,10 +68,24 @@ function createForm({ refused, baseUrl }: ProvidersView): Html {
             type="radio"
             name="trust_mode"
             value="token"
-            ${refused?.trust_mode !== 'open' && html`checked`}
+            ${(refused === null || refused.trust_mode === 'token') && html`checked`}
           />
           <span><strong>Token</strong> – the sender proves itself with a secret made for it</span>
         </label>
+        <label class="choice">
+          <input
+            type="radio"
+            name="trust_mode"
+            value="signed"
+            ${refused?.trust_mode === 'signed' && html`checked`}
+            ${!canSign && html`disabled`}
+          />
+          <span
+            ><strong>Signed</strong> – the sender signs each delivery (Standard Webhooks)
+            ${!canSign && html`; needs <code>GATEHOUSE_SECRET_KEY</code>`}</span
+          >
+        </label>
+        ${canSign && secretField('create-secret')}
         <label class="choice">
           <input
             type="radio"

@@ -4,9 +4,11 @@ import type {
   EventSummary,
   Rejection,
   RejectionTotal,
+  SecretName,
   Settings,
   StoredEvent,
 } from '../../db/hooks/rows.ts'
+import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { ProviderStatus } from '../../services/hooks/provider-status.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 
@@ -91,18 +93,44 @@ export interface ProviderCard {
   readonly url: string | null
   /** Environment variable that holds a signed provider's secret. */
   readonly variable: string | null
+  /** Which secret the newest verified delivery came with; null when none has come with the present ones. */
+  readonly lastSecret: { readonly secret: SecretName; readonly at: Date } | null
+  /** Until when the secret before the last rotation is accepted as well; null when it is not. */
+  readonly previousUntil: Date | null
+  /** How long a rotated secret may be accepted beside the new one, shortest first. */
+  readonly overlaps: readonly {
+    readonly seconds: number
+    readonly text: string
+    readonly chosen: boolean
+  }[]
+  readonly alarm: AlarmView
+}
+
+/** A provider's alarms: what is set (null: off), and what fires. */
+export interface AlarmView {
+  /** Such as `15m`. */
+  readonly interval: string | null
+  readonly burst: number | null
+  readonly firing: readonly AlarmKind[]
+  /** True right after saving. */
+  readonly saved: boolean
 }
 
 /** What `/providers` shows. */
 export interface ProvidersView {
   readonly cards: readonly ProviderCard[]
   readonly baseUrl: string
-  /** A token that was just made, shown this one time. */
+  /** What was just made or rotated; a token or secret is shown this one time. */
   readonly made: {
     readonly name: string
+    readonly trust_mode: 'token' | 'signed' | 'open'
     readonly token: string | null
     readonly url: string
+    /** False for one that was created. */
+    readonly rotated: boolean
   } | null
+  /** True when signing secrets can be stored. */
+  readonly canSign: boolean
   /** Why the last form was refused, with what was typed. */
   readonly refused: {
     readonly name: string

@@ -12,7 +12,7 @@ export function healthRoute({ hooks, version }: HooksRoutes): Route {
     path: '/healthz',
     access: 'open',
     async handle(context) {
-      const health = await readHealth(hooks.db, hooks.queue.broker, version)
+      const health = await readHealth(hooks.db, hooks.queue.broker, hooks.readStatus, version)
       if (health.status !== 'error') return jsonReply(health)
       return hooksFault(unavailable('The database is out of reach.'), context)
     },

@@ -8,6 +8,8 @@ export interface HooksRoutes {
   readonly baseUrl: () => string
   readonly maxBody: () => number
   readonly freshnessSeconds: () => number
+  /** How long a rotated token or secret is accepted when a form does not say it. */
+  readonly overlapSeconds: () => number
   /** Variables and their values for the settings page, never a secret. */
   readonly configuration: () => readonly (readonly [string, string])[]
 }

@@ -1,27 +1,31 @@
-import { listProviders } from '../../db/hooks/providers.ts'
-import { listRejectionTotals } from '../../db/hooks/rejections.ts'
-import type { Provider, RejectionTotal } from '../../db/hooks/rows.ts'
 import { providerCard } from '../../html/hooks/provider-card.ts'
 import { createdFragment, providersPage } from '../../html/hooks/providers.ts'
-import type { ProviderCard, ProvidersView } from '../../html/hooks/views.ts'
+import type { ProvidersView } from '../../html/hooks/views.ts'
 import type { Context } from '../../kernel/context.ts'
 import type { Fault } from '../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
-import { providerStatus } from '../../services/hooks/provider-status.ts'
+import {
+  BURST_FORM,
+  INTERVAL_FORM,
+  readBurst,
+  readInterval,
+} from '../../services/hooks/alarm-form.ts'
+import { receiverPath } from '../../services/hooks/provider-status.ts'
 import {
   createProvider,
   deleteProvider,
+  LONGEST_OVERLAP,
   rotateProvider,
+  setProviderAlarm,
   setProviderEnabled,
   type MadeProvider,
   type ProviderRefusal,
 } from '../../services/hooks/providers.ts'
-import { isSignedProvider } from '../../services/hooks/signing-secrets.ts'
-import { recentSince } from '../../services/hooks/status.ts'
-import { readForm, wantsFullPage } from '../form.ts'
+import { readForm, readOptionalForm, wantsFullPage } from '../form.ts'
 import { hooksFault, notFound } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
+import { providerCards } from './provider-cards.ts'
 
 const STATUS: Readonly<Record<ProviderRefusal['code'], number>> = {
   invalid_name: 422,
@@ -30,36 +34,20 @@ const STATUS: Readonly<Record<ProviderRefusal['code'], number>> = {
   taken: 409,
   not_found: 404,
   no_token: 404,
+  no_key: 422,
+  invalid_secret: 422,
 }
 
 /** `/providers` and its form posts (hooks.md section 4, decisions.md section 3). */
-export function providerRoutes({ hooks, baseUrl }: HooksRoutes): readonly Route[] {
-  const { db, clock, random, registry, secrets } = hooks
-
-  async function cards(): Promise<readonly ProviderCard[]> {
-    const [providers, totals] = await Promise.all([
-      listProviders(db, recentSince(clock.now())),
-      listRejectionTotals(db),
-    ])
-    return providers.map((provider) => cardOf(provider, totals))
-  }
-
-  function cardOf(provider: Provider, totals: readonly RejectionTotal[]): ProviderCard {
-    const status = providerStatus(provider, secrets)
-    return {
-      status,
-      recent_count: provider.recent_count,
-      last_event_at: provider.last_event_at,
-      rejections: totals.find((total) => total.provider === provider.name) ?? null,
-      url: status.path === null ? null : baseUrl() + status.path,
-      variable: isSignedProvider(provider.name)
-        ? `HOOKS_${provider.name.toUpperCase()}_SECRET`
-        : null,
-    }
-  }
+export function providerRoutes(options: HooksRoutes): readonly Route[] {
+  const { hooks, baseUrl, overlapSeconds } = options
+  const { clock, registry, secrets } = hooks
+  const tools = { ...hooks, now: () => clock.now() }
 
   async function view(changes: Partial<ProvidersView>): Promise<ProvidersView> {
-    return { baseUrl: baseUrl(), made: null, refused: null, ...changes, cards: await cards() }
+    const canSign = secrets.box() !== undefined
+    const cards = await providerCards(options)
+    return { baseUrl: baseUrl(), canSign, made: null, refused: null, ...changes, cards }
   }
 
   /** The fragment, or the page around it for a browser without script. */
@@ -72,10 +60,20 @@ export function providerRoutes({ hooks, baseUrl }: HooksRoutes): readonly Route[
     return htmlReply(wantsFullPage(context) ? providersPage(shown) : createdFragment(shown), status)
   }
 
-  async function made(context: Context, result: MadeProvider): Promise<Reply> {
+  async function made(context: Context, result: MadeProvider, rotated: boolean): Promise<Reply> {
     await registry.refresh()
-    const url = `${baseUrl()}/webhooks/${result.name.replace(':', '/')}`
-    return answer(context, { made: { ...result, url } })
+    const url = baseUrl() + receiverPath(result.name)
+    return answer(context, { made: { ...result, url, rotated } })
+  }
+
+  /** The card after a change, or the page for a browser without script. */
+  async function changed(context: Context, name: string, saved: boolean): Promise<Reply> {
+    await registry.refresh()
+    const cards = await providerCards(options)
+    const card = cards.find((candidate) => candidate.status.name === name)
+    if (card === undefined) return hooksFault(notFound('The provider was removed.'), context)
+    if (wantsFullPage(context)) return answer(context, {})
+    return htmlReply(providerCard({ ...card, alarm: { ...card.alarm, saved } }))
   }
 
   async function create(context: Context): Promise<Reply> {
@@ -83,17 +81,14 @@ export function providerRoutes({ hooks, baseUrl }: HooksRoutes): readonly Route[
     if ('status' in form) return hooksFault(form, context)
     const name = form.get('name') ?? ''
     const trust_mode = form.get('trust_mode') ?? 'token'
-    if (trust_mode !== 'token' && trust_mode !== 'open') {
-      return hooksFault(unprocessable('trust_mode must be token or open.'), context)
+    if (trust_mode !== 'token' && trust_mode !== 'signed' && trust_mode !== 'open') {
+      return hooksFault(unprocessable('trust_mode must be token, signed or open.'), context)
     }
     const acknowledgeOpen = ['on', 'true', '1'].includes(form.get('acknowledge_open') ?? '')
-    const result = await createProvider(db, random, {
-      name,
-      trust_mode,
-      acknowledgeOpen,
-      enabled: false,
-    })
-    if (!('code' in result)) return made(context, result)
+    const secret = trust_mode === 'signed' ? secretOf(form) : undefined
+    const wanted = { name, trust_mode, secret, acknowledgeOpen, enabled: false } as const
+    const result = await createProvider(tools, wanted)
+    if (!('code' in result)) return made(context, result, false)
     if (!wantsFullPage(context)) return hooksFault(refusalFault(result), context)
     return answer(
       context,
@@ -110,23 +105,48 @@ export function providerRoutes({ hooks, baseUrl }: HooksRoutes): readonly Route[
       return hooksFault(unprocessable('enabled must be true or false.'), context)
     }
     const name = context.params['name'] ?? ''
-    const refusal = await setProviderEnabled(db, name, enabled === 'true')
+    const refusal = await setProviderEnabled(tools, name, enabled === 'true')
     if (refusal !== undefined) return hooksFault(refusalFault(refusal), context)
-    await registry.refresh()
-    if (wantsFullPage(context)) return answer(context, {})
-    const card = (await cards()).find((candidate) => candidate.status.name === name)
-    return card === undefined
-      ? hooksFault(notFound('The provider was removed.'), context)
-      : htmlReply(providerCard(card))
+    return changed(context, name, false)
+  }
+
+  async function alarm(context: Context): Promise<Reply> {
+    const form = await readForm(context)
+    if ('status' in form) return hooksFault(form, context)
+    const interval = readInterval((form.get('expected_interval') ?? '').trim())
+    const burst = readBurst((form.get('rejection_burst') ?? '').trim())
+    if (interval === 'invalid') {
+      return hooksFault(unprocessable(`expected_interval must be ${INTERVAL_FORM}.`), context)
+    }
+    if (burst === 'invalid') {
+      return hooksFault(unprocessable(`rejection_burst must be ${BURST_FORM}.`), context)
+    }
+    const change = {
+      ...(form.has('expected_interval') && { expected_interval_s: interval }),
+      ...(form.has('rejection_burst') && { rejection_burst: burst }),
+    }
+    const name = context.params['name'] ?? ''
+    const refusal = await setProviderAlarm(tools, name, change)
+    if (refusal !== undefined) return hooksFault(refusalFault(refusal), context)
+    return changed(context, name, true)
   }
 
   async function rotate(context: Context): Promise<Reply> {
-    const result = await rotateProvider(db, random, context.params['name'] ?? '')
-    return 'code' in result ? hooksFault(refusalFault(result), context) : made(context, result)
+    const form = await readOptionalForm(context)
+    if ('status' in form) return hooksFault(form, context)
+    const overlap = form.get('overlap') ?? String(overlapSeconds())
+    if (!/^\d{1,7}$/.test(overlap) || Number(overlap) > LONGEST_OVERLAP) {
+      const detail = `overlap must be a whole number of seconds from 0 to ${LONGEST_OVERLAP}.`
+      return hooksFault(unprocessable(detail), context)
+    }
+    const wish = { overlapSeconds: Number(overlap), secret: secretOf(form) }
+    const result = await rotateProvider(tools, context.params['name'] ?? '', wish)
+    if ('code' in result) return hooksFault(refusalFault(result), context)
+    return made(context, result, true)
   }
 
   async function remove(context: Context): Promise<Reply> {
-    const refusal = await deleteProvider(db, context.params['name'] ?? '')
+    const refusal = await deleteProvider(tools, context.params['name'] ?? '')
     if (refusal !== undefined) return hooksFault(refusalFault(refusal), context)
     await registry.refresh()
     return answer(context, {})
@@ -141,9 +161,16 @@ export function providerRoutes({ hooks, baseUrl }: HooksRoutes): readonly Route[
     },
     { method: 'POST', path: '/providers', access: 'guarded', handle: create },
     { method: 'POST', path: '/providers/:name/enabled', access: 'guarded', handle: toggle },
+    { method: 'POST', path: '/providers/:name/alarm', access: 'guarded', handle: alarm },
     { method: 'POST', path: '/providers/:name/rotate', access: 'guarded', handle: rotate },
     { method: 'POST', path: '/providers/:name/remove', access: 'guarded', handle: remove },
   ]
+}
+
+/** The secret that a form gives; an empty field gives none. */
+function secretOf(form: URLSearchParams): string | undefined {
+  const secret = (form.get('secret') ?? '').trim()
+  return secret === '' ? undefined : secret
 }
 
 function unprocessable(detail: string): Fault {

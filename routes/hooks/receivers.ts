@@ -1,4 +1,3 @@
-import type { Sender } from '../../db/hooks/rows.ts'
 import type { BodyResult } from '../../kernel/body.ts'
 import type { Context } from '../../kernel/context.ts'
 import { unavailable, type Fault } from '../../kernel/fault.ts'
@@ -11,6 +10,7 @@ import {
   type Delivery,
   type Outcome,
 } from '../../services/hooks/receive.ts'
+import type { KnownSender } from '../../services/hooks/registry.ts'
 import { isSignedProvider } from '../../services/hooks/signing-secrets.ts'
 import { hooksFault, notFound } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
@@ -41,7 +41,13 @@ export function receiverRoutes(options: HooksRoutes): readonly Route[] {
     )
   }
 
-  function refuse(context: Context, provider: string, fault: Fault, reason: string): Reply {
+  function refuse(
+    context: Context,
+    provider: string,
+    fault: Fault,
+    reason: string,
+    wrongSecret = false,
+  ): Reply {
     const { status } = fault
     if (status === 401 || status === 403 || status === 413) {
       hooks.rejections.record({
@@ -50,6 +56,7 @@ export function receiverRoutes(options: HooksRoutes): readonly Route[] {
         client: context.client,
         reason,
         at: context.receivedAt,
+        wrongSecret,
       })
     }
     return hooksFault(fault, context)
@@ -72,6 +79,7 @@ export function receiverRoutes(options: HooksRoutes): readonly Route[] {
           provider,
           { status: outcome.status, code, detail: outcome.detail },
           outcome.reason,
+          true,
         )
       }
     }
@@ -87,12 +95,8 @@ export function receiverRoutes(options: HooksRoutes): readonly Route[] {
     const read = await readDelivery(context, provider, sender.enabled)
     if ('reply' in read) return read.reply
     const freshness = options.freshnessSeconds()
-    const outcome = await receiveSigned(
-      hooks.ingest,
-      { ...read.delivery, provider },
-      secrets,
-      freshness,
-    )
+    const delivery = { ...read.delivery, provider }
+    const outcome = await receiveSigned(hooks, delivery, secrets, freshness)
     return answer(context, provider, outcome)
   }
 
@@ -104,10 +108,11 @@ export function receiverRoutes(options: HooksRoutes): readonly Route[] {
     const read = await readDelivery(context, provider, mayDeliver(sender))
     if ('reply' in read) return read.reply
     const outcome = await receiveGeneric(
-      hooks.ingest,
+      hooks,
       read.delivery,
       sender,
       context.params['token'],
+      options.freshnessSeconds(),
     )
     return answer(context, provider, outcome)
   }
@@ -119,9 +124,10 @@ export function receiverRoutes(options: HooksRoutes): readonly Route[] {
   ]
 }
 
-/** A token provider without a token is disabled whatever the operator wants. */
-function mayDeliver(sender: Sender): boolean {
-  return sender.enabled && (sender.trust_mode !== 'token' || sender.token_hash !== null)
+/** A provider without its token or signing secret is disabled whatever the operator wants. */
+function mayDeliver({ enabled, trust_mode, token_hash, keys }: KnownSender): boolean {
+  if (trust_mode === 'token') return enabled && token_hash !== null
+  return enabled && (trust_mode !== 'signed' || keys !== undefined)
 }
 
 const UNKNOWN_SIGNED = notFound(

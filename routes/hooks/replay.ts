@@ -4,7 +4,7 @@ import type { Context } from '../../kernel/context.ts'
 import { htmlReply, type Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import type { ReplayRefusal } from '../../services/hooks/replay.ts'
-import { readForm, wantsFullPage } from '../form.ts'
+import { readOptionalForm, wantsFullPage } from '../form.ts'
 import { ATTEMPTS_SHOWN, eventReply, NO_EVENT } from './event.ts'
 import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
@@ -18,9 +18,7 @@ export function replayRoute(options: HooksRoutes): Route {
 
   async function replay(context: Context): Promise<Reply> {
     const id = context.params['id'] ?? ''
-    // Without a body there is no type either: the default target is meant.
-    const bare = context.headers['content-type'] === undefined
-    const form = bare ? new URLSearchParams() : await readForm(context)
+    const form = await readOptionalForm(context)
     if ('status' in form) return hooksFault(form, context)
     if (!/^\d{1,15}$/.test(id)) return hooksFault(NO_EVENT, context)
     const typed = (form.get('target_url') ?? '').trim()

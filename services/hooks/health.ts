@@ -1,5 +1,6 @@
 import { databaseAnswers } from '../../db/answers.ts'
 import type { Database } from '../../db/client.ts'
+import type { StatusMessage } from './status.ts'
 
 /** hooks.md section 2, Health. */
 export interface Health {
@@ -10,13 +11,22 @@ export interface Health {
   readonly version: string
 }
 
-/** Asks the database, of which both `db` and `database` tell; without the broker webhooks still come in. */
+/**
+ * Asks the database, of which both `db` and `database` tell. Without the broker, and while an alarm
+ * fires, webhooks still come in.
+ */
 export async function readHealth(
   db: Database,
   broker: Health['broker'],
+  readStatus: () => Promise<StatusMessage>,
   version: string,
 ): Promise<Health> {
   const state = (await databaseAnswers(db)) ? 'ok' : 'error'
-  const status = state === 'ok' && broker === 'error' ? 'degraded' : state
+  const impaired = broker === 'error' || (state === 'ok' && alarmFires(await readStatus()))
+  const status = state === 'ok' && impaired ? 'degraded' : state
   return { status, db: state, broker, database: state, version }
+}
+
+function alarmFires({ providers }: StatusMessage): boolean {
+  return providers.some(({ alarms }) => alarms.length > 0)
 }

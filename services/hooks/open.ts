@@ -2,6 +2,7 @@ import type { Database } from '../../db/client.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
+import { openAlarms } from './alarms.ts'
 import { createIngest, type Ingest } from './ingest.ts'
 import { openEventReader, type EventReader } from './event-reader.ts'
 import { openLive, type Live } from './live.ts'
@@ -10,6 +11,7 @@ import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
 import { openRegistry, type Registry } from './registry.ts'
 import { replayEvent, type Replay, type ReplayParts } from './replay.ts'
 import { createRejections, type Rejections } from './rejections.ts'
+import { createSecretUses, type SecretUses } from './secret-use.ts'
 import { startRetention, type Retention } from './retention.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
 import { createStatusReader, type StatusMessage } from './status.ts'
@@ -38,6 +40,7 @@ export interface Hooks extends HooksOptions {
   readonly reader: EventReader
   readonly live: Live
   readonly rejections: Rejections
+  readonly secretUses: SecretUses
   readonly retention: Retention
   readonly replay: Replay
   readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
@@ -53,9 +56,10 @@ export interface Hooks extends HooksOptions {
 /** Starts the service on a migrated database. */
 export async function openHooks(options: HooksOptions): Promise<Hooks> {
   const { db, secrets, clock, log, metrics } = options
-  const registry = await openRegistry(db, clock, log)
+  const registry = await openRegistry(db, secrets, clock, log)
   const ingest = createIngest(db)
   const rejections = createRejections(db, clock, log, metrics)
+  const secretUses = createSecretUses(db, clock, log)
   const queue = await openQueue({
     ...options,
     source: options.queueSource,
@@ -63,7 +67,14 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     ingest,
     rejections,
   })
-  const readStatus = createStatusReader(db, secrets, clock, () => queue.broker)
+  const alarms = openAlarms(
+    clock,
+    log,
+    metrics,
+    () => registry.watches,
+    () => void readStatus(),
+  )
+  const readStatus = createStatusReader(db, secrets, clock, () => queue.broker, alarms.note)
   const reader = await openEventReader(db, clock, log)
   const live = openLive({
     db,
@@ -78,6 +89,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
   const defaultTarget = (): string | null => registry.settings.replay_default_target
   registry.onChange(() => live.statusChanged())
   queue.onChange(() => live.statusChanged())
+  alarms.onChange(() => live.statusChanged())
   metrics.gauge(
     'gatehouse_hooks_ingest_waiting',
     'Deliveries waiting for the next statement.',
@@ -92,6 +104,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     reader,
     live,
     rejections,
+    secretUses,
     retention,
     replay: (id, targetUrl) => replayEvent({ ...options, defaultTarget }, id, targetUrl),
     readStatus,
@@ -102,9 +115,10 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     },
     async close() {
       registry.close()
+      alarms.close()
       await queue.close()
       await ingest.drained()
-      await Promise.all([rejections.close(), retention.close()])
+      await Promise.all([rejections.close(), secretUses.close(), retention.close()])
     },
   }
 }

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { TrustMode, type Provider } from '../../db/hooks/rows.ts'
 import { nullable } from '../../db/rows.ts'
+import { openSecret } from './sender-keys.ts'
 import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
 
 /** hooks.md section 2, ProviderStatus. The secret itself is never part of it. */
@@ -47,5 +48,8 @@ function secretStatus(
   if (isSignedProvider(provider.name)) {
     return secrets.of(provider.name) === undefined ? 'missing' : 'configured'
   }
-  return provider.token_hash === null ? 'missing' : 'configured'
+  const { name, trust_mode, token_hash, signing_secret } = provider
+  if (trust_mode === 'token') return token_hash === null ? 'missing' : 'configured'
+  const readable = signing_secret !== null && 'text' in openSecret(secrets, name, signing_secret)
+  return readable ? 'configured' : 'missing'
 }

@@ -1,10 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { NewEvent, SavedEvent, Sender } from '../../db/hooks/rows.ts'
+import type { NewEvent, SavedEvent, SecretName, Sender } from '../../db/hooks/rows.ts'
 import { genericFields, readMembers, signedFields, type EventFields } from './event-fields.ts'
 import type { Ingest } from './ingest.ts'
 import { sanitizeHeaders } from './redact.ts'
+import type { KnownSender } from './registry.ts'
+import type { SecretUses } from './secret-use.ts'
+import { acceptsPrevious, keysAt } from './sender-keys.ts'
 import { verifySignature } from './signatures.ts'
 import type { ProviderSecrets, SignedProvider } from './signing-secrets.ts'
+import { verifyStandard } from './standard-webhooks.ts'
 import { cleanText, sha256Hex } from './text.ts'
 import { presentedToken, tokenMatches } from './tokens.ts'
 
@@ -17,6 +21,12 @@ export interface Delivery {
   readonly body: Buffer
   readonly client: string
   readonly receivedAt: Date
+}
+
+/** Where deliveries go, and where it is noted which secret they came with. */
+export interface ReceiveParts {
+  readonly ingest: Ingest
+  readonly secretUses: SecretUses
 }
 
 /** What became of a delivery. `reason` says why it was refused, for the operator. */
@@ -33,17 +43,20 @@ export type Outcome =
 
 /** A delivery to a signed receiver: verified, then read, then stored (hooks.md section 4). */
 export async function receiveSigned(
-  ingest: Ingest,
+  { ingest, secretUses }: ReceiveParts,
   delivery: Delivery & { readonly provider: SignedProvider },
   secrets: ProviderSecrets,
   freshnessSeconds: number,
 ): Promise<Outcome> {
-  const { provider, headers, body } = delivery
+  const { provider, headers, body, receivedAt } = delivery
   const verification = verifySignature(provider, delivery, secrets, freshnessSeconds)
   if (!verification.ok) {
     const detail = verification.status === 400 ? HEADER_MISSING : SIGNATURE_WRONG
     return { kind: 'refused', status: verification.status, reason: verification.reason, detail }
   }
+  const { since } = secrets
+  const { secret } = verification
+  secretUses.record({ provider, secret, at: receivedAt, rotated_at: null, since })
   const members = readMembers(body, headers['content-type'])
   if (members === undefined) {
     return {
@@ -59,33 +72,57 @@ export async function receiveSigned(
   const bodyHash = sha256Hex(body)
   const fields = signedFields(provider, headers, members)
   const external_id = fields.external_id ?? `sha256:${bodyHash}`
-  const trust = { trust_mode: 'signed', verified: true, verify_detail: 'hmac-sha256 ok' } as const
-  return store(ingest, delivery, { ...fields, external_id }, trust, bodyHash)
+  return store(ingest, delivery, { ...fields, external_id }, SIGNED, bodyHash)
 }
 
 /** A delivery to a generic receiver: its caller is authenticated, its bytes are stored as they are. */
 export async function receiveGeneric(
-  ingest: Ingest,
+  { ingest, secretUses }: ReceiveParts,
   delivery: Delivery,
-  sender: Sender,
+  sender: KnownSender,
   pathToken: string | undefined,
+  freshnessSeconds: number,
 ): Promise<Outcome> {
+  const proof = prove(delivery, sender, pathToken, freshnessSeconds)
+  if ('reason' in proof) return { kind: 'refused', status: 403, ...proof }
+  const { trust, secret } = proof
+  if (secret !== null) {
+    const { provider, receivedAt: at } = delivery
+    const { rotated_at } = sender
+    secretUses.record({ provider, secret, at, rotated_at, since: rotated_at })
+  }
   const fields = genericFields(delivery.headers)
-  const bodyHash = sha256Hex(delivery.body)
-  if (sender.trust_mode === 'open') {
-    const trust = { trust_mode: 'open', verified: false, verify_detail: null } as const
-    return store(ingest, delivery, fields, trust, bodyHash)
+  return store(ingest, delivery, fields, trust, sha256Hex(delivery.body))
+}
+
+type Trust = Pick<NewEvent, 'trust_mode' | 'verified' | 'verify_detail'>
+
+const SIGNED: Trust = { trust_mode: 'signed', verified: true, verify_detail: 'hmac-sha256 ok' }
+const TOKEN: Trust = { trust_mode: 'token', verified: false, verify_detail: 'token ok' }
+const OPEN: Trust = { trust_mode: 'open', verified: false, verify_detail: null }
+
+/** How far a generic sender's delivery is to be trusted and by which secret, or why it is refused. */
+function prove(
+  delivery: Delivery,
+  sender: KnownSender,
+  path: string | undefined,
+  freshnessSeconds: number,
+):
+  | { readonly trust: Trust; readonly secret: SecretName | null }
+  | { readonly reason: string; readonly detail: string } {
+  const { headers, search, receivedAt } = delivery
+  if (sender.trust_mode === 'open') return { trust: OPEN, secret: null }
+  if (sender.trust_mode === 'signed') {
+    if (sender.keys === undefined) return { reason: 'secret missing', detail: SIGNATURE_WRONG }
+    const keys = keysAt(sender.keys, sender, receivedAt)
+    const verification = verifyStandard(delivery, keys, freshnessSeconds)
+    if (!verification.ok) return { reason: verification.reason, detail: SIGNATURE_WRONG }
+    return { trust: SIGNED, secret: verification.secret }
   }
-  const token = presentedToken({
-    headers: delivery.headers,
-    search: delivery.search,
-    path: pathToken,
-  })
-  if (token === undefined || !tokenMatches(token, sender.token_hash)) {
-    return { kind: 'refused', status: 403, reason: tokenReason(token, sender), detail: TOKEN_WRONG }
-  }
-  const trust = { trust_mode: 'token', verified: false, verify_detail: 'token ok' } as const
-  return store(ingest, delivery, fields, trust, bodyHash)
+  const token = presentedToken({ headers, search, path })
+  const secret = token === undefined ? undefined : matchingToken(token, sender, receivedAt)
+  if (secret !== undefined) return { trust: TOKEN, secret }
+  return { reason: tokenReason(token, sender), detail: TOKEN_WRONG }
 }
 
 const HEADER_MISSING =
@@ -94,6 +131,14 @@ const SIGNATURE_WRONG =
   'The signature is missing, malformed, stale or wrong; sign the exact bytes of the body with the shared secret.'
 const BODY_UNREADABLE = 'The body is neither a JSON object nor a form; send one of them.'
 const TOKEN_WRONG = 'The token is missing or wrong; send it as Authorization: Bearer.'
+
+/** Which of a sender's tokens this is; both are compared whatever the first comparison says. */
+function matchingToken(token: string, sender: Sender, at: Date): SecretName | undefined {
+  const current = tokenMatches(token, sender.token_hash)
+  const previous = tokenMatches(token, sender.retired_hash)
+  if (current) return 'current'
+  return previous && acceptsPrevious(sender, at) ? 'previous' : undefined
+}
 
 function tokenReason(token: string | undefined, sender: Sender): string {
   if (token === undefined || token === '') return 'token missing'
@@ -107,7 +152,7 @@ async function store(
   ingest: Ingest,
   delivery: Delivery,
   fields: EventFields,
-  trust: Pick<NewEvent, 'trust_mode' | 'verified' | 'verify_detail'>,
+  trust: Trust,
   bodyHash: string,
 ): Promise<Outcome> {
   const saved = await ingest.save({

@@ -5,10 +5,14 @@ import type { EndpointKey, Sender, Settings } from '../../db/hooks/rows.ts'
 import { readSettings } from '../../db/hooks/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import { readKeys, type SenderKeys } from './sender-keys.ts'
+import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
 
 /** Senders, endpoints and settings in memory, kept like the database's by NOTIFY and a slow poll. */
 export interface Registry {
-  sender(name: string): Sender | undefined
+  sender(name: string): KnownSender | undefined
+  /** True when an alarm of some provider is set. */
+  readonly watches: boolean
   /** The endpoint whose token has this hash. */
   endpointOf(tokenHash: Buffer): EndpointKey | undefined
   readonly settings: Settings
@@ -19,14 +23,26 @@ export interface Registry {
   close(): void
 }
 
+/** A provider as the receivers know it. */
+export interface KnownSender extends Sender {
+  /** The keys of a generic provider that signs; undefined for others and when they can't be read. */
+  readonly keys: SenderKeys | undefined
+}
+
 const POLL_MS = 5_000
 
 /** Loads the registry and follows changes; throws `Unavailable` without a database. */
-export async function openRegistry(db: Database, clock: Clock, log: Log): Promise<Registry> {
-  let senders = new Map<string, Sender>()
+export async function openRegistry(
+  db: Database,
+  secrets: SigningSecrets,
+  clock: Clock,
+  log: Log,
+): Promise<Registry> {
+  let senders = new Map<string, KnownSender>()
+  const unreadable = new Map<string, string>()
   let endpoints = new Map<string, EndpointKey>()
   let settings = await readSettings(db)
-  let known = ''
+  let seen = ''
   let asked = 0
   let taken = 0
   const callbacks: (() => void)[] = []
@@ -38,13 +54,34 @@ export async function openRegistry(db: Database, clock: Clock, log: Log): Promis
     // A read that began earlier must not bring back what a later one no longer found.
     if (turn < taken) return
     taken = turn
-    const text = JSON.stringify([rows, keys, fresh])
+    const known = rows.map(withKeys)
+    const text = JSON.stringify([rows, [...unreadable], keys, fresh])
     endpoints = new Map(keys.map((key) => [key.token_hash.toString('hex'), key]))
-    senders = new Map(rows.map((row) => [row.name, row]))
+    senders = new Map(known.map((sender) => [sender.name, sender]))
     settings = fresh
-    if (text === known) return
-    known = text
+    if (text === seen) return
+    seen = text
     for (const callback of callbacks) callback()
+  }
+  /** A secret that can't be read disables its provider; said once, with what helps. */
+  function withKeys(sender: Sender): KnownSender {
+    const { name, trust_mode } = sender
+    if (trust_mode !== 'signed' || isSignedProvider(name)) return { ...sender, keys: undefined }
+    const keys = readKeys(secrets, sender)
+    if (!('problem' in keys)) {
+      unreadable.delete(name)
+      return { ...sender, keys }
+    }
+    if (unreadable.get(name) !== keys.problem) {
+      const help = 'set GATEHOUSE_SECRET_KEY to the key that it was stored with, or rotate it'
+      log.warn('signing secret not readable: the provider is disabled', {
+        provider: name,
+        problem: keys.problem,
+        help,
+      })
+    }
+    unreadable.set(name, keys.problem)
+    return { ...sender, keys: undefined }
   }
   function follow(): void {
     refresh().catch((error: unknown) =>
@@ -59,6 +96,9 @@ export async function openRegistry(db: Database, clock: Clock, log: Log): Promis
   return {
     sender: (name) => senders.get(name),
     endpointOf: (tokenHash) => endpoints.get(tokenHash.toString('hex')),
+    get watches() {
+      return senders.values().some(({ watched }) => watched)
+    },
     get settings() {
       return settings
     },

@@ -15,6 +15,8 @@ export interface Rejections {
     client: string
     reason: string
     at: Date
+    /** Refused for its signature or token: what the alarm "burst" counts. */
+    wrongSecret?: boolean
   }): void
   flush(): Promise<void>
   close(): Promise<void>
@@ -28,6 +30,9 @@ const FLUSH_MS = 1_000
 export const REJECTIONS_KEPT = 10_000
 const ADDED_AT_MOST = 1_000
 
+const MINUTE_MS = 60_000
+
+type Minute = { provider: string; minute: Date; refused: number }
 type Total = { provider: string; status: number; total: number; last_at: Date }
 
 export function createRejections(
@@ -42,19 +47,22 @@ export function createRejections(
   )
   let rows: Omit<Rejection, 'id'>[] = []
   let totals = new Map<string, Total>()
+  let minutes = new Map<string, Minute>()
   let flushing: Promise<void> = Promise.resolve()
   let added = 0
 
   async function write(): Promise<void> {
     if (totals.size === 0) return
-    const [keptRows, keptTotals] = [rows, totals]
+    const [keptRows, keptTotals, keptMinutes] = [rows, totals, minutes]
     rows = []
     totals = new Map()
+    minutes = new Map()
     try {
-      await saveRejections(db, keptRows, [...keptTotals.values()])
+      await saveRejections(db, keptRows, [...keptTotals.values()], [...keptMinutes.values()])
     } catch (error) {
       log.warn('rejections not saved', { error: messageOf(error), rows: keptRows.length })
       for (const total of keptTotals.values()) count(total)
+      for (const minute of keptMinutes.values()) countMinute(minute)
       rows = [...keptRows, ...rows].slice(-KEPT)
       return
     }
@@ -79,6 +87,11 @@ export function createRejections(
     totals.set(key, { provider, status, total: (sum?.total ?? 0) + total, last_at: last })
   }
 
+  function countMinute({ provider, minute, refused }: Minute): void {
+    const key = `${provider} ${minute.getTime()}`
+    minutes.set(key, { provider, minute, refused: (minutes.get(key)?.refused ?? 0) + refused })
+  }
+
   function flush(): Promise<void> {
     flushing = flushing.then(write)
     return flushing
@@ -87,9 +100,13 @@ export function createRejections(
   const stop = clock.every(FLUSH_MS, () => void flush())
 
   return {
-    record({ provider, status, client, reason, at }) {
+    record({ provider, status, client, reason, at, wrongSecret = false }) {
       counter.add({ provider, status: String(status) })
       count({ provider, status, total: 1, last_at: at })
+      if (wrongSecret) {
+        const minute = new Date(Math.floor(at.getTime() / MINUTE_MS) * MINUTE_MS)
+        countMinute({ provider, minute, refused: 1 })
+      }
       rows.push({ at, provider, status, source: redactAddress(client), reason })
       if (rows.length > KEPT) rows.shift()
     },

@@ -1,10 +1,11 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ProviderSecrets, SignedProvider } from './signing-secrets.ts'
+import type { SecretName } from '../../db/hooks/rows.ts'
+import { explainMismatch, hmac, matchingSecret, staleness, type HmacKeys } from './hmac.ts'
+import type { SignedProvider } from './signing-secrets.ts'
 
 /** Whether a delivery is signed as it must be; a reason never holds a signature or a secret. */
 export type Verification =
-  | { readonly ok: true }
+  | { readonly ok: true; readonly secret: SecretName }
   | { readonly ok: false; readonly status: 400 | 401; readonly reason: string }
 
 export interface SignedDelivery {
@@ -30,26 +31,19 @@ const MALFORMED = { status: 401, reason: 'signature malformed' } as const
 export function verifySignature(
   provider: SignedProvider,
   delivery: SignedDelivery,
-  secrets: ProviderSecrets,
+  secrets: HmacKeys,
   freshnessSeconds: number,
 ): Verification {
   const scheme = SCHEMES[provider]
   const presented = scheme.read(delivery.headers)
   if ('reason' in presented) return { ok: false, ...presented }
   const { time, signatures } = presented
-  if (time !== null) {
-    const age = Math.floor(delivery.receivedAt.getTime() / 1000) - Number(time)
-    if (Math.abs(age) > freshnessSeconds) {
-      const side =
-        age > 0
-          ? `stale by ${age - freshnessSeconds} s`
-          : `${-age - freshnessSeconds} s ahead of the window`
-      return { ok: false, status: 401, reason: side }
-    }
-  }
+  const stale = time === null ? undefined : staleness(time, delivery.receivedAt, freshnessSeconds)
+  if (stale !== undefined) return { ok: false, status: 401, reason: stale }
   const prefix = scheme.prefix(time ?? '')
-  if (matches(secrets.accepted, prefix, delivery.body, signatures)) return { ok: true }
-  const reason = explain(secrets, prefix, delivery.body, signatures)
+  const secret = matchingSecret(secrets.accepted, prefix, delivery.body, signatures)
+  if (secret !== undefined) return { ok: true, secret }
+  const reason = explainMismatch(secrets, prefix, delivery.body, signatures)
   return { ok: false, status: 401, reason }
 }
 
@@ -142,49 +136,9 @@ function both([neutral, real]: Names, value: string): Readonly<Record<string, st
   return { [neutral]: value, [real]: value }
 }
 
-function hmac(secret: string, prefix: string, body: Buffer): Buffer {
-  return createHmac('sha256', secret).update(prefix).update(body).digest()
-}
-
 /** 32 bytes after a prefix; checked first, because `Buffer.from(x, 'hex')` truncates silently. */
 function hexAfter(prefix: string, text: string): Buffer | undefined {
   if (!text.startsWith(prefix)) return undefined
   const hex = text.slice(prefix.length)
   return /^[0-9a-f]{64}$/.test(hex) ? Buffer.from(hex, 'hex') : undefined
-}
-
-function matches(
-  secrets: readonly string[],
-  prefix: string,
-  body: Buffer,
-  signatures: readonly Buffer[],
-): boolean {
-  let found = false
-  for (const secret of secrets) {
-    const expected = hmac(secret, prefix, body)
-    for (const signature of signatures) found = timingSafeEqual(expected, signature) || found
-  }
-  return found
-}
-
-/** Why a well-formed signature does not match, as far as trying the usual mistakes can tell. */
-function explain(
-  secrets: ProviderSecrets,
-  prefix: string,
-  body: Buffer,
-  signatures: readonly Buffer[],
-): string {
-  const trimmed = secrets.accepted.map((secret) => secret.replace(/\r?\n$/, ''))
-  if (
-    trimmed.some((secret, i) => secret !== secrets.accepted[i]) &&
-    matches(trimmed, prefix, body, signatures)
-  ) {
-    return 'would match without the trailing newline of the configured secret'
-  }
-  const bare = body.at(-1) === 0x0a ? body.subarray(0, body.at(-2) === 0x0d ? -2 : -1) : undefined
-  if (bare !== undefined && matches(secrets.accepted, prefix, bare, signatures)) {
-    return 'would match without the trailing newline of the body'
-  }
-  if (matches(secrets.retired, prefix, body, signatures)) return 'matches a retired secret'
-  return 'wrong secret or altered body'
 }

@@ -1,3 +1,5 @@
+import { createSecretBox, type SecretBox } from '../../kernel/secret-box.ts'
+
 /** The senders whose deliveries are signed (hooks.md section 5). */
 export const SIGNED_PROVIDERS = ['code_host', 'payments', 'chat'] as const
 export type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
@@ -10,11 +12,16 @@ export function isSignedProvider(name: string): name is SignedProvider {
 export interface ProviderSecrets {
   readonly accepted: readonly string[]
   readonly retired: readonly string[]
+  /** When this process found the accepted ones configured: what was noted before is about others. */
+  readonly since: Date
 }
 
-/** The present secrets; undefined for a sender that is not configured. */
+/** The secrets by which senders sign. */
 export interface SigningSecrets {
+  /** The present secrets of a configured sender; undefined for one that is not. */
   of(provider: SignedProvider): ProviderSecrets | undefined
+  /** What the stored secrets of generic providers are sealed in; undefined without its key. */
+  box(): SecretBox | undefined
 }
 
 /** The configured values of one sender: the current secret and the one being retired. */
@@ -23,16 +30,23 @@ export interface ConfiguredSecret {
   readonly previous: string | undefined
 }
 
+/** Where the secrets come from. `read` and `key` are asked on every use. */
+export interface SecretSources {
+  readonly read: (provider: SignedProvider) => ConfiguredSecret
+  /** GATEHOUSE_SECRET_KEY. */
+  readonly key: () => Buffer | undefined
+  readonly random: (size: number) => Buffer
+  readonly now: () => Date
+}
+
 /** How many replaced secrets are remembered to explain refusals. */
 const REMEMBERED = 3
 
 /**
- * Follows the configuration: `read` is asked on every use, so a re-read environment file counts at
- * once. A secret that was replaced while the process runs is remembered as retired.
+ * Follows the configuration, so that a re-read environment file counts at once. A secret that was
+ * replaced while the process runs is remembered as retired.
  */
-export function followSecrets(
-  read: (provider: SignedProvider) => ConfiguredSecret,
-): SigningSecrets {
+export function followSecrets({ read, key, random, now }: SecretSources): SigningSecrets {
   const known = new Map<SignedProvider, ProviderSecrets>()
   const followed: SigningSecrets = {
     of(provider) {
@@ -43,9 +57,13 @@ export function followSecrets(
       if (before !== undefined && sameList(before.accepted, accepted)) return before
       const replaced = [...(before?.accepted ?? []), ...(before?.retired ?? [])]
       const retired = replaced.filter((secret) => !accepted.includes(secret)).slice(0, REMEMBERED)
-      const secrets = { accepted, retired }
+      const secrets = { accepted, retired, since: now() }
       known.set(provider, secrets)
       return secrets
+    },
+    box() {
+      const present = key()
+      return present === undefined ? undefined : createSecretBox(present, random)
     },
   }
   // Read once now: a secret that is replaced before its first use is remembered as well.

@@ -2,6 +2,7 @@ import type { Database } from '../../db/client.ts'
 import { listProviders } from '../../db/hooks/providers.ts'
 import type { Provider, TrustMode } from '../../db/hooks/rows.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { alarmsOf, refusedSince, type Alarm, type AlarmBoard, type AlarmKind } from './alarms.ts'
 import { providerStatus } from './provider-status.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
 
@@ -16,6 +17,8 @@ export interface StatusMessage {
     /** Events of the last 24 hours. */
     readonly recent_count: number
     readonly last_event_at: Date | null
+    /** The alarms that fire, of those that an operator has set. */
+    readonly alarms: readonly AlarmKind[]
   }[]
   readonly db: 'ok' | 'error'
   readonly broker: 'ok' | 'disabled' | 'error'
@@ -29,15 +32,22 @@ export function recentSince(now: Date): Date {
   return new Date(now.getTime() - DAY_MS)
 }
 
+/** Every provider with its counts as of now. */
+export function readProviders(db: Database, now: Date): Promise<readonly Provider[]> {
+  return listProviders(db, recentSince(now), refusedSince(now))
+}
+
 /**
  * Reads the present status at most once a second, however many ask; never throws. `fresh` reads it
  * anew: after a change, an answer from before it would be the last word until the next change.
+ * `noteAlarms` is told of every alarm that is set, each time.
  */
 export function createStatusReader(
   db: Database,
   secrets: SigningSecrets,
   clock: Clock,
   broker: () => StatusMessage['broker'],
+  noteAlarms: AlarmBoard['note'],
 ): (fresh?: boolean) => Promise<StatusMessage> {
   let pending: Promise<StatusMessage> | undefined
   let readAt = 0
@@ -46,7 +56,13 @@ export function createStatusReader(
   async function read(): Promise<StatusMessage> {
     const now = clock.now()
     try {
-      before = statusOf(await listProviders(db, recentSince(now)), secrets, now, broker())
+      const providers = await readProviders(db, now)
+      const lines = providers.map((provider) => lineOf(provider, secrets, now))
+      noteAlarms(
+        lines.flatMap(({ alarms }) => alarms),
+        now,
+      )
+      before = statusOf(lines, now, broker())
       return before
     } catch {
       // Whatever failed is in the log of the query's other callers; here it means: no database.
@@ -70,23 +86,33 @@ export function createStatusReader(
   }
 }
 
-/** The status that a list of providers amounts to. */
-export function statusOf(
-  providers: readonly Provider[],
-  secrets: SigningSecrets,
+/** A provider with every alarm that is set for it. */
+interface Line {
+  readonly provider: Omit<StatusMessage['providers'][number], 'alarms'>
+  readonly alarms: readonly Alarm[]
+}
+
+function lineOf(row: Provider, secrets: SigningSecrets, now: Date): Line {
+  const { name, trust_mode, recent_count, last_event_at } = row
+  const { enabled } = providerStatus(row, secrets)
+  return {
+    provider: { name, trust_mode, enabled, recent_count, last_event_at },
+    alarms: enabled ? alarmsOf(row, now) : [],
+  }
+}
+
+function statusOf(
+  lines: readonly Line[],
   now: Date,
   broker: StatusMessage['broker'],
 ): StatusMessage {
-  const last = Math.max(0, ...providers.map((provider) => provider.last_event_at?.getTime() ?? 0))
+  const last = Math.max(0, ...lines.map(({ provider }) => provider.last_event_at?.getTime() ?? 0))
   return {
     connection: now.getTime() - last <= RECEIVING_MS ? 'receiving' : 'idle',
     generated_at: now,
-    providers: providers.map((provider) => ({
-      name: provider.name,
-      trust_mode: provider.trust_mode,
-      enabled: providerStatus(provider, secrets).enabled,
-      recent_count: provider.recent_count,
-      last_event_at: provider.last_event_at,
+    providers: lines.map(({ provider, alarms }) => ({
+      ...provider,
+      alarms: alarms.filter(({ fires }) => fires).map(({ kind }) => kind),
     })),
     db: 'ok',
     broker,

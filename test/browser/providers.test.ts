@@ -128,6 +128,9 @@ await t.test('the life of a provider with a token', async (t: Test) => {
 
   await t.test('rotated: the old token stops, the new one works', async (t) => {
     await card.getByText('Rotate or remove…').click()
+    const overlap = card.getByLabel('The present one is accepted')
+    t.equal(await overlap.inputValue(), '86400', 'the configured overlap is offered')
+    await overlap.selectOption({ label: 'no longer' })
     const fresh = await secretShown(async () => {
       await card.getByRole('button', { name: 'Rotate secret' }).click()
       return shownToken(page)

@@ -44,7 +44,7 @@ async function lifeOfToken(t: Test, way: Way): Promise<void> {
   t.match(await provider(way, 'enable', 'ci'), { code: 0, stdout: '', stderr: 'ci is enabled\n' })
   await expectDelivery(t, way, 'ci', first, 202)
 
-  const rotated = await provider(way, 'rotate', 'generic:ci')
+  const rotated = await provider(way, 'rotate', 'generic:ci', '--overlap', '0')
   t.match(rotated, { code: 0, stderr: /generic:ci has a new token/ })
   const second = tokenOf(t, rotated)
   t.not(second, first)

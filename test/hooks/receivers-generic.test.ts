@@ -176,7 +176,7 @@ await eachBackend(t, 'generic receivers', async (t: Test, backend) => {
   await t.test('a rotated token works, the old one is known as retired', async (t) => {
     const old = await addProvider(base, 'turns')
     t.equal(await status('turns', bearer(old)), 202)
-    const page = await postForm(base, '/providers/generic%3Aturns/rotate', {})
+    const page = await postForm(base, '/providers/generic%3Aturns/rotate', { overlap: '0' })
     const fresh = tokenOf(page)
     t.not(fresh, old)
     t.equal(await status('turns', bearer(fresh)), 202)
@@ -186,7 +186,7 @@ await eachBackend(t, 'generic receivers', async (t: Test, backend) => {
       return newest?.reason
     }, 'the refusal to be listed')
     t.equal(reason, 'matches a retired token')
-    const open = await postForm(base, '/providers/generic%3Alan/rotate', {})
+    const open = await postForm(base, '/providers/generic%3Alan/rotate', { overlap: '0' })
     t.equal(open.status, 404, 'an open provider has no token')
   })
 

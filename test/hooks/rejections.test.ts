@@ -41,7 +41,7 @@ await eachBackend(t, 'rejections', async (t: Test, backend) => {
   const marked = secret('in-a-payload')
   const token = await addProvider(base, 'ci')
   const old = await addProvider(base, 'turns')
-  tokenOf(await postForm(base, '/providers/generic%3Aturns/rotate', {}))
+  tokenOf(await postForm(base, '/providers/generic%3Aturns/rotate', { overlap: '0' }))
   await addProvider(base, 'idle', { enabled: false })
   const body = JSON.stringify({ marked })
   const bearer = (value: string): { Authorization: string } => ({

@@ -1,9 +1,8 @@
 import Type from 'typebox'
-import { listProviders } from '../../../db/hooks/providers.ts'
 import type { Tool } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
 import { ProviderStatus, providerStatus } from '../provider-status.ts'
-import { recentSince } from '../status.ts'
+import { readProviders } from '../status.ts'
 import { READ_ONLY, type ToolOptions } from './options.ts'
 
 /** `list_providers`: who may send, and whether they can. */
@@ -18,7 +17,7 @@ export function providersTool({ db, clock, secrets }: ToolOptions): Tool {
     output: Type.Object({ providers: Type.Array(ProviderStatus) }),
     annotations: READ_ONLY,
     async call() {
-      const rows = await listProviders(db, recentSince(clock.now()))
+      const rows = await readProviders(db, clock.now())
       return toolValue({ providers: rows.map((row) => providerStatus(row, secrets)) })
     },
   })

@@ -20,6 +20,7 @@ function view(changes: Partial<DashboardView> = {}): DashboardView {
           enabled: true,
           recent_count: 5,
           last_event_at: null,
+          alarms: [],
         },
       ],
       db: 'ok',

@@ -6,7 +6,14 @@ import { render } from '../../../kernel/html.ts'
 import { card, ESCAPED, HOSTILE } from './samples.ts'
 
 function view(changes: Partial<ProvidersView> = {}): ProvidersView {
-  return { cards: [card()], baseUrl: 'http://h', made: null, refused: null, ...changes }
+  return {
+    cards: [card()],
+    baseUrl: 'http://h',
+    canSign: true,
+    made: null,
+    refused: null,
+    ...changes,
+  }
 }
 
 t.test('page, fragment and card are made of the same parts', async (t) => {
@@ -54,7 +61,14 @@ t.test('rejections are counted, explained and linked', async (t) => {
 })
 
 t.test('a token is shown where one was made, and only there', async (t) => {
-  const made = { name: 'generic:ci', token: 'tok-en', url: 'http://h/webhooks/generic/ci' }
+  const url = 'http://h/webhooks/generic/ci'
+  const made = {
+    name: 'generic:ci',
+    trust_mode: 'token',
+    token: 'tok-en',
+    url,
+    rotated: false,
+  } as const
   t.match(render(createdFragment(view({ made }))), 'Authorization: Bearer tok-en')
   t.notMatch(render(createdFragment(view({ made: { ...made, token: null } }))), 'Authorization')
   t.notMatch(render(createdFragment(view())), 'id="made"')

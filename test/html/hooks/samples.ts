@@ -74,5 +74,9 @@ export function card(status: Partial<ProviderCard['status']> = {}): ProviderCard
     rejections: null,
     url: 'http://127.0.0.1:8080/webhooks/generic/ci',
     variable: null,
+    lastSecret: null,
+    previousUntil: null,
+    overlaps: [{ seconds: 0, text: '0', chosen: true }],
+    alarm: { interval: null, burst: null, firing: [], saved: false },
   }
 }

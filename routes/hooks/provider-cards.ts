@@ -1,0 +1,70 @@
+import { listRejectionTotals } from '../../db/hooks/rejections.ts'
+import type { Provider, RejectionTotal } from '../../db/hooks/rows.ts'
+import type { ProviderCard } from '../../html/hooks/views.ts'
+import { formatDuration } from '../../kernel/duration.ts'
+import { alarmsOf } from '../../services/hooks/alarms.ts'
+import { providerStatus } from '../../services/hooks/provider-status.ts'
+import { isSignedProvider, type SigningSecrets } from '../../services/hooks/signing-secrets.ts'
+import { readProviders } from '../../services/hooks/status.ts'
+import type { HooksRoutes } from './options.ts'
+
+/** Every provider as its card shows it. */
+export async function providerCards(options: HooksRoutes): Promise<readonly ProviderCard[]> {
+  const { db, clock } = options.hooks
+  const now = clock.now()
+  const [providers, totals] = await Promise.all([readProviders(db, now), listRejectionTotals(db)])
+  return providers.map((provider) => cardOf(provider, totals, now, options))
+}
+
+function cardOf(
+  provider: Provider,
+  totals: readonly RejectionTotal[],
+  now: Date,
+  { hooks, baseUrl, overlapSeconds }: HooksRoutes,
+): ProviderCard {
+  const { name, recent_count, last_event_at, retired_until } = provider
+  const { expected_interval_s: interval, rejection_burst: burst } = provider
+  const status = providerStatus(provider, hooks.secrets)
+  const firing = status.enabled ? alarmsOf(provider, now).filter(({ fires }) => fires) : []
+  return {
+    status,
+    recent_count,
+    last_event_at,
+    rejections: totals.find((total) => total.provider === name) ?? null,
+    url: status.path === null ? null : baseUrl() + status.path,
+    variable: isSignedProvider(name) ? `HOOKS_${name.toUpperCase()}_SECRET` : null,
+    lastSecret: lastSecret(provider, hooks.secrets),
+    previousUntil: retired_until !== null && now < retired_until ? retired_until : null,
+    overlaps: overlaps(overlapSeconds()),
+    alarm: {
+      interval: interval === null ? null : formatDuration(interval),
+      burst,
+      firing: firing.map(({ kind }) => kind),
+      saved: false,
+    },
+  }
+}
+
+/**
+ * Which secret was used last. Of secrets in the configuration "current" means another one after each
+ * change, and nothing says when that was: a note from before this process knew them is left out.
+ */
+function lastSecret(
+  { name, last_secret: secret, last_secret_at: at }: Provider,
+  secrets: SigningSecrets,
+): ProviderCard['lastSecret'] {
+  if (secret === null || at === null) return null
+  const since = isSignedProvider(name) ? secrets.of(name)?.since : undefined
+  return since !== undefined && at < since ? null : { secret, at }
+}
+
+/** Offered overlaps, in seconds. */
+const OVERLAPS = [0, 3_600, 86_400, 7 * 86_400]
+
+/** The configured overlap is offered as well where it is none of the usual ones. */
+function overlaps(configured: number): ProviderCard['overlaps'] {
+  const offered = [...new Set([...OVERLAPS, configured])].toSorted((a, b) => a - b)
+  return offered.map((seconds) => {
+    return { seconds, text: formatDuration(seconds), chosen: seconds === configured }
+  })
+}

@@ -1,0 +1,95 @@
+import type { Provider } from '../../db/hooks/rows.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+
+/** `silent`: no event for longer than expected; `burst`: many deliveries with a wrong secret. */
+export type AlarmKind = 'silent' | 'burst'
+
+/** An alarm that an operator has set, and whether it fires. */
+export interface Alarm {
+  readonly provider: string
+  readonly kind: AlarmKind
+  readonly fires: boolean
+}
+
+const BURST_MS = 5 * 60_000
+
+/** From when on refusals count as a burst: the last five minutes, in whole minutes of the clock. */
+export function refusedSince(now: Date): Date {
+  return new Date(now.getTime() - BURST_MS)
+}
+
+/** The alarms that are set for a provider, which must be enabled: a disabled one raises none. */
+export function alarmsOf(provider: Provider, now: Date): readonly Alarm[] {
+  const { name, expected_interval_s: interval, rejection_burst: burst } = provider
+  const alarms: Alarm[] = []
+  if (interval !== null) {
+    const quiet = now.getTime() - heardAt(provider)
+    alarms.push({ provider: name, kind: 'silent', fires: quiet > interval * 1_000 })
+  }
+  if (burst !== null) {
+    alarms.push({ provider: name, kind: 'burst', fires: provider.refused_count >= burst })
+  }
+  return alarms
+}
+
+/** Start of the silence: the last event, or being enabled or watched when that came later. */
+function heardAt({ heard_at, watched_since }: Provider): number {
+  return Math.max(heard_at?.getTime() ?? 0, watched_since?.getTime() ?? 0)
+}
+
+/** Knows which alarms are set and which of them fire. */
+export interface AlarmBoard {
+  /** Takes what was found at a time; an alarm that begins or ends is logged once. */
+  note(alarms: readonly Alarm[], at: Date): void
+  /** Calls back when an alarm has begun or ended. */
+  onChange(callback: () => void): void
+  close(): void
+}
+
+const LOOK_MS = 2_000
+
+/**
+ * Opens the board. Time alone makes a sender silent, so `look` is asked to find the alarms again and
+ * again while one is set; `watches` says whether one is.
+ */
+export function openAlarms(
+  clock: Clock,
+  log: Log,
+  metrics: Metrics,
+  watches: () => boolean,
+  look: () => void,
+): AlarmBoard {
+  let present: readonly Alarm[] = []
+  let presentAt = 0
+  const callbacks: (() => void)[] = []
+  metrics.gauge('gatehouse_hooks_alarm', 'Alarms that are set: 1 while one fires.', () =>
+    present.map(({ provider, kind, fires }) => [{ provider, kind }, fires ? 1 : 0] as const),
+  )
+
+  function note(alarms: readonly Alarm[], at: Date): void {
+    // Of two readings at a time the later one may be the first to end.
+    if (at.getTime() < presentAt) return
+    presentAt = at.getTime()
+    const begun = firing(alarms).filter((alarm) => !has(present, alarm))
+    const ended = firing(present).filter((alarm) => !has(alarms, alarm))
+    present = alarms
+    for (const { provider, kind } of begun) log.warn('alarm', { provider, kind })
+    for (const { provider, kind } of ended) log.info('alarm ended', { provider, kind })
+    if (begun.length + ended.length > 0) for (const callback of callbacks) callback()
+  }
+
+  const stop = clock.every(LOOK_MS, () => {
+    if (watches() || present.length > 0) look()
+  })
+  return { note, onChange: (callback) => callbacks.push(callback), close: stop }
+}
+
+function firing(alarms: readonly Alarm[]): readonly Alarm[] {
+  return alarms.filter(({ fires }) => fires)
+}
+
+function has(alarms: readonly Alarm[], { provider, kind }: Alarm): boolean {
+  return firing(alarms).some((alarm) => alarm.provider === provider && alarm.kind === kind)
+}
