@@ -9,6 +9,7 @@ import { openLive, type Live } from './live.ts'
 import type { RandomBytes } from './providers.ts'
 import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
 import { openRegistry, type Registry } from './registry.ts'
+import { openRelay, type Relay } from './relay.ts'
 import { replayEvent, type Replay, type ReplayParts } from './replay.ts'
 import { createRejections, type Rejections } from './rejections.ts'
 import { createSecretUses, type SecretUses } from './secret-use.ts'
@@ -39,6 +40,7 @@ export interface Hooks extends HooksOptions {
   readonly queue: Queue
   readonly reader: EventReader
   readonly live: Live
+  readonly relay: Relay
   readonly rejections: Rejections
   readonly secretUses: SecretUses
   readonly retention: Retention
@@ -85,6 +87,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     readStatus,
     settings: () => registry.settings,
   })
+  const relay = await openRelay({ db, reader, registry, secrets, clock, log, metrics })
   const retention = startRetention(db, registry, options.vacuums, clock, log)
   const defaultTarget = (): string | null => registry.settings.replay_default_target
   registry.onChange(() => live.statusChanged())
@@ -103,13 +106,15 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     queue,
     reader,
     live,
+    relay,
     rejections,
     secretUses,
     retention,
-    replay: (id, targetUrl) => replayEvent({ ...options, defaultTarget }, id, targetUrl),
+    replay: (id, targetUrl) => replayEvent({ ...options, registry, defaultTarget }, id, targetUrl),
     readStatus,
     endStreams() {
       live.close()
+      void relay.close()
       reader.close()
       void queue.close()
     },

@@ -1,7 +1,15 @@
 import type { StoredEvent } from '../../db/hooks/rows.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
+import type { Registry } from './registry.ts'
 import { signBody } from './signatures.ts'
 import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
+import { signStandard } from './standard-webhooks.ts'
+
+/** Where the current secrets of senders that sign are found: in the configuration, or stored. */
+export interface Signers {
+  readonly secrets: SigningSecrets
+  readonly registry: Pick<Registry, 'sender'>
+}
 
 /** Why an event can't be signed again, in words. */
 export const NO_SECRET =
@@ -13,10 +21,10 @@ export const NO_SECRET =
  */
 export function headersToSend(
   event: StoredEvent,
-  secrets: SigningSecrets,
+  signers: Signers,
   at: Date,
 ): Readonly<Record<string, string>> | undefined {
-  const signature = signAgain(event, secrets, at)
+  const signature = signAgain(event, signers, at)
   if (signature === undefined) return undefined
   const { content_type, headers } = event
   return {
@@ -26,13 +34,22 @@ export function headersToSend(
   }
 }
 
-/** Fresh signature headers of an event whose sender signs; undefined without its secret. */
+/**
+ * Fresh signature headers with the sender's current secret: none for an event that was not signed;
+ * undefined without the secret.
+ */
 function signAgain(
-  { provider, payload }: StoredEvent,
-  secrets: SigningSecrets,
+  { id, provider, trust_mode, payload, external_id }: StoredEvent,
+  { secrets, registry }: Signers,
   at: Date,
 ): Readonly<Record<string, string>> | undefined {
-  if (!isSignedProvider(provider)) return {}
-  const [current] = secrets.of(provider)?.accepted ?? []
-  return current === undefined ? undefined : signBody(provider, payload, current, at)
+  if (isSignedProvider(provider)) {
+    const [current] = secrets.of(provider)?.accepted ?? []
+    return current === undefined ? undefined : signBody(provider, payload, current, at)
+  }
+  if (trust_mode !== 'signed') return {}
+  const keys = registry.sender(provider)?.keys
+  if (keys === undefined) return undefined
+  // A delivery id that was too long to be kept is represented by a hash, which holds no full stop.
+  return signStandard(external_id ?? `event-${id}`, payload, keys.current, at)
 }

@@ -5,16 +5,14 @@ import type { Database } from '../../db/client.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { HostSet } from '../../kernel/hosts.ts'
 import type { OutboundRequest, OutboundResult } from '../../kernel/outbound.ts'
-import { headersToSend, NO_SECRET } from './outgoing-event.ts'
+import { headersToSend, NO_SECRET, type Signers } from './outgoing-event.ts'
 import { redactUrlTokens } from './redact.ts'
 import { chooseTarget, type ReplayTarget } from './replay-target.ts'
-import type { SigningSecrets } from './signing-secrets.ts'
 
 /** What a replay works with; the network is one of them. */
-export interface ReplayParts {
+export interface ReplayParts extends Signers {
   readonly db: Database
   readonly clock: Clock
-  readonly secrets: SigningSecrets
   readonly defaultTarget: () => string | null
   /** The hosts of HOOKS_REPLAY_TARGETS. */
   readonly replayTargets: () => HostSet | undefined
@@ -79,14 +77,14 @@ export async function replayEvent(
 type Result = Pick<Attempt, 'outcome' | 'status' | 'ms' | 'detail'>
 
 async function send(
-  { secrets, post }: ReplayParts,
+  parts: ReplayParts,
   event: StoredEvent,
   { url, trusted }: ReplayTarget,
   at: Date,
 ): Promise<Result> {
-  const headers = headersToSend(event, secrets, at)
+  const headers = headersToSend(event, parts, at)
   if (headers === undefined) return { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET }
-  const result = await post({
+  const result = await parts.post({
     url,
     headers: { ...headers, [MARKER]: String(event.id) },
     body: event.payload,

@@ -55,7 +55,7 @@ export function signStandard(
  * An id that can be signed. With a full stop in it the signed text could be divided in another way:
  * the scheme itself asks for ids without.
  */
-export function isId(text: string): boolean {
+function isId(text: string): boolean {
   return /^[\x21-\x2d\x2f-\x7e]+$/.test(text)
 }
 
