@@ -133,6 +133,19 @@ select id, provider, event_type, trust_mode, verified, payload_size, received_at
  order by id
  limit $2;
 
+-- name: findEventAfter :optional
+-- The first event above id $1 and up to $2, of one provider ($3) and one type ($4) or of all where that is null;
+-- empty when there is none.
+select id, provider, event_type, trust_mode, verified, verify_detail, external_id, content_type, source_ip,
+       headers, payload, payload_size, attempts, received_at
+  from hooks.events
+ where id > $1
+   and id <= $2
+   and ($3::text is null or provider = $3)
+   and ($4::text is null or event_type = $4)
+ order by id
+ limit 1;
+
 -- name: streamBounds :one
 -- Where a live stream can start: newest id that is or was stored, highest pruned id, and the id below which
 -- the newest $1 events begin (0 when fewer are stored).
@@ -342,6 +355,37 @@ select id, kind, target, outcome, status, ms, detail, at
   from hooks.attempts
  where event_id = $1
  order by id desc
+ limit $2;
+
+-- name: attachForwarder :one
+-- A new connection of forwarder $1, at $3. A name that is new starts at position $2, or at the newest event when
+-- that is null; a known one stands where it stood. Whoever had the name before is told.
+with attached as (
+  insert into hooks.forwarders (name, position, updated_at)
+  select $1, coalesce($2::bigint, greatest((select max(id) from hooks.events), s.pruned_through)), $3
+    from hooks.settings s
+  on conflict (name) do update
+     set connection = hooks.forwarders.connection + 1, updated_at = excluded.updated_at
+  returning position, connection
+), told as (
+  select pg_notify('hooks_forwarders', '') as sent from attached
+)
+select a.position, a.connection from attached a left join told on true;
+
+-- name: moveForwarder :optional
+-- Notes that forwarder $1 is done with the events up to $3; empty when its connection $2 is no longer the newest.
+update hooks.forwarders
+   set position = greatest(position, $3), updated_at = $4
+ where name = $1
+   and connection = $2
+returning position;
+
+-- name: listConnections :many
+-- The newest connection of each forwarder named in the JSON array $1.
+select name, connection
+  from hooks.forwarders
+ where name in (select jsonb_array_elements_text($1::jsonb))
+ order by name
  limit $2;
 
 -- name: saveRejections :exec

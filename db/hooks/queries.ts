@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { loadQueries } from '../queries.ts'
 import {
   Activity,
+  Attached,
   Attempt,
   Connection,
   Endpoint,
@@ -41,6 +42,7 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
     row: EventSummary,
   },
   listEventsAfter: { args: ['int8', 'int8'], row: EventSummary },
+  findEventAfter: { args: ['int8', 'int8', 'text', 'text'], row: StoredEvent },
   streamBounds: { args: ['int8'], row: StreamBounds },
   listProviders: { args: ['timestamptz', 'timestamptz'], row: Provider },
   listSenders: { args: [], row: Sender },
@@ -63,6 +65,12 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
     row: Type.Object({ id: Type.Integer() }),
   },
   listAttempts: { args: ['int8', 'int8'], row: Attempt },
+  attachForwarder: { args: ['text', 'int8', 'timestamptz'], row: Attached },
+  moveForwarder: {
+    args: ['text', 'int8', 'int8', 'timestamptz'],
+    row: Type.Object({ position: Type.Integer() }),
+  },
+  listConnections: { args: ['jsonb', 'int8'], row: Connection },
   saveRejections: { args: ['jsonb', 'jsonb', 'jsonb'] },
   listRejections: { args: ['int8', 'text', 'int8'], row: Rejection },
   listRejectionTotals: { args: [], row: RejectionTotal },

@@ -159,6 +159,14 @@ export const Attempt = Type.Object({
 /** One time that an event was sent on. `refused`: nothing was connected to; `ms` until the answer. */
 export type Attempt = Type.Static<typeof Attempt>
 
+export const Attached = Type.Object({ position: Type.Integer(), connection: Type.Integer() })
+/** Where a forwarder stands that has just connected; its first connection is 1. */
+export type Attached = Type.Static<typeof Attached>
+
+export const Connection = Type.Object({ name: Type.String(), connection: Type.Integer() })
+/** One connection of a forwarder; the one with the highest number has the name. */
+export type Connection = Type.Static<typeof Connection>
+
 /** hooks.md section 2, Settings; 0 in a retention field means no limit. */
 export const Settings = Type.Object({
   retention_max_age_days: Type.Integer({ minimum: 0, maximum: 36_500 }),

@@ -8,6 +8,7 @@ import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
 import { providerRoutes } from './providers.ts'
 import { receiverRoutes } from './receivers.ts'
+import { relayRoute } from './relay.ts'
 import { replayRoute } from './replay.ts'
 import { settingsRoutes } from './settings.ts'
 import { streamRoute } from './stream.ts'
@@ -24,6 +25,7 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...providerRoutes(options),
     ...settingsRoutes(options),
     mcpRoute(options),
+    relayRoute(options),
     healthRoute(options),
     ...assetRoutes(),
   ]

@@ -121,6 +121,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     async close() {
       registry.close()
       alarms.close()
+      await relay.close()
       await queue.close()
       await ingest.drained()
       await Promise.all([rejections.close(), secretUses.close(), retention.close()])

@@ -1,0 +1,33 @@
+import { queryOf, type Context } from '../../kernel/context.ts'
+import { unavailable } from '../../kernel/fault.ts'
+import type { Answer, Route } from '../../kernel/router.ts'
+import { RELAY_PROTOCOL } from '../../services/hooks/relay-protocol.ts'
+import { readRelayRequest } from '../../services/hooks/relay-request.ts'
+import { badRequest, hooksFault } from './faults.ts'
+import type { HooksRoutes } from './options.ts'
+
+/** What a forwarder says is short. */
+const MAX_MESSAGE = 16 * 1024
+
+/** `GET /relay` (decisions.md section 3, Forwarding): the WebSocket of `gatehouse forward`. */
+export function relayRoute({ hooks }: HooksRoutes): Route {
+  async function handle(context: Context): Promise<Answer> {
+    const request = readRelayRequest(queryOf(context))
+    if (typeof request === 'string') return hooksFault(badRequest(request), context)
+    if (!hooks.relay.hasRoom) return hooksFault(NO_ROOM, context)
+    const forwarder = await hooks.relay.attach(request)
+    return {
+      status: 101,
+      protocol: RELAY_PROTOCOL,
+      maxMessage: MAX_MESSAGE,
+      open: (channel) => hooks.relay.open(channel, forwarder),
+    }
+  }
+
+  return { method: 'GET', path: '/relay', access: 'strict', speaksWebSocket: true, handle }
+}
+
+const NO_ROOM = unavailable(
+  'As many forwarders are connected as this process serves; try again shortly.',
+  5,
+)
