@@ -127,28 +127,38 @@ export function openLive(options: LiveOptions): Live {
     client.position = resumes
       ? Math.max(requested, bounds.pruned_through, bounds.before_tail)
       : bounds.newest
-    let gap = resumes && client.position > requested
+    if (client.sink.closed) return
+    // The last id that this client knows of; what lies between it and the position is its gap.
+    let seen = resumes ? requested : client.position
     // Not before the place is found: whoever has read a status misses nothing that comes after it.
     placed.add(client)
     void options.readStatus().then((status) => write(client, messageFrame('status', status)))
     while (!client.sink.closed) {
-      if (!gap && client.position >= reader.position) {
+      if (client.position === seen && client.position >= reader.position) {
         following.add(client)
         return
       }
       // The reader may go on meanwhile, past events that this query does not see yet.
       const reached = reader.position
       const events = await listEventsAfter(db, client.position, PAGE)
-      if (gap) {
-        const oldest = events[0]?.id ?? client.position + 1
-        const skipped = oldest - (requested ?? 0) - 1
-        write(client, messageFrame('gap', { requested, oldest, skipped }))
-        gap = false
+      const [first] = events
+      if (first?.id !== client.position + 1) {
+        // Retention may just have removed what this page was to begin with.
+        const { pruned_through } = await streamBounds(db, 0)
+        const removed =
+          first === undefined ? pruned_through : Math.min(pruned_through, first.id - 1)
+        client.position = Math.max(client.position, removed)
+      }
+      if (client.position > seen) {
+        const oldest = first?.id ?? client.position + 1
+        const skipped = oldest - seen - 1
+        write(client, messageFrame('gap', { requested: seen, oldest, skipped }))
       }
       const wanted = events.filter((event) => isWanted(client, event))
       if (wanted.length > 0) write(client, Buffer.concat(wanted.map(eventFrame)))
       // Nothing between the two positions: retention removed it, or the ids were never used.
       client.position = events.at(-1)?.id ?? Math.max(client.position, reached)
+      seen = client.position
       await client.sink.drained()
     }
   }
