@@ -7,6 +7,7 @@ import type { Env } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
+import type { StreamEvent } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
 type Gap = { requested: number; oldest: number; skipped: number }
@@ -109,6 +110,10 @@ for (const backend of backends) {
     await backend.query(env, OLD_EVENTS, [OLD])
     const server = await startServer(t, { services: ['hooks'], env })
     const load = startLoad(t, { base: () => server.hooks, sender, senders: 4 })
+    await until(() => load.acked.length > 0, 'the first delivery')
+    let done = false
+    const clients = Array.from({ length: 12 }, () => resumeWhile(t, server, () => !done))
+    const resuming = Promise.all(clients)
     const counts = new Set<number>()
     if (backend.name === 'postgres') {
       await until(async () => {
@@ -132,6 +137,8 @@ for (const backend of backends) {
       )
     }
     await until(() => load.acked.length > 100, 'deliveries to go on')
+    done = true
+    t.same((await resuming).flat(), [], 'whoever resumed meanwhile was sent or told everything')
     await load.stop()
     t.same([...load.refused, ...load.unanswered], [], 'every delivery was accepted')
     t.equal((await server.stop()).code, 0)
@@ -139,6 +146,33 @@ for (const backend of backends) {
     t.same(lostOf(load.acked, stored), [])
     t.equal(stored.size, load.acked.length, 'nothing old is left')
   })
+}
+
+/**
+ * Resumes again and again among the old events that are being removed, and gives what was neither
+ * sent nor told of as a gap.
+ */
+async function resumeWhile(
+  t: Test,
+  { hooks }: TestServer,
+  goesOn: () => boolean,
+): Promise<readonly string[]> {
+  const missing: string[] = []
+  while (goesOn()) {
+    let position = OLD - 800
+    const stream = await openStream(t, `${hooks}/events`, { lastEventId: String(position) })
+    const newEvent = ({ id }: StreamEvent): boolean => Number(id) > OLD
+    await stream.until(newEvent, 'a new event', 20_000)
+    stream.close()
+    for (const { event, id, data } of stream.events) {
+      if (event === 'status') continue
+      const gap: Gap | undefined = event === 'gap' ? JSON.parse(data) : undefined
+      const from = gap === undefined ? Number(id) - 1 : gap.requested
+      if (from !== position) missing.push(`${event} from ${from}, expected ${position}`)
+      position = gap === undefined ? Number(id) : gap.oldest - 1
+    }
+  }
+  return missing
 }
 
 async function countOld(env: Env): Promise<number> {
