@@ -4,9 +4,10 @@ import type { OutboundRequest, OutboundResult } from '../kernel/outbound.ts'
 import { receiverPath } from '../services/hooks/provider-status.ts'
 import { isGenericName, type RandomBytes } from '../services/hooks/providers.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
-import { makeSample } from '../services/hooks/sample.ts'
+import { makeSample, type Sample } from '../services/hooks/sample.ts'
 import { signBody } from '../services/hooks/signatures.ts'
 import { isSignedProvider, type SigningSecrets } from '../services/hooks/signing-secrets.ts'
+import { SECRET_PREFIX, signingKey, signStandard } from '../services/hooks/standard-webhooks.ts'
 import { cleanText } from '../services/hooks/text.ts'
 import { DONE, FAILED, UsageError, type Output } from './command.ts'
 
@@ -46,8 +47,9 @@ export async function sendSample(
   const url = wanted.to ?? receiverOf(wanted.provider, tools.config)
   if (url === undefined) return fail(output, NO_ADDRESS)
   const at = tools.now()
-  const { type, headers, body } = makeSample(wanted.provider, at, tools.random)
-  const proof = await proofOf(wanted, tools, body, at)
+  const sample = makeSample(wanted.provider, at, tools.random)
+  const { type, headers, body } = sample
+  const proof = await proofOf(wanted, tools, sample, at)
   if ('problem' in proof) return fail(output, proof.problem)
 
   output.err(`sending ${type} to ${url.href}`)
@@ -102,7 +104,7 @@ function receiverOf(provider: string, { current }: ConfigSource): URL | undefine
 async function proofOf(
   { provider, tokenStdin }: Wanted,
   { secrets, readInput }: SampleTools,
-  body: Buffer,
+  { id, body }: Sample,
   at: Date,
 ): Promise<{ readonly headers: Readonly<Record<string, string>> } | { readonly problem: string }> {
   if (isSignedProvider(provider)) {
@@ -113,9 +115,11 @@ async function proofOf(
   }
   if (!tokenStdin) return { headers: {} }
   const token = (await readInput()).trim()
-  return token === ''
-    ? { problem: 'standard input holds no token' }
-    : { headers: { authorization: `Bearer ${token}` } }
+  if (token === '') return { problem: 'standard input holds no token' }
+  // The secret of a provider that signs says so itself; a token never begins like this.
+  const key = token.startsWith(SECRET_PREFIX) ? signingKey(token) : undefined
+  if (key !== undefined) return { headers: signStandard(id, body, key, at) }
+  return { headers: { authorization: `Bearer ${token}` } }
 }
 
 function report(provider: string, url: URL, status: number, text: string, output: Output): number {
@@ -156,7 +160,7 @@ function hintOf(provider: string, status: number): string | undefined {
   } else {
     if (status === 404) return `make it with: gatehouse provider add ${name} --enable`
     if (status === 403) {
-      return `enable it with: gatehouse provider enable ${name}; its token goes to standard input of: gatehouse send-sample ${name} --token-stdin`
+      return `enable it with: gatehouse provider enable ${name}; its token or secret goes to standard input of: gatehouse send-sample ${name} --token-stdin`
     }
   }
   return status === 403 ? `enable it with: gatehouse provider enable ${name}` : undefined

@@ -2,6 +2,8 @@ import type { RandomBytes } from './providers.ts'
 
 /** A delivery as a sender makes it, not signed yet. */
 export interface Sample {
+  /** Of the delivery; new each time. */
+  readonly id: string
   readonly type: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
@@ -13,14 +15,14 @@ export function makeSample(provider: string, at: Date, random: RandomBytes): Sam
   if (provider === 'code_host') return push(id, at, random)
   if (provider === 'payments') return payment(id, at)
   if (provider === 'chat') return mention(id, at)
-  const headers = { 'x-event-type': 'sample.sent', 'webhook-id': `msg_${id}` }
+  const headers = { 'x-event-type': 'sample.sent', 'webhook-id': id }
   const body = { message: 'Hello from gatehouse send-sample', sent_at: at, answer: 42, ok: true }
-  return sample('sample.sent', headers, body)
+  return sample(id, 'sample.sent', headers, body)
 }
 
-function sample(type: string, headers: Sample['headers'], body: unknown): Sample {
+function sample(id: string, type: string, headers: Sample['headers'], body: unknown): Sample {
   const usual = { 'content-type': 'application/json', 'user-agent': 'gatehouse-send-sample' }
-  return { type, headers: { ...usual, ...headers }, body: Buffer.from(JSON.stringify(body)) }
+  return { id, type, headers: { ...usual, ...headers }, body: Buffer.from(JSON.stringify(body)) }
 }
 
 function push(id: string, at: Date, random: RandomBytes): Sample {
@@ -38,6 +40,7 @@ function push(id: string, at: Date, random: RandomBytes): Sample {
     modified: ['README.md'],
   }
   return sample(
+    id,
     'push',
     { 'x-github-event': 'push', 'x-github-delivery': id },
     {
@@ -80,6 +83,7 @@ function payment(id: string, at: Date): Sample {
     status: 'succeeded',
   }
   return sample(
+    id,
     type,
     {},
     {
@@ -106,6 +110,7 @@ function mention(id: string, at: Date): Sample {
     event_ts: ts,
   }
   return sample(
+    id,
     'app_mention',
     {},
     {

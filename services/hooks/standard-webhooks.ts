@@ -59,19 +59,20 @@ function isId(text: string): boolean {
   return /^[\x21-\x2d\x2f-\x7e]+$/.test(text)
 }
 
-const PREFIX = 'whsec_'
+/** How a signing secret begins. */
+export const SECRET_PREFIX = 'whsec_'
 
 /** The accepted form of a signing secret, in words. */
-export const SIGNING_SECRET_FORM = `"${PREFIX}" and then 24 to 64 bytes as base64`
+export const SIGNING_SECRET_FORM = `"${SECRET_PREFIX}" and then 24 to 64 bytes as base64`
 
 /** A fresh signing secret of 32 bytes, as senders take it. */
 export function makeSigningSecret(random: (size: number) => Buffer): string {
-  return PREFIX + random(32).toString('base64')
+  return SECRET_PREFIX + random(32).toString('base64')
 }
 
 /** The key of a signing secret, whose prefix may be missing; undefined for text of another form. */
 export function signingKey(secret: string): Buffer | undefined {
-  const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret
+  const text = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret
   // Checked first, because `Buffer.from(x, 'base64')` leaves out what it can't read.
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)) {
     return undefined

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { verify } from '@octokit/webhooks-methods'
 import Stripe from 'stripe'
 import { t } from 'tap'
@@ -14,7 +15,7 @@ import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import type { Env } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/receiver.ts'
-import { secret } from '../helpers/secrets.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
 
 const [embedded] = backends
 
@@ -24,7 +25,8 @@ function beside(base: string, extra: Env = {}): Env {
 }
 
 t.test('a sample to the running server', async (t) => {
-  const { base, server } = await startHooks(t, embedded)
+  const key = { GATEHOUSE_SECRET_KEY: keepSecret('box', randomBytes(32).toString('base64')) }
+  const { base, server, env: own } = await startHooks(t, embedded, key)
   const env = beside(base)
 
   const types = { code_host: 'push', payments: 'payment_intent.succeeded', chat: 'app_mention' }
@@ -60,6 +62,18 @@ t.test('a sample to the running server', async (t) => {
     t.match((await shown(base, id)).facts, { 'Event type': 'sample.sent' })
     await addProvider(base, 'lan', { open: true })
     t.match(await runCli(['send-sample', 'generic:lan'], { env }), { code: 0, stdout: /^202 / })
+  })
+
+  await t.test('a generic provider that signs verifies it by its secret', async (t) => {
+    const add = ['provider', 'add', 'shop', '--signed', '--enable']
+    const { stdout } = await runCli(add, { env: own, secretShown: true })
+    const input = keepSecret('shop', stdout.trim())
+    const run = await runCli(['send-sample', 'shop', '--token-stdin'], { env, input })
+    const ack = /^202 \{"id":\d+,"provider":"generic:shop","trust_mode":"signed","verified":true/
+    t.match(run, { code: 0, stdout: ack })
+    const other = `whsec_${randomBytes(32).toString('base64')}`
+    const refused = await runCli(['send-sample', 'shop', '--token-stdin'], { env, input: other })
+    t.match(refused, { code: 1, stderr: /refused with 403/ })
   })
 
   await t.test('each refusal says what to do, and nothing is stored', async (t) => {
