@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import { modern } from '../helpers/mcp.ts'
@@ -23,8 +23,9 @@ function tokenOf(t: Test, { code, stdout, stderr }: CliResult): string {
 
 const address = { HOOKS_BASE_URL: 'https://hooks.example.com' }
 
-await eachBackend(t, 'endpoint commands in a process of their own', async (t: Test, backend) => {
-  const env = { ...(await backend.env(t)), ...address }
+t.test('endpoint commands in a process of their own', async (t) => {
+  const [, postgres] = backends
+  const env = { ...(await postgres.env(t)), ...address }
   t.match(await run(env, 'list', '--json'), { code: 0, stdout: '[]\n' })
 
   const added = await run(env, 'add', 'desk', '--allow', 'replay')
