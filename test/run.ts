@@ -4,6 +4,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { EMBEDDED_TEMPLATE, makeEmbeddedTemplate } from './helpers/embedded-template.ts'
 import { findLeaks, leakMessage } from './helpers/leaks.ts'
 import { endOrphans } from './helpers/orphans.ts'
 import { SHARED_POSTGRES, startPostgres } from './helpers/postgres.ts'
@@ -43,7 +44,7 @@ async function main(args: readonly string[]): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-run-'))
   process.env[RUN_FOLDER] = folder
   try {
-    const totals = await runWithPostgres(args)
+    const totals = await runWithDatabases(args, folder)
     endOrphans(folder)
     for (const leak of findLeaks(folder)) {
       say(leakMessage(leak))
@@ -59,10 +60,11 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-async function runWithPostgres(args: readonly string[]): Promise<Totals> {
+async function runWithDatabases(args: readonly string[], folder: string): Promise<Totals> {
   const cluster = await startPostgres()
   try {
     process.env[SHARED_POSTGRES] = cluster.url()
+    process.env[EMBEDDED_TEMPLATE] = await makeEmbeddedTemplate(folder)
     buildTap()
     return await runTap(args)
   } finally {

@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { seedEmbedded } from './embedded-template.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import { run, sharedPostgres } from './postgres.ts'
@@ -25,7 +26,9 @@ export type Backend = {
 const embedded: Backend = {
   name: 'embedded',
   async env(t) {
-    return { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+    const env = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+    await seedEmbedded(env)
+    return env
   },
   async query(env, text, params = []) {
     // Loaded here only: most files never look into an embedded database.

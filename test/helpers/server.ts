@@ -1,3 +1,4 @@
+import { seedEmbedded } from './embedded-template.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import { exitOf, spawnProgram } from './program.ts'
@@ -49,6 +50,8 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
   const own = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
   const env = { ...own, GATEHOUSE_DATA_DIR: data, ...options.env }
   const args = ['serve', ...(options.services ?? []), ...(options.flags ?? [])]
+  // Another program has its own way to a fresh database, which is then to be tested.
+  if (options.program === undefined) await seedEmbedded(env)
   const child = spawnProgram(args, env, options.program)
   const exited = exitOf(child)
   let [stdout, stderr, asked, over] = ['', '', options.mayExit === true, false]
