@@ -1,0 +1,211 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { health, metrics } from '../fixtures/alarms-setup.ts'
+import { addSigned, cardOf, change, secretKey, sendStandard } from '../fixtures/senders-setup.ts'
+import { addProvider, deliver, enable, post, startHooks } from '../fixtures/signing-setup.ts'
+import { eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
+import { startServer } from '../helpers/server.ts'
+import type { TestServer } from '../helpers/server.ts'
+import { openStream } from '../helpers/sse.ts'
+import type { EventStream, StreamEvent } from '../helpers/sse.ts'
+import { until } from '../helpers/until.ts'
+
+/** Whether a status message names these alarms of a provider. */
+function says(provider: string, ...alarms: readonly string[]): (event: StreamEvent) => boolean {
+  return ({ event, data }) => {
+    if (event !== 'status') return false
+    const status: { providers: { name: string; alarms: string[] }[] } = JSON.parse(data)
+    const found = status.providers.find(({ name }) => name === provider)
+    return JSON.stringify(found?.alarms) === JSON.stringify(alarms)
+  }
+}
+
+/** The next message that passes, not one of before. */
+function next(stream: EventStream, passes: (event: StreamEvent) => boolean, what: string) {
+  const known = stream.events.length
+  return stream.until((event) => stream.events.indexOf(event) >= known && passes(event), what)
+}
+
+/** Log lines of alarms that began and ended, of one provider. */
+function logged(server: TestServer, provider: string): readonly string[] {
+  return server
+    .logs()
+    .map((line) => JSON.parse(line) as { msg: string; provider?: string; kind?: string })
+    .filter((line) => line.msg.startsWith('alarm') && line.provider === provider)
+    .map(({ msg, kind }) => `${msg} ${kind}`)
+}
+
+/** A log line may come a moment after what it tells of. */
+async function untilLogged(server: TestServer, provider: string, count: number): Promise<void> {
+  await until(() => logged(server, provider).length >= count, `${count} log lines of ${provider}`)
+}
+
+await eachBackend(t, 'alarms', async (t: Test, backend) => {
+  const { base, server, env } = await startHooks(t, backend, {
+    GATEHOUSE_SECRET_KEY: secretKey(),
+    HOOKS_MAX_BODY: '1000',
+  })
+  const token = await addProvider(base, 'ci')
+  const bearer = { Authorization: `Bearer ${token}` }
+  const stream = await openStream(t, `${base}/events`)
+  const wrong = (count: number, provider: string) =>
+    Promise.all(Array.from({ length: count }, () => post(base, provider, '{}')))
+
+  await t.test('both are off until an operator sets them', async (t) => {
+    await wrong(30, 'generic/ci')
+    await wrong(30, 'code_host')
+    const calm = next(stream, says('generic:ci'), 'a status without alarms')
+    t.equal((await post(base, 'generic/ci', '{}', bearer)).status, 202)
+    await calm
+    t.same(await metrics(base), {})
+    t.equal(await health(base), '200 ok')
+    t.equal((await cardOf(base, 'generic:ci'))['Alarms'], 'off')
+    t.notMatch((await request(`${base}/metrics`)).text, /^gatehouse_hooks_alarm\{/m)
+  })
+
+  await t.test('a silent sender: status, health, metrics, dashboard, log', async (t) => {
+    const silent = next(stream, says('generic:ci', 'silent'), 'the alarm')
+    const set = await change(base, 'generic:ci', 'alarm', { expected_interval: '2s' })
+    t.equal(set.status, 200)
+    t.match(set.text, /Saved\./)
+    t.equal(await health(base), '200 ok', 'counted from when it is set')
+    t.equal((await cardOf(base, 'generic:ci'))['Alarms'], 'silent after 2s')
+    await silent
+    t.equal(await health(base), '200 degraded')
+    t.same(await metrics(base), { 'generic:ci silent': 1 })
+    const { text } = await request(`${base}/`)
+    t.match(text, /data-alarm="silent"\s+title="No event for longer than expected"\s+>silent</)
+    t.match(await cardOf(base, 'generic:ci'), { badges: 'token, silent' })
+
+    const ended = next(stream, says('generic:ci'), 'the end of the alarm')
+    t.equal((await post(base, 'generic/ci', '{}', bearer)).status, 202)
+    await ended
+    const lines = ['alarm silent', 'alarm ended silent']
+    await untilLogged(server, 'generic:ci', 2)
+    t.same(logged(server, 'generic:ci'), lines, 'once each')
+    await next(stream, says('generic:ci', 'silent'), 'silence after the event')
+    t.same(await metrics(base), { 'generic:ci silent': 1 })
+    await untilLogged(server, 'generic:ci', 3)
+    t.same(logged(server, 'generic:ci'), [...lines, 'alarm silent'])
+  })
+
+  await t.test('a longer interval, turning it off and disabling end it', async (t) => {
+    const longer = next(stream, says('generic:ci'), 'the end by a longer interval')
+    await change(base, 'generic:ci', 'alarm', { expected_interval: '1h', rejection_burst: '' })
+    await longer
+    t.equal(await health(base), '200 ok')
+    t.same(await metrics(base), { 'generic:ci silent': 0 }, 'set, and does not fire')
+
+    const again = next(stream, says('generic:ci', 'silent'), 'the alarm again')
+    await change(base, 'generic:ci', 'alarm', { expected_interval: '1s' })
+    await again
+    const disabled = next(stream, says('generic:ci'), 'the end by disabling')
+    await enable(base, 'generic:ci', false)
+    await disabled
+    t.equal(await health(base), '200 ok')
+    t.same(await metrics(base), {}, 'a disabled sender raises none')
+    await change(base, 'generic:ci', 'alarm', { expected_interval: '5m' })
+    await change(base, 'generic:ci', 'alarm', { rejection_burst: '1000' })
+    t.equal(
+      (await cardOf(base, 'generic:ci'))['Alarms'],
+      'silent after 5m; 1000 refusals in 5 minutes',
+      'a field that is not sent stays',
+    )
+    await enable(base, 'generic:ci', true)
+    const off = await runCli(['provider', 'alarm', 'ci', '--off'], { env })
+    t.match(off, {
+      code: 0,
+      stdout: '',
+      stderr: 'generic:ci: silence raises no alarm; refusals raise no alarm\n',
+    })
+    await until(async () => (await cardOf(base, 'generic:ci'))['Alarms'] === 'off', 'off')
+    await until(async () => Object.keys(await metrics(base)).length === 0, 'no alarm that is set')
+  })
+
+  await t.test('a burst of wrong signatures and tokens', async (t) => {
+    const signing = await addSigned(base, 'shop')
+    await runCli(['provider', 'alarm', 'code_host', '--burst', '35'], { env })
+    await runCli(['provider', 'alarm', 'shop', '--burst', '5', '--expect', '24h'], { env })
+    await until(
+      async () =>
+        (await cardOf(base, 'generic:shop'))['Alarms'] ===
+        'silent after 24h; 5 refusals in 5 minutes',
+      'the alarm to be set',
+    )
+    await until(async () => (await metrics(base))['generic:shop burst'] === 0, 'the metric')
+    await wrong(4, 'generic/shop')
+    await Promise.all(Array.from({ length: 9 }, () => post(base, 'generic/shop', 'x'.repeat(1001))))
+    await enable(base, 'generic:shop', false)
+    await wrong(9, 'generic/shop')
+    await enable(base, 'generic:shop', true)
+    await until(async () => {
+      const [, total] = /(\d+)/.exec((await cardOf(base, 'generic:shop'))['Rejected'] ?? '') ?? []
+      return total === '22'
+    }, 'all refusals to be counted')
+    const calm = next(stream, says('generic:shop'), 'no alarm: too long and disabled do not count')
+    t.equal((await sendStandard(base, 'shop', signing)).status, 202)
+    await calm
+    const burst = next(stream, says('generic:shop', 'burst'), 'the burst')
+    await sendStandard(base, 'shop', `whsec_${Buffer.alloc(32).toString('base64')}`)
+    await burst
+    t.equal(await health(base), '200 degraded')
+    t.match(await metrics(base), { 'generic:shop burst': 1, 'generic:shop silent': 0 })
+    t.match((await request(`${base}/`)).text, /data-alarm="burst"[^>]*"\s+>many refused</)
+
+    // 30 were refused before the alarm was set: what happened counts.
+    t.equal((await metrics(base))['code_host burst'], 0)
+    const host = next(stream, says('code_host', 'burst'), 'the burst of 401s')
+    t.same(
+      (await wrong(5, 'code_host')).map(({ status }) => status),
+      Array.from({ length: 5 }, () => 401),
+    )
+    await host
+    t.equal(
+      (await deliver(base, 'code_host', '{}')).status,
+      202,
+      'right ones are taken all the same',
+    )
+    await untilLogged(server, 'code_host', 1)
+    t.same(logged(server, 'code_host'), ['alarm burst'])
+  })
+
+  await t.test('alarms outlive a restart, and end when the burst is over', async (t) => {
+    await server.stop()
+    await backend.query(
+      env,
+      `update hooks.refusals set minute = minute - interval '6 minutes'
+        where provider = 'generic:shop'`,
+    )
+    const again = await startServer(t, { services: ['hooks'], env })
+    await until(
+      async () => (await metrics(again.hooks))['code_host burst'] === 1,
+      'the burst of code_host',
+    )
+    t.match(await metrics(again.hooks), { 'generic:shop burst': 0 })
+    t.equal(await health(again.hooks), '200 degraded')
+    await untilLogged(again, 'code_host', 1)
+    t.same(logged(again, 'code_host'), ['alarm burst'])
+    t.same(logged(again, 'generic:shop'), [])
+  })
+
+  await t.test('what is refused', async (t) => {
+    const again = await startServer(t, { services: ['hooks'], env })
+    const bad = {
+      expected_interval: ['1', '1w', '-1h', '0s', '367d', 'x'],
+      rejection_burst: ['-1', '1.5', '1000001', 'x'],
+    }
+    for (const [field, values] of Object.entries(bad)) {
+      for (const value of values) {
+        const refused = await change(again.hooks, 'generic:ci', 'alarm', { [field]: value })
+        t.equal(refused.status, 422, `${field} = ${value}`)
+        t.match(refused.json(), { detail: new RegExp(`^${field} must be a whole number`) })
+      }
+    }
+    t.equal((await change(again.hooks, 'generic:none', 'alarm', {})).status, 404)
+    t.equal((await cardOf(again.hooks, 'generic:ci'))['Alarms'], 'off')
+    const none = await runCli(['provider', 'alarm', 'none', '--off'], { env })
+    t.match(none, { code: 1, stderr: /There is no provider "generic:none"/ })
+  })
+})
