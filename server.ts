@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/command.ts'
+import { runForward } from './commands/forward.ts'
 import { helpText } from './commands/help.ts'
 import { SERVICES, type ServiceName } from './commands/listeners.ts'
 import { DATABASE_COMMANDS, runWithDatabase } from './commands/on-database.ts'
@@ -121,6 +122,8 @@ async function main(argv: readonly string[]): Promise<number> {
     output.out(version)
     return DONE
   }
+  // It runs where there may be no configuration of a server.
+  if (command === 'forward') return runForward(args, { random: randomBytes }, output)
   if (!['serve', 'send-sample', ...DATABASE_COMMANDS].includes(command)) {
     throw unknown('command', command)
   }

@@ -2,6 +2,7 @@ import { notesOf } from '../kernel/config.ts'
 import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
 import { table } from './command.ts'
 import { ENDPOINT_USAGE } from './endpoint.ts'
+import { FORWARD_USAGE } from './forward-arguments.ts'
 import { PROVIDER_USAGE } from './provider.ts'
 import { SEND_SAMPLE_USAGE } from './send-sample.ts'
 
@@ -11,6 +12,10 @@ const COMMANDS: readonly (readonly [string, string])[] = [
   ['gatehouse migrate', 'bring the database up to date'],
   [PROVIDER_USAGE, 'manage who may send webhooks'],
   [ENDPOINT_USAGE, 'manage where programs reach the tools (MCP)'],
+  [
+    FORWARD_USAGE,
+    'post each event to a target of your own, in order, over restarts (default --from http://127.0.0.1:8080)',
+  ],
   [SEND_SAMPLE_USAGE, 'send a made-up delivery, signed or with its token from standard input'],
   ['gatehouse version', 'print the version'],
   ['gatehouse help', 'print this'],

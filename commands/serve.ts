@@ -27,6 +27,7 @@ import {
 } from './listeners.ts'
 import { runOnDatabase } from './on-database.ts'
 import { shownConfiguration } from './shown-configuration.ts'
+import { stopSignal } from './stop-signal.ts'
 
 /** Grace for running requests; with the rest of the stop it stays within ten seconds. */
 const GRACE_MS = 7_000
@@ -46,7 +47,7 @@ export interface ServeOptions {
 export async function serve(options: ServeOptions): Promise<number> {
   const { config, log } = options
   process.umask(0o077)
-  const stopAsked = nextSignal()
+  const stopAsked = stopSignal()
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   const database = await openDatabase({ url, dataDirectory }, log)
   try {
@@ -177,18 +178,4 @@ async function startControl(options: ServeOptions, hooks: Hooks): Promise<Server
     log.warn('control socket not opened', { path, error: messageOf(error) })
     return undefined
   }
-}
-
-/** The first SIGTERM or SIGINT; a second one ends the process at once. */
-function nextSignal(): Promise<string> {
-  return new Promise((resolve) => {
-    let asked = false
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        if (asked) process.exit(FAILED)
-        asked = true
-        resolve(signal)
-      })
-    }
-  })
 }

@@ -17,6 +17,8 @@ export interface OutboundRequest {
   readonly trusted: boolean
   /** How much of the answer's body is read; 0 when only the status counts. */
   readonly answerBytes: number
+  /** Ends the exchange early. */
+  readonly signal?: AbortSignal
 }
 
 /**
@@ -49,7 +51,7 @@ const NOT_PUBLIC = 'the target is not on the public internet'
  * followed: their status is the answer. Never rejects.
  */
 export function post(
-  { url, headers, body, timeoutMs, trusted, answerBytes }: OutboundRequest,
+  { url, headers, body, timeoutMs, trusted, answerBytes, signal }: OutboundRequest,
   resolveName: ResolveName = lookup,
 ): Promise<OutboundResult> {
   const started = performance.now()
@@ -64,7 +66,7 @@ export function post(
       method: 'POST',
       headers: { ...headers, 'content-length': body.length },
       agent: false,
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
       lookup: trusted ? (resolveName as LookupFunction) : publicOnly(resolveName),
     }
     let answered = false
@@ -76,7 +78,9 @@ export function post(
       }
       const late =
         error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError')
-      const reason = late ? `no answer within ${timeoutMs / 1000} s` : messageOf(error)
+      const reason = late
+        ? `no answer within ${signal?.aborted === true ? elapsed() / 1000 : timeoutMs / 1000} s`
+        : messageOf(error)
       resolve({ kind: 'failed', reason, ms: elapsed() })
     }
     try {

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { QueryError } from '../../../db/client.ts'
 import type { NewEvent } from '../../../db/hooks/rows.ts'
 import { backoffMs } from '../../../kernel/backoff.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
+import { pause } from '../../../kernel/pause.ts'
 import type { Ingest } from '../ingest.ts'
 import type { RandomBytes } from '../providers.ts'
 import type { Rejections } from '../rejections.ts'
@@ -176,9 +176,4 @@ function aborted(signal: AbortSignal): Promise<undefined> {
     if (signal.aborted) resolve(undefined)
     else signal.addEventListener('abort', () => resolve(undefined))
   })
-}
-
-/** Waits, less when the signal is aborted. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined)
 }
