@@ -1,0 +1,10 @@
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { forwardingStory } from './relay-story.ts'
+
+const [, postgres] = backends
+
+// A file for each database, so that they run side by side.
+t.test('forwarding survives the deaths of both sides (postgres)', (t) =>
+  forwardingStory(t, postgres),
+)
