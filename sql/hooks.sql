@@ -179,7 +179,7 @@ select p.name, p.family, p.trust_mode, p.enabled, p.token_hash, p.signing_secret
   left join lateral (
          select sum(refused) as refused from hooks.refusals where provider = p.name and minute > $2
        ) r on true
- order by p.trust_mode = 'signed' desc, p.name;
+ order by p.name like '%:%', p.name;
 
 -- name: listSenders :many
 -- What the receivers check of every provider, and whether an alarm is set.

@@ -16,6 +16,9 @@ export function alarmForm(card: ProviderCard, key: string): Html {
       hx-swap="outerHTML"
     >
       ${saved && html`<p class="saved" role="status">Saved.</p>`}
+      <p class="hint">
+        Shown here and on the dashboard, in <code>/metrics</code> and <code>/healthz</code>.
+      </p>
       <label>
         An event at least every
         <input
@@ -108,7 +111,7 @@ function rotateForm({ status, overlaps }: ProviderCard, key: string): Html {
 
 /** Where a sender makes the signing secret, it is pasted here. */
 export function secretField(id: string): Html {
-  return html`<label for="${id}">
+  return html`<label for="${id}" class="given">
     Signing secret, when the sender made it (empty = one is made)
     <input
       name="secret"
