@@ -25,6 +25,8 @@ const VARIABLES = [
   'HOOKS_PAYMENTS_SECRET_PREVIOUS',
   'HOOKS_CHAT_SECRET',
   'HOOKS_CHAT_SECRET_PREVIOUS',
+  'GATEHOUSE_SECRET_KEY',
+  'HOOKS_ROTATION_OVERLAP_S',
   'HOOKS_MAX_BODY',
   'HOOKS_FRESHNESS_S',
 ]
@@ -62,7 +64,7 @@ t.test('version prints the package’s version', async (t) => {
 t.test('wrong usage ends with code 2 and one line that names it', async (t) => {
   const value = secret('given-as-flag')
   const env = { GATEHOUSE_DATA_DIR: join(await temporaryFolder(t), 'none') }
-  const cases: readonly (readonly [readonly string[], string])[] = [
+  const cases: readonly (readonly [readonly string[], string | RegExp])[] = [
     [['launch'], 'There is no command "launch"'],
     [['--launch'], 'There is no flag "--launch"'],
     [['serve', '--launch=now'], 'There is no flag "--launch"'],
@@ -84,6 +86,28 @@ t.test('wrong usage ends with code 2 and one line that names it', async (t) => {
     [['provider', 'add', 'a', '--quick'], `Unknown option '--quick'`],
     [['provider', 'list', '--open'], '"provider list" takes no --open'],
     [['provider', 'rotate', 'a', '--json'], '"provider rotate" takes no --json'],
+    [['provider', 'add', 'a', '--open', '--signed'], '--open and --signed exclude each other'],
+    [['provider', 'add', 'a', '--secret', value], '--secret is for --signed: a token is made here'],
+    [
+      ['provider', 'rotate', 'a', '--overlap', '1w'],
+      /^gatehouse: --overlap must be .*, 30d at most/,
+    ],
+    [
+      ['provider', 'rotate', 'a', '--overlap', '31d'],
+      /^gatehouse: --overlap must be .*, 30d at most/,
+    ],
+    [['provider', 'alarm', 'a'], 'Missing --expect, --burst or --off'],
+    [
+      ['provider', 'alarm', 'a', '--expect', '1w'],
+      /^gatehouse: --expect must be a whole number with/,
+    ],
+    [['provider', 'alarm', 'a', '--burst', '-1'], /^gatehouse: .*--burst/],
+    [['provider', 'alarm', 'a', '--burst', 'x'], /^gatehouse: --burst must be a whole number/],
+    [
+      ['provider', 'alarm', 'a', '--off', '--burst', '1'],
+      /^gatehouse: --off turns both alarms off/,
+    ],
+    [['provider', 'alarm', 'a', '--open'], '"provider alarm" takes no --open'],
   ]
   for (const [args, line] of cases) {
     wrongUsage(t, await runCli(args, { env }), line, args.join(' ').replace(value, '…'))
@@ -94,10 +118,11 @@ t.test('wrong usage ends with code 2 and one line that names it', async (t) => {
 function wrongUsage(
   t: Test,
   { code, stdout, stderr }: CliResult,
-  line: string,
+  line: string | RegExp,
   name: string,
 ): void {
   const lines = stderr.split('\n')
   t.match({ code, stdout, lines: lines.length }, { code: 2, stdout: '', lines: 3 }, name)
-  t.match(lines, [`gatehouse: ${line}`, /gatehouse help/, ''], name)
+  const first = typeof line === 'string' ? `gatehouse: ${line}` : line
+  t.match(lines, [first, /gatehouse help/, ''], name)
 }
