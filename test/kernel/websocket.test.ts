@@ -1,0 +1,157 @@
+import { createServer } from 'node:http'
+import { connect, createServer as createPath } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { Channel } from '../../kernel/channel.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { acceptChannel, connectChannel } from '../../kernel/websocket.ts'
+import { until } from '../helpers/until.ts'
+
+/** A clock whose timers run when the test says so. */
+function manualClock(): Clock & { beat(): void; readonly timers: number } {
+  const timers = new Set<() => void>()
+  return {
+    now: () => new Date(0),
+    every(_, callback) {
+      timers.add(callback)
+      return () => timers.delete(callback)
+    },
+    beat: () => [...timers].forEach((callback) => callback()),
+    get timers() {
+      return timers.size
+    },
+  }
+}
+
+type Server = {
+  readonly url: URL
+  readonly clock: ReturnType<typeof manualClock>
+  readonly sockets: readonly Socket[]
+  /** The server's side of the connections so far. */
+  readonly channels: readonly Channel[]
+}
+
+async function listen(t: Test): Promise<Server> {
+  const clock = manualClock()
+  const channels: Channel[] = []
+  const sockets: Socket[] = []
+  const server = createServer()
+  server.on('upgrade', (request, socket, head) => {
+    const open = (channel: Channel): void => void channels.push(channel)
+    const reply = { status: 101, protocol: 'test', maxMessage: 64 * 1024 * 1024, open } as const
+    acceptChannel(request, { socket, head }, reply, 'id', clock)
+  })
+  server.on('connection', (socket) => sockets.push(socket))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: new URL(`ws://127.0.0.1:${port}/`), clock, sockets, channels }
+}
+
+/** A path through which bytes go until it is cut silently, as a network does that forgot it. */
+async function startPath(t: Test, { url }: Server): Promise<{ url: URL; cut(): void }> {
+  let isCut = false
+  const sockets: Socket[] = []
+  const path = createPath((near) => {
+    const far = connect(Number(url.port), '127.0.0.1')
+    sockets.push(near, far)
+    near.on('data', (chunk) => isCut || far.write(chunk))
+    far.on('data', (chunk) => isCut || near.write(chunk))
+    for (const socket of [near, far]) socket.on('error', () => undefined)
+  })
+  await new Promise<void>((resolve) => path.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    path.close()
+  })
+  const { port } = path.address() as AddressInfo
+  return { url: new URL(`ws://127.0.0.1:${port}/`), cut: () => (isCut = true) }
+}
+
+function open(url: URL, clock: Clock): { channel: Channel; heard: (string | Buffer)[] } {
+  const channel = connectChannel({ url, protocol: 'test', maxMessage: 64 * 1024 * 1024, clock })
+  const heard: (string | Buffer)[] = []
+  channel.onMessage((message) => heard.push(message))
+  return { channel, heard }
+}
+
+t.test('both sides give up on a connection that is silent', async (t: Test) => {
+  const server = await listen(t)
+  const path = await startPath(t, server)
+  const clock = manualClock()
+  const { channel, heard } = open(path.url, clock)
+  const far = await until(() => server.channels[0], 'the connection')
+  far.send('hello')
+  await until(() => heard.length === 1, 'its first message')
+
+  /** A beat of both clocks, and the time for what it set off to come across. */
+  async function beat(): Promise<void> {
+    const [bytes] = [server.sockets[0]?.bytesRead ?? 0]
+    clock.beat()
+    server.clock.beat()
+    await until(() => (server.sockets[0]?.bytesRead ?? 0) > bytes, 'a ping or its answer')
+  }
+  for (let n = 0; n < 6; n++) await beat()
+  far.send('still there')
+  await until(() => heard.length === 2, 'its second message')
+
+  path.cut()
+  for (let n = 0; n < 3; n++) clock.beat()
+  for (let n = 0; n < 3; n++) server.clock.beat()
+  const silent = { kind: 'lost', reason: 'no sign of life from the other side' }
+  t.same(await channel.ended, silent)
+  t.same(await far.ended, silent)
+  t.same([clock.timers, server.clock.timers], [0, 0], 'nothing beats for them any more')
+})
+
+t.test('pings find their way through a large message', async (t: Test) => {
+  const server = await listen(t)
+  const clock = manualClock()
+  const { channel, heard } = open(server.url, clock)
+  const far = await until(() => server.channels[0], 'the connection')
+  const bytes = Buffer.alloc(8_000_000, 'piece by piece ')
+  const sent = far.sendBytes(bytes)
+  for (let n = 0; n < 20; n++) {
+    server.clock.beat()
+    clock.beat()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await sent
+  await until(() => heard.length === 1, 'the message')
+  t.ok(Buffer.isBuffer(heard[0]) && heard[0].equals(bytes), 'whole, in one message')
+  await far.sendBytes(Buffer.alloc(0))
+  await until(() => heard.length === 2, 'an empty message')
+  t.same(heard[1], Buffer.alloc(0))
+  channel.close(1000, 'done')
+  t.same(await far.ended, { kind: 'closed', code: 1000, reason: 'done' })
+  await far.sendBytes(bytes)
+  far.send('nobody hears this')
+  t.equal(heard.length, 2, 'what is sent afterwards is dropped')
+})
+
+t.test('connections that never come about', async (t: Test) => {
+  const { url, sockets } = await listen(t)
+  const refusing = createServer((_, response) => {
+    response.writeHead(401, { 'Content-Type': 'text/plain' }).write('x'.repeat(100_000))
+  })
+  await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    refusing.closeAllConnections()
+    refusing.close()
+  })
+  const { port } = refusing.address() as AddressInfo
+  const refused = open(new URL(`ws://127.0.0.1:${port}/`), manualClock()).channel
+  const body = 'x'.repeat(4_096)
+  t.same(await refused.ended, { kind: 'refused', status: 401, body }, 'its start suffices')
+
+  const closed = open(url, manualClock()).channel
+  closed.close(1000, 'not any more')
+  t.match(await closed.ended, { kind: 'lost' })
+  for (const socket of sockets) socket.destroy()
+  const nobody = open(new URL('ws://127.0.0.1:1/'), manualClock()).channel
+  t.match(await nobody.ended, { kind: 'lost', reason: /ECONNREFUSED/ })
+})
