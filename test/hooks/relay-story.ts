@@ -1,9 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import Stripe from 'stripe'
 import type { Test } from 'tap'
-import { startForward } from '../fixtures/forward-setup.ts'
+import { recorded, startForward } from '../fixtures/forward-setup.ts'
 import type { Forwarder } from '../fixtures/forward-setup.ts'
-import { attemptsOf } from '../fixtures/replay-setup.ts'
 import type { Backend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { freePort } from '../helpers/postgres-process.ts'
@@ -135,7 +134,7 @@ export async function forwardingStory(t: Test, backend: Backend): Promise<void> 
   )
   t.ok(got.length - EVENTS <= 4, `${got.length - EVENTS} came twice, at most one for each death`)
   for (const id of [Math.min(...ids.values()), newest]) {
-    const [attempt] = await attemptsOf(base, id)
+    const [attempt] = await recorded(base, id)
     t.match(attempt, { outcome: 'delivered', target: `${target.url}/hook`, kind: /forward/i })
   }
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { openPeer } from '../fixtures/forward-setup.ts'
+import { openPeer, recorded } from '../fixtures/forward-setup.ts'
 import type { Peer, Query, RelayEvent } from '../fixtures/forward-setup.ts'
 import { attemptsOf } from '../fixtures/replay-setup.ts'
 import {
@@ -93,7 +93,7 @@ await eachBackend(
       again.close()
       const third = await sendOpen(base, '{"n":3}')
       // The result and the end came together: the result counts.
-      await until(async () => (await attemptsOf(base, second)).length > 0, 'the attempt')
+      await recorded(base, second)
       const last = await connect(t, base, { name: 'order' })
       t.equal(last.position, second)
       t.equal((await take(last)).id, third)

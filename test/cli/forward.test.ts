@@ -1,0 +1,207 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { recorded, startForward } from '../fixtures/forward-setup.ts'
+import { addProvider, post, startHooks } from '../fixtures/signing-setup.ts'
+import type { Ack } from '../fixtures/signing-setup.ts'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { freePort } from '../helpers/postgres-process.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import type { Receiver } from '../helpers/receiver.ts'
+import { keepSecret } from '../helpers/secrets.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+
+async function send(base: string, body = '{}', type = 'note'): Promise<number> {
+  const answer = await post(base, 'generic/lan', body, { 'X-Event-Type': type })
+  return answer.json<Ack>().id
+}
+
+function idsAt({ received }: Receiver): readonly number[] {
+  return received.map(({ headers }) => Number(headers['x-gatehouse-event']))
+}
+
+/** A target that answers with these statuses, one after the other, and then with 200. */
+function startTarget(t: Test, ...statuses: readonly number[]): Promise<Receiver> {
+  const left = [...statuses]
+  return startReceiver(t, (_, response) => {
+    response.writeHead(left.shift() ?? 200, { Location: '/elsewhere' }).end('answered')
+  })
+}
+
+t.test('wrong usage ends with code 2 and one line that names it', async (t) => {
+  const target = 'http://localhost:3000/hook'
+  const cases: readonly (readonly [readonly string[], string])[] = [
+    [[], 'Missing TARGET'],
+    [[target, 'more'], 'Too many arguments'],
+    [['localhost:3000'], 'TARGET must be an http:// or https:// URL without credentials'],
+    [
+      ['http://me:pass@localhost/'],
+      'TARGET must be an http:// or https:// URL without credentials',
+    ],
+    [[target, '--from', 'localhost:8080'], '--from must be an http:// or https:// URL'],
+    [[target, '--retries', 'many'], '--retries must be a whole number'],
+    [[target, '--retries', '1.5'], '--retries must be a whole number'],
+    [[target, '--since', 'now'], '--since must be the id of an event'],
+    [[target, '--name', ''], '--name must have 1 to 200 characters, and no control characters'],
+    [[target, '--from'], "Option '--from <value>' argument missing"],
+    [[target, '--fast'], "Unknown option '--fast'"],
+  ]
+  for (const [args, line] of cases) {
+    const { code, stdout, stderr } = await runCli(['forward', ...args])
+    t.match({ code, stdout }, { code: 2, stdout: '' }, line)
+    t.match(stderr.split('\n'), [`gatehouse: ${line}`, /gatehouse help/, ''], line)
+  }
+  t.match((await runCli(['help'])).stdout, /^ {2}gatehouse forward TARGET \[--from URL\]/m)
+})
+
+t.test('what it prints, and what it does with failures', async (t: Test) => {
+  const { base } = await startHooks(t, postgres)
+  await addProvider(base, 'lan', { open: true })
+  const forward = (target: string, ...args: readonly string[]) =>
+    startForward(t, [target, '--from', base, ...args])
+
+  await t.test('a line an event', async (t) => {
+    const target = await startTarget(t)
+    const token = keepSecret('target-token', 'target-token-4711')
+    const forwarder = forward(`${target.url}/hook?token=${token}&a=b`)
+    await forwarder.connected()
+    const id = await send(base, '{"a":"é"}')
+    await until(() => forwarder.lines().length > 0, 'a line')
+    t.match(forwarder.lines(), [new RegExp(`^${id}  generic:lan  note  10 B  200  \\d+ ms$`)])
+    t.match(target.received, [{ method: 'POST', path: `/hook?token=${token}&a=b` }])
+    const [attempt] = await recorded(base, id)
+    t.match(attempt, { outcome: 'delivered', answer: /200/, kind: /forward/i })
+    t.match(attempt?.target, `${target.url}/hook?token=`)
+    t.same(await forwarder.stop('SIGINT'), { code: 0, signal: null })
+    t.match(forwarder.said(), /^connected as ".+ 127\.0\.0\.1:\d+\/hook", after event \d+\n$/)
+  })
+
+  await t.test('lines of JSON, and only what is wanted', async (t) => {
+    const target = await startTarget(t)
+    const kind = ['--provider', 'generic:lan', '--event-type', 'wanted']
+    const forwarder = forward(target.url, '--json', ...kind)
+    await forwarder.connected()
+    await send(base, '{}', 'other')
+    const id = await send(base, '{"b":1}', 'wanted')
+    await until(() => forwarder.lines().length > 0, 'a line')
+    const told: unknown = JSON.parse(forwarder.lines()[0] ?? '')
+    t.match(told, {
+      ...{ id, provider: 'generic:lan', event_type: 'wanted', payload_size: 7, status: 200 },
+      ...{ attempts: 1, delivered: true, received_at: /^20.*Z$/, ms: Number },
+    })
+    t.same(await forwarder.stop(), { code: 0, signal: null }, 'SIGTERM too')
+    const unknown = forward(target.url, '--provider', 'stripe', '--name', 'typo')
+    await until(() => unknown.said().includes('there is no provider "stripe" yet'), 'the warning')
+  })
+
+  await t.test('a failed event is tried again before the next one', async (t) => {
+    const target = await startTarget(t, 500, 302)
+    const forwarder = forward(target.url)
+    await forwarder.connected()
+    const [first, second] = [await send(base), await send(base)]
+    await until(() => forwarder.lines().length === 2, 'both events')
+    t.same(idsAt(target), [first, first, first, second])
+    t.match(forwarder.said(), new RegExp(`^event ${first}: status 500; again in \\d+ ms$`, 'm'))
+    t.match(forwarder.said(), /: status 302 redirects are not followed; again in/)
+    const outcomes = (await recorded(base, first, 3)).map(({ outcome }) => outcome)
+    t.same(outcomes, ['delivered', 'failed', 'failed'])
+    await forwarder.stop()
+  })
+
+  await t.test('a target that is not there yet', async (t) => {
+    const port = await freePort()
+    const forwarder = forward(`http://127.0.0.1:${port}/`)
+    await forwarder.connected()
+    const id = await send(base)
+    await until(() => forwarder.said().includes('ECONNREFUSED'), 'the failure to be said')
+    const known = (await recorded(base, id)).at(-1)
+    t.match(known, { outcome: 'failed', detail: /ECONNREFUSED/ })
+    t.same(forwarder.lines(), [])
+    await forwarder.stop()
+  })
+
+  await t.test('retries that are used up end it; the event is not lost', async (t) => {
+    const target = await startTarget(t, 500, 500)
+    const args: [string, ...string[]] = [target.url, '--name', 'patient']
+    const forwarder = forward(...args, '--retries', '1')
+    await forwarder.connected()
+    const id = await send(base)
+    t.same(await forwarder.exited, { code: 1, signal: null })
+    t.match(forwarder.said(), new RegExp(`: gave event ${id} up after 2 attempts\n$`))
+    t.same(forwarder.lines(), [])
+    const again = forward(...args)
+    await until(() => again.lines().length === 1, 'the event')
+    t.same(idsAt(target), [id, id, id])
+    t.equal((await recorded(base, id, 3)).length, 3)
+    await again.stop()
+  })
+
+  await t.test('--skip-failed leaves it out', async (t) => {
+    const target = await startTarget(t, 500, 503)
+    const forwarder = forward(target.url, '--skip-failed', '--retries', '1', '--json')
+    await forwarder.connected()
+    const [first, second] = [await send(base), await send(base)]
+    await until(() => forwarder.lines().length === 2, 'both events')
+    const told = forwarder.lines().map((line) => JSON.parse(line) as unknown)
+    t.match(told, [
+      { id: first, status: 503, attempts: 2, delivered: false },
+      { id: second, status: 200, attempts: 1, delivered: true },
+    ])
+    t.match(forwarder.said(), new RegExp(`^event ${first}: status 503; left out$`, 'm'))
+    t.same(await forwarder.stop(), { code: 0, signal: null })
+  })
+
+  await t.test('--since counts for a new name', async (t) => {
+    const target = await startTarget(t)
+    const first = await send(base)
+    const args: [string, ...string[]] = [target.url, '--name', 'back', '--since', String(first)]
+    const forwarder = forward(...args)
+    await until(() => forwarder.lines().length === 1, 'the old event')
+    await forwarder.stop()
+    const second = await send(base)
+    const again = forward(...args)
+    await until(() => again.lines().length === 1, 'the new event')
+    t.same(idsAt(target), [first, second])
+    t.match(again.said(), /--since counts for a new name only/)
+    await again.stop()
+  })
+
+  await t.test('Ctrl-C during a delivery: it is finished and recorded', async (t) => {
+    let answer = (): void => undefined
+    const target = await startReceiver(t, (_, response) => {
+      answer = () => response.writeHead(200).end()
+    })
+    const args: [string, ...string[]] = [target.url, '--name', 'slow']
+    const forwarder = forward(...args)
+    await forwarder.connected()
+    const [first, second] = [await send(base), await send(base)]
+    await until(() => target.received.length === 1, 'the delivery')
+    process.kill(forwarder.pid, 'SIGINT')
+    await until(async () => (await send(base, '{}', 'later')) > 0, 'another event')
+    answer()
+    t.same(await forwarder.exited, { code: 0, signal: null })
+    t.match(forwarder.lines(), [new RegExp(`^${first}  `)])
+    t.match(await recorded(base, first), [{ outcome: 'delivered' }])
+
+    const again = forward(...args)
+    await until(() => target.received.length === 2, 'the next event')
+    t.same(idsAt(target), [first, second], 'it does not come again')
+    process.kill(again.pid, 'SIGINT')
+    t.same(await again.exited, { code: 0, signal: null }, 'a target that hangs has five seconds')
+    const [hung] = await recorded(base, second)
+    t.match(hung, { outcome: 'failed', detail: /no answer within/ })
+  })
+
+  await t.test('a second signal ends it at once', async (t) => {
+    const target = await startReceiver(t, () => undefined)
+    const forwarder = forward(target.url)
+    await forwarder.connected()
+    await send(base)
+    await until(() => target.received.length === 1, 'the delivery')
+    process.kill(forwarder.pid, 'SIGINT')
+    process.kill(forwarder.pid, 'SIGTERM')
+    t.same(await forwarder.exited, { code: 1, signal: null })
+  })
+})
