@@ -1,42 +1,50 @@
-import { randomBytes } from 'node:crypto'
-import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
-import { attemptsIn, replay } from '../fixtures/replay-setup.ts'
-import { now, post, startHooks } from '../fixtures/signing-setup.ts'
+import type { Test } from 'tap'
+import { Webhook } from 'standardwebhooks'
+import { replay } from '../fixtures/replay-setup.ts'
+import {
+  addSigned,
+  change,
+  secretKey,
+  sendStandard,
+  signingSecret,
+} from '../fixtures/senders-setup.ts'
+import { now, startHooks } from '../fixtures/signing-setup.ts'
 import type { Ack } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
 import { startReceiver } from '../helpers/receiver.ts'
-import { keepSecret } from '../helpers/secrets.ts'
 
-t.test('a receiver of Standard Webhooks accepts a replay', async (t) => {
-  const [embedded] = backends
-  const receiver = await startReceiver(t)
-  const { base, env } = await startHooks(t, embedded, {
-    GATEHOUSE_SECRET_KEY: keepSecret('box', randomBytes(32).toString('base64')),
+t.test('an event is sent on signed anew, with the present secret', async (t: Test) => {
+  let present = ''
+  const receiver = await startReceiver(t, (got, response) => {
+    const headers = Object.entries(got.headers).map(([name, value]) => [name, String(value)])
+    let good = true
+    try {
+      new Webhook(present).verify(got.body, Object.fromEntries(headers))
+    } catch {
+      good = false
+    }
+    response.writeHead(good ? 204 : 401).end()
+  })
+  const { base } = await startHooks(t, backends[0], {
+    GATEHOUSE_SECRET_KEY: secretKey(),
     HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
   })
-  const add = ['provider', 'add', 'shop', '--signed', '--enable']
-  const { stdout } = await runCli(add, { env, secretShown: true })
-  const webhook = new Webhook(keepSecret('shop', stdout.trim()))
-
-  const body = '{"order": "ü"}'
-  const at = now() - 250
-  const sent = await post(base, 'generic/shop', body, {
-    'Webhook-Id': 'msg_1',
-    'Webhook-Timestamp': String(at),
-    'Webhook-Signature': webhook.sign('msg_1', new Date(at * 1000), body),
-  })
-  const { id, verified } = sent.json<Ack>()
-  t.ok(verified)
-  t.match(attemptsIn((await replay(base, id, receiver.url)).text), [{ outcome: 'delivered' }])
-  const headers = receiver.received[0]?.headers
-  t.equal(headers?.['webhook-id'], 'msg_1', 'the delivery keeps its id')
-  t.ok(Math.abs(Number(headers?.['webhook-timestamp']) - now()) < 60, 'signed now')
-  const got = receiver.received[0]?.body.toString() ?? ''
-  t.same(webhook.verify(got, headers as Record<string, string>), { order: 'ü' })
-  t.throws(
-    () => webhook.verify(`${got} `, headers as Record<string, string>),
-    'and only these bytes',
-  )
+  const signing = await addSigned(base, 'shop')
+  const options = { id: 'msg_kept', at: now() - 200 }
+  const { id } = (await sendStandard(base, 'shop', signing, '{"n":1}', options)).json<Ack>()
+  present = signing
+  t.match((await replay(base, id, receiver.url)).text, /Delivered: 204/)
+  present = signingSecret()
+  await change(base, 'generic:shop', 'rotate', { secret: present })
+  t.match((await replay(base, id, receiver.url)).text, /Delivered: 204/, 'with the new one')
+  for (const { headers, body } of receiver.received) {
+    t.equal(headers['webhook-id'], 'msg_kept')
+    t.ok(Math.abs(now() - Number(headers['webhook-timestamp'])) < 60, 'a fresh time')
+    t.equal(body.toString(), '{"n":1}')
+  }
+  await change(base, 'generic:shop', 'remove')
+  const gone = await replay(base, id, receiver.url)
+  t.match(gone.text, /cannot be signed again/, 'without its sender there is no secret')
+  t.equal(receiver.received.length, 2)
 })
