@@ -1,5 +1,6 @@
 import type { Attempt } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import { listTable } from '../table.ts'
 import { timeTag } from '../time.ts'
 import type { ReplayView } from './views.ts'
 
@@ -56,23 +57,13 @@ export function attemptsList({ attempts, done }: Pick<ReplayView, 'attempts' | '
     ${
       attempts.length === 0
         ? html`<p class="muted">It was not sent on yet.</p>`
-        : html`<table class="events attempts" role="table">
-            <caption class="hidden">
-              Attempts to send this event on, newest first
-            </caption>
-            <thead role="rowgroup">
-              <tr role="row">
-                <th role="columnheader" scope="col">Target</th>
-                <th role="columnheader" scope="col">Result</th>
-                <th role="columnheader" scope="col">Answer</th>
-                <th role="columnheader" scope="col">By</th>
-                <th role="columnheader" scope="col">Time</th>
-              </tr>
-            </thead>
-            <tbody id="attempt-rows" role="rowgroup">
-              ${attempts.map(attemptRow)}
-            </tbody>
-          </table>`
+        : listTable({
+            bodyId: 'attempt-rows',
+            caption: 'Attempts to send this event on, newest first',
+            columns: ['Target', 'Result', 'Answer', 'By', 'Time'],
+            kind: 'attempts',
+            rows: attempts.map(attemptRow),
+          })
     }
   </div>`
 }

@@ -1,7 +1,9 @@
 import type { Endpoint } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { copyBox } from '../copy-box.ts'
+import { fact } from '../fact.ts'
 import { timeTag } from '../time.ts'
+import { nameField } from './name-field.ts'
 
 /** What the settings page shows of the tool protocol. */
 export interface EndpointsView {
@@ -66,18 +68,9 @@ function endpointCard({ name, may_replay, created_at, last_used_at }: Endpoint):
   return html`<article class="panel card" id="card-of-${name}" aria-labelledby="name-of-${name}">
     <h3 id="name-of-${name}">${name}</h3>
     <dl class="facts">
-      <div>
-        <dt>May</dt>
-        <dd>${may_replay ? 'read and replay' : 'read'}</dd>
-      </div>
-      <div>
-        <dt>Last used</dt>
-        <dd>${last_used_at === null ? 'never' : timeTag(last_used_at)}</dd>
-      </div>
-      <div>
-        <dt>Made</dt>
-        <dd>${timeTag(created_at)}</dd>
-      </div>
+      ${fact('May', may_replay ? 'read and replay' : 'read')}
+      ${fact('Last used', last_used_at === null ? 'never' : timeTag(last_used_at))}
+      ${fact('Made', timeTag(created_at))}
     </dl>
     ${revoke(name)}
   </article>`
@@ -115,22 +108,7 @@ function createForm({ refused }: EndpointsView): Html {
       html`<p id="endpoint-refused" class="refused" role="alert">${refused.message}</p>`
     }
     <h3>Add an endpoint</h3>
-    <label>
-      Name
-      <input
-        name="name"
-        id="endpoint-name"
-        value="${refused?.name}"
-        required
-        maxlength="64"
-        pattern="[a-z0-9][a-z0-9_\\-]{0,63}"
-        title="Lower-case letters, digits, - and _; a letter or digit first"
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck="false"
-        ${refused !== null && html`aria-invalid="true" aria-describedby="endpoint-refused" autofocus`}
-      />
-    </label>
+    ${nameField({ id: 'endpoint-name', refused, messageId: 'endpoint-refused' })}
     <fieldset>
       <legend>Rights beyond reading</legend>
       <label class="choice">

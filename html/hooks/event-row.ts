@@ -1,28 +1,20 @@
 import type { EventSummary } from '../../db/hooks/rows.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { sizeTag } from '../size.ts'
+import { listTable } from '../table.ts'
 import { timeTag } from '../time.ts'
 import { VERIFICATIONS, verification, verifyBadge } from './badges.ts'
 
-/** A table of events. The roles keep it a table for assistive tools where the styles stack its cells. */
+/** A table of events. */
 export function eventTable(bodyId: string, caption: string, rows: Printable): Html {
-  return html`<table class="events" role="table">
-    <caption class="hidden">
-      ${caption}
-    </caption>
-    <thead role="rowgroup">
-      <tr role="row">
-        <th role="columnheader" scope="col">Provider</th>
-        <th role="columnheader" scope="col">Event type</th>
-        <th role="columnheader" scope="col">Received</th>
-        <th role="columnheader" scope="col">Verify status</th>
-        <th role="columnheader" scope="col" class="number">Payload size</th>
-      </tr>
-    </thead>
-    <tbody id="${bodyId}" role="rowgroup">
-      ${rows}
-    </tbody>
-  </table>`
+  const columns = [
+    'Provider',
+    'Event type',
+    'Received',
+    'Verify status',
+    { number: 'Payload size' },
+  ]
+  return listTable({ bodyId, caption, columns, rows })
 }
 
 /** One event as a row; its type leads to the event's page. */

@@ -1,7 +1,9 @@
-import { html, type Html, type Printable } from '../../kernel/html.ts'
+import { html, type Html } from '../../kernel/html.ts'
 import { copyBox } from '../copy-box.ts'
+import { fact } from '../fact.ts'
 import { layout } from '../layout.ts'
 import { sizeTag } from '../size.ts'
+import { pairsTable } from '../table.ts'
 import { timeTag } from '../time.ts'
 import { replaySection } from './attempts.ts'
 import { trustBadge, verification, verifyBadge } from './badges.ts'
@@ -61,13 +63,6 @@ function summary({ event }: EventView): Html {
   </section>`
 }
 
-function fact(term: string, value: Printable): Html {
-  return html`<div>
-    <dt>${term}</dt>
-    <dd>${value ?? html`<span class="muted">none</span>`}</dd>
-  </div>`
-}
-
 function attempts(count: number): string {
   return count === 1 ? '1' : `${count} (delivered again with the same id, stored once)`
 }
@@ -111,26 +106,7 @@ function headers(all: Readonly<Record<string, string>>): Html {
     ${
       entries.length === 0
         ? html`<p class="muted">No headers are stored.</p>`
-        : html`<table class="pairs">
-            <caption class="hidden">
-              Request headers; secret values are redacted
-            </caption>
-            <thead>
-              <tr>
-                <th scope="col">Header</th>
-                <th scope="col">Value</th>
-              </tr>
-            </thead>
-            <tbody>
-              ${entries.map(
-                ([name, value]) =>
-                  html`<tr>
-                    <th scope="row">${name}</th>
-                    <td>${value}</td>
-                  </tr>`,
-              )}
-            </tbody>
-          </table>`
+        : pairsTable('Request headers; secret values are redacted', 'Header', entries)
     }
   </section>`
 }

@@ -40,7 +40,7 @@ export function filterForm(
     hx-sync="this:replace"
   >
     ${rejected && html`<input type="hidden" name="rejected" value="1" />`}
-    <label>
+    <label class="half">
       Provider
       <select name="provider">
         <option value="">All</option>
@@ -69,7 +69,7 @@ export function filterForm(
 }
 
 function eventFields(filter: LogFilter): Html {
-  return html`<label>
+  return html`<label class="half">
       Event type
       <input name="event_type" value="${filter.event_type}" autocomplete="off" spellcheck="false" />
     </label>

@@ -1,6 +1,7 @@
 import type { Rejection } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { layout } from '../layout.ts'
+import { listTable } from '../table.ts'
 import { timeTag } from '../time.ts'
 import { eventRow, eventTable } from './event-row.ts'
 import { filterForm, logUrl } from './log-filter.ts'
@@ -69,23 +70,12 @@ export function rejectionsFragment({ filter, rejections, next }: RejectionsView)
     </div>`
   }
   return html`<div id="log-results" class="results">
-    <table class="events rejections" role="table">
-      <caption class="hidden">
-        Refused deliveries, newest first
-      </caption>
-      <thead role="rowgroup">
-        <tr role="row">
-          <th role="columnheader" scope="col">Provider</th>
-          <th role="columnheader" scope="col">Reason</th>
-          <th role="columnheader" scope="col">Time</th>
-          <th role="columnheader" scope="col">Status</th>
-          <th role="columnheader" scope="col">Source</th>
-        </tr>
-      </thead>
-      <tbody id="log-rows" role="rowgroup">
-        ${rejections.map(rejectionRow)}
-      </tbody>
-    </table>
+    ${listTable({
+      bodyId: 'log-rows',
+      caption: 'Refused deliveries, newest first',
+      columns: ['Provider', 'Reason', 'Time', 'Status', 'Source'],
+      rows: rejections.map(rejectionRow),
+    })}
     ${more(next)}
   </div>`
 }

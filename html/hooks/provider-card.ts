@@ -1,4 +1,5 @@
 import { html, type Html, type Printable } from '../../kernel/html.ts'
+import { fact } from '../fact.ts'
 import { timeTag } from '../time.ts'
 import { alarmBadges, trustBadge } from './badges.ts'
 import { logUrl } from './log-filter.ts'
@@ -65,13 +66,6 @@ function toggle({ status }: ProviderCard, key: string): Html {
       <span class="track" aria-hidden="true"></span>${status.enabled ? 'Enabled' : 'Disabled'}
     </button>
   </form>`
-}
-
-function fact(term: string, value: Printable): Html {
-  return html`<div>
-    <dt>${term}</dt>
-    <dd>${value}</dd>
-  </div>`
 }
 
 /** During a rotation the operator waits for the sender to use the new secret. */

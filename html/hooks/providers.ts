@@ -1,6 +1,7 @@
 import { html, type Html } from '../../kernel/html.ts'
 import { layout } from '../layout.ts'
 import { madeBox } from './made-box.ts'
+import { nameField } from './name-field.ts'
 import { providerCard as card } from './provider-card.ts'
 import { secretField } from './provider-forms.ts'
 import type { ProvidersView } from './views.ts'
@@ -45,22 +46,7 @@ function createForm({ refused, baseUrl, canSign }: ProvidersView): Html {
       hx-swap="outerHTML"
     >
       ${refused !== null && html`<p id="create-refused" class="refused">${refused.message}</p>`}
-      <label>
-        Name
-        <input
-          name="name"
-          id="create-name"
-          value="${refused?.name}"
-          required
-          maxlength="64"
-          pattern="[a-z0-9][a-z0-9_\\-]{0,63}"
-          title="Lower-case letters, digits, - and _; a letter or digit first"
-          autocomplete="off"
-          autocapitalize="off"
-          spellcheck="false"
-          ${refused !== null && html`aria-invalid="true" aria-describedby="create-refused" autofocus`}
-        />
-      </label>
+      ${nameField({ id: 'create-name', refused, messageId: 'create-refused' })}
       <fieldset>
         <legend>Trust</legend>
         <label class="choice">
