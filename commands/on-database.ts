@@ -36,7 +36,7 @@ export async function runOnDatabase(
   switch (command) {
     case 'check': {
       const { json } = parseCheck(args)
-      const findings = await checkDatabase(db, place(config))
+      const findings = await checkDatabase(db, place(config), secrets)
       return reportFindings([configurationFinding(config), ...findings], json, output)
     }
     case 'migrate':

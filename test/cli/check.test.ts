@@ -6,12 +6,22 @@ import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import { secretKey } from '../fixtures/senders-setup.ts'
 import { freePort } from '../helpers/postgres-process.ts'
-import { secret } from '../helpers/secrets.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 
 const [embedded, postgres] = backends
 const OPEN = `select count(*)::int as n from pg_namespace where nspname in ('hooks', 'gatehouse')`
+const ANOTHER = 'sealed with another key'
+const NO_KEY = 'GATEHOUSE_SECRET_KEY is not set'
+
+function unreadable(name: string, problem: string): string {
+  return (
+    `FAIL  generic:${name}: its signing secret can't be read (${problem}); set GATEHOUSE_SECRET_KEY to ` +
+    `the key that it was stored with, or make a new one: gatehouse provider rotate generic:${name}`
+  )
+}
 
 t.test('nothing is created by looking', async (t) => {
   const directory = join(await temporaryFolder(t), 'deep', 'data')
@@ -49,6 +59,49 @@ await eachBackend(t, 'a migrated database is fine', async (t: Test, backend) => 
   ])
   t.equal(findings.length, 3)
 })
+
+await eachBackend(
+  t,
+  'signing secrets that the present key opens, or not',
+  async (t: Test, backend) => {
+    const env = await backend.env(t)
+    const key = { GATEHOUSE_SECRET_KEY: secretKey() }
+    for (const name of ['one', 'two']) {
+      const args = ['provider', 'add', name, '--signed']
+      const made = await runCli(args, { env: { ...env, ...key }, secretShown: true })
+      t.equal(made.code, 0, made.stderr)
+      keepSecret('signing', made.stdout.trim())
+    }
+    const fine = await runCli(['check'], { env: { ...env, ...key } })
+    t.match(fine, { code: 0, stdout: /^ok {4}signing secrets: 2 can be read$/m })
+
+    const other = { ...env, GATEHOUSE_SECRET_KEY: secretKey() }
+    const wrong = await runCli(['check'], { env: other })
+    t.match(wrong, { code: 1, stderr: '' })
+    t.same(wrong.stdout.match(/^FAIL.*$/gm), [
+      unreadable('one', ANOTHER),
+      unreadable('two', ANOTHER),
+    ])
+    const missing = await runCli(['check'], { env })
+    t.match(missing, { code: 1, stderr: '' })
+    t.same(missing.stdout.match(/^FAIL.*$/gm), [
+      unreadable('one', NO_KEY),
+      unreadable('two', NO_KEY),
+    ])
+
+    const args = ['provider', 'rotate', 'one', '--overlap', '1h']
+    const rotated = await runCli(args, { env: other, secretShown: true })
+    t.equal(rotated.code, 0, rotated.stderr)
+    keepSecret('signing', rotated.stdout.trim())
+    const half = await runCli(['check'], { env: other })
+    t.equal(half.code, 1)
+    const lines = half.stdout.match(/^FAIL.*$/gm) ?? []
+    t.match(lines, [
+      /^FAIL {2}generic:one: its previous signing secret/,
+      /^FAIL {2}generic:two: its sig/,
+    ])
+  },
+)
 
 t.test('what is wrong is said, with code 1 and without the password', async (t) => {
   const password = secret('database-password')
