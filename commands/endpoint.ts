@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util'
 import type { Database } from '../db/client.ts'
 import { listEndpoints } from '../db/hooks/endpoints.ts'
 import {
@@ -8,6 +7,7 @@ import {
   revokeEndpoint,
 } from '../services/hooks/endpoints.ts'
 import type { RandomBytes } from '../services/hooks/providers.ts'
+import { parseAction } from './action-arguments.ts'
 import { DONE, FAILED, table, UsageError, type Output } from './command.ts'
 
 export const ENDPOINT_USAGE =
@@ -59,37 +59,19 @@ interface Parsed {
   readonly flags: { readonly allow?: string; readonly json?: boolean }
 }
 
-const FLAGS = { allow: { type: 'string' }, json: { type: 'boolean' } } as const
-
-/** Which flags each action takes. */
-const TAKES: Readonly<Record<string, readonly string[]>> = {
-  add: ['allow'],
-  list: ['json'],
-  revoke: [],
-}
+const ARGUMENTS = {
+  command: 'endpoint',
+  flags: { allow: { type: 'string' }, json: { type: 'boolean' } },
+  takes: { add: ['allow'], list: ['json'], revoke: [] },
+} as const
 
 /** Reads the arguments; throws `UsageError` for those that are wrong. */
 export function parseEndpoint(args: readonly string[]): Parsed {
-  let parsed
-  try {
-    parsed = parseArgs({ args: [...args], options: FLAGS, allowPositionals: true })
-  } catch (error) {
-    // TypeError: an unknown flag, or one without its value.
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
-  const [action = '', name = '', ...rest] = parsed.positionals
-  const takes = TAKES[action]
-  if (action === '') throw new UsageError('Missing action')
-  if (takes === undefined) throw new UsageError(`Unknown action "${action}"`)
-  const extra = Object.keys(parsed.values).find((flag) => !takes.includes(flag))
-  if (extra !== undefined) throw new UsageError(`"endpoint ${action}" takes no --${extra}`)
-  const { allow } = parsed.values
+  const parsed = parseAction(args, ARGUMENTS)
+  const { allow } = parsed.flags
   if (allow !== undefined && allow !== 'replay')
     throw new UsageError('--allow takes replay and nothing else')
-  if (rest.length > 0 || (action === 'list' && name !== ''))
-    throw new UsageError('Too many arguments')
-  if (action !== 'list' && name === '') throw new UsageError('Missing NAME')
-  return { action, name, flags: parsed.values }
+  return parsed
 }
 
 async function list(db: Database, json: boolean, output: Output): Promise<number> {

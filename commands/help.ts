@@ -8,7 +8,10 @@ import { SEND_SAMPLE_USAGE } from './send-sample.ts'
 
 const COMMANDS: readonly (readonly [string, string])[] = [
   ['gatehouse [serve] [hooks] [links] [ops]', 'run the services (default: all three)'],
-  ['gatehouse check [--json]', 'look at configuration, database and migrations; change nothing'],
+  [
+    'gatehouse check [--json]',
+    'look at configuration, database, migrations and stored secrets; change nothing',
+  ],
   ['gatehouse migrate', 'bring the database up to date'],
   [PROVIDER_USAGE, 'manage who may send webhooks'],
   [ENDPOINT_USAGE, 'manage where programs reach the tools (MCP)'],

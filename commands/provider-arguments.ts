@@ -1,8 +1,8 @@
-import { parseArgs } from 'node:util'
 import type { AlarmChange } from '../db/hooks/providers.ts'
 import { DURATION_FORM, parseDuration } from '../kernel/duration.ts'
 import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarm-form.ts'
 import { LONGEST_OVERLAP } from '../services/hooks/providers.ts'
+import { parseAction } from './action-arguments.ts'
 import { UsageError } from './command.ts'
 
 /** The arguments of `provider`; what an action does not take is absent. */
@@ -18,45 +18,35 @@ export interface Parsed {
   readonly alarm: AlarmChange
 }
 
-const FLAGS = {
-  open: { type: 'boolean' },
-  signed: { type: 'boolean' },
-  enable: { type: 'boolean' },
-  json: { type: 'boolean' },
-  secret: { type: 'string' },
-  overlap: { type: 'string' },
-  expect: { type: 'string' },
-  burst: { type: 'string' },
-  off: { type: 'boolean' },
+const ARGUMENTS = {
+  command: 'provider',
+  flags: {
+    open: { type: 'boolean' },
+    signed: { type: 'boolean' },
+    enable: { type: 'boolean' },
+    json: { type: 'boolean' },
+    secret: { type: 'string' },
+    overlap: { type: 'string' },
+    expect: { type: 'string' },
+    burst: { type: 'string' },
+    off: { type: 'boolean' },
+  },
+  takes: {
+    add: ['open', 'signed', 'secret', 'enable'],
+    list: ['json'],
+    enable: [],
+    disable: [],
+    rotate: ['overlap', 'secret'],
+    alarm: ['expect', 'burst', 'off'],
+    remove: [],
+  },
 } as const
 
-type Flags = {
-  [Name in keyof typeof FLAGS]?: (typeof FLAGS)[Name]['type'] extends 'string' ? string : boolean
-}
-
-/** Which flags each action takes. */
-const TAKES: Readonly<Record<string, readonly string[]>> = {
-  add: ['open', 'signed', 'secret', 'enable'],
-  list: ['json'],
-  enable: [],
-  disable: [],
-  rotate: ['overlap', 'secret'],
-  alarm: ['expect', 'burst', 'off'],
-  remove: [],
-}
+type Flags = ReturnType<typeof parseAction<typeof ARGUMENTS.flags>>['flags']
 
 /** Reads the arguments of `provider`; throws `UsageError`. */
 export function parseProvider(args: readonly string[]): Parsed {
-  const { positionals, flags } = split(args)
-  const [action = '', name = '', ...rest] = positionals
-  if (action === '') throw new UsageError('Missing action')
-  const takes = TAKES[action]
-  if (takes === undefined) throw new UsageError(`Unknown action "${action}"`)
-  const extra = Object.keys(flags).find((flag) => !takes.includes(flag))
-  if (extra !== undefined) throw new UsageError(`"provider ${action}" takes no --${extra}`)
-  if (rest.length > 0 || (action === 'list' && name !== ''))
-    throw new UsageError('Too many arguments')
-  if (action !== 'list' && name === '') throw new UsageError('Missing NAME')
+  const { action, name, flags } = parseAction(args, ARGUMENTS)
   return {
     action,
     name,
@@ -80,20 +70,6 @@ export async function withSecretFromInput(
   const at = argv.indexOf('--secret')
   if (argv[0] !== 'provider' || at < 0 || argv[at + 1] !== '-') return argv
   return argv.with(at + 1, (await readInput()).trim())
-}
-
-function split(args: readonly string[]): { positionals: readonly string[]; flags: Flags } {
-  try {
-    const { positionals, values } = parseArgs({
-      args: [...args],
-      options: FLAGS,
-      allowPositionals: true,
-    })
-    return { positionals, flags: values }
-  } catch (error) {
-    // TypeError: an unknown flag, one with a value that takes none, or one without its value.
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
 }
 
 function readTrust({ open, signed, secret }: Flags, action: string): Parsed['trust_mode'] {
