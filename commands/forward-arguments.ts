@@ -1,13 +1,19 @@
 import { hostname } from 'node:os'
 import { parseArgs } from 'node:util'
 import { redactUrlTokens } from '../services/hooks/redact.ts'
-import { readRelayRequest, type RelayRequest } from '../services/hooks/relay-request.ts'
+import {
+  readRelayRequest,
+  RELAY_NAME_LENGTH,
+  type RelayRequest,
+} from '../services/hooks/relay-request.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
+import { cleanText, sha256Hex } from '../services/hooks/text.ts'
 import { UsageError } from './command.ts'
 
 export const FORWARD_USAGE =
-  'gatehouse forward TARGET [--from URL] [--provider P] [--event-type T] [--name N] [--since ID]\n' +
-  '                    [--retries N] [--skip-failed] [--json]'
+  'gatehouse forward TARGET [--from URL] [--provider P] [--event-type T] [--text T]\n' +
+  '                    [--json-member PATH=VALUE] [--name N] [--since ID] [--retries N]\n' +
+  '                    [--skip-failed] [--json]'
 
 /** How often a failed event is tried again before `--skip-failed` leaves it out. */
 const RETRIES_BEFORE_SKIP = 3
@@ -22,10 +28,15 @@ export interface ForwardArguments {
   readonly json: boolean
 }
 
+/** Flags that the server is told of. */
+type Asked = 'provider' | 'event-type' | 'text' | 'json-member' | 'name' | 'since'
+
 const FLAGS = {
   from: { type: 'string', default: 'http://127.0.0.1:8080' },
   provider: { type: 'string' },
   'event-type': { type: 'string' },
+  text: { type: 'string' },
+  'json-member': { type: 'string' },
   name: { type: 'string' },
   since: { type: 'string' },
   retries: { type: 'string' },
@@ -48,14 +59,10 @@ export function parseForward(args: readonly string[]): ForwardArguments {
   if (rest.length > 0) throw new UsageError('Too many arguments')
   const target = parseTarget(text)
   if (target === undefined) throw new UsageError(`TARGET must be ${TARGET_FORM}`)
-  const from = URL.canParse(values.from) ? new URL(values.from) : undefined
-  if (from === undefined || !/^https?:$/.test(from.protocol)) {
-    throw new UsageError('--from must be an http:// or https:// URL')
-  }
   const skipFailed = values['skip-failed']
   const usual = skipFailed ? RETRIES_BEFORE_SKIP : Number.POSITIVE_INFINITY
   return {
-    from,
+    from: readFrom(values.from),
     target,
     request: readRequest(target, values),
     retries: values.retries === undefined ? usual : readRetries(values.retries),
@@ -64,24 +71,36 @@ export function parseForward(args: readonly string[]): ForwardArguments {
   }
 }
 
+/** The server's address; of a socket only a path that a URL leaves as it is and that `ws` takes. */
+function readFrom(text: string): URL {
+  const from = URL.canParse(text) ? new URL(text) : undefined
+  if (from !== undefined && /^https?:$/.test(from.protocol)) return from
+  if (from?.protocol !== 'unix:') {
+    throw new UsageError('--from must be an http:// or https:// URL, or unix:/path')
+  }
+  if (!/^unix:\/[^/:]/.test(text) || text.includes(':', 5) || from.pathname !== text.slice(5)) {
+    throw new UsageError('--from unix:/path takes no spaces, colons or special characters')
+  }
+  return from
+}
+
 /** The request, checked as the server will check it. */
-function readRequest(
-  target: URL,
-  values: { readonly [flag in 'provider' | 'event-type' | 'name' | 'since']?: string },
-): RelayRequest {
-  const { provider, 'event-type': type, name, since } = values
+function readRequest(target: URL, values: { readonly [flag in Asked]?: string }): RelayRequest {
+  const { provider, 'event-type': event_type, text, 'json-member': json, name, since } = values
   const asked = {
-    name: name ?? usualName(target, [provider, type]),
+    name:
+      name ?? usualName(target, [provider, event_type, named('text', text), named('json', json)]),
     target: redactUrlTokens(target.href),
-    provider,
-    event_type: type,
-    since,
+    ...{ provider, event_type, text, json, since },
   }
   const given = Object.entries(asked).flatMap(([key, value]) =>
     value === undefined ? [] : [[key, value]],
   )
   const request = readRelayRequest(new URLSearchParams(given))
-  if (typeof request === 'string') throw new UsageError(`--${request.replace(/\.$/, '')}`)
+  if (typeof request === 'string') {
+    const problem = request.replace(/^json /, 'json-member ').replace(/\.$/, '')
+    throw new UsageError(`--${problem}`)
+  }
   return request
 }
 
@@ -89,7 +108,16 @@ function readRequest(
 function usualName(target: URL, wanted: readonly (string | undefined)[]): string {
   const place = `${target.host}${target.pathname}`
   const parts = [hostname(), place, ...wanted].filter((part) => part !== undefined)
-  return parts.join(' ').slice(0, 200)
+  const name = parts.join(' ')
+  const clean = cleanText(name) ?? ''
+  if (clean === name && name.length <= RELAY_NAME_LENGTH) return name
+  // Two that differ in what had to go are still two.
+  const mark = ` ${sha256Hex(name).slice(0, 16)}`
+  return clean.slice(0, RELAY_NAME_LENGTH - mark.length).toWellFormed() + mark
+}
+
+function named(name: string, value: string | undefined): string | undefined {
+  return value === undefined ? undefined : `${name}=${value}`
 }
 
 function readRetries(text: string): number {

@@ -134,8 +134,8 @@ select id, provider, event_type, trust_mode, verified, payload_size, received_at
  limit $2;
 
 -- name: findEventAfter :optional
--- The first event above id $1 and up to $2, of one provider ($3) and one type ($4) or of all where that is null;
--- empty when there is none.
+-- The first event above id $1 and up to $2, of one provider ($3) and one type ($4) or of all where that is null,
+-- whose payload is as searchEvents has it ($5 to $8 are its $9 to $12); empty when there is none.
 select id, provider, event_type, trust_mode, verified, verify_detail, external_id, content_type, source_ip,
        headers, payload, payload_size, attempts, received_at
   from hooks.events
@@ -143,6 +143,10 @@ select id, provider, event_type, trust_mode, verified, verify_detail, external_i
    and id <= $2
    and ($3::text is null or provider = $3)
    and ($4::text is null or event_type = $4)
+   and ($5::bytea is null or position($5::bytea in payload) > 0)
+   and ($6::bytea is null
+        or position($6::bytea in payload) > 0
+           and hooks.payload_json(payload) #>> string_to_array($7::text, '.') = $8::text)
  order by id
  limit 1;
 
@@ -480,6 +484,18 @@ delete from hooks.activity a
 
 -- name: pruneRefusals :exec
 delete from hooks.refusals where minute < $1;
+
+-- name: pruneForwarders :exec
+-- Forgets forwarders that have neither connected nor moved since $2, $3 being now; those whose names are in the JSON
+-- array $1 are connected to this process, idle or not.
+with connected as (
+  update hooks.forwarders
+     set updated_at = $3
+   where name in (select jsonb_array_elements_text($1::jsonb))
+)
+delete from hooks.forwarders
+ where updated_at < $2
+   and name not in (select jsonb_array_elements_text($1::jsonb));
 
 -- name: vacuumEvents :exec
 -- A statement for each table, because each holds the embedded engine's one session for its time.

@@ -82,16 +82,6 @@ export function listEventsAfter(
   return many(db, q.listEventsAfter, [id, limit])
 }
 
-/** The first event above `after` and up to `through`, of a provider and a type where they are given. */
-export function findEventAfter(
-  db: Executor,
-  after: number,
-  through: number,
-  wanted: Pick<EventFilter, 'provider' | 'event_type'>,
-): Promise<StoredEvent | undefined> {
-  return optional(db, q.findEventAfter, [after, through, wanted.provider, wanted.event_type])
-}
-
 /** Bounds of the stream when at most `replay` events are replayed. */
 export function streamBounds(db: Executor, replay: number): Promise<StreamBounds> {
   return one(db, q.streamBounds, [replay])

@@ -23,6 +23,16 @@ export async function pruneRejections(db: Executor, keep: number): Promise<void>
   await db.run(q.pruneRejections, [keep])
 }
 
+/** Forgets forwarders not heard of since a time; those with the names given are heard of `now`. */
+export async function pruneForwarders(
+  db: Executor,
+  connected: readonly string[],
+  before: Date,
+  now: Date,
+): Promise<void> {
+  await db.run(q.pruneForwarders, [connected, before, now])
+}
+
 /** Frees what was removed and renews the planner's statistics: the embedded engine has no autovacuum. */
 export async function vacuum(db: Executor): Promise<void> {
   const counters = [q.vacuumActivity, q.vacuumRefusals]

@@ -2,7 +2,7 @@ import type { Executor } from '../client.ts'
 import { many, optional } from '../rows.ts'
 import type { EventFilter } from './events.ts'
 import { hooksQueries as q } from './queries.ts'
-import type { EventSummary, Position } from './rows.ts'
+import type { EventSummary, Position, StoredEvent } from './rows.ts'
 
 /** What a payload must hold; null asks for nothing. */
 export interface PayloadFilter {
@@ -30,9 +30,6 @@ export function searchEvents(
   payload: PayloadFilter,
   limit: number,
 ): Promise<readonly EventSummary[]> {
-  const { text, json } = payload
-  // The name of the member stands in the payload as it is: a cheap test before the JSON is read.
-  const name = json?.path.split('.').findLast((step) => !/^\d+$/.test(step))
   return many(db, q.searchEvents, [
     below.received_at,
     below.id,
@@ -42,10 +39,31 @@ export function searchEvents(
     filter.event_type,
     filter.sinceTime,
     filter.sinceId,
+    ...payloadArgs(payload),
+    limit,
+  ])
+}
+
+/** The first event above `after` and up to `through` that is as wanted. */
+export function findEventAfter(
+  db: Executor,
+  after: number,
+  through: number,
+  { provider, event_type }: Pick<EventFilter, 'provider' | 'event_type'>,
+  payload: PayloadFilter,
+): Promise<StoredEvent | undefined> {
+  const args = [after, through, provider, event_type, ...payloadArgs(payload)]
+  return optional(db, q.findEventAfter, args)
+}
+
+/** Text, name of the member, its path and its value, as both queries take them. */
+function payloadArgs({ text, json }: PayloadFilter): (Buffer | string | null)[] {
+  // The name of the member stands in the payload as it is: a cheap test before the JSON is read.
+  const name = json?.path.split('.').findLast((step) => !/^\d+$/.test(step))
+  return [
     text === null ? null : Buffer.from(text),
     json === null ? null : Buffer.from(name ?? ''),
     json?.path ?? null,
     json?.value ?? null,
-    limit,
-  ])
+  ]
 }

@@ -3,6 +3,11 @@ import type { EventSummary } from '../../db/hooks/rows.ts'
 import type { PayloadFilter } from '../../db/hooks/search.ts'
 import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
 
+/** Which events are wanted, for the log, the tools and the relay alike; null asks for nothing. */
+export interface Wanted extends Pick<EventFilter, 'provider' | 'event_type'> {
+  readonly payload: PayloadFilter
+}
+
 /** The query of `/log` (hooks.md section 4) as text, and as the database takes it. */
 export interface LogQuery {
   readonly provider: string
@@ -19,8 +24,9 @@ export interface LogQuery {
 
 /** Reads the query of `/log`; a bad `limit`, `cursor` or `since` gives the line that says so. */
 export function readLogQuery(query: URLSearchParams): LogQuery | string {
-  const provider = textOf(query, 'provider')
-  const event_type = textOf(query, 'event_type')
+  const wanted = readWanted(query)
+  if (typeof wanted === 'string') return wanted
+  const { provider, event_type, payload } = wanted
   const since = (query.get('since') ?? '').trim()
   const limitText = query.get('limit') ?? ''
   const limit = limitText === '' ? 50 : /^\d{1,3}$/.test(limitText) ? Number(limitText) : 0
@@ -33,30 +39,42 @@ export function readLogQuery(query: URLSearchParams): LogQuery | string {
   const cursorText = query.get('rejected') === '1' ? null : query.get('cursor')
   const before = cursorText === null || cursorText === '' ? null : readCursor(cursorText)
   if (before === undefined) return 'cursor is none of this log; start again from the first page.'
-  const filter = {
-    provider: provider === '' ? null : provider,
-    event_type: event_type === '' ? null : event_type,
+  return {
+    provider: provider ?? '',
+    event_type: event_type ?? '',
+    since,
+    limit,
+    text: payload.text ?? '',
+    json: payload.json === null ? '' : memberText(payload.json),
+    filter: { provider, event_type, ...bound, before },
+    payload,
   }
+}
+
+/** The most characters of `text` and of `json`. */
+export const LONGEST_SEARCH = 500
+
+/** Reads `provider`, `event_type`, `text` and `json` of a query; a line that says what is wrong. */
+export function readWanted(query: URLSearchParams): Wanted | string {
   const text = textOf(query, 'text')
   const json = textOf(query, 'json').trim()
-  if (text.length > LONGEST_SEARCH || json.length > LONGEST_SEARCH) {
-    return `text and json may have ${LONGEST_SEARCH} characters at most.`
+  for (const [name, value] of Object.entries({ text, json })) {
+    if (value.length > LONGEST_SEARCH)
+      return `${name} may have ${LONGEST_SEARCH} characters at most.`
   }
   const member = readMember(json)
   if (member === undefined) return 'json must be path=value, such as data.object.id=evt_1.'
   return {
-    provider,
-    event_type,
-    since,
-    limit,
-    text,
-    json,
-    filter: { ...filter, ...bound, before },
-    payload: { text: text === '' ? null : text, json: member },
+    provider: textOf(query, 'provider') || null,
+    event_type: textOf(query, 'event_type') || null,
+    payload: { text: text || null, json: member },
   }
 }
 
-const LONGEST_SEARCH = 500
+/** A member as `readWanted` reads it. */
+export function memberText({ path, value }: NonNullable<PayloadFilter['json']>): string {
+  return `${path}=${value}`
+}
 
 /** A parameter as the database can compare it: it takes no NUL, so one is an unknown character. */
 function textOf(query: URLSearchParams, name: string): string {

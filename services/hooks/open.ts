@@ -88,7 +88,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     settings: () => registry.settings,
   })
   const relay = await openRelay({ db, reader, registry, secrets, clock, log, metrics })
-  const retention = startRetention(db, registry, options.vacuums, clock, log)
+  const retention = startRetention(db, registry, relay, options.vacuums, clock, log)
   const defaultTarget = (): string | null => registry.settings.replay_default_target
   registry.onChange(() => live.statusChanged())
   queue.onChange(() => live.statusChanged())

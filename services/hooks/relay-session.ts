@@ -1,7 +1,8 @@
 import { saveAttempt } from '../../db/hooks/attempts.ts'
-import { findEventAfter, streamBounds } from '../../db/hooks/events.ts'
+import { streamBounds } from '../../db/hooks/events.ts'
 import { moveForwarder } from '../../db/hooks/forwarders.ts'
 import type { Attached, Attempt, StoredEvent } from '../../db/hooks/rows.ts'
+import { findEventAfter } from '../../db/hooks/search.ts'
 import type { Database } from '../../db/client.ts'
 import type { Channel } from '../../kernel/channel.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -47,6 +48,8 @@ export interface Session {
 
 /** How many ids one statement looks through for the next event that is wanted. */
 const WINDOW = 10_000
+/** The same where the payload decides: each one is read. */
+const SEARCH_WINDOW = 2_000
 
 /** A forwarder that plays by the rules has a result and a `next` under way, never more. */
 const UNANSWERED = 2
@@ -63,6 +66,8 @@ export function startSession(
 ): Session {
   const { db, reader, clock, log, registry, forwarded } = options
   const { request } = forwarder
+  const { text, json } = request.payload
+  const step = text === null && json === null ? WINDOW : SEARCH_WINDOW
   const wants = eventTest(request.provider, request.event_type) ?? (() => true)
   /** No event up to this one is wanted any more; `kept` is what the database knows of that. */
   let position = forwarder.position
@@ -137,8 +142,8 @@ export function startSession(
         tell({ type: 'gap', removed_through: pruned_through })
       }
       while (position < newest && !ended) {
-        const through = Math.min(newest, position + WINDOW)
-        const event = await findEventAfter(db, position, through, request)
+        const through = Math.min(newest, position + step)
+        const event = await findEventAfter(db, position, through, request, request.payload)
         if (event !== undefined) return sendEvent(event)
         position = through
         if (position - kept >= WINDOW) await keep()

@@ -9,6 +9,8 @@ import { startSession, type Forwarder, type RelayOptions, type Session } from '.
 export interface Relay {
   /** False when as many forwarders as this process serves are connected. */
   readonly hasRoom: boolean
+  /** Names of the forwarders that are connected to this process. */
+  readonly names: readonly string[]
   /** Takes the name for a new connection; whoever had it is sent away, in every instance. */
   attach(request: RelayRequest): Promise<Forwarder>
   /** Serves a forwarder on its open connection. */
@@ -30,11 +32,14 @@ export async function openRelay(
   const forwarded = metrics.counter('gatehouse_hooks_forwarded', 'Attempts to forward an event.')
   metrics.gauge('gatehouse_hooks_forwarders', 'Connected forwarders.', () => [[{}, sessions.size]])
 
+  function names(): readonly string[] {
+    return [...new Set([...sessions].map(({ forwarder }) => forwarder.request.name))]
+  }
+
   /** Ends the connections whose name has a newer one. */
   async function look(): Promise<void> {
     if (sessions.size === 0) return
-    const names = new Set([...sessions].map(({ forwarder }) => forwarder.request.name))
-    const newest = await listConnections(db, [...names])
+    const newest = await listConnections(db, names())
     for (const { forwarder, replaced } of sessions) {
       const { request, connection } = forwarder
       const row = newest.find(({ name }) => name === request.name)
@@ -52,6 +57,9 @@ export async function openRelay(
   return {
     get hasRoom() {
       return !closing && sessions.size < FORWARDERS
+    },
+    get names() {
+      return names()
     },
     async attach(request) {
       const { name, since } = request

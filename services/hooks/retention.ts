@@ -3,6 +3,7 @@ import {
   pruneActivity,
   pruneByAge,
   pruneByCount,
+  pruneForwarders,
   pruneRejections,
   vacuum,
 } from '../../db/hooks/retention.ts'
@@ -10,6 +11,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Registry } from './registry.ts'
 import { REJECTIONS_KEPT } from './rejections.ts'
+import type { Relay } from './relay.ts'
 
 /** Removes what retention does not keep: at start, hourly, and when asked after a change of settings. */
 export interface Retention {
@@ -24,11 +26,13 @@ const DAY_MS = 24 * HOUR_MS
 /** Small batches, each a statement of its own: ingestion never waits long for one. */
 const BATCH = 500
 const ACTIVITY_DAYS = 2
+const FORWARDER_DAYS = 90
 
 /** `vacuums` where no autovacuum does it: with the embedded engine. */
 export function startRetention(
   db: Database,
   registry: Registry,
+  relay: Pick<Relay, 'names'>,
   vacuums: boolean,
   clock: Clock,
   log: Log,
@@ -36,12 +40,19 @@ export function startRetention(
   let running: Promise<void> | undefined
   let again = false
   let closed = false
+  let first = true
 
   async function run(): Promise<void> {
     do {
       again = false
       const { retention_max_age_days, retention_max_rows } = registry.settings
       const now = clock.now().getTime()
+      // At the start nobody has come back yet: after a long pause every forwarder would seem gone.
+      if (!first) {
+        const gone = new Date(now - FORWARDER_DAYS * DAY_MS)
+        await pruneForwarders(db, relay.names, gone, new Date(now))
+      }
+      first = false
       const oldest = new Date(now - retention_max_age_days * DAY_MS)
       let removed = 0
       if (retention_max_age_days > 0)

@@ -5,7 +5,8 @@ import { nullable } from '../../../db/rows.ts'
 import type { Resource, Tool } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
 import { eventDetail, EventDetail } from '../event-detail.ts'
-import { eventCursor, readLogQuery } from '../log-filter.ts'
+import { findEvents } from '../find-events.ts'
+import { eventCursor, LONGEST_SEARCH, readLogQuery } from '../log-filter.ts'
 import { failure, READ_ONLY, UNTRUSTED, type ToolOptions } from './options.ts'
 
 /** The most of a payload that goes into a result, in bytes: models pay for each of them. */
@@ -28,18 +29,35 @@ export const EventType = Type.String({
   description: 'Exactly this type, as the sender names it',
 })
 
+const PayloadText = Type.String({
+  minLength: 1,
+  maxLength: LONGEST_SEARCH,
+  description: 'Text that stands anywhere in the payload, exactly so; upper and lower case differ',
+})
+const PayloadMember = Type.String({
+  minLength: 1,
+  maxLength: LONGEST_SEARCH,
+  description:
+    'PATH=VALUE of a member of the JSON payload, such as data.object.id=evt_1: steps between ' +
+    'dots, a number for a place in an array; the whole value counts',
+})
+
 /** `list_webhook_events`: the log, newest first, page by page. */
-export function listTool({ db }: ToolOptions): Tool {
+export function listTool({ db, clock }: ToolOptions): Tool {
   return defineTool({
     name: 'list_webhook_events',
     title: 'List webhook events',
     description:
       'Lists received webhooks, newest first, without their payloads. ' +
-      'Pass next_cursor as cursor to go on; it is null on the last page.',
+      'Pass next_cursor as cursor to go on; it is null on the last page. With text or json a call ' +
+      'looks through payloads for about two seconds at most: a page may then have few events or ' +
+      'none and a next_cursor that goes on with older ones.',
     input: Type.Object(
       {
         provider: Type.Optional(ProviderName),
         event_type: Type.Optional(EventType),
+        text: Type.Optional(PayloadText),
+        json: Type.Optional(PayloadMember),
         since: Type.Optional(
           Type.Union([Type.String({ minLength: 1 }), Type.Integer({ minimum: 0 })], {
             description: 'Lower bound: a time such as 2026-01-31T12:00:00Z, or an event id',
@@ -60,11 +78,10 @@ export function listTool({ db }: ToolOptions): Tool {
       for (const [name, value] of Object.entries(args)) query.set(name, String(value))
       const wanted = readLogQuery(query)
       if (typeof wanted === 'string') return failure('invalid_argument', wanted)
-      const rows = await listEvents(db, wanted.filter, wanted.limit + 1)
-      const events = rows.slice(0, wanted.limit)
-      const last = events.at(-1)
-      const more = rows.length > events.length && last !== undefined
-      return toolValue({ events, next_cursor: more ? eventCursor(last) : null }, UNTRUSTED)
+      const { filter, payload, limit } = wanted
+      const { events, next } = await findEvents(db, clock, filter, payload, limit)
+      const next_cursor = next === null ? null : eventCursor(next)
+      return toolValue({ events, next_cursor }, UNTRUSTED)
     },
   })
 }
