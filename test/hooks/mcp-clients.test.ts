@@ -11,6 +11,7 @@ import type { Ack } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { addEndpoint } from '../helpers/mcp.ts'
 import type { Endpoint } from '../helpers/mcp.ts'
+import { startReceiver } from '../helpers/receiver.ts'
 import { until } from '../helpers/until.ts'
 
 /** What both generations of the official client have in common, as far as it is used here. */
@@ -30,9 +31,11 @@ const init = ({ token }: Endpoint): { requestInit: RequestInit } => ({
 })
 
 const [embedded] = backends
-const { base } = await startHooks(t, embedded)
+const receiver = await startReceiver(t)
+const allowed = { HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}` }
+const { base } = await startHooks(t, embedded, allowed)
 await addProvider(base, 'lan', { open: true })
-const endpoint = await addEndpoint(base, 'agent')
+const endpoint = await addEndpoint(base, 'agent', { allow_replay: 'true' })
 const url = new URL(endpoint.url)
 const send = async (): Promise<number> => (await post(base, 'generic/lan', '{}')).json<Ack>().id
 
@@ -45,7 +48,8 @@ async function useEverything(t: Test, client: Official): Promise<void> {
   const names = tools.map(({ name }) => name)
   const id = await send()
   const calls: Readonly<Record<string, () => Promise<object>>> = {
-    list_webhook_events: () => call('list_webhook_events', { provider: 'generic:lan', limit: 5 }),
+    list_webhook_events: () =>
+      call('list_webhook_events', { provider: 'generic:lan', text: '{', limit: 5 }),
     get_webhook_event: () => call('get_webhook_event', { id }),
     list_providers: () => call('list_providers', {}),
     async wait_for_webhook_event() {
@@ -53,6 +57,18 @@ async function useEverything(t: Test, client: Official): Promise<void> {
       const waiting = call('wait_for_webhook_event', { timeout_s: 55 }).finally(() => (over = true))
       await until(async () => over || (await send(), over), 'the wait to end', 30_000)
       return waiting
+    },
+    async replay_webhook_event() {
+      const { length } = receiver.received
+      const target_url = `${receiver.url}/replayed`
+      const result = await call('replay_webhook_event', { id, target_url })
+      t.match(result, { structuredContent: { id, delivered: true, response_status: 204 } })
+      t.same(
+        receiver.received.slice(length).map(({ path, body }) => [path, body.toString()]),
+        [['/replayed', '{}']],
+        'the target got it once',
+      )
+      return result
     },
   }
   function call(name: string, args: Record<string, unknown>): Promise<object> {
@@ -64,6 +80,7 @@ async function useEverything(t: Test, client: Official): Promise<void> {
     t.notMatch(result, { isError: true }, name)
     t.match(result, { structuredContent: {}, content: [{ type: 'text' }] }, name)
   }
+  t.match(await call('list_webhook_events', { json: 'no.value' }), { isError: true })
   t.match(await call('get_webhook_event', { id: 999_999 }), { isError: true })
   t.match(await call('get_webhook_event', { id: 'x' }), { isError: true })
   await t.rejects(call('rm_rf', {}), { code: -32602 })
