@@ -6,8 +6,10 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { startForward } from '../fixtures/forward-setup.ts'
-import { deliver, SIGNED_ENV, startHooks } from '../fixtures/signing-setup.ts'
+import { deliver, SIGNED_ENV, signatureHeaders, startHooks } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { freePort } from '../helpers/postgres-process.ts'
 import { ROOT } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/receiver.ts'
@@ -57,6 +59,24 @@ t.test('over TLS, under a path', async (t: Test) => {
   t.match(target.received, [{ body: Buffer.from('{"over":"tls"}') }])
   const stranger = startForward(t, [target.url, '--from', proxy, '--name', 'stranger'])
   await until(() => /certificate/.test(stranger.said()), 'the certificate to be doubted')
+})
+
+t.test('over a unix socket', async (t: Test) => {
+  const socketPath = join(await temporaryFolder(t, 'socket'), 'hooks.sock')
+  const from = `unix:${socketPath}`
+  const target = await startReceiver(t)
+  const forwarder = startForward(t, [target.url, '--from', from, '--text', 'a:b/?'])
+  await until(() => forwarder.said().includes('ENOENT'), 'the failure to be said')
+  const env = { ...SIGNED_ENV, ...(await postgres.env(t)), HOOKS_ADDR: from }
+  await startServer(t, { services: ['hooks'], env })
+  await forwarder.connected()
+  const body = '{"over":"a:b/?"}'
+  const headers = { 'Content-Type': 'application/json', ...signatureHeaders('code_host', body) }
+  const url = 'http://localhost/webhooks/code_host'
+  const { status } = await request(url, { method: 'POST', headers, body, socketPath })
+  t.equal(status, 202)
+  await until(() => forwarder.lines().length === 1, 'the event')
+  t.match(target.received, [{ body: Buffer.from(body) }])
 })
 
 t.test('a server that comes later', async (t: Test) => {

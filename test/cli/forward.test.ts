@@ -30,6 +30,9 @@ function startTarget(t: Test, ...statuses: readonly number[]): Promise<Receiver>
   })
 }
 
+const FROM_FORM = '--from must be an http:// or https:// URL, or unix:/path'
+const SOCKET_FORM = '--from unix:/path takes no spaces, colons or special characters'
+
 t.test('wrong usage ends with code 2 and one line that names it', async (t) => {
   const target = 'http://localhost:3000/hook'
   const cases: readonly (readonly [readonly string[], string])[] = [
@@ -40,7 +43,20 @@ t.test('wrong usage ends with code 2 and one line that names it', async (t) => {
       ['http://me:pass@localhost/'],
       'TARGET must be an http:// or https:// URL without credentials',
     ],
-    [[target, '--from', 'localhost:8080'], '--from must be an http:// or https:// URL'],
+    [[target, '--from', 'localhost:8080'], FROM_FORM],
+    [[target, '--from', 'ftp://localhost/'], FROM_FORM],
+    ...['unix:', 'unix:run/a', 'unix://run/a', 'unix:/', 'unix:/a b', 'unix:/a:b', 'unix:/a?b'].map(
+      (from) => [[target, '--from', from], SOCKET_FORM] as const,
+    ),
+    [[target, '--text', 'x'.repeat(501)], '--text may have 500 characters at most'],
+    [
+      [target, '--json-member', `a=${'x'.repeat(499)}`],
+      '--json-member may have 500 characters at most',
+    ],
+    [
+      [target, '--json-member', 'data.object'],
+      '--json-member must be path=value, such as data.object.id=evt_1',
+    ],
     [[target, '--retries', 'many'], '--retries must be a whole number'],
     [[target, '--retries', '1.5'], '--retries must be a whole number'],
     [[target, '--since', 'now'], '--since must be the id of an event'],
