@@ -10,6 +10,15 @@ function nameOf(element) {
   return `${localName}${id && `#${id}`}${className && `.${className}`} "${text}"`
 }
 
+/** Words beside a link. */
+const PROSE = /\p{L}{2}/u
+
+/** The text of an element's parent without that of the parent's links and other elements. */
+function textAround(element) {
+  const own = [...element.parentElement.childNodes].filter(({ nodeType }) => nodeType === 3)
+  return own.map(({ data }) => data).join(' ')
+}
+
 function isShown(element) {
   if (!element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) return false
   const { width, height } = element.getBoundingClientRect()
@@ -92,6 +101,17 @@ globalThis.inPage = {
     return measured
       .filter(([, contrast]) => contrast < least)
       .map(([element, contrast]) => `${nameOf(element)} has ${contrast.toFixed(2)}`)
+  },
+
+  /** What is lower than a finger needs, but links within a sentence. */
+  smallTargets(least) {
+    const inText = (element) => element.localName === 'a' && PROSE.test(textAround(element))
+    return [...document.querySelectorAll(FOCUSABLE)]
+      .filter((element) => isShown(element) && !inText(element) && !element.matches('pre, .skip'))
+      .map((element) => [element, element.closest('label.choice') ?? element])
+      .map(([element, target]) => [element, target.getBoundingClientRect().height])
+      .filter(([, height]) => height < least)
+      .map(([element, height]) => `${nameOf(element)} is ${height.toFixed(0)} px high`)
   },
 
   /** Notes the focused element; gives what is wrong with how its focus shows, or null at the end. */

@@ -12,6 +12,7 @@ import type { Paths } from './sites.ts'
 const WIDTHS = [1280, 390, 320] as const
 const SCHEMES = ['light', 'dark'] as const
 const LEAST_CONTRAST = 4.5
+const LEAST_TARGET = 40
 /** Half an hour off the full one, and never the day of UTC late in the evening. */
 const ZONE = 'Asia/Kolkata'
 
@@ -26,6 +27,8 @@ async function looksRight(t: Test, page: Page): Promise<void> {
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 800 })
     t.same(await measure(page, 'tooWide()'), [], `no sideways scroll at ${width} px`)
+    const small = await measure(page, `smallTargets(${LEAST_TARGET})`)
+    t.same(small, [], `high enough for a finger at ${width} px`)
     for (const colorScheme of SCHEMES) {
       await page.emulateMedia({ colorScheme })
       const low = await measure(page, `lowContrast(${LEAST_CONTRAST})`)
