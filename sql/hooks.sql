@@ -135,7 +135,7 @@ select id, provider, event_type, trust_mode, verified, payload_size, received_at
 
 -- name: findEventAfter :optional
 -- The first event above id $1 and up to $2, of one provider ($3) and one type ($4) or of all where that is null,
--- whose payload is as searchEvents has it ($5 to $8 are its $9 to $12); empty when there is none.
+-- whose payload is as searchEvents compares it: bytes $5, member $6 at path $7 with value $8. Empty when there is none.
 select id, provider, event_type, trust_mode, verified, verify_detail, external_id, content_type, source_ip,
        headers, payload, payload_size, attempts, received_at
   from hooks.events
