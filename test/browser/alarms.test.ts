@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { addProvider, post, startHooks } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
+import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 import { browse, focusedId, textOf } from './pages.ts'
 

@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { addProvider, deliver, postForm, startHooks } from '../fixtures/signing-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { startServer } from '../helpers/server.ts'
+import { addProvider, deliver, postForm, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 import { browse, loadFailure, rowIds, send, textOf, untilText } from './pages.ts'
 

@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { addProvider, deliver, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
+import { addProvider, deliver, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 import { browse, headerText, send, textOf } from './pages.ts'
 
 const SCRIPT = '<script>alert(1)</script>'

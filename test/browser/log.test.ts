@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { addProvider, deliver, eventIds, post, startHooks } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
+import { addProvider, deliver, eventIds, post, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 import { browse, focusedId, loadFailure, rowIds, send, textOf, untilText } from './pages.ts'
 

@@ -1,6 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
+import { backends } from '../helpers/backends.ts'
+import { keepSecret } from '../helpers/secrets.ts'
 import {
   addProvider,
   deliver,
@@ -9,9 +11,7 @@ import {
   post,
   postForm,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import { backends } from '../helpers/backends.ts'
-import { keepSecret } from '../helpers/secrets.ts'
+} from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 import { browse, loadFailure, rowIds, send, tabTo, textOf } from './pages.ts'
 

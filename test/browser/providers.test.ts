@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { addProvider, post, startHooks } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { keepSecret } from '../helpers/secrets.ts'
+import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 import { browse, focusedId, loadFailure, send, tabTo, textOf, untilText } from './pages.ts'
 

@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import type { Page } from 'playwright-core'
-import { addProvider, postForm, startHooks } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { startReceiver } from '../helpers/receiver.ts'
+import { addProvider, postForm, startHooks } from '../helpers/signing-setup.ts'
 import { browse, focusedId, loadFailure, send, tabTo, textOf, untilText } from './pages.ts'
 
 const [embedded] = backends

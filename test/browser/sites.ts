@@ -1,5 +1,5 @@
-import { addProvider, deliver, post, postForm } from '../fixtures/signing-setup.ts'
 import { request } from '../helpers/http.ts'
+import { addProvider, deliver, post, postForm } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 import { headerText, send } from './pages.ts'
 

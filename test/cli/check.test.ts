@@ -6,9 +6,9 @@ import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { secretKey } from '../fixtures/senders-setup.ts'
 import { freePort } from '../helpers/postgres-process.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
+import { secretKey } from '../helpers/senders-setup.ts'
 import { startServer } from '../helpers/server.ts'
 
 const [embedded, postgres] = backends

@@ -1,10 +1,10 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { startForward } from '../fixtures/forward-setup.ts'
-import { addProvider, post, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { startReceiver } from '../helpers/receiver.ts'
+import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

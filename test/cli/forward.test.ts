@@ -1,14 +1,14 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { recorded, startForward } from '../fixtures/forward-setup.ts'
-import { addProvider, post, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { freePort } from '../helpers/postgres-process.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import type { Receiver } from '../helpers/receiver.ts'
 import { keepSecret } from '../helpers/secrets.ts'
+import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -2,6 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { verify } from '@octokit/webhooks-methods'
 import Stripe from 'stripe'
 import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
+import type { Env } from '../helpers/program.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
 import {
   addProvider,
   eventIds,
@@ -9,13 +15,7 @@ import {
   shown,
   SIGNED_ENV,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
-import type { Env } from '../helpers/program.ts'
-import { startReceiver } from '../helpers/receiver.ts'
-import { keepSecret, secret } from '../helpers/secrets.ts'
+} from '../helpers/signing-setup.ts'
 
 const [embedded] = backends
 

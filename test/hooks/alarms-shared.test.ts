@@ -1,10 +1,10 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { health, metrics } from '../fixtures/alarms-setup.ts'
-import { change } from '../fixtures/senders-setup.ts'
-import { deliver, post, SIGNED_ENV } from '../fixtures/signing-setup.ts'
+import { health, metrics } from '../helpers/alarms-setup.ts'
 import { backends } from '../helpers/backends.ts'
+import { change } from '../helpers/senders-setup.ts'
 import { startServer } from '../helpers/server.ts'
+import { deliver, post, SIGNED_ENV } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 t.test('when a sender was heard last is known after retention', async (t: Test) => {

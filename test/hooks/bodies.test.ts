@@ -4,6 +4,9 @@ import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { rawExchange } from '../helpers/raw-http.ts'
 import {
   addProvider,
   deliver,
@@ -11,11 +14,8 @@ import {
   payloadOf,
   post,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
-import { eachBackend } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const LIMIT = 65_536

@@ -1,5 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import type { Owner } from '../helpers/owner.ts'
+import { startServer } from '../helpers/server.ts'
 import {
   addProvider,
   deliver,
@@ -8,12 +12,8 @@ import {
   post,
   shown,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
-import type { Owner } from '../helpers/owner.ts'
-import { startServer } from '../helpers/server.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 import type { EventStream } from '../helpers/sse.ts'
 import { openStream } from '../helpers/sse.ts'
 

@@ -8,11 +8,11 @@ import {
   peerAddress,
   redactAddress,
 } from '../../kernel/peers.ts'
-import { addProvider, shown, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
+import { addProvider, shown, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 
 const [, postgres] = backends
 

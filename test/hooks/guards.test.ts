@@ -1,5 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import type { RequestOptions, Response } from '../helpers/http.ts'
+import { rawExchange } from '../helpers/raw-http.ts'
 import {
   addProvider,
   deliver,
@@ -7,12 +11,8 @@ import {
   post,
   shown,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
-import { backends } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
-import type { RequestOptions, Response } from '../helpers/http.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 
 const [, postgres] = backends
 const PAGES = [

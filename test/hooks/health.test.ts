@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
-import { deliver, post, startHooks } from '../fixtures/signing-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { ROOT } from '../helpers/program.ts'
+import { deliver, post, startHooks } from '../helpers/signing-setup.ts'
 
 const manifest: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 

@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { addProvider, payloadOf, post, shown, startHooks } from '../fixtures/signing-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import { addProvider, payloadOf, post, shown, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const MARKUP = `<script>alert(1)</script>"'&<img src=x>`

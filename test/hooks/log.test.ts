@@ -1,10 +1,10 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { deliver, eventIds, startHooks } from '../fixtures/signing-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
+import { deliver, eventIds, startHooks } from '../helpers/signing-setup.ts'
 
 type Event = { id: number; provider: string; event_type: string | null; received_at: Date }
 

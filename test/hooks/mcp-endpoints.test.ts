@@ -1,11 +1,11 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { addProvider, postForm, startHooks, tokenOf } from '../fixtures/signing-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { addEndpoint, callTool, endpointToken, legacy, modern } from '../helpers/mcp.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
+import { addProvider, postForm, startHooks, tokenOf } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 await eachBackend(t, 'endpoints and their tokens', async (t: Test, backend) => {

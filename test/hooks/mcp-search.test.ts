@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { addProvider, post, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf } from '../helpers/mcp.ts'
+import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 
 /** What `list_webhook_events` answers, as far as it is looked at here. */
 type Listed = { events: { id: number }[]; next_cursor: string | null }

@@ -1,10 +1,10 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { addProvider, post, SECRETS, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf, modern } from '../helpers/mcp.ts'
 import type { Json } from '../helpers/mcp.ts'
+import { addProvider, post, SECRETS, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 
 /** What `list_webhook_events` answers, as far as it is looked at here. */
 type Listed = { events: { id: number; event_type: string | null }[]; next_cursor: string | null }

@@ -1,12 +1,12 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { addProvider, post, postForm, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { addEndpoint, callTool, errorOf, META, MODERN, modern } from '../helpers/mcp.ts'
 import type { Endpoint, Json } from '../helpers/mcp.ts'
 import { startServer } from '../helpers/server.ts'
+import { addProvider, post, postForm, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const STREAM = { Accept: 'application/json, text/event-stream' }

@@ -1,9 +1,9 @@
 import { t } from 'tap'
-import { addEndpoint, legacy, META, modern, MODERN, postRaw } from '../helpers/mcp.ts'
-import type { Json } from '../helpers/mcp.ts'
-import { startHooks } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import { addEndpoint, legacy, META, modern, MODERN, postRaw } from '../helpers/mcp.ts'
+import type { Json } from '../helpers/mcp.ts'
+import { startHooks } from '../helpers/signing-setup.ts'
 
 const [embedded] = backends
 const { base } = await startHooks(t, embedded)

@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { startHooks } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import { startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { enable, post, postForm, startHooks, tokenOf } from '../fixtures/signing-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
+import { enable, post, postForm, startHooks, tokenOf } from '../helpers/signing-setup.ts'
 
 const NAVIGATES = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
 const STORED =

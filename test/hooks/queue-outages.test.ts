@@ -1,4 +1,8 @@
 import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { startPostgres } from '../helpers/postgres.ts'
 import {
   add,
   addMany,
@@ -8,14 +12,10 @@ import {
   healthOf,
   settled,
   startQueue,
-} from '../fixtures/queue-setup.ts'
-import { enable } from '../fixtures/signing-setup.ts'
-import { backends } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
-import { startPostgres } from '../helpers/postgres.ts'
+} from '../helpers/queue-setup.ts'
 import { startRedis } from '../helpers/redis.ts'
 import { startServer } from '../helpers/server.ts'
+import { enable } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded, postgres] = backends

@@ -2,6 +2,8 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { Decode } from 'typebox/value'
 import { Variables } from '../../kernel/variables.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
 import {
   add,
   addMany,
@@ -10,13 +12,11 @@ import {
   healthOf,
   settled,
   startQueue,
-} from '../fixtures/queue-setup.ts'
-import { enable, refusals, shown } from '../fixtures/signing-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+} from '../helpers/queue-setup.ts'
 import { startRedis } from '../helpers/redis.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
+import { enable, refusals, shown } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded] = backends

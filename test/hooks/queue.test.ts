@@ -1,6 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { enable, payloadOf, refusals, shown } from '../fixtures/signing-setup.ts'
+import { eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
 import {
   add,
   addMany,
@@ -10,10 +12,8 @@ import {
   healthOf,
   settled,
   startQueue,
-} from '../fixtures/queue-setup.ts'
-import { eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
+} from '../helpers/queue-setup.ts'
+import { enable, payloadOf, refusals, shown } from '../helpers/signing-setup.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 

@@ -1,5 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
 import {
   addProvider,
   deliver,
@@ -8,11 +11,8 @@ import {
   SIGNED,
   signatureHeaders,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
-import { eachBackend } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
-import { keepSecret, secret } from '../helpers/secrets.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 
 const REDACTED = '«redacted»'
 

@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { secret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
 import {
   addProvider,
   enable,
@@ -12,12 +16,8 @@ import {
   shown,
   startHooks,
   tokenOf,
-} from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
-import { eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
-import { secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const LIMIT = 4_096

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { deliver, FORM_TYPE, shown, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack, Signed } from '../fixtures/signing-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
+import { deliver, FORM_TYPE, shown, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack, Signed } from '../helpers/signing-setup.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
 
 type Case = {

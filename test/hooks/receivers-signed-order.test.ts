@@ -1,5 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import type { Response } from '../helpers/http.ts'
 import {
   deliver,
   enable,
@@ -9,10 +11,8 @@ import {
   SECRETS,
   signatureHeaders,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import type { Response } from '../helpers/http.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 
 const LIMIT = 2_048
 const LONG = JSON.stringify({ text: 'x'.repeat(LIMIT) })

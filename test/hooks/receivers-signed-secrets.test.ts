@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { deliver, refusals, SIGNED, startHooks } from '../fixtures/signing-setup.ts'
-import type { Hooks, Signed } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
+import { deliver, refusals, SIGNED, startHooks } from '../helpers/signing-setup.ts'
+import type { Hooks, Signed } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 // Secrets come from the configuration: the database changes nothing about them.

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { t } from 'tap'
 import { verifySignature } from '../../services/hooks/signatures.ts'
 import type { Verification } from '../../services/hooks/signatures.ts'
-import { dice, hmac } from '../fixtures/signing-setup.ts'
-import type { Signed } from '../fixtures/signing-setup.ts'
+import { dice, hmac } from '../helpers/signing-setup.ts'
+import type { Signed } from '../helpers/signing-setup.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
 
 // The published vectors bear times long past, so they are verified at their own time, by the pure

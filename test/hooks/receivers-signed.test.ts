@@ -1,5 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import { rawExchange } from '../helpers/raw-http.ts'
 import {
   deliver,
   dice,
@@ -12,10 +14,8 @@ import {
   SIGNED,
   signatureHeaders,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
-import { eachBackend } from '../helpers/backends.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 await eachBackend(t, 'signed receivers', async (t: Test, backend) => {

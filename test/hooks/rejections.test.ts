@@ -1,5 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
 import {
   addProvider,
   deliver,
@@ -13,11 +16,8 @@ import {
   signatureHeaders,
   startHooks,
   tokenOf,
-} from '../fixtures/signing-setup.ts'
-import type { Refused } from '../fixtures/signing-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
-import { keepSecret, secret } from '../helpers/secrets.ts'
+} from '../helpers/signing-setup.ts'
+import type { Refused } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const LIMIT = 4_096

@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { openPeer } from '../fixtures/forward-setup.ts'
-import { addProvider, eventIds, post, postForm, startHooks } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { startServer } from '../helpers/server.ts'
+import { addProvider, eventIds, post, postForm, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -2,9 +2,9 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { openPeer, refusedUpgrade } from '../fixtures/forward-setup.ts'
 import type { Query, RelayEvent } from '../fixtures/forward-setup.ts'
-import { addProvider, post, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
+import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 
 const target = 'http://localhost:3000/hook'
 const NEXT = { type: 'next' }

@@ -2,7 +2,9 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { openPeer, recorded } from '../fixtures/forward-setup.ts'
 import type { Peer, Query, RelayEvent } from '../fixtures/forward-setup.ts'
-import { attemptsOf } from '../fixtures/replay-setup.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { attemptsOf } from '../helpers/replay-setup.ts'
 import {
   addProvider,
   deliver,
@@ -11,10 +13,8 @@ import {
   postForm,
   SECRETS,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack, Bytes } from '../fixtures/signing-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack, Bytes } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

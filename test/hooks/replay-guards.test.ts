@@ -2,7 +2,13 @@ import { verify } from '@octokit/webhooks-methods'
 import { hostname } from 'node:os'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { attemptsIn, attemptsOf, replay } from '../fixtures/replay-setup.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import { attemptsIn, attemptsOf, replay } from '../helpers/replay-setup.ts'
+import { secret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
 import {
   addProvider,
   deliver,
@@ -11,14 +17,8 @@ import {
   SECRETS,
   SIGNED_ENV,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
-import { startReceiver } from '../helpers/receiver.ts'
-import { secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const REFUSED = {

@@ -1,18 +1,18 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { Webhook } from 'standardwebhooks'
-import { replay } from '../fixtures/replay-setup.ts'
+import { backends } from '../helpers/backends.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import { replay } from '../helpers/replay-setup.ts'
 import {
   addSigned,
   change,
   secretKey,
   sendStandard,
   signingSecret,
-} from '../fixtures/senders-setup.ts'
-import { now, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
-import { backends } from '../helpers/backends.ts'
-import { startReceiver } from '../helpers/receiver.ts'
+} from '../helpers/senders-setup.ts'
+import { now, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 
 t.test('an event is sent on signed anew, with the present secret', async (t: Test) => {
   let present = ''

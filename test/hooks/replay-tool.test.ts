@@ -1,11 +1,11 @@
 import { t } from 'tap'
-import { attemptsOf } from '../fixtures/replay-setup.ts'
-import { addProvider, post, postForm, startHooks } from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf, modern } from '../helpers/mcp.ts'
 import type { Json } from '../helpers/mcp.ts'
 import { startReceiver } from '../helpers/receiver.ts'
+import { attemptsOf } from '../helpers/replay-setup.ts'
+import { addProvider, post, postForm, startHooks } from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 
 const TOOL = 'replay_webhook_event'
 

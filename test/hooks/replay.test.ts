@@ -2,7 +2,11 @@ import { verify } from '@octokit/webhooks-methods'
 import Stripe from 'stripe'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { attemptsIn, attemptsOf, replay } from '../fixtures/replay-setup.ts'
+import { eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import type { Received } from '../helpers/receiver.ts'
+import { attemptsIn, attemptsOf, replay } from '../helpers/replay-setup.ts'
 import {
   addProvider,
   deliver,
@@ -15,12 +19,8 @@ import {
   SECRETS,
   shown,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack, Signed } from '../fixtures/signing-setup.ts'
-import { eachBackend } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
-import { startReceiver } from '../helpers/receiver.ts'
-import type { Received } from '../helpers/receiver.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack, Signed } from '../helpers/signing-setup.ts'
 
 /** Signed a good while ago, but within the window: a replay must sign with the present time. */
 const EARLIER = (): number => now() - 250

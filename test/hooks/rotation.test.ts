@@ -1,5 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
 import {
   addSigned,
   cardOf,
@@ -8,7 +11,8 @@ import {
   secretKey,
   sendStandard,
   signingSecret,
-} from '../fixtures/senders-setup.ts'
+} from '../helpers/senders-setup.ts'
+import { startServer } from '../helpers/server.ts'
 import {
   addProvider,
   deliver,
@@ -16,11 +20,7 @@ import {
   refusals,
   startHooks,
   tokenOf,
-} from '../fixtures/signing-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
-import { keepSecret, secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
+} from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 /** Long enough that what comes right after a rotation comes within it, on a busy machine too. */

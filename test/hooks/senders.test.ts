@@ -9,6 +9,8 @@ import {
   sampleBody,
 } from '../fixtures/signing-bodies.ts'
 import type { Sent } from '../fixtures/signing-bodies.ts'
+import { eachBackend } from '../helpers/backends.ts'
+import type { Response } from '../helpers/http.ts'
 import {
   addProvider,
   deliver,
@@ -20,10 +22,8 @@ import {
   SIGNED,
   signatureHeaders,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack, Signed } from '../fixtures/signing-setup.ts'
-import { eachBackend } from '../helpers/backends.ts'
-import type { Response } from '../helpers/http.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack, Signed } from '../helpers/signing-setup.ts'
 
 /** What was accepted, to be compared with what is stored. */
 type Kept = Sent & { id: number }

@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { FORM_TYPE, postForm, startHooks } from '../fixtures/signing-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
+import { FORM_TYPE, postForm, startHooks } from '../helpers/signing-setup.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 

@@ -7,7 +7,7 @@ import {
   verifyStandard,
 } from '../../services/hooks/standard-webhooks.ts'
 import type { StandardVerification } from '../../services/hooks/standard-webhooks.ts'
-import { dice } from '../fixtures/signing-setup.ts'
+import { dice } from '../helpers/signing-setup.ts'
 
 /** The published example. */
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'

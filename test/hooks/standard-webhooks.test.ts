@@ -1,5 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { secret } from '../helpers/secrets.ts'
 import {
   addSigned,
   cardOf,
@@ -8,7 +11,8 @@ import {
   sendStandard,
   signingSecret,
   standardHeaders,
-} from '../fixtures/senders-setup.ts'
+} from '../helpers/senders-setup.ts'
+import { startServer } from '../helpers/server.ts'
 import {
   enable,
   eventIds,
@@ -19,12 +23,8 @@ import {
   refusals,
   shown,
   startHooks,
-} from '../fixtures/signing-setup.ts'
-import type { Ack } from '../fixtures/signing-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
-import { secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
+} from '../helpers/signing-setup.ts'
+import type { Ack } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const LIMIT = 4_096
