@@ -384,6 +384,18 @@ update hooks.forwarders
    and connection = $2
 returning position;
 
+-- name: listForwarders :many
+-- Where each forwarder stands, by name, with how many events are above its position, counted up to $1.
+select f.name, f.position, f.updated_at,
+       (select count(*) from (select from hooks.events e where e.id > f.position limit $1) above)::int as waiting
+  from hooks.forwarders f
+ order by f.name
+ limit $2;
+
+-- name: removeForwarder :optional
+-- Forgets where a forwarder stands; empty when there is none of this name.
+delete from hooks.forwarders where name = $1 returning name;
+
 -- name: listConnections :many
 -- The newest connection of each forwarder named in the JSON array $1.
 select name, connection

@@ -1,7 +1,7 @@
 import type { Executor } from '../client.ts'
 import { many, one, optional } from '../rows.ts'
 import { hooksQueries as q } from './queries.ts'
-import type { Attached, Connection } from './rows.ts'
+import type { Attached, Connection, ForwarderState } from './rows.ts'
 
 /** Makes a new connection of a forwarder; `start` counts for a new name only, null is the newest event. */
 export function attachForwarder(
@@ -21,6 +21,16 @@ export async function moveForwarder(
   at: Date,
 ): Promise<boolean> {
   return (await optional(db, q.moveForwarder, [name, connection, position, at])) !== undefined
+}
+
+/** Every forwarder that is known, 1,000 at most; `limit` is up to where the events above each one are counted. */
+export function listForwarders(db: Executor, limit: number): Promise<readonly ForwarderState[]> {
+  return many(db, q.listForwarders, [limit, 1_000])
+}
+
+/** False when there is no forwarder of this name. */
+export async function removeForwarder(db: Executor, name: string): Promise<boolean> {
+  return (await optional(db, q.removeForwarder, [name])) !== undefined
 }
 
 /** The newest connections of the forwarders with these names. */

@@ -163,6 +163,15 @@ export const Attached = Type.Object({ position: Type.Integer(), connection: Type
 /** Where a forwarder stands that has just connected; its first connection is 1. */
 export type Attached = Type.Static<typeof Attached>
 
+export const ForwarderState = Type.Object({
+  name: Type.String(),
+  position: Type.Integer(),
+  updated_at: Timestamp,
+  waiting: Type.Integer(),
+})
+/** Where a forwarder stands; `waiting` events are above that, wanted or not, counted up to a limit. */
+export type ForwarderState = Type.Static<typeof ForwarderState>
+
 export const Connection = Type.Object({ name: Type.String(), connection: Type.Integer() })
 /** One connection of a forwarder; the one with the highest number has the name. */
 export type Connection = Type.Static<typeof Connection>

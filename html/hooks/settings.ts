@@ -3,6 +3,7 @@ import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { layout } from '../layout.ts'
 import { pairsTable } from '../table.ts'
 import { endpointsFragment, type EndpointsView } from './endpoints.ts'
+import { forwardersFragment, type ForwardersView } from './forwarders.ts'
 import type { SettingsView } from './views.ts'
 
 /**
@@ -11,16 +12,22 @@ import type { SettingsView } from './views.ts'
  */
 export function settingsPage(
   view: SettingsView,
-  endpoints: EndpointsView,
+  parts: SettingsParts,
   typed?: URLSearchParams,
 ): Html {
   return layout({
     title: 'Settings',
     section: 'settings',
     body: html`<h1>Settings</h1>
-      ${settingsForm(view, typed)} ${endpointsFragment(endpoints)}
-      ${configuration(view.configuration)}`,
+      ${settingsForm(view, typed)} ${endpointsFragment(parts.endpoints)}
+      ${forwardersFragment(parts.forwarders)} ${configuration(view.configuration)}`,
   })
+}
+
+/** What stands on the page beside the settings, with forms of its own. */
+export interface SettingsParts {
+  readonly endpoints: EndpointsView
+  readonly forwarders: ForwardersView
 }
 
 /** The form alone: the answer to `POST /settings`, saved or refused. */

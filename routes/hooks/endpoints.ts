@@ -33,7 +33,7 @@ export async function endpointsView(
 /** The forms of the settings page that make and revoke endpoints; `page` is the page around them. */
 export function endpointRoutes(
   options: HooksRoutes,
-  page: (endpoints: EndpointsView) => Html,
+  page: (endpoints: EndpointsView) => Promise<Html>,
 ): readonly Route[] {
   const { hooks, baseUrl } = options
   const { db, random, registry } = hooks
@@ -45,7 +45,8 @@ export function endpointRoutes(
     status = 200,
   ): Promise<Reply> {
     const view = await endpointsView(options, changes)
-    return htmlReply(wantsFullPage(context) ? page(view) : endpointsFragment(view), status)
+    const shown = wantsFullPage(context) ? await page(view) : endpointsFragment(view)
+    return htmlReply(shown, status)
   }
 
   async function create(context: Context): Promise<Reply> {

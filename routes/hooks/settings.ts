@@ -1,13 +1,16 @@
 import { writeSettings } from '../../db/hooks/settings.ts'
-import { settingsForm, settingsPage } from '../../html/hooks/settings.ts'
+import type { EndpointsView } from '../../html/hooks/endpoints.ts'
+import { settingsForm, settingsPage, type SettingsParts } from '../../html/hooks/settings.ts'
 import type { SettingsView } from '../../html/hooks/views.ts'
 import type { Context } from '../../kernel/context.ts'
+import type { Html } from '../../kernel/html.ts'
 import { htmlReply, type Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { readSettingsForm } from '../../services/hooks/settings.ts'
 import { readForm, wantsFullPage } from '../form.ts'
 import { endpointRoutes, endpointsView } from './endpoints.ts'
 import { hooksFault } from './faults.ts'
+import { forwarderRoute, forwardersView } from './forwarders.ts'
 import type { HooksRoutes } from './options.ts'
 
 /** `GET /settings`, `POST /settings` (hooks.md section 4) and the page's forms for endpoints. */
@@ -20,12 +23,25 @@ export function settingsRoutes(options: HooksRoutes): readonly Route[] {
     return { settings, saved: false, refused: null, configuration: configuration(), ...changes }
   }
 
+  async function parts(changed?: EndpointsView): Promise<SettingsParts> {
+    const [endpoints, forwarders] = await Promise.all([
+      changed ?? endpointsView(options),
+      forwardersView(options),
+    ])
+    return { endpoints, forwarders }
+  }
+
   async function page(
     changes: Partial<SettingsView>,
     status = 200,
     typed?: URLSearchParams,
   ): Promise<Reply> {
-    return htmlReply(settingsPage(view(changes), await endpointsView(options), typed), status)
+    return htmlReply(settingsPage(view(changes), await parts(), typed), status)
+  }
+
+  /** The page around the answer to a form of its parts. */
+  async function pageWith(endpoints?: EndpointsView): Promise<Html> {
+    return settingsPage(view({}), await parts(endpoints))
   }
 
   async function save(context: Context): Promise<Reply> {
@@ -56,6 +72,7 @@ export function settingsRoutes(options: HooksRoutes): readonly Route[] {
       },
     },
     { method: 'POST', path: '/settings', access: 'guarded', handle: save },
-    ...endpointRoutes(options, (endpoints) => settingsPage(view({}), endpoints)),
+    ...endpointRoutes(options, pageWith),
+    forwarderRoute(options, () => pageWith()),
   ]
 }

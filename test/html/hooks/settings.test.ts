@@ -18,10 +18,14 @@ function view(changes: Partial<SettingsView> = {}): SettingsView {
   }
 }
 
-const endpoints = { endpoints: [], baseUrl: 'http://127.0.0.1:8080', made: null, refused: null }
+const baseUrl = 'http://127.0.0.1:8080'
+const parts = {
+  endpoints: { endpoints: [], baseUrl, made: null, refused: null },
+  forwarders: { forwarders: [], connected: [], countedTo: 1_000, baseUrl },
+}
 
 t.test('the form is a part of the page, to the letter', async (t) => {
-  const page = render(settingsPage(view(), endpoints))
+  const page = render(settingsPage(view(), parts))
   t.ok(page.includes(render(settingsForm(view()))))
   t.match(page, '0 = no limit')
   t.match(page, /HOOKS_ADDR[\s\S]*127\.0\.0\.1:8080/)

@@ -1,0 +1,81 @@
+import type { ForwarderState } from '../../db/hooks/rows.ts'
+import { html, type Html } from '../../kernel/html.ts'
+import { copyBox } from '../copy-box.ts'
+import { fact } from '../fact.ts'
+import { timeTag } from '../time.ts'
+
+/** What the settings page shows of forwarding. */
+export interface ForwardersView {
+  readonly forwarders: readonly ForwarderState[]
+  /** Names of those that are connected to this process. */
+  readonly connected: readonly string[]
+  /** Up to where waiting events are counted. */
+  readonly countedTo: number
+  readonly baseUrl: string
+}
+
+/** The part of `/settings` about forwarding, and the answer to its form. */
+export function forwardersFragment(view: ForwardersView): Html {
+  const { forwarders, baseUrl } = view
+  return html`<section id="forwarders" aria-labelledby="forwarders-title">
+    <h2 id="forwarders-title">Forwarders</h2>
+    <p class="muted">
+      Programs that the server can't reach get each event from <code>gatehouse forward</code>, which
+      is known here by its name.
+    </p>
+    ${
+      forwarders.length === 0
+        ? html`<div class="panel empty">
+            <p>No forwarder has connected yet. Where the program runs:</p>
+            ${copyBox(
+              'forward-command',
+              'command',
+              `gatehouse forward http://localhost:3000/hook --from ${baseUrl}`,
+            )}
+          </div>`
+        : html`<div class="cards">
+            ${forwarders.map((forwarder) => forwarderCard(forwarder, view))}
+          </div>`
+    }
+  </section>`
+}
+
+function forwarderCard(forwarder: ForwarderState, { connected, countedTo }: ForwardersView): Html {
+  const { name, position, waiting, updated_at } = forwarder
+  const key = encodeURIComponent(name)
+  const here = connected.includes(name)
+  return html`<article class="panel card" aria-labelledby="forwarder-${key}">
+    <h3 id="forwarder-${key}"><bdi>${name}</bdi></h3>
+    <dl class="facts">
+      ${fact('State', stateBadge(here))} ${fact('Done up to', html`event ${position}`)}
+      ${fact('Events since', waiting < countedTo ? waiting : html`${countedTo} or more`)}
+      ${fact('Last heard of', timeTag(updated_at))}
+    </dl>
+    ${!here && forget(name, key)}
+  </article>`
+}
+
+/** A forwarder may be connected to another instance on the same database, which nobody tells us. */
+function stateBadge(here: boolean): Html {
+  return here
+    ? html`<span class="badge verified">connected</span>`
+    : html`<span class="badge" title="Not connected to this process">away</span>`
+}
+
+/** What one stray click must not do stands behind a disclosure. */
+function forget(name: string, key: string): Html {
+  return html`<details class="changes">
+    <summary>Forget…</summary>
+    <form
+      method="post"
+      action="/settings/forwarders/${key}/forget"
+      hx-post="/settings/forwarders/${key}/forget"
+      hx-target="#forwarders"
+      hx-swap="outerHTML"
+      hx-confirm="Forget ${name}? Under this name forwarding starts anew, from the events of then."
+    >
+      <p>Under this name forwarding starts anew, from the events of then.</p>
+      <button type="submit" class="danger">Forget <span class="hidden">${name}</span></button>
+    </form>
+  </details>`
+}
