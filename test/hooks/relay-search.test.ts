@@ -93,7 +93,9 @@ await eachBackend(t, 'what of the payload is wanted', async (t: Test, backend) =
     const { id } = answer.json<Ack>()
     const query = { name: 'far', json: 'n=needle', since: String(ended + 1) }
     t.same(await given(t, again.base, query, id), [id])
-    const [middle] = await given(t, again.base, { name: 'middle', json: 'n=5001' }, id - 2000)
-    t.equal(middle, id - 2000, 'the one that is in between')
+    // From here on the second step begins with n = 3000.
+    const edge = { name: 'edge', text: '"n":300', since: String(id - 6001) }
+    const around = Array.from({ length: 10 }, (_, n) => id - 4001 + n)
+    t.same(await given(t, again.base, edge, id - 3992), around, 'no step leaves one out')
   })
 })
