@@ -6,6 +6,6 @@ export function timeTag(at: Date): Html {
 }
 
 /** An instant in UTC to the second: `2026-05-04 08:30:00 UTC`. */
-export function utcText(at: Date): string {
+function utcText(at: Date): string {
   return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
