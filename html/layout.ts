@@ -1,27 +1,38 @@
 import { html, type Html } from '../kernel/html.ts'
 
-/** The entry of the navigation that a page belongs to. */
-export type Section = 'dashboard' | 'log' | 'providers' | 'settings' | 'none'
+/** What the pages of one service have in common. */
+export interface Site {
+  /** Path of its first page. */
+  readonly home: string
+  /** Path of the style sheet's folder, without a slash at its end. */
+  readonly assets: string
+  readonly tagline: string
+  readonly navigation: readonly Entry[]
+  /** Stands at the end of the navigation, such as who is signed in. */
+  readonly aside?: Html
+}
+
+/** An entry of the navigation; the page of the same section is marked in it. */
+export interface Entry {
+  readonly section: string
+  readonly href: string
+  readonly label: string
+}
 
 export interface Page {
   readonly title: string
-  readonly section: Section
+  /** An entry of the navigation, or `none`. */
+  readonly section: string
   readonly body: Html
 }
-
-const NAVIGATION = [
-  ['dashboard', '/', 'Dashboard'],
-  ['log', '/log', 'Log'],
-  ['providers', '/providers', 'Providers'],
-  ['settings', '/settings', 'Settings'],
-] as const
 
 /**
  * The document around a page. htmx is told to make no style sheet of its own, to carry no style from
  * old elements to new ones (the policy forbids both), and to reload on "back" rather than to fetch:
  * a URL answers a fragment to htmx and a page to a browser.
  */
-export function layout(page: Page): Html {
+export function layout(site: Site, page: Page): Html {
+  const { home, assets, tagline, navigation, aside } = site
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -35,30 +46,31 @@ export function layout(page: Page): Html {
           content='{"includeIndicatorCSS":false,"history":"reload","defaultSettleDelay":0}'
         />
         <title>${page.title} · Gatehouse</title>
-        <link rel="icon" href="/assets/icon.svg" type="image/svg+xml" />
-        <link rel="stylesheet" href="/assets/app.css" />
-        <script src="/assets/htmx.js" defer></script>
-        <script src="/assets/app.js" type="module"></script>
+        <link rel="icon" href="${assets}/icon.svg" type="image/svg+xml" />
+        <link rel="stylesheet" href="${assets}/app.css" />
+        <script src="${assets}/htmx.js" defer></script>
+        <script src="${assets}/app.js" type="module"></script>
       </head>
       <body>
         <a class="skip" href="#main">Skip to content</a>
         <header class="top">
-          <a class="brand" href="/">
-            <img src="/assets/icon.svg" alt="" width="28" height="28" />Gatehouse
+          <a class="brand" href="${home}">
+            <img src="${assets}/icon.svg" alt="" width="28" height="28" />Gatehouse
           </a>
           <nav aria-label="Main">
-            ${NAVIGATION.map(
-              ([section, href, label]) =>
+            ${navigation.map(
+              ({ section, href, label }) =>
                 html`<a href="${href}" ${section === page.section && html`aria-current="page"`}
                   >${label}</a
                 >`,
             )}
           </nav>
+          ${aside}
         </header>
         <div id="problem" class="problem" role="alert"></div>
         <main id="main" tabindex="-1">${page.body}</main>
         <footer class="bottom">
-          Gatehouse · webhooks, caught and kept ·
+          Gatehouse · ${tagline} ·
           <a href="/healthz">health</a>
         </footer>
       </body>

@@ -3,7 +3,7 @@ import { asset } from '../kernel/assets.ts'
 import { bytesReply } from '../kernel/reply.ts'
 import type { Route } from '../kernel/router.ts'
 
-/** Path under `/assets/`, where the file is, and its media type. */
+/** Name below the folder, where the file is, and its media type. */
 const FILES: readonly (readonly [string, string, string])[] = [
   ['app.css', 'html/assets/app.css', 'text/css; charset=utf-8'],
   ['app.js', 'html/assets/app.js', 'text/javascript; charset=utf-8'],
@@ -11,15 +11,15 @@ const FILES: readonly (readonly [string, string, string])[] = [
   ['htmx.js', 'htmx/htmx.min.js', 'text/javascript; charset=utf-8'],
 ]
 
-/** The pages' own files: read once, revalidated by ETag, so that an upgrade is seen at once. */
-export function assetRoutes(): readonly Route[] {
+/** The pages' own files in a folder of the site: read once, revalidated by ETag, so that an upgrade is seen at once. */
+export function assetRoutes(folder: string): readonly Route[] {
   return FILES.map(([name, file, type]) => {
     const bytes = asset(file)
     const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
     const headers = { etag, 'cache-control': 'no-cache' }
     return {
       method: 'GET',
-      path: `/assets/${name}`,
+      path: `${folder}/${name}`,
       access: 'guarded',
       handle: (context) =>
         context.headers['if-none-match'] === etag

@@ -1,8 +1,7 @@
 import type { RejectionTotal } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { breakable } from '../breakable.ts'
 import { copyBox } from '../copy-box.ts'
-import { layout } from '../layout.ts'
+import { hooksPage } from './layout.ts'
 import { timeTag } from '../time.ts'
 import { alarmBadges, trustBadge } from './badges.ts'
 import { activityChart } from './chart.ts'
@@ -17,7 +16,7 @@ export function dashboardPage(view: DashboardView): Html {
   // The stream resumes after the newest event on the page: nothing falls between page and stream.
   const newest = view.events[0]?.id
   const empty = view.events.length === 0
-  return layout({
+  return hooksPage({
     title: 'Dashboard',
     section: 'dashboard',
     body: html`<div data-live="${newest}">
@@ -62,7 +61,7 @@ function providerTile(provider: ProviderLine, view: DashboardView): Html {
   const { name, trust_mode, enabled, recent_count, last_event_at } = provider
   const rejected = view.rejections.find((total) => total.provider === name)
   return html`<article class="tile" data-provider="${name}">
-    <h3><a href="${logUrl({ provider: name })}">${breakable(name)}</a></h3>
+    <h3><a href="${logUrl({ provider: name })}">${name}</a></h3>
     <p class="badges">
       ${trustBadge(trust_mode)}
       <span class="badge off" data-disabled ${enabled && html`hidden`}>disabled</span>

@@ -1,7 +1,7 @@
 import { html, type Html } from '../../kernel/html.ts'
 import { copyBox } from '../copy-box.ts'
 import { fact } from '../fact.ts'
-import { layout } from '../layout.ts'
+import { hooksPage } from './layout.ts'
 import { sizeTag } from '../size.ts'
 import { pairsTable } from '../table.ts'
 import { timeTag } from '../time.ts'
@@ -16,7 +16,7 @@ const SHOWN_CHARACTERS = 200_000
 /** `/log/{id}`: everything that is stored of one event. */
 export function eventPage(view: EventView): Html {
   const { event } = view
-  return layout({
+  return hooksPage({
     title: `Event ${event.id}`,
     section: 'log',
     body: html`<p class="crumb"><a href="/log">Log</a> / ${event.id}</p>

@@ -1,6 +1,6 @@
 import type { Rejection } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { layout } from '../layout.ts'
+import { hooksPage } from './layout.ts'
 import { listTable } from '../table.ts'
 import { timeTag } from '../time.ts'
 import { eventRow, eventTable } from './event-row.ts'
@@ -9,7 +9,7 @@ import type { LogFilter, LogView, RejectionsView } from './views.ts'
 
 /** `/log`: the stored events, newest first. */
 export function logPage(view: LogView): Html {
-  return layout({
+  return hooksPage({
     title: 'Log',
     section: 'log',
     body: html`<div data-live>
@@ -44,7 +44,7 @@ export function logFragment(view: LogView): Html {
 
 /** `/log?rejected=1`: deliveries that were refused. */
 export function rejectionsPage(view: RejectionsView): Html {
-  return layout({
+  return hooksPage({
     title: 'Rejected deliveries',
     section: 'log',
     body: html`<h1>Log</h1>

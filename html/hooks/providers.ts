@@ -1,29 +1,29 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { layout } from '../layout.ts'
+import { hooksPage } from './layout.ts'
 import { madeBox } from './made-box.ts'
 import { nameField } from './name-field.ts'
-import { providerCard } from './provider-card.ts'
+import { providerCard as card } from './provider-card.ts'
 import { secretField } from './provider-forms.ts'
 import type { ProvidersView } from './views.ts'
 
 /** `/providers`: who may send, and the form that creates a sender. */
 export function providersPage(view: ProvidersView): Html {
-  return layout({
+  return hooksPage({
     title: 'Providers',
     section: 'providers',
     body: html`<h1>Providers</h1>
-      ${providersFragment(view)}`,
+      ${createdFragment(view)}`,
   })
 }
 
-/** The page's content, and the answer to its forms: a secret that was just made, the cards, the form. */
-export function providersFragment(view: ProvidersView): Html {
+/** The answer to creating, rotating and removing: the token where one was made, the cards, the form. */
+export function createdFragment(view: ProvidersView): Html {
   return html`<div id="providers">
     ${view.made !== null && madeBox(view.made)}
     ${
       view.cards.length === 0
         ? html`<p class="panel empty">No provider is known yet.</p>`
-        : html`<div class="cards">${view.cards.map(providerCard)}</div>`
+        : html`<div class="cards">${view.cards.map(card)}</div>`
     }
     ${createForm(view)}
   </div>`

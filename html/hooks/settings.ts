@@ -1,6 +1,6 @@
 import type { Settings } from '../../db/hooks/rows.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
-import { layout } from '../layout.ts'
+import { hooksPage } from './layout.ts'
 import { pairsTable } from '../table.ts'
 import { endpointsFragment, type EndpointsView } from './endpoints.ts'
 import { forwardersFragment, type ForwardersView } from './forwarders.ts'
@@ -15,7 +15,7 @@ export function settingsPage(
   parts: SettingsParts,
   typed?: URLSearchParams,
 ): Html {
-  return layout({
+  return hooksPage({
     title: 'Settings',
     section: 'settings',
     body: html`<h1>Settings</h1>

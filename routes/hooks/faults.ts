@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { errorPage } from '../../html/error-page.ts'
+import { errorPage } from '../../html/hooks/error.ts'
 import type { Fault } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http.ts'
 import { problem } from '../../kernel/problem.ts'

@@ -27,6 +27,6 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     mcpRoute(options),
     relayRoute(options),
     healthRoute(options),
-    ...assetRoutes(),
+    ...assetRoutes('/assets'),
   ]
 }

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { html, render } from '../../kernel/html.ts'
-import { errorPage } from '../../html/error-page.ts'
-import { layout } from '../../html/layout.ts'
+import { errorPage } from '../../html/hooks/error.ts'
+import { hooksPage } from '../../html/hooks/layout.ts'
 import { sizeTag, sizeText } from '../../html/size.ts'
 import { timeTag } from '../../html/time.ts'
 
@@ -25,7 +25,7 @@ t.test('times are UTC until the script knows better', async (t) => {
 })
 
 t.test('the layout marks the present page and escapes its title', async (t) => {
-  const text = render(layout({ title: '<b>', section: 'log', body: html`<p>body</p>` }))
+  const text = render(hooksPage({ title: '<b>', section: 'log', body: html`<p>body</p>` }))
   t.match(text, /^<!doctype html>/)
   t.match(text, '<title>&lt;b&gt; · Gatehouse</title>')
   t.equal(text.match(/aria-current="page"/g)?.length, 1)
