@@ -6,7 +6,7 @@ import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/c
 import { runForward } from './commands/forward.ts'
 import { helpText } from './commands/help.ts'
 import { SERVICES, type ServiceName } from './commands/listeners.ts'
-import { DATABASE_COMMANDS, runWithDatabase } from './commands/on-database.ts'
+import { isDatabaseCommand, runWithDatabase } from './commands/on-database.ts'
 import { withSecretFromInput } from './commands/provider-arguments.ts'
 import { sendSample } from './commands/send-sample.ts'
 import { serve } from './commands/serve.ts'
@@ -124,7 +124,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   // It runs where there may be no configuration of a server.
   if (command === 'forward') return runForward(args, { random: randomBytes }, output)
-  if (!['serve', 'send-sample', ...DATABASE_COMMANDS].includes(command)) {
+  if (!['serve', 'send-sample'].includes(command) && !isDatabaseCommand(command)) {
     throw unknown('command', command)
   }
   const services = command === 'serve' ? readServices(args) : []

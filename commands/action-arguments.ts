@@ -9,31 +9,42 @@ type Flags<O extends Options> = {
   readonly [Name in keyof O]?: O[Name]['type'] extends 'string' ? string : boolean
 }
 
+/** What a command with actions was asked to do. */
+export interface Parsed<O extends Options> {
+  readonly action: string
+  readonly name: string
+  readonly words: readonly string[]
+  readonly flags: Flags<O>
+}
+
 /** A command with actions of its own, such as `provider add NAME`. */
 export interface ActionCommand<O extends Options> {
   readonly command: string
   readonly flags: O
-  /** Which flags each action takes. All but `list` take a name. */
+  /** Which flags each action takes. */
   readonly takes: Readonly<Record<string, readonly (keyof O)[]>>
+  /** The words after an action, where they are not the usual ones: none for `list`, else NAME. */
+  readonly words?: Readonly<Record<string, readonly string[]>>
 }
 
-/** Reads action, name (empty for `list`) and flags; throws `UsageError` for those that don't go together. */
+/** Reads action, words and flags; throws `UsageError` for those that don't go together. `name` is the first word. */
 export function parseAction<const O extends Options>(
   args: readonly string[],
-  { command, flags: options, takes }: ActionCommand<O>,
-): { readonly action: string; readonly name: string; readonly flags: Flags<O> } {
+  { command, flags: options, takes, words: named = {} }: ActionCommand<O>,
+): Parsed<O> {
   const { positionals, values } = split(args, options)
-  const [action = '', name = '', ...rest] = positionals
+  const [action = '', ...words] = positionals
   if (action === '') throw new UsageError('Missing action')
   const taken = Object.hasOwn(takes, action) ? takes[action] : undefined
   if (taken === undefined) throw new UsageError(`Unknown action "${action}"`)
   const extra = Object.keys(values).find((flag) => !taken.includes(flag))
   if (extra !== undefined) throw new UsageError(`"${command} ${action}" takes no --${extra}`)
-  if (rest.length > 0 || (action === 'list' && name !== ''))
-    throw new UsageError('Too many arguments')
-  if (action !== 'list' && name === '') throw new UsageError('Missing NAME')
+  const expected = named[action] ?? (action === 'list' ? [] : ['NAME'])
+  if (words.length > expected.length) throw new UsageError('Too many arguments')
+  const missing = expected.find((_, at) => (words[at] ?? '') === '')
+  if (missing !== undefined) throw new UsageError(`Missing ${missing}`)
   // Each option has its declared type: `parseArgs` holds that, which the compiler can't see for any O.
-  return { action, name, flags: values as Flags<O> }
+  return { action, name: words[0] ?? '', words, flags: values as Flags<O> }
 }
 
 function split(
