@@ -21,8 +21,11 @@ export interface Database extends Executor {
   describe(
     query: Query,
   ): Promise<{ readonly args: readonly number[]; readonly columns: readonly Column[] }>
-  /** Calls back on each NOTIFY and, since any may have been missed, after each (re)connect. */
-  listen(channel: string, onNotice: () => void): Promise<void>
+  /**
+   * Calls back on each NOTIFY with its payload and, since any may have been missed, after each
+   * (re)connect, then without one.
+   */
+  listen(channel: string, onNotice: (payload?: string) => void): Promise<void>
   close(): Promise<void>
 }
 
@@ -119,8 +122,6 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     }
   }
 
-  const listeners: (() => void)[] = []
-
   return {
     ...executor(sql),
     async transaction(work) {
@@ -144,8 +145,10 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
       }
     },
     async listen(channel, onNotice) {
-      listeners.push(onNotice)
-      await bounded(`listen ${channel}`, sql.listen(channel, onNotice, onNotice))
+      await bounded(
+        `listen ${channel}`,
+        sql.listen(channel, onNotice, () => onNotice()),
+      )
     },
     close: () => sql.end({ timeout: 3 }),
   }

@@ -15,6 +15,8 @@ export interface Context {
   /** Name and value in turn, as received. */
   readonly rawHeaders: readonly string[]
   readonly requestId: string
+  /** Address of who is connected: the client, or the last proxy before us. */
+  readonly peer: string
   /** Address of the client: the peer, or who a trusted proxy says it is. */
   readonly client: string
   readonly receivedAt: Date

@@ -59,7 +59,8 @@ export function hostName(authority: string | undefined): string {
   return bracketed === null ? text.replace(/:\d*$/, '') : (bracketed[1] ?? '')
 }
 
-function isLoopbackName(name: string): boolean {
+/** True for `localhost` and loopback addresses. */
+export function isLoopbackName(name: string): boolean {
   return name === 'localhost' || isLoopback(name)
 }
 

@@ -126,6 +126,7 @@ export function createListener(options: ListenerOptions): Listener {
       headers: request.headers,
       rawHeaders: request.rawHeaders,
       requestId,
+      peer,
       client: clientAddress(peer, joined(request.headers['x-forwarded-for']), trustedProxies),
       receivedAt: clock.now(),
       body: (limit) =>

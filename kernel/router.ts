@@ -28,11 +28,17 @@ export type Match =
 
 export type FindRoute = (method: string, path: string) => Match
 
+/** What answers where no route does: `allow` names the methods of a path that is known. */
+export type Unmatched = (path: string, allow: string | undefined, method: string) => Match
+
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
-const NONE: Match = { kind: 'none' }
+
+/** As the contract of most services has it: 405 where the path is known, else nothing. */
+export const noRoute: Unmatched = (_path, allow) =>
+  allow === undefined ? { kind: 'none' } : { kind: 'wrong-method', allow }
 
 /** Ordered first-match routing; paths without parameters are found in one look-up. */
-export function createRouter(routes: readonly Route[]): FindRoute {
+export function createRouter(routes: readonly Route[], unmatched: Unmatched = noRoute): FindRoute {
   const fixed = new Map<string, Route[]>()
   const patterned: { route: Route; segments: readonly string[] }[] = []
   for (const route of routes) {
@@ -45,7 +51,9 @@ export function createRouter(routes: readonly Route[]): FindRoute {
     const here = fixed.get(path)
     if (here !== undefined) {
       const route = here.find((candidate) => candidate.method === wanted)
-      return route === undefined ? wrongMethod(here) : { kind: 'route', route, params: NO_PARAMS }
+      return route === undefined
+        ? unmatched(path, methodsOf(here), method)
+        : { kind: 'route', route, params: NO_PARAMS }
     }
     const segments = path.split('/')
     const others: Route[] = []
@@ -56,17 +64,17 @@ export function createRouter(routes: readonly Route[]): FindRoute {
         return { kind: 'route', route: candidate.route, params }
       others.push(candidate.route)
     }
-    return others.length === 0 ? NONE : wrongMethod(others)
+    return unmatched(path, others.length === 0 ? undefined : methodsOf(others), method)
   }
 }
 
-function wrongMethod(routes: readonly Route[]): Match {
+function methodsOf(routes: readonly Route[]): string {
   const methods = new Set<string>()
   for (const route of routes) {
     methods.add(route.method)
     if (route.method === 'GET') methods.add('HEAD')
   }
-  return { kind: 'wrong-method', allow: [...methods].sort().join(', ') }
+  return [...methods].sort().join(', ')
 }
 
 function matchSegments(

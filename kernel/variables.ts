@@ -54,6 +54,11 @@ export const Variables = Type.Object({
   GATEHOUSE_TRUSTED_PROXIES: Type.Optional(
     variable({ form: 'a comma-separated list of CIDR blocks', read: parseProxies }),
   ),
+  GATEHOUSE_USER_HEADER: variable({
+    form: 'the name of a request header',
+    read: parseHeaderName,
+    default: 'Remote-Email',
+  }),
   HOOKS_CODE_HOST_SECRET: secret('the shared secret, the whole value'),
   HOOKS_CODE_HOST_SECRET_PREVIOUS: secret('the secret being retired'),
   HOOKS_PAYMENTS_SECRET: secret('the shared secret, the whole value'),
@@ -97,6 +102,9 @@ export const Variables = Type.Object({
       form: 'a comma-separated list of stream names without spaces, 200 characters each at most',
       read: parseChannels,
     }),
+  ),
+  LINKS_SHORT_KEYWORD: Type.Optional(
+    variable({ form: 'a host name such as go', read: parseKeyword }),
   ),
 })
 export type Config = Type.StaticDecode<typeof Variables>
@@ -147,6 +155,17 @@ function parseChannels(text: string): readonly string[] {
     throw new SyntaxError('a name in it is empty, too long or has a space')
   }
   return [...new Set(channels)]
+}
+
+function parseHeaderName(text: string): string {
+  if (!/^[A-Za-z0-9-]{1,100}$/.test(text)) throw new SyntaxError('it is no such name')
+  return text.toLowerCase()
+}
+
+function parseKeyword(text: string): string {
+  if (!/^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/i.test(text))
+    throw new SyntaxError('it is no such name')
+  return text.toLowerCase()
 }
 
 function parseProxies(text: string): AddressSet {
