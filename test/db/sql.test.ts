@@ -2,6 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import type { TSchema } from 'typebox'
 import { hooksQueries } from '../../db/hooks/queries.ts'
+import { linksQueries } from '../../db/links/queries.ts'
 import { migrate, migrationQueries } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Query } from '../../db/queries.ts'
@@ -18,16 +19,18 @@ const OIDS: Readonly<Record<string, number>> = {
   text: 25,
   timestamptz: 1184,
   jsonb: 3802,
+  uuid: 2950,
 }
 
 /** What the server may say of a column whose row schema says so. */
 const COLUMN_TYPES: Readonly<Record<string, readonly string[]>> = {
   integer: ['int2', 'int4', 'int8'],
   boolean: ['bool'],
-  string: ['text'],
+  string: ['text', 'uuid'],
   'date-time': ['timestamptz'],
   bytes: ['bytea'],
   record: ['jsonb'],
+  array: ['jsonb'],
 }
 
 /** The parts of a schema that decide its column's type. */
@@ -40,7 +43,11 @@ type Shape = {
   readonly properties?: Readonly<Record<string, Shape>>
 }
 
-const queries: readonly Query[] = [...Object.values(hooksQueries), ...migrationQueries]
+const queries: readonly Query[] = [
+  ...Object.values(hooksQueries),
+  ...Object.values(linksQueries),
+  ...migrationQueries,
+]
 
 await eachBackend(
   t,
@@ -106,7 +113,7 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
 })
 
 t.test('a query that may find nothing says when', async (t) => {
-  for (const { name, text, result } of Object.values(hooksQueries)) {
+  for (const { name, text, result } of queries) {
     if (result !== 'optional') continue
     const comment = text.split('\n').filter((line) => line.startsWith('-- '))
     t.match(comment.join('\n'), /\bempty\b/i, `${name} says in its comment when it is empty`)

@@ -1,0 +1,67 @@
+import Type from 'typebox'
+import { loadQueries } from '../queries.ts'
+import {
+  Bearer,
+  Change,
+  DayClicks,
+  Link,
+  LinkAccess,
+  Owner,
+  Share,
+  Suggestion,
+  Tag,
+  Target,
+  Token,
+  User,
+} from './rows.ts'
+
+const Id = Type.Object({ id: Type.String() })
+const Slug = Type.Object({ slug: Type.String() })
+const IsPrimary = Type.Pick(Owner, ['is_primary'])
+
+const fields = ['text', 'text', 'text', 'text', 'bool', 'timestamptz']
+
+/** Every query of `sql/links.sql` with the types of its arguments and its row. */
+export const linksQueries = loadQueries('sql/links.sql', {
+  findLink: { args: ['uuid', 'uuid'], row: LinkAccess },
+  findLinkBySlug: { args: ['text', 'uuid'], row: LinkAccess },
+  lockLink: { args: ['uuid'], row: Slug },
+  listLinks: { args: ['text', 'int8'], row: Link },
+  listOwnLinks: { args: ['uuid', 'text', 'int8'], row: Link },
+  addLink: { args: ['text', ...fields], row: Id },
+  updateLink: { args: ['uuid', ...fields] },
+  removeLink: { args: ['uuid'] },
+  takeLoopTurn: { args: [] },
+  announceLink: { args: ['text'] },
+  writeTags: { args: ['text', 'jsonb', 'bool'] },
+  countTags: { args: ['jsonb'] },
+  listTags: { args: ['text', 'int8'], row: Tag },
+  listVisibleTags: { args: ['uuid', 'text', 'int8'], row: Tag },
+  listTagLinks: { args: ['text', 'text', 'int8'], row: Link },
+  listVisibleTagLinks: { args: ['text', 'uuid', 'text', 'int8'], row: Link },
+  listOwners: { args: ['uuid', 'int8'], row: Owner },
+  addOwner: { args: ['text', 'uuid', 'bool'], row: IsPrimary },
+  removeOwner: { args: ['text', 'uuid'], row: IsPrimary },
+  listShares: { args: ['uuid', 'int8'], row: Share },
+  addShare: {
+    args: ['text', 'uuid', 'text', 'timestamptz'],
+    row: Type.Pick(Share, ['created_at']),
+  },
+  removeShare: { args: ['text', 'uuid'], row: Id },
+  saveChange: { args: ['uuid', 'timestamptz', 'text', 'text', 'jsonb'] },
+  listChanges: { args: ['uuid', 'int8'], row: Change },
+  addUser: { args: ['text', 'text', 'text', 'timestamptz'], row: User },
+  findUserByEmail: { args: ['text'], row: User },
+  listUsers: { args: ['text', 'int8'], row: User },
+  setRole: { args: ['uuid', 'text'], row: User },
+  addToken: { args: ['uuid', 'text', 'text', 'bytea', 'timestamptz', 'timestamptz'], row: Token },
+  listTokens: { args: ['uuid', 'int8'], row: Token },
+  removeToken: { args: ['uuid', 'uuid'], row: Id },
+  findToken: { args: ['bytea', 'timestamptz'], row: Bearer },
+  touchToken: { args: ['uuid', 'timestamptz'] },
+  findTarget: { args: ['text'], row: Target },
+  mayVisit: { args: ['uuid', 'uuid'], row: Type.Object({ may: Type.Boolean() }) },
+  suggestLinks: { args: ['jsonb', 'text', 'uuid', 'bool', 'int8'], row: Suggestion },
+  saveClicks: { args: ['jsonb'] },
+  listClicks: { args: ['uuid', 'text', 'int8'], row: DayClicks },
+})

@@ -1,0 +1,32 @@
+import type { Executor } from '../client.ts'
+import { many, one, optional } from '../rows.ts'
+import { linksQueries as q } from './queries.ts'
+import type { Bearer, NewToken, Token } from './rows.ts'
+
+/** More tokens than this of one user are not listed. */
+const MOST = 1_000
+
+export function addToken(db: Executor, user: string, token: NewToken): Promise<Token> {
+  const { name, scope, token_hash, created_at, expires_at } = token
+  return one(db, q.addToken, [user, name, scope, token_hash, created_at, expires_at])
+}
+
+/** A user's tokens, newest first. */
+export function listTokens(db: Executor, user: string): Promise<readonly Token[]> {
+  return many(db, q.listTokens, [user, MOST])
+}
+
+/** False when the user (null: anybody) has no such token. */
+export async function removeToken(db: Executor, id: string, user: string | null): Promise<boolean> {
+  return (await optional(db, q.removeToken, [id, user])) !== undefined
+}
+
+/** Whose token has this hash, unless it has expired by now. */
+export function findToken(db: Executor, hash: Buffer, now: Date): Promise<Bearer | undefined> {
+  return optional(db, q.findToken, [hash, now])
+}
+
+/** Notes that a token was used; one use a minute is enough. */
+export async function touchToken(db: Executor, id: string, at: Date): Promise<void> {
+  await db.run(q.touchToken, [id, at])
+}

@@ -1,0 +1,36 @@
+import type { Database } from '../../db/client.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import { openClicks, type Clicks } from './clicks.ts'
+import type { LinkParts } from './links.ts'
+import { openTargetCache, type TargetCache } from './target-cache.ts'
+import type { RandomBytes } from './tokens.ts'
+import { ensureUser, OPERATOR_EMAIL } from './users.ts'
+
+/** What the links service is made from. */
+export interface LinksOptions extends Omit<LinkParts, 'forget'> {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** The running links service: everything that its routes call. */
+export interface Links extends LinksOptions, LinkParts {
+  readonly targets: TargetCache
+  readonly clicks: Clicks
+  /** Writes what is counted in memory. */
+  close(): Promise<void>
+}
+
+/** Starts the service on a migrated database; the local operator exists from then on. */
+export async function openLinks(options: LinksOptions): Promise<Links> {
+  const { db, clock, log, metrics } = options
+  await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())
+  const targets = await openTargetCache(db)
+  const clicks = openClicks(db, clock, log)
+  metrics.gauge('gatehouse_links_cached', 'Links in memory.', () => [[{}, targets.size]])
+  return { ...options, targets, forget: targets.forget, clicks, close: () => clicks.close() }
+}

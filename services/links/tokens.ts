@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import type { Executor } from '../../db/client.ts'
+import type { Bearer, Scope, Token } from '../../db/links/rows.ts'
+import { addToken, findToken, removeToken, touchToken } from '../../db/links/tokens.ts'
+import { messageOf, type Log } from '../../kernel/log.ts'
+import { refusal, type Refusal } from './refusal.ts'
+
+/** Random bytes, as `node:crypto` makes them. */
+export type RandomBytes = (size: number) => Buffer
+
+/** A token that was made; its text is shown this one time. */
+export interface MadeToken extends Token {
+  readonly token: string
+}
+
+const PREFIX = 'gh_'
+const BYTES = 32
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** 32 bytes in base 62. */
+const LENGTH = 43
+const NAME_LONGEST = 100
+const NOTED_MS = 60_000
+
+/** What is asked of a new token. */
+export interface TokenRequest {
+  readonly name: string
+  readonly scope: Scope
+  readonly expires_at: Date | null
+}
+
+/** Reads what a body or a form asks of a token; the refusal says what is wrong with it. */
+export function readTokenRequest(
+  { name, scope = 'full', expires_at = null }: Readonly<Record<string, unknown>>,
+  now: Date,
+): TokenRequest | Refusal {
+  if (typeof name !== 'string' || name.trim() === '' || name.length > NAME_LONGEST) {
+    return refusal('BAD_REQUEST', `name must have 1 to ${NAME_LONGEST} characters`, 'name')
+  }
+  if (/\p{Cc}/u.test(name)) {
+    return refusal('BAD_REQUEST', 'name must have no control characters', 'name')
+  }
+  if (!isScope(scope)) {
+    return refusal('BAD_REQUEST', 'scope must be full, read or create', 'scope')
+  }
+  const expires = expires_at === null ? null : readTime(expires_at)
+  if (expires === undefined) {
+    const form = 'a time with its zone such as 2027-01-31T12:00:00Z'
+    return refusal('BAD_REQUEST', `expires_at must be ${form}, or null`, 'expires_at')
+  }
+  if (expires !== null && expires <= now) {
+    return refusal('BAD_REQUEST', 'expires_at must be in the future', 'expires_at')
+  }
+  return { name: name.trim(), scope, expires_at: expires }
+}
+
+/** Makes a token for a user; only its hash is stored. */
+export async function createToken(
+  db: Executor,
+  random: RandomBytes,
+  user: string,
+  request: TokenRequest,
+  at: Date,
+): Promise<MadeToken> {
+  const token = PREFIX + base62(random(BYTES))
+  const row = { ...request, token_hash: hashToken(token), created_at: at }
+  return { ...(await addToken(db, user, row)), token }
+}
+
+/** Revokes a token of a user (null: of anybody): it stops to work at once. */
+export async function revokeToken(
+  db: Executor,
+  id: string,
+  user: string | null,
+): Promise<Refusal | undefined> {
+  if (await removeToken(db, id, user)) return undefined
+  return refusal('NOT_FOUND', 'you have no token with this id')
+}
+
+/** Who a presented token stands for; undefined for one that is unknown, revoked or expired. */
+export function bearerOf(db: Executor, token: string, now: Date): Promise<Bearer | undefined> {
+  if (!token.startsWith(PREFIX) || token.length !== PREFIX.length + LENGTH) {
+    return Promise.resolve(undefined)
+  }
+  return findToken(db, hashToken(token), now)
+}
+
+/** Notes a token's use, at most once a minute, without making the request wait for it. */
+export function noteUse(db: Executor, log: Log, bearer: Bearer, now: Date): void {
+  const { token_id, last_used_at } = bearer
+  if (last_used_at !== null && now.getTime() - last_used_at.getTime() < NOTED_MS) return
+  touchToken(db, token_id, now).catch((error: unknown) =>
+    log.warn('use of a token not noted', { error: messageOf(error) }),
+  )
+}
+
+export function isScope(value: unknown): value is Scope {
+  return value === 'full' || value === 'read' || value === 'create'
+}
+
+function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+function base62(bytes: Buffer): string {
+  let rest = BigInt(`0x${bytes.toString('hex')}`)
+  let text = ''
+  while (text.length < LENGTH) {
+    text = (DIGITS[Number(rest % 62n)] ?? '') + text
+    rest /= 62n
+  }
+  return text
+}
+
+/** An instant with its zone; undefined for anything else. */
+function readTime(value: unknown): Date | undefined {
+  if (typeof value !== 'string') return undefined
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/i.test(value)) {
+    return undefined
+  }
+  const time = new Date(value)
+  return Number.isNaN(time.getTime()) ? undefined : time
+}

@@ -1,0 +1,66 @@
+import type { Executor } from '../../db/client.ts'
+import { addUser, findUserByEmail, setRole } from '../../db/links/users.ts'
+import type { Role, User } from '../../db/links/rows.ts'
+import { refusal, type Refusal } from './refusal.ts'
+
+/** Who works on this machine, without a proxy in front: an admin that every installation has. */
+export const OPERATOR_EMAIL = 'operator@localhost'
+
+const EMAIL_LONGEST = 254
+const NAME_LONGEST = 100
+
+/** An e-mail address as it is stored, or undefined when it is none. */
+export function readEmail(text: string): string | undefined {
+  const email = text.trim().toLowerCase()
+  const isAddress = /^[^\s@\p{C}<>",;:]+@[^\s@\p{C}<>",;:]+$/u.test(email)
+  return isAddress && email.length <= EMAIL_LONGEST ? email : undefined
+}
+
+/** Makes a user; the name is the address's first part when none is given. */
+export async function createUser(
+  db: Executor,
+  { email: text, name, role }: { email: string; name: string | undefined; role: Role },
+  at: Date,
+): Promise<User | Refusal> {
+  const email = readEmail(text)
+  if (email === undefined) {
+    return refusal('BAD_REQUEST', 'the e-mail address must look like name@example.com', 'email')
+  }
+  const display_name = name ?? email.slice(0, email.indexOf('@'))
+  if (
+    display_name.length < 1 ||
+    display_name.length > NAME_LONGEST ||
+    /\p{C}/u.test(display_name)
+  ) {
+    return refusal('BAD_REQUEST', `the name must have 1 to ${NAME_LONGEST} characters`, 'name')
+  }
+  const user = await addUser(db, { email, display_name, role, created_at: at })
+  return user ?? refusal('BAD_REQUEST', 'there is a user with this e-mail address already', 'email')
+}
+
+/** The user with an address; one that is new becomes a user. The address is checked by the caller. */
+export async function ensureUser(db: Executor, email: string, role: Role, at: Date): Promise<User> {
+  const known = await findUserByEmail(db, email)
+  if (known !== undefined) return known
+  const display_name = email.slice(0, email.indexOf('@'))
+  const added = await addUser(db, { email, display_name, role, created_at: at })
+  const user = added ?? (await findUserByEmail(db, email))
+  if (user === undefined) throw new Error('a user that was just stored is gone')
+  return user
+}
+
+/** Somebody who is to be given a link. */
+export async function userByEmail(db: Executor, text: string): Promise<User | Refusal> {
+  const email = readEmail(text)
+  const user = email === undefined ? undefined : await findUserByEmail(db, email)
+  return user ?? refusal('NOT_FOUND', 'no user has this e-mail address', 'email')
+}
+
+/** Gives a user a role. */
+export async function changeRole(db: Executor, id: string, role: Role): Promise<User | Refusal> {
+  return (await setRole(db, id, role)) ?? refusal('NOT_FOUND', 'no user has this id')
+}
+
+export function isRole(value: unknown): value is Role {
+  return value === 'user' || value === 'admin'
+}

@@ -1,0 +1,360 @@
+-- name: findLink :optional
+-- A link by id ($1), and what user $2 is to it. Empty when there is no such link.
+select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
+       l.updated_at,
+       exists (select from links.link_owners o where o.user_id = $2::uuid and o.slug = l.slug) as is_owner,
+       exists (select from links.link_shares s where s.user_id = $2::uuid and s.slug = l.slug) as is_recipient
+  from links.shown_links l
+ where l.id = $1;
+
+-- name: findLinkBySlug :optional
+-- As findLink, by slug. Empty when there is no such link.
+select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
+       l.updated_at,
+       exists (select from links.link_owners o where o.user_id = $2::uuid and o.slug = l.slug) as is_owner,
+       exists (select from links.link_shares s where s.user_id = $2::uuid and s.slug = l.slug) as is_recipient
+  from links.shown_links l
+ where l.slug = $1;
+
+-- name: lockLink :optional
+-- Holds a link until the transaction ends: changes of one link come one after the other. Empty when there is none.
+select slug
+  from links.links
+ where id = $1
+   for update;
+
+-- name: listLinks :many
+-- All links by slug, after slug $1.
+select id, slug, url, title, description, tags, owners, visibility, append_path, created_at, updated_at
+  from links.shown_links
+ where slug > $1
+ order by slug
+ limit $2;
+
+-- name: listOwnLinks :many
+-- The links that user $1 owns or co-owns, by slug, after slug $2.
+select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
+       l.updated_at
+  from links.link_owners mine
+  join links.shown_links l on l.slug = mine.slug
+ where mine.user_id = $1
+   and mine.slug > $2
+ order by mine.slug
+ limit $3;
+
+-- name: addLink :optional
+-- Empty when the slug is taken.
+insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
+values ($1, $2, $3, $4, $5, $6, $7, $7)
+on conflict (slug) do nothing
+returning id;
+
+-- name: updateLink :exec
+update links.links
+   set url = $2, title = $3, description = $4, visibility = $5, append_path = $6, updated_at = $7
+ where id = $1;
+
+-- name: removeLink :exec
+-- Owners, shares, tags, changes and clicks go with it.
+delete from links.links
+ where id = $1;
+
+-- name: takeLoopTurn :exec
+-- Links to links are written one at a time.
+select pg_advisory_xact_lock(7203002);
+
+-- name: announceLink :exec
+-- Tells every instance, when the transaction commits, that what it knows of slug $1 is old.
+select pg_notify('links_changed', $1);
+
+-- name: writeTags :exec
+-- Makes the JSON array $2 the tags of the link $1; $3 says whether the link is public.
+with gone as (
+  delete from links.link_tags
+   where slug = $1
+     and not $2::jsonb ? tag
+)
+insert into links.link_tags (slug, tag, is_public)
+select $1, tag, $3
+  from jsonb_array_elements_text($2::jsonb) as tag
+on conflict (slug, tag) do update set is_public = excluded.is_public;
+
+-- name: countTags :exec
+-- Adds the JSON array $1 of changes, sorted by tag, so that two writers lock the counters in one order.
+insert into links.tags (tag, links, public_links)
+select tag, links, public_links
+  from jsonb_to_recordset($1::jsonb) as change(tag text, links bigint, public_links bigint)
+ order by tag collate "C"
+on conflict (tag) do update
+   set links = links.tags.links + excluded.links, public_links = links.tags.public_links + excluded.public_links;
+
+-- name: listTags :many
+-- All tags in use, after tag $1, with the number of their links.
+select tag as slug, links as link_count
+  from links.tags
+ where links > 0
+   and tag > $1
+ order by tag
+ limit $2;
+
+-- name: listVisibleTags :many
+-- The tags of links that user $1 may see, after tag $2: public ones are counted already, of the others only those
+-- that are the user's own or shared with the user are looked at.
+with members as (
+  select slug from links.link_owners where user_id = $1
+  union
+  select slug from links.link_shares where user_id = $1
+), own as (
+  select t.tag, count(*) as links
+    from members m
+    join links.link_tags t on t.slug = m.slug
+   where not t.is_public
+     and t.tag > $2
+   group by t.tag
+), open as (
+  select tag, public_links
+    from links.tags
+   where public_links > 0
+     and tag > $2
+   order by tag
+   limit $3
+)
+select coalesce(open.tag, own.tag) as slug, coalesce(open.public_links, 0) + coalesce(own.links, 0) as link_count
+  from open
+  full join own on own.tag = open.tag
+ order by 1
+ limit $3;
+
+-- name: listTagLinks :many
+-- All links with tag $1, after slug $2.
+select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
+       l.updated_at
+  from links.link_tags tagged
+  join links.shown_links l on l.slug = tagged.slug
+ where tagged.tag = $1
+   and tagged.slug > $2
+ order by tagged.slug
+ limit $3;
+
+-- name: listVisibleTagLinks :many
+-- The links with tag $1 that user $2 may see, after slug $3. What others keep to themselves is not even looked at, so
+-- that a tag of theirs costs what a tag costs that does not exist.
+with members as (
+  select slug from links.link_owners where user_id = $2
+  union
+  select slug from links.link_shares where user_id = $2
+), own as (
+  select t.slug
+    from members m
+    join links.link_tags t on t.slug = m.slug and t.tag = $1
+   where not t.is_public
+     and t.slug > $3
+   order by t.slug
+   limit $4
+), open as (
+  select slug
+    from links.link_tags
+   where tag = $1
+     and is_public
+     and slug > $3
+   order by slug
+   limit $4
+), visible as (
+  select slug from own
+  union all
+  select slug from open
+)
+select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
+       l.updated_at
+  from visible
+  join links.shown_links l on l.slug = visible.slug
+ order by l.slug
+ limit $4;
+
+-- name: listOwners :many
+-- The owners of link $1, the primary one first.
+select u.id, u.email, o.is_primary
+  from links.links l
+  join links.link_owners o on o.slug = l.slug
+  join links.users u on u.id = o.user_id
+ where l.id = $1
+ order by o.is_primary desc, u.email
+ limit $2;
+
+-- name: addOwner :optional
+-- Makes user $2 an owner of the link $1. Empty when the user is one already.
+insert into links.link_owners (slug, user_id, is_primary)
+values ($1, $2, $3)
+on conflict (user_id, slug) do nothing
+returning is_primary;
+
+-- name: removeOwner :optional
+-- Removes a co-owner $2 of the link $1, never the primary one. Empty when the user is no owner.
+with found as (
+  select user_id, slug, is_primary
+    from links.link_owners
+   where slug = $1
+     and user_id = $2
+), gone as (
+  delete from links.link_owners
+   where slug = $1
+     and user_id = $2
+     and not is_primary
+)
+select is_primary
+  from found;
+
+-- name: listShares :many
+-- With whom link $1 is shared, by e-mail address.
+select u.id, u.email, s.shared_by, s.created_at
+  from links.links l
+  join links.link_shares s on s.slug = l.slug
+  join links.users u on u.id = s.user_id
+ where l.id = $1
+ order by u.email
+ limit $2;
+
+-- name: addShare :optional
+-- Empty when the link $1 is shared with user $2 already.
+insert into links.link_shares (slug, user_id, shared_by, created_at)
+values ($1, $2, $3, $4)
+on conflict (user_id, slug) do nothing
+returning created_at;
+
+-- name: removeShare :optional
+-- Empty when the link $1 is not shared with user $2.
+delete from links.link_shares
+ where slug = $1
+   and user_id = $2
+returning user_id as id;
+
+-- name: saveChange :exec
+-- Notes what $3 did to link $1 at $2.
+insert into links.changes (link_id, at, actor, action, detail)
+values ($1, $2, $3, $4, $5);
+
+-- name: listChanges :many
+-- What was done to link $1, newest first.
+select id, at, actor, action, detail
+  from links.changes
+ where link_id = $1
+ order by id desc
+ limit $2;
+
+-- name: addUser :optional
+-- Empty when the e-mail address is known.
+insert into links.users (email, display_name, role, created_at)
+values ($1, $2, $3, $4)
+on conflict (email) do nothing
+returning id, email, display_name, role, created_at;
+
+-- name: findUserByEmail :optional
+-- Empty when nobody has this address.
+select id, email, display_name, role, created_at
+  from links.users
+ where email = $1;
+
+-- name: listUsers :many
+-- Everybody by e-mail address, after address $1.
+select id, email, display_name, role, created_at
+  from links.users
+ where email > $1
+ order by email
+ limit $2;
+
+-- name: setRole :optional
+-- Empty when there is no such user.
+update links.users
+   set role = $2
+ where id = $1
+returning id, email, display_name, role, created_at;
+
+-- name: addToken :one
+insert into links.tokens (user_id, name, scope, token_hash, created_at, expires_at)
+values ($1, $2, $3, $4, $5, $6)
+returning id, name, scope, created_at, expires_at, last_used_at;
+
+-- name: listTokens :many
+-- The tokens of user $1, newest first.
+select id, name, scope, created_at, expires_at, last_used_at
+  from links.tokens
+ where user_id = $1
+ order by created_at desc, id
+ limit $2;
+
+-- name: removeToken :optional
+-- Empty when user $2 (null: anybody) has no token $1.
+delete from links.tokens
+ where id = $1
+   and ($2::uuid is null or user_id = $2)
+returning id;
+
+-- name: findToken :optional
+-- Whose the token with hash $1 is; empty when it is unknown, or expired at $2.
+select t.id as token_id, t.scope, t.last_used_at, u.id, u.email, u.display_name, u.role, u.created_at
+  from links.tokens t
+  join links.users u on u.id = t.user_id
+ where t.token_hash = $1
+   and (t.expires_at is null or t.expires_at > $2);
+
+-- name: touchToken :exec
+update links.tokens
+   set last_used_at = $2
+ where id = $1;
+
+-- name: findTarget :optional
+-- What a visit needs of the link with slug $1. Empty when there is no such link.
+select id, slug, url, visibility, append_path
+  from links.links
+ where slug = $1;
+
+-- name: mayVisit :one
+-- Whether user $2 is an owner of link $1, or it is shared with that user.
+select exists (
+         select from links.link_owners o join links.links l on l.slug = o.slug where l.id = $1 and o.user_id = $2)
+       or exists (
+         select from links.link_shares s join links.links l on l.slug = s.slug where l.id = $1 and s.user_id = $2)
+       as may;
+
+-- name: suggestLinks :many
+-- Links that user $3 (null: nobody) may see, or an admin ($4): those whose slug is in the JSON array $1, then those
+-- that begin with $2.
+with near as (
+  select l.slug, 1 as rank
+    from jsonb_array_elements_text($1::jsonb) as asked(slug)
+    join links.links l on l.slug = asked.slug
+  union all
+  (select l.slug, 2
+     from links.links l
+    where l.slug >= $2
+      and l.slug < $2 || '{'
+    order by l.slug
+    limit 50)
+)
+select l.slug, l.title
+  from (select slug, min(rank) as rank from near group by slug) found
+  join links.links l on l.slug = found.slug
+ where l.visibility = 'public'
+    or $4::boolean
+    or exists (select from links.link_owners o where o.user_id = $3::uuid and o.slug = l.slug)
+    or exists (select from links.link_shares s where s.user_id = $3::uuid and s.slug = l.slug)
+ order by found.rank, length(l.slug), l.slug
+ limit $5;
+
+-- name: saveClicks :exec
+-- Adds the JSON array $1 of clicks, in one order for all writers. A link that is gone takes none.
+insert into links.clicks (link_id, day, kind, clicks)
+select c.link_id, c.day, c.kind, c.clicks
+  from jsonb_to_recordset($1::jsonb) as c(link_id uuid, day date, kind text, clicks bigint)
+  join links.links l on l.id = c.link_id
+ order by c.link_id, c.day, c.kind
+on conflict (link_id, day, kind) do update set clicks = links.clicks.clicks + excluded.clicks;
+
+-- name: listClicks :many
+-- The clicks on link $1 by day and kind, from day $2 (such as 2026-01-31) on.
+select to_char(day, 'YYYY-MM-DD') as day, kind, clicks
+  from links.clicks
+ where link_id = $1
+   and day >= $2::text::date
+ order by day, kind
+ limit $3;
