@@ -1,24 +1,43 @@
-import type { Fault } from '../../kernel/fault.ts'
-import type { FaultReply } from '../../kernel/http.ts'
-import { jsonReply } from '../../kernel/reply.ts'
-import type { Route } from '../../kernel/router.ts'
+import { seeOther } from '../../kernel/reply.ts'
+import type { Match, Route, Unmatched } from '../../kernel/router.ts'
+import { RESERVED_SLUGS } from '../../services/links/slug.ts'
+import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../health.ts'
+import { API, apiOperations, missingOperation } from './api/routes.ts'
+import { linksFault } from './faults.ts'
+import type { LinksRoutes } from './options.ts'
+import { resolverRoute } from './resolver.ts'
 
-/** Errors of the links service: `{error, code}` (links.md section 7). */
-export const linksFault: FaultReply = (fault) =>
-  jsonReply({ error: fault.detail, code: fault.code }, fault.status, fault.headers ?? {})
-
-/** What stands in for every path that links.md promises and this version does not have yet. */
-export const LINKS_NOT_BUILT: Fault = {
-  status: 501,
-  code: 'NOT_IMPLEMENTED',
-  detail: 'The links service is not built yet in this version; only /healthz and /metrics answer.',
-}
-
-/** The routes of the links listener. */
+/** The routes of the links listener; `databaseAnswers` is the health probe. */
 export function linksRoutes(
-  version: string,
+  options: LinksRoutes,
   databaseAnswers: () => Promise<boolean>,
 ): readonly Route[] {
-  return [plainHealthRoute(version, databaseAnswers, linksFault)]
+  return [
+    { method: 'GET', path: '/', access: 'guarded', handle: () => seeOther('/-/') },
+    plainHealthRoute(options.version, databaseAnswers, linksFault),
+    ...assetRoutes('/-/assets'),
+    ...apiOperations(options),
+  ]
+}
+
+/** What answers where no route does: the API's own refusals under its prefix, else the resolver. */
+export function unmatchedLinks(options: LinksRoutes): Unmatched {
+  const resolver = resolverRoute(options)
+  const visit: Match = { kind: 'route', route: resolver, params: {} }
+  return (path, allow, method) => {
+    if (path.startsWith(API)) {
+      return { kind: 'route', route: missingOperation(options, allow), params: {} }
+    }
+    if (allow !== undefined) return { kind: 'wrong-method', allow }
+    if (isReservedPath(path)) return { kind: 'none' }
+    const reads = method === 'GET' || method === 'HEAD'
+    return reads ? visit : { kind: 'wrong-method', allow: 'GET, HEAD' }
+  }
+}
+
+/** What no link can have: the pages' prefix and the reserved slugs. */
+function isReservedPath(path: string): boolean {
+  const [, first = ''] = path.split('/', 2)
+  return first === '' || first === '-' || RESERVED_SLUGS.has(first)
 }

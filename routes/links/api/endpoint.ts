@@ -1,0 +1,123 @@
+import Type from 'typebox'
+import type { Bearer } from '../../../db/links/rows.ts'
+import { bearerToken } from '../../../kernel/bearer.ts'
+import type { Context } from '../../../kernel/context.ts'
+import type { Fault } from '../../../kernel/fault.ts'
+import type { Operation } from '../../../kernel/operation.ts'
+import { isUuid } from '../../../kernel/uuid.ts'
+import { jsonReply, type Reply } from '../../../kernel/reply.ts'
+import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
+import { bearerOf, noteUse } from '../../../services/links/tokens.ts'
+import { readJsonObject, type JsonObject } from '../../json-body.ts'
+import { linksFault, refuse, UNAUTHORIZED } from '../faults.ts'
+import type { LinksRoutes } from '../options.ts'
+
+/** A request whose sender is known. */
+export interface ApiCall {
+  readonly context: Context
+  readonly caller: Bearer
+  /** A parameter of the path; ids among them are UUIDs. */
+  param(name: string): string
+}
+
+/** What an endpoint is: an operation whose handler is called by whoever may. */
+export interface Endpoint extends Omit<Operation, 'handle' | 'access' | 'needsToken' | 'refusals'> {
+  /** Only for admins. */
+  readonly admin?: true
+  /** Also for tokens of scope `create`. */
+  readonly creates?: true
+  readonly refusals?: readonly number[]
+  readonly answer: (call: ApiCall) => Promise<Reply | Refusal | Fault>
+}
+
+const BODY_LIMIT = 64 * 1024
+
+export const UuidParam = Type.String({ format: 'uuid' })
+
+/**
+ * An endpoint of the API. The order of its refusals: 401 without a valid token, 403 beyond the token's
+ * scope or for admins only, 400 for an id that is no UUID, then its own.
+ */
+export function endpoint(
+  { links }: LinksRoutes,
+  { admin, creates, answer, refusals = [], ...description }: Endpoint,
+): Operation {
+  const ids = Object.entries(description.params ?? {})
+    .filter(([, schema]) => schema === UuidParam)
+    .map(([name]) => name)
+  return {
+    ...description,
+    access: 'open',
+    needsToken: true,
+    refusals: [401, 403, ...(ids.length > 0 ? [400, 404] : []), ...refusals],
+    async handle(context) {
+      const caller = await authenticate(links, context)
+      if (caller === undefined) return linksFault(UNAUTHORIZED, context)
+      const beyond = refuseScope(caller, context.method, creates === true, admin === true)
+      if (beyond !== undefined) return refuse(beyond, context)
+      const malformed = ids.find((name) => !isUuid(context.params[name] ?? ''))
+      if (malformed !== undefined) {
+        return linksFault(badRequest(`${malformed} in the path must be a UUID`), context)
+      }
+      const param = (name: string): string => context.params[name] ?? ''
+      const result = await answer({ context, caller, param })
+      if (isRefusal(result)) return refuse(result, context)
+      return 'body' in result ? result : linksFault(result, context)
+    },
+  }
+}
+
+/** Whose token a request bears; its use is noted. */
+export async function authenticate(
+  { db, log }: Pick<LinksRoutes['links'], 'db' | 'log'>,
+  { headers, receivedAt }: Context,
+): Promise<Bearer | undefined> {
+  const token = bearerToken(headers)
+  const bearer = token === undefined ? undefined : await bearerOf(db, token, receivedAt)
+  if (bearer !== undefined) noteUse(db, log, bearer, receivedAt)
+  return bearer
+}
+
+/** The request's JSON object, or the fault that says why there is none. */
+export async function bodyOf({ context }: ApiCall): Promise<{ value: JsonObject } | Fault> {
+  return readJsonObject(context, BODY_LIMIT)
+}
+
+/** A string member of a body. */
+export function textOf(body: JsonObject, name: string): string | Fault {
+  const value = body[name]
+  if (typeof value === 'string') return value
+  return badRequest(`${name} is required and must be a string`)
+}
+
+/** 204: done, nothing to say. */
+export function done(): Reply {
+  return { status: 204, headers: { 'cache-control': 'no-store' }, body: null }
+}
+
+/** A result as JSON, or its refusal as it is. */
+export function reply(result: object, status = 200): Reply | Refusal {
+  return isRefusal(result) ? result : jsonReply(result, status)
+}
+
+export function badRequest(detail: string): Fault {
+  return { status: 400, code: 'BAD_REQUEST', detail }
+}
+
+function refuseScope(
+  { scope, role }: Bearer,
+  method: string,
+  creates: boolean,
+  admin: boolean,
+): Refusal | undefined {
+  const reads = method === 'GET' || method === 'HEAD'
+  const within = scope === 'full' || (scope === 'read' && reads) || (scope === 'create' && creates)
+  if (!within) {
+    return {
+      refused: 'FORBIDDEN',
+      message: `this token has scope ${scope}, which does not reach here`,
+    }
+  }
+  if (!admin || role === 'admin') return undefined
+  return { refused: 'FORBIDDEN', message: 'only admins may do this' }
+}

@@ -1,0 +1,64 @@
+import Type from 'typebox'
+import type { Operation } from '../../../kernel/operation.ts'
+import { jsonReply } from '../../../kernel/reply.ts'
+import type { Route } from '../../../kernel/router.ts'
+import { linksFault, NOT_FOUND, UNAUTHORIZED } from '../faults.ts'
+import type { LinksRoutes } from '../options.ts'
+import { authenticate } from './endpoint.ts'
+import { linkOperations } from './links.ts'
+import { memberOperations } from './members.ts'
+import { tagOperations } from './tags.ts'
+import { tokenOperations } from './tokens.ts'
+import { userOperations } from './users.ts'
+
+export const API = '/api/v1/'
+
+/** Every operation of the API (links.md section 4, decisions.md section 4). */
+export function apiOperations(options: LinksRoutes): readonly Operation[] {
+  return [
+    {
+      ...{ method: 'GET', path: '/api/v1/config', id: 'getConfig', tag: 'Config' },
+      summary: 'Get what a client may know of this server; needs no token.',
+      access: 'open',
+      needsToken: false,
+      replies: {
+        200: {
+          description: 'The configuration',
+          schema: Type.Object({ short_keyword: Type.String() }),
+        },
+      },
+      refusals: [],
+      handle: () => jsonReply({ short_keyword: options.shortKeyword() }),
+    },
+    ...linkOperations(options),
+    ...memberOperations(options),
+    ...tagOperations(options),
+    ...userOperations(options),
+    ...tokenOperations(options),
+  ]
+}
+
+/**
+ * What a path or a method leads to that the API has not: a stranger learns nothing but 401 there
+ * (links.md section 5), whoever has a token learns 404, or 405 with the methods that there are.
+ */
+export function missingOperation({ links }: LinksRoutes, allow: string | undefined): Route {
+  return {
+    method: 'GET',
+    path: '/api/v1/(none)',
+    access: 'open',
+    async handle(context) {
+      if ((await authenticate(links, context)) === undefined) {
+        return linksFault(UNAUTHORIZED, context)
+      }
+      if (allow === undefined) return linksFault(NOT_FOUND, context)
+      const fault = {
+        status: 405,
+        code: 'METHOD_NOT_ALLOWED',
+        detail: `this path answers ${allow} only`,
+        headers: { allow },
+      }
+      return linksFault(fault, context)
+    },
+  }
+}

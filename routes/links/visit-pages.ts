@@ -1,0 +1,54 @@
+import type { User } from '../../db/links/rows.ts'
+import {
+  linksErrorPage,
+  previewPage as previewHtml,
+  unknownPage as unknownHtml,
+} from '../../html/links/visit.ts'
+import type { Context } from '../../kernel/context.ts'
+import type { Fault } from '../../kernel/fault.ts'
+import { htmlReply, type Reply } from '../../kernel/reply.ts'
+import { isSlug } from '../../services/links/slug.ts'
+import { suggestionsFor } from '../../services/links/suggest.ts'
+import type { KnownLink } from '../../services/links/target-cache.ts'
+import { linksFault, NOT_FOUND } from './faults.ts'
+import type { LinksRoutes } from './options.ts'
+
+const NOINDEX = { 'x-robots-tag': 'noindex' }
+
+/** 404: what the visitor may have meant, and a way to make the link. Programs that ask for JSON get it. */
+export async function unknownPage(
+  { links }: LinksRoutes,
+  context: Context,
+  asked: string,
+  visitor: User | undefined,
+): Promise<Reply> {
+  if (wantsJson(context)) return linksFault({ ...NOT_FOUND, detail: 'link not found' }, context)
+  const suggestions = await suggestionsFor(links.db, asked, visitor)
+  const view = { asked, canCreate: isSlug(asked.toLowerCase()), suggestions }
+  return htmlReply(unknownHtml(visitor, view), 404, NOINDEX)
+}
+
+/** 403: a secure link that the visitor may not follow. Where it leads is not said. */
+export function forbiddenPage(context: Context, visitor: User | undefined): Reply {
+  const detail =
+    visitor === undefined
+      ? 'this link is only for people who are signed in and may follow it'
+      : 'this link is not shared with you; ask one of its owners'
+  const fault: Fault = { status: 403, code: 'FORBIDDEN', detail }
+  if (wantsJson(context)) return linksFault(fault, context)
+  const error = {
+    status: 403,
+    title: 'Forbidden',
+    detail: `${detail[0]?.toUpperCase()}${detail.slice(1)}.`,
+  }
+  return htmlReply(linksErrorPage(visitor, error), 403, NOINDEX)
+}
+
+/** Where a link leads (`/slug+`). */
+export function previewPage(link: KnownLink, visitor: User | undefined): Reply {
+  return htmlReply(previewHtml(visitor, link), 200, NOINDEX)
+}
+
+function wantsJson({ headers }: Context): boolean {
+  return (headers.accept ?? '').includes('application/json')
+}
