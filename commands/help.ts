@@ -5,6 +5,8 @@ import { ENDPOINT_USAGE } from './endpoint.ts'
 import { FORWARD_USAGE } from './forward-arguments.ts'
 import { PROVIDER_USAGE } from './provider.ts'
 import { SEND_SAMPLE_USAGE } from './send-sample.ts'
+import { TOKEN_USAGE } from './token.ts'
+import { USER_USAGE } from './user.ts'
 
 const COMMANDS: readonly (readonly [string, string])[] = [
   ['gatehouse [serve] [hooks] [links] [ops]', 'run the services (default: all three)'],
@@ -20,6 +22,8 @@ const COMMANDS: readonly (readonly [string, string])[] = [
     'post each event to a target of your own, in order, over restarts (default --from http://127.0.0.1:8080)',
   ],
   [SEND_SAMPLE_USAGE, 'send a made-up delivery, signed or with its token from standard input'],
+  [USER_USAGE, 'manage who has links'],
+  [TOKEN_USAGE, 'make and revoke tokens for the links API'],
   ['gatehouse version', 'print the version'],
   ['gatehouse help', 'print this'],
 ]

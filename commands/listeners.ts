@@ -10,7 +10,7 @@ import type { HttpMetrics } from '../kernel/http-metrics.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
-import { createRouter, type Route } from '../kernel/router.ts'
+import { createRouter, type Route, type Unmatched } from '../kernel/router.ts'
 import { metricsRoute } from '../routes/metrics.ts'
 
 export const SERVICES = ['hooks', 'links', 'ops'] as const
@@ -37,6 +37,8 @@ export interface ServiceParts {
   readonly routes: readonly Route[]
   readonly faultReply: FaultReply
   readonly noRoute: Fault
+  /** What answers where no route does, when that is not `noRoute` or 405. */
+  readonly unmatched?: Unmatched
 }
 
 export interface RunningListener {
@@ -66,10 +68,10 @@ export async function startListener(
 
   let bound: string | AddressInfo | null = null
   const address = (): string => addressText(bound)
-  const { routes, faultReply, noRoute } = parts(address)
+  const { routes, faultReply, noRoute, unmatched } = parts(address)
   const listener = createListener({
     service,
-    find: createRouter([...routes, metricsRoute(metrics)]),
+    find: createRouter([...routes, metricsRoute(metrics)], unmatched),
     noRoute,
     faultReply,
     guard: createGuard({ hosts, trustedProxies }),

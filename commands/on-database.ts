@@ -14,6 +14,8 @@ import { parseEndpoint, runEndpoint } from './endpoint.ts'
 import { runMigrate } from './migrate.ts'
 import { runProvider } from './provider.ts'
 import { parseProvider } from './provider-arguments.ts'
+import { parseToken, runToken } from './token.ts'
+import { parseUser, runUser } from './user.ts'
 
 /** What a command that needs the database is run with, in its own process or inside the server. */
 export interface DatabaseContext {
@@ -22,32 +24,73 @@ export interface DatabaseContext {
   readonly log: Log
 }
 
+const TOOLS = { random: randomBytes, now: () => new Date() }
+
+/** A command on the database. `check` throws `UsageError` for wrong arguments, before anything is opened. */
+interface DatabaseCommand {
+  readonly check: (args: readonly string[]) => unknown
+  readonly run: (
+    args: readonly string[],
+    db: Database,
+    context: DatabaseContext,
+    output: Output,
+  ) => Promise<number>
+}
+
 /** The commands that need the database. */
-export const DATABASE_COMMANDS: readonly string[] = ['check', 'migrate', 'provider', 'endpoint']
+const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
+  check: {
+    check: parseCheck,
+    async run(args, db, { config, secrets }, output) {
+      const findings = await checkDatabase(db, place(config), secrets)
+      const all = [configurationFinding(config), ...findings]
+      return reportFindings(all, parseCheck(args).json, output)
+    },
+  },
+  migrate: {
+    check(args) {
+      if (args.length > 0) throw new UsageError('"migrate" takes no argument')
+    },
+    run: (_args, db, _context, output) => runMigrate(db, output),
+  },
+  provider: {
+    check: parseProvider,
+    run: (args, db, { config, secrets }, output) =>
+      runProvider(args, { ...providerTools(config), db, secrets }, output),
+  },
+  endpoint: {
+    check: parseEndpoint,
+    run: (args, db, { config }, output) =>
+      runEndpoint(args, { ...TOOLS, db, baseUrl: hooksUrl(config) }, output),
+  },
+  user: {
+    check: parseUser,
+    run: (args, db, _context, output) => runUser(args, { ...TOOLS, db }, output),
+  },
+  token: {
+    check: (args) => parseToken(args, TOOLS.now()),
+    run: (args, db, _context, output) => runToken(args, { ...TOOLS, db }, output),
+  },
+}
+
+export function isDatabaseCommand(name: string): boolean {
+  return Object.hasOwn(COMMANDS, name)
+}
 
 /** Runs such a command on an open database. */
 export async function runOnDatabase(
-  argv: readonly string[],
+  [name = '', ...args]: readonly string[],
   db: Database,
-  { config, secrets }: DatabaseContext,
+  context: DatabaseContext,
   output: Output,
 ): Promise<number> {
-  const [command, ...args] = argv
-  switch (command) {
-    case 'check': {
-      const { json } = parseCheck(args)
-      const findings = await checkDatabase(db, place(config), secrets)
-      return reportFindings([configurationFinding(config), ...findings], json, output)
-    }
-    case 'migrate':
-      return runMigrate(db, output)
-    case 'provider':
-      return runProvider(args, { ...providerTools(config), db, secrets }, output)
-    case 'endpoint':
-      return runEndpoint(args, { db, random: randomBytes, baseUrl: hooksUrl(config) }, output)
-    default:
-      throw new UsageError(`"${command ?? ''}" is no command on the database`)
-  }
+  return commandOf(name).run(args, db, context, output)
+}
+
+function commandOf(name: string): DatabaseCommand {
+  const command = isDatabaseCommand(name) ? COMMANDS[name] : undefined
+  if (command === undefined) throw new UsageError(`"${name}" is no command on the database`)
+  return command
 }
 
 /**
@@ -59,29 +102,22 @@ export async function runWithDatabase(
   context: DatabaseContext,
   output: Output,
 ): Promise<number> {
-  checkUsage(argv)
+  const [name = '', ...args] = argv
+  commandOf(name).check(args)
   const { config, log } = context
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   if (url === undefined) {
     const code = await runRemotely(controlPath(dataDirectory), argv, output)
     if (code !== undefined) return code
   }
-  if (argv[0] === 'check') return checkUnopened(argv.slice(1), context, output)
+  if (name === 'check') return checkUnopened(args, context, output)
   const database = await openDatabase({ url, dataDirectory }, log)
   try {
-    if (argv[0] !== 'migrate') await migrate(database.db)
+    if (name !== 'migrate') await migrate(database.db)
     return await runOnDatabase(argv, database.db, context, output)
   } finally {
     await database.close()
   }
-}
-
-/** Wrong arguments are refused before a database is opened, which might create or migrate it. */
-function checkUsage([command, ...args]: readonly string[]): void {
-  if (command === 'check') parseCheck(args)
-  else if (command === 'provider') parseProvider(args)
-  else if (command === 'endpoint') parseEndpoint(args)
-  else if (args.length > 0) throw new UsageError(`"${command ?? ''}" takes no argument`)
 }
 
 async function checkUnopened(
@@ -118,7 +154,7 @@ async function checkUnopened(
 
 function providerTools({ current }: ConfigSource) {
   const overlapSeconds = current.HOOKS_ROTATION_OVERLAP_S
-  return { random: randomBytes, now: () => new Date(), overlapSeconds }
+  return { ...TOOLS, overlapSeconds }
 }
 
 /** Where clients reach the hooks service, as far as the configuration tells. */

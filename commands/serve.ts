@@ -8,12 +8,16 @@ import type { ConfigSource } from '../kernel/config.ts'
 import { createHttpMetrics } from '../kernel/http-metrics.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics } from '../kernel/metrics.ts'
+import { identityReader } from '../kernel/identity.ts'
 import { post } from '../kernel/outbound.ts'
 import { hooksFault } from '../routes/hooks/faults.ts'
 import { hooksRoutes } from '../routes/hooks/routes.ts'
-import { LINKS_NOT_BUILT, linksFault, linksRoutes } from '../routes/links/routes.ts'
+import { linksFault, NOT_FOUND } from '../routes/links/faults.ts'
+import type { LinksRoutes } from '../routes/links/options.ts'
+import { linksRoutes, unmatchedLinks } from '../routes/links/routes.ts'
 import { OPS_NOT_BUILT, opsFault, opsRoutes } from '../routes/ops/routes.ts'
 import { openHooks, type Hooks } from '../services/hooks/open.ts'
+import { openLinks, type Links } from '../services/links/open.ts'
 import type { QueueSource } from '../services/hooks/queue/open.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
 import { DONE, FAILED } from './command.ts'
@@ -26,6 +30,7 @@ import {
   type ServiceParts,
 } from './listeners.ts'
 import { runOnDatabase } from './on-database.ts'
+import { firstLabel, ownHosts } from './own-hosts.ts'
 import { shownConfiguration } from './shown-configuration.ts'
 import { stopSignal } from './stop-signal.ts'
 
@@ -82,6 +87,15 @@ async function run(
     queueSource: queueSource(options),
   })
   const listeners: RunningListener[] = []
+  const linksPlace = linksAddress(options, () => listeners)
+  const links = await openLinks({
+    db,
+    clock: systemClock,
+    random: randomBytes,
+    log,
+    metrics,
+    ownHosts: ownHosts(linksPlace.all, linksPlace.keyword),
+  })
   let control: Server | undefined
   try {
     const shared = {
@@ -95,7 +109,7 @@ async function run(
     for (const service of options.services) {
       listeners.push(
         await startListener(shared, service, (address) =>
-          partsOf(service, options, hooks, address),
+          partsOf(service, options, { hooks, links }, address),
         ),
       )
     }
@@ -116,7 +130,7 @@ async function run(
     control?.close()
     control?.closeAllConnections()
     await Promise.all(listeners.map(({ listener }) => listener.close(GRACE_MS)))
-    await hooks.close()
+    await Promise.all([hooks.close(), links.close()])
     log.info('stopped')
   }
 }
@@ -125,13 +139,24 @@ async function run(
 function partsOf(
   service: ServiceName,
   { config, version }: ServeOptions,
-  hooks: Hooks,
+  { hooks, links }: { readonly hooks: Hooks; readonly links: Links },
   address: () => string,
 ): ServiceParts {
   const answers = (): Promise<boolean> => databaseAnswers(hooks.db)
   if (service === 'links') {
-    const routes = linksRoutes(version, answers)
-    return { routes, faultReply: linksFault, noRoute: LINKS_NOT_BUILT }
+    const parts: LinksRoutes = {
+      links,
+      version,
+      baseUrl: () => config.current.LINKS_BASE_URL ?? address(),
+      shortKeyword: () => keywordOf(config, address()),
+      identify: identityReader({
+        trustedProxies: config.current.GATEHOUSE_TRUSTED_PROXIES,
+        userHeader: () => config.current.GATEHOUSE_USER_HEADER,
+      }),
+    }
+    const unmatched = unmatchedLinks(parts)
+    const routes = linksRoutes(parts, answers)
+    return { routes, faultReply: linksFault, noRoute: NOT_FOUND, unmatched }
   }
   if (service === 'ops') {
     const routes = opsRoutes(version, answers)
@@ -147,6 +172,23 @@ function partsOf(
     configuration: () => shownConfiguration(config),
   })
   return { routes, faultReply: hooksFault, noRoute: NO_ROUTE }
+}
+
+/** The short-link prefix: configured, or the first label of the public address. */
+function keywordOf({ current }: ConfigSource, address: string): string {
+  return current.LINKS_SHORT_KEYWORD ?? firstLabel(current.LINKS_BASE_URL ?? address)
+}
+
+/** Where the links service is reached, known once its listener runs. */
+function linksAddress({ config }: ServeOptions, listeners: () => readonly RunningListener[]) {
+  const bound = (): string =>
+    listeners()
+      .find(({ service }) => service === 'links')
+      ?.address() ?? ''
+  return {
+    all: () => [config.current.LINKS_BASE_URL ?? '', bound()],
+    keyword: () => keywordOf(config, bound()),
+  }
 }
 
 /** Where the hooks service reads a queue: both variables or none; one alone is said and not used. */

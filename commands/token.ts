@@ -1,0 +1,127 @@
+import type { Database } from '../db/client.ts'
+import type { User } from '../db/links/rows.ts'
+import { listTokens } from '../db/links/tokens.ts'
+import { findUserByEmail } from '../db/links/users.ts'
+import { DURATION_FORM, parseDuration } from '../kernel/duration.ts'
+import { isUuid } from '../kernel/uuid.ts'
+import { isRefusal, type Refusal } from '../services/links/refusal.ts'
+import {
+  createToken,
+  readTokenRequest,
+  revokeToken,
+  type RandomBytes,
+  type TokenRequest,
+} from '../services/links/tokens.ts'
+import { readEmail } from '../services/links/users.ts'
+import { parseAction } from './action-arguments.ts'
+import { DONE, FAILED, table, UsageError, type Output } from './command.ts'
+
+export const TOKEN_USAGE =
+  'gatehouse token create EMAIL [--name N] [--scope full|read|create] [--expires WHEN] |\n' +
+  '                  list EMAIL [--json] | revoke ID'
+
+export interface TokenTools {
+  readonly db: Database
+  readonly random: RandomBytes
+  readonly now: () => Date
+}
+
+const ARGUMENTS = {
+  command: 'token',
+  flags: {
+    name: { type: 'string' },
+    scope: { type: 'string' },
+    expires: { type: 'string' },
+    json: { type: 'boolean' },
+  },
+  takes: { create: ['name', 'scope', 'expires'], list: ['json'], revoke: [] },
+  words: { create: ['EMAIL'], list: ['EMAIL'], revoke: ['ID'] },
+} as const
+
+/** The arguments of `token`; `request` is what a token to be created is asked to be. */
+interface Parsed {
+  readonly action: string
+  readonly word: string
+  readonly json: boolean
+  readonly request: TokenRequest
+}
+
+/** Reads the arguments; throws `UsageError` for those that are wrong. */
+export function parseToken(args: readonly string[], now: Date): Parsed {
+  const { action, name: word, flags } = parseAction(args, ARGUMENTS)
+  const { name = 'command line', scope, expires } = flags
+  const expires_at = expires === undefined ? null : readWhen(expires, now)
+  const request = readTokenRequest({ name, scope, expires_at }, now)
+  if (isRefusal(request)) {
+    const message = request.message.replace('expires_at', 'expires')
+    throw new UsageError(`--${message.replace(/, or null$/, `, or ${DURATION_FORM}`)}`)
+  }
+  if (action === 'revoke' && !isUuid(word)) {
+    throw new UsageError('ID must be the id of a token; see: gatehouse token list EMAIL')
+  }
+  return { action, word, json: flags.json === true, request }
+}
+
+/** `gatehouse token …`. A token that it makes is the last line of stdout, alone. */
+export async function runToken(
+  args: readonly string[],
+  { db, random, now }: TokenTools,
+  output: Output,
+): Promise<number> {
+  const at = now()
+  const { action, word, json, request } = parseToken(args, at)
+  if (action === 'revoke') {
+    const refusal = await revokeToken(db, word, null)
+    if (refusal !== undefined) return fail(`there is no token ${word}`, output)
+    output.err(`token ${word} is revoked`)
+    return DONE
+  }
+  const user = await knownUser(db, word)
+  if (isRefusal(user)) return fail(user.message, output)
+  if (action === 'list') return list(db, user, json, output)
+  const made = await createToken(db, random, user.id, request, at)
+  const until = made.expires_at === null ? '' : `, until ${made.expires_at.toISOString()}`
+  output.err(
+    `token "${made.name}" of ${user.email}, scope ${made.scope}${until}, is shown this once:`,
+  )
+  output.out(made.token)
+  return DONE
+}
+
+async function knownUser(db: Database, text: string): Promise<User | Refusal> {
+  const email = readEmail(text)
+  const user = email === undefined ? undefined : await findUserByEmail(db, email)
+  if (user !== undefined) return user
+  const message = `no user has the e-mail address "${text}"; add one with: gatehouse user add EMAIL`
+  return { refused: 'NOT_FOUND', message }
+}
+
+async function list(db: Database, user: User, json: boolean, output: Output): Promise<number> {
+  const tokens = await listTokens(db, user.id)
+  if (json) {
+    output.out(JSON.stringify(tokens))
+    return DONE
+  }
+  const rows = tokens.map(({ id, name, scope, created_at, expires_at, last_used_at }) => [
+    id,
+    name,
+    scope,
+    created_at.toISOString(),
+    expires_at?.toISOString() ?? 'never',
+    last_used_at?.toISOString() ?? 'never',
+  ])
+  const head = ['ID', 'NAME', 'SCOPE', 'CREATED', 'EXPIRES', 'LAST USED']
+  for (const line of table(head, rows)) output.out(line)
+  return DONE
+}
+
+/** A time as it stands, or that far from now. */
+function readWhen(text: string, now: Date): string {
+  const seconds = parseDuration(text)
+  return seconds === undefined ? text : new Date(now.getTime() + seconds * 1000).toISOString()
+}
+
+function fail(message: string, output: Output): number {
+  output.err(`gatehouse: ${message}`)
+  return FAILED
+}
