@@ -1,5 +1,6 @@
 import type { RejectionTotal } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import { breakable } from '../breakable.ts'
 import { copyBox } from '../copy-box.ts'
 import { hooksPage } from './layout.ts'
 import { timeTag } from '../time.ts'
@@ -61,7 +62,7 @@ function providerTile(provider: ProviderLine, view: DashboardView): Html {
   const { name, trust_mode, enabled, recent_count, last_event_at } = provider
   const rejected = view.rejections.find((total) => total.provider === name)
   return html`<article class="tile" data-provider="${name}">
-    <h3><a href="${logUrl({ provider: name })}">${name}</a></h3>
+    <h3><a href="${logUrl({ provider: name })}">${breakable(name)}</a></h3>
     <p class="badges">
       ${trustBadge(trust_mode)}
       <span class="badge off" data-disabled ${enabled && html`hidden`}>disabled</span>

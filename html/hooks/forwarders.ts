@@ -1,5 +1,6 @@
 import type { ForwarderState } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import { breakable } from '../breakable.ts'
 import { copyBox } from '../copy-box.ts'
 import { fact } from '../fact.ts'
 import { timeTag } from '../time.ts'
@@ -45,10 +46,11 @@ function forwarderCard(forwarder: ForwarderState, { connected, countedTo }: Forw
   const key = encodeURIComponent(name)
   const here = connected.includes(name)
   return html`<article class="panel card" aria-labelledby="forwarder-${key}">
-    <h3 id="forwarder-${key}"><bdi>${name}</bdi></h3>
+    <h3 id="forwarder-${key}"><bdi>${breakable(name)}</bdi></h3>
     <dl class="facts">
-      ${fact('State', stateBadge(here))} ${fact('Done up to', html`event ${position}`)}
-      ${fact('Events since', waiting < countedTo ? waiting : html`${countedTo} or more`)}
+      ${fact('State', stateBadge(here))}
+      ${fact('Done up to', position === 0 ? 'nothing yet' : html`event ${position}`)}
+      ${fact('Newer events', waiting < countedTo ? waiting : html`${countedTo} or more`)}
       ${fact('Last heard of', timeTag(updated_at))}
     </dl>
     ${!here && forget(name, key)}

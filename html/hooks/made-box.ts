@@ -23,9 +23,7 @@ export function madeBox(made: Made): Html {
         </p>
         ${copyBox('made-token', made.trust_mode === 'signed' ? 'secret' : 'token', token)}`
     }
-    <p>
-      Send to this URL. A provider that was just created is disabled until you switch it on below.
-    </p>
+    <p>Send to this URL.${!rotated && ' The provider is disabled until you switch it on below.'}</p>
     ${copyBox('made-curl', 'curl command', made.trust_mode === 'signed' ? signedCurl(made) : curl(made))}
   </section>`
 }

@@ -1,4 +1,5 @@
 import { html, type Html, type Printable } from '../../kernel/html.ts'
+import { breakable } from '../breakable.ts'
 import { fact } from '../fact.ts'
 import { timeTag } from '../time.ts'
 import { alarmBadges, trustBadge } from './badges.ts'
@@ -16,7 +17,7 @@ export function providerCard(card: ProviderCard): Html {
   const key = encodeURIComponent(name)
   return html`<article class="card panel" id="provider-${key}" data-provider="${name}">
     <div class="title-line">
-      <h2 id="name-${key}">${name}</h2>
+      <h2 id="name-${key}">${breakable(name)}</h2>
       ${toggle(card, key)}
     </div>
     <p class="badges">${trustBadge(trust_mode)} ${alarmBadges(card.alarm.firing)}</p>

@@ -2,7 +2,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import { hooksPage } from './layout.ts'
 import { madeBox } from './made-box.ts'
 import { nameField } from './name-field.ts'
-import { providerCard as card } from './provider-card.ts'
+import { providerCard } from './provider-card.ts'
 import { secretField } from './provider-forms.ts'
 import type { ProvidersView } from './views.ts'
 
@@ -12,18 +12,18 @@ export function providersPage(view: ProvidersView): Html {
     title: 'Providers',
     section: 'providers',
     body: html`<h1>Providers</h1>
-      ${createdFragment(view)}`,
+      ${providersFragment(view)}`,
   })
 }
 
-/** The answer to creating, rotating and removing: the token where one was made, the cards, the form. */
-export function createdFragment(view: ProvidersView): Html {
+/** The page's content, and the answer to its forms: a secret that was just made, the cards, the form. */
+export function providersFragment(view: ProvidersView): Html {
   return html`<div id="providers">
     ${view.made !== null && madeBox(view.made)}
     ${
       view.cards.length === 0
         ? html`<p class="panel empty">No provider is known yet.</p>`
-        : html`<div class="cards">${view.cards.map(card)}</div>`
+        : html`<div class="cards">${view.cards.map(providerCard)}</div>`
     }
     ${createForm(view)}
   </div>`

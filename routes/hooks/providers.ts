@@ -1,5 +1,5 @@
 import { providerCard } from '../../html/hooks/provider-card.ts'
-import { createdFragment, providersPage } from '../../html/hooks/providers.ts'
+import { providersFragment, providersPage } from '../../html/hooks/providers.ts'
 import type { ProvidersView } from '../../html/hooks/views.ts'
 import type { Context } from '../../kernel/context.ts'
 import type { Fault } from '../../kernel/fault.ts'
@@ -57,7 +57,10 @@ export function providerRoutes(options: HooksRoutes): readonly Route[] {
     status = 200,
   ): Promise<Reply> {
     const shown = await view(changes)
-    return htmlReply(wantsFullPage(context) ? providersPage(shown) : createdFragment(shown), status)
+    return htmlReply(
+      wantsFullPage(context) ? providersPage(shown) : providersFragment(shown),
+      status,
+    )
   }
 
   async function made(context: Context, result: MadeProvider, rotated: boolean): Promise<Reply> {

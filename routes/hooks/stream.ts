@@ -7,7 +7,8 @@ import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 
 /**
- * `GET /events` (hooks.md section 6), all events or those of `?provider=` and `?event_type=`; resumes by `Last-Event-ID` or `?last_event_id=`.
+ * `GET /events` (hooks.md section 6), all events or those of `?provider=` and `?event_type=`;
+ * resumes by `Last-Event-ID` or `?last_event_id=`.
  */
 export function streamRoute({ hooks }: HooksRoutes): Route {
   return {

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { providerCard } from '../../../html/hooks/provider-card.ts'
-import { createdFragment, providersPage } from '../../../html/hooks/providers.ts'
+import { providersFragment, providersPage } from '../../../html/hooks/providers.ts'
 import type { ProvidersView } from '../../../html/hooks/views.ts'
 import { render } from '../../../kernel/html.ts'
 import { card, ESCAPED, HOSTILE } from './samples.ts'
@@ -17,7 +17,7 @@ function view(changes: Partial<ProvidersView> = {}): ProvidersView {
 }
 
 t.test('page, fragment and card are made of the same parts', async (t) => {
-  const fragment = render(createdFragment(view()))
+  const fragment = render(providersFragment(view()))
   t.ok(render(providersPage(view())).includes(fragment))
   t.ok(fragment.includes(render(providerCard(card()))))
 })
@@ -69,14 +69,14 @@ t.test('a token is shown where one was made, and only there', async (t) => {
     url,
     rotated: false,
   } as const
-  t.match(render(createdFragment(view({ made }))), 'Authorization: Bearer tok-en')
-  t.notMatch(render(createdFragment(view({ made: { ...made, token: null } }))), 'Authorization')
-  t.notMatch(render(createdFragment(view())), 'id="made"')
+  t.match(render(providersFragment(view({ made }))), 'Authorization: Bearer tok-en')
+  t.notMatch(render(providersFragment(view({ made: { ...made, token: null } }))), 'Authorization')
+  t.notMatch(render(providersFragment(view())), 'id="made"')
 })
 
 t.test('a refused form keeps what was typed', async (t) => {
   const refused = { name: 'x"y', trust_mode: 'open', message: 'The name is taken.' }
-  const text = render(createdFragment(view({ refused })))
+  const text = render(providersFragment(view({ refused })))
   t.match(text, 'value="x&quot;y"')
   t.match(text, /value="open"\s+checked/)
   t.match(text, /aria-invalid="true"/)
