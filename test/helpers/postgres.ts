@@ -12,6 +12,7 @@ import {
   startClusterProcess,
 } from './postgres-process.ts'
 import { recordFolder } from './orphans.ts'
+import type { Owner } from './owner.ts'
 import { runFolder } from './run-folder.ts'
 import { secret } from './secrets.ts'
 import { until } from './until.ts'
@@ -38,6 +39,13 @@ export type Cluster = Databases & {
   start(): Promise<void>
   /** Stops it and removes its files. */
   destroy(): Promise<void>
+}
+
+/** A new cluster that ends with the test. */
+export async function ownPostgres(t: Owner): Promise<Cluster> {
+  const cluster = await startPostgres()
+  t.teardown(() => cluster.destroy())
+  return cluster
 }
 
 /** A new cluster on a free port of 127.0.0.1, with fsync, ready for connections. About 2 s. */

@@ -4,7 +4,6 @@ import type { Test } from 'tap'
 import {
   ackOf,
   brokenOf,
-  createSender,
   keepAlive,
   lostOf,
   send,
@@ -13,9 +12,8 @@ import {
 } from '../helpers/deliveries.ts'
 import type { Sender } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { run, startPostgres } from '../helpers/postgres.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { noFailureIn, startOnOwnPostgres } from '../helpers/outage-setup.ts'
+import { run } from '../helpers/postgres.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { EventStream, StreamEvent } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
@@ -34,12 +32,7 @@ for (const { mode, downMs } of [
   { mode: 'fast', downMs: 5_000 },
 ] as const) {
   await t.test(`PostgreSQL goes away for a while (${mode})`, async (t) => {
-    const cluster = await startPostgres()
-    t.teardown(() => cluster.destroy())
-    const sender = createSender()
-    const env = { ...sender.env, DATABASE_URL: await cluster.createDatabase() }
-    const server = await startServer(t, { services: ['hooks'], env })
-    const base = server.hooks
+    const { cluster, env, sender, server, base } = await startOnOwnPostgres(t)
     const live = followStream(t, base)
     const load = startLoad(t, { base: () => base, sender, senders: SENDERS })
     await until(() => load.acked.length > 200 && live.ids.length > 100, 'the load to be under way')
@@ -176,15 +169,6 @@ async function followsAgain(t: Test, base: string, url: string, sender: Sender):
 
 async function health(base: string): Promise<number> {
   return (await request(`${base}/healthz`)).status
-}
-
-function noFailureIn(t: Test, server: TestServer): void {
-  const bad = /handler failed|unhandled|UnhandledPromise|TypeError|"level":"error"/i
-  t.same(
-    server.logs().filter((line) => bad.test(line)),
-    [],
-    'no failure in the log',
-  )
 }
 
 function urlOf(env: Readonly<Record<string, string>>): string {

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
+import { healthOf, queueEnv, settled } from '../helpers/queue-setup.ts'
 import { startRedis } from '../helpers/redis.ts'
 import type { Redis } from '../helpers/redis.ts'
 import { startServer } from '../helpers/server.ts'
@@ -18,8 +18,7 @@ const LONG_MS = 60_000
 t.test('consumer killed three times, Redis killed once: each entry is stored once', async (t) => {
   const [, postgres] = backends
   const redis = await startRedis(t)
-  const queue = { HOOKS_QUEUE_URL: redis.url, HOOKS_QUEUE_CHANNELS: STREAM }
-  const env = { ...(await postgres.env(t)), ...queue }
+  const env = { ...(await postgres.env(t)), ...queueEnv(redis, STREAM) }
   const start = (): Promise<TestServer> => startServer(t, { services: ['hooks'], env })
   let server = await start()
 
@@ -36,7 +35,10 @@ t.test('consumer killed three times, Redis killed once: each entry is stored onc
     await reach(at)
     if (at === REDIS_KILL) {
       await redis.stop('SIGKILL')
-      await until(async () => (await broker(server)) === 'error', 'the broker to be missed')
+      await until(
+        async () => (await healthOf(server.hooks))['broker'] === 'error',
+        'the broker to be missed',
+      )
       await redis.start()
     } else {
       await server.kill()
@@ -46,7 +48,7 @@ t.test('consumer killed three times, Redis killed once: each entry is stored onc
   }
   await adding
   await reach(ENTRIES)
-  await until(async () => (await unacknowledged(redis)) === 0, 'all to be acknowledged', LONG_MS)
+  await settled(redis, STREAM, LONG_MS)
 
   t.equal(await redis.send('XLEN', STREAM), ENTRIES)
   t.equal(await stored(), ENTRIES)
@@ -59,7 +61,7 @@ t.test('consumer killed three times, Redis killed once: each entry is stored onc
   const wrong = numbers().filter((n) => found.get(`${STREAM}:${n}-0`) !== payloadOf(n))
   t.same(wrong, [], 'each entry has its event with its payload')
   t.equal(await figure('(select sum(events) from hooks.activity)'), ENTRIES, 'counted once each')
-  t.equal(await broker(server), 'ok')
+  t.match(await healthOf(server.hooks), { broker: 'ok' })
 })
 
 function numbers(): readonly number[] {
@@ -92,15 +94,4 @@ async function add(redis: Redis, n: number): Promise<void> {
     // It was added before its answer was lost.
     if (!String(error).includes('equal or smaller')) throw error
   }
-}
-
-async function unacknowledged(redis: Redis): Promise<number> {
-  const [group] = (await redis.send('XINFO', 'GROUPS', STREAM)) as readonly (readonly unknown[])[]
-  const value = (name: string): number => Number(group?.[group.indexOf(name) + 1])
-  return value('pending') + value('lag')
-}
-
-async function broker(server: TestServer): Promise<string> {
-  const { broker: state } = (await request(`${server.hooks}/healthz`)).json<{ broker: string }>()
-  return state
 }

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { startPostgres } from '../helpers/postgres.ts'
+import { ownPostgres } from '../helpers/postgres.ts'
 import {
   add,
   addMany,
@@ -10,6 +10,7 @@ import {
   eventsWhen,
   groupOf,
   healthOf,
+  queueEnv,
   settled,
   startQueue,
 } from '../helpers/queue-setup.ts'
@@ -24,8 +25,7 @@ const hooks = { services: ['hooks'] } as const
 t.test('Redis may be down at the start', async (t) => {
   const redis = await startRedis(t)
   await redis.stop()
-  const queue = { HOOKS_QUEUE_URL: redis.url, HOOKS_QUEUE_CHANNELS: 'orders' }
-  const env = { ...(await embedded.env(t)), ...queue }
+  const env = { ...(await embedded.env(t)), ...queueEnv(redis, 'orders') }
   const server = await startServer(t, { ...hooks, env })
   t.match(await healthOf(server.hooks), { http: '200', status: 'degraded', broker: 'error' })
   await redis.start()
@@ -41,8 +41,7 @@ t.test('Redis may be down at the start', async (t) => {
 t.test('what was added before the first start is read from the beginning', async (t) => {
   const redis = await startRedis(t)
   await addMany(redis, 'orders', 600)
-  const queue = { HOOKS_QUEUE_URL: redis.url, HOOKS_QUEUE_CHANNELS: 'orders' }
-  const env = { ...(await embedded.env(t)), ...queue }
+  const env = { ...(await embedded.env(t)), ...queueEnv(redis, 'orders') }
   const first = await startServer(t, { ...hooks, env })
   await until(async () => (await eventsOf(first.hooks, 'orders')).length > 0, 'the first events')
   t.match(await first.stop(), { code: 0 }, 'stopped while it reads')
@@ -58,8 +57,7 @@ t.test('what was added before the first start is read from the beginning', async
 })
 
 t.test('without the database nothing is acknowledged, with it everything is stored', async (t) => {
-  const cluster = await startPostgres()
-  t.teardown(() => cluster.destroy())
+  const cluster = await ownPostgres(t)
   const database = { DATABASE_URL: await cluster.createDatabase() }
   const folder = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
   const backend = { ...postgres, env: async () => ({ ...database, ...folder }) }
