@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
+import { openPeer } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startHooks } from '../helpers/signing-setup.ts'
@@ -132,7 +133,14 @@ await t.test('every page, with and without data', async (t: Test) => {
     await looksRight(t, page)
   })
 
-  await visit('long', await fillLong(base))
+  const long = await fillLong(base)
+  const forwarder = { target: 'http://localhost:3000/hook' }
+  await openPeer(t, base, { ...forwarder, name: 'n'.repeat(200) })
+  // One that is away has a form.
+  const away = await openPeer(t, base, { ...forwarder, name: `${'a'.repeat(190)} away` })
+  away.close()
+  await away.closed
+  await visit('long', long)
 })
 
 await t.test('what a page says after a form was sent', async (t: Test) => {
