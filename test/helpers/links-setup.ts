@@ -1,0 +1,183 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import type { Backend } from './backends.ts'
+import { request } from './http.ts'
+import type { RequestOptions, Response } from './http.ts'
+import type { Owner } from './owner.ts'
+import { run } from './postgres.ts'
+import type { Env } from './program.ts'
+import { keepSecret } from './secrets.ts'
+import { startServer } from './server.ts'
+import type { TestServer } from './server.ts'
+
+/** A links service on a database of its own. */
+export type LinksServer = {
+  readonly server: TestServer
+  readonly base: string
+  /** Its variables: another server with the same ones shares its database (postgres) or follows it. */
+  readonly env: Env
+  /** Makes a user with a token of scope `full`; the address is NAME@example.com. */
+  user(name: string, options?: { admin?: boolean }): Promise<Caller>
+  /** A further token of a user, as `gatehouse token create` makes it. */
+  token(email: string, options?: { scope?: 'full' | 'read' | 'create' }): Promise<string>
+  /** Calls the API with a token, or without one. */
+  api(token?: string): Api
+}
+
+/** A user who calls the API. */
+export type Caller = {
+  readonly id: string
+  readonly email: string
+  readonly token: string
+  readonly api: Api
+}
+
+/**
+ * A call of the API: `/links` stands for `/api/v1/links`. A body that is no text and no bytes is sent
+ * as JSON. A token in the answer is registered as a secret.
+ */
+export type Api = <T = unknown>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: RequestOptions['headers'],
+) => Promise<ApiResponse<T>>
+
+/** An answer; `json`, of the type that the test then checks, is undefined when it has no body. */
+export type ApiResponse<T> = Omit<Response, 'json'> & { readonly json: T }
+
+/** A link as the API shows it. */
+export type Link = {
+  readonly id: string
+  readonly slug: string
+  readonly url: string
+  readonly title: string
+  readonly description: string
+  readonly tags: readonly string[]
+  readonly owners: readonly { id: string; email: string; is_primary: boolean }[]
+  readonly visibility: string
+  readonly append_path: boolean
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+/** Starts `serve links` on a fresh database, or on the one that `env` names. */
+export async function startLinks(t: Owner, backend: Backend, env: Env = {}): Promise<LinksServer> {
+  const named = 'DATABASE_URL' in env || 'GATEHOUSE_DATA_DIR' in env
+  const variables = { ...(named ? {} : await backend.env(t)), ...env }
+  const server = await startServer(t, { services: ['links'], env: variables })
+  return linksServer(server, variables)
+}
+
+/** What `startLinks` gives, for a server that runs already. */
+export function linksServer(server: TestServer, env: Env): LinksServer {
+  const base = server.links
+  const api = (token?: string): Api => callerOf(base, token)
+  async function token(email: string, { scope = 'full' }: { scope?: string } = {}) {
+    return env['DATABASE_URL'] === undefined
+      ? lastLine(await control(env, ['token', 'create', email, '--scope', scope]))
+      : insertToken(env['DATABASE_URL'], email, scope)
+  }
+  return {
+    server,
+    base,
+    env,
+    api,
+    token,
+    async user(name, { admin = false } = {}) {
+      const email = `${name}@example.com`
+      const url = env['DATABASE_URL']
+      if (url === undefined) {
+        await control(env, ['user', 'add', email, ...(admin ? ['--admin'] : [])])
+      } else await insertUser(url, email, admin ? 'admin' : 'user')
+      const own = await token(email)
+      const call = api(own)
+      const { json } = await call<{ id: string }>('GET', '/users/me')
+      return { id: json.id, email, token: own, api: call }
+    },
+  }
+}
+
+/** Makes a link and gives it; throws when the API refuses. */
+export async function makeLink(
+  { api }: Pick<Caller, 'api'>,
+  slug: string,
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<Link> {
+  const made = await api<Link>('POST', '/links', { slug, url: `https://${slug}.test/`, ...fields })
+  if (made.status !== 201) throw new Error(`POST /links: ${made.status} ${made.text}`)
+  return made.json
+}
+
+function callerOf(base: string, token: string | undefined): Api {
+  return async <T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: RequestOptions['headers'] = {},
+  ) => {
+    const raw = typeof body === 'string' || body instanceof Uint8Array || Array.isArray(body)
+    const bodyHeaders = body === undefined ? {} : { 'content-type': 'application/json' }
+    const response = await request(`${base}/api/v1${path}`, {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...bodyHeaders,
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: raw ? body : JSON.stringify(body) }),
+      secretShown: method === 'POST' && path === '/tokens',
+      timeoutMs: 30_000,
+    })
+    const json = response.text === '' ? undefined : parse(response.text)
+    if (typeof json === 'object' && json !== null && 'token' in json) {
+      keepSecret('api-token', String(json.token))
+    }
+    return { ...response, json: json as T }
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // A page, for instance: the test looks at the text then.
+    return undefined
+  }
+}
+
+/** Has the running server on the embedded engine run a command, as the command itself would. */
+async function control(env: Env, argv: readonly string[]): Promise<readonly string[]> {
+  const socketPath = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'control.sock')
+  const options = { method: 'POST', body: JSON.stringify(argv), socketPath, secretShown: true }
+  const { code, lines } = (await request('http://control/', options)).json<{
+    code: number
+    lines: (readonly ['out' | 'err', string])[]
+  }>()
+  if (code !== 0) throw new Error(`gatehouse ${argv.slice(0, 3).join(' ')}: ${lines.join('; ')}`)
+  return lines.filter(([stream]) => stream === 'out').map(([, line]) => line)
+}
+
+function lastLine(lines: readonly string[]): string {
+  return keepSecret('api-token', lines.at(-1) ?? '')
+}
+
+/** As `gatehouse user add`, without a process for each: a test makes many users. */
+async function insertUser(url: string, email: string, role: string): Promise<void> {
+  const text = `insert into links.users (email, display_name, role, created_at)
+    values ($1, split_part($1, '@', 1), $2, now())`
+  await run(url, text, [email, role])
+}
+
+async function insertToken(url: string, email: string, scope: string): Promise<string> {
+  const digits = randomBytes(43).map((byte) => ALPHABET.charCodeAt(byte % ALPHABET.length))
+  const token = keepSecret('api-token', `gh_${Buffer.from(digits).toString('latin1')}`)
+  const text = `insert into links.tokens (user_id, name, scope, token_hash, created_at)
+    select id, 'test', $2, $3, now() from links.users where email = $1 returning id`
+  const hash = createHash('sha256').update(token).digest()
+  const rows = await run(url, text, [email, scope, hash])
+  if (rows.length !== 1) throw new Error(`there is no user ${email}`)
+  return token
+}
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
