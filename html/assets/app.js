@@ -58,6 +58,11 @@ function sayProblem(text, link) {
   region.append(' ', anchor)
 }
 
+/** As routes/links/faults.ts has it. */
+function sentence(text) {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
+
 /** htmx would swap an error's body into the page: its `detail` is shown instead, the page stays. */
 function afterRequest(event) {
   const { response, text } = event.detail.ctx
@@ -66,6 +71,8 @@ function afterRequest(event) {
   if (type.startsWith('application/problem+json')) {
     const problem = JSON.parse(text)
     sayProblem(problem.detail ?? problem.title ?? `The server answered ${response.status}.`)
+  } else if (type.startsWith('application/json')) {
+    sayProblem(sentence(JSON.parse(text).error ?? `the server answered ${response.status}`))
   } else if (type.startsWith('text/html') && !/^\s*<!doctype/i.test(text)) {
     return // A fragment that was made for this place, such as a form with the refused field.
   } else {

@@ -31,13 +31,13 @@ export function unknownPage(viewer: Viewer, { asked, canCreate, suggestions }: U
     }
     ${
       canCreate &&
-      viewer !== undefined &&
+      viewer &&
       html`<form method="get" action="/-/new">
         <input type="hidden" name="slug" value="${asked}" />
         <p><button type="submit" class="primary">Create “${asked}”</button></p>
       </form>`
     }
-    ${viewer !== undefined && html`<p><a href="/-/">Go to my links</a></p>`}
+    ${viewer && html`<p><a href="/-/">Go to my links</a></p>`}
   </section>`
   return linksPage(viewer, { title: '404 Not Found', section: 'none', body })
 }
@@ -52,7 +52,7 @@ export function previewPage(
     <p>leads to</p>
     <p class="target"><code>${link.url}</code></p>
     <p><a class="button primary" href="/${link.slug}" rel="noreferrer">Follow the link</a></p>
-    ${viewer !== undefined && html`<p><a href="/-/links/${link.id}">Details</a></p>`}
+    ${viewer && html`<p><a href="/-/links/${link.id}">Details</a></p>`}
   </section>`
   return linksPage(viewer, { title: `Preview of ${link.slug}`, section: 'none', body })
 }

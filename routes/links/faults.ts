@@ -1,7 +1,10 @@
+import { STATUS_CODES } from 'node:http'
+import type { User } from '../../db/links/rows.ts'
+import { linksErrorPage } from '../../html/links/visit.ts'
 import type { Context } from '../../kernel/context.ts'
 import type { Fault } from '../../kernel/fault.ts'
-import type { FaultReply } from '../../kernel/http.ts'
-import { jsonReply, type Reply } from '../../kernel/reply.ts'
+import type { FaultReply, FaultRequest } from '../../kernel/http.ts'
+import { htmlReply, jsonReply, type Reply } from '../../kernel/reply.ts'
 import type { Refusal, RefusalCode } from '../../services/links/refusal.ts'
 
 /** links.md section 7, and decisions.md section 4 for what it leaves open. */
@@ -24,9 +27,31 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   TAG_WRITE_FAILED: 500,
 }
 
-/** Errors of the links service: `{error, code}`. */
-export const linksFault: FaultReply = (fault) =>
-  jsonReply({ error: fault.detail, code: fault.code }, fault.status, fault.headers ?? {})
+/** Errors of the links service: `{error, code}`, and a page for a person who navigates with a browser. */
+export const linksFault: FaultReply = (fault, request) => {
+  if (!request.path.startsWith('/api/') && navigates(request)) return faultPage(fault, null)
+  return jsonReply({ error: fault.detail, code: fault.code }, fault.status, fault.headers ?? {})
+}
+
+/** The page of a fault; the viewer is null where nobody asked who it is. */
+export function faultPage(
+  { status, detail, headers }: Fault,
+  viewer: User | undefined | null,
+): Reply {
+  const title = STATUS_CODES[status] ?? 'Error'
+  const error = { status, title, detail: sentence(detail) }
+  return htmlReply(linksErrorPage(viewer, error), status, headers)
+}
+
+/** True for a browser that would show the answer as a page of its own. */
+export function navigates({ headers }: FaultRequest): boolean {
+  return (headers.accept ?? '').includes('text/html') && headers['hx-request'] === undefined
+}
+
+/** A refusal's line as a sentence for people. */
+export function sentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
 
 /** A refusal in the shape of the API. */
 export function refuse({ refused, message }: Refusal, context: Context): Reply {
