@@ -42,6 +42,115 @@ select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibili
  order by mine.slug
  limit $3;
 
+-- name: linkWindowEnd :optional
+-- The last slug of the next $6 + 1 that a list looks through, from $4 (exclusive) to $5 (inclusive). The list is $2 of
+-- user $1: `mine` (`primary`, `co` or `shared` alone), or else all links, those with tag $3 alone unless it is ''. Empty
+-- when fewer are left.
+with candidates as (
+  select slug
+    from links.link_owners
+   where $2 in ('mine', 'primary', 'co')
+     and user_id = $1
+     and ($2 = 'mine' or is_primary = ($2 = 'primary'))
+     and slug > $4
+     and slug <= $5
+  union
+  select slug
+    from links.link_shares
+   where $2 in ('mine', 'shared')
+     and user_id = $1
+     and slug > $4
+     and slug <= $5
+)
+(select slug from candidates order by slug offset $6 limit 1)
+union all
+(select slug
+   from links.links
+  where $2 in ('visible', 'every')
+    and $3 = ''
+    and slug > $4
+    and slug <= $5
+  order by slug
+ offset $6
+  limit 1)
+union all
+(select slug
+   from links.link_tags
+  where $2 in ('visible', 'every')
+    and $3 <> ''
+    and tag = $3
+    and slug > $4
+    and slug <= $5
+  order by slug
+ offset $6
+  limit 1);
+
+-- name: findLinks :many
+-- The links of a list, as linkWindowEnd has it, from slug $4 (exclusive) to $5 (inclusive), that the user may see in it
+-- (`every`: without looking), with visibility $6 unless it is '', and with each text of the JSON array $7 of patterns in
+-- slug, title, url or tags; not those whose slug begins with $8 unless it is ''. With the clicks since day $9.
+with candidates as (
+  select slug
+    from links.link_owners
+   where $2 in ('mine', 'primary', 'co')
+     and user_id = $1
+     and ($2 = 'mine' or is_primary = ($2 = 'primary'))
+     and slug > $4
+     and slug <= $5
+  union
+  select slug
+    from links.link_shares
+   where $2 in ('mine', 'shared')
+     and user_id = $1
+     and slug > $4
+     and slug <= $5
+  union all
+  select slug
+    from links.links
+   where $2 in ('visible', 'every')
+     and $3 = ''
+     and slug > $4
+     and slug <= $5
+  union all
+  select slug
+    from links.link_tags
+   where $2 in ('visible', 'every')
+     and $3 <> ''
+     and tag = $3
+     and slug > $4
+     and slug <= $5
+), found as (
+  select l.slug
+    from candidates c
+    join links.links l on l.slug = c.slug
+   where ($6 = '' or l.visibility = $6)
+     and ($8 = '' or not starts_with(l.slug, $8))
+     and ($2 <> 'visible'
+          or l.visibility = 'public'
+          or exists (select from links.link_owners o where o.user_id = $1 and o.slug = l.slug)
+          or exists (select from links.link_shares s where s.user_id = $1 and s.slug = l.slug))
+     and ($3 = '' or exists (select from links.link_tags t where t.slug = l.slug and t.tag = $3))
+     and ($7 = '[]'::jsonb
+          or lower(concat_ws(' ', l.slug, l.title, l.url,
+                             (select string_agg(t.tag, ' ') from links.link_tags t where t.slug = l.slug)))
+             like all (array(select lower(pattern) from jsonb_array_elements_text($7) as pattern)))
+   order by l.slug
+   limit $10
+)
+select l.id, l.slug, l.url, l.title, l.tags, l.visibility,
+       exists (select from links.link_owners o where o.user_id = $1 and o.slug = l.slug and o.is_primary) as is_primary,
+       exists (select from links.link_owners o where o.user_id = $1 and o.slug = l.slug) as is_owner,
+       exists (select from links.link_shares s where s.user_id = $1 and s.slug = l.slug) as is_recipient,
+       coalesce((select sum(c.clicks)
+                   from links.clicks c
+                  where c.link_id = l.id
+                    and c.day >= $9::text::date
+                    and c.kind <> 'preview'), 0)::bigint as clicks
+  from found
+  join links.shown_links l on l.slug = found.slug
+ order by l.slug
+ limit $10;
+
 -- name: addLink :optional
 -- Empty when the slug is taken.
 insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)

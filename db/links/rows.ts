@@ -54,6 +54,16 @@ export const LinkAccess = Type.Object({
 /** A link, and what the caller is to it. */
 export type LinkAccess = Type.Static<typeof LinkAccess>
 
+export const ListedLink = Type.Object({
+  ...Type.Pick(Link, ['id', 'slug', 'url', 'title', 'tags', 'visibility']).properties,
+  is_primary: Type.Boolean(),
+  is_owner: Type.Boolean(),
+  is_recipient: Type.Boolean(),
+  clicks: Type.Integer(),
+})
+/** A link in a list of the pages: what the visitor is to it, and how often it was followed of late. */
+export type ListedLink = Type.Static<typeof ListedLink>
+
 /** What a writer says of a link; the slug is said once, when the link is made. */
 export type LinkFields = Pick<Link, 'url' | 'title' | 'description' | 'visibility' | 'append_path'>
 
