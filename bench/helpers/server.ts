@@ -9,13 +9,14 @@ import type { Owner } from './measure.ts'
 /** A running product whose log is thrown away, so that keeping it costs the measurement nothing. */
 export interface BenchServer {
   readonly hooks: string
+  readonly links: string
   readonly pid: number
   /** Milliseconds from spawn to the ready line. */
   readonly readyMs: number
   stop(): Promise<void>
 }
 
-/** Starts `serve hooks` on a free port. */
+/** Starts `serve hooks links` on free ports. */
 export async function startBenchServer(
   owner: Owner,
   env: Readonly<Record<string, string | undefined>>,
@@ -23,10 +24,11 @@ export async function startBenchServer(
   const own = {
     PATH: process.env['PATH'],
     HOOKS_ADDR: '127.0.0.1:0',
+    LINKS_ADDR: '127.0.0.1:0',
     GATEHOUSE_DATA_DIR: await temporaryFolder(owner),
   }
   const started = performance.now()
-  const child = spawn(process.execPath, ['server.ts', 'serve', 'hooks'], {
+  const child = spawn(process.execPath, ['server.ts', 'serve', 'hooks', 'links'], {
     cwd: ROOT,
     env: { ...own, ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -39,9 +41,10 @@ export async function startBenchServer(
   owner.teardown(stop)
   for await (const line of createInterface(child.stdout)) {
     const addresses = parseReady(`${line}\n`)
-    if (addresses?.hooks === undefined) continue
+    if (addresses?.hooks === undefined || addresses.links === undefined) continue
     return {
       hooks: addresses.hooks,
+      links: addresses.links,
       pid: child.pid ?? 0,
       readyMs: performance.now() - started,
       stop,

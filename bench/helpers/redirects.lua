@@ -1,0 +1,22 @@
+-- For wrk: the slugs bench-0, bench-1, … in turn, as a browser asks for them.
+local requests = {}
+local at = 0
+
+function init(args)
+  wrk.headers["User-Agent"] = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+  wrk.headers["Accept"] = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+  for n = 1, tonumber(args[1]) do
+    requests[n] = wrk.format("GET", "/bench-" .. (n - 1))
+  end
+end
+
+function request()
+  at = at % #requests + 1
+  return requests[at]
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
+  io.write(string.format("result %d %d %d %d\n", summary.requests, summary.duration, failed, latency:percentile(99)))
+end
