@@ -10,6 +10,8 @@ export interface Site {
   readonly navigation: readonly Entry[]
   /** Stands at the end of the navigation, such as who is signed in. */
   readonly aside?: Html
+  /** Further elements of the document's head. */
+  readonly head?: Html
 }
 
 /** An entry of the navigation; the page of the same section is marked in it. */
@@ -32,7 +34,7 @@ export interface Page {
  * a URL answers a fragment to htmx and a page to a browser.
  */
 export function layout(site: Site, page: Page): Html {
-  const { home, assets, tagline, navigation, aside } = site
+  const { home, assets, tagline, navigation, aside, head } = site
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -48,6 +50,7 @@ export function layout(site: Site, page: Page): Html {
         <title>${page.title} · Gatehouse</title>
         <link rel="icon" href="${assets}/icon.svg" type="image/svg+xml" />
         <link rel="stylesheet" href="${assets}/app.css" />
+        ${head}
         <script src="${assets}/htmx.js" defer></script>
         <script src="${assets}/app.js" type="module"></script>
       </head>

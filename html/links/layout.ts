@@ -5,26 +5,44 @@ import { layout, type Page } from '../layout.ts'
 /** Who looks at a page; undefined: nobody is signed in; null: nobody asked, as on the page of a fault. */
 export type Viewer = Pick<User, 'email' | 'role'> | undefined | null
 
+/** What browsers call the search of this service; OpenSearch allows 16 characters. */
+export const SEARCH_NAME = 'Go links'
+
 const FOR_USERS = [
   { section: 'links', href: '/-/', label: 'My links' },
   { section: 'all', href: '/-/all', label: 'All links' },
   { section: 'new', href: '/-/new', label: 'New link' },
   { section: 'tags', href: '/-/tags', label: 'Tags' },
   { section: 'tokens', href: '/-/tokens', label: 'Tokens' },
+  { section: 'help', href: '/-/help', label: 'Help' },
 ]
-const FOR_ADMINS = [{ section: 'admin', href: '/-/admin/users', label: 'Users' }]
+const FOR_ADMINS = [{ section: 'admin', href: '/-/admin/users', label: 'Admin' }]
 
 /** A page of the links service; its navigation has what the viewer may open. */
 export function linksPage(viewer: Viewer, page: Page): Html {
   const navigation = [...(viewer ? FOR_USERS : []), ...(viewer?.role === 'admin' ? FOR_ADMINS : [])]
-  const aside =
-    viewer === null ? html`` : html`<p class="viewer">${viewer?.email ?? 'not signed in'}</p>`
   const site = {
     home: '/-/',
     assets: '/-/assets',
     tagline: 'short links, shared',
     navigation,
-    aside,
+    aside: viewerLine(viewer),
+    head: html`<link
+      rel="search"
+      type="application/opensearchdescription+xml"
+      title="${SEARCH_NAME}"
+      href="/-/opensearch.xml"
+    />`,
   }
   return layout(site, page)
+}
+
+function viewerLine(viewer: Viewer): Html {
+  if (viewer === null) return html``
+  if (viewer === undefined) return html`<p class="viewer">Not signed in</p>`
+  const { email, role } = viewer
+  return html`<p class="viewer">
+    <span class="hidden">Signed in as</span> ${email}
+    ${role === 'admin' && html`<span class="badge">admin</span>`}
+  </p>`
 }
