@@ -27,7 +27,14 @@ const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['sql', 'html/assets']
 const REQUIRE = `import { createRequire } from 'node:module'
 const require = createRequire('file:///')`
-const FILES = ['package.json', 'htmx/htmx.min.js', 'pglite/pglite.wasm', 'pglite/pglite.data']
+const FILES = [
+  'package.json',
+  'htmx/htmx.min.js',
+  'pglite/pglite.wasm',
+  'pglite/pglite.data',
+  'swagger-ui/swagger-ui.css',
+  'swagger-ui/swagger-ui-bundle.js',
+]
 
 const target = resolve(process.argv[2] ?? join(ROOT, 'dist', 'gatehouse'))
 mkdirSync(dirname(target), { recursive: true })

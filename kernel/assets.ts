@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 const PACKAGES: Readonly<Record<string, string>> = {
   'htmx/': 'htmx.org',
   'pglite/': '@electric-sql/pglite',
+  'swagger-ui/': 'swagger-ui-dist',
 }
 
 /** Whether the program runs from its executable, which also holds what is made from the sources. */

@@ -5,6 +5,8 @@ import type { Route } from './router.ts'
 export interface ReplyDescription {
   readonly description: string
   readonly schema?: TSchema
+  /** Media type of the body; `application/json` when absent. */
+  readonly type?: string
 }
 
 /** A route of an API with its description: the same schemas validate requests and become OpenAPI. */
@@ -22,6 +24,24 @@ export interface Operation extends Route {
   readonly body?: TSchema
   /** Success replies by status. */
   readonly replies: Readonly<Record<number, ReplyDescription>>
-  /** Statuses of the refusals that it may answer. */
+  /** Statuses of the refusals that it may answer; one that `replies` describes is not repeated. */
   readonly refusals: readonly number[]
+}
+
+/** What the document of an API says beside its operations. */
+export interface ApiDescription {
+  readonly title: string
+  readonly version: string
+  readonly description: string
+  /** Addresses of the service, without a slash at their ends; the first is the public one. */
+  readonly servers: readonly string[]
+  /** Every group with what it is about, in the order of the document. */
+  readonly tags: Readonly<Record<string, string>>
+  readonly operations: readonly Operation[]
+  /** Schemas with a name: wherever an equal one stands, the document refers to it. */
+  readonly schemas: Readonly<Record<string, TSchema>>
+  /** The body of each refusal, by its status. */
+  readonly refusals: Readonly<Record<number, ReplyDescription>>
+  /** Where a caller gets the bearer token that operations need; absent when none does. */
+  readonly tokens?: string
 }

@@ -4,27 +4,55 @@ import { bytesReply } from '../kernel/reply.ts'
 import type { Route } from '../kernel/router.ts'
 
 /** Name below the folder, where the file is, and its media type. */
-const FILES: readonly (readonly [string, string, string])[] = [
-  ['app.css', 'html/assets/app.css', 'text/css; charset=utf-8'],
-  ['app.js', 'html/assets/app.js', 'text/javascript; charset=utf-8'],
-  ['icon.svg', 'html/assets/icon.svg', 'image/svg+xml'],
-  ['htmx.js', 'htmx/htmx.min.js', 'text/javascript; charset=utf-8'],
+export type AssetFile = readonly [string, string, string]
+
+const CSS = 'text/css; charset=utf-8'
+const SCRIPT = 'text/javascript; charset=utf-8'
+const ICON: AssetFile = ['icon.svg', 'html/assets/icon.svg', 'image/svg+xml']
+
+const FILES: readonly AssetFile[] = [
+  ['app.css', 'html/assets/app.css', CSS],
+  ['app.js', 'html/assets/app.js', SCRIPT],
+  ICON,
+  ['htmx.js', 'htmx/htmx.min.js', SCRIPT],
 ]
 
-/** The pages' own files in a folder of the site: read once, revalidated by ETag, so that an upgrade is seen at once. */
+const EXPLORER_FILES: readonly AssetFile[] = [
+  ['swagger-ui.css', 'swagger-ui/swagger-ui.css', CSS],
+  ['swagger-ui-bundle.js', 'swagger-ui/swagger-ui-bundle.js', SCRIPT],
+  ['explorer.css', 'html/assets/explorer.css', CSS],
+  ['explorer.js', 'html/assets/explorer.js', SCRIPT],
+  ICON,
+]
+
+/** The pages' own files in a folder of the site. */
 export function assetRoutes(folder: string): readonly Route[] {
-  return FILES.map(([name, file, type]) => {
-    const bytes = asset(file)
-    const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
-    const headers = { etag, 'cache-control': 'no-cache' }
-    return {
-      method: 'GET',
-      path: `${folder}/${name}`,
-      access: 'guarded',
-      handle: (context) =>
-        context.headers['if-none-match'] === etag
-          ? { status: 304, headers, body: null }
-          : bytesReply(bytes, type, headers),
-    }
-  })
+  return FILES.map((file) => assetRoute(folder, file))
+}
+
+/** The files of the explorer of an API. */
+export function explorerAssetRoutes(folder: string): readonly Route[] {
+  return EXPLORER_FILES.map((file) => assetRoute(folder, file))
+}
+
+/** A file that is read once, when it is first asked for, and revalidated by ETag, so that an upgrade is seen at once. */
+function assetRoute(folder: string, [name, file, type]: AssetFile): Route {
+  let read: { readonly bytes: Buffer; readonly etag: string } | undefined
+  return {
+    method: 'GET',
+    path: `${folder}/${name}`,
+    access: 'guarded',
+    handle(context) {
+      read ??= withTag(asset(file))
+      const headers = { etag: read.etag, 'cache-control': 'no-cache' }
+      if (context.headers['if-none-match'] === read.etag)
+        return { status: 304, headers, body: null }
+      return bytesReply(read.bytes, type, headers)
+    },
+  }
+}
+
+function withTag(bytes: Buffer): { readonly bytes: Buffer; readonly etag: string } {
+  const hash = createHash('sha256').update(bytes).digest('base64url')
+  return { bytes, etag: `"${hash.slice(0, 22)}"` }
 }

@@ -27,6 +27,22 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   TAG_WRITE_FAILED: 500,
 }
 
+/** Codes of what the kernel, the token check and the reading of bodies refuse. */
+const OTHER_STATUS: Readonly<Record<string, number>> = {
+  UNAUTHORIZED: 401,
+  METHOD_NOT_ALLOWED: 405,
+  BODY_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  INTERNAL_ERROR: 500,
+  UNAVAILABLE: 503,
+}
+
+/** Every code that an error of this status may have. */
+export function codesOf(status: number): readonly string[] {
+  const all = Object.entries({ ...STATUS, ...OTHER_STATUS })
+  return all.filter(([, own]) => own === status).map(([code]) => code)
+}
+
 /** Errors of the links service: `{error, code}`, and a page for a person who navigates with a browser. */
 export const linksFault: FaultReply = (fault, request) => {
   if (!request.path.startsWith('/api/') && navigates(request)) return faultPage(fault, null)

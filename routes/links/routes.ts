@@ -1,9 +1,11 @@
 import { seeOther } from '../../kernel/reply.ts'
 import type { Match, Route, Unmatched } from '../../kernel/router.ts'
 import { RESERVED_SLUGS } from '../../services/links/slug.ts'
+import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../health.ts'
-import { API, apiOperations, missingOperation } from './api/routes.ts'
+import { describeApi } from './api/description.ts'
+import { API, missingOperation } from './api/routes.ts'
 import { linksFault } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { resolverRoute } from './resolver.ts'
@@ -13,11 +15,13 @@ export function linksRoutes(
   options: LinksRoutes,
   databaseAnswers: () => Promise<boolean>,
 ): readonly Route[] {
+  const api = describeApi(options)
   return [
     { method: 'GET', path: '/', access: 'guarded', handle: () => seeOther('/-/') },
     plainHealthRoute(options.version, databaseAnswers, linksFault),
     ...assetRoutes('/-/assets'),
-    ...apiOperations(options),
+    ...api.operations,
+    ...apiDocsRoutes(api, options.baseUrl),
   ]
 }
 

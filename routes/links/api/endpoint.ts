@@ -49,7 +49,7 @@ export function endpoint(
     ...description,
     access: 'open',
     needsToken: true,
-    refusals: [401, 403, ...(ids.length > 0 ? [400, 404] : []), ...refusals],
+    refusals: [401, 403, ...(ids.length > 0 ? [400, 404] : []), ...refusals, 503],
     async handle(context) {
       const caller = await authenticate(links, context)
       if (caller === undefined) return linksFault(UNAUTHORIZED, context)

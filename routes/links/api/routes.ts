@@ -13,6 +13,11 @@ import { userOperations } from './users.ts'
 
 export const API = '/api/v1/'
 
+/** links.md section 2, Config. */
+export const Config = Type.Object({
+  short_keyword: Type.String({ description: 'What comes before a slug, such as go in go/docs' }),
+})
+
 /** Every operation of the API (links.md section 4, decisions.md section 4). */
 export function apiOperations(options: LinksRoutes): readonly Operation[] {
   return [
@@ -22,10 +27,7 @@ export function apiOperations(options: LinksRoutes): readonly Operation[] {
       access: 'open',
       needsToken: false,
       replies: {
-        200: {
-          description: 'The configuration',
-          schema: Type.Object({ short_keyword: Type.String() }),
-        },
+        200: { description: 'The configuration', schema: Config },
       },
       refusals: [],
       handle: () => jsonReply({ short_keyword: options.shortKeyword() }),

@@ -9,12 +9,12 @@ import { createToken, readTokenRequest, revokeToken } from '../../../services/li
 import type { LinksRoutes } from '../options.ts'
 import { bodyOf, done, endpoint, UuidParam, type ApiCall } from './endpoint.ts'
 
-const TokenRequest = Type.Object({
+export const TokenRequest = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 100 }),
   scope: Type.Optional(Scope),
   expires_at: Type.Optional(nullable(Timestamp)),
 })
-const MadeToken = Type.Object({
+export const MadeToken = Type.Object({
   ...Token.properties,
   token: Type.String({ description: 'Shown this one time' }),
 })

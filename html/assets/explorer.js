@@ -1,0 +1,14 @@
+// Starts the explorer on the description beside it. Calls go to the server that this page is from:
+// its policy allows no other, and the public address may be another.
+const ui = globalThis.SwaggerUIBundle({
+  dom_id: '#explorer',
+  url: '../openapi.yaml',
+  // No badge of an outside validator, no settings from the page's address.
+  validatorUrl: null,
+  queryConfigEnabled: false,
+  deepLinking: true,
+  displayOperationId: false,
+  defaultModelsExpandDepth: 0,
+  tryItOutEnabled: true,
+  onComplete: () => ui.oas3Actions.setSelectedServer('/'),
+})

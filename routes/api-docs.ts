@@ -1,0 +1,60 @@
+import { explorerPage } from '../html/explorer.ts'
+import { openApi } from '../kernel/openapi.ts'
+import type { ApiDescription } from '../kernel/operation.ts'
+import { bytesReply, htmlReply } from '../kernel/reply.ts'
+import type { Route } from '../kernel/router.ts'
+import { toYaml } from '../kernel/yaml.ts'
+import { explorerAssetRoutes } from './assets.ts'
+
+/** The explorer draws its arrows from data: URLs in its style sheet; everything else is of our origin. */
+const EXPLORER_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/**
+ * `GET /api/openapi.yaml`, open as the API is, and its explorer at `/api/docs/`, guarded as pages
+ * are (decisions.md section 5, OpenAPI). `baseUrl` is the service's public address now: `http://…`
+ * without a slash at its end, or `unix:…`.
+ */
+export function apiDocsRoutes(
+  api: Omit<ApiDescription, 'servers'>,
+  baseUrl: () => string,
+): readonly Route[] {
+  let made: { readonly base: string; readonly yaml: string } | undefined
+
+  function document(): string {
+    const base = baseUrl()
+    // The address is known once the listener runs, and may be configured anew.
+    if (made?.base !== base) made = { base, yaml: toYaml(openApi({ ...api, servers: at(base) })) }
+    return made.yaml
+  }
+
+  return [
+    {
+      method: 'GET',
+      path: '/api/openapi.yaml',
+      access: 'open',
+      handle: () => bytesReply(document(), 'application/yaml', { 'cache-control': 'no-cache' }),
+    },
+    {
+      method: 'GET',
+      path: '/api/docs',
+      access: 'guarded',
+      handle: () => ({ status: 308, headers: { location: '/api/docs/' }, body: null }),
+    },
+    {
+      method: 'GET',
+      path: '/api/docs/',
+      access: 'guarded',
+      handle: () =>
+        htmlReply(explorerPage(api.title, '/api/docs'), 200, {
+          'content-security-policy': EXPLORER_POLICY,
+        }),
+    },
+    ...explorerAssetRoutes('/api/docs'),
+  ]
+}
+
+/** The public address, and "where this description came from", which is what the explorer calls. */
+function at(base: string): readonly string[] {
+  return /^https?:/.test(base) ? [base, '/'] : ['/']
+}
