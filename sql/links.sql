@@ -43,47 +43,52 @@ select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibili
  limit $3;
 
 -- name: linkWindowEnd :optional
--- The last slug of the next $6 + 1 that a list looks through, from $4 (exclusive) to $5 (inclusive). The list is $2 of
--- user $1: `mine` (`primary`, `co` or `shared` alone), or else all links, those with tag $3 alone unless it is ''. Empty
--- when fewer are left.
+-- The last slug of the next $6 that a list looks through, from $4 (exclusive) to $5 (inclusive). The list is $2 of user
+-- $1: `mine` (`primary`, `co` or `shared` alone), or else all links, those with tag $3 alone unless it is ''. Empty when
+-- fewer are left.
 with candidates as (
-  select slug
-    from links.link_owners
-   where $2 in ('mine', 'primary', 'co')
-     and user_id = $1
-     and ($2 = 'mine' or is_primary = ($2 = 'primary'))
-     and slug > $4
-     and slug <= $5
+  (select slug
+     from links.link_owners
+    where $2 in ('mine', 'primary', 'co')
+      and user_id = $1
+      and slug > $4
+      and slug <= $5
+    order by slug
+    limit $6)
   union
-  select slug
-    from links.link_shares
-   where $2 in ('mine', 'shared')
-     and user_id = $1
-     and slug > $4
-     and slug <= $5
+  (select slug
+     from links.link_shares
+    where $2 in ('mine', 'shared')
+      and user_id = $1
+      and slug > $4
+      and slug <= $5
+    order by slug
+    limit $6)
+  union all
+  (select slug
+     from links.links
+    where $2 in ('visible', 'every')
+      and $3 = ''
+      and slug > $4
+      and slug <= $5
+    order by slug
+    limit $6)
+  union all
+  (select slug
+     from links.link_tags
+    where $2 in ('visible', 'every')
+      and $3 <> ''
+      and tag = $3
+      and slug > $4
+      and slug <= $5
+    order by slug
+    limit $6)
 )
-(select slug from candidates order by slug offset $6 limit 1)
-union all
-(select slug
-   from links.links
-  where $2 in ('visible', 'every')
-    and $3 = ''
-    and slug > $4
-    and slug <= $5
-  order by slug
- offset $6
-  limit 1)
-union all
-(select slug
-   from links.link_tags
-  where $2 in ('visible', 'every')
-    and $3 <> ''
-    and tag = $3
-    and slug > $4
-    and slug <= $5
-  order by slug
- offset $6
-  limit 1);
+select slug
+  from candidates
+ order by slug
+offset $6 - 1
+ limit 1;
 
 -- name: findLinks :many
 -- The links of a list, as linkWindowEnd has it, from slug $4 (exclusive) to $5 (inclusive), that the user may see in it
@@ -467,3 +472,71 @@ select to_char(day, 'YYYY-MM-DD') as day, kind, clicks
    and day >= $2::text::date
  order by day, kind
  limit $3;
+
+-- name: findLinksBySlugs :many
+-- The links whose slugs are in the JSON array $1.
+select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
+       l.updated_at
+  from jsonb_array_elements_text($1::jsonb) as asked(slug)
+  join links.shown_links l on l.slug = asked.slug
+ limit $2;
+
+-- name: importLinks :many
+-- Makes the links of the JSON array $1, sorted by slug, with their owners, recipients and tags, and notes that $2 did it
+-- at $3. Gives the slugs of those that were made; one that is taken is left out.
+with wanted as (
+  select slug, url, title, description, visibility, append_path, created_at, updated_at, tags, owners, recipients
+    from jsonb_to_recordset($1::jsonb)
+         as w(slug text, url text, title text, description text, visibility text, append_path boolean,
+              created_at timestamptz, updated_at timestamptz, tags jsonb, owners jsonb, recipients jsonb)
+), added as (
+  insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
+  select slug, url, title, description, visibility, append_path, created_at, updated_at
+    from wanted
+   order by slug collate "C"
+  on conflict (slug) do nothing
+  returning slug, id, url, visibility
+), owned as (
+  insert into links.link_owners (slug, user_id, is_primary)
+  select a.slug, o.id, o.is_primary
+    from added a
+    join wanted w on w.slug = a.slug
+   cross join lateral jsonb_to_recordset(w.owners) as o(id uuid, is_primary boolean)
+), shared as (
+  insert into links.link_shares (slug, user_id, shared_by, created_at)
+  select a.slug, id::uuid, $2::text, $3::timestamptz
+    from added a
+    join wanted w on w.slug = a.slug
+   cross join lateral jsonb_array_elements_text(w.recipients) as id
+), tagged as (
+  insert into links.link_tags (slug, tag, is_public)
+  select a.slug, tag, a.visibility = 'public'
+    from added a
+    join wanted w on w.slug = a.slug
+   cross join lateral jsonb_array_elements_text(w.tags) as tag
+), noted as (
+  insert into links.changes (link_id, at, actor, action, detail)
+  select id, $3::timestamptz, $2::text, 'imported', jsonb_build_object('url', jsonb_build_array(null, url))
+    from added
+)
+select slug
+  from added
+ limit $4;
+
+-- name: announceLinks :exec
+-- As announceLink, for the slugs of the JSON array $1.
+select pg_notify('links_changed', slug)
+  from jsonb_array_elements_text($1::jsonb) as slug;
+
+-- name: listLinksToExport :many
+-- All links by slug, after slug $1, with the e-mail addresses of those with whom they are shared.
+select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
+       l.updated_at,
+       (select coalesce(jsonb_agg(u.email order by u.email), '[]'::jsonb)
+          from links.link_shares s
+          join links.users u on u.id = s.user_id
+         where s.slug = l.slug) as shared_with
+  from links.shown_links l
+ where l.slug > $1
+ order by l.slug
+ limit $2;

@@ -4,6 +4,7 @@ import {
   Bearer,
   Change,
   DayClicks,
+  ExportedLink,
   Link,
   LinkAccess,
   ListedLink,
@@ -70,4 +71,8 @@ export const linksQueries = loadQueries('sql/links.sql', {
   suggestLinks: { args: ['jsonb', 'text', 'uuid', 'bool', 'int8'], row: Suggestion },
   saveClicks: { args: ['jsonb'] },
   listClicks: { args: ['uuid', 'text', 'int8'], row: DayClicks },
+  findLinksBySlugs: { args: ['jsonb', 'int8'], row: Link },
+  importLinks: { args: ['jsonb', 'text', 'timestamptz', 'int8'], row: Slug },
+  announceLinks: { args: ['jsonb'] },
+  listLinksToExport: { args: ['text', 'int8'], row: ExportedLink },
 })

@@ -64,6 +64,19 @@ export const ListedLink = Type.Object({
 /** A link in a list of the pages: what the visitor is to it, and how often it was followed of late. */
 export type ListedLink = Type.Static<typeof ListedLink>
 
+export const ExportedLink = Type.Object({
+  ...Link.properties,
+  shared_with: Type.Array(Type.String()),
+})
+/** A link with the addresses of those with whom it is shared. */
+export type ExportedLink = Type.Static<typeof ExportedLink>
+
+/** A link that is about to be imported, with the ids of its people. */
+export interface NewLink extends Omit<Link, 'id' | 'owners'> {
+  readonly owners: readonly Pick<Owner, 'id' | 'is_primary'>[]
+  readonly recipients: readonly string[]
+}
+
 /** What a writer says of a link; the slug is said once, when the link is made. */
 export type LinkFields = Pick<Link, 'url' | 'title' | 'description' | 'visibility' | 'append_path'>
 

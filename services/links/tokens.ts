@@ -3,6 +3,7 @@ import type { Executor } from '../../db/client.ts'
 import type { Bearer, Scope, Token } from '../../db/links/rows.ts'
 import { addToken, findToken, removeToken, touchToken } from '../../db/links/tokens.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import { INSTANT_FORM, readInstant } from './instant.ts'
 import { refusal, type Refusal } from './refusal.ts'
 
 /** Random bytes, as `node:crypto` makes them. */
@@ -42,10 +43,10 @@ export function readTokenRequest(
   if (!isScope(scope)) {
     return refusal('BAD_REQUEST', 'scope must be full, read or create', 'scope')
   }
-  const expires = expires_at === null ? null : readTime(expires_at)
+  const expires = expires_at === null ? null : readInstant(expires_at)
   if (expires === undefined) {
-    const form = 'a time with its zone such as 2027-01-31T12:00:00Z'
-    return refusal('BAD_REQUEST', `expires_at must be ${form}, or null`, 'expires_at')
+    const message = `expires_at must be ${INSTANT_FORM}, or null`
+    return refusal('BAD_REQUEST', message, 'expires_at')
   }
   if (expires !== null && expires <= now) {
     return refusal('BAD_REQUEST', 'expires_at must be in the future', 'expires_at')
@@ -109,14 +110,4 @@ function base62(bytes: Buffer): string {
     rest /= 62n
   }
   return text
-}
-
-/** An instant with its zone; undefined for anything else. */
-function readTime(value: unknown): Date | undefined {
-  if (typeof value !== 'string') return undefined
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/i.test(value)) {
-    return undefined
-  }
-  const time = new Date(value)
-  return Number.isNaN(time.getTime()) ? undefined : time
 }

@@ -1,0 +1,36 @@
+import type { Executor } from '../client.ts'
+import { many } from '../rows.ts'
+import { linksQueries as q } from './queries.ts'
+import type { ExportedLink, Link, NewLink } from './rows.ts'
+
+/** The links with these slugs, as far as they exist, in no order. */
+export function findLinksBySlugs(db: Executor, slugs: readonly string[]): Promise<readonly Link[]> {
+  return many(db, q.findLinksBySlugs, [slugs, slugs.length])
+}
+
+/** Makes links with all that belongs to them but their tags' counters; gives the slugs that were not taken. */
+export async function importLinks(
+  tx: Executor,
+  links: readonly NewLink[],
+  actor: string,
+  at: Date,
+): Promise<readonly string[]> {
+  const sorted = links.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
+  const args = [sorted, actor, at, sorted.length]
+  const rows = await many<{ readonly slug: string }>(tx, q.importLinks, args)
+  return rows.map(({ slug }) => slug)
+}
+
+/** Has every instance forget what it knows of these slugs, once the transaction commits. */
+export async function announceLinks(tx: Executor, slugs: readonly string[]): Promise<void> {
+  await tx.run(q.announceLinks, [slugs])
+}
+
+/** All links after a slug, with whom they are shared. */
+export function listLinksToExport(
+  db: Executor,
+  after: string,
+  limit: number,
+): Promise<readonly ExportedLink[]> {
+  return many(db, q.listLinksToExport, [after, limit])
+}
