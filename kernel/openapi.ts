@@ -19,7 +19,7 @@ export function openApi(api: ApiDescription): Members {
   return {
     openapi: '3.1.0',
     info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' } },
-    servers: api.servers.map((url) => ({ url })),
+    servers: api.servers.map(({ url, description: about }) => ({ url, description: about })),
     ...(tokens !== undefined && { security: [{ bearer: [] }] }),
     tags: Object.entries(api.tags).map(([name, about]) => ({ name, description: about })),
     paths: pathsOf(operations, tokens !== undefined, show),

@@ -33,8 +33,8 @@ export interface ApiDescription {
   readonly title: string
   readonly version: string
   readonly description: string
-  /** Addresses of the service, without a slash at their ends; the first is the public one. */
-  readonly servers: readonly string[]
+  /** Addresses of the service; the first is the public one. */
+  readonly servers: readonly { readonly url: string; readonly description: string }[]
   /** Every group with what it is about, in the order of the document. */
   readonly tags: Readonly<Record<string, string>>
   readonly operations: readonly Operation[]

@@ -24,7 +24,8 @@ export function apiDocsRoutes(
   function document(): string {
     const base = baseUrl()
     // The address is known once the listener runs, and may be configured anew.
-    if (made?.base !== base) made = { base, yaml: toYaml(openApi({ ...api, servers: at(base) })) }
+    if (made?.base !== base)
+      made = { base, yaml: toYaml(openApi({ ...api, servers: serversAt(base) })) }
     return made.yaml
   }
 
@@ -54,7 +55,8 @@ export function apiDocsRoutes(
   ]
 }
 
-/** The public address, and "where this description came from", which is what the explorer calls. */
-function at(base: string): readonly string[] {
-  return /^https?:/.test(base) ? [base, '/'] : ['/']
+/** The public address, and the one that the explorer calls: its own, whatever that is. */
+function serversAt(base: string): ApiDescription['servers'] {
+  const here = { url: '/', description: 'The server that this description is from' }
+  return /^https?:/.test(base) ? [{ url: base, description: 'The public address' }, here] : [here]
 }
