@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import type { Test } from 'tap'
 import type { Backend } from './backends.ts'
 import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
@@ -107,6 +108,35 @@ export async function makeLink(
   const made = await api<Link>('POST', '/links', { slug, url: `https://${slug}.test/`, ...fields })
   if (made.status !== 201) throw new Error(`POST /links: ${made.status} ${made.text}`)
   return made.json
+}
+
+/** What every answer of the API has, whatever it says. */
+export function goodForm(t: Test, { status, headers, text }: ApiResponse<unknown>): void {
+  const content = status === 204 ? text : headers['content-type']
+  t.match(
+    { nosniff: headers['x-content-type-options'], id: headers['x-request-id'], content },
+    { nosniff: /^nosniff$/, id: /^\S+$/, content: status === 204 ? /^$/ : /^application\/json$/ },
+    'the form of an answer',
+  )
+}
+
+/** The answer is a refusal: `{error, code}` alone, `error` as given when the contract quotes it. */
+export function refuses(
+  t: Test,
+  answer: ApiResponse<unknown>,
+  status: number,
+  code: string,
+  { what = '', error }: { what?: string; error?: string } = {},
+): void {
+  const { json } = answer
+  const body: Readonly<Record<string, unknown>> =
+    typeof json === 'object' && json !== null ? { ...json } : { text: answer.text }
+  t.same(
+    { status: answer.status, ...body },
+    { status, code, error: error ?? (String(body['error'] ?? '') || 'a text for people') },
+    `${what} ${status} ${code}`.trim(),
+  )
+  goodForm(t, answer)
 }
 
 function callerOf(base: string, token: string | undefined): Api {
