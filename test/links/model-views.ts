@@ -1,0 +1,55 @@
+import type { Fields } from './model-calls.ts'
+import type { Link, Model, Share, Token } from './model-state.ts'
+
+/** A link as the API shows it. */
+export function shown(model: Model, link: Link): { readonly owners: readonly unknown[] } {
+  const { id, slug, url, title, description, tags, visibility, times } = link
+  const owners = link.owners.map((owner, at) => ({
+    id: owner,
+    email: model.users.get(owner)?.email,
+    is_primary: at === 0,
+  }))
+  const fields = { id, slug, url, title, description, tags, visibility, append_path: false }
+  return { ...fields, owners, ...times }
+}
+
+export function shownShare(model: Model, { id, shared_by, created_at }: Share): object {
+  return { id, email: model.users.get(id)?.email, shared_by, created_at }
+}
+
+export function shownToken({ id, name, scope, times }: Token): object {
+  return { id, name, scope, ...times }
+}
+
+/** The fields of a link as they are stored: what is omitted is empty, tags are in their normal form. */
+export function written({ url, title, description, tags, visibility }: Omit<Fields, 'slug'>): {
+  [name in keyof Omit<Required<Fields>, 'slug'>]: NonNullable<Fields[name]>
+} {
+  const normal = (tags ?? []).map((tag) => tag.toLowerCase().replaceAll(/[_ ]/g, '-'))
+  return {
+    url,
+    title: title ?? '',
+    description: description ?? '',
+    tags: [...new Set(normal)].sort(),
+    visibility: visibility ?? 'public',
+  }
+}
+
+export function bySlug(model: Model, slug: string): Link | undefined {
+  return [...model.links.values()].find((link) => link.slug === slug)
+}
+
+/** Whether a link with this slug and url would lead back to itself, by way of others too. */
+export function loops(model: Model, slug: string, url: string): boolean {
+  const seen = new Set<string>()
+  let { host, pathname } = new URL(url)
+  while (host === model.own) {
+    const next = pathname.slice(1)
+    if (next === slug) return true
+    const link = bySlug(model, next)
+    if (link === undefined || seen.has(next)) return false
+    seen.add(next)
+    ;({ host, pathname } = new URL(link.url))
+  }
+  return false
+}
