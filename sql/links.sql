@@ -456,13 +456,36 @@ select l.slug, l.title
  limit $5;
 
 -- name: saveClicks :exec
--- Adds the JSON array $1 of clicks, in one order for all writers. A link that is gone takes none.
+-- Adds the JSON array $4 of clicks, unless it is a batch $2 that writer $1 has brought already, at $3. All writers lock in
+-- one order; a link that is being removed is waited for, and one that is gone takes none.
+with turn as (
+  insert into links.click_writers (writer, batch, at)
+  values ($1, $2, $3)
+  on conflict (writer) do update set batch = excluded.batch, at = excluded.at
+   where links.click_writers.batch < excluded.batch
+  returning writer
+), counted as (
+  select c.link_id, c.day, c.kind, c.clicks
+    from jsonb_to_recordset($4::jsonb) as c(link_id uuid, day date, kind text, clicks bigint)
+), known as materialized (
+  select l.id
+    from links.links l
+   where l.id in (select link_id from counted)
+   order by l.id
+     for key share
+)
 insert into links.clicks (link_id, day, kind, clicks)
 select c.link_id, c.day, c.kind, c.clicks
-  from jsonb_to_recordset($1::jsonb) as c(link_id uuid, day date, kind text, clicks bigint)
-  join links.links l on l.id = c.link_id
+  from counted c
+  join known k on k.id = c.link_id
+ where exists (select from turn)
  order by c.link_id, c.day, c.kind
 on conflict (link_id, day, kind) do update set clicks = links.clicks.clicks + excluded.clicks;
+
+-- name: forgetClickWriters :exec
+-- Those who wrote nothing since $1: none of their batches is under way any more.
+delete from links.click_writers
+ where at < $1;
 
 -- name: listClicks :many
 -- The clicks on link $1 by day and kind, from day $2 (such as 2026-01-31) on.

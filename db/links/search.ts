@@ -34,7 +34,7 @@ export async function linkWindowEnd(
   { after, until }: SlugRange,
   rows: number,
 ): Promise<string | undefined> {
-  const args = [user, scope, tag, after, until, rows - 1]
+  const args = [user, scope, tag, after, until, rows]
   return (await optional<{ readonly slug: string }>(db, q.linkWindowEnd, args))?.slug
 }
 

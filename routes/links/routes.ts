@@ -8,6 +8,7 @@ import { describeApi } from './api/description.ts'
 import { API, missingOperation } from './api/routes.ts'
 import { linksFault } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
+import { linkPages } from './pages/link-pages.ts'
 import { resolverRoute } from './resolver.ts'
 
 /** The routes of the links listener; `databaseAnswers` is the health probe. */
@@ -20,6 +21,7 @@ export function linksRoutes(
     { method: 'GET', path: '/', access: 'guarded', handle: () => seeOther('/-/') },
     plainHealthRoute(options.version, databaseAnswers, linksFault),
     ...assetRoutes('/-/assets'),
+    ...linkPages(options),
     ...api.operations,
     ...apiDocsRoutes(api, options.baseUrl),
   ]

@@ -94,8 +94,9 @@ function readTags(value: unknown): { readonly tags: string[] } | Refusal {
 
 function refuseText(field: string, value: unknown, longest: number): Refusal | undefined {
   if (typeof value !== 'string') return missing(field, value, 'a string')
-  if (value.includes('\0')) {
-    return refusal('BAD_REQUEST', `${field} must have no NUL character`, field)
+  // Neither can be stored as it is: a text would come back as another one.
+  if (value.includes('\0') || !value.isWellFormed()) {
+    return refusal('BAD_REQUEST', `${field} must have no NUL and no half of a character`, field)
   }
   // Characters as the database counts them, not the halves of which JavaScript makes some.
   if (value.length <= longest || [...value].length <= longest) return undefined
@@ -108,6 +109,6 @@ function missing(field: string, value: unknown, form: string): Refusal {
   return refusal('BAD_REQUEST', `${field} ${verb} ${form}`, field)
 }
 
-function isVisibility(value: unknown): value is Visibility {
+export function isVisibility(value: unknown): value is Visibility {
   return VISIBILITIES.some((known) => known === value)
 }

@@ -1,0 +1,137 @@
+import { findLinkBySlug } from '../../../db/links/links.ts'
+import type { Link, User } from '../../../db/links/rows.ts'
+import {
+  EMPTY_FIELDS,
+  linkForm,
+  linkFormPage,
+  slugState,
+  type LinkFormFields,
+  type LinkFormView,
+  type SlugState,
+} from '../../../html/links/link-form.ts'
+import { queryOf } from '../../../kernel/context.ts'
+import type { Fault } from '../../../kernel/fault.ts'
+import { htmlReply, type Reply } from '../../../kernel/reply.ts'
+import type { Route } from '../../../kernel/router.ts'
+import { linkFor } from '../../../services/links/access.ts'
+import { readLinkForm, readNewLink, typedSlug } from '../../../services/links/link-form.ts'
+import { createLink, replaceLink } from '../../../services/links/links.ts'
+import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
+import { refuseSlug } from '../../../services/links/slug.ts'
+import { readForm } from '../../form.ts'
+import { sentence, STATUS } from '../faults.ts'
+import type { LinksRoutes } from '../options.ts'
+import { shortLinks } from './links.ts'
+import { fragmentOrPage, goTo, pageRoute, type PageCall } from './page.ts'
+
+/** `/-/new`, `/-/slug` and `/-/links/{id}/edit`: links are made and edited here. */
+export function linkFormRoutes(options: LinksRoutes): readonly Route[] {
+  const { links } = options
+  const { db } = links
+
+  /** The form again, with what was typed and what is wrong with it. */
+  function again(
+    { context, visitor }: PageCall,
+    view: Pick<LinkFormView, 'id' | 'fields'>,
+    refusals: readonly Refusal[],
+  ): Reply {
+    const shown = { ...view, problems: problemsOf(refusals), short: shortLinks(options) }
+    const status = Math.max(...refusals.map(({ refused }) => STATUS[refused]))
+    return fragmentOrPage(
+      context,
+      () => linkFormPage(visitor, shown),
+      () => linkForm(shown),
+      status,
+    )
+  }
+
+  function fresh({ context, visitor }: PageCall): Reply {
+    const query = queryOf(context)
+    const [url, title] = [query.get('url') ?? '', query.get('title') ?? '']
+    const fields = { ...EMPTY_FIELDS, slug: typedSlug(query), url, title }
+    const view = { id: null, fields, problems: {}, short: shortLinks(options) }
+    return htmlReply(linkFormPage(visitor, view))
+  }
+
+  async function create(call: PageCall): Promise<Reply | Fault> {
+    const { context, visitor } = call
+    const form = await readForm(context)
+    if ('status' in form) return form
+    const view = { id: null, fields: typed(form) }
+    const wanted = readNewLink(form)
+    if (!('input' in wanted)) return again(call, view, wanted)
+    const { slug, input } = wanted
+    const made = await createLink(links, visitor, slug, input, context.receivedAt)
+    if (isRefusal(made)) return again(call, view, [made])
+    return goTo(context, `/-/links/${made.id}`)
+  }
+
+  async function edit({ visitor, param }: PageCall): Promise<Reply | Refusal> {
+    const link = await linkFor(db, param('id'), visitor, 'change')
+    if (isRefusal(link)) return link
+    const view = { id: link.id, fields: stored(link), problems: {}, short: shortLinks(options) }
+    return htmlReply(linkFormPage(visitor, view))
+  }
+
+  async function save(call: PageCall): Promise<Reply | Refusal | Fault> {
+    const { context, visitor, param } = call
+    const link = await linkFor(db, param('id'), visitor, 'change')
+    if (isRefusal(link)) return link
+    const form = await readForm(context)
+    if ('status' in form) return form
+    const view = { id: link.id, fields: { ...typed(form), slug: link.slug } }
+    const input = readLinkForm(form)
+    if (isRefusal(input)) return again(call, view, [input])
+    const saved = await replaceLink(links, visitor, link.id, input, context.receivedAt)
+    if (!isRefusal(saved)) return goTo(context, `/-/links/${link.id}`)
+    return ['NOT_FOUND', 'FORBIDDEN'].includes(saved.refused) ? saved : again(call, view, [saved])
+  }
+
+  async function check({ context, visitor }: PageCall): Promise<Reply> {
+    const slug = typedSlug(queryOf(context))
+    const state = await stateOf(slug, visitor)
+    return htmlReply(slugState(shortLinks(options), slug, state))
+  }
+
+  /** Of a link that the visitor may not read, no more is told than that its slug is taken. */
+  async function stateOf(slug: string, visitor: User): Promise<SlugState> {
+    if (slug === '') return { kind: 'empty' }
+    const refusal = refuseSlug(slug)
+    if (refusal !== undefined) return { kind: 'refused', message: sentence(refusal.message) }
+    const link = await findLinkBySlug(db, slug, visitor.id)
+    if (link === undefined) return { kind: 'free' }
+    const mayRead = visitor.role === 'admin' || link.is_owner || link.is_recipient
+    return { kind: 'taken', id: mayRead ? link.id : null }
+  }
+
+  const one = '/-/links/:id/edit'
+  return [
+    pageRoute(options, { method: 'GET', path: '/-/new', answer: async (call) => fresh(call) }),
+    pageRoute(options, { method: 'POST', path: '/-/new', answer: create }),
+    pageRoute(options, { method: 'GET', path: '/-/slug', answer: check }),
+    pageRoute(options, { method: 'GET', path: one, answer: edit }),
+    pageRoute(options, { method: 'POST', path: one, answer: save }),
+  ]
+}
+
+/** What a refused form held. */
+function typed(form: URLSearchParams): LinkFormFields {
+  const text = (name: string): string => form.get(name) ?? ''
+  return {
+    slug: text('slug'),
+    url: text('url'),
+    title: text('title'),
+    description: text('description'),
+    tags: text('tags'),
+    visibility: form.get('visibility') ?? EMPTY_FIELDS.visibility,
+    append_path: form.get('append_path') === 'true',
+  }
+}
+
+function stored({ slug, url, title, description, tags, visibility, append_path }: Link) {
+  return { slug, url, title, description, tags: tags.join(', '), visibility, append_path }
+}
+
+function problemsOf(refusals: readonly Refusal[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(refusals.map(({ field = '', message }) => [field, sentence(message)]))
+}

@@ -1,0 +1,72 @@
+import type { Route } from '../../../kernel/router.ts'
+import { queryOf } from '../../../kernel/context.ts'
+import { linksListFragment, linksListPage } from '../../../html/links/links-list.ts'
+import { listPath, type ListName } from '../../../html/links/links-filter.ts'
+import type { ShortLinks } from '../../../html/links/link-parts.ts'
+import type { Reply } from '../../../kernel/reply.ts'
+import { searchLinks, type ListPosition } from '../../../services/links/find-links.ts'
+import {
+  listCursor,
+  readListCursor,
+  readListFilter,
+  searchOf,
+} from '../../../services/links/list-query.ts'
+import { isRefusal, refusal, type Refusal } from '../../../services/links/refusal.ts'
+import type { LinksRoutes } from '../options.ts'
+import { pageOrFragment, pageRoute, type PageCall } from './page.ts'
+
+const ROWS = 50
+
+/** `/-/`: the visitor's links; `/-/all`: all that the visitor may see (decisions.md section 4). */
+export function listRoutes(options: LinksRoutes): readonly Route[] {
+  return (['mine', 'all'] as const).map((list) =>
+    pageRoute(options, {
+      method: 'GET',
+      path: listPath(list),
+      answer: (call) => answer(options, list, call),
+    }),
+  )
+}
+
+async function answer(
+  options: LinksRoutes,
+  list: ListName,
+  { context, visitor }: PageCall,
+): Promise<Reply | Refusal> {
+  const { db, clock } = options.links
+  const query = queryOf(context)
+  const filter = readListFilter(query)
+  if (isRefusal(filter)) return filter
+  const from = readListCursor(query.get('cursor'))
+  if (from === undefined) {
+    return refusal('BAD_REQUEST', 'cursor is none of this list; start again from the first page')
+  }
+  const search = searchOf(filter, visitor, list)
+  const page = await searchLinks(db, clock, search, from ?? undefined, ROWS)
+  const view = {
+    list,
+    filter,
+    links: page.links,
+    searchedTo: page.searchedTo,
+    next: page.next === null ? null : next(listPath(list), query, page.next),
+    short: shortLinks(options),
+    isAdmin: visitor.role === 'admin',
+  }
+  return pageOrFragment(
+    context,
+    () => linksListPage(visitor, view),
+    () => linksListFragment(view),
+  )
+}
+
+/** How pages write short links. */
+export function shortLinks({ baseUrl, shortKeyword }: LinksRoutes): ShortLinks {
+  return { keyword: shortKeyword(), base: baseUrl() }
+}
+
+/** The same query, from after a position. */
+function next(path: string, query: URLSearchParams, position: ListPosition): string {
+  const following = new URLSearchParams(query)
+  following.set('cursor', listCursor(position))
+  return `${path}?${following.toString()}`
+}
