@@ -11,6 +11,11 @@ export interface BodyBudget {
   readonly limit: number
 }
 
+/** Whether a body follows the head; without one there is nothing to read, and no event says so. */
+export function bringsBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
+}
+
 /**
  * Reads a whole request body and counts while reading, so that a chunked body is bounded as well.
  * Nothing is truncated: over `limit` the bytes are dropped and the result says so.
@@ -22,6 +27,7 @@ export function readBody(
   budget: BodyBudget,
   proceed: () => void,
 ): Promise<BodyResult> {
+  if (!bringsBody(request)) return Promise.resolve({ ok: true, bytes: Buffer.alloc(0) })
   if (Number(request.headers['content-length'] ?? 0) > limit) {
     return Promise.resolve({ ok: false, reason: 'too-large' })
   }

@@ -67,6 +67,8 @@ export function createListener(options: ListenerOptions): Listener {
 
   const server = createServer({
     requireHostHeader: false,
+    // A stream of nothing costs as much as the rest of a redirect: `bringsBody` says when there is one.
+    optimizeEmptyRequests: true,
     keepAliveTimeout: 65_000,
     headersTimeout: 20_000,
     requestTimeout: 120_000,

@@ -17,6 +17,18 @@ export interface Log {
 export function createLog(write: (text: string) => void, now: () => Date): Log {
   let waiting = ''
   let scheduled = false
+  let lastAt = Number.NaN
+  let lastTime = ''
+
+  /** Lines come many a millisecond: its text is made once. */
+  function timeText(): string {
+    const at = now()
+    if (at.getTime() !== lastAt) {
+      lastAt = at.getTime()
+      lastTime = at.toISOString()
+    }
+    return lastTime
+  }
 
   function flush(): void {
     scheduled = false
@@ -26,7 +38,9 @@ export function createLog(write: (text: string) => void, now: () => Date): Log {
   }
 
   function line(level: LogLevel, msg: string, fields: LogFields | undefined): void {
-    waiting += JSON.stringify({ time: now().toISOString(), level, msg, ...fields }) + '\n'
+    const more = JSON.stringify(fields ?? {}).slice(1)
+    const start = `{"time":"${timeText()}","level":"${level}","msg":${JSON.stringify(msg)}`
+    waiting += more === '}' ? `${start}}\n` : `${start},${more}\n`
     if (scheduled) return
     scheduled = true
     setImmediate(flush)

@@ -3,10 +3,13 @@ export type Labels = Readonly<Record<string, string>>
 
 export interface Counter {
   add(labels: Labels, by?: number): void
+  /** One series, shown from now on: what is counted at each request looks up its labels once. */
+  series(labels: Labels): (by?: number) => void
 }
 
 export interface Histogram {
-  observe(labels: Labels, seconds: number): void
+  /** One series: gives the function that observes a time. */
+  series(labels: Labels): (seconds: number) => void
 }
 
 /** One registry a process; renders OpenMetrics text. */
@@ -28,17 +31,18 @@ export function createMetrics(): Metrics {
 
   return {
     counter(name, help) {
-      const series = new Map<string, number>()
+      const all = new Map<string, { value: number }>()
       families.push(() => {
-        const lines = [...series].map(([labels, value]) => `${name}_total${labels} ${value}\n`)
+        const lines = [...all].map(([labels, { value }]) => `${name}_total${labels} ${value}\n`)
         return head(name, 'counter', help) + lines.join('')
       })
-      return {
-        add(labels, by = 1) {
-          const key = labelText(labels)
-          series.set(key, (series.get(key) ?? 0) + by)
-        },
+      function series(labels: Labels): (by?: number) => void {
+        const entry = entryOf(all, labels, () => ({ value: 0 }))
+        return (by = 1) => {
+          entry.value += by
+        }
       }
+      return { series, add: (labels, by = 1) => series(labels)(by) }
     },
 
     gauge(name, help, read) {
@@ -49,10 +53,10 @@ export function createMetrics(): Metrics {
     },
 
     histogram(name, help) {
-      const series = new Map<string, { labels: Labels; counts: number[]; sum: number }>()
+      const all = new Map<string, { labels: Labels; counts: number[]; sum: number }>()
       families.push(() => {
         let text = head(name, 'histogram', help)
-        for (const { labels, counts, sum } of series.values()) {
+        for (const { labels, counts, sum } of all.values()) {
           let total = 0
           for (const [i, count] of counts.entries()) {
             total += count
@@ -64,23 +68,31 @@ export function createMetrics(): Metrics {
         return text
       })
       return {
-        observe(labels, seconds) {
-          const key = labelText(labels)
-          let entry = series.get(key)
-          if (entry === undefined) {
-            entry = { labels, counts: BUCKETS.map(() => 0).concat(0), sum: 0 }
-            series.set(key, entry)
+        series(labels) {
+          const entry = entryOf(all, labels, () => {
+            return { labels, counts: BUCKETS.map(() => 0).concat(0), sum: 0 }
+          })
+          return (seconds) => {
+            const found = BUCKETS.findIndex((bound) => seconds <= bound)
+            const bucket = found < 0 ? BUCKETS.length : found
+            entry.counts[bucket] = (entry.counts[bucket] ?? 0) + 1
+            entry.sum += seconds
           }
-          const found = BUCKETS.findIndex((bound) => seconds <= bound)
-          const bucket = found < 0 ? BUCKETS.length : found
-          entry.counts[bucket] = (entry.counts[bucket] ?? 0) + 1
-          entry.sum += seconds
         },
       }
     },
 
     render: () => families.map((family) => family()).join('') + '# EOF\n',
   }
+}
+
+function entryOf<T>(all: Map<string, T>, labels: Labels, make: () => T): T {
+  const key = labelText(labels)
+  const known = all.get(key)
+  if (known !== undefined) return known
+  const entry = make()
+  all.set(key, entry)
+  return entry
 }
 
 function head(name: string, type: string, help: string): string {

@@ -31,6 +31,11 @@ export type FindRoute = (method: string, path: string) => Match
 /** What answers where no route does: `allow` names the methods of a path that is known. */
 export type Unmatched = (path: string, allow: string | undefined, method: string) => Match
 
+interface Pattern {
+  readonly route: Route
+  readonly segments: readonly string[]
+}
+
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** As the contract of most services has it: 405 where the path is known, else nothing. */
@@ -40,10 +45,14 @@ export const noRoute: Unmatched = (_path, allow) =>
 /** Ordered first-match routing; paths without parameters are found in one look-up. */
 export function createRouter(routes: readonly Route[], unmatched: Unmatched = noRoute): FindRoute {
   const fixed = new Map<string, Route[]>()
-  const patterned: { route: Route; segments: readonly string[] }[] = []
+  /** By how many segments they have: most paths have no candidate at all. */
+  const patterned = new Map<number, Pattern[]>()
   for (const route of routes) {
-    if (route.path.includes(':')) patterned.push({ route, segments: route.path.split('/') })
-    else fixed.set(route.path, [...(fixed.get(route.path) ?? []), route])
+    if (route.path.includes(':')) {
+      const segments = route.path.split('/')
+      const alike = patterned.get(segments.length) ?? []
+      patterned.set(segments.length, [...alike, { route, segments }])
+    } else fixed.set(route.path, [...(fixed.get(route.path) ?? []), route])
   }
 
   return function find(method, path) {
@@ -55,9 +64,11 @@ export function createRouter(routes: readonly Route[], unmatched: Unmatched = no
         ? unmatched(path, methodsOf(here), method)
         : { kind: 'route', route, params: NO_PARAMS }
     }
+    const candidates = patterned.get(countSegments(path))
+    if (candidates === undefined) return unmatched(path, undefined, method)
     const segments = path.split('/')
     const others: Route[] = []
-    for (const candidate of patterned) {
+    for (const candidate of candidates) {
       const params = matchSegments(candidate.segments, segments)
       if (params === undefined) continue
       if (candidate.route.method === wanted)
@@ -77,11 +88,16 @@ function methodsOf(routes: readonly Route[]): string {
   return [...methods].sort().join(', ')
 }
 
+function countSegments(path: string): number {
+  let count = 1
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) count++
+  return count
+}
+
 function matchSegments(
   pattern: readonly string[],
   segments: readonly string[],
 ): Readonly<Record<string, string>> | undefined {
-  if (pattern.length !== segments.length) return undefined
   const params: Record<string, string> = {}
   for (let i = 0; i < pattern.length; i++) {
     const expected = pattern[i] ?? ''
