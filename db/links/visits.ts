@@ -25,12 +25,25 @@ export function suggestLinks(
   return many(db, q.suggestLinks, [near, prefix, visitor?.id ?? null, isAdmin, limit])
 }
 
-/** Adds clicks to what is counted already; those on links that are gone are left out. */
+/** Clicks that one process counted; it numbers its batches upwards. */
+export interface ClickBatch {
+  readonly writer: string
+  readonly number: number
+  readonly clicks: readonly (DayClicks & { readonly link_id: string })[]
+}
+
+/** Adds clicks to what is counted already, a batch once; those on links that are gone are left out. */
 export async function saveClicks(
   db: Executor,
-  clicks: readonly (DayClicks & { readonly link_id: string })[],
+  { writer, number, clicks }: ClickBatch,
+  at: Date,
 ): Promise<void> {
-  await db.run(q.saveClicks, [clicks])
+  await db.run(q.saveClicks, [writer, number, at, clicks])
+}
+
+/** Forgets who has written clicks last before a time. */
+export async function forgetClickWriters(db: Executor, before: Date): Promise<void> {
+  await db.run(q.forgetClickWriters, [before])
 }
 
 /** A link's clicks by day and kind, from a day (`2026-01-31`) on. */

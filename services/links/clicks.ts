@@ -1,8 +1,10 @@
 import type { Database } from '../../db/client.ts'
 import type { ClickKind } from '../../db/links/rows.ts'
-import { saveClicks } from '../../db/links/visits.ts'
+import { forgetClickWriters, saveClicks, type ClickBatch } from '../../db/links/visits.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import type { RandomBytes } from './tokens.ts'
 
 /** Clicks on their way into the database. */
 export interface Clicks {
@@ -13,28 +15,66 @@ export interface Clicks {
   close(): Promise<void>
 }
 
+export interface ClicksOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** Clicks of one kind on one day (UTC, in days since 1970), by link. */
+interface Tally {
+  readonly kind: ClickKind
+  readonly day: number
+  readonly links: Map<string, number>
+}
+
 const FLUSH_MS = 1_000
 const DAY_MS = 86_400_000
 
 /** Counts in memory and writes once a second: a visit waits for no database. */
-export function openClicks(db: Database, clock: Clock, log: Log): Clicks {
-  /** Clicks by link, kind and day. */
-  let waiting = new Map<string, number>()
+export async function openClicks(options: ClicksOptions): Promise<Clicks> {
+  const { db, clock, random, log, metrics } = options
+  const writer = random(16).toString('hex')
+  await forgetClickWriters(db, new Date(clock.now().getTime() - DAY_MS))
+  let waiting: Tally[] = []
+  /** What is being written. After a lost answer it may be written: it is sent again as it is. */
+  let sent: ClickBatch | undefined
+  let batches = 0
   let flushing = Promise.resolve()
+  let isFlushing = false
+  let failing = false
 
-  function add(key: string, by: number): void {
-    waiting.set(key, (waiting.get(key) ?? 0) + by)
+  function count(link: string, kind: ClickKind, at: Date): void {
+    const { links } = tallyOf(kind, Math.floor(at.getTime() / DAY_MS))
+    links.set(link, (links.get(link) ?? 0) + 1)
+  }
+
+  function tallyOf(kind: ClickKind, day: number): Tally {
+    for (const tally of waiting) if (tally.kind === kind && tally.day === day) return tally
+    const tally = { kind, day, links: new Map() }
+    waiting.push(tally)
+    return tally
+  }
+
+  async function send(): Promise<void> {
+    if (sent === undefined) return
+    await saveClicks(db, sent, clock.now())
+    sent = undefined
   }
 
   async function write(): Promise<void> {
-    if (waiting.size === 0) return
-    const batch = waiting
-    waiting = new Map()
+    isFlushing = true
     try {
-      await saveClicks(db, [...batch].map(rowOf))
-    } catch (error) {
-      for (const [key, clicks] of batch) add(key, clicks)
-      throw error
+      await send()
+      if (waiting.length > 0) {
+        sent = { writer, number: ++batches, clicks: waiting.flatMap(rowsOf) }
+        waiting = []
+        await send()
+      }
+    } finally {
+      isFlushing = false
     }
   }
 
@@ -44,23 +84,47 @@ export function openClicks(db: Database, clock: Clock, log: Log): Clicks {
     return next
   }
 
-  function report(error: unknown): void {
-    log.warn('clicks not written, kept for the next try', { error: messageOf(error) })
+  /** Says once that it fails, and once that it works again. */
+  async function flushAndSay(): Promise<void> {
+    try {
+      await flush()
+      if (failing) log.info('clicks are written again')
+      failing = false
+    } catch (error) {
+      if (!failing) log.warn('clicks not written, kept for later', { error: messageOf(error) })
+      failing = true
+    }
   }
 
-  const stop = clock.every(FLUSH_MS, () => void flush().catch(report))
+  function unwritten(): number {
+    const counted = waiting.flatMap(({ links }) => [...links.values()])
+    return [...counted, ...(sent?.clicks ?? []).map(({ clicks }) => clicks)].reduce(sum, 0)
+  }
+
+  metrics.gauge('gatehouse_links_clicks_waiting', 'Clicks not in the database yet.', () => [
+    [{}, unwritten()],
+  ])
+  const stop = clock.every(FLUSH_MS, () => {
+    // A stalled database would gather flushes that nobody waits for.
+    if (!isFlushing) void flushAndSay()
+  })
   return {
-    count: (link, kind, at) => add(`${link} ${kind} ${Math.floor(at.getTime() / DAY_MS)}`, 1),
+    count,
     flush,
     async close() {
       stop()
-      await flush().catch(report)
+      await flushAndSay()
+      const lost = unwritten()
+      if (lost > 0) log.warn('clicks lost: the database is out of reach', { clicks: lost })
     },
   }
 }
 
-function rowOf([key, clicks]: readonly [string, number]) {
-  const [link_id = '', kind = '', day = ''] = key.split(' ')
-  const date = new Date(Number(day) * DAY_MS).toISOString().slice(0, 10)
-  return { link_id, kind: kind as ClickKind, day: date, clicks }
+function rowsOf({ kind, day, links }: Tally): ClickBatch['clicks'] {
+  const date = new Date(day * DAY_MS).toISOString().slice(0, 10)
+  return [...links].map(([link_id, clicks]) => ({ link_id, kind, day: date, clicks }))
+}
+
+function sum(a: number, b: number): number {
+  return a + b
 }

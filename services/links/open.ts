@@ -27,10 +27,9 @@ export interface Links extends LinksOptions, LinkParts {
 
 /** Starts the service on a migrated database; the local operator exists from then on. */
 export async function openLinks(options: LinksOptions): Promise<Links> {
-  const { db, clock, log, metrics } = options
+  const { db, clock, metrics } = options
   await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())
-  const targets = await openTargetCache(db)
-  const clicks = openClicks(db, clock, log)
-  metrics.gauge('gatehouse_links_cached', 'Links in memory.', () => [[{}, targets.size]])
+  const targets = await openTargetCache(db, clock, metrics)
+  const clicks = await openClicks(options)
   return { ...options, targets, forget: targets.forget, clicks, close: () => clicks.close() }
 }

@@ -1,7 +1,9 @@
 import type { Database } from '../../db/client.ts'
 import type { Visibility } from '../../db/links/rows.ts'
 import { findTarget } from '../../db/links/visits.ts'
+import type { Clock } from '../../kernel/clock.ts'
 import { Unavailable } from '../../kernel/fault.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
 import { prepareTarget, type Target } from './target.ts'
 
 /** A link as a visit needs it. */
@@ -22,13 +24,14 @@ export interface TargetCache {
   read(slug: string, now: number): Promise<KnownLink | undefined>
   /** Drops what is known of a slug: it has just changed. */
   forget(slug: string): void
-  readonly size: number
 }
 
 interface Entry {
   readonly link: KnownLink
   /** When it was asked for. */
   readonly at: number
+  /** Used since it was put in, or since it was spared. */
+  used: boolean
 }
 
 const MOST = 10_000
@@ -40,13 +43,23 @@ const PATIENCE_MS = 250
 const PAUSE_MS = 1_000
 
 /** Opens the cache: changes by any instance reach it by NOTIFY. */
-export async function openTargetCache(db: Database): Promise<TargetCache> {
-  /** In the order of their use, the latest last. */
+export async function openTargetCache(
+  db: Database,
+  clock: Clock,
+  metrics: Metrics,
+): Promise<TargetCache> {
+  /** The oldest first. */
   const entries = new Map<string, Entry>()
   const reading = new Map<string, Promise<KnownLink | undefined>>()
   /** Entries from before this may have missed a notice. */
   let suspectUntil = 0
   let pausedUntil = 0
+
+  metrics.gauge('gatehouse_links_cached', 'Links in memory.', () => [[{}, entries.size]])
+  const lookups = metrics.counter('gatehouse_links_lookups', 'Links looked up, by where from.')
+  const fromMemory = lookups.series({ source: 'memory' })
+  const fromDatabase = lookups.series({ source: 'database' })
+  const fromBefore = lookups.series({ source: 'stale' })
 
   function forget(slug: string): void {
     entries.delete(slug)
@@ -54,11 +67,20 @@ export async function openTargetCache(db: Database): Promise<TargetCache> {
     reading.delete(slug)
   }
 
-  function keep(slug: string, entry: Entry): void {
+  function keep(slug: string, link: KnownLink, at: number): void {
     entries.delete(slug)
-    entries.set(slug, entry)
-    if (entries.size <= MOST) return
-    for (const oldest of entries.keys()) return void entries.delete(oldest)
+    entries.set(slug, { link, at, used: true })
+    if (entries.size > MOST) dropOne()
+  }
+
+  /** The oldest one that was not used since its last turn: a mark costs a visit less than a move. */
+  function dropOne(): void {
+    for (const [slug, entry] of entries) {
+      entries.delete(slug)
+      if (!entry.used) return
+      entry.used = false
+      entries.set(slug, entry)
+    }
   }
 
   function load(slug: string, now: number): Promise<KnownLink | undefined> {
@@ -69,7 +91,7 @@ export async function openTargetCache(db: Database): Promise<TargetCache> {
       if (reading.get(slug) !== started) return link
       reading.delete(slug)
       if (link === undefined) entries.delete(slug)
-      else keep(slug, { link, at: now })
+      else keep(slug, link, now)
       return link
     })
     reading.set(slug, started)
@@ -79,7 +101,7 @@ export async function openTargetCache(db: Database): Promise<TargetCache> {
 
   // A notice without a slug: the connection is new, so any notice may have been missed.
   await db.listen('links_changed', (slug) => {
-    if (slug === undefined) suspectUntil = Date.now()
+    if (slug === undefined) suspectUntil = clock.now().getTime()
     else forget(slug)
   })
 
@@ -89,25 +111,29 @@ export async function openTargetCache(db: Database): Promise<TargetCache> {
       if (entry === undefined || entry.at <= suspectUntil || now - entry.at > FRESH_MS) {
         return undefined
       }
-      keep(slug, entry)
+      entry.used = true
+      fromMemory()
       return entry.link
     },
     async read(slug, now) {
       const before = entries.get(slug)?.link
-      if (before === undefined || before.visibility === 'secure') return load(slug, now)
-      if (now < pausedUntil) return before
+      const mayBeStale = before !== undefined && before.visibility !== 'secure'
+      if (mayBeStale && now < pausedUntil) {
+        fromBefore()
+        return before
+      }
+      fromDatabase()
+      if (!mayBeStale) return load(slug, now)
       try {
         return await withPatience(load(slug, now))
       } catch (error) {
         if (!(error instanceof Unavailable)) throw error
         pausedUntil = now + PAUSE_MS
+        fromBefore()
         return before
       }
     },
     forget,
-    get size() {
-      return entries.size
-    },
   }
 }
 
