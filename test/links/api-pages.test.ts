@@ -78,5 +78,5 @@ function slugsOf({ links }: Page): readonly string[] {
 }
 
 function cursorAt(key = ''): string {
-  return Buffer.from(JSON.stringify([key])).toString('base64url')
+  return Buffer.from(JSON.stringify([key, 'links'])).toString('base64url')
 }

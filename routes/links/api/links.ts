@@ -30,7 +30,7 @@ export function linkOperations(options: LinksRoutes): readonly Operation[] {
       replies: { 200: { description: 'A page of links', schema: pageOf('links', Link) } },
       refusals: [400],
       async answer({ context, caller }) {
-        const asked = readPage(context)
+        const asked = readPage(context, 'links')
         if ('status' in asked) return asked
         const { after, limit } = asked
         const rows =

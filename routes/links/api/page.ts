@@ -32,16 +32,19 @@ export function pageOf<Name extends string, Row extends TSchema>(name: Name, row
   })
 }
 
-/** Reads `limit` and `cursor`; a bad one gives the fault that says so. */
-export function readPage(context: Context): PageRequest | Fault {
+/**
+ * Reads `limit` and `cursor`; a bad one gives the fault that says so. With the `name` of its rows a list
+ * refuses cursors of lists with other rows: their position would mean something else in it.
+ */
+export function readPage(context: Context, name?: string): PageRequest | Fault {
   const query = queryOf(context)
   const limit = query.get('limit') ?? String(USUAL)
   if (!/^0*[1-9]\d*$/.test(limit)) return badRequest('limit must be a positive integer')
   const cursor = query.get('cursor')
   if (cursor === null) return { after: '', limit: Math.min(Number(limit), MOST) }
-  const [after] = decodeCursor(cursor) ?? []
+  const [after, of] = decodeCursor(cursor) ?? []
   // The database takes no NUL, so none of our cursors has one.
-  if (typeof after !== 'string' || after.includes('\0')) {
+  if (typeof after !== 'string' || after.includes('\0') || of !== name) {
     return badRequest('cursor is none of this list; start again from the first page')
   }
   return { after, limit: Math.min(Number(limit), MOST) }
@@ -57,5 +60,5 @@ export function page<Row>(
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
   const more = rows.length > limit && last !== undefined
-  return { [name]: shown, next_cursor: more ? encodeCursor([keyOf(last)]) : null }
+  return { [name]: shown, next_cursor: more ? encodeCursor([keyOf(last), name]) : null }
 }

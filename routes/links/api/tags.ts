@@ -20,7 +20,7 @@ export function tagOperations(options: LinksRoutes): readonly Operation[] {
       replies: { 200: { description: 'A page of tags', schema: pageOf('tags', Tag) } },
       refusals: [400],
       async answer({ context, caller }) {
-        const asked = readPage(context)
+        const asked = readPage(context, 'tags')
         if ('status' in asked) return asked
         const { after, limit } = asked
         const rows = await tagsFor(db, caller, after, limit + 1)
@@ -35,7 +35,7 @@ export function tagOperations(options: LinksRoutes): readonly Operation[] {
       replies: { 200: { description: 'A page of links', schema: pageOf('links', Link) } },
       refusals: [400, 404],
       async answer({ context, caller, param }) {
-        const asked = readPage(context)
+        const asked = readPage(context, 'links')
         if ('status' in asked) return asked
         const { after, limit } = asked
         const rows = await linksTagged(db, caller, param('slug'), after, limit + 1)

@@ -31,7 +31,7 @@ export function userOperations(options: LinksRoutes): readonly Operation[] {
       replies: { 200: { description: 'A page of users', schema: pageOf('users', User) } },
       refusals: [400],
       async answer({ context }) {
-        const asked = readPage(context)
+        const asked = readPage(context, 'users')
         if ('status' in asked) return asked
         const { after, limit } = asked
         const rows = await listUsers(db, after, limit + 1)
@@ -61,7 +61,7 @@ export function userOperations(options: LinksRoutes): readonly Operation[] {
       replies: { 200: { description: 'A page of links', schema: pageOf('links', Link) } },
       refusals: [400],
       async answer({ context }) {
-        const asked = readPage(context)
+        const asked = readPage(context, 'links')
         if ('status' in asked) return asked
         const { after, limit } = asked
         const rows = await listLinks(db, after, limit + 1)
