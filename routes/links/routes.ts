@@ -9,6 +9,7 @@ import { API, missingOperation } from './api/routes.ts'
 import { linksFault } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { linkPages } from './pages/link-pages.ts'
+import { otherPages } from './pages/other-pages.ts'
 import { resolverRoute } from './resolver.ts'
 
 /** The routes of the links listener; `databaseAnswers` is the health probe. */
@@ -22,6 +23,7 @@ export function linksRoutes(
     plainHealthRoute(options.version, databaseAnswers, linksFault),
     ...assetRoutes('/-/assets'),
     ...linkPages(options),
+    ...otherPages(options),
     ...api.operations,
     ...apiDocsRoutes(api, options.baseUrl),
   ]

@@ -1,0 +1,102 @@
+import type { Link, User } from '../../db/links/rows.ts'
+import { html, type Html } from '../../kernel/html.ts'
+import { listTable } from '../table.ts'
+import { linksPage } from './layout.ts'
+import { shortName, visibilityBadge, type ShortLinks } from './link-parts.ts'
+import { moreLink } from './more.ts'
+
+/** What `/-/admin/links` shows: all links, or those whose slug begins with a text. */
+export interface AdminLinksView {
+  readonly viewer: User
+  readonly prefix: string
+  readonly links: readonly Link[]
+  readonly next: string | null
+  readonly short: ShortLinks
+}
+
+/** The pages of admins. */
+export function adminTabs(current: 'users' | 'links'): Html {
+  return html`<nav class="tabs" aria-label="Admin">
+    <a href="/-/admin/users" ${current === 'users' && html`aria-current="page"`}>Users</a>
+    <a href="/-/admin/links" ${current === 'links' && html`aria-current="page"`}>Links</a>
+  </nav>`
+}
+
+export function adminLinksPage(view: AdminLinksView): Html {
+  const body = html`<h1>Links of everybody</h1>
+    ${adminTabs('links')} ${searchForm(view.prefix)} ${adminLinksFragment(view)}`
+  return linksPage(view.viewer, { title: 'Links of everybody', section: 'admin', body })
+}
+
+/** The list alone: what htmx puts into its place, or takes the next rows from. */
+export function adminLinksFragment(view: AdminLinksView): Html {
+  const { links, next, prefix } = view
+  const list = html`${listTable({
+    bodyId: 'all-links',
+    caption: 'All links by slug',
+    columns: ['Link', 'Leads to', 'Kind', 'Owner', 'Change'],
+    kind: 'links',
+    rows: links.map((link) => linkRow(link, view.short)),
+  })}
+  ${moreLink({ rows: 'all-links', next })}`
+  return html`<div id="admin-links">${links.length === 0 ? nothing(prefix) : list}</div>`
+}
+
+function searchForm(prefix: string): Html {
+  const path = '/-/admin/links'
+  return html`<form
+    class="filter"
+    role="search"
+    aria-label="All links"
+    method="get"
+    action="${path}"
+    hx-get="${path}"
+    hx-target="#admin-links"
+    hx-swap="outerHTML"
+    hx-push-url="true"
+    hx-trigger="submit, input changed delay:300ms target:input"
+    hx-sync="this:replace"
+  >
+    <label>
+      Slug begins with
+      <input
+        type="search"
+        name="q"
+        id="prefix"
+        value="${prefix}"
+        maxlength="64"
+        autocomplete="off"
+        autocapitalize="off"
+        spellcheck="false"
+      />
+    </label>
+    <button type="submit">Search</button>
+  </form>`
+}
+
+function nothing(prefix: string): Html {
+  if (prefix === '') return html`<p class="panel empty">There is no link yet.</p>`
+  return html`<div class="panel empty">
+    <p><strong>No slug begins with “${prefix}”.</strong></p>
+    <p><a href="/-/admin/links">Show all links</a></p>
+  </div>`
+}
+
+function linkRow({ id, slug, title, url, owners, visibility }: Link, short: ShortLinks): Html {
+  const owner = owners.find(({ is_primary }) => is_primary)
+  return html`<tr role="row">
+    <td role="cell" class="type">
+      <a href="/-/links/${id}">${shortName(short, slug)}</a>
+      ${title !== '' && html`<bdi class="title">${title}</bdi>`}
+    </td>
+    <td role="cell" class="target"><bdi>${url}</bdi></td>
+    <td role="cell" class="kind">${visibilityBadge(visibility)}</td>
+    <td role="cell">${owner?.email}</td>
+    <td role="cell">
+      <span class="actions">
+        <a href="/-/links/${id}/edit">Edit <span class="hidden">${slug}</span></a>
+        <a href="/-/links/${id}/delete">Delete <span class="hidden">${slug}</span></a>
+      </span>
+    </td>
+  </tr>`
+}

@@ -1,0 +1,112 @@
+import { html, type Html } from '../../kernel/html.ts'
+import { copyBox } from '../copy-box.ts'
+import { linksPage, type Viewer } from './layout.ts'
+import type { ShortLinks } from './link-parts.ts'
+
+/** `/-/help`: how go links are used in this installation. */
+export function helpPage(viewer: Viewer, { keyword, base }: ShortLinks): Html {
+  const body = html`<h1>How to use go links</h1>
+    <section>
+      <p>
+        A link has a short name, such as <code>docs</code>. Whoever opens
+        <code>${base}/docs</code> is led to where it points, and so is who types
+        <code>${keyword}/docs</code> where the network knows the name <code>${keyword}</code> as
+        this host.
+      </p>
+    </section>
+    ${inBrowser(keyword, base)} ${placeholders(keyword)} ${visits()} ${fromPrograms(base)}`
+  return linksPage(viewer, { title: 'Help', section: 'help', body })
+}
+
+function inBrowser(keyword: string, base: string): Html {
+  return html`<section aria-labelledby="help-browser">
+    <h2 id="help-browser">From the browser’s address bar</h2>
+    <p>
+      Make the search of this site one of your browser’s search engines with the keyword
+      <code>${keyword}</code>: then <code>${keyword} docs</code> opens the link. Browsers find the
+      search by themselves when they have seen a page of this site; in Firefox it is offered in the
+      address bar’s menu, in Chrome under Settings, Search engine, Site search. By hand, this is its
+      address:
+    </p>
+    ${copyBox('search-address', 'search address', `${base}/-/go?q=%s`)}
+    <p>
+      What is no link’s name shows links that may have been meant. A path is kept:
+      <code>${keyword} docs/install</code>.
+    </p>
+  </section>`
+}
+
+function placeholders(keyword: string): Html {
+  const examples = [
+    ['https://example.com/{1}/issues/{2}', 'repo/42', 'https://example.com/repo/issues/42'],
+    ['https://example.com/search?q={*}', 'a/b', 'https://example.com/search?q=a/b'],
+    ['https://example.com/docs', 'install', 'https://example.com/docs/install'],
+    ['https://example.com/docs', '?page=2', 'https://example.com/docs?page=2'],
+  ] as const
+  return html`<section aria-labelledby="help-places">
+    <h2 id="help-places">Paths and placeholders</h2>
+    <p>
+      <code>{1}</code> to <code>{9}</code> in a link’s address take that segment of the path after
+      its name, <code>{*}</code> takes all others. Without a placeholder the path is added at the
+      end, when the link allows it. A query is always passed on.
+    </p>
+    <table class="pairs">
+      <caption class="hidden">
+        Examples of paths
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">The link’s address</th>
+          <th scope="col">Opened, and where it leads</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${examples.map(
+          ([address, path, target]) =>
+            html`<tr>
+              <th scope="row"><code>${address}</code></th>
+              <td>${keyword}/name${path.startsWith('?') ? path : `/${path}`} → ${target}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </section>`
+}
+
+function visits(): Html {
+  return html`<section aria-labelledby="help-visits">
+    <h2 id="help-visits">Who finds and follows a link</h2>
+    <p>
+      <strong>Public</strong> links are listed to everybody who is signed in.
+      <strong>Private</strong> ones are listed to their owners and those they are shared with; who
+      knows the name may follow them. <strong>Secure</strong> ones are followed only by owners,
+      those they are shared with, and admins.
+    </p>
+    <p>
+      A <code>+</code> after the name shows where a link leads before it is followed:
+      <code>docs+</code>. Upper case, <code>_</code> for <code>-</code> and a full stop at the end
+      do not matter.
+    </p>
+  </section>`
+}
+
+function fromPrograms(base: string): Html {
+  const authorization = `-H "Authorization: Bearer $TOKEN"`
+  return html`<section aria-labelledby="help-programs">
+    <h2 id="help-programs">From programs</h2>
+    <p>
+      Make a token under <a href="/-/tokens">Tokens</a> and put it into <code>TOKEN</code>. Your
+      links:
+    </p>
+    ${copyBox('curl-list', 'curl command that lists links', `curl ${authorization} '${base}/api/v1/links'`)}
+    <p>A new link:</p>
+    ${copyBox(
+      'curl-create',
+      'curl command that makes a link',
+      `curl ${authorization} -H 'Content-Type: application/json' \\
+  -d '{"slug": "docs", "url": "https://example.com/docs", "tags": ["handbook"]}' \\
+  '${base}/api/v1/links'`,
+    )}
+    <p><a href="/api/docs/">Everything the API does</a> can be tried out in the browser.</p>
+  </section>`
+}
