@@ -29,8 +29,10 @@ export function linkPage(viewer: Viewer, { link, short, clicks, members }: LinkV
     <section class="panel" aria-labelledby="link-title">
       <h2 id="link-title" class="hidden">The link</h2>
       ${copyBox('short-link', 'short link', `${short.base}/${slug}`)}
-      <dl class="facts wide">
-        ${fact('Leads to', html`<a href="/${slug}" rel="noreferrer"><bdi>${url}</bdi></a>`)}
+      <p class="target">
+        Leads to <a href="/${slug}" rel="noreferrer"><bdi>${url}</bdi></a>
+      </p>
+      <dl class="facts">
         ${fact('Further path', path)}
         ${fact('Tags', tags.length === 0 ? null : html`<span class="badges">${tagList(tags)}</span>`)}
         ${fact('Made', timeTag(link.created_at))} ${fact('Changed', timeTag(link.updated_at))}

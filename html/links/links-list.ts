@@ -51,7 +51,7 @@ export function linksListFragment(view: LinksView): Html {
         : listTable({
             bodyId: 'links-rows',
             caption: 'Links by slug',
-            columns: ['Link', 'Leads to', 'Kind', { number: 'Clicks, 30 days' }, 'Short link'],
+            columns: ['Link', 'Leads to', 'Tags', { number: 'Clicks, 30 days' }, 'Short link'],
             kind: 'links',
             rows: links.map((link) => row(link, view)),
           })

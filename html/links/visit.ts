@@ -16,7 +16,7 @@ export interface UnknownView {
 export function unknownPage(viewer: Viewer, { asked, canCreate, suggestions }: UnknownView): Html {
   const body = html`<section class="panel error">
     <p class="error-status">404</p>
-    <h1>There is no link “${asked}”</h1>
+    <h1>There is no link “<bdi>${asked}</bdi>”</h1>
     ${
       suggestions.length > 0 &&
       html`<h2>Did you mean</h2>
@@ -24,7 +24,7 @@ export function unknownPage(viewer: Viewer, { asked, canCreate, suggestions }: U
           ${suggestions.map(
             ({ slug, title }) =>
               html`<li>
-                <a href="/${slug}">${slug}</a>${title !== '' && html` <span>${title}</span>`}
+                <a href="/${slug}">${slug}</a>${title !== '' && html` <bdi>${title}</bdi>`}
               </li>`,
           )}
         </ul>`
@@ -46,13 +46,16 @@ export function unknownPage(viewer: Viewer, { asked, canCreate, suggestions }: U
 export function previewPage(
   viewer: Viewer,
   link: { readonly id: string; readonly slug: string; readonly url: string },
+  mayRead: boolean,
 ): Html {
-  const body = html`<section class="panel">
+  const body = html`<section class="panel preview">
     <h1>${link.slug}</h1>
     <p>leads to</p>
-    <p class="target"><code>${link.url}</code></p>
+    <p>
+      <code><bdi>${link.url}</bdi></code>
+    </p>
     <p><a class="button primary" href="/${link.slug}" rel="noreferrer">Follow the link</a></p>
-    ${viewer && html`<p><a href="/-/links/${link.id}">Details</a></p>`}
+    ${mayRead && html`<p><a href="/-/links/${link.id}">Details</a></p>`}
   </section>`
   return linksPage(viewer, { title: `Preview of ${link.slug}`, section: 'none', body })
 }

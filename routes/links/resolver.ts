@@ -1,4 +1,4 @@
-import type { ClickKind } from '../../db/links/rows.ts'
+import type { ClickKind, User } from '../../db/links/rows.ts'
 import { mayVisit } from '../../db/links/visits.ts'
 import type { Context } from '../../kernel/context.ts'
 import type { Reply } from '../../kernel/reply.ts'
@@ -51,10 +51,7 @@ async function resolve(options: LinksRoutes, context: Context): Promise<Reply> {
     return unknownPage(options, context, visit?.asked ?? '', visitor)
   }
   if (isSecure(link)) {
-    const may =
-      visitor !== undefined &&
-      (visitor.role === 'admin' || (await mayVisit(links.db, link.id, visitor.id)))
-    if (!may) return forbiddenPage(context, visitor)
+    if (!(await mayRead(options, link, visitor))) return forbiddenPage(context, visitor)
   }
   if (visit.previews) {
     // A stranger to this house sees what is public, and learns of nothing else.
@@ -62,12 +59,22 @@ async function resolve(options: LinksRoutes, context: Context): Promise<Reply> {
       return unknownPage(options, context, visit.asked, visitor)
     }
     count(options, context, link, 'preview')
-    return previewPage(link, visitor)
+    return previewPage(link, visitor, await mayRead(options, link, visitor))
   }
   return (
     redirect(options, context, link, visit.more) ??
     unknownPage(options, context, visit.asked, visitor)
   )
+}
+
+/** Whether a visitor is an owner or a recipient of a link, or an admin. */
+async function mayRead(
+  { links }: LinksRoutes,
+  link: KnownLink,
+  visitor: User | undefined,
+): Promise<boolean> {
+  if (visitor === undefined) return false
+  return visitor.role === 'admin' || mayVisit(links.db, link.id, visitor.id)
 }
 
 /** The redirect of a visit, counted; undefined when the link takes no further path. */

@@ -45,8 +45,8 @@ export function forbiddenPage(context: Context, visitor: User | undefined): Repl
 }
 
 /** Where a link leads (`/slug+`). */
-export function previewPage(link: KnownLink, visitor: User | undefined): Reply {
-  return htmlReply(previewHtml(visitor, link), 200, NOINDEX)
+export function previewPage(link: KnownLink, visitor: User | undefined, mayRead: boolean): Reply {
+  return htmlReply(previewHtml(visitor, link, mayRead), 200, NOINDEX)
 }
 
 function wantsJson({ headers }: Context): boolean {
