@@ -5,7 +5,7 @@ export function encodeCursor(position: readonly (string | number)[]): string {
 
 /** The position in a cursor, or undefined when the text is none of ours. */
 export function decodeCursor(text: string): readonly unknown[] | undefined {
-  if (!/^[A-Za-z0-9_-]{1,512}$/.test(text)) return undefined
+  if (!/^[A-Za-z0-9_-]{1,2048}$/.test(text)) return undefined
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
     return Array.isArray(value) ? value : undefined

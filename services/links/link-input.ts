@@ -17,8 +17,9 @@ const fields = {
   description: Type.Optional(Type.String({ maxLength: DESCRIPTION_LONGEST })),
   tags: Type.Optional(
     Type.Array(Type.String(), {
-      maxItems: TAGS_MOST,
-      description: `Up to ${TAG_LONGEST} of a-z, 0-9 and - each; A-Z, _ and spaces are folded.`,
+      description:
+        `Up to ${TAG_LONGEST} of a-z, 0-9 and - each; A-Z, _ and spaces are folded. ` +
+        `What is the same then counts once, ${TAGS_MOST} at most.`,
     }),
   ),
   visibility: Type.Optional(Type.Enum(['public', 'private', 'secure'])),

@@ -21,6 +21,9 @@ export function isSlug(text: string): boolean {
 
 /** Why a slug can't be taken by anybody, or undefined when it can. */
 export function refuseSlug(slug: string): Refusal | undefined {
+  if (RESERVED_SLUGS.has(slug)) {
+    return refusal('RESERVED_SLUG', 'slug is reserved; choose another one', 'slug')
+  }
   if (slug.length > SLUG_LONGEST || !FORM.test(slug)) {
     return refusal(
       'INVALID_SLUG',
@@ -28,8 +31,7 @@ export function refuseSlug(slug: string): Refusal | undefined {
       'slug',
     )
   }
-  if (!RESERVED_SLUGS.has(slug)) return undefined
-  return refusal('RESERVED_SLUG', 'slug is reserved; choose another one', 'slug')
+  return undefined
 }
 
 /**

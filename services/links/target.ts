@@ -14,7 +14,11 @@ export function refuseTarget(text: string): Refusal | undefined {
   function bad(problem: string): Refusal {
     return refusal('INVALID_URL', `url ${problem}`, 'url')
   }
-  if (text.length > URL_LONGEST) return bad(`may have ${URL_LONGEST} characters at most`)
+  if (text.length > URL_LONGEST) {
+    const message = `url may have ${URL_LONGEST} characters at most`
+    return refusal('INVALID_FIELD_LENGTH', message, 'url')
+  }
+  if (!text.isWellFormed()) return bad('must have no half of a character')
   // What a URL parser would drop in silence or move: spaces around it, tabs and line ends in it.
   if (/[\p{Cc}\s]/u.test(text)) return bad('must have no spaces and no control characters')
   if (!/^https?:\/\/[^/\\]/i.test(text) || !URL.canParse(text)) {

@@ -37,7 +37,7 @@ export function readTokenRequest(
   if (typeof name !== 'string' || name.trim() === '' || name.length > NAME_LONGEST) {
     return refusal('BAD_REQUEST', `name must have 1 to ${NAME_LONGEST} characters`, 'name')
   }
-  if (/\p{Cc}/u.test(name)) {
+  if (/[\p{Cc}\p{Cs}]/u.test(name)) {
     return refusal('BAD_REQUEST', 'name must have no control characters', 'name')
   }
   if (!isScope(scope)) {

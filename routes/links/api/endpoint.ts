@@ -16,7 +16,7 @@ import type { LinksRoutes } from '../options.ts'
 export interface ApiCall {
   readonly context: Context
   readonly caller: Bearer
-  /** A parameter of the path; ids among them are UUIDs. */
+  /** A parameter of the path; ids among them are UUIDs, in lower case as they are shown. */
   param(name: string): string
 }
 
@@ -59,7 +59,10 @@ export function endpoint(
       if (malformed !== undefined) {
         return linksFault(badRequest(`${malformed} in the path must be a UUID`), context)
       }
-      const param = (name: string): string => context.params[name] ?? ''
+      function param(name: string): string {
+        const value = context.params[name] ?? ''
+        return ids.includes(name) ? value.toLowerCase() : value
+      }
       const result = await answer({ context, caller, param })
       if (isRefusal(result)) return refuse(result, context)
       return 'body' in result ? result : linksFault(result, context)
