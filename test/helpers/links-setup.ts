@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import type { Test } from 'tap'
+import { controlPath, runRemotely } from '../../commands/control.ts'
 import type { Backend } from './backends.ts'
 import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
@@ -176,16 +176,17 @@ function parse(text: string): unknown {
   }
 }
 
-/** Has the running server on the embedded engine run a command, as the command itself would. */
+/** Has the running server on the embedded engine run a command, as the command itself does. */
 async function control(env: Env, argv: readonly string[]): Promise<readonly string[]> {
-  const socketPath = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'control.sock')
-  const options = { method: 'POST', body: JSON.stringify(argv), socketPath, secretShown: true }
-  const { code, lines } = (await request('http://control/', options)).json<{
-    code: number
-    lines: (readonly ['out' | 'err', string])[]
-  }>()
-  if (code !== 0) throw new Error(`gatehouse ${argv.slice(0, 3).join(' ')}: ${lines.join('; ')}`)
-  return lines.filter(([stream]) => stream === 'out').map(([, line]) => line)
+  const [out, err]: [string[], string[]] = [[], []]
+  const output = {
+    out: (line: string): unknown => out.push(line),
+    err: (line: string): unknown => err.push(line),
+  }
+  const path = controlPath(env['GATEHOUSE_DATA_DIR'] ?? '')
+  const code = await runRemotely(path, argv, output, undefined)
+  if (code !== 0) throw new Error(`gatehouse ${argv.slice(0, 3).join(' ')}: ${err.join('; ')}`)
+  return out
 }
 
 function lastLine(lines: readonly string[]): string {
