@@ -54,6 +54,7 @@ export function usersFragment(view: UsersView): Html {
       bodyId: 'user-rows',
       caption: 'Users by e-mail address',
       columns: ['E-mail', 'Name', 'Role', 'Since', 'Change'],
+      kind: 'people',
       rows: users.map((user) => userRow(user, view)),
     })}
     ${moreLink({ rows: 'user-rows', next })} ${addForm(view)}

@@ -91,7 +91,7 @@ function linkRow({ id, slug, title, url, owners, visibility }: Link, short: Shor
     </td>
     <td role="cell" class="target"><bdi>${url}</bdi></td>
     <td role="cell" class="kind">${visibilityBadge(visibility)}</td>
-    <td role="cell">${owner?.email}</td>
+    <td role="cell" class="owner">${owner?.email}</td>
     <td role="cell">
       <span class="actions">
         <a href="/-/links/${id}/edit">Edit <span class="hidden">${slug}</span></a>

@@ -32,7 +32,7 @@ export function searchPage(viewer: Viewer, view: SearchView): Html {
         <p><button type="submit" class="primary">Create “${name.toLowerCase()}”</button></p>
       </form>`
     }
-    ${viewer && html`<p class="actions"><a href="${all}">Search all links</a></p>`}
+    ${viewer && html`<p class="field"><a href="${all}">Search all links</a></p>`}
   </section>`
   return linksPage(viewer, { title: `Search for ${name}`, section: 'none', body })
 }

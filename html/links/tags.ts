@@ -82,6 +82,6 @@ function linkRow(link: Link, { short, viewer }: TagView): Html {
     </td>
     <td role="cell" class="target"><bdi>${url}</bdi></td>
     <td role="cell" class="kind">${visibility !== 'public' && visibilityBadge(visibility)}</td>
-    <td role="cell">${owner?.email}</td>
+    <td role="cell" class="owner">${owner?.email}</td>
   </tr>`
 }

@@ -91,9 +91,11 @@ function tokenCard(token: Token, now: Date): Html {
   const { id, name, scope, created_at, expires_at, last_used_at } = token
   const expired = expires_at !== null && expires_at <= now
   return html`<article class="panel card" aria-labelledby="name-${id}">
-    <h2 id="name-${id}">
-      <bdi>${name}</bdi> ${expired && html`<span class="badge bad">expired</span>`}
-    </h2>
+    <div class="title-line">
+      <h2 id="name-${id}">
+        <bdi>${name}</bdi> ${expired && html`<span class="badge bad">expired</span>`}
+      </h2>
+    </div>
     <dl class="facts">
       ${fact('Scope', SCOPES.find(([value]) => value === scope)?.[1])}
       ${fact('Expires', expires_at === null ? 'never' : timeTag(expires_at))}
