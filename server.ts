@@ -153,6 +153,14 @@ async function main(argv: readonly string[]): Promise<number> {
   return serve({ config, services, secrets, version, log, ready: output.out })
 }
 
+process.on('exit', () => log.flush())
+
+// Who reads the output may have had enough of it, such as `head`: no reason for a stack trace.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(FAILED)
+})
+
 try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {

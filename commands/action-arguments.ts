@@ -32,27 +32,29 @@ export function parseAction<const O extends Options>(
   args: readonly string[],
   { command, flags: options, takes, words: named = {} }: ActionCommand<O>,
 ): Parsed<O> {
-  const { positionals, values } = split(args, options)
+  const { positionals, flags: given } = readFlags(args, options)
   const [action = '', ...words] = positionals
   if (action === '') throw new UsageError('Missing action')
   const taken = Object.hasOwn(takes, action) ? takes[action] : undefined
   if (taken === undefined) throw new UsageError(`Unknown action "${action}"`)
-  const extra = Object.keys(values).find((flag) => !taken.includes(flag))
+  const extra = Object.keys(given).find((flag) => !taken.includes(flag))
   if (extra !== undefined) throw new UsageError(`"${command} ${action}" takes no --${extra}`)
   const expected = named[action] ?? (action === 'list' ? [] : ['NAME'])
   if (words.length > expected.length) throw new UsageError('Too many arguments')
   const missing = expected.find((_, at) => (words[at] ?? '') === '')
   if (missing !== undefined) throw new UsageError(`Missing ${missing}`)
-  // Each option has its declared type: `parseArgs` holds that, which the compiler can't see for any O.
-  return { action, name: words[0] ?? '', words, flags: values as Flags<O> }
+  return { action, name: words[0] ?? '', words, flags: given }
 }
 
-function split(
+/** Splits arguments into words and flags; throws `UsageError` for a flag that is unknown or lacks its value. */
+export function readFlags<const O extends Options>(
   args: readonly string[],
-  options: Options,
-): { readonly positionals: readonly string[]; readonly values: Readonly<Record<string, unknown>> } {
+  options: O,
+): { readonly positionals: readonly string[]; readonly flags: Flags<O> } {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true })
+    const { positionals, values } = parseArgs({ args: [...args], options, allowPositionals: true })
+    // Each option has its declared type: `parseArgs` holds that, which the compiler can't see for any O.
+    return { positionals, flags: values as Flags<O> }
   } catch (error) {
     // TypeError: an unknown flag, one with a value that takes none, or one without its value.
     throw new UsageError(error instanceof Error ? error.message : String(error))

@@ -2,6 +2,8 @@
 export interface Output {
   out(line: string): void
   err(line: string): void
+  /** Resolves when what was printed is on its way: for who prints more than fits into memory. */
+  drained?(): Promise<void>
 }
 
 /** Exit codes of every command. */

@@ -1,16 +1,33 @@
+import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
-import { createServer, request, type Server } from 'node:http'
+import {
+  createServer,
+  request,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
 
-/** What a command printed and how it ended, as the server that ran it tells. */
-interface Result {
-  readonly code: number
-  readonly lines: readonly (readonly ['out' | 'err', string])[]
-}
+/**
+ * What goes over the socket: the command's words as one line of JSON, then the bytes of its input. Back
+ * come lines of JSON: one for each that the command prints, and its exit code as the last.
+ */
+type Message = readonly ['out' | 'err', string] | { readonly code: number }
 
-export type RunCommand = (argv: readonly string[], output: Output) => Promise<number>
+/** Runs a command; `input` is what its caller sends after it. */
+export type RunCommand = (
+  argv: readonly string[],
+  output: Output,
+  input: AsyncIterable<Uint8Array>,
+) => Promise<number>
+
+/** The words of a command are short; a file comes after them and is never held whole. */
+const LONGEST_ARGUMENTS = 1024 * 1024
 
 /** The socket by which other commands reach the server that has the embedded database. */
 export function controlPath(dataDirectory: string): string {
@@ -20,14 +37,17 @@ export function controlPath(dataDirectory: string): string {
 /** Runs commands for other processes of the same user; only the server that holds the lock calls this. */
 export async function openControl(path: string, run: RunCommand, log: Log): Promise<Server> {
   const server = createServer((incoming, response) => {
-    const chunks: Buffer[] = []
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-    incoming.on('end', () => {
-      answer(Buffer.concat(chunks).toString('utf8'), run, log)
-        .then((result) => response.end(JSON.stringify(result)))
-        .catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined))
-    })
+    const output = outputTo(response)
+    answer(incoming, run, output, log)
+      .then((code) => {
+        // The command may have had enough before its input's end.
+        incoming.resume()
+        response.end(`${JSON.stringify({ code } satisfies Message)}\n`)
+      })
+      .catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined))
   })
+  // A large file may take longer than any limit; only this user can connect.
+  server.requestTimeout = 0
   // We hold the directory's lock, so a socket that is there is a dead server's.
   rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
@@ -38,46 +58,103 @@ export async function openControl(path: string, run: RunCommand, log: Log): Prom
   return server
 }
 
-/** Has the running server run a command; undefined when no server listens on the socket. */
+/**
+ * Has the running server run a command; undefined when no server listens on the socket, and then
+ * nothing of `input` is read.
+ */
 export function runRemotely(
   path: string,
   argv: readonly string[],
   output: Output,
+  input: Readable,
 ): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    const outgoing = request({ socketPath: path, method: 'POST', path: '/' }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('error', reject)
-      response.on('end', () => {
-        const result = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Result
-        for (const [stream, line] of result.lines) output[stream](line)
-        resolve(result.code)
-      })
+    const options = { socketPath: path, method: 'POST', path: '/', agent: false }
+    const outgoing = request(options, (response) => {
+      // Whatever of the input is left then, nobody wants it.
+      const answered = readAnswer(response, output).finally(() => outgoing.destroy())
+      answered.then(resolve, reject)
     })
     outgoing.on('error', (error) => {
       const code = 'code' in error ? error.code : undefined
       if (code === 'ENOENT' || code === 'ECONNREFUSED') resolve(undefined)
       else reject(error)
     })
-    outgoing.end(JSON.stringify(argv))
+    outgoing.once('socket', (socket) =>
+      socket.once('connect', () => {
+        outgoing.write(`${JSON.stringify(argv)}\n`)
+        pipeline(input, outgoing).catch(reject)
+      }),
+    )
   })
 }
 
-async function answer(text: string, run: RunCommand, log: Log): Promise<Result> {
-  const lines: ['out' | 'err', string][] = []
-  const output: Output = {
-    out: (line) => lines.push(['out', line]),
-    err: (line) => lines.push(['err', line]),
+async function readAnswer(response: IncomingMessage, output: Output): Promise<number> {
+  let rest = ''
+  for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const message: Message = JSON.parse(line)
+      if ('code' in message) return message.code
+      const [stream, text] = message
+      output[stream](text)
+    }
   }
+  throw new Error('the server stopped before the command had ended')
+}
+
+function outputTo(response: ServerResponse): Output {
+  const print = (message: Message): void => void response.write(`${JSON.stringify(message)}\n`)
+  return {
+    out: (line) => print(['out', line]),
+    err: (line) => print(['err', line]),
+    async drained() {
+      if (response.destroyed) throw new Error('the caller is gone')
+      if (response.writableNeedDrain) {
+        await Promise.race([once(response, 'drain'), once(response, 'close')])
+      }
+    },
+  }
+}
+
+async function answer(
+  incoming: IncomingMessage,
+  run: RunCommand,
+  output: Output,
+  log: Log,
+): Promise<number> {
   try {
-    const argv: unknown = JSON.parse(text)
-    if (!Array.isArray(argv)) throw new UsageError('The command must be a list of words')
-    return { code: await run(argv.map(String), output), lines }
+    const { words, input } = await readRequest(incoming)
+    return await run(words, output, input)
   } catch (error) {
     output.err(`gatehouse: ${messageOf(error)}`)
-    if (error instanceof UsageError) return { code: WRONG_USAGE, lines }
+    if (error instanceof UsageError) return WRONG_USAGE
     log.warn('control command failed', { error: messageOf(error) })
-    return { code: FAILED, lines }
+    return FAILED
   }
+}
+
+/** The command's words, and what comes after them. */
+async function readRequest(
+  incoming: IncomingMessage,
+): Promise<{ readonly words: readonly string[]; readonly input: AsyncIterable<Uint8Array> }> {
+  const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
+  let head = Buffer.alloc(0)
+  let end = -1
+  while (end < 0) {
+    const { value, done } = await chunks.next()
+    if (done !== true) head = Buffer.concat([head, value])
+    end = done === true ? head.length : head.indexOf(0x0a)
+    if ((end < 0 ? head.length : end) > LONGEST_ARGUMENTS) {
+      throw new UsageError('The command is too long')
+    }
+  }
+  const argv: unknown = JSON.parse(head.toString('utf8', 0, end))
+  if (!Array.isArray(argv)) throw new UsageError('The command must be a list of words')
+  async function* rest(): AsyncGenerator<Uint8Array> {
+    yield head.subarray(end + 1)
+    yield* { [Symbol.asyncIterator]: () => chunks }
+  }
+  return { words: argv.map(String), input: rest() }
 }

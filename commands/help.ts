@@ -2,7 +2,9 @@ import { notesOf } from '../kernel/config.ts'
 import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
 import { table } from './command.ts'
 import { ENDPOINT_USAGE } from './endpoint.ts'
+import { EXPORT_USAGE } from './export.ts'
 import { FORWARD_USAGE } from './forward-arguments.ts'
+import { IMPORT_USAGE } from './import.ts'
 import { PROVIDER_USAGE } from './provider.ts'
 import { SEND_SAMPLE_USAGE } from './send-sample.ts'
 import { TOKEN_USAGE } from './token.ts'
@@ -24,6 +26,11 @@ const COMMANDS: readonly (readonly [string, string])[] = [
   [SEND_SAMPLE_USAGE, 'send a made-up delivery, signed or with its token from standard input'],
   [USER_USAGE, 'manage who has links'],
   [TOKEN_USAGE, 'make and revoke tokens for the links API'],
+  [
+    IMPORT_USAGE,
+    'take links from an export of golink (JSON lines) or from CSV; say what became of each line',
+  ],
+  [EXPORT_USAGE, 'print all links, as CSV (complete) or as golink has them'],
   ['gatehouse version', 'print the version'],
   ['gatehouse help', 'print this'],
 ]

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
+import type { Address } from '../kernel/address.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
@@ -11,7 +13,10 @@ import { checkDatabase, parseCheck, reportFindings, type Finding } from './check
 import { UsageError, type Output } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { parseEndpoint, runEndpoint } from './endpoint.ts'
+import { parseExport, runExport } from './export.ts'
+import { openImport, parseImport, runImport } from './import.ts'
 import { runMigrate } from './migrate.ts'
+import { firstLabel, ownHosts } from './own-hosts.ts'
 import { runProvider } from './provider.ts'
 import { parseProvider } from './provider-arguments.ts'
 import { parseToken, runToken } from './token.ts'
@@ -22,6 +27,8 @@ export interface DatabaseContext {
   readonly config: ConfigSource
   readonly secrets: SigningSecrets
   readonly log: Log
+  /** Has the links service of this process drop what it knows of a slug, where there is one. */
+  readonly forget?: (slug: string) => void
 }
 
 const TOOLS = { random: randomBytes, now: () => new Date() }
@@ -29,11 +36,14 @@ const TOOLS = { random: randomBytes, now: () => new Date() }
 /** A command on the database. `check` throws `UsageError` for wrong arguments, before anything is opened. */
 interface DatabaseCommand {
   readonly check: (args: readonly string[]) => unknown
+  /** Opens what the command reads, in the process that was called. */
+  readonly input?: (args: readonly string[]) => Promise<Readable>
   readonly run: (
     args: readonly string[],
     db: Database,
     context: DatabaseContext,
     output: Output,
+    input: AsyncIterable<Uint8Array>,
   ) => Promise<number>
 }
 
@@ -71,6 +81,21 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
     check: (args) => parseToken(args, TOOLS.now()),
     run: (args, db, _context, output) => runToken(args, { ...TOOLS, db }, output),
   },
+  import: {
+    check: parseImport,
+    input: openImport,
+    run(args, db, { config, forget = () => undefined }, output, input) {
+      const isOwn = ownHosts(
+        () => [linksUrl(config)],
+        () => config.current.LINKS_SHORT_KEYWORD ?? firstLabel(linksUrl(config)),
+      )
+      return runImport(args, { ...TOOLS, db, ownHosts: isOwn, forget, input }, output)
+    },
+  },
+  export: {
+    check: parseExport,
+    run: (args, db, _context, output) => runExport(args, db, output),
+  },
 }
 
 export function isDatabaseCommand(name: string): boolean {
@@ -83,8 +108,9 @@ export async function runOnDatabase(
   db: Database,
   context: DatabaseContext,
   output: Output,
+  input: AsyncIterable<Uint8Array>,
 ): Promise<number> {
-  return commandOf(name).run(args, db, context, output)
+  return commandOf(name).run(args, db, context, output, input)
 }
 
 function commandOf(name: string): DatabaseCommand {
@@ -103,18 +129,20 @@ export async function runWithDatabase(
   output: Output,
 ): Promise<number> {
   const [name = '', ...args] = argv
-  commandOf(name).check(args)
+  const command = commandOf(name)
+  command.check(args)
+  const input = (await command.input?.(args)) ?? Readable.from([])
   const { config, log } = context
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   if (url === undefined) {
-    const code = await runRemotely(controlPath(dataDirectory), argv, output)
+    const code = await runRemotely(controlPath(dataDirectory), argv, output, input)
     if (code !== undefined) return code
   }
   if (name === 'check') return checkUnopened(args, context, output)
   const database = await openDatabase({ url, dataDirectory }, log)
   try {
     if (name !== 'migrate') await migrate(database.db)
-    return await runOnDatabase(argv, database.db, context, output)
+    return await runOnDatabase(argv, database.db, context, output, input)
   } finally {
     await database.close()
   }
@@ -146,7 +174,7 @@ async function checkUnopened(
     return report({ ok: false, detail: `${place(config)}: ${messageOf(error)}` })
   }
   try {
-    return await runOnDatabase(['check', ...args], database.db, context, output)
+    return await runOnDatabase(['check', ...args], database.db, context, output, Readable.from([]))
   } finally {
     await database.close()
   }
@@ -157,10 +185,17 @@ function providerTools({ current }: ConfigSource) {
   return { ...TOOLS, overlapSeconds }
 }
 
-/** Where clients reach the hooks service, as far as the configuration tells. */
+/** Where clients reach a service, as far as the configuration tells. */
 function hooksUrl({ current: { HOOKS_BASE_URL, HOOKS_ADDR } }: ConfigSource): string {
-  const host = HOOKS_ADDR.kind === 'tcp' ? `${HOOKS_ADDR.host}:${HOOKS_ADDR.port}` : 'HOST'
-  return HOOKS_BASE_URL ?? `http://${host}`
+  return HOOKS_BASE_URL ?? urlOf(HOOKS_ADDR)
+}
+
+function linksUrl({ current: { LINKS_BASE_URL, LINKS_ADDR } }: ConfigSource): string {
+  return LINKS_BASE_URL ?? urlOf(LINKS_ADDR)
+}
+
+function urlOf(address: Address): string {
+  return `http://${address.kind === 'tcp' ? `${address.host}:${address.port}` : 'HOST'}`
 }
 
 function configurationFinding(config: ConfigSource): Finding {

@@ -113,7 +113,7 @@ async function run(
         ),
       )
     }
-    if (backend === 'embedded') control = await startControl(options, hooks)
+    if (backend === 'embedded') control = await startControl(options, hooks, links)
     const addresses = listeners.map(({ service, address }) => `${service}=${address()}`)
     options.ready(`gatehouse ${version} ready ${addresses.join(' ')}`)
     log.info('ready', { version, backend, addresses: addresses.join(' ') })
@@ -202,14 +202,18 @@ function queueSource({ config, services, log }: ServeOptions): QueueSource | und
 }
 
 /** Without the socket the services still run; other commands then say that the database is held. */
-async function startControl(options: ServeOptions, hooks: Hooks): Promise<Server | undefined> {
+async function startControl(
+  options: ServeOptions,
+  hooks: Hooks,
+  { forget }: Links,
+): Promise<Server | undefined> {
   const { config, log } = options
   const path = controlPath(config.current.GATEHOUSE_DATA_DIR)
   try {
     return await openControl(
       path,
-      async (argv, output) => {
-        const code = await runOnDatabase(argv, hooks.db, options, output)
+      async (argv, output, input) => {
+        const code = await runOnDatabase(argv, hooks.db, { ...options, forget }, output, input)
         // When the command has ended, its change counts: the notice of it may come later.
         await hooks.registry.refresh()
         return code

@@ -1,0 +1,82 @@
+import { QueryError, type Executor } from '../../db/client.ts'
+import { announceLinks, importLinks } from '../../db/links/transfer.ts'
+import type { NewLink, TagCount } from '../../db/links/rows.ts'
+import { countTags } from '../../db/links/tags.ts'
+import type { LinkParts } from './links.ts'
+import { refuseLoop } from './loop.ts'
+import { refusal, type Refusal } from './refusal.ts'
+import { tagCounts } from './tag-counts.ts'
+import { OPERATOR_EMAIL } from './users.ts'
+
+/** Why links of a batch were not made, by slug. */
+export type Refusals = ReadonlyMap<string, Refusal>
+
+/**
+ * Makes links, each with all that belongs to it: in one transaction those that lead elsewhere, one by
+ * one those that lead to links, because each of them may close a loop. One that the database does not
+ * take fails alone.
+ */
+export async function createImported(
+  parts: Pick<LinkParts, 'db' | 'ownHosts'>,
+  links: readonly NewLink[],
+  at: Date,
+): Promise<Refusals> {
+  const refused = new Map<string, Refusal>()
+  const { plain = [], own = [] } = Object.groupBy(links, ({ url }) =>
+    parts.ownHosts(new URL(url)) ? 'own' : 'plain',
+  )
+  for (const group of [plain, ...own.map((link) => [link])]) {
+    for (const [slug, reason] of await createGroup(parts, group, at)) refused.set(slug, reason)
+  }
+  return refused
+}
+
+async function createGroup(
+  parts: Pick<LinkParts, 'db' | 'ownHosts'>,
+  links: readonly NewLink[],
+  at: Date,
+): Promise<Refusals> {
+  const [first] = links
+  if (first === undefined) return new Map()
+  try {
+    return await parts.db.transaction(async (tx) => {
+      // Nothing to ask the database for, where a link leads elsewhere.
+      const loop = await refuseLoop(tx, parts.ownHosts, first.slug, first.url)
+      return loop === undefined ? create(tx, links, at) : new Map([[first.slug, loop]])
+    })
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error
+    if (links.length === 1) {
+      return new Map([[first.slug, refusal('BAD_REQUEST', 'the database does not take it')]])
+    }
+    const alone = []
+    for (const link of links) alone.push(...(await createGroup(parts, [link], at)))
+    return new Map(alone)
+  }
+}
+
+async function create(tx: Executor, links: readonly NewLink[], at: Date): Promise<Refusals> {
+  const made = new Set(await importLinks(tx, links, OPERATOR_EMAIL, at))
+  const [created, taken] = [
+    links.filter(({ slug }) => made.has(slug)),
+    links.filter(({ slug }) => !made.has(slug)),
+  ]
+  await countTags(tx, sumOf(created))
+  await announceLinks(tx, [...made])
+  const reason = refusal('SLUG_CONFLICT', 'slug already taken', 'slug')
+  return new Map(taken.map(({ slug }) => [slug, reason]))
+}
+
+/** What links add to the counters of their tags, each tag once and sorted. */
+function sumOf(links: readonly NewLink[]): readonly TagCount[] {
+  const sums = new Map<string, TagCount>()
+  for (const change of links.flatMap((link) => tagCounts(undefined, link))) {
+    const sum = sums.get(change.tag) ?? { links: 0, public_links: 0 }
+    sums.set(change.tag, {
+      tag: change.tag,
+      links: sum.links + change.links,
+      public_links: sum.public_links + change.public_links,
+    })
+  }
+  return [...sums.values()].toSorted((a, b) => (a.tag < b.tag ? -1 : 1))
+}
