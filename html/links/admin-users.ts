@@ -148,39 +148,45 @@ function addForm({ refused }: UsersView): Html {
     ${refused !== null && html`<p id="user-refused" class="refused" role="alert">${refused.message}</p>`}
     <h2>Add a user</h2>
     <p class="hint">Whom the proxy signs in becomes a user without this.</p>
-    <label>
-      E-mail
-      <input
-        name="email"
-        id="user-email"
-        value="${email}"
-        required
-        maxlength="254"
-        inputmode="email"
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck="false"
-        ${wrong('email')}
-      />
-    </label>
-    <label>
-      Name (empty = the first part of the address)
-      <input
-        name="name"
-        id="user-name"
-        value="${name}"
-        maxlength="100"
-        autocomplete="off"
-        ${wrong('name')}
-      />
-    </label>
-    <label>
-      Role
-      <select name="role" id="user-role" ${wrong('role')}>
-        <option value="user" ${role === 'user' && html`selected`}>user</option>
-        <option value="admin" ${role === 'admin' && html`selected`}>admin</option>
-      </select>
-    </label>
+    <div class="field">
+      <label>
+        E-mail
+        <input
+          name="email"
+          id="user-email"
+          value="${email}"
+          required
+          maxlength="254"
+          inputmode="email"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck="false"
+          ${wrong('email')}
+        />
+      </label>
+    </div>
+    <div class="field">
+      <label>
+        Name (empty = the first part of the address)
+        <input
+          name="name"
+          id="user-name"
+          value="${name}"
+          maxlength="100"
+          autocomplete="off"
+          ${wrong('name')}
+        />
+      </label>
+    </div>
+    <div class="field">
+      <label>
+        Role
+        <select name="role" id="user-role" ${wrong('role')}>
+          <option value="user" ${role === 'user' && html`selected`}>user</option>
+          <option value="admin" ${role === 'admin' && html`selected`}>admin</option>
+        </select>
+      </label>
+    </div>
     <p class="field">
       <button type="submit" class="primary" id="add-user-button">Add user</button>
     </p>
