@@ -1,0 +1,161 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { HTMX, nextIn, pageUser, slugsIn, startPages, visitorAt } from '../helpers/links-pages.ts'
+import type { PageUser } from '../helpers/links-pages.ts'
+import { makeLink } from '../helpers/links-setup.ts'
+import { run } from '../helpers/postgres.ts'
+
+/** The slugs of all pages of a list. */
+async function listed(who: PageUser, path: string): Promise<readonly string[]> {
+  const slugs: string[] = []
+  for (let next: string | undefined = path; next !== undefined;) {
+    const page = await who.get(next)
+    if (page.status !== 200) throw new Error(`${next} answered ${page.status}`)
+    slugs.push(...slugsIn(page.text))
+    next = nextIn(page.text)
+  }
+  return slugs
+}
+
+await eachBackend(t, 'lists hold what the visitor may find', async (t: Test, backend) => {
+  const links = await startPages(t, backend)
+  const ann = await pageUser(links, 'ann')
+  const bob = await pageUser(links, 'bob')
+  const eve = await pageUser(links, 'eve', { admin: true })
+  await makeLink(ann, 'ann-private', { visibility: 'private', tags: ['wiki'] })
+  await makeLink(ann, 'ann-public', { title: 'The Größe of it', tags: ['wiki', 'ops'] })
+  await makeLink(ann, 'ann-secure', { visibility: 'secure', url: 'https://intern.test/100%_a\\b' })
+  const co = await makeLink(bob, 'bob-co', { visibility: 'private' })
+  const shared = await makeLink(bob, 'bob-shared', { visibility: 'secure' })
+  await makeLink(bob, 'bob-hidden', { visibility: 'private' })
+  await makeLink(bob, 'zz-bob-public', { title: 'leads to ann-public' })
+  await bob.api('POST', `/links/${co.id}/owners`, { email: ann.email })
+  await bob.api('POST', `/links/${shared.id}/shares`, { email: ann.email })
+
+  const own = ['ann-private', 'ann-public', 'ann-secure']
+  const cases: readonly (readonly [string, readonly string[]])[] = [
+    ['/-/', [...own, 'bob-co', 'bob-shared']],
+    ['/-/?role=owner', own],
+    ['/-/?role=co-owner', ['bob-co']],
+    ['/-/?role=recipient', ['bob-shared']],
+    ['/-/?visibility=secure', ['ann-secure', 'bob-shared']],
+    ['/-/?visibility=private&role=owner', ['ann-private']],
+    ['/-/?tag=wiki', ['ann-private', 'ann-public']],
+    ['/-/?tag=Wiki&visibility=public', ['ann-public']],
+    ['/-/?tag=wik', []],
+    ['/-/all', [...own, 'bob-co', 'bob-shared', 'zz-bob-public']],
+    ['/-/all?tag=ops', ['ann-public']],
+    // By slug, title, address and tag, whatever the case; what begins with the text comes first.
+    ['/-/all?q=ANN-PUB', ['ann-public', 'zz-bob-public']],
+    ['/-/all?q=bob', ['bob-co', 'bob-shared', 'zz-bob-public']],
+    ['/-/all?q=wiki', ['ann-private', 'ann-public']],
+    ['/-/all?q=intern.test', ['ann-secure']],
+    ['/-/all?q=gr%C3%B6%C3%9Fe+ops', ['ann-public']],
+    ['/-/all?q=ann+secure', ['ann-secure']],
+    // Signs of patterns are characters like others.
+    ['/-/all?q=%25_a%5Cb', ['ann-secure']],
+    ['/-/all?q=%25', ['ann-secure']],
+    ['/-/all?q=a_n', []],
+  ]
+  for (const [path, slugs] of cases) t.same(await listed(ann, path), slugs, path)
+  t.same(await listed(eve, '/-/all?q=bob-'), [
+    'bob-co',
+    'bob-hidden',
+    'bob-shared',
+    'zz-bob-public',
+  ])
+  t.same(await listed(eve, '/-/'), [])
+  t.notMatch((await ann.get('/-/all')).text, 'bob-hidden')
+
+  await t.test('a link that the visitor may not read leads to its preview', async (t) => {
+    const { text } = await ann.get('/-/all?q=zz-bob')
+    t.match(text, 'href="/zz-bob-public+"')
+    t.match((await ann.get('/-/all?q=bob-co')).text, `href="/-/links/${co.id}"`)
+  })
+
+  await t.test('what is no filter and no cursor is refused', async (t) => {
+    for (const query of [
+      'visibility=all',
+      'role=admin',
+      'cursor=x',
+      `q=${'a'.repeat(201)}`,
+      'q=%00',
+    ]) {
+      for (const path of ['/-/', '/-/all']) {
+        const answer = await ann.get(`${path}?${query}`)
+        t.equal(answer.status, 400, `${path}?${query.slice(0, 20)}`)
+        t.match(answer.json(), { error: String, code: /^(BAD_REQUEST|INVALID_VISIBILITY)$/ })
+      }
+    }
+  })
+
+  await t.test('htmx gets the fragment of the same URL', async (t) => {
+    const [page, fragment] = [await ann.get('/-/'), await ann.get('/-/', HTMX)]
+    t.match(page.text, /^<!doctype html>/)
+    t.match(fragment.text, /^<div id="links-results"/)
+    t.equal(fragment.headers['vary'], 'HX-Request')
+    t.same(slugsIn(fragment.text), slugsIn(page.text))
+  })
+
+  await t.test('nobody who is not signed in sees anything', async (t) => {
+    const nobody = visitorAt(links.base, '')
+    for (const path of [
+      '/-/',
+      '/-/all',
+      '/-/new',
+      '/-/slug?slug=ann-public',
+      `/-/links/${co.id}`,
+    ]) {
+      const answer = await nobody.get(path, { accept: 'text/html' })
+      t.equal(answer.status, 403, path)
+      t.match(answer.text, /You are not signed in/)
+      t.notMatch(answer.text, /ann-|bob-|is taken|example\.com/)
+    }
+  })
+})
+
+await eachBackend(t, 'pages of a list', async (t: Test, backend) => {
+  const links = await startPages(t, backend)
+  const ann = await pageUser(links, 'ann')
+  const slugs = Array.from({ length: 120 }, (_, at) => `n-${String(at).padStart(3, '0')}`)
+  await Promise.all(slugs.map((slug) => makeLink(ann, slug)))
+  const first = await ann.get('/-/')
+  t.same(slugsIn(first.text), slugs.slice(0, 50))
+  t.same(await listed(ann, '/-/'), slugs)
+  t.same(await listed(ann, '/-/all'), slugs)
+  t.same(await listed(ann, '/-/?q=n-1'), slugs.slice(100))
+  t.same(await listed(ann, '/-/?q=test'), slugs)
+  // A link that comes or goes between two pages moves no other.
+  const gone = await ann.api<{ links: { id: string }[] }>('GET', '/links?limit=1')
+  await ann.api('DELETE', `/links/${gone.json.links[0]?.id}`)
+  const second = await ann.get(nextIn(first.text) ?? '')
+  t.same(slugsIn(second.text), slugs.slice(50, 100))
+})
+
+await t.test('a search goes through many links in steps', async (t: Test) => {
+  const links = await startPages(t, backends[1])
+  const ann = await pageUser(links, 'ann')
+  const bob = await pageUser(links, 'bob')
+  const url = links.env['DATABASE_URL'] ?? ''
+  await run(
+    url,
+    `insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
+     select 'm-' || lpad(i::text, 5, '0'), 'https://many.test/' || i, case when i % 5000 = 1 then 'Rare' else '' end,
+            '', case when i % 4000 = 0 then 'public' else 'private' end, false, now(), now()
+       from generate_series(1, 15000) i`,
+  )
+  await run(url, `insert into links.link_owners select $1, slug, true from links.links`, [ann.id])
+  const rare = ['m-00001', 'm-05001', 'm-10001']
+  t.same(await listed(ann, '/-/?q=rare'), rare)
+  t.same(await listed(ann, '/-/all?q=many.test+rare'), rare)
+  t.same(await listed(bob, '/-/all'), ['m-04000', 'm-08000', 'm-12000'])
+  t.same(await listed(bob, '/-/all?q=rare'), [])
+  t.same(slugsIn((await ann.get('/-/?q=m-149')).text), range(14_900, 50))
+  t.same((await listed(ann, '/-/?role=co-owner')).length, 0)
+  t.equal((await listed(ann, '/-/?q=m-14')).length, 1_000, 'those that begin with it, once each')
+})
+
+function range(from: number, length: number): readonly string[] {
+  return Array.from({ length }, (_, at) => `m-${String(from + at).padStart(5, '0')}`)
+}
