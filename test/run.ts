@@ -4,6 +4,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { checkContracts } from './helpers/api-contracts.ts'
 import { EMBEDDED_TEMPLATE, makeEmbeddedTemplate } from './helpers/embedded-template.ts'
 import { findLeaks, leakMessage } from './helpers/leaks.ts'
 import { endOrphans } from './helpers/orphans.ts'
@@ -66,10 +67,24 @@ async function runWithDatabases(args: readonly string[], folder: string): Promis
     process.env[SHARED_POSTGRES] = cluster.url()
     process.env[EMBEDDED_TEMPLATE] = await makeEmbeddedTemplate(folder)
     buildTap()
-    return await runTap(args)
+    const totals = await runTap(args)
+    if (interrupted === undefined) totals.failed += await brokenContracts(folder)
+    return totals
   } finally {
     await cluster.destroy()
   }
+}
+
+/** Says where answers of the whole run are not as the APIs' documents have them; gives how many. */
+async function brokenContracts(folder: string): Promise<number> {
+  let broken = 0
+  for (const { service, calls, faults } of await checkContracts(folder)) {
+    for (const fault of faults) say(`${service}: not as its OpenAPI document has it: ${fault}`)
+    if (faults.length === 0)
+      say(`ok ${service}: ${calls} calls are as its OpenAPI document has them`)
+    broken += faults.length
+  }
+  return broken
 }
 
 /** tap keeps its plugins built in; .taprc counts only once it has rebuilt itself, 4 s after npm ci. */

@@ -1,5 +1,6 @@
 import { request as send } from 'node:http'
 import type { IncomingMessage } from 'node:http'
+import { recordExchange } from './exchanges.ts'
 import { transcript } from './transcript.ts'
 
 /** A request, byte by byte as a test wants it: nothing is followed, decoded or retried. */
@@ -57,6 +58,7 @@ export function request(url: string, options: RequestOptions = {}): Promise<Resp
     answered = true
     read(incoming).then((response) => {
       record(method, response, options.secretShown === true)
+      if (socketPath === undefined && method !== 'HEAD') keep(url, method, options, response)
       done.resolve(response)
     }, done.reject)
   })
@@ -87,6 +89,20 @@ async function read(incoming: IncomingMessage): Promise<Response> {
       return JSON.parse(body.toString('utf8'))
     },
   }
+}
+
+/** For the check of an API against its document, which has no HEAD: it is GET without a body. */
+function keep(url: string, method: string, options: RequestOptions, answer: Response): void {
+  const { headers = {}, body = '' } = options
+  const pieces = isPieces(body) ? body : [body]
+  recordExchange(url, {
+    method,
+    headers,
+    body: Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString('base64'),
+    status: answer.status,
+    answerHeaders: answer.headers,
+    answer: answer.body.toString('base64'),
+  })
 }
 
 /** Only the answer: the request's address may hold a token by right. */

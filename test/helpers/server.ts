@@ -1,4 +1,5 @@
 import { seedEmbedded } from './embedded-template.ts'
+import { keepExchanges } from './exchanges.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import { exitOf, spawnProgram } from './program.ts'
@@ -93,6 +94,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
 
   try {
     const addresses = await ready.promise
+    if (addresses.links?.startsWith('http') === true) keepExchanges('links', addresses.links)
     const address = (service: Service): string => {
       const found = addresses[service]
       if (found === undefined) throw new Error(`${service} was not started: name it in services`)
