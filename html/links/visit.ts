@@ -7,16 +7,18 @@ import { linksPage, type Viewer } from './layout.ts'
 export interface UnknownView {
   /** The slug as it was asked for. */
   readonly asked: string
-  /** Whether a link could have this slug, so that one may be made with it. */
-  readonly canCreate: boolean
+  /** The slug that a link may be made with to answer such a visit. */
+  readonly creates: string | undefined
   readonly suggestions: readonly Suggestion[]
 }
 
 /** The 404 page of the resolver: what was meant perhaps, and a way to make the link. */
-export function unknownPage(viewer: Viewer, { asked, canCreate, suggestions }: UnknownView): Html {
+export function unknownPage(viewer: Viewer, { asked, creates, suggestions }: UnknownView): Html {
   const body = html`<section class="panel error">
     <p class="error-status">404</p>
-    <h1>There is no link “<bdi>${asked}</bdi>”</h1>
+    <h1>
+      ${asked === '' ? 'There is no such link' : html`There is no link “<bdi>${asked}</bdi>”`}
+    </h1>
     ${
       suggestions.length > 0 &&
       html`<h2>Did you mean</h2>
@@ -30,11 +32,11 @@ export function unknownPage(viewer: Viewer, { asked, canCreate, suggestions }: U
         </ul>`
     }
     ${
-      canCreate &&
+      creates !== undefined &&
       viewer &&
       html`<form method="get" action="/-/new">
-        <input type="hidden" name="slug" value="${asked}" />
-        <p><button type="submit" class="primary">Create “${asked}”</button></p>
+        <input type="hidden" name="slug" value="${creates}" />
+        <p><button type="submit" class="primary">Create “${creates}”</button></p>
       </form>`
     }
     ${viewer && html`<p><a href="/-/">Go to my links</a></p>`}

@@ -4,12 +4,13 @@ import type { Context } from '../../kernel/context.ts'
 import type { Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { clickKind } from '../../services/links/click-kind.ts'
-import { isSlug, slugsMeant } from '../../services/links/slug.ts'
+import { isSlug, RESERVED_SLUGS, slugsMeant } from '../../services/links/slug.ts'
 import { targetOf } from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
 import { visitorOf } from '../../services/links/visitor.ts'
+import { linksFault, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
-import { forbiddenPage, previewPage, unknownPage } from './visit-pages.ts'
+import { forbiddenPage, noPathPage, previewPage, unknownPage } from './visit-pages.ts'
 
 const REDIRECT = { 'cache-control': 'no-store', 'x-robots-tag': 'noindex' }
 
@@ -20,56 +21,85 @@ interface Visit {
   readonly previews: boolean
 }
 
+/** What the resolver is made from: it counts how visits end. */
+interface Resolver extends LinksRoutes {
+  readonly ended: Readonly<Record<'redirected' | 'previewed' | 'forbidden' | 'unknown', () => void>>
+}
+
 /**
  * `GET /{slug}[/more]`: 302 to where the link leads (decisions.md section 4). A link in memory that
  * takes the visit as it is answers at once; everything else goes the long way.
  */
 export function resolverRoute(options: LinksRoutes): Route {
-  const { targets } = options.links
+  const { targets, metrics } = options.links
+  const visits = metrics.counter('gatehouse_links_visits', 'Visits answered, by how they ended.')
+  const ended = {
+    redirected: visits.series({ outcome: 'redirected' }),
+    previewed: visits.series({ outcome: 'previewed' }),
+    forbidden: visits.series({ outcome: 'forbidden' }),
+    unknown: visits.series({ outcome: 'unknown' }),
+  }
+  const resolver: Resolver = { ...options, ended }
   return {
     method: 'GET',
     path: '/:slug',
     access: 'open',
     handle(context) {
-      const slug = context.path.slice(1)
-      const known = targets.fresh(slug, context.receivedAt.getTime())
-      if (known === undefined || known.visibility === 'secure') return resolve(options, context)
-      return redirect(options, context, known, []) ?? resolve(options, context)
+      const known = targets.fresh(context.path.slice(1), context.receivedAt.getTime())
+      const reply = known && !isSecure(known) && redirect(resolver, context, known, [])
+      return reply || resolve(resolver, context, known)
     },
   }
 }
 
-async function resolve(options: LinksRoutes, context: Context): Promise<Reply> {
-  const { links, identify } = options
+/** The path of no link: the root, the pages' prefix and the reserved slugs. */
+export function isReservedPath(path: string): boolean {
+  const [, first = ''] = path.split('/', 2)
+  return first === '' || first === '-' || RESERVED_SLUGS.has(first)
+}
+
+async function resolve(
+  resolver: Resolver,
+  context: Context,
+  known: KnownLink | undefined,
+): Promise<Reply> {
+  if (isReservedPath(context.path)) return linksFault(NOT_FOUND, context)
+  const { links, identify, ended } = resolver
   const visit = readVisit(context.path)
-  const link = visit && (await find(options, visit.asked, context))
-  const needsUser = visit === undefined || link === undefined || visit.previews || isSecure(link)
-  const visitor = needsUser
-    ? await visitorOf(links.db, identify(context), context.receivedAt)
-    : undefined
-  if (visit === undefined || link === undefined) {
-    return unknownPage(options, context, visit?.asked ?? '', visitor)
+  const link = known ?? (visit && (await find(resolver, visit.asked, context)))
+  if (visit && link && !visit.previews && !isSecure(link)) {
+    const reply = redirect(resolver, context, link, visit.more)
+    if (reply !== undefined) return reply
   }
-  if (isSecure(link)) {
-    if (!(await mayRead(options, link, visitor))) return forbiddenPage(context, visitor)
+
+  const visitor = await visitorOf(links.db, identify(context), context.receivedAt)
+  if (visit === undefined || link === undefined) {
+    ended.unknown()
+    return unknownPage(resolver, context, visit?.asked ?? '', visitor)
+  }
+  if (isSecure(link) && !(await mayRead(resolver, link, visitor))) {
+    ended.forbidden()
+    return forbiddenPage(context, visitor)
   }
   if (visit.previews) {
     // A stranger to this house sees what is public, and learns of nothing else.
     if (visitor === undefined && link.visibility !== 'public') {
-      return unknownPage(options, context, visit.asked, visitor)
+      ended.unknown()
+      return unknownPage(resolver, context, visit.asked, visitor)
     }
-    count(options, context, link, 'preview')
-    return previewPage(link, visitor, await mayRead(options, link, visitor))
+    ended.previewed()
+    count(resolver, context, link, 'preview')
+    return previewPage(link, visitor, await mayRead(resolver, link, visitor))
   }
-  return (
-    redirect(options, context, link, visit.more) ??
-    unknownPage(options, context, visit.asked, visitor)
-  )
+  const reply = redirect(resolver, context, link, visit.more)
+  if (reply !== undefined) return reply
+  ended.unknown()
+  return noPathPage(context, link.slug, visitor)
 }
 
 /** Whether a visitor is an owner or a recipient of a link, or an admin. */
 async function mayRead(
-  { links }: LinksRoutes,
+  { links }: Resolver,
   link: KnownLink,
   visitor: User | undefined,
 ): Promise<boolean> {
@@ -79,20 +109,21 @@ async function mayRead(
 
 /** The redirect of a visit, counted; undefined when the link takes no further path. */
 function redirect(
-  options: LinksRoutes,
+  resolver: Resolver,
   context: Context,
   link: KnownLink,
   more: readonly string[],
 ): Reply | undefined {
   const location = targetOf(link, more, context.search)
   if (location === undefined) return undefined
-  count(options, context, link, clickKind(context.headers))
+  resolver.ended.redirected()
+  count(resolver, context, link, clickKind(context.headers))
   return { status: 302, headers: { ...REDIRECT, location }, body: null }
 }
 
 /** HEAD is never counted. */
 function count(
-  { links }: LinksRoutes,
+  { links }: Resolver,
   { method, receivedAt }: Context,
   { id }: KnownLink,
   kind: ClickKind,
@@ -101,7 +132,7 @@ function count(
 }
 
 async function find(
-  { links: { targets } }: LinksRoutes,
+  { links: { targets } }: Resolver,
   asked: string,
   { receivedAt }: Context,
 ): Promise<KnownLink | undefined> {
@@ -117,13 +148,16 @@ function isSecure({ visibility }: KnownLink): boolean {
   return visibility === 'secure'
 }
 
-/** Undefined for a path that no link can have. A slash at the end adds no segment. */
+/**
+ * Undefined for a path that no link can have. A slash at the end adds no segment. `.` and `..` would
+ * lead out of the place that the link gives to the path; browsers have resolved them before.
+ */
 function readVisit(path: string): Visit | undefined {
   const segments = path.slice(1).replace(/\/$/, '').split('/')
   const decoded: string[] = []
   for (const segment of segments) {
     const text = decodeSegment(segment)
-    if (text === undefined) return undefined
+    if (text === undefined || text === '.' || text === '..') return undefined
     decoded.push(text)
   }
   const [first = '', ...more] = decoded

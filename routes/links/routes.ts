@@ -1,6 +1,5 @@
-import { seeOther } from '../../kernel/reply.ts'
+import { bytesReply, seeOther } from '../../kernel/reply.ts'
 import type { Match, Route, Unmatched } from '../../kernel/router.ts'
-import { RESERVED_SLUGS } from '../../services/links/slug.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../health.ts'
@@ -10,7 +9,10 @@ import { linksFault } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { linkPages } from './pages/link-pages.ts'
 import { otherPages } from './pages/other-pages.ts'
-import { resolverRoute } from './resolver.ts'
+import { isReservedPath, resolverRoute } from './resolver.ts'
+
+/** Nothing here is for an index: neither the pages nor where links lead. */
+const ROBOTS = bytesReply('User-agent: *\nDisallow: /\n', 'text/plain; charset=utf-8')
 
 /** The routes of the links listener; `databaseAnswers` is the health probe. */
 export function linksRoutes(
@@ -20,6 +22,7 @@ export function linksRoutes(
   const api = describeApi(options)
   return [
     { method: 'GET', path: '/', access: 'guarded', handle: () => seeOther('/-/') },
+    { method: 'GET', path: '/robots.txt', access: 'open', handle: () => ROBOTS },
     plainHealthRoute(options.version, databaseAnswers, linksFault),
     ...assetRoutes('/-/assets'),
     ...linkPages(options),
@@ -38,14 +41,7 @@ export function unmatchedLinks(options: LinksRoutes): Unmatched {
       return { kind: 'route', route: missingOperation(options, allow), params: {} }
     }
     if (allow !== undefined) return { kind: 'wrong-method', allow }
-    if (isReservedPath(path)) return { kind: 'none' }
-    const reads = method === 'GET' || method === 'HEAD'
-    return reads ? visit : { kind: 'wrong-method', allow: 'GET, HEAD' }
+    if (method === 'GET' || method === 'HEAD') return visit
+    return isReservedPath(path) ? { kind: 'none' } : { kind: 'wrong-method', allow: 'GET, HEAD' }
   }
-}
-
-/** What no link can have: the pages' prefix and the reserved slugs. */
-function isReservedPath(path: string): boolean {
-  const [, first = ''] = path.split('/', 2)
-  return first === '' || first === '-' || RESERVED_SLUGS.has(first)
 }

@@ -1,16 +1,12 @@
 import type { User } from '../../db/links/rows.ts'
-import {
-  linksErrorPage,
-  previewPage as previewHtml,
-  unknownPage as unknownHtml,
-} from '../../html/links/visit.ts'
+import { previewPage as previewHtml, unknownPage as unknownHtml } from '../../html/links/visit.ts'
 import type { Context } from '../../kernel/context.ts'
 import type { Fault } from '../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../kernel/reply.ts'
-import { isSlug } from '../../services/links/slug.ts'
+import { slugsMeant } from '../../services/links/slug.ts'
 import { suggestionsFor } from '../../services/links/suggest.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
-import { linksFault, NOT_FOUND } from './faults.ts'
+import { faultPage, linksFault, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 
 const NOINDEX = { 'x-robots-tag': 'noindex' }
@@ -22,10 +18,18 @@ export async function unknownPage(
   asked: string,
   visitor: User | undefined,
 ): Promise<Reply> {
-  if (wantsJson(context)) return linksFault({ ...NOT_FOUND, detail: 'link not found' }, context)
+  const fault = { ...NOT_FOUND, detail: 'link not found', headers: NOINDEX }
+  if (wantsJson(context)) return linksFault(fault, context)
   const suggestions = await suggestionsFor(links.db, asked, visitor)
-  const view = { asked, canCreate: isSlug(asked.toLowerCase()), suggestions }
-  return htmlReply(unknownHtml(visitor, view), 404, NOINDEX)
+  const [creates] = slugsMeant(asked)
+  return htmlReply(unknownHtml(visitor, { asked, creates, suggestions }), 404, NOINDEX)
+}
+
+/** 404: the link is there, and leads to one place only. */
+export function noPathPage(context: Context, slug: string, visitor: User | undefined): Reply {
+  const detail = `the link “${slug}” takes no further path`
+  const fault: Fault = { ...NOT_FOUND, detail, headers: NOINDEX }
+  return wantsJson(context) ? linksFault(fault, context) : faultPage(fault, visitor)
 }
 
 /** 403: a secure link that the visitor may not follow. Where it leads is not said. */
@@ -34,14 +38,8 @@ export function forbiddenPage(context: Context, visitor: User | undefined): Repl
     visitor === undefined
       ? 'this link is only for people who are signed in and may follow it'
       : 'this link is not shared with you; ask one of its owners'
-  const fault: Fault = { status: 403, code: 'FORBIDDEN', detail }
-  if (wantsJson(context)) return linksFault(fault, context)
-  const error = {
-    status: 403,
-    title: 'Forbidden',
-    detail: `${detail[0]?.toUpperCase()}${detail.slice(1)}.`,
-  }
-  return htmlReply(linksErrorPage(visitor, error), 403, NOINDEX)
+  const fault: Fault = { status: 403, code: 'FORBIDDEN', detail, headers: NOINDEX }
+  return wantsJson(context) ? linksFault(fault, context) : faultPage(fault, visitor)
 }
 
 /** Where a link leads (`/slug+`). */

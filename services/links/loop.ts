@@ -23,7 +23,9 @@ export async function refuseLoop(
   if (!isOwn(url)) return undefined
   await takeLoopTurn(tx)
   for (let hops = 0; hops < LONGEST_CHAIN; hops++) {
-    const meant = slugsMeant(firstSegment(url))
+    const first = firstSegment(url)
+    if (/\{[1-9*]\}/.test(first)) return looping('may lead back to this link')
+    const meant = slugsMeant(first)
     if (meant.includes(slug)) return looping('leads back to this link')
     const next = await firstLink(tx, meant)
     if (next === undefined) return undefined

@@ -85,20 +85,25 @@ export function targetOf(
   return target.href
 }
 
+/** By text: what both say stays as they have written it. */
 function mergeQuery(target: URL, search: string): void {
-  if (target.search === '') {
-    target.search = search
-    return
-  }
-  const added = new URLSearchParams(search)
-  for (const name of new Set(added.keys())) target.searchParams.delete(name)
-  for (const [name, value] of added) target.searchParams.append(name, value)
+  const added = new Set(namesOf(search))
+  const kept = target.search
+    .slice(1)
+    .split('&')
+    .filter((pair) => pair !== '' && !namesOf(pair).some((name) => added.has(name)))
+  target.search = [...kept, search].join('&')
+}
+
+function namesOf(query: string): readonly string[] {
+  // With the `&`, because a `?` in front would be dropped.
+  return [...new URLSearchParams(`&${query}`).keys()]
 }
 
 /** A url as a header can bear it: a host in other letters in its ASCII form, all else percent-encoded. */
 function headerText(text: string): string {
   if (!/[^!-~]/.test(text)) return text
   const { origin } = new URL(text)
-  const [, rest = ''] = /^[^/]*\/\/[^/?#]*(.*)$/s.exec(text) ?? []
+  const [, rest = ''] = /^[^/]*\/\/[^/\\?#]*(.*)$/s.exec(text) ?? []
   return origin + rest.toWellFormed().replace(/[^!-~]+/g, encodeURIComponent)
 }
