@@ -10,9 +10,11 @@ export interface Log {
   flush(): void
 }
 
+const GATHER_MS = 1
+
 /**
- * Makes a log over a writer of text. Lines of one turn of the event loop are written together:
- * writes to a pipe block, and one a request would cost more than the request.
+ * Makes a log over a writer of text. Lines of a millisecond are written together: writes to a pipe
+ * block, and one a request would cost more than the request.
  */
 export function createLog(write: (text: string) => void, now: () => Date): Log {
   let waiting = ''
@@ -43,7 +45,7 @@ export function createLog(write: (text: string) => void, now: () => Date): Log {
     waiting += more === '}' ? `${start}}\n` : `${start},${more}\n`
     if (scheduled) return
     scheduled = true
-    setImmediate(flush)
+    setTimeout(flush, GATHER_MS)
   }
 
   return {
