@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { controlPath, runRemotely } from '../../commands/control.ts'
 import type { Backend } from './backends.ts'
@@ -184,7 +185,7 @@ async function control(env: Env, argv: readonly string[]): Promise<readonly stri
     err: (line: string): unknown => err.push(line),
   }
   const path = controlPath(env['GATEHOUSE_DATA_DIR'] ?? '')
-  const code = await runRemotely(path, argv, output, undefined)
+  const code = await runRemotely(path, argv, output, Readable.from([]))
   if (code !== 0) throw new Error(`gatehouse ${argv.slice(0, 3).join(' ')}: ${err.join('; ')}`)
   return out
 }
