@@ -8,5 +8,7 @@ export function readInstant(value: unknown): Date | undefined {
     return undefined
   }
   const time = new Date(value)
-  return Number.isNaN(time.getTime()) ? undefined : time
+  // JavaScript takes February 30 for March 2.
+  const day = new Date(value.slice(0, 10)).getUTCDate()
+  return Number.isNaN(time.getTime()) || day !== Number(value.slice(8, 10)) ? undefined : time
 }
