@@ -84,7 +84,7 @@ function nothing(prefix: string): Html {
 
 function linkRow({ id, slug, title, url, owners, visibility }: Link, short: ShortLinks): Html {
   const owner = owners.find(({ is_primary }) => is_primary)
-  return html`<tr role="row">
+  return html`<tr role="row" data-slug="${slug}">
     <td role="cell" class="type">
       <a href="/-/links/${id}">${shortName(short, slug)}</a>
       ${title !== '' && html`<bdi class="title">${title}</bdi>`}

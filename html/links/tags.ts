@@ -61,7 +61,7 @@ export function tagFragment(view: TagView): Html {
 }
 
 function tagRow({ slug, link_count }: Tag): Html {
-  return html`<tr role="row">
+  return html`<tr role="row" data-slug="${slug}">
     <td role="cell" class="type"><a href="/-/tags/${slug}">${slug}</a></td>
     <td role="cell" class="number">
       ${link_count}<span class="narrow-only"> ${link_count === 1 ? 'link' : 'links'}</span>
@@ -75,7 +75,7 @@ function linkRow(link: Link, { short, viewer }: TagView): Html {
   // Who sees a link that is not public owns it or was given it to read.
   const mayRead =
     viewer.role === 'admin' || visibility !== 'public' || owners.some((one) => one.id === viewer.id)
-  return html`<tr role="row">
+  return html`<tr role="row" data-slug="${slug}">
     <td role="cell" class="type">
       <a href="${mayRead ? `/-/links/${id}` : `/${slug}+`}">${shortName(short, slug)}</a>
       ${title !== '' && html`<bdi class="title">${title}</bdi>`}

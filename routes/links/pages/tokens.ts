@@ -71,7 +71,8 @@ export function tokenPages(options: LinksRoutes): readonly Route[] {
         if (isRefusal(request)) {
           if (!showsForm(context)) return request
           const { field, message } = request
-          const refused = { ...typed, field, message: sentence(message) }
+          const said = sentence(message.replace('expires_at', 'expires'))
+          const refused = { ...typed, field, message: said }
           return answer(context, visitor, { refused }, STATUS[request.refused])
         }
         const token = await createToken(db, random, visitor.id, request, receivedAt)
