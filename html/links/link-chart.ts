@@ -2,11 +2,11 @@ import type { ClickKind, DayClicks } from '../../db/links/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 
 const HEIGHT = 60
-/** From the ground up; the words are those of the legend. */
-const KINDS: readonly (readonly [ClickKind, string])[] = [
-  ['human', 'people'],
-  ['bot', 'programs'],
-  ['preview', 'previews'],
+/** From the ground up; the words are those of the legend, for many and for one. */
+const KINDS: readonly (readonly [ClickKind, string, string])[] = [
+  ['human', 'people', 'person'],
+  ['bot', 'programs', 'program'],
+  ['preview', 'previews', 'preview'],
 ]
 
 /** How often a link was visited, by day and kind. */
@@ -34,8 +34,10 @@ export function clickChart(view: ClicksView): Html {
     </svg>
     <ul class="legend">
       ${KINDS.map(
-        ([kind, label]) =>
-          html`<li><span class="swatch ${kind}"></span>${sumOf(rows, kind)} ${label}</li>`,
+        ([kind, many, one]) =>
+          html`<li>
+            <span class="swatch ${kind}"></span>${counted(sumOf(rows, kind), many, one)}
+          </li>`,
       )}
     </ul>
     ${total > 0 && table(rows.filter((row) => row.total > 0))}
@@ -56,6 +58,10 @@ function dayOf(day: string, clicks: readonly DayClicks[]): Day {
 
 function sumOf(rows: readonly Day[], kind: ClickKind): number {
   return rows.reduce((sum, { by }) => sum + by[kind], 0)
+}
+
+function counted(count: number, many: string, one: string): string {
+  return `${count} ${count === 1 ? one : many}`
 }
 
 /** The kinds of one day above each other; a day without a visit keeps a line, so that a scale shows. */

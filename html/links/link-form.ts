@@ -86,8 +86,9 @@ ${fields.description}</textarea>
           ${fields.append_path && html`checked`}
         />
         <span>
-          <strong>Append it</strong> – a visit of <code>${fields.slug || 'slug'}/a/b</code> goes to
-          the address with <code>/a/b</code> at its end
+          <strong>Append it</strong> – a visit of
+          <code><bdi>${fields.slug || 'slug'}</bdi>/a/b</code> goes to the address with
+          <code>/a/b</code> at its end
         </span>
       </label>
     </fieldset>

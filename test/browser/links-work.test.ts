@@ -1,0 +1,187 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { identity, pageUser, slugsIn, startPages } from '../helpers/links-pages.ts'
+import { makeLink } from '../helpers/links-setup.ts'
+import { browse, focusedId, loadFailure, textOf, untilText } from './pages.ts'
+
+const EXPECTED = [400, 403, 404, 409].map(loadFailure)
+
+await eachBackend(t, 'a link from its making to its end', async (t: Test, backend) => {
+  const links = await startPages(t, backend)
+  const ann = await pageUser(links, 'ann')
+  const bob = await pageUser(links, 'bob')
+  await makeLink(bob, 'taken', { visibility: 'private' })
+  await makeLink(bob, 'roadmap', { title: 'Where we go' })
+  const { page } = await browse(t, links.base, {
+    extraHTTPHeaders: identity(ann.email),
+    expectedErrors: EXPECTED,
+  })
+  const state = page.locator('#slug-state')
+
+  await t.test('from an unknown slug: what was meant, and making it', async (t) => {
+    await page.goto(`${links.base}/roadmpa`)
+    t.equal(await textOf(page.locator('.suggestions')), 'roadmap Where we go')
+    await page.getByRole('button', { name: 'Create “roadmpa”' }).click()
+    await page.waitForURL(`${links.base}/-/new?slug=roadmpa`)
+    t.equal(await page.getByLabel('Short name').inputValue(), 'roadmpa')
+    t.equal(await focusedId(page), 'link-url', 'the next thing to say has the focus')
+  })
+
+  await t.test('the slug is checked as one types', async () => {
+    const slug = page.getByLabel('Short name')
+    await slug.fill('')
+    await slug.pressSequentially('take')
+    await untilText(state, /\/take is free\.$/)
+    await slug.pressSequentially('n')
+    await untilText(state, /\/taken is taken\.$/)
+    await slug.fill('-')
+    await untilText(state, /^Slug must have 2 to 64/)
+    await slug.fill('settings')
+    await untilText(state, /^Slug is reserved/)
+    await slug.fill('taken')
+    await untilText(state, /is taken/)
+  })
+
+  await t.test('refused: the field says why and has the focus, the rest stays', async (t) => {
+    await page.getByLabel('Leads to').fill('https://handbook.test/')
+    await page.getByLabel('Tags').fill('People, hand book')
+    await page.getByRole('radio', { name: /^Private/ }).check()
+    await page.getByRole('button', { name: 'Create link' }).click()
+    await untilText(page.locator('#link-slug-refused'), 'Slug already taken.')
+    t.equal(await focusedId(page), 'link-slug')
+    t.equal(await page.getByLabel('Tags').inputValue(), 'People, hand book')
+    t.ok(await page.getByRole('radio', { name: /^Private/ }).isChecked())
+  })
+
+  await t.test('made', async (t) => {
+    await page.getByLabel('Short name').fill('handbook')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/-\/links\/[0-9a-f-]+$/)
+    t.match(await textOf(page.locator('h1')), /\/handbook private$/)
+    t.equal(await textOf(page.locator('#short-link')), `${links.base}/handbook`)
+    t.same(await page.locator('.tag').allTextContents(), ['#hand-book', '#people'])
+  })
+
+  await t.test('followed and previewed: the chart has it', async (t) => {
+    const human = { 'user-agent': 'Mozilla/5.0 (X11; Linux) Firefox/140.0' }
+    t.equal((await ann.get('/handbook', human)).status, 302)
+    t.equal((await ann.get('/handbook', human)).status, 302)
+    t.equal((await ann.get('/handbook')).status, 302)
+    t.equal((await ann.get('/handbook+', human)).status, 200)
+    const chart = page.getByRole('img', { name: /^Clicks by day: 4 in all/ })
+    for (let tries = 0; tries < 50 && (await chart.count()) === 0; tries++) {
+      await page.reload()
+    }
+    t.same((await page.locator('.legend').innerText()).split(/\s*\n\s*/), [
+      '2 people',
+      '1 program',
+      '1 preview',
+    ])
+    await page.getByText('Clicks by day as a table').click()
+    t.same(await page.getByRole('row').last().getByRole('cell').allTextContents(), ['2', '1', '1'])
+  })
+
+  await t.test('shared, co-owned, and ended again', async (t) => {
+    const status = page.locator('#members > [role=status]')
+    await page.getByLabel('Share with').fill('nobody@example.com')
+    await page.keyboard.press('Enter')
+    await untilText(page.locator('#shares-refused'), 'No user has this e-mail address.')
+    t.equal(await focusedId(page), 'shares-email')
+    await page.getByLabel('Share with').fill(bob.email)
+    await page.keyboard.press('Enter')
+    await untilText(status, 'bob@example.com may read the link now.')
+    t.same(slugsIn((await bob.get('/-/?role=recipient')).text), ['handbook'])
+    await page.getByRole('button', { name: 'End the share with bob@example.com' }).click()
+    await untilText(status, 'The share is ended.')
+    t.same(slugsIn((await bob.get('/-/?role=recipient')).text), [])
+    await page.getByLabel('Add a co-owner').fill(bob.email)
+    await page.keyboard.press('Enter')
+    await untilText(status, 'bob@example.com is a co-owner now.')
+    await page.getByLabel('Add a co-owner').fill(bob.email)
+    await page.keyboard.press('Enter')
+    await untilText(page.locator('#owners-refused'), 'This user is an owner already.')
+    t.match(
+      await textOf(page.locator('.history li').first()),
+      /made “?bob@example\.com”? a co-owner\.$/,
+    )
+    await page.getByRole('button', { name: 'Remove co-owner bob@example.com' }).click()
+    await untilText(status, 'Removed.')
+    t.equal(await page.getByRole('button', { name: /^Remove/ }).count(), 0, 'the primary stays')
+  })
+
+  await t.test('edited', async (t) => {
+    await page.getByRole('link', { name: 'Edit' }).click()
+    t.equal(await page.getByLabel('Short name').count(), 0, 'the slug stays')
+    await page.getByLabel('Leads to').fill('ftp://handbook.test/')
+    await page.keyboard.press('Enter')
+    await page.locator('#link-url-refused').waitFor()
+    t.equal(await focusedId(page), 'link-url')
+    await page.getByLabel('Leads to').fill('https://handbook.test/new')
+    await page.keyboard.press('Enter')
+    await page.locator('#members').waitFor()
+    const last = await textOf(page.locator('.history li').first())
+    t.match(last, /changed the address from .*handbook\.test\/.* to .*handbook\.test\/new/)
+  })
+
+  await t.test('deleted, after being asked', async (t) => {
+    await page.getByRole('link', { name: 'Delete…' }).click()
+    await page.getByRole('link', { name: 'Keep it' }).click()
+    await page.getByRole('link', { name: 'Delete…' }).click()
+    await page.getByRole('button', { name: 'Delete the link' }).click()
+    await page.waitForURL(`${links.base}/-/`)
+    t.equal(await textOf(page.locator('.empty strong')), 'There is no link yet.')
+    t.equal((await ann.get('/handbook')).status, 404)
+  })
+})
+
+await t.test('lists: search, filters, more, copy', async (t: Test) => {
+  const links = await startPages(t, backends[1])
+  const ann = await pageUser(links, 'ann')
+  for (let at = 0; at < 60; at++)
+    await makeLink(ann, `n-${at + 10}`, { tags: ['even'].slice(at % 2) })
+  await makeLink(ann, 'wiki', { title: 'All that we know', visibility: 'secure' })
+  const { page, context } = await browse(t, links.base, {
+    extraHTTPHeaders: identity(ann.email),
+    expectedErrors: EXPECTED,
+  })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  const rows = page.locator('#links-rows > tr')
+  await page.goto(`${links.base}/-/`)
+  t.equal(await rows.count(), 50)
+
+  await t.test('more: rows are added, the focus stays at the end', async (t) => {
+    await page.locator('#links-more-link').focus()
+    await page.keyboard.press('Enter')
+    await untilText(page.locator('#links-more'), 'No more links.')
+    t.equal(await rows.count(), 61)
+    t.equal(await focusedId(page), 'links-more-link')
+  })
+
+  await t.test('search, from the keyboard', async (t) => {
+    await page.getByRole('searchbox').focus()
+    await page.keyboard.type('KNOW')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/q=KNOW/)
+    await untilText(page.locator('#links-results .type a'), /\/wiki$/)
+    t.equal(await rows.count(), 1)
+    t.notMatch(page.url(), /visibility=|role=/, 'what says nothing is not in the address')
+    await page.reload()
+    t.equal(await page.getByRole('searchbox').inputValue(), 'KNOW')
+    await page.getByRole('link', { name: 'Clear' }).click()
+    await page.getByLabel('Visibility').selectOption('secure')
+    await page.waitForURL(/visibility=secure/)
+    await untilText(page.locator('#links-results .type a'), /\/wiki$/)
+    await page.goto(`${links.base}/-/all?tag=even`)
+    t.equal(await rows.count(), 30)
+    await page.goto(`${links.base}/-/?q=nothing-of-that-name`)
+    t.equal(await textOf(page.locator('.empty strong')), 'No link matches.')
+  })
+
+  await t.test('copied', async (t) => {
+    await page.goto(`${links.base}/-/?q=wiki`)
+    await page.getByRole('button', { name: 'Copy the short link of wiki' }).click()
+    await page.getByRole('button', { name: 'Copied the short link of wiki' }).waitFor()
+    t.equal(await page.evaluate('navigator.clipboard.readText()'), `${links.base}/wiki`)
+  })
+})
