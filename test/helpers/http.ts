@@ -6,6 +6,8 @@ import { transcript } from './transcript.ts'
 /** A request, byte by byte as a test wants it: nothing is followed, decoded or retried. */
 export type RequestOptions = {
   method?: string
+  /** The request's target as it goes over the wire, where a URL would change it (`/a/../b`). */
+  path?: string
   /** An array sends the header once for each value. `Host` and `Origin` may be anything. */
   headers?: Readonly<Record<string, string | readonly string[]>>
   /** Bytes with a length; an array is sent chunked, piece by piece. */
@@ -35,12 +37,13 @@ const RECORDED_BYTES = 1 << 20
 
 /** Sends one request on a connection of its own and reads the whole response. */
 export function request(url: string, options: RequestOptions = {}): Promise<Response> {
-  const { method = 'GET', body, timeoutMs = 10_000, socketPath, localAddress } = options
+  const { method = 'GET', path, body, timeoutMs = 10_000, socketPath, localAddress } = options
   const done = Promise.withResolvers<Response>()
   const outgoing = send(url, {
     method,
     agent: false,
     signal: AbortSignal.timeout(timeoutMs),
+    ...(path === undefined ? {} : { path }),
     ...(socketPath === undefined ? {} : { socketPath }),
     ...(localAddress === undefined ? {} : { localAddress }),
   })

@@ -1,0 +1,211 @@
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { makeLink, startLinks } from '../helpers/links-setup.ts'
+import { leadsTo, visit } from '../helpers/visits.ts'
+
+const [, postgres] = backends
+
+/** A link's url, whether it takes what no place takes, and where visits lead: after the slug → to. */
+type Case = readonly [
+  url: string,
+  append: boolean,
+  visits: Readonly<Record<string, string | number>>,
+]
+
+const cases: Readonly<Record<string, Case>> = {
+  'nothing further': [
+    'https://x.test/a?b=1#c',
+    false,
+    { '': 'https://x.test/a?b=1#c', '/': 'https://x.test/a?b=1#c', '/more': 404, '//': 404 },
+  ],
+  append: [
+    'https://x.test/a/?b=1#c',
+    true,
+    {
+      '/more': 'https://x.test/a/more?b=1#c',
+      '/more/': 'https://x.test/a/more?b=1#c',
+      '/m/n': 'https://x.test/a/m/n?b=1#c',
+    },
+  ],
+  'append to a host': [
+    'https://x.test',
+    true,
+    {
+      '': 'https://x.test',
+      '/more': 'https://x.test/more',
+      '//evil.test': 'https://x.test//evil.test',
+    },
+  ],
+  'append keeps the segments apart': [
+    'https://x.test/a',
+    true,
+    {
+      '/m%2Fn': 'https://x.test/a/m%2Fn',
+      '/..%2f..%2Fsecret': 'https://x.test/a/..%2F..%2Fsecret',
+      '/%252e%252e/x': 'https://x.test/a/%252e%252e/x',
+      '/m%5Cn': 'https://x.test/a/m%5Cn',
+      '/m%3Fn%23o': 'https://x.test/a/m%3Fn%23o',
+      '/...': 'https://x.test/a/...',
+      '/%C3%BC/%F0%9F%98%80': 'https://x.test/a/%C3%BC/%F0%9F%98%80',
+      '/a%20b%0D%0ASet-Cookie:%20x': 'https://x.test/a/a%20b%0D%0ASet-Cookie%3A%20x',
+      '/..': 404,
+      '/a/%2e%2E/b': 404,
+    },
+  ],
+  'a place': [
+    'https://x.test/issues/{1}',
+    false,
+    {
+      '': 'https://x.test/issues/',
+      '/42': 'https://x.test/issues/42',
+      '/42/': 'https://x.test/issues/42',
+      '/42/43': 404,
+      '/a%2Fb': 'https://x.test/issues/a%2Fb',
+      '/%7B1%7D': 'https://x.test/issues/%7B1%7D',
+      '/$&': 'https://x.test/issues/%24%26',
+    },
+  ],
+  'places in any order, one twice': [
+    'https://x.test/{2}/{1}?again={2}#{1}',
+    false,
+    {
+      '/a/b': 'https://x.test/b/a?again=b#a',
+      '/a': 'https://x.test//a?again=#a',
+      '/a&b/c=d': 'https://x.test/c%3Dd/a%26b?again=c%3Dd#a%26b',
+      '/a/b/c': 404,
+    },
+  ],
+  'a place, and append': [
+    'https://x.test/{1}/wiki',
+    true,
+    { '/p': 'https://x.test/p/wiki', '/p/q/r': 'https://x.test/p/wiki/q/r' },
+  ],
+  'a later place alone': [
+    'https://x.test/{2}',
+    true,
+    { '/a/b': 'https://x.test/b/a', '/a': 'https://x.test/a' },
+  ],
+  'the rest': [
+    'https://x.test/tree/{*}',
+    false,
+    {
+      '': 'https://x.test/tree/',
+      '/a': 'https://x.test/tree/a',
+      '/a/b%2Fc/d': 'https://x.test/tree/a/b%2Fc/d',
+    },
+  ],
+  'a place and the rest': [
+    'https://x.test/{1}/blob/{*}?full={*}',
+    true,
+    {
+      '/r/a/b': 'https://x.test/r/blob/a/b?full=a/b',
+      '/r': 'https://x.test/r/blob/?full=',
+    },
+  ],
+  'a search': [
+    'https://x.test/find?q={*}&hl=en',
+    false,
+    {
+      '/a%20b/c': 'https://x.test/find?q=a%20b/c&hl=en',
+      '/a+b': 'https://x.test/find?q=a%2Bb&hl=en',
+      '/x?hl=de': 'https://x.test/find?q=x&hl=de',
+      '/x&hl=de': 'https://x.test/find?q=x%26hl%3Dde&hl=en',
+    },
+  ],
+  'braces that are no place': [
+    'https://x.test/{0}/{10}/{x}/{}',
+    false,
+    { '': 'https://x.test/{0}/{10}/{x}/{}', '/a': 404 },
+  ],
+  'queries are merged': [
+    'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b#f',
+    false,
+    {
+      '?': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b#f',
+      '?new=2': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b&new=2#f',
+      '?both=n1&both=n2': 'https://x.test/a?keep=1&flag&sp=a%20b&both=n1&both=n2#f',
+      '?b%6Fth=n': 'https://x.test/a?keep=1&both=old&flag&sp=a%20b&b%6Fth=n#f'.replace(
+        '&both=old',
+        '',
+      ),
+      '?FLAG=1': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b&FLAG=1#f',
+      '?flag': 'https://x.test/a?keep=1&both=old&both=older&sp=a%20b&flag#f',
+      '?%zz=%': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b&%zz=%#f',
+      '?a=b?c=d': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b&a=b?c=d#f',
+      '/?new=2': 'https://x.test/a?keep=1&both=old&both=older&flag&sp=a%20b&new=2#f',
+    },
+  ],
+  'a query where there was none': [
+    'https://x.test/a#/route?inner=1',
+    true,
+    {
+      '?q=a%20b+c': 'https://x.test/a?q=a%20b+c#/route?inner=1',
+      '/more?q=1': 'https://x.test/a/more?q=1#/route?inner=1',
+    },
+  ],
+  'other letters': [
+    'https://bücher.test:8443/straße/日本?ä=ö#ü',
+    true,
+    {
+      '': 'https://xn--bcher-kva.test:8443/stra%C3%9Fe/%E6%97%A5%E6%9C%AC?%C3%A4=%C3%B6#%C3%BC',
+      '/%C3%A9?x=1':
+        'https://xn--bcher-kva.test:8443/stra%C3%9Fe/%E6%97%A5%E6%9C%AC/%C3%A9?%C3%A4=%C3%B6&x=1#%C3%BC',
+    },
+  ],
+  'a path with a back-slash and other letters': [
+    'https://x.test\\straße',
+    false,
+    { '': 'https://x.test\\stra%C3%9Fe' },
+  ],
+}
+
+await t.test('further segments and queries', async (t) => {
+  const { base, server, user } = await startLinks(t, postgres)
+  const ann = await user('ann')
+  let number = 0
+  for (const [name, [url, append_path, visits]] of Object.entries(cases)) {
+    const { slug } = await makeLink(ann, `case-${++number}`, { url, append_path })
+    for (const [path, to] of Object.entries(visits)) {
+      t.equal(await leadsTo(base, `/${slug}${path}`), to, `${name}: ${path}`)
+      // The first visit reads the link, the second one has it in memory.
+      t.equal(await leadsTo(base, `/${slug}${path}`), to, `${name}: ${path}, again`)
+    }
+  }
+  t.notMatch(server.logs().join('\n'), /handler failed|"level":"error"/)
+})
+
+await t.test('a link without further path says so, and is not offered to be made', async (t) => {
+  const { base, user } = await startLinks(t, postgres)
+  await makeLink(await user('ann'), 'docs')
+  const page = await visit(base, '/docs/further')
+  t.equal(page.status, 404)
+  t.match(page.text, 'takes no further path')
+  t.notMatch(page.text, 'action="/-/new"')
+})
+
+await t.test('a url that leads back to the resolver is refused', async (t) => {
+  const { base, user } = await startLinks(t, postgres)
+  const ann = await user('ann')
+  await makeLink(ann, 'first', { url: `${base}/second` })
+  const loops = [
+    'second',
+    'Second',
+    'second/x',
+    'first',
+    'FIRST.',
+    '%66irst',
+    '{1}',
+    '{*}',
+    '{1}/{1}',
+  ]
+  for (const path of loops) {
+    const body = { slug: 'second', url: `${base}/${path}`, append_path: true }
+    t.match(
+      await ann.api('POST', '/links', body),
+      { status: 400, json: { code: 'INVALID_URL' } },
+      path,
+    )
+  }
+  const { status } = await ann.api('POST', '/links', { slug: 'second', url: `${base}/-/all?q={1}` })
+  t.equal(status, 201, 'a page of ours is no loop')
+})
