@@ -22,6 +22,12 @@ const ASSETS = [
   ['htmx.js', 'node_modules/htmx.org/dist/htmx.min.js'],
 ] as const
 
+const EXPLORER = [
+  ['swagger-ui-bundle.js', 'node_modules/swagger-ui-dist/swagger-ui-bundle.js'],
+  ['swagger-ui.css', 'node_modules/swagger-ui-dist/swagger-ui.css'],
+  ['explorer.js', 'html/assets/explorer.js'],
+] as const
+
 const missing = await import('esbuild').then(
   () => undefined,
   (error: unknown) => `esbuild is not installed: ${String(error)}`,
@@ -104,6 +110,11 @@ if (missing !== undefined) {
       const sent = await request(`${first.hooks}/assets/${name}`)
       t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
     }
+    for (const [name, source] of EXPLORER) {
+      const sent = await request(`${first.links}/api/docs/${name}`)
+      t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
+    }
+    t.match((await request(`${first.links}/api/openapi.yaml`)).text, /^openapi: /)
 
     if (backend.name === 'embedded') {
       const second = await run(['serve'], env)
