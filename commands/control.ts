@@ -9,7 +9,7 @@ import {
 } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { finished, pipeline } from 'node:stream/promises'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
 
@@ -39,10 +39,11 @@ export async function openControl(path: string, run: RunCommand, log: Log): Prom
   const server = createServer((incoming, response) => {
     const output = outputTo(response)
     answer(incoming, run, output, log)
-      .then((code) => {
-        // The command may have had enough before its input's end.
-        incoming.resume()
-        response.end(`${JSON.stringify({ code } satisfies Message)}\n`)
+      .then(async (code) => {
+        response.write(`${JSON.stringify({ code } satisfies Message)}\n`)
+        // Who still sends would take an end now for a failure; the rest of the input is dropped.
+        await finished(incoming.resume()).catch(() => undefined)
+        response.end()
       })
       .catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined))
   })
