@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto'
+import { systemClock } from '../../kernel/clock.ts'
+import { post } from '../../kernel/outbound.ts'
+import { hooksFault } from '../../routes/hooks/faults.ts'
+import { hooksRoutes } from '../../routes/hooks/routes.ts'
+import { openHooks } from '../../services/hooks/open.ts'
+import type { QueueSource } from '../../services/hooks/queue/open.ts'
+import { NO_ROUTE } from '../listeners.ts'
+import { shownConfiguration } from '../shown-configuration.ts'
+import type { OpenService, ServiceContext } from './service.ts'
+
+/** The hooks service, made from the configuration. */
+export const openHooksService: OpenService = async (context) => {
+  const { db, backend, config, version } = context
+  const hooks = await openHooks({
+    ...context,
+    vacuums: backend === 'embedded',
+    clock: systemClock,
+    random: randomBytes,
+    post,
+    replayTargets: () => config.current.HOOKS_REPLAY_TARGETS,
+    maxBody: () => config.current.HOOKS_MAX_BODY,
+    queueSource: queueSource(context),
+    db,
+  })
+  return {
+    name: 'hooks',
+    parts(address) {
+      const routes = hooksRoutes({
+        hooks,
+        version,
+        baseUrl: () => config.current.HOOKS_BASE_URL ?? address(),
+        maxBody: () => config.current.HOOKS_MAX_BODY,
+        freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
+        overlapSeconds: () => config.current.HOOKS_ROTATION_OVERLAP_S,
+        configuration: () => shownConfiguration(config),
+      })
+      return { routes, faultReply: hooksFault, noRoute: NO_ROUTE }
+    },
+    refresh: () => hooks.registry.refresh(),
+    endStreams: () => hooks.endStreams(),
+    close: () => hooks.close(),
+  }
+}
+
+/** Where the hooks service reads a queue: both variables or none; one alone is said and not used. */
+function queueSource({ config, log }: ServiceContext): QueueSource | undefined {
+  const { HOOKS_QUEUE_URL: url, HOOKS_QUEUE_CHANNELS: channels } = config.current
+  if (url !== undefined && channels !== undefined) return { url, channels }
+  if (url !== undefined) log.warn('no queue is read: HOOKS_QUEUE_CHANNELS is not set')
+  if (channels !== undefined) log.warn('no queue is read: HOOKS_QUEUE_URL is not set')
+  return undefined
+}

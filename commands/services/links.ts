@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto'
+import { databaseAnswers } from '../../db/answers.ts'
+import { systemClock } from '../../kernel/clock.ts'
+import { identityReader } from '../../kernel/identity.ts'
+import { linksFault, NOT_FOUND } from '../../routes/links/faults.ts'
+import type { LinksRoutes } from '../../routes/links/options.ts'
+import { linksRoutes, unmatchedLinks } from '../../routes/links/routes.ts'
+import { openLinks } from '../../services/links/open.ts'
+import { firstLabel, ownHosts } from '../own-hosts.ts'
+import type { OpenService } from './service.ts'
+
+/** The links service, made from the configuration. */
+export const openLinksService: OpenService = async (context) => {
+  const { db, log, metrics, config, version, addresses } = context
+  const bound = (): string => addresses().get('links') ?? ''
+  const baseUrl = (): string => config.current.LINKS_BASE_URL ?? bound()
+  /** The short-link prefix: configured, or the first label of the public address. */
+  const shortKeyword = (): string => config.current.LINKS_SHORT_KEYWORD ?? firstLabel(baseUrl())
+  const links = await openLinks({
+    ...{ db, log, metrics, clock: systemClock, random: randomBytes },
+    ownHosts: ownHosts(() => [baseUrl(), bound()], shortKeyword),
+  })
+  return {
+    name: 'links',
+    parts() {
+      const parts: LinksRoutes = {
+        links,
+        version,
+        baseUrl,
+        shortKeyword,
+        identify: identityReader({
+          trustedProxies: config.current.GATEHOUSE_TRUSTED_PROXIES,
+          userHeader: () => config.current.GATEHOUSE_USER_HEADER,
+        }),
+      }
+      const unmatched = unmatchedLinks(parts)
+      const routes = linksRoutes(parts, () => databaseAnswers(db))
+      return { routes, faultReply: linksFault, noRoute: NOT_FOUND, unmatched }
+    },
+    forgetLink: (slug) => links.forget(slug),
+    close: () => links.close(),
+  }
+}

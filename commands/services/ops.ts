@@ -1,0 +1,61 @@
+import { join } from 'node:path'
+import { databaseAnswers } from '../../db/answers.ts'
+import { systemClock } from '../../kernel/clock.ts'
+import { notesOf, type ConfigSource } from '../../kernel/config.ts'
+import { opsFault } from '../../routes/ops/faults.ts'
+import { opsRoutes, unmatchedOps } from '../../routes/ops/routes.ts'
+import type { Config } from '../../services/ops/config.ts'
+import { openOps } from '../../services/ops/open.ts'
+import { createProbe } from '../../services/ops/runners/probe.ts'
+import { NO_ROUTE } from '../listeners.ts'
+import type { OpenService } from './service.ts'
+
+/** The ops service, made from the configuration. */
+export const openOpsService: OpenService = async (context) => {
+  const { db, log, metrics, config, version, addresses } = context
+  const probe = createProbe({ db, clock: systemClock, log, addresses })
+  const ops = await openOps({
+    ...{ db, log, metrics, clock: systemClock },
+    configured: () => configured(config),
+    secrets: () => secretsOf(config),
+    runner: () => probe,
+  })
+  return {
+    name: 'ops',
+    parts(address) {
+      const baseUrl = (): string => config.current.OPS_BASE_URL ?? address()
+      const routes = opsRoutes({ ops, version, baseUrl }, () => databaseAnswers(db))
+      return { routes, faultReply: opsFault, noRoute: NO_ROUTE, unmatched: unmatchedOps }
+    },
+    begin: () => ops.begin(),
+    close: () => ops.close(),
+  }
+}
+
+/** What flags, environment and defaults say of the values that PUT config may change, and of the others. */
+function configured({ current }: ConfigSource): Config {
+  const within = (name: string): string => join(current.GATEHOUSE_DATA_DIR, 'ops', name)
+  return {
+    interval: current.OPS_INTERVAL,
+    tier1_model: current.OPS_TIER1_MODEL,
+    tier2_model: current.OPS_TIER2_MODEL,
+    tier3_model: current.OPS_TIER3_MODEL,
+    dry_run: current.OPS_DRY_RUN,
+    max_tier: current.OPS_MAX_TIER,
+    state_dir: current.OPS_STATE_DIR ?? within('state'),
+    results_dir: current.OPS_RESULTS_DIR ?? within('results'),
+    repos_dir: current.OPS_REPOS_DIR ?? within('repos'),
+  }
+}
+
+/** The text of every secret variable that is set, and the password in the database's URL. */
+function secretsOf({ origins }: ConfigSource): readonly string[] {
+  const secrets: string[] = []
+  for (const [name, { text }] of origins) {
+    if (notesOf(name).secret !== true) continue
+    secrets.push(text)
+    const password = URL.canParse(text) ? new URL(text).password : ''
+    if (password !== '') secrets.push(password, decodeURIComponent(password))
+  }
+  return secrets
+}
