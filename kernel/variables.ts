@@ -2,8 +2,25 @@ import { resolve } from 'node:path'
 import Type from 'typebox'
 import { parseAddress, type Address } from './address.ts'
 import { parseHosts } from './hosts.ts'
-import { parseBlocks, type AddressSet } from './peers.ts'
 import { parseSecretKey } from './secret-box.ts'
+import {
+  parseAmount,
+  parseBaseUrl,
+  parseChannels,
+  parseCommand,
+  parseDatabaseUrl,
+  parseHeaderName,
+  parseKeyword,
+  parseModelUrl,
+  parseName,
+  parseProxies,
+  parseQueueUrl,
+  parseRunner,
+  parseSeconds,
+  parseSize,
+  parseSwitch,
+  parseTier,
+} from './variable-readings.ts'
 
 /** How a variable's text is read: `form` says in words what is accepted; a read throws SyntaxError. */
 interface Reading<T> {
@@ -27,6 +44,10 @@ const address = (fallback: string): Type.TCodec<Type.TString, Address> =>
 const baseUrl = Type.Optional(
   variable({ form: 'an http:// or https:// URL without a path', read: parseBaseUrl }),
 )
+
+const model = variable({ form: 'the name of a model', read: parseName, default: 'default' })
+const folder = Type.Optional(variable({ form: 'a folder', read: (text) => resolve(text) }))
+const budget = Type.Optional(variable({ form: 'an amount such as 2.50', read: parseAmount }))
 
 /**
  * Every variable of the program (decisions.md section 1). The name in lower case with dashes, without
@@ -59,6 +80,42 @@ export const Variables = Type.Object({
     read: parseHeaderName,
     default: 'Remote-Email',
   }),
+  OPS_CHAT_API_KEY: secret('the bearer token of the alert webhook and the chat API'),
+  OPS_WEBHOOK_MODEL: Type.Optional(variable({ form: 'the name of a model', read: parseName })),
+  OPS_WEBHOOK_SYSTEM_PROMPT: Type.Optional(variable({ form: 'a prompt', read: (text) => text })),
+  OPS_MODEL_URL: Type.Optional(
+    variable({ form: 'an http:// or https:// URL that ends in /v1', read: parseModelUrl }),
+  ),
+  OPS_MODEL_KEY: secret('the key of the model endpoint'),
+  OPS_TIER1_MODEL: model,
+  OPS_TIER2_MODEL: model,
+  OPS_TIER3_MODEL: model,
+  OPS_INTERVAL: variable({
+    form: 'a whole number of seconds from 1',
+    read: (text) => parseSeconds(text, 1, 2_147_483_647),
+    default: '3600',
+  }),
+  OPS_MAX_TIER: variable({ form: '1, 2 or 3', read: parseTier, default: '3' }),
+  OPS_DRY_RUN: variable({ form: 'true or false', read: parseSwitch, default: 'false' }),
+  OPS_STATE_DIR: folder,
+  OPS_RESULTS_DIR: folder,
+  OPS_REPOS_DIR: folder,
+  OPS_RUNNER: variable({ form: 'auto, probe, model or cli', read: parseRunner, default: 'auto' }),
+  OPS_AGENT_COMMAND: variable({
+    form: 'a command and its arguments, without shell syntax',
+    read: parseCommand,
+    default: 'claude',
+  }),
+  OPS_INVENTORY: Type.Optional(variable({ form: 'a JSON file', read: (text) => resolve(text) })),
+  OPS_PRICES: Type.Optional(variable({ form: 'a JSON file', read: (text) => resolve(text) })),
+  OPS_SESSION_BUDGET_USD: budget,
+  OPS_DAY_BUDGET_USD: budget,
+  OPS_MAX_TURNS: variable({
+    form: 'a whole number from 1 to 1000',
+    read: (text) => parseSeconds(text, 1, 1_000),
+    default: '40',
+  }),
+  OPS_NOTIFY_URL: secret('an http:// or https:// URL to post notices to'),
   HOOKS_CODE_HOST_SECRET: secret('the shared secret, the whole value'),
   HOOKS_CODE_HOST_SECRET_PREVIOUS: secret('the secret being retired'),
   HOOKS_PAYMENTS_SECRET: secret('the shared secret, the whole value'),
@@ -123,65 +180,4 @@ export function flagOf(name: string): string {
     .replace(/^GATEHOUSE_/, '')
     .toLowerCase()
     .replaceAll('_', '-')
-}
-
-function parseBaseUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const plain =
-    url !== undefined && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === ''
-  if (!plain || url.username !== '') throw new SyntaxError('it is no such URL')
-  return url.origin
-}
-
-function parseDatabaseUrl(text: string): string {
-  if (!/^postgres(ql)?:\/\//.test(text)) throw new SyntaxError('it does not start with postgres://')
-  return text
-}
-
-function parseQueueUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === '') {
-    throw new SyntaxError('it is no such URL')
-  }
-  if (!/^(\/\d{0,3})?$/.test(url.pathname)) throw new SyntaxError('its path is no database number')
-  // Throws URIError where the broker's client would: at a % that starts no encoded byte.
-  decodeURIComponent(url.username + url.password)
-  return text
-}
-
-function parseChannels(text: string): readonly string[] {
-  const channels = text.split(',').map((channel) => channel.trim())
-  if (!channels.every((channel) => /^[^\p{C}\p{Z}]{1,200}$/u.test(channel))) {
-    throw new SyntaxError('a name in it is empty, too long or has a space')
-  }
-  return [...new Set(channels)]
-}
-
-function parseHeaderName(text: string): string {
-  if (!/^[A-Za-z0-9-]{1,100}$/.test(text)) throw new SyntaxError('it is no such name')
-  return text.toLowerCase()
-}
-
-function parseKeyword(text: string): string {
-  if (!/^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/i.test(text))
-    throw new SyntaxError('it is no such name')
-  return text.toLowerCase()
-}
-
-function parseProxies(text: string): AddressSet {
-  return parseBlocks(text.split(',').map((block) => block.trim()))
-}
-
-function parseSize(text: string): number {
-  const match = /^(\d{1,9})(B|KiB|MiB)?$/.exec(text)
-  const unit = { B: 1, KiB: 1024, MiB: 1024 * 1024 }[match?.[2] ?? 'B'] ?? 1
-  const size = Number(match?.[1]) * unit
-  if (!(size >= 1 && size <= 100 * 1024 * 1024)) throw new RangeError('it is no such size')
-  return size
-}
-
-function parseSeconds(text: string, least: number, most: number): number {
-  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : -1
-  if (seconds < least || seconds > most) throw new RangeError('it is no such number')
-  return seconds
 }

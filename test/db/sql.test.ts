@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import type { TSchema } from 'typebox'
 import { hooksQueries } from '../../db/hooks/queries.ts'
 import { linksQueries } from '../../db/links/queries.ts'
+import { opsQueries } from '../../db/ops/queries.ts'
 import { migrate, migrationQueries } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Query } from '../../db/queries.ts'
@@ -20,11 +21,13 @@ const OIDS: Readonly<Record<string, number>> = {
   timestamptz: 1184,
   jsonb: 3802,
   uuid: 2950,
+  float8: 701,
 }
 
 /** What the server may say of a column whose row schema says so. */
 const COLUMN_TYPES: Readonly<Record<string, readonly string[]>> = {
   integer: ['int2', 'int4', 'int8'],
+  number: ['float8'],
   boolean: ['bool'],
   string: ['text', 'uuid'],
   'date-time': ['timestamptz'],
@@ -38,6 +41,7 @@ type Shape = {
   readonly type?: string
   readonly format?: string
   readonly const?: unknown
+  readonly enum?: readonly unknown[]
   readonly anyOf?: readonly Shape[]
   readonly patternProperties?: unknown
   readonly properties?: Readonly<Record<string, Shape>>
@@ -46,6 +50,7 @@ type Shape = {
 const queries: readonly Query[] = [
   ...Object.values(hooksQueries),
   ...Object.values(linksQueries),
+  ...Object.values(opsQueries),
   ...migrationQueries,
 ]
 
@@ -156,5 +161,5 @@ function kindOf(shape: Shape | undefined): string {
   if (shape.type === 'string' && ['date-time', 'bytes'].includes(shape.format ?? '')) {
     return shape.format ?? ''
   }
-  return shape.type ?? typeof shape.const
+  return shape.type ?? typeof (shape.const ?? shape.enum?.[0])
 }

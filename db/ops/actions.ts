@@ -1,0 +1,52 @@
+import type { Executor } from '../client.ts'
+import { many, one } from '../rows.ts'
+import { opsQueries as q } from './queries.ts'
+import type { Cooldown } from './rows.ts'
+
+/** An operation that is admitted. */
+export interface NewAction {
+  readonly session_id: number | null
+  readonly service: string
+  readonly action_type: string
+  readonly operation: string
+  readonly at: Date
+}
+
+const MOST = 1_000
+
+/** What was done since a time, by service and kind of action. */
+export function listCooldowns(db: Executor, since: Date): Promise<readonly Cooldown[]> {
+  return many(db, q.listCooldowns, [since, MOST])
+}
+
+/** Waits until no other transaction admits an operation. */
+export async function takeActionTurn(tx: Executor): Promise<void> {
+  await tx.run(q.takeActionTurn, [])
+}
+
+/** How often a kind of action was done to a service since a time. */
+export async function countActions(
+  tx: Executor,
+  service: string,
+  actionType: string,
+  since: Date,
+): Promise<number> {
+  const row = await one<{ readonly count: number }>(tx, q.countActions, [
+    service,
+    actionType,
+    since,
+  ])
+  return row.count
+}
+
+/** The id of the action, under which its outcome is noted. */
+export async function addAction(tx: Executor, action: NewAction): Promise<number> {
+  const { session_id, service, action_type, operation, at } = action
+  const values = [session_id, service, action_type, operation, at]
+  return (await one<{ readonly id: number }>(tx, q.addAction, values)).id
+}
+
+/** Notes what came of an action, in one line. */
+export async function finishAction(db: Executor, id: number, outcome: string): Promise<void> {
+  await db.run(q.finishAction, [id, outcome])
+}

@@ -1,0 +1,26 @@
+import type { Executor } from '../client.ts'
+import { many, one } from '../rows.ts'
+import { opsQueries as q } from './queries.ts'
+import type { Event } from './rows.ts'
+
+/** What a list of events is narrowed to; null for all. */
+export interface EventFilter {
+  readonly level: string | null
+  readonly service: string | null
+  readonly session: number | null
+}
+
+export function addEvent(db: Executor, event: Omit<Event, 'id'>): Promise<Event> {
+  const { session_id, level, service, message, created_at } = event
+  return one(db, q.addEvent, [session_id, level, service, message, created_at])
+}
+
+/** Events, newest first. */
+export function listEvents(
+  db: Executor,
+  { level, service, session }: EventFilter,
+  offset: number,
+  limit: number,
+): Promise<readonly Event[]> {
+  return many(db, q.listEvents, [offset, limit, level, service, session])
+}

@@ -1,0 +1,69 @@
+import Type from 'typebox'
+import { Timestamp } from '../rows.ts'
+import { loadQueries } from '../queries.ts'
+import {
+  Cooldown,
+  Event,
+  FoundSession,
+  Lease,
+  Line,
+  Memory,
+  SavedSettings,
+  Session,
+  Started,
+} from './rows.ts'
+
+const Id = Type.Object({ id: Type.Integer() })
+const Cost = Type.Object({ cost_usd: Type.Number() })
+const Count = Type.Object({ count: Type.Integer() })
+
+/** Every query of `sql/ops.sql` with the types of its arguments and its row. */
+export const opsQueries = loadQueries('sql/ops.sql', {
+  startSession: {
+    args: ['int2', 'text', 'text', 'text', 'timestamptz', 'int8', 'text', 'text'],
+    row: Started,
+  },
+  renewLease: {
+    args: ['int8', 'text', 'timestamptz'],
+    row: Type.Object({ stop_asked: Type.Boolean() }),
+  },
+  finishSession: {
+    args: ['int8', 'text', 'text', 'timestamptz', 'int4', 'float8', 'int4', 'text'],
+    row: Id,
+  },
+  askToStop: { args: ['int8'], row: Id },
+  findLease: { args: [], row: Lease },
+  failLapsed: { args: ['int8', 'timestamptz', 'timestamptz'], row: Id },
+  findRunning: { args: [], row: Session },
+  findSession: { args: ['int8'], row: FoundSession },
+  listSessions: { args: ['int8', 'int8'], row: Session },
+  listChildren: { args: ['int8', 'int8'], row: Session },
+  costSince: { args: ['timestamptz'], row: Cost },
+  chainCost: { args: ['int8'], row: Cost },
+  saveLines: { args: ['int8', 'jsonb'] },
+  listLines: { args: ['int8', 'int4', 'int8'], row: Line },
+  announceSessions: { args: [] },
+  addEvent: { args: ['int8', 'text', 'text', 'text', 'timestamptz'], row: Event },
+  listEvents: { args: ['int8', 'int8', 'text', 'text', 'int8'], row: Event },
+  addMemory: {
+    args: ['text', 'text', 'text', 'float8', 'bool', 'timestamptz', 'int8', 'int2'],
+    row: Memory,
+  },
+  strengthenMemory: { args: ['text', 'text', 'text', 'timestamptz'], row: Memory },
+  fadeMemories: { args: ['timestamptz'] },
+  updateMemory: { args: ['int8', 'text', 'float8', 'bool', 'timestamptz'], row: Memory },
+  removeMemory: { args: ['int8'], row: Id },
+  findMemory: { args: ['int8'], row: Memory },
+  listMemories: { args: ['int8', 'int8', 'text', 'text', 'bool'], row: Memory },
+  listCooldowns: { args: ['timestamptz', 'int8'], row: Cooldown },
+  takeActionTurn: { args: [] },
+  countActions: { args: ['text', 'text', 'timestamptz'], row: Count },
+  addAction: { args: ['int8', 'text', 'text', 'text', 'timestamptz'], row: Id },
+  finishAction: { args: ['int8', 'text'] },
+  readSettings: { args: [], row: SavedSettings },
+  writeSettings: { args: ['int4', 'text', 'text', 'text', 'bool'] },
+  claimSchedule: {
+    args: ['timestamptz', 'timestamptz'],
+    row: Type.Object({ scheduled_at: Timestamp }),
+  },
+})

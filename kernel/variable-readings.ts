@@ -1,0 +1,104 @@
+import { parseBlocks, type AddressSet } from './peers.ts'
+
+// How the text of each kind of variable is read. What is not accepted throws SyntaxError or RangeError with a reason that
+// quotes no value.
+
+export function parseBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const plain =
+    url !== undefined && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === ''
+  if (!plain || url.username !== '') throw new SyntaxError('it is no such URL')
+  return url.origin
+}
+
+export function parseDatabaseUrl(text: string): string {
+  if (!/^postgres(ql)?:\/\//.test(text)) throw new SyntaxError('it does not start with postgres://')
+  return text
+}
+
+export function parseQueueUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === '') {
+    throw new SyntaxError('it is no such URL')
+  }
+  if (!/^(\/\d{0,3})?$/.test(url.pathname)) throw new SyntaxError('its path is no database number')
+  // Throws URIError where the broker's client would: at a % that starts no encoded byte.
+  decodeURIComponent(url.username + url.password)
+  return text
+}
+
+export function parseChannels(text: string): readonly string[] {
+  const channels = text.split(',').map((channel) => channel.trim())
+  if (!channels.every((channel) => /^[^\p{C}\p{Z}]{1,200}$/u.test(channel))) {
+    throw new SyntaxError('a name in it is empty, too long or has a space')
+  }
+  return [...new Set(channels)]
+}
+
+export function parseHeaderName(text: string): string {
+  if (!/^[A-Za-z0-9-]{1,100}$/.test(text)) throw new SyntaxError('it is no such name')
+  return text.toLowerCase()
+}
+
+export function parseKeyword(text: string): string {
+  if (!/^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/i.test(text))
+    throw new SyntaxError('it is no such name')
+  return text.toLowerCase()
+}
+
+export function parseProxies(text: string): AddressSet {
+  return parseBlocks(text.split(',').map((block) => block.trim()))
+}
+
+export function parseSize(text: string): number {
+  const match = /^(\d{1,9})(B|KiB|MiB)?$/.exec(text)
+  const unit = { B: 1, KiB: 1024, MiB: 1024 * 1024 }[match?.[2] ?? 'B'] ?? 1
+  const size = Number(match?.[1]) * unit
+  if (!(size >= 1 && size <= 100 * 1024 * 1024)) throw new RangeError('it is no such size')
+  return size
+}
+
+export function parseName(text: string): string {
+  if (!/^[^\p{C}]{1,200}$/u.test(text)) throw new SyntaxError('it is empty or too long')
+  return text
+}
+
+export function parseModelUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const good = url !== undefined && /^https?:$/.test(url.protocol) && url.username === ''
+  if (!good || !/\/v1\/?$/.test(url.pathname)) throw new SyntaxError('it is no such URL')
+  return url.href.replace(/\/$/, '')
+}
+
+export function parseTier(text: string): 1 | 2 | 3 {
+  if (text === '1' || text === '2' || text === '3') return Number(text) as 1 | 2 | 3
+  throw new RangeError('there is no such tier')
+}
+
+export function parseSwitch(text: string): boolean {
+  if (text !== 'true' && text !== 'false') throw new SyntaxError('it is neither')
+  return text === 'true'
+}
+
+export function parseRunner(text: string): 'auto' | 'probe' | 'model' | 'cli' {
+  if (text === 'auto' || text === 'probe' || text === 'model' || text === 'cli') return text
+  throw new SyntaxError('there is no such runner')
+}
+
+/** Words between spaces; a word in double quotes may have spaces. */
+export function parseCommand(text: string): readonly string[] {
+  const words = [...text.matchAll(/"([^"]*)"|[^\s"]+/g)].map(([word, quoted]) => quoted ?? word)
+  if (words.length === 0) throw new SyntaxError('it is empty')
+  return words
+}
+
+export function parseAmount(text: string): number {
+  if (!/^\d{1,7}(\.\d{1,4})?$/.test(text)) throw new SyntaxError('it is no amount')
+  return Number(text)
+}
+
+export function parseSeconds(text: string, least: number, most: number): number {
+  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : -1
+  if (seconds < least || seconds > most) throw new RangeError('it is no such number')
+  return seconds
+}

@@ -1,0 +1,108 @@
+import Type from 'typebox'
+import type { Database } from '../../db/client.ts'
+import type { SavedSettings } from '../../db/ops/rows.ts'
+import { readSettings, writeSettings } from '../../db/ops/settings.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { messageOf, type Log } from '../../kernel/log.ts'
+
+/** ops.md section 2, Config. */
+export const Config = Type.Object({
+  interval: Type.Integer({ minimum: 1, description: 'Seconds between scheduled sessions' }),
+  tier1_model: Type.String(),
+  tier2_model: Type.String(),
+  tier3_model: Type.String(),
+  dry_run: Type.Boolean({ description: 'Operations are only recorded, never run' }),
+  max_tier: Type.Integer({ minimum: 1, maximum: 3, readOnly: true }),
+  state_dir: Type.String({ readOnly: true }),
+  results_dir: Type.String({ readOnly: true }),
+  repos_dir: Type.String({ readOnly: true }),
+})
+export type Config = Type.Static<typeof Config>
+
+/** What PUT config may change. */
+export const ConfigUpdate = Type.Partial(
+  Type.Pick(Config, ['interval', 'tier1_model', 'tier2_model', 'tier3_model', 'dry_run']),
+)
+export type ConfigUpdate = Type.Static<typeof ConfigUpdate>
+
+/** The configuration as it runs: what was saved wins over flag, environment and default. */
+export interface RunningConfig {
+  readonly current: Config
+  /** Saves what is given, and applies it. */
+  update(changes: ConfigUpdate): Promise<Config>
+  /** Calls back after each change, whichever instance made it. */
+  onChange(callback: () => void): void
+  close(): void
+}
+
+const NAME_LONGEST = 200
+const LARGEST = 2_147_483_647
+const POLL_MS = 5_000
+
+/** Reads a body of PUT config: read-only and unknown fields are ignored; a bad one refuses all. */
+export function readConfigUpdate(body: Readonly<Record<string, unknown>>): ConfigUpdate | string {
+  const { interval, dry_run } = body
+  if (interval !== undefined && !isPositive(interval)) {
+    return 'interval must be a positive integer'
+  }
+  if (dry_run !== undefined && typeof dry_run !== 'boolean') return 'dry_run must be true or false'
+  const models: Record<string, string> = {}
+  for (const name of ['tier1_model', 'tier2_model', 'tier3_model']) {
+    const value = body[name]
+    if (value === undefined) continue
+    if (typeof value !== 'string' || value.trim() === '' || value.length > NAME_LONGEST) {
+      return `${name} must be a string with 1 to ${NAME_LONGEST} characters`
+    }
+    if (/\p{Cc}/u.test(value)) return `${name} must have no control characters`
+    models[name] = value
+  }
+  return {
+    ...models,
+    ...(interval !== undefined && { interval }),
+    ...(dry_run !== undefined && { dry_run }),
+  }
+}
+
+/** Follows the saved configuration. `configured` is what flags, environment and defaults say. */
+export async function openRunningConfig(
+  db: Database,
+  clock: Clock,
+  log: Log,
+  configured: () => Config,
+): Promise<RunningConfig> {
+  const callbacks = new Set<() => void>()
+  let saved = await readSettings(db)
+
+  async function refresh(): Promise<void> {
+    const before = JSON.stringify(saved)
+    saved = await readSettings(db)
+    if (JSON.stringify(saved) !== before) for (const callback of callbacks) callback()
+  }
+  function refreshLater(): void {
+    refresh().catch((error: unknown) =>
+      log.warn('ops settings not read', { error: messageOf(error) }),
+    )
+  }
+  await db.listen('ops_settings', refreshLater)
+  const stop = clock.every(POLL_MS, refreshLater)
+
+  const running: RunningConfig = {
+    get current() {
+      const given = Object.entries(saved).filter(([, value]) => value !== null)
+      return { ...configured(), ...Object.fromEntries(given) }
+    },
+    async update(changes) {
+      const nothing = { interval: null, tier1_model: null, tier2_model: null, tier3_model: null }
+      await writeSettings(db, { ...nothing, dry_run: null, ...changes } satisfies SavedSettings)
+      await refresh()
+      return running.current
+    },
+    onChange: (callback) => void callbacks.add(callback),
+    close: stop,
+  }
+  return running
+}
+
+function isPositive(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= LARGEST
+}

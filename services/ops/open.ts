@@ -1,0 +1,67 @@
+import type { Database } from '../../db/client.ts'
+import { fadeMemories } from '../../db/ops/memories.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { messageOf, type Log } from '../../kernel/log.ts'
+import type { Metrics } from '../../kernel/metrics.ts'
+import { machineId, ownHolder } from '../../kernel/spawn.ts'
+import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
+import { createRedact } from './redact.ts'
+import type { Runner } from './runners/runner.ts'
+import { startScheduler } from './scheduler.ts'
+import { openSessions, type Sessions } from './sessions/sessions.ts'
+
+/** What the ops service is made from. */
+export interface OpsOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** What flags, environment and defaults say. */
+  readonly configured: () => Config
+  /** Every configured secret: none of them may stand in what a session puts out. */
+  readonly secrets: () => readonly string[]
+  /** The runner of new sessions. */
+  readonly runner: () => Runner
+}
+
+/** The running ops service: everything that its routes call. */
+export interface Ops extends OpsOptions {
+  readonly config: RunningConfig
+  readonly sessions: Sessions
+  /** The listeners are up: the first session starts, and then one each interval. */
+  begin(): void
+  close(): Promise<void>
+}
+
+const FADE_MS = 3_600_000
+
+/** Opens the service on a migrated database; what a dead process left of a session is ended. */
+export async function openOps(options: OpsOptions): Promise<Ops> {
+  const { db, clock, log } = options
+  const config = await openRunningConfig(db, clock, log, options.configured)
+  const sessions = await openSessions({
+    ...options,
+    config,
+    redact: createRedact(options.secrets),
+    resultsDir: config.current.results_dir,
+    holder: ownHolder(),
+    machine: machineId(),
+  })
+  function fade(): void {
+    fadeMemories(db, clock.now()).catch((error: unknown) =>
+      log.warn('memories not faded', { error: messageOf(error) }),
+    )
+  }
+  fade()
+  const stops = [clock.every(FADE_MS, fade), () => config.close()]
+  return {
+    ...options,
+    config,
+    sessions,
+    begin: () => void stops.push(startScheduler({ db, clock, log, config, sessions })),
+    async close() {
+      for (const stop of stops) stop()
+      await sessions.close()
+    },
+  }
+}

@@ -1,0 +1,140 @@
+import { appendFile, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Database } from '../../../db/client.ts'
+import type { Line } from '../../../db/ops/rows.ts'
+import { saveLines } from '../../../db/ops/sessions.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import type { Redact } from '../redact.ts'
+
+/** What kind of thing a line is: what the agent says, a tool's call or result, or a word of ours. */
+export type LineKind = 'text' | 'tool' | 'result' | 'error' | 'system'
+
+/** Where a session's output goes: database, file and whoever follows it. */
+export interface Output {
+  /** Adds text of any number of lines; a piece without a line end waits for the rest of its line. */
+  write(kind: LineKind, text: string): void
+  /** Ends the line that is not ended yet. */
+  endLine(): void
+  /** Resolves when little waits to be stored: whoever floods must wait for it. */
+  drained(): Promise<void>
+  /** Stores what is left. */
+  close(): Promise<void>
+}
+
+export interface OutputOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly redact: Redact & { longest(): number }
+  readonly resultsDir: string
+}
+
+/** Bytes of a line that are kept (decisions.md section 5, Output). */
+const LINE_BYTES = 16 * 1024
+const FLUSH_MS = 100
+const BATCH = 200
+/** Lines that may wait; over this a flood is held up. */
+const WAITING = 2_000
+/** Escape sequences of terminals, then controls, bidirectional and zero-width characters. */
+const NOISE =
+  // oxlint-disable-next-line no-control-regex
+  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g
+
+/** Opens the output of a session. Its lines are numbered from 1. */
+export function openOutput(options: OutputOptions, session: number): Output {
+  const { db, clock, log, redact, resultsDir } = options
+  const file = join(resultsDir, `session-${session}.ndjson`)
+  let seq = 0
+  let waiting: Line[] = []
+  let open: { kind: LineKind; text: string } | undefined
+  let flushing = Promise.resolve()
+  let drained = Promise.withResolvers<void>()
+  drained.resolve()
+
+  function addLine(kind: LineKind, text: string): void {
+    const line = { seq: ++seq, at: clock.now(), kind, text: clean(text) }
+    waiting.push(line)
+    if (waiting.length === WAITING) drained = Promise.withResolvers<void>()
+    if (waiting.length >= BATCH) void flush()
+  }
+
+  /** Secrets go first: what is cut off or taken out might leave half of one. */
+  function clean(text: string): string {
+    const plain = redact(redact(text).replaceAll(NOISE, ''))
+    return cutAt(plain, LINE_BYTES)
+  }
+
+  function flush(): Promise<void> {
+    flushing = flushing.then(store)
+    return flushing
+  }
+
+  async function store(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, BATCH)
+      try {
+        await saveLines(db, session, batch)
+      } catch (error) {
+        // They stay, and the next flush tries again; a session goes on without its database for a while.
+        log.warn('session output not stored', { session, error: messageOf(error) })
+        return
+      }
+      waiting = waiting.slice(batch.length)
+      if (waiting.length < WAITING) drained.resolve()
+      await keepInFile(batch)
+    }
+  }
+
+  async function keepInFile(batch: readonly Line[]): Promise<void> {
+    const text = batch.map((line) => `${JSON.stringify(line)}\n`).join('')
+    try {
+      await mkdir(resultsDir, { recursive: true })
+      await appendFile(file, text, { mode: 0o600 })
+    } catch (error) {
+      log.warn('session file not written', { session, error: messageOf(error) })
+    }
+  }
+
+  function endLine(): void {
+    if (open !== undefined) addLine(open.kind, open.text)
+    open = undefined
+  }
+
+  const stop = clock.every(FLUSH_MS, () => void flush())
+  return {
+    write(kind, text) {
+      if (open !== undefined && open.kind !== kind) endLine()
+      const [first = '', ...rest] = text.split(/\r?\n/)
+      open = { kind, text: limited((open?.text ?? '') + first) }
+      for (const next of rest) {
+        endLine()
+        open = { kind, text: limited(next) }
+      }
+      if (open.text === '' && rest.length > 0) open = undefined
+    },
+    endLine,
+    drained: () => drained.promise,
+    async close() {
+      endLine()
+      stop()
+      await flush()
+      if (waiting.length > 0) log.error('session output lost', { session, lines: waiting.length })
+    },
+  }
+
+  /** A line that never ends takes no more memory than is needed to find a secret across its cut. */
+  function limited(text: string): string {
+    const most = LINE_BYTES * 4 + redact.longest()
+    return text.length > most ? text.slice(0, most) : text
+  }
+}
+
+/** Text of at most that many bytes, never cut within a character. */
+function cutAt(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text
+  const buffer = Buffer.from(text)
+  let end = bytes
+  while (((buffer[end] ?? 0) & 0xc0) === 0x80) end--
+  return `${buffer.toString('utf8', 0, end)}…`
+}

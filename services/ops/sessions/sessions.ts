@@ -1,0 +1,172 @@
+import type { Database, Executor } from '../../../db/client.ts'
+import { addEvent } from '../../../db/ops/events.ts'
+import type { Ending, Session, Trigger } from '../../../db/ops/rows.ts'
+import {
+  announceSessions,
+  askToStop,
+  failLapsed,
+  findLease,
+  findSession,
+  finishSession,
+  startSession,
+} from '../../../db/ops/sessions.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import { endMarked, isAlive } from '../../../kernel/spawn.ts'
+import type { RunningConfig } from '../config.ts'
+import type { Runner } from '../runners/runner.ts'
+import { supervise, type Supervised, type SupervisorOptions } from './supervisor.ts'
+
+/** What is asked of a session that is to start. */
+export interface StartRequest {
+  readonly tier: number
+  readonly trigger: Trigger
+  readonly prompt: string | null
+}
+
+/** The sessions: one at a time, over all start paths and instances. */
+export interface Sessions {
+  /** The session that began, or undefined while another one runs. */
+  start(request: StartRequest): Promise<Session | undefined>
+  /** Asks a session to stop, whichever instance runs it; false when it does not run. */
+  stop(id: number): Promise<boolean>
+  /** Calls back whenever a session began or ended somewhere. */
+  onChange(callback: () => void): void
+  /** Stops what this process runs, and its children with it. */
+  close(): Promise<void>
+}
+
+export interface SessionsOptions extends Omit<SupervisorOptions, 'finish' | 'config'> {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly config: RunningConfig
+  /** The runner of new sessions. */
+  readonly runner: () => Runner
+  readonly holder: string
+  readonly machine: string
+}
+
+/** A lease that was not renewed for this long has lapsed. */
+const LEASE_MS = 20_000
+const LOOK_MS = 5_000
+
+/** Starts nothing yet, but ends what a dead process has left behind. */
+export async function openSessions(options: SessionsOptions): Promise<Sessions> {
+  const { db, clock, log, config, holder, machine, runner } = options
+  const callbacks = new Set<() => void>()
+  let running: Supervised | undefined
+  let closed = false
+
+  async function begin(
+    tx: Executor,
+    { tier, trigger, prompt }: StartRequest,
+    parent: number | null,
+  ): Promise<{ id: number; marker: string } | undefined> {
+    const started = await startSession(tx, {
+      tier,
+      model: runner().modelOf(config.current, tier),
+      trigger,
+      prompt_text: prompt === null ? null : options.redact(prompt),
+      started_at: clock.now(),
+      parent_session_id: parent,
+      holder,
+      machine,
+    })
+    if (started !== undefined) await announceSessions(tx)
+    return started
+  }
+
+  async function start(request: StartRequest): Promise<Session | undefined> {
+    if (closed) return undefined
+    const tier = Math.min(request.tier, config.current.max_tier)
+    const started = await db.transaction((tx) => begin(tx, { ...request, tier }, null))
+    return started && run(started)
+  }
+
+  async function run({ id, marker }: { id: number; marker: string }): Promise<Session> {
+    const session = await findSession(db, id)
+    if (session === undefined) throw new Error('a session that has just begun is gone')
+    const { summary: _summary, marker: _marker, chain_cost: _cost, ...shown } = session
+    running = supervise(
+      { ...options, config: config.current, finish: (ending, next) => finish(shown, ending, next) },
+      runner(),
+      { ...shown, marker },
+    )
+    return shown
+  }
+
+  /** The end of a session, and the start of the one that it escalates to, in one transaction. */
+  async function finish(
+    session: Session,
+    ending: Ending,
+    next: { readonly reason: string; readonly prompt: string } | undefined,
+  ): Promise<void> {
+    const at = clock.now()
+    const child = await db.transaction(async (tx) => {
+      if (!(await finishSession(tx, session.id, holder, ending, at))) return undefined
+      await announceSessions(tx)
+      if (next === undefined || closed) return undefined
+      const { id, tier } = session
+      const request = { tier: tier + 1, trigger: 'escalation', prompt: next.prompt } as const
+      const message = `Session ${id} escalated to tier ${tier + 1}: ${next.reason}`
+      await addEvent(tx, { session_id: id, level: 'info', service: null, message, created_at: at })
+      return begin(tx, request, id)
+    })
+    running = undefined
+    if (child !== undefined) await run(child)
+  }
+
+  /** Ends what a process left that is gone: its row and its children. */
+  async function endLapsed(): Promise<void> {
+    const lease = await findLease(db)
+    if (lease === undefined || lease.holder === holder) return
+    const here = lease.machine === machine
+    const silent = clock.now().getTime() - lease.heartbeat_at.getTime() > LEASE_MS
+    if (!silent && !(here && !isAlive(lease.holder))) return
+    const at = clock.now()
+    const failed = await db.transaction(async (tx) => {
+      if (!(await failLapsed(tx, lease.id, lease.heartbeat_at, at))) return false
+      const message = `Session ${lease.id} failed: the process that ran it is gone`
+      await addEvent(tx, {
+        ...{ session_id: lease.id, level: 'critical', service: 'gatehouse', message },
+        created_at: at,
+      })
+      await announceSessions(tx)
+      return true
+    })
+    if (failed) log.warn('session failed: its process is gone', { session: lease.id })
+    if (here) await endMarked(lease.marker)
+  }
+
+  function lookAfter(): void {
+    endLapsed().catch((error: unknown) =>
+      log.warn('lapsed sessions not ended', { error: messageOf(error) }),
+    )
+  }
+
+  await endLapsed()
+  const stopLooking = clock.every(LOOK_MS, lookAfter)
+  await db.listen('ops_sessions', () => {
+    running?.look()
+    for (const callback of callbacks) callback()
+  })
+
+  return {
+    start,
+    async stop(id) {
+      const asked = await db.transaction(async (tx) => {
+        if (!(await askToStop(tx, id))) return false
+        await announceSessions(tx)
+        return true
+      })
+      return asked
+    },
+    onChange: (callback) => void callbacks.add(callback),
+    async close() {
+      closed = true
+      stopLooking()
+      await running?.stop()
+    },
+  }
+}

@@ -1,0 +1,194 @@
+import type { Database } from '../../../db/client.ts'
+import { addEvent } from '../../../db/ops/events.ts'
+import type { Ending, Session } from '../../../db/ops/rows.ts'
+import { renewLease } from '../../../db/ops/sessions.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import { endMarked } from '../../../kernel/spawn.ts'
+import type { Config } from '../config.ts'
+import type { Job, Outcome, Runner } from '../runners/runner.ts'
+import { openOutput, type OutputOptions } from './output.ts'
+
+/** The next tier of a session that escalates. */
+export interface Escalation {
+  readonly reason: string
+  readonly prompt: string
+}
+
+export interface SupervisorOptions extends OutputOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly config: Config
+  readonly holder: string
+  /** Writes the end of the session, and begins the next tier's when there is one. */
+  readonly finish: (ending: Ending, next: Escalation | undefined) => Promise<void>
+}
+
+/** A session that this process runs. */
+export interface Supervised {
+  /** Looks whether somebody asked it to stop. */
+  look(): void
+  /** Stops it, and resolves when its end is written. */
+  stop(): Promise<void>
+}
+
+/** Wall clock of a session by its tier, then the longest silences (decisions.md section 5). */
+const LIMIT_MS: Readonly<Record<number, number>> = { 1: 600_000, 2: 1_200_000, 3: 1_800_000 }
+const FIRST_OUTPUT_MS = 60_000
+const IDLE_MS = 180_000
+const HEARTBEAT_MS = 5_000
+/** How long a runner may take to end once it is told to. */
+const LEAVE_MS = 8_000
+
+/** Why a session is ended from outside. */
+type Cause =
+  | { readonly status: 'stopped' | 'escalated' }
+  | { readonly status: 'timed_out'; readonly problem: string }
+  /** The row is no longer ours: nothing more may be written. */
+  | { readonly status: 'lost' }
+
+/** Runs a session to its end: deadlines, heartbeats, output, children, and the row's last state. */
+export function supervise(
+  options: SupervisorOptions,
+  runner: Runner,
+  session: Session & { readonly marker: string },
+): Supervised {
+  const { db, clock, log, config, holder, finish } = options
+  const control = new AbortController()
+  const output = openOutput(options, session.id)
+  let cause: Cause | undefined
+  let escalation: Escalation | undefined
+  let spoke = false
+  let lastSign = clock.now().getTime()
+
+  function end(why: Cause): void {
+    if (cause !== undefined) return
+    cause = why
+    control.abort()
+  }
+
+  /** What the runner and the deadlines have in common: the agent has said or done something. */
+  function alive(): void {
+    spoke = true
+    lastSign = clock.now().getTime()
+  }
+
+  function watchTime(): void {
+    const now = clock.now().getTime()
+    const limit = LIMIT_MS[session.tier] ?? FIRST_OUTPUT_MS
+    const silence = now - lastSign
+    if (now - session.started_at.getTime() > limit) {
+      end({ status: 'timed_out', problem: `it took over ${limit / 60_000} minutes` })
+    } else if (silence > (spoke ? IDLE_MS : FIRST_OUTPUT_MS)) {
+      const said = spoke ? 'was silent for' : 'gave no output within'
+      end({ status: 'timed_out', problem: `it ${said} ${Math.round(silence / 1000)} s` })
+    }
+  }
+
+  async function heartbeat(): Promise<void> {
+    try {
+      const lease = await renewLease(db, session.id, holder, clock.now())
+      if (lease === undefined) end({ status: 'lost' })
+      else if (lease.stop_asked) end({ status: 'stopped' })
+    } catch (error) {
+      // The lease may lapse meanwhile; then the next renewal tells that it is lost.
+      log.warn('lease not renewed', { session: session.id, error: messageOf(error) })
+    }
+  }
+
+  const job: Job = {
+    session,
+    marker: session.marker,
+    config,
+    signal: control.signal,
+    alive,
+    output: {
+      ...output,
+      write(kind, text) {
+        alive()
+        output.write(kind, text)
+      },
+    },
+    escalate(reason, findings) {
+      const asked = session.prompt_text ?? 'a scheduled check of everything'
+      const prompt = `${asked}\n\nEscalated from session ${session.id} (tier ${session.tier}): ${reason}\n\nFindings so far:\n${findings}`
+      escalation = { reason, prompt }
+      end({ status: 'escalated' })
+    },
+  }
+
+  async function runToEnd(): Promise<void> {
+    const stopWatch = clock.every(1_000, watchTime)
+    const stopBeats = clock.every(HEARTBEAT_MS, () => void heartbeat())
+    try {
+      const outcome = await outcomeOf()
+      await endMarked(session.marker)
+      const ending = endingOf(outcome, cause)
+      const problem = cause?.status === 'timed_out' ? cause.problem : outcome.problem
+      if (problem !== null && ending.status !== 'stopped' && ending.status !== 'escalated') {
+        job.output.write('error', `Session ${ending.status}: ${problem}\n`)
+        await record(ending.status, problem)
+      }
+      await output.close()
+      if (cause?.status !== 'lost') await finish(ending, escalation)
+    } catch (error) {
+      // The row stays as it is, and its lease lapses: then it is failed by whoever looks.
+      log.error('session not finished', { session: session.id, error: messageOf(error) })
+    } finally {
+      stopWatch()
+      stopBeats()
+    }
+  }
+
+  /** The runner's own outcome; one that does not leave in time, or breaks, is a failure. */
+  async function outcomeOf(): Promise<Outcome> {
+    const left = Promise.withResolvers<Outcome>()
+    let timer: NodeJS.Timeout | undefined
+    control.signal.addEventListener('abort', () => {
+      timer = setTimeout(() => left.resolve(failed('the runner did not end in time')), LEAVE_MS)
+    })
+    try {
+      return await Promise.race([runner.run(job), left.promise])
+    } catch (error) {
+      log.error('runner broke', {
+        session: session.id,
+        error: messageOf(error),
+        ...(error instanceof Error ? { stack: error.stack } : {}),
+      })
+      return failed('internal error of the runner; see the log')
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function record(status: string, problem: string): Promise<void> {
+    const message = options.redact(`Session ${session.id} ${status}: ${problem}`)
+    await addEvent(db, {
+      ...{ session_id: session.id, level: 'warning', service: 'gatehouse', message },
+      created_at: clock.now(),
+    })
+  }
+
+  const over = runToEnd()
+  return {
+    look: () => void heartbeat(),
+    stop() {
+      end({ status: 'stopped' })
+      return over
+    },
+  }
+}
+
+function endingOf(outcome: Outcome, cause: Cause | undefined): Ending {
+  const { summary, cost_usd, num_turns } = outcome
+  const status = cause === undefined || cause.status === 'lost' ? outcome.status : cause.status
+  const good = status === 'completed' || status === 'escalated'
+  const exit_code = outcome.exit_code ?? (good ? 0 : 1)
+  return { status, summary, cost_usd, num_turns, exit_code }
+}
+
+function failed(problem: string): Outcome {
+  const nothing = { summary: null, cost_usd: null, num_turns: null, exit_code: null }
+  return { status: 'failed', problem, ...nothing }
+}

@@ -1,0 +1,276 @@
+-- name: startSession :optional
+-- A session that begins at $5 and is run by $7 on machine $8. Empty while another one runs: the index
+-- sessions_one_running decides, whoever asks and wherever.
+insert into ops.sessions (tier, model, trigger, prompt_text, status, started_at, heartbeat_at, parent_session_id,
+                          chain_id, holder, machine)
+values ($1, $2, $3, $4, 'running', $5, $5, $6, (select coalesce(chain_id, id) from ops.sessions where id = $6), $7, $8)
+on conflict do nothing
+returning id, marker::text;
+
+-- name: renewLease :optional
+-- The session $1 is still run by $2; says whether somebody asked it to stop. Empty when it is no longer this holder's.
+update ops.sessions
+   set heartbeat_at = $3
+ where id = $1
+   and holder = $2
+   and status = 'running'
+returning stop_asked;
+
+-- name: finishSession :optional
+-- The end of the session $1, told by its holder $2; of a failure, a notice is due at once. Empty when it has ended
+-- already, as when its lease had lapsed.
+with ended as (
+  update ops.sessions
+     set status = $3, ended_at = $4, exit_code = $5, cost_usd = $6, num_turns = $7, summary = $8,
+         duration_ms = greatest(0, extract(epoch from $4 - started_at) * 1000)::bigint
+   where id = $1
+     and holder = $2
+     and status = 'running'
+  returning id, status, ended_at
+), due as (
+  insert into ops.notices (session_id, created_at, next_at)
+  select id, ended_at, ended_at
+    from ended
+   where status = 'failed'
+)
+select id
+  from ended;
+
+-- name: askToStop :optional
+-- Empty when no session $1 runs.
+update ops.sessions
+   set stop_asked = true
+ where id = $1
+   and status = 'running'
+returning id;
+
+-- name: findLease :optional
+-- Who runs the session that runs; empty when none does.
+select id, marker::text, holder, machine, heartbeat_at
+  from ops.sessions
+ where status = 'running';
+
+-- name: failLapsed :optional
+-- Fails the session $1, whose holder is gone, at $3; the critical event that goes with it is its notice. Empty when its lease was renewed after $2, or it has ended.
+update ops.sessions
+   set status = 'failed', ended_at = $3, exit_code = 1,
+       duration_ms = greatest(0, extract(epoch from $3 - started_at) * 1000)::bigint
+ where id = $1
+   and status = 'running'
+   and heartbeat_at <= $2
+returning id;
+
+-- name: findRunning :optional
+-- The session that runs; empty when none does.
+select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+       parent_session_id, duration_ms
+  from ops.sessions
+ where status = 'running';
+
+-- name: findSession :optional
+-- Empty when there is no such session.
+select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+       parent_session_id, duration_ms, summary, marker::text,
+       (select coalesce(sum(c.cost_usd), 0)
+          from ops.sessions c
+         where c.id = coalesce(s.chain_id, s.id)
+            or c.chain_id = coalesce(s.chain_id, s.id)) as chain_cost
+  from ops.sessions s
+ where id = $1;
+
+-- name: listSessions :many
+-- Newest first, from row $1 on.
+select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+       parent_session_id, duration_ms
+  from ops.sessions
+ order by started_at desc, id desc
+offset $1
+ limit $2;
+
+-- name: listChildren :many
+-- The sessions that session $1 escalated to, oldest first.
+select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+       parent_session_id, duration_ms
+  from ops.sessions
+ where parent_session_id = $1
+ order by id
+ limit $2;
+
+-- name: costSince :one
+-- What all sessions since $1 have cost.
+select coalesce(sum(cost_usd), 0) as cost_usd
+  from ops.sessions
+ where started_at >= $1;
+
+-- name: chainCost :one
+-- What the escalation chain of session $1 has cost so far.
+select coalesce(sum(c.cost_usd), 0) as cost_usd
+  from ops.sessions s
+  join ops.sessions c on c.id = coalesce(s.chain_id, s.id) or c.chain_id = coalesce(s.chain_id, s.id)
+ where s.id = $1;
+
+-- name: saveLines :exec
+-- Stores the JSON array $2 of lines of session $1, and tells whoever follows it.
+with saved as (
+  insert into ops.session_lines (session_id, seq, at, kind, text)
+  select $1, line.seq, line.at, line.kind, line.text
+    from jsonb_to_recordset($2::jsonb) as line(seq integer, at timestamptz, kind text, text text)
+  on conflict (session_id, seq) do nothing
+)
+select pg_notify('ops_lines', $1::bigint::text);
+
+-- name: listLines :many
+-- The lines of session $1 after line $2.
+select seq, at, kind, text
+  from ops.session_lines
+ where session_id = $1
+   and seq > $2
+ order by seq
+ limit $3;
+
+-- name: announceSessions :exec
+-- Tells every instance, when the transaction commits, that a session began, ended or is asked to stop.
+select pg_notify('ops_sessions', '');
+
+-- name: addEvent :one
+-- Of a critical event, a notice is due at once.
+with added as (
+  insert into ops.events (session_id, level, service, message, created_at)
+  values ($1, $2, $3, $4, $5)
+  returning id, session_id, level, service, message, created_at
+), due as (
+  insert into ops.notices (event_id, created_at, next_at)
+  select id, created_at, created_at
+    from added
+   where level = 'critical'
+)
+select id, session_id, level, service, message, created_at
+  from added;
+
+-- name: listEvents :many
+-- Newest first, from row $1 on; $3 and $4 filter by level and service, $5 by session.
+select id, session_id, level, service, message, created_at
+  from ops.events
+ where ($3::text is null or level = $3)
+   and ($4::text is null or service = $4)
+   and ($5::bigint is null or session_id = $5)
+ order by created_at desc, id desc
+offset $1
+ limit $2;
+
+-- name: addMemory :one
+insert into ops.memories (service, category, observation, confidence, active, created_at, updated_at, fades_at,
+                          session_id, tier)
+values ($1, $2, $3, $4, $5, $6::timestamptz, $6, $6::timestamptz + interval '37 days', $7, $8)
+returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier;
+
+-- name: strengthenMemory :optional
+-- The same observation once more: its confidence rises by a tenth. Empty when it is new.
+update ops.memories
+   set confidence = least(1, round((confidence + 0.1)::numeric, 3)), active = true, updated_at = $4::timestamptz,
+       fades_at = $4::timestamptz + interval '37 days'
+ where id = (select id
+               from ops.memories
+              where service is not distinct from $1
+                and category = $2
+                and observation = $3
+              order by active desc, id
+              limit 1)
+returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier;
+
+-- name: fadeMemories :exec
+-- Memories that were not renewed for 30 days lose a tenth of confidence for each week after; under 0.3 they rest.
+with fading as (
+  select id, (floor(extract(epoch from $1::timestamptz - fades_at) / 604800) + 1)::integer as weeks
+    from ops.memories
+   where active
+     and fades_at <= $1::timestamptz
+)
+update ops.memories m
+   set confidence = greatest(0, round((m.confidence - 0.1 * f.weeks)::numeric, 3)),
+       active = m.confidence - 0.1 * f.weeks >= 0.2999, fades_at = m.fades_at + f.weeks * interval '7 days'
+  from fading f
+ where m.id = f.id;
+
+-- name: updateMemory :optional
+-- Empty when there is no such memory.
+update ops.memories
+   set observation = $2, confidence = $3, active = $4, updated_at = $5::timestamptz, fades_at = $5::timestamptz + interval '37 days'
+ where id = $1
+returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier;
+
+-- name: removeMemory :optional
+-- Empty when there is no such memory.
+delete from ops.memories
+ where id = $1
+returning id;
+
+-- name: findMemory :optional
+-- Empty when there is no such memory.
+select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier
+  from ops.memories
+ where id = $1;
+
+-- name: listMemories :many
+-- Surest first, from row $1 on; $3 and $4 filter by service and category; with $5 only active ones.
+select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier
+  from ops.memories
+ where ($3::text is null or service = $3)
+   and ($4::text is null or category = $4)
+   and (not $5::boolean or active)
+ order by confidence desc, id
+offset $1
+ limit $2;
+
+-- name: listCooldowns :many
+-- What was done since $1 by service and kind of action, newest first.
+select service, action_type, count(*) as count, max(at) as last_action
+  from ops.actions
+ where at >= $1
+ group by service, action_type
+ order by last_action desc, service, action_type
+ limit $2;
+
+-- name: takeActionTurn :exec
+-- Operations are admitted one at a time, so that no two count the same actions.
+select pg_advisory_xact_lock(7203003);
+
+-- name: countActions :one
+-- How often action $2 was done to service $1 since $3.
+select count(*) as count
+  from ops.actions
+ where service = $1
+   and action_type = $2
+   and at >= $3;
+
+-- name: addAction :one
+insert into ops.actions (session_id, service, action_type, operation, at)
+values ($1, $2, $3, $4, $5)
+returning id;
+
+-- name: finishAction :exec
+update ops.actions
+   set outcome = $2
+ where id = $1;
+
+-- name: readSettings :one
+select interval, tier1_model, tier2_model, tier3_model, dry_run
+  from ops.settings;
+
+-- name: writeSettings :exec
+-- Saves each value that is given (null keeps what is saved), and tells every instance.
+with saved as (
+  update ops.settings
+     set interval = coalesce($1, interval), tier1_model = coalesce($2, tier1_model),
+         tier2_model = coalesce($3, tier2_model), tier3_model = coalesce($4, tier3_model),
+         dry_run = coalesce($5, dry_run)
+)
+select pg_notify('ops_settings', '');
+
+-- name: claimSchedule :optional
+-- The turn to start the scheduled session at $1, unless one was claimed since $2; then empty.
+update ops.settings
+   set scheduled_at = $1
+ where scheduled_at is null
+    or scheduled_at < $2
+returning scheduled_at;
