@@ -1,33 +1,19 @@
-import type { Fault } from '../../kernel/fault.ts'
-import type { FaultReply } from '../../kernel/http.ts'
-import { jsonReply } from '../../kernel/reply.ts'
-import type { Route } from '../../kernel/router.ts'
+import { noRoute, type Match, type Route, type Unmatched } from '../../kernel/router.ts'
 import { plainHealthRoute } from '../health.ts'
+import { API, apiOperations } from './api/routes.ts'
+import { opsFault } from './faults.ts'
+import type { OpsRoutes } from './options.ts'
 
-/** Errors of the ops service: `{error}` (ops.md section 7). */
-export const opsFault: FaultReply = (fault) =>
-  jsonReply({ error: fault.detail }, fault.status, fault.headers ?? {})
+const NONE: Match = { kind: 'none' }
 
-/** What stands in for every path that ops.md promises and this version does not have yet. */
-export const OPS_NOT_BUILT: Fault = {
-  status: 501,
-  code: 'NOT_IMPLEMENTED',
-  detail:
-    'The ops service is not built yet in this version; only /api/v1/health, /healthz and /metrics answer.',
-}
-
-/** The routes of the ops listener. */
+/** The routes of the ops listener; `databaseAnswers` is the health probe. */
 export function opsRoutes(
-  version: string,
+  options: OpsRoutes,
   databaseAnswers: () => Promise<boolean>,
 ): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/api/v1/health',
-      access: 'open',
-      handle: () => jsonReply({ status: 'ok' }),
-    },
-    plainHealthRoute(version, databaseAnswers, opsFault),
-  ]
+  return [plainHealthRoute(options.version, databaseAnswers, opsFault), ...apiOperations(options)]
 }
+
+/** Under the API a wrong method matches no route, as its contract has it: 404, not 405. */
+export const unmatchedOps: Unmatched = (path, allow, method) =>
+  path.startsWith(API) ? NONE : noRoute(path, allow, method)

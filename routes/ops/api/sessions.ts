@@ -1,0 +1,90 @@
+import Type from 'typebox'
+import { Session } from '../../../db/ops/rows.ts'
+import { findSession, listChildren, listSessions } from '../../../db/ops/sessions.ts'
+import { nullable } from '../../../db/rows.ts'
+import type { Operation } from '../../../kernel/operation.ts'
+import { jsonReply } from '../../../kernel/reply.ts'
+import { badRequest, notFound } from '../faults.ts'
+import type { OpsRoutes } from '../options.ts'
+import { bodyOf, idOf, IdParam, listQuery, opsOperation, readList } from './operation.ts'
+
+const USUAL = 50
+const PROMPT_LONGEST = 100_000
+
+const SessionDetail = Type.Object({
+  ...Session.properties,
+  parent_session: Type.Optional(nullable(Session)),
+  child_sessions: Type.Array(Session),
+  chain_cost: Type.Number({ description: 'Of the whole escalation chain, in US dollars' }),
+})
+
+/** `/sessions` (ops.md section 4). */
+export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
+  const { db, sessions } = ops
+  const tag = 'Sessions'
+  return [
+    opsOperation({
+      ...{ method: 'GET', path: '/api/v1/sessions', id: 'listSessions', tag },
+      summary: 'List sessions, newest first.',
+      query: Type.Object(listQuery(USUAL)),
+      replies: {
+        200: { description: 'Sessions', schema: Type.Object({ sessions: Type.Array(Session) }) },
+      },
+      refusals: [400],
+      async answer(context) {
+        const asked = readList(context, USUAL)
+        if ('status' in asked) return asked
+        return jsonReply({ sessions: await listSessions(db, asked.offset, asked.limit) })
+      },
+    }),
+    opsOperation({
+      ...{ method: 'GET', path: '/api/v1/sessions/:id', id: 'getSession', tag },
+      summary: 'Get a session with its escalation chain.',
+      params: { id: IdParam },
+      replies: { 200: { description: 'The session', schema: SessionDetail } },
+      refusals: [400, 404],
+      async answer(context) {
+        const id = idOf(context)
+        if (id === undefined) return badRequest('the session id must be an integer')
+        const found = await findSession(db, id)
+        if (found === undefined) return notFound('session')
+        const { summary: _summary, marker: _marker, chain_cost, ...session } = found
+        const parent = found.parent_session_id
+        const [above, child_sessions] = await Promise.all([
+          parent === null ? undefined : findSession(db, parent),
+          listChildren(db, id),
+        ])
+        const parent_session = above === undefined ? null : plainSession(above)
+        return jsonReply({ ...session, parent_session, child_sessions, chain_cost })
+      },
+    }),
+    opsOperation({
+      ...{ method: 'POST', path: '/api/v1/sessions/trigger', id: 'triggerSession', tag },
+      summary: 'Start a session at tier 1.',
+      body: Type.Object({ prompt: Type.String({ minLength: 1, maxLength: PROMPT_LONGEST }) }),
+      replies: { 201: { description: 'The session, which runs now', schema: Session } },
+      refusals: [400, 409, 413, 415],
+      async answer(context) {
+        const body = await bodyOf(context)
+        if ('status' in body) return body
+        const { prompt } = body.value
+        if (typeof prompt !== 'string' || prompt.trim() === '') {
+          return badRequest('prompt is required and must be a string that is not blank')
+        }
+        if (prompt.length > PROMPT_LONGEST || prompt.includes('\0')) {
+          return badRequest(`prompt must have ${PROMPT_LONGEST} characters at most, and no NUL`)
+        }
+        const session = await sessions.start({ tier: 1, trigger: 'api', prompt })
+        if (session !== undefined) return jsonReply(session, 201)
+        const detail = 'a session is running; try again when it has ended'
+        return { status: 409, code: 'CONFLICT', detail }
+      },
+    }),
+  ]
+}
+
+/** A session without what only its page shows. */
+function plainSession(found: NonNullable<Awaited<ReturnType<typeof findSession>>>): Session {
+  const { summary: _summary, marker: _marker, chain_cost: _cost, ...session } = found
+  return session
+}
