@@ -193,6 +193,27 @@ select $1, tag, $3
   from jsonb_array_elements_text($2::jsonb) as tag
 on conflict (slug, tag) do update set is_public = excluded.is_public;
 
+-- name: writeHiddenTags :exec
+-- Makes what owners and recipients see of the tags of the links $1 (a JSON array of slugs) what it is by now: links
+-- that are public have nothing hidden.
+with members as (
+  select user_id, slug from links.link_owners where slug in (select jsonb_array_elements_text($1::jsonb))
+  union
+  select user_id, slug from links.link_shares where slug in (select jsonb_array_elements_text($1::jsonb))
+), wanted as (
+  select m.user_id, t.tag, t.slug
+    from members m
+    join links.link_tags t on t.slug = m.slug and not t.is_public
+), gone as (
+  delete from links.hidden_tags h
+   where h.slug in (select jsonb_array_elements_text($1::jsonb))
+     and not exists (select from wanted w where w.user_id = h.user_id and w.tag = h.tag and w.slug = h.slug)
+)
+insert into links.hidden_tags (user_id, tag, slug)
+select user_id, tag, slug
+  from wanted
+on conflict (user_id, tag, slug) do nothing;
+
 -- name: countTags :exec
 -- Adds the JSON array $1 of changes, sorted by tag, so that two writers lock the counters in one order.
 insert into links.tags (tag, links, public_links)
@@ -212,19 +233,16 @@ select tag as slug, links as link_count
  limit $2;
 
 -- name: listVisibleTags :many
--- The tags of links that user $1 may see, after tag $2: public ones are counted already, of the others only those
--- that are the user's own or shared with the user are looked at.
-with members as (
-  select slug from links.link_owners where user_id = $1
-  union
-  select slug from links.link_shares where user_id = $1
-), own as (
-  select t.tag, count(*) as links
-    from members m
-    join links.link_tags t on t.slug = m.slug
-   where not t.is_public
-     and t.tag > $2
-   group by t.tag
+-- The tags of links that user $1 may see, after tag $2: public links are counted already, of the others only those are
+-- looked at that the user may see.
+with own as (
+  select tag, count(*) as links
+    from links.hidden_tags
+   where user_id = $1
+     and tag > $2
+   group by tag
+   order by tag
+   limit $3
 ), open as (
   select tag, public_links
     from links.tags
@@ -253,17 +271,13 @@ select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibili
 -- name: listVisibleTagLinks :many
 -- The links with tag $1 that user $2 may see, after slug $3. What others keep to themselves is not even looked at, so
 -- that a tag of theirs costs what a tag costs that does not exist.
-with members as (
-  select slug from links.link_owners where user_id = $2
-  union
-  select slug from links.link_shares where user_id = $2
-), own as (
-  select t.slug
-    from members m
-    join links.link_tags t on t.slug = m.slug and t.tag = $1
-   where not t.is_public
-     and t.slug > $3
-   order by t.slug
+with own as (
+  select slug
+    from links.hidden_tags
+   where user_id = $2
+     and tag = $1
+     and slug > $3
+   order by slug
    limit $4
 ), open as (
   select slug
@@ -274,15 +288,15 @@ with members as (
    order by slug
    limit $4
 ), visible as (
-  select slug from own
-  union all
-  select slug from open
+  (select slug from own union all select slug from open)
+   order by slug
+   limit $4
 )
 select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
        l.updated_at
   from visible
   join links.shown_links l on l.slug = visible.slug
- order by l.slug
+ order by visible.slug
  limit $4;
 
 -- name: listOwners :many

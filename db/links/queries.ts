@@ -41,6 +41,7 @@ export const linksQueries = loadQueries('sql/links.sql', {
   takeLoopTurn: { args: [] },
   announceLink: { args: ['text'] },
   writeTags: { args: ['text', 'jsonb', 'bool'] },
+  writeHiddenTags: { args: ['jsonb'] },
   countTags: { args: ['jsonb'] },
   listTags: { args: ['text', 'int8'], row: Tag },
   listVisibleTags: { args: ['uuid', 'text', 'int8'], row: Tag },

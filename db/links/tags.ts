@@ -13,6 +13,11 @@ export async function writeTags(
   await tx.run(q.writeTags, [slug, tags, isPublic])
 }
 
+/** Brings what owners and recipients see of the tags of links up to date with links, owners and shares. */
+export async function writeHiddenTags(tx: Executor, slugs: readonly string[]): Promise<void> {
+  if (slugs.length > 0) await tx.run(q.writeHiddenTags, [slugs])
+}
+
 /** Adds to the counters of tags; once in a transaction, so that writers don't wait for each other. */
 export async function countTags(tx: Executor, changes: readonly TagCount[]): Promise<void> {
   if (changes.length > 0) await tx.run(q.countTags, [changes])

@@ -1,7 +1,7 @@
 import { QueryError, type Executor } from '../../db/client.ts'
 import { announceLinks, importLinks } from '../../db/links/transfer.ts'
 import type { NewLink, TagCount } from '../../db/links/rows.ts'
-import { countTags } from '../../db/links/tags.ts'
+import { countTags, writeHiddenTags } from '../../db/links/tags.ts'
 import type { LinkParts } from './links.ts'
 import { refuseLoop } from './loop.ts'
 import { refusal, type Refusal } from './refusal.ts'
@@ -61,6 +61,11 @@ async function create(tx: Executor, links: readonly NewLink[], at: Date): Promis
     links.filter(({ slug }) => made.has(slug)),
     links.filter(({ slug }) => !made.has(slug)),
   ]
+  const hidden = created.filter(({ visibility }) => visibility !== 'public')
+  await writeHiddenTags(
+    tx,
+    hidden.map(({ slug }) => slug),
+  )
   await countTags(tx, sumOf(created))
   await announceLinks(tx, [...made])
   const reason = refusal('SLUG_CONFLICT', 'slug already taken', 'slug')

@@ -10,7 +10,7 @@ import {
 } from '../../db/links/links.ts'
 import { addOwner } from '../../db/links/members.ts'
 import type { Change, Link, LinkAccess, LinkFields, User } from '../../db/links/rows.ts'
-import { countTags, writeTags } from '../../db/links/tags.ts'
+import { countTags, writeHiddenTags, writeTags } from '../../db/links/tags.ts'
 import { linkFor, plainLink } from './access.ts'
 import type { LinkInput } from './link-input.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
@@ -155,12 +155,18 @@ async function saveTags(
 ): Promise<void> {
   try {
     await writeTags(tx, slug, after.tags, after.visibility === 'public')
+    if (isHidden(before) || isHidden(after)) await writeHiddenTags(tx, [slug])
     await countTags(tx, tagCounts(before, after))
   } catch (error) {
     if (!(error instanceof QueryError)) throw error
     const message = 'the tags could not be written, so nothing was changed; try again'
     throw new Refused(refusal('TAG_WRITE_FAILED', message), { cause: error })
   }
+}
+
+/** Whether a link has something that the counters of public links don't tell. */
+function isHidden(link: Pick<Link, 'visibility'> | undefined): boolean {
+  return link !== undefined && link.visibility !== 'public'
 }
 
 function fieldsOf(

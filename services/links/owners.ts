@@ -2,6 +2,7 @@ import type { Database } from '../../db/client.ts'
 import { saveChange } from '../../db/links/links.ts'
 import { addOwner, listOwners, removeOwner } from '../../db/links/members.ts'
 import type { Owner, User } from '../../db/links/rows.ts'
+import { writeHiddenTags } from '../../db/links/tags.ts'
 import { linkFor } from './access.ts'
 import { changed, changeLink, undo } from './links.ts'
 import { isRefusal, refusal, type Refusal } from './refusal.ts'
@@ -31,6 +32,7 @@ export function giveOwnership(
     if (!(await addOwner(tx, link.slug, user.id, false))) {
       return undo(refusal('DUPLICATE_OWNER', 'this user is an owner already', 'email'))
     }
+    await writeHiddenTags(tx, [link.slug])
     await saveChange(tx, id, changed(caller, at, 'owner added', { owner: [null, user.email] }))
     return { id: user.id, email: user.email, is_primary: false }
   })
@@ -52,6 +54,7 @@ export function endOwnership(
     if (removed.is_primary) {
       return undo(refusal('PRIMARY_OWNER_PROTECTED', 'cannot remove primary owner'))
     }
+    await writeHiddenTags(tx, [link.slug])
     const email = link.owners.find((candidate) => candidate.id === owner)?.email ?? owner
     await saveChange(tx, id, changed(caller, at, 'owner removed', { owner: [email, null] }))
     return undefined

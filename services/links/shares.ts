@@ -2,6 +2,7 @@ import type { Database } from '../../db/client.ts'
 import { saveChange } from '../../db/links/links.ts'
 import { addShare, listShares, removeShare } from '../../db/links/members.ts'
 import type { Share, User } from '../../db/links/rows.ts'
+import { writeHiddenTags } from '../../db/links/tags.ts'
 import { linkFor } from './access.ts'
 import { changed, changeLink, undo } from './links.ts'
 import { isRefusal, refusal, type Refusal } from './refusal.ts'
@@ -32,6 +33,7 @@ export function shareLink(
     if (!(await addShare(tx, link.slug, user.id, share))) {
       return undo(refusal('DUPLICATE_SHARE', 'the link is shared with this user already', 'email'))
     }
+    await writeHiddenTags(tx, [link.slug])
     await saveChange(tx, id, changed(caller, at, 'shared', { share: [null, user.email] }))
     return { id: user.id, email: user.email, ...share }
   })
@@ -50,6 +52,7 @@ export function endShare(
     if (share === undefined || !(await removeShare(tx, link.slug, recipient))) {
       return undo(refusal('NOT_FOUND', 'the link is not shared with this user'))
     }
+    await writeHiddenTags(tx, [link.slug])
     await saveChange(tx, id, changed(caller, at, 'share ended', { share: [share.email, null] }))
     return undefined
   })

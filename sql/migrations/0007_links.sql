@@ -57,6 +57,16 @@ comment on column links.link_tags.is_public is 'Whether the link is public: so t
 create index link_tags_by_tag on links.link_tags (tag, slug);
 create index link_tags_public on links.link_tags (tag, slug) where is_public;
 
+create table links.hidden_tags (
+  user_id uuid             not null references links.users (id),
+  tag     text collate "C" not null,
+  slug    text collate "C" not null,
+  primary key (user_id, tag, slug),
+  foreign key (slug, tag) references links.link_tags (slug, tag) on delete cascade
+);
+comment on table links.hidden_tags is 'The tags of links that are not public, for each owner and recipient: a listing by tag looks at nothing else.';
+create index hidden_tags_by_link on links.hidden_tags (slug, tag);
+
 create table links.tags (
   tag          text collate "C" primary key,
   links        bigint           not null,

@@ -1,0 +1,57 @@
+import { run } from '../../test/helpers/postgres.ts'
+
+/** The owner of every tenth link. */
+export const BIG_OWNER = 'u0@example.com'
+/** The tag of three links in ten. */
+export const POPULAR = 'popular'
+
+/**
+ * Statements that make `count` links as a large company would have them, none of which is in the order of
+ * its slug in the table: 2,000 users, of whom one owns a tenth of all links; a co-owner for a fifth and
+ * a share for a tenth of the links; seven in ten public, two private, one secure; a popular tag, and
+ * another one of `count / 50` on each link.
+ */
+function seed(count: number): readonly string[] {
+  return [
+    `insert into links.users (email, display_name, role, created_at)
+     select 'u' || n || '@example.com', 'User ' || n, 'user', now() from generate_series(0, 1999) n`,
+    `create temporary table made as
+     select n, substr(md5(n::text), 1, 8) || '-' || n as slug, hashint4(n) & 2147483647 as h
+       from generate_series(1, ${count}) n`,
+    `insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
+     select slug, 'https://intranet.example.com/' || slug, 'Title of ' || slug, repeat('words ', 10),
+            case when h % 10 < 7 then 'public' when h % 10 < 9 then 'private' else 'secure' end,
+            false, now(), now()
+       from made`,
+    `create temporary table people as
+     select id, substr(email, 2, position('@' in email) - 2)::int as u from links.users where email like 'u%'`,
+    'analyze made',
+    'analyze people',
+    `insert into links.link_owners (user_id, slug, is_primary)
+     select p.id, m.slug, true
+       from made m join people p on p.u = case when n % 10 = 0 then 0 else 1 + h / 10 % 1999 end`,
+    `insert into links.link_owners (user_id, slug, is_primary)
+     select p.id, m.slug, false from made m join people p on p.u = 1 + h / 7 % 1999 where n % 5 = 1
+         on conflict do nothing`,
+    `insert into links.link_shares (user_id, slug, shared_by, created_at)
+     select p.id, m.slug, 'u1@example.com', now()
+       from made m join people p on p.u = h / 13 % 2000 where n % 10 = 2`,
+    `insert into links.link_tags (slug, tag, is_public)
+     select slug, tag, h % 10 < 7
+       from made, lateral (values ('tag-' || h / 3 % ${Math.max(1, Math.round(count / 50))}),
+                                  (case when h / 11 % 10 < 3 then '${POPULAR}' end)) as tags (tag)
+      where tag is not null`,
+    `insert into links.hidden_tags (user_id, tag, slug)
+     select m.user_id, t.tag, t.slug
+       from (select user_id, slug from links.link_owners union select user_id, slug from links.link_shares) m
+       join links.link_tags t on t.slug = m.slug and not t.is_public`,
+    `insert into links.tags (tag, links, public_links)
+     select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag`,
+  ]
+}
+
+/** Fills a migrated database with `count` links, as fast as it can. */
+export async function seedLinks(url: string, count: number): Promise<void> {
+  await run(url, seed(count).join(';\n'))
+  await run(url, 'vacuum analyze')
+}
