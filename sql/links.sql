@@ -541,10 +541,10 @@ with wanted as (
    cross join lateral jsonb_to_recordset(w.owners) as o(id uuid, is_primary boolean)
 ), shared as (
   insert into links.link_shares (slug, user_id, shared_by, created_at)
-  select a.slug, id::uuid, $2::text, $3::timestamptz
+  select a.slug, recipient.id::uuid, $2::text, $3::timestamptz
     from added a
     join wanted w on w.slug = a.slug
-   cross join lateral jsonb_array_elements_text(w.recipients) as id
+   cross join lateral jsonb_array_elements_text(w.recipients) as recipient(id)
 ), tagged as (
   insert into links.link_tags (slug, tag, is_public)
   select a.slug, tag, a.visibility = 'public'
