@@ -20,7 +20,7 @@ export function openApi(api: ApiDescription): Members {
     openapi: '3.1.0',
     info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' } },
     servers: api.servers.map(({ url, description: about }) => ({ url, description: about })),
-    ...(tokens !== undefined && { security: [{ bearer: [] }] }),
+    security: tokens === undefined ? [] : [{ bearer: [] }],
     tags: Object.entries(api.tags).map(([name, about]) => ({ name, description: about })),
     paths: pathsOf(operations, tokens !== undefined, show),
     components: {
@@ -48,7 +48,8 @@ function pathsOf(operations: readonly Operation[], hasTokens: boolean, show: Sho
 }
 
 function shownOperation(operation: Operation, hasTokens: boolean, show: Show): Members {
-  const { id, tag, summary, needsToken, body, replies } = operation
+  const { id, tag, summary, description, needsToken, body, replies } = operation
+  const { bodyTypes = ['application/json'] } = operation
   const parameters = parametersOf(operation, show)
   const responses: Record<string, Plain> = {}
   for (const status of refusalsOf(operation)) {
@@ -60,11 +61,15 @@ function shownOperation(operation: Operation, hasTokens: boolean, show: Show): M
   return {
     operationId: id,
     summary,
+    description,
     tags: [tag],
     ...(hasTokens && !needsToken && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && {
-      requestBody: { required: true, content: { 'application/json': { schema: show(body) } } },
+      requestBody: {
+        required: true,
+        content: Object.fromEntries(bodyTypes.map((type) => [type, { schema: show(body) }])),
+      },
     }),
     // Numbers as names stand in their order.
     responses,

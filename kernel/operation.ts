@@ -14,6 +14,8 @@ export interface Operation extends Route {
   /** `operationId`: unique in its API, such as `createLink`. */
   readonly id: string
   readonly summary: string
+  /** What the summary leaves out. */
+  readonly description?: string
   /** The group that documentation shows it in. */
   readonly tag: string
   /** False for what anybody may call. */
@@ -22,6 +24,8 @@ export interface Operation extends Route {
   readonly params?: Readonly<Record<string, TSchema>>
   readonly query?: TObject
   readonly body?: TSchema
+  /** Media types of the body; `application/json` when absent. */
+  readonly bodyTypes?: readonly string[]
   /** Success replies by status. */
   readonly replies: Readonly<Record<number, ReplyDescription>>
   /** Statuses of the refusals that it may answer; one that `replies` describes is not repeated. */

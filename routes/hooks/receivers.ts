@@ -1,8 +1,8 @@
 import type { BodyResult } from '../../kernel/body.ts'
 import type { Context } from '../../kernel/context.ts'
 import { unavailable, type Fault } from '../../kernel/fault.ts'
+import type { Operation } from '../../kernel/operation.ts'
 import { jsonReply, type Reply } from '../../kernel/reply.ts'
-import type { Route } from '../../kernel/router.ts'
 import { isGenericName } from '../../services/hooks/providers.ts'
 import {
   receiveGeneric,
@@ -13,13 +13,14 @@ import {
 import type { KnownSender } from '../../services/hooks/registry.ts'
 import { isSignedProvider } from '../../services/hooks/signing-secrets.ts'
 import { hooksFault, notFound } from './faults.ts'
+import { GENERIC, GENERIC_BY_PATH, SIGNED } from './receiver-operations.ts'
 import type { HooksRoutes } from './options.ts'
 
 /** A delivery that was read whole, or the refusal that came before. */
 type Read = { readonly delivery: Delivery } | { readonly reply: Reply }
 
 /** `POST /webhooks/…` (hooks.md section 4): the checks in the order of decisions.md section 3. */
-export function receiverRoutes(options: HooksRoutes): readonly Route[] {
+export function receiverRoutes(options: HooksRoutes): readonly Operation[] {
   const { hooks } = options
 
   /** Refuses before the body is read: unknown, disabled, too large. */
@@ -118,9 +119,9 @@ export function receiverRoutes(options: HooksRoutes): readonly Route[] {
   }
 
   return [
-    { method: 'POST', path: '/webhooks/generic/:name', access: 'open', handle: generic },
-    { method: 'POST', path: '/webhooks/generic/:name/:token', access: 'open', handle: generic },
-    { method: 'POST', path: '/webhooks/:provider', access: 'open', handle: signed },
+    { ...GENERIC, handle: generic },
+    { ...GENERIC_BY_PATH, handle: generic },
+    { ...SIGNED, handle: signed },
   ]
 }
 

@@ -1,6 +1,8 @@
 import type { Route } from '../../kernel/router.ts'
+import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { dashboardRoute } from './dashboard.ts'
+import { describeHooks } from './description.ts'
 import { eventRoutes } from './event.ts'
 import { healthRoute } from './health.ts'
 import { logRoute } from './log.ts'
@@ -15,10 +17,10 @@ import { streamRoute } from './stream.ts'
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
 export function hooksRoutes(options: HooksRoutes): readonly Route[] {
+  const described = [...receiverRoutes(options), streamRoute(options), healthRoute(options)]
   return [
-    ...receiverRoutes(options),
+    ...described,
     dashboardRoute(options),
-    streamRoute(options),
     logRoute(options),
     ...eventRoutes(options),
     replayRoute(options),
@@ -26,7 +28,7 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...settingsRoutes(options),
     mcpRoute(options),
     relayRoute(options),
-    healthRoute(options),
     ...assetRoutes('/assets'),
+    ...apiDocsRoutes(describeHooks(options.version, described), options.baseUrl),
   ]
 }

@@ -1,6 +1,7 @@
+import Type from 'typebox'
 import { queryOf } from '../../kernel/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
-import type { Route } from '../../kernel/router.ts'
+import type { Operation } from '../../kernel/operation.ts'
 import { STREAM_HEADERS } from '../../kernel/sse.ts'
 import { eventTest } from '../../services/hooks/log-filter.ts'
 import { hooksFault } from './faults.ts'
@@ -10,11 +11,19 @@ import type { HooksRoutes } from './options.ts'
  * `GET /events` (hooks.md section 6), all events or those of `?provider=` and `?event_type=`;
  * resumes by `Last-Event-ID` or `?last_event_id=`.
  */
-export function streamRoute({ hooks }: HooksRoutes): Route {
+export function streamRoute({ hooks }: HooksRoutes): Operation {
   return {
-    method: 'GET',
-    path: '/events',
-    access: 'guarded',
+    ...{ method: 'GET', path: '/events', access: 'guarded', id: 'streamEvents', tag: 'Events' },
+    summary: 'Follow the events as they are stored.',
+    description:
+      'Server-sent events: event-received with an EventSummary and its id, status, and gap where a ' +
+      'client that comes back with Last-Event-ID has missed more than is replayed.',
+    needsToken: false,
+    query: StreamQuery,
+    replies: {
+      200: { description: 'The stream', schema: Type.String(), type: 'text/event-stream' },
+    },
+    refusals: [403, 503],
     handle(context) {
       if (!hooks.live.hasRoom) return hooksFault(NO_ROOM, context)
       const query = queryOf(context)
@@ -31,6 +40,12 @@ export function streamRoute({ hooks }: HooksRoutes): Route {
     },
   }
 }
+
+const StreamQuery = Type.Object({
+  provider: Type.Optional(Type.String({ description: 'Only events of this provider' })),
+  event_type: Type.Optional(Type.String({ description: 'Only events of this type' })),
+  last_event_id: Type.Optional(Type.Integer({ description: 'Where to go on, as Last-Event-ID' })),
+})
 
 const NO_ROOM = unavailable(
   'As many streams are open as this process serves; try again shortly.',

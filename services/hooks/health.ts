@@ -1,15 +1,17 @@
+import Type from 'typebox'
 import { databaseAnswers } from '../../db/answers.ts'
 import type { Database } from '../../db/client.ts'
 import type { StatusMessage } from './status.ts'
 
 /** hooks.md section 2, Health. */
-export interface Health {
-  readonly status: 'ok' | 'degraded' | 'error'
-  readonly db: 'ok' | 'error'
-  readonly broker: 'ok' | 'disabled' | 'error'
-  readonly database: 'ok' | 'error'
-  readonly version: string
-}
+export const Health = Type.Object({
+  status: Type.Enum(['ok', 'degraded', 'error']),
+  db: Type.Enum(['ok', 'error']),
+  broker: Type.Enum(['ok', 'disabled', 'error']),
+  database: Type.Enum(['ok', 'error']),
+  version: Type.String(),
+})
+export type Health = Type.Static<typeof Health>
 
 /**
  * Asks the database, of which both `db` and `database` tell. Without the broker, and while an alarm

@@ -1,16 +1,11 @@
-import { spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startLinks } from '../helpers/links-setup.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
 import { openApiOf, operationsOf } from '../helpers/openapi.ts'
+import { lint } from '../helpers/redocly.ts'
 
-const REDOCLY = createRequire(import.meta.url).resolve('@redocly/cli/package.json')
 const ID = '00000000-0000-4000-8000-000000000000'
 
 /** The contract's operations: the document has these, and no other. */
@@ -65,9 +60,7 @@ await t.test('the document of the links API', async (t: Test) => {
   })
 
   t.test('passes redocly lint', async (t) => {
-    const file = join(await temporaryFolder(t, 'lint'), 'openapi.yaml')
-    writeFileSync(file, sent.text)
-    const { code, problems } = await lint(file)
+    const { code, problems } = await lint(t, sent.text)
     // Who asks for the public configuration can't be wrong.
     const expected = [{ ruleId: 'operation-4xx-response', severity: 'warn', path: CONFIG }]
     t.same(problems, expected)
@@ -160,39 +153,3 @@ await t.test('the explorer: guarded, from our own origin, nothing inline', async
   t.equal(nothing.status, 404)
   t.equal(nothing.json<{ code: string }>().code, 'NOT_FOUND')
 })
-
-/** Runs `redocly lint` with its recommended rules, without its notices and its telemetry. */
-async function lint(file: string): Promise<{ code: number; problems: readonly object[] }> {
-  const program = join(REDOCLY, '..', 'bin', 'cli.js')
-  const child = spawn(process.execPath, [program, 'lint', file, '--format=json'], {
-    // tap's own loaders have no business there.
-    env: {
-      PATH: process.env['PATH'] ?? '',
-      REDOCLY_TELEMETRY: 'off',
-      REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
-    },
-    cwd: join(file, '..'),
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  let output = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  const ended = Promise.withResolvers<number>()
-  child.once('error', ended.reject)
-  child.once('close', (code) => ended.resolve(code ?? 1))
-  const code = await ended.promise
-  const { problems }: { problems: readonly Problem[] } = JSON.parse(output)
-  return {
-    code,
-    problems: problems.map(({ ruleId, severity, location }) => ({
-      ruleId,
-      severity,
-      path: location[0]?.pointer,
-    })),
-  }
-}
-
-type Problem = {
-  readonly ruleId: string
-  readonly severity: string
-  readonly location: readonly { readonly pointer: string }[]
-}
