@@ -4,7 +4,7 @@ import type { Context } from '../../kernel/context.ts'
 import type { Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { clickKind } from '../../services/links/click-kind.ts'
-import { isSlug, RESERVED_SLUGS, slugsMeant } from '../../services/links/slug.ts'
+import { RESERVED_SLUGS, slugsMeant } from '../../services/links/slug.ts'
 import { targetOf } from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
 import { visitorOf } from '../../services/links/visitor.ts'
@@ -162,7 +162,7 @@ function readVisit(path: string): Visit | undefined {
   }
   const [first = '', ...more] = decoded
   const previews =
-    more.length === 0 && first.endsWith('+') && isSlug(first.slice(0, -1).toLowerCase())
+    more.length === 0 && first.endsWith('+') && slugsMeant(first.slice(0, -1)).length > 0
   return { asked: previews ? first.slice(0, -1) : first, more, previews }
 }
 
