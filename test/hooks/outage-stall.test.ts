@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { t } from 'tap'
 import type { Row } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
@@ -9,6 +8,7 @@ import { ownPostgres, run } from '../helpers/postgres.ts'
 import { freePort } from '../helpers/postgres-process.ts'
 import type { Env } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
+import { stallPostgres } from '../helpers/stalled-postgres.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
@@ -23,10 +23,7 @@ await t.test('PostgreSQL hangs for a while', async (t) => {
   const load = startLoad(t, { base: () => base, sender, senders: 16, timeoutMs: ANSWER_MS })
   await until(() => load.acked.length > 200, 'the load to be under way')
 
-  const processes = await processesOf(cluster.url())
-  const goOn = (): void => signalAll(processes, 'SIGCONT')
-  t.teardown(goOn)
-  signalAll(processes, 'SIGSTOP')
+  const goOn = await stallPostgres(t, cluster)
   const ackedBefore = load.acked.length
   // Two answers each: the second request starts while the first ones' statements hang.
   await until(() => load.refused.length >= 32, 'every sender to be refused twice', 25_000)
@@ -74,22 +71,3 @@ await t.test('a start with a wrong password says so in one line', async (t) => {
   t.equal(started.code, 1)
   t.match(started.stderr, /^gatehouse: [^\n]*password authentication failed[^\n]*\n$/)
 })
-
-/** Process ids of a whole cluster: the sessions, the helpers and their parent, which comes first. */
-async function processesOf(url: string): Promise<readonly number[]> {
-  const rows = await run(url, 'select pid from pg_stat_activity where pid <> pg_backend_pid()')
-  const pids = rows.map((row) => Number(row['pid']))
-  const stat = readFileSync(`/proc/${pids[0]}/stat`, 'utf8')
-  const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
-  return [parent, ...pids]
-}
-
-function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, signal)
-    } catch {
-      // A session that ended meanwhile.
-    }
-  }
-}
