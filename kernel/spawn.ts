@@ -1,10 +1,112 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import type { Readable } from 'node:stream'
 
 /** The variable in the environment of every process that a session starts; children inherit it. */
 export const MARKER = 'OPS_SESSION'
 
 const SWEEPS = 20
 const PAUSE_MS = 25
+
+/** What of our environment a process gets: where programs, files and words are, and nothing secret. */
+const INHERITED = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'XDG_RUNTIME_DIR']
+/** How long a process group may take to leave after SIGTERM. */
+const GRACE_MS = 2_000
+
+export interface SpawnOptions {
+  /** Of the session that it belongs to. */
+  readonly marker?: string | undefined
+  readonly cwd?: string
+  /** Variables beside the inherited ones. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A process in a group of its own, without standard input. */
+export type Child = ChildProcessByStdio<null, Readable, Readable>
+
+/** Starts a program by its argument list: no shell sees it. A failure to start is its `error` event. */
+export function startProcess(argv: readonly string[], options: SpawnOptions = {}): Child {
+  const [program = '', ...args] = argv
+  const inherited = INHERITED.flatMap((name) => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const marked = options.marker === undefined ? {} : { [MARKER]: options.marker }
+  return spawn(program, args, {
+    cwd: options.cwd,
+    env: { ...Object.fromEntries(inherited), ...options.env, ...marked },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+}
+
+/** Sends a signal to a process and all of its group. */
+export function signalGroup(child: Child, signal: NodeJS.Signals): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, signal)
+  } catch {
+    // ESRCH: the group is gone.
+  }
+}
+
+/** What came of a command. */
+export interface CommandResult {
+  /** Its exit code; null when it was ended by a signal or did not start. */
+  readonly code: number | null
+  /** Standard output and error as they came, up to the limit. */
+  readonly output: string
+  /** Why there is no exit code, in words; null when there is one. */
+  readonly problem: string | null
+}
+
+export interface CommandOptions extends SpawnOptions {
+  readonly timeoutMs: number
+  readonly signal?: AbortSignal
+  /** Bytes of output that are kept; 64 KiB when absent. */
+  readonly limit?: number
+}
+
+/** Runs a command to its end, its time-out or the signal; its whole group is gone afterwards. */
+export function runCommand(
+  argv: readonly string[],
+  { timeoutMs, signal, limit = 65_536, ...options }: CommandOptions,
+): Promise<CommandResult> {
+  const child = startProcess(argv, options)
+  const { promise, resolve } = Promise.withResolvers<CommandResult>()
+  const chunks: Buffer[] = []
+  let size = 0
+  let ended: string | null = null
+
+  function collect(chunk: Buffer): void {
+    if (size < limit) chunks.push(chunk.subarray(0, limit - size))
+    size += chunk.length
+  }
+  function end(why: string): void {
+    ended ??= why
+    signalGroup(child, 'SIGTERM')
+    setTimeout(() => signalGroup(child, 'SIGKILL'), GRACE_MS).unref()
+  }
+  const abort = (): void => end('it was stopped')
+  const timer = setTimeout(() => end(`it took over ${timeoutMs / 1000} s`), timeoutMs)
+  signal?.addEventListener('abort', abort, { once: true })
+  if (signal?.aborted === true) abort()
+
+  function settle(code: number | null, problem: string | null): void {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+    signalGroup(child, 'SIGKILL')
+    resolve({ code, output: Buffer.concat(chunks).toString('utf8'), problem })
+  }
+  child.stdout.on('data', collect)
+  child.stderr.on('data', collect)
+  child.on('error', (error) => settle(null, `it could not be started: ${error.message}`))
+  // Not `close`: a process that it left behind may hold the pipes open.
+  child.on('exit', (code, by) => {
+    setImmediate(() => settle(code, ended ?? (code === null ? `it was ended by ${by}` : null)))
+  })
+  return promise
+}
 
 /** The boot and process namespace of this machine: only within it a process id means something. */
 export function machineId(): string {
@@ -47,6 +149,16 @@ export function findMarked(marker: string): readonly number[] {
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .filter((pid) => environmentOf(pid).includes(wanted) && stateOf(Number(pid)) !== 'Z')
     .map(Number)
+}
+
+/** How many processes have a text in their command line, but this one. */
+export function findCommandLine(text: string): number {
+  return readdirSync('/proc').filter(
+    (name) =>
+      /^\d+$/.test(name) &&
+      Number(name) !== process.pid &&
+      read(`/proc/${name}/cmdline`).replaceAll('\0', ' ').includes(text),
+  ).length
 }
 
 function endProcess(pid: number): void {

@@ -274,3 +274,24 @@ update ops.settings
  where scheduled_at is null
     or scheduled_at < $2
 returning scheduled_at;
+
+-- name: saveCheckStates :many
+-- Notes how the checks of the JSON array $1 went at $2; the rows are how those went before that are not new.
+with given as (
+  select service, name, ok
+    from jsonb_to_recordset($1::jsonb) as state(service text, name text, ok boolean)
+), before as materialized (
+  select c.service, c.name, c.ok
+    from ops.check_states c
+    join given g on g.service = c.service and g.name = c.name
+), saved as (
+  insert into ops.check_states (service, name, ok, since)
+  select service, name, ok, $2
+    from given
+   order by service, name
+  on conflict (service, name) do update
+     set ok = excluded.ok,
+         since = case when ops.check_states.ok = excluded.ok then ops.check_states.since else excluded.since end
+)
+select service, name, ok
+  from before;

@@ -5,6 +5,7 @@ import { notesOf, type ConfigSource } from '../../kernel/config.ts'
 import { opsFault } from '../../routes/ops/faults.ts'
 import { opsRoutes, unmatchedOps } from '../../routes/ops/routes.ts'
 import type { Config } from '../../services/ops/config.ts'
+import { openInventory } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import { NO_ROUTE } from '../listeners.ts'
@@ -13,7 +14,13 @@ import type { OpenService } from './service.ts'
 /** The ops service, made from the configuration. */
 export const openOpsService: OpenService = async (context) => {
   const { db, log, metrics, config, version, addresses } = context
-  const probe = createProbe({ db, clock: systemClock, log, addresses })
+  const inventory = await openInventory({
+    file: () => config.current.OPS_INVENTORY,
+    addresses,
+    dataDirectory: config.current.GATEHOUSE_DATA_DIR,
+    log,
+  })
+  const probe = createProbe({ db, clock: systemClock, inventory })
   const ops = await openOps({
     ...{ db, log, metrics, clock: systemClock },
     configured: () => configured(config),

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { Timestamp } from '../rows.ts'
 import { loadQueries } from '../queries.ts'
 import {
+  CheckState,
   Cooldown,
   Event,
   FoundSession,
@@ -60,6 +61,7 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   countActions: { args: ['text', 'text', 'timestamptz'], row: Count },
   addAction: { args: ['int8', 'text', 'text', 'text', 'timestamptz'], row: Id },
   finishAction: { args: ['int8', 'text'] },
+  saveCheckStates: { args: ['jsonb', 'timestamptz'], row: CheckState },
   readSettings: { args: [], row: SavedSettings },
   writeSettings: { args: ['int4', 'text', 'text', 'text', 'bool'] },
   claimSchedule: {

@@ -124,3 +124,7 @@ export const SavedSettings = Type.Object({
 })
 /** What was saved of the configuration; null where nothing was. */
 export type SavedSettings = Type.Static<typeof SavedSettings>
+
+export const CheckState = Type.Object({ service: Text, name: Text, ok: Type.Boolean() })
+/** How a check of the inventory went. */
+export type CheckState = Type.Static<typeof CheckState>

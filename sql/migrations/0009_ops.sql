@@ -132,3 +132,12 @@ create table ops.notices (
 );
 comment on table ops.notices is 'Who is to be told of what, once each: of a critical event or a failed session.';
 create index notices_due on ops.notices (next_at) where sent_at is null;
+
+create table ops.check_states (
+  service text           not null,
+  name    text           not null,
+  ok      boolean        not null,
+  since   timestamptz(3) not null,
+  primary key (service, name)
+);
+comment on table ops.check_states is 'How each check of the inventory went last, and since when it goes so.';

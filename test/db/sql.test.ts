@@ -104,6 +104,7 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'listEndpointKeys',
     'listActivity',
     'listRejectionTotals',
+    'saveCheckStates',
     'listMigrations',
   ]
   for (const { name, text, result } of queries) {

@@ -1,28 +1,92 @@
 import type { Database } from '../../../db/client.ts'
+import { saveCheckStates } from '../../../db/ops/checks.ts'
+import { addEvent } from '../../../db/ops/events.ts'
+import type { CheckState } from '../../../db/ops/rows.ts'
 import type { Clock } from '../../../kernel/clock.ts'
-import type { Log } from '../../../kernel/log.ts'
-import type { Runner } from './runner.ts'
+import { runCheck, type CheckResult } from '../checks/check.ts'
+import { nameOf, type InventorySource } from '../inventory/inventory.ts'
+import { FIRST_CONFIDENCE, remember } from '../memories.ts'
+import type { Job, Outcome, Runner } from './runner.ts'
 
 /** What a probe looks with. */
 export interface ProbeOptions {
   readonly db: Database
   readonly clock: Clock
-  readonly log: Log
-  /** Where each running service listens. */
-  readonly addresses: () => ReadonlyMap<string, string>
+  readonly inventory: InventorySource
 }
 
-/** The runner without a model. */
-export function createProbe(_options: ProbeOptions): Runner {
-  return {
-    name: 'probe',
-    modelOf: () => 'none',
-    async run(job) {
-      job.output.write('text', 'Nothing to look at.\n')
-      return {
-        ...{ status: 'completed', summary: 'Nothing to look at.', problem: null },
-        ...{ cost_usd: null, num_turns: null, exit_code: null },
-      }
-    },
+/** A check that has run. */
+interface Checked extends CheckResult {
+  readonly service: string
+  readonly name: string
+  readonly type: string
+}
+
+/** Typical times are remembered by these steps, so that the same time is the same memory. */
+const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000]
+
+/**
+ * The runner without a model (decisions.md section 5): every check of the inventory at once, events for
+ * what is wrong or has changed, memories of typical times. It never escalates.
+ */
+export function createProbe(options: ProbeOptions): Runner {
+  return { name: 'probe', modelOf: () => 'none', run: (job) => probe(options, job) }
+}
+
+async function probe({ db, clock, inventory }: ProbeOptions, job: Job): Promise<Outcome> {
+  const { services } = await inventory.current()
+  const { session, output, signal, marker } = job
+  const checks = services.flatMap((service) =>
+    service.checks.map((check) => ({ service: service.name, check })),
+  )
+  output.write('system', `${checks.length} checks of ${services.length} services\n`)
+  const results = await Promise.all(
+    checks.map(async ({ service, check }): Promise<Checked> => {
+      const name = nameOf(check)
+      const result = await runCheck(check, { signal, marker })
+      const word = result.ok ? 'ok  ' : 'FAIL'
+      output.write('result', `${word} ${service}: ${name}: ${result.message} (${result.ms} ms)\n`)
+      return { ...result, service, name, type: check.type }
+    }),
+  )
+  if (signal.aborted) return outcome(null)
+
+  const at = clock.now()
+  const states = results.map(({ service, name, ok }): CheckState => ({ service, name, ok }))
+  const before = await saveCheckStates(db, states, at)
+  for (const result of results) {
+    const { service, name, ok, message, level } = result
+    const wasOk = before.find((state) => state.service === service && state.name === name)?.ok
+    const what = { session_id: session.id, service, created_at: at }
+    if (!ok) await addEvent(db, { ...what, level, message: `${name}: ${message}` })
+    else if (wasOk === false) {
+      await addEvent(db, { ...what, level: 'info', message: `${name} is good again: ${message}` })
+    }
+    if (ok && ['http', 'tcp', 'tls', 'dns'].includes(result.type)) {
+      await remember(db, { ...timing(result), session_id: session.id, tier: session.tier }, at)
+    }
   }
+  const summary = summaryOf(results)
+  output.write('text', `${summary}\n`)
+  return outcome(summary)
+}
+
+function timing({ service, name, ms }: Checked) {
+  const step = STEPS_MS.find((most) => ms <= most) ?? 'over 10000'
+  const observation = `${name} usually answers within ${step} ms`
+  return { service, category: 'timing', observation, confidence: FIRST_CONFIDENCE, active: true }
+}
+
+/** What people read first: how many are wrong, and which. */
+function summaryOf(results: readonly Checked[]): string {
+  const failed = results.filter(({ ok }) => !ok)
+  const services = new Set(results.map(({ service }) => service)).size
+  if (failed.length === 0) return `All ${results.length} checks of ${services} services are good.`
+  const list = failed.map(({ service, name, message }) => `${service}: ${name}: ${message}`)
+  return `${failed.length} of ${results.length} checks failed: ${list.join('; ')}.`
+}
+
+function outcome(summary: string | null): Outcome {
+  const nothing = { problem: null, cost_usd: null, num_turns: null, exit_code: null }
+  return { status: 'completed', summary, ...nothing }
 }

@@ -1,0 +1,49 @@
+import type { Static } from 'typebox'
+import { findCommandLine, runCommand } from '../../../kernel/spawn.ts'
+import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'
+import type { CheckContext, Finding } from './check.ts'
+
+/** A systemd unit is active; without one, no unit has failed. */
+export async function unitCheck(
+  { unit }: Static<typeof UnitCheck>,
+  context: CheckContext,
+): Promise<Finding> {
+  const argv =
+    unit === undefined
+      ? ['systemctl', 'list-units', '--state=failed', '--plain', '--no-legend', '--no-pager']
+      : ['systemctl', 'is-active', '--', unit]
+  const { code, output, problem } = await runCommand(argv, context)
+  const text = output.trim()
+  const offline = problem !== null || /not been booted with systemd|connect to .*bus/i.test(text)
+  if (offline && unit === undefined) return { ok: true, message: 'no systemd here to ask' }
+  if (offline) return { ok: false, message: `systemd can't be asked: ${problem ?? text}` }
+  if (unit !== undefined) return { ok: code === 0, message: `is ${text || 'unknown'}` }
+  const failed = text === '' ? [] : text.split('\n').map((line) => line.trim().split(/\s+/)[0])
+  if (failed.length === 0) return { ok: true, message: 'no unit has failed' }
+  return { ok: false, message: `failed: ${failed.join(', ')}` }
+}
+
+/** A process runs whose command line has a text. */
+export async function processCheck({ match }: Static<typeof ProcessCheck>): Promise<Finding> {
+  const count = findCommandLine(match)
+  if (count === 0) return { ok: false, message: `no process with "${match}" runs` }
+  return { ok: true, message: count === 1 ? 'runs' : `${count} processes run` }
+}
+
+/** A command ends as expected. */
+export async function commandCheck(
+  { argv, exit_code = 0, contains }: Static<typeof CommandCheck>,
+  context: CheckContext,
+): Promise<Finding> {
+  const { code, output, problem } = await runCommand(argv, context)
+  if (problem !== null) return { ok: false, message: problem }
+  const said = output.trim().split('\n').at(-1)?.slice(0, 200) ?? ''
+  if (code !== exit_code) {
+    const words = said === '' ? '' : `: ${said}`
+    return { ok: false, message: `ended with ${code}, expected ${exit_code}${words}` }
+  }
+  if (contains !== undefined && !output.includes(contains)) {
+    return { ok: false, message: `ended with ${code} without "${contains}" in its output` }
+  }
+  return { ok: true, message: `ended with ${code}` }
+}

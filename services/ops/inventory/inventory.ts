@@ -1,0 +1,127 @@
+import { readFile, stat } from 'node:fs/promises'
+import { Compile } from 'typebox/compile'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import { Inventory, type Check, type Service } from './schema.ts'
+
+/** The inventory as it stands; read again when its file has changed. */
+export interface InventorySource {
+  current(): Promise<Inventory>
+}
+
+export interface InventoryOptions {
+  /** The file; undefined for this host and Gatehouse's own services. */
+  readonly file: () => string | undefined
+  /** Where each running service listens. */
+  readonly addresses: () => ReadonlyMap<string, string>
+  readonly dataDirectory: string
+  readonly log: Log
+}
+
+const schema = Compile(Inventory)
+
+/** Follows the inventory's file. Throws for one that can't be read or is wrong, when it is first read. */
+export async function openInventory(options: InventoryOptions): Promise<InventorySource> {
+  const { file, log } = options
+  let known: { readonly place: string; readonly changed: number; readonly inventory: Inventory }
+  let refused = ''
+
+  async function read(place: string): Promise<Inventory> {
+    const changed = (await stat(place)).mtimeMs
+    if (known?.place === place && known.changed === changed) return known.inventory
+    const inventory = parseInventory(await readFile(place, 'utf8'), place)
+    known = { place, changed, inventory }
+    return inventory
+  }
+
+  async function current(): Promise<Inventory> {
+    const place = file()
+    if (place === undefined) return usualInventory(options)
+    try {
+      return await read(place)
+    } catch (error) {
+      if (known === undefined) throw error
+      const problem = messageOf(error)
+      if (problem !== refused) log.warn('inventory not re-read; the former one stays', { problem })
+      refused = problem
+      return known.inventory
+    }
+  }
+
+  await current()
+  return { current }
+}
+
+/** Reads an inventory; throws a SyntaxError in one line that says where it is wrong. */
+export function parseInventory(text: string, place: string): Inventory {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new SyntaxError(`Inventory ${place} is no JSON: ${messageOf(error)}`, { cause: error })
+  }
+  if (!schema.Check(value)) {
+    const [first] = schema.Errors(value)
+    const where = first?.instancePath === '' ? 'its top' : first?.instancePath
+    throw new SyntaxError(`Inventory ${place} is wrong at ${where}: ${first?.message}`)
+  }
+  const names = value.services.map(({ name }) => name)
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  if (twice !== undefined) throw new SyntaxError(`Inventory ${place} has service "${twice}" twice`)
+  for (const service of value.services) refuseTwins(service, place)
+  return value
+}
+
+/** What a check is called: its name, or what it looks at. */
+export function nameOf(check: Check): string {
+  if (check.name !== undefined) return check.name
+  switch (check.type) {
+    case 'http':
+      return `http ${check.url}`
+    case 'tcp':
+      return `tcp ${check.host}:${check.port}`
+    case 'tls':
+      return `tls ${check.host}:${check.port ?? 443}`
+    case 'dns':
+      return `dns ${check.host}`
+    case 'unit':
+      return check.unit === undefined ? 'units' : `unit ${check.unit}`
+    case 'process':
+      return `process ${check.match}`
+    case 'disk':
+    case 'file_age':
+      return `${check.type} ${check.path}`
+    case 'memory':
+    case 'load':
+      return check.type
+    case 'command':
+      return `command ${check.argv.join(' ')}`
+  }
+}
+
+function refuseTwins({ name, checks, operations = [] }: Service, place: string): void {
+  for (const names of [checks.map(nameOf), operations.map((operation) => operation.name)]) {
+    const twice = names.find((one, at) => names.indexOf(one) !== at)
+    if (twice !== undefined) {
+      throw new SyntaxError(`Inventory ${place} has "${twice}" twice in service "${name}"`)
+    }
+  }
+}
+
+/** Without a file: this host, and the health of Gatehouse's own services. */
+function usualInventory({ addresses, dataDirectory }: InventoryOptions): Inventory {
+  const paths = [...new Set(['/', dataDirectory])]
+  const host: Service = {
+    name: 'host',
+    checks: [
+      ...paths.map((path): Check => ({ type: 'disk', path })),
+      { type: 'memory' },
+      { type: 'load' },
+      { type: 'unit' },
+    ],
+  }
+  const own = [...addresses()].filter(([, address]) => address.startsWith('http://'))
+  const services = own.map(([name, address]): Service => {
+    return { name, checks: [{ type: 'http', name: 'health', url: `${address}/healthz` }] }
+  })
+  return { services: [host, ...services] }
+}
