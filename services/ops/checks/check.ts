@@ -1,22 +1,9 @@
 import type { Level } from '../../../db/ops/rows.ts'
 import type { Check } from '../inventory/schema.ts'
 import { commandCheck, processCheck, unitCheck } from './programs.ts'
+import type { CheckContext, Finding } from './finding.ts'
 import { diskCheck, fileAgeCheck, loadCheck, memoryCheck } from './host.ts'
 import { dnsCheck, httpCheck, tcpCheck, tlsCheck } from './network.ts'
-
-/** What a check found, in one line for people. */
-export interface Finding {
-  readonly ok: boolean
-  readonly message: string
-}
-
-/** What a check runs with. */
-export interface CheckContext {
-  readonly signal: AbortSignal
-  readonly timeoutMs: number
-  /** Of the session, for processes. */
-  readonly marker: string | undefined
-}
 
 /** The result of a check. */
 export interface CheckResult extends Finding {

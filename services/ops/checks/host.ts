@@ -2,7 +2,7 @@ import { readFile, stat, statfs } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import type { Static } from 'typebox'
 import type { DiskCheck, FileAgeCheck, LoadCheck, MemoryCheck } from '../inventory/schema.ts'
-import type { Finding } from './check.ts'
+import type { Finding } from './finding.ts'
 
 const DISK_PERCENT = 90
 const MEMORY_PERCENT = 95

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Static } from 'typebox'
 import type { DnsCheck, HttpCheck, TcpCheck, TlsCheck } from '../inventory/schema.ts'
-import type { CheckContext, Finding } from './check.ts'
+import type { CheckContext, Finding } from './finding.ts'
 
 /** Bytes of an answer that are searched for a text. */
 const BODY_BYTES = 256 * 1024

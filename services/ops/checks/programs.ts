@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { findCommandLine, runCommand } from '../../../kernel/spawn.ts'
 import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'
-import type { CheckContext, Finding } from './check.ts'
+import type { CheckContext, Finding } from './finding.ts'
 
 /** A systemd unit is active; without one, no unit has failed. */
 export async function unitCheck(
