@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
 import { messageOf } from '../kernel/log.ts'
 import type { Query } from './queries.ts'
+import { openSessions, type Session } from './sessions.ts'
 
 /** Runs named queries, either each on its own or inside one transaction. */
 export interface Executor {
@@ -65,7 +66,6 @@ const UNAVAILABLE =
 /** Opens the client; it connects at the first statement and reconnects by itself. */
 export function openClient({ target, deadlineMs, connections }: ClientOptions): Database {
   const settings = {
-    max: connections,
     onnotice: () => undefined,
     connect_timeout: Math.ceil(deadlineMs / 1000),
     idle_timeout: 0,
@@ -75,19 +75,16 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     connection: { application_name: 'gatehouse', statement_timeout: deadlineMs, TimeZone: 'UTC' },
     types: { bigint: BIGINT },
   }
-  // The option `socket` is missing from the published types.
-  const sql =
-    typeof target === 'string'
-      ? postgres(target, settings)
-      : postgres({
-          ...settings,
-          socket: target,
-          host: 'embedded',
-          user: 'postgres',
-          database: 'postgres',
-        } as typeof settings)
+  function connect(own: { readonly max: number; readonly onclose?: () => void }): postgres.Sql {
+    if (typeof target === 'string') return postgres(target, { ...settings, ...own })
+    // The option `socket` is missing from the published types.
+    const embedded = { socket: target, host: 'embedded', user: 'postgres', database: 'postgres' }
+    return postgres({ ...settings, ...own, ...embedded } as typeof settings)
+  }
+  const sql = connect({ max: connections })
+  const sessions = openSessions((onclose) => connect({ max: 1, onclose }), connections, deadlineMs)
 
-  function executor(handle: Pick<typeof sql, 'unsafe'>): Executor {
+  function executor(handle: Pick<postgres.Sql, 'unsafe'>): Executor {
     return {
       run: (query, args) =>
         bounded(
@@ -122,18 +119,41 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     }
   }
 
+  async function transact<T>(session: Session, work: (tx: Executor) => Promise<T>): Promise<T> {
+    const inner = executor(session.sql)
+    let failed: { readonly error: unknown } | undefined
+    /** A statement on a connection in doubt would wait for ever, or run outside of the transaction. */
+    async function guarded<R>(statement: () => Promise<R>): Promise<R> {
+      if (session.lost) throw new Unavailable('transaction: the connection is gone')
+      try {
+        return await statement()
+      } catch (error) {
+        if (error instanceof Unavailable) session.lost = true
+        failed ??= { error }
+        throw error
+      }
+    }
+    const say = (text: string): Promise<unknown> =>
+      guarded(() => bounded('transaction', session.sql.unsafe(text)))
+    try {
+      await say('begin')
+      const result = await work({
+        run: (query, args) => guarded(() => inner.run(query, args)),
+        script: (text) => guarded(() => inner.script(text)),
+      })
+      // PostgreSQL would take the commit of a failed transaction for a rollback, without a word.
+      if (failed !== undefined) throw failed.error
+      await say('commit')
+      return result
+    } catch (error) {
+      if (!session.lost) await say('rollback').catch(() => (session.lost = true))
+      throw error
+    }
+  }
+
   return {
     ...executor(sql),
-    async transaction(work) {
-      try {
-        return (await sql.begin((handle) => work(executor(handle)))) as Awaited<
-          ReturnType<typeof work>
-        >
-      } catch (error) {
-        // Its statements translate their own errors; what is left is a failed begin or commit.
-        throw translate('transaction', error)
-      }
-    },
+    transaction: (work) => sessions.use((session) => transact(session, work)),
     async ping() {
       await bounded('ping', sql.unsafe('select 1', [], PREPARED))
     },
@@ -150,7 +170,9 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
         sql.listen(channel, onNotice, () => onNotice()),
       )
     },
-    close: () => sql.end({ timeout: 3 }),
+    async close() {
+      await Promise.all([sql.end({ timeout: 3 }), sessions.close(3)])
+    },
   }
 }
 
