@@ -1,0 +1,218 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { Backend } from './backends.ts'
+import { request } from './http.ts'
+import type { RequestOptions, Response } from './http.ts'
+import { temporaryFolder } from './owner.ts'
+import type { Owner } from './owner.ts'
+import type { Env } from './program.ts'
+import { startReceiver } from './receiver.ts'
+import { startServer } from './server.ts'
+import type { TestServer } from './server.ts'
+import { until } from './until.ts'
+
+/** An ops service. */
+export type OpsServer = {
+  readonly server: TestServer
+  readonly base: string
+  /** Its variables: another server with the same ones goes on with its database. */
+  readonly env: Env
+  readonly api: Api
+}
+
+/**
+ * A call of the API: `/sessions` stands for `/api/v1/sessions`. A body that is no text and no bytes is
+ * sent as JSON.
+ */
+export type Api = <T = unknown>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: RequestOptions['headers'],
+) => Promise<ApiResponse<T>>
+
+/** An answer; `json`, of the type that the test then checks, is undefined when it has no JSON. */
+export type ApiResponse<T> = Omit<Response, 'json'> & { readonly json: T }
+
+/** A session as the API shows it. */
+export type Session = {
+  readonly id: number
+  readonly tier: number
+  readonly model: string
+  readonly status: string
+  readonly started_at: string
+  readonly ended_at: string | null
+  readonly exit_code: number | null
+  readonly cost_usd: number | null
+  readonly num_turns: number | null
+  readonly duration_ms: number | null
+  readonly trigger: string
+  readonly prompt_text: string | null
+  readonly parent_session_id: number | null
+}
+
+/** An event as the API shows it. */
+export type Event = {
+  readonly id: number
+  readonly session_id: number | null
+  readonly level: string
+  readonly service: string | null
+  readonly message: string
+  readonly created_at: string
+}
+
+/** A memory as the API shows it. */
+export type Memory = {
+  readonly id: number
+  readonly service: string | null
+  readonly category: string
+  readonly observation: string
+  readonly confidence: number
+  readonly active: boolean
+  readonly created_at: string
+  readonly updated_at: string
+  readonly session_id: number | null
+  readonly tier: number
+}
+
+/**
+ * Starts `serve ops` on a fresh database, or on the one that `env` names. Without `OPS_INVENTORY` its
+ * inventory is empty: nothing of this machine decides a test.
+ */
+export async function startOps(t: Owner, backend: Backend, env: Env = {}): Promise<OpsServer> {
+  const named = 'DATABASE_URL' in env || 'GATEHOUSE_DATA_DIR' in env
+  const variables = {
+    ...(named ? {} : await backend.env(t)),
+    ...('OPS_INVENTORY' in env ? {} : { OPS_INVENTORY: await inventoryFile(t, { services: [] }) }),
+    ...env,
+  }
+  const server = await startServer(t, { services: ['ops'], env: variables })
+  return opsServer(server, variables)
+}
+
+/** What `startOps` gives, for a server that runs already. */
+export function opsServer(server: TestServer, env: Env): OpsServer {
+  return { server, base: server.ops, env, api: callerOf(server.ops) }
+}
+
+/** Writes an inventory and gives its path, the value of `OPS_INVENTORY`. */
+export async function inventoryFile(t: Owner, inventory: object): Promise<string> {
+  const file = join(await temporaryFolder(t, 'inventory'), 'inventory.json')
+  writeFileSync(file, JSON.stringify(inventory))
+  return file
+}
+
+/** What holds sessions of the probe up for as long as a test wants. */
+export type Gate = {
+  /** The value of `OPS_INVENTORY`. */
+  readonly inventory: string
+  /** Sessions that wait now. */
+  waiting(): number
+  /** Lets those go that wait, and all to come when `forGood`. */
+  open(forGood?: boolean): void
+  /** Holds sessions up again. */
+  shut(): void
+}
+
+/** An inventory with one check that is answered when the gate opens, 60 s later at most. */
+export async function startGate(t: Owner): Promise<Gate> {
+  let held: (() => void)[] = []
+  let isOpen = false
+  const { url } = await startReceiver(t, (_, response) => {
+    const answer = (): void => void response.writeHead(204).end()
+    if (isOpen) answer()
+    else {
+      held.push(answer)
+      response.on('close', () => (held = held.filter((other) => other !== answer)))
+    }
+  })
+  const check = { type: 'http', name: 'gate', url, timeout_s: 60 }
+  return {
+    inventory: await inventoryFile(t, { services: [{ name: 'gate', checks: [check] }] }),
+    waiting: () => held.length,
+    open(forGood = false) {
+      isOpen = forGood
+      for (const answer of held.splice(0)) answer()
+    },
+    shut: () => void (isOpen = false),
+  }
+}
+
+/** Starts a session by the API and gives it; throws when the API refuses. */
+export async function trigger({ api }: Pick<OpsServer, 'api'>, prompt = 'look'): Promise<Session> {
+  const made = await api<Session>('POST', '/sessions/trigger', { prompt })
+  if (made.status !== 201) throw new Error(`trigger: ${made.status} ${made.text}`)
+  return made.json
+}
+
+/** Waits until a session, or the newest one, has ended, and gives it; none of them runs then. */
+export function ended(
+  { api }: Pick<OpsServer, 'api'>,
+  id?: number,
+  timeoutMs = 30_000,
+): Promise<Session> {
+  return until(
+    async () => {
+      const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=1000')
+      const wanted = json.sessions.find((session) => id === undefined || session.id === id)
+      return wanted?.status === 'running' ? undefined : wanted
+    },
+    `the end of session ${id ?? '(the newest)'}`,
+    timeoutMs,
+  )
+}
+
+/** What every answer of the API has, whatever it says. */
+export function goodForm(t: Test, { status, headers, text }: ApiResponse<unknown>): void {
+  const content = status === 204 ? text : headers['content-type']
+  t.match(
+    { nosniff: headers['x-content-type-options'], id: headers['x-request-id'], content },
+    { nosniff: /^nosniff$/, id: /^\S+$/, content: status === 204 ? /^$/ : /^application\/json$/ },
+    'the form of an answer',
+  )
+}
+
+/** The answer is a refusal: `{error}` alone, as given when the contract quotes it. */
+export function refuses(
+  t: Test,
+  answer: ApiResponse<unknown>,
+  status: number,
+  error?: string | RegExp,
+  what = '',
+): void {
+  t.equal(answer.status, status, `${what} ${status}`.trim())
+  const { json } = answer
+  const body = typeof json === 'object' && json !== null ? { ...json } : { text: answer.text }
+  t.same(Object.keys(body), ['error'], `${what} has {error} alone`.trim())
+  t.match(body, { error: error ?? /\S/ }, `${what} says what is wrong`.trim())
+  if (typeof error === 'string') t.equal('error' in body && body.error, error)
+  goodForm(t, answer)
+}
+
+function callerOf(base: string): Api {
+  return async <T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: RequestOptions['headers'] = {},
+  ) => {
+    const raw = typeof body === 'string' || body instanceof Uint8Array || Array.isArray(body)
+    const response = await request(`${base}/api/v1${path}`, {
+      method,
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
+      timeoutMs: 30_000,
+    })
+    return { ...response, json: parse(response.text) as T }
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // A page, for instance: the test looks at the text then.
+    return undefined
+  }
+}
