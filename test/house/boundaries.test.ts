@@ -35,7 +35,7 @@ house(
   'process. stays where processes are',
   matches(
     outside(['server.ts', 'commands/', 'kernel/config.ts', 'kernel/spawn.ts']),
-    /(?<![\w.'"-])process\s*\.|['"](node:)?process['"]/,
+    /(?<![\w.'"-])process\s*\.|(from|import\(|require\()\s*['"](node:)?process['"]/,
     'process. is for server.ts, commands/, kernel/config.ts and kernel/spawn.ts',
   ),
 )
