@@ -38,11 +38,12 @@ export function controlPath(dataDirectory: string): string {
 export async function openControl(path: string, run: RunCommand, log: Log): Promise<Server> {
   const server = createServer((incoming, response) => {
     const output = outputTo(response)
-    answer(incoming, run, output, log)
+    const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
+    answer(chunks, run, output, log)
       .then(async (code) => {
         response.write(`${JSON.stringify({ code } satisfies Message)}\n`)
-        // Who still sends would take an end now for a failure; the rest of the input is dropped.
-        await finished(incoming.resume()).catch(() => undefined)
+        // Who still sends would take an end now for a failure.
+        await drop(chunks, incoming).catch(() => undefined)
         response.end()
       })
       .catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined))
@@ -119,14 +120,21 @@ function outputTo(response: ServerResponse): Output {
   }
 }
 
+/** Reads what is left of an input and forgets it. */
+async function drop(chunks: AsyncIterator<Buffer>, incoming: IncomingMessage): Promise<void> {
+  while ((await chunks.next()).done !== true);
+  // The command may have ended the iterator before the input's end.
+  await finished(incoming.resume())
+}
+
 async function answer(
-  incoming: IncomingMessage,
+  chunks: AsyncIterator<Buffer>,
   run: RunCommand,
   output: Output,
   log: Log,
 ): Promise<number> {
   try {
-    const { words, input } = await readRequest(incoming)
+    const { words, input } = await readRequest(chunks)
     return await run(words, output, input)
   } catch (error) {
     output.err(`gatehouse: ${messageOf(error)}`)
@@ -138,9 +146,8 @@ async function answer(
 
 /** The command's words, and what comes after them. */
 async function readRequest(
-  incoming: IncomingMessage,
+  chunks: AsyncIterator<Buffer>,
 ): Promise<{ readonly words: readonly string[]; readonly input: AsyncIterable<Uint8Array> }> {
-  const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
   let head = Buffer.alloc(0)
   let end = -1
   while (end < 0) {

@@ -34,7 +34,17 @@ const VARIABLES = [
 t.test('help lists the commands and every variable with its flag', async (t) => {
   const { code, stdout, stderr } = await runCli(['help'])
   t.match({ code, stderr }, { code: 0, stderr: '' })
-  for (const command of ['serve', 'check', 'migrate', 'provider', 'version', 'help']) {
+  const services = [
+    'provider',
+    'endpoint',
+    'forward',
+    'send-sample',
+    'user',
+    'token',
+    'import',
+    'export',
+  ]
+  for (const command of ['serve', 'check', 'migrate', ...services, 'version', 'help']) {
     t.match(stdout, new RegExp(`^ +gatehouse \\[?${command}\\b`, 'm'), command)
   }
   for (const name of VARIABLES) {
