@@ -14,6 +14,8 @@ const NUMBER = 'x-exchange'
 const HOP_BY_HOP = 'connection keep-alive transfer-encoding content-length date host expect'.split(
   ' ',
 )
+/** Enough to keep prism busy. */
+const AT_ONCE = 8
 const TAKES_BODY = ['POST', 'PUT']
 
 /**
@@ -30,9 +32,13 @@ export async function contractFaults(
   writeFileSync(file, document)
   const prism = await startPrism(t, file, await playback(t, exchanges))
   const faults = new Set<string>()
-  for (const [at, exchange] of exchanges.entries()) {
-    for (const fault of await faultsOf(prism.base, exchange, at)) faults.add(fault)
+  const queue = exchanges.entries()
+  async function work(): Promise<void> {
+    for (const [at, exchange] of queue) {
+      for (const fault of await faultsOf(prism.base, exchange, at)) faults.add(fault)
+    }
   }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
   return [...faults]
 }
 

@@ -9,10 +9,12 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Owner } from './owner.ts'
 import { freePort } from './postgres-process.ts'
 import { exitOf, ROOT, spawnProgram } from './program.ts'
+import { until } from './until.ts'
 
 /** A contract proxy in front of a server: it lets all pass and notes what the document does not say. */
 export type Prism = {
@@ -35,27 +37,23 @@ export async function startPrism(t: Owner, document: string, upstream: string): 
   const program = join(prismFolder(), 'node_modules', '@stoplight', 'prism-cli', 'dist', 'index.js')
   const port = await freePort()
   const place = ['--host', '127.0.0.1', '--port', String(port)]
-  const args = ['proxy', ...place, '--errors=false', document, upstream]
+  const args = ['proxy', ...place, '--errors=false', '--verboseLevel=fatal', document, upstream]
   const child = spawnProgram(args, {}, [process.execPath, program])
   const exited = exitOf(child)
   t.teardown(async () => {
     child.kill('SIGKILL')
     await exited
   })
-  const ready = Promise.withResolvers<void>()
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      // It logs each request: only the beginning tells something.
-      if (output.length < 20_000) output += text
-      if (output.includes('Prism is listening')) ready.resolve()
-    })
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text))
   }
-  const failed = (how: string) => (): void =>
-    ready.reject(new Error(`prism ${how}: ${output.slice(-500)}`))
-  const timer = setTimeout(failed(`was not ready within ${READY_MS} ms`), READY_MS)
-  exited.then(failed('ended'), ready.reject)
-  await ready.promise.finally(() => clearTimeout(timer))
+  const ended = exited.then(() => {
+    throw new Error(`prism ended: ${output.slice(-500)}`)
+  })
+  await Promise.race([ended, until(() => isTaken(port), 'prism to listen', READY_MS)])
+  // Later its end is the clean-up's.
+  ended.catch(() => undefined)
   return { base: `http://127.0.0.1:${port}` }
 }
 
@@ -95,4 +93,12 @@ function prismFolder(): string {
     rmSync(work, { recursive: true, force: true })
   }
   return folder
+}
+
+/** Whether somebody listens on a port of 127.0.0.1. */
+function isTaken(port: number): Promise<boolean> {
+  const answered = Promise.withResolvers<boolean>()
+  const socket = connect(port, '127.0.0.1', () => answered.resolve(true))
+  socket.once('error', () => answered.resolve(false))
+  return answered.promise.finally(() => socket.destroy())
 }
