@@ -295,3 +295,32 @@ with given as (
 )
 select service, name, ok
   from before;
+
+-- name: saveAlert :one
+-- A delivery at $5 of the alert $1; what came of it before gives way.
+insert into ops.alerts (fingerprint, source, title, payload, first_seen, last_seen, outcome)
+values ($1, $2, $3, $4, $5, $5, $6)
+on conflict on constraint alerts_fingerprint do update
+   set source = excluded.source, title = excluded.title, payload = excluded.payload, count = ops.alerts.count + 1,
+       last_seen = greatest(ops.alerts.last_seen, excluded.last_seen), outcome = excluded.outcome, problem = null
+returning id;
+
+-- name: noteAlert :exec
+-- What came of the alert $1: its outcome, the problem if there was one, and the session that it started.
+update ops.alerts
+   set outcome = $2, problem = $3, session_id = coalesce($4, session_id)
+ where id = $1;
+
+-- name: listAlerts :many
+-- The one that was delivered last comes first, from row $1 on.
+select id, fingerprint, source, title, payload, count, first_seen, last_seen, outcome, problem, session_id
+  from ops.alerts
+ order by last_seen desc, id desc
+offset $1
+ limit $2;
+
+-- name: findAlert :optional
+-- Empty when there is no such alert.
+select id, fingerprint, source, title, payload, count, first_seen, last_seen, outcome, problem, session_id
+  from ops.alerts
+ where id = $1;

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { Timestamp } from '../rows.ts'
 import { loadQueries } from '../queries.ts'
 import {
+  Alert,
   CheckState,
   Cooldown,
   Event,
@@ -68,4 +69,8 @@ export const opsQueries = loadQueries('sql/ops.sql', {
     args: ['timestamptz', 'timestamptz'],
     row: Type.Object({ scheduled_at: Timestamp }),
   },
+  saveAlert: { args: ['text', 'text', 'text', 'text', 'timestamptz', 'text'], row: Id },
+  noteAlert: { args: ['int8', 'text', 'text', 'int8'] },
+  listAlerts: { args: ['int8', 'int8'], row: Alert },
+  findAlert: { args: ['int8'], row: Alert },
 })

@@ -128,3 +128,22 @@ export type SavedSettings = Type.Static<typeof SavedSettings>
 export const CheckState = Type.Object({ service: Text, name: Text, ok: Type.Boolean() })
 /** How a check of the inventory went. */
 export type CheckState = Type.Static<typeof CheckState>
+
+export const AlertOutcome = Type.Enum(['received', 'acknowledged', 'failed', 'triggered'])
+export type AlertOutcome = Type.Static<typeof AlertOutcome>
+
+export const Alert = Type.Object({
+  id: Count,
+  fingerprint: Text,
+  source: nullable(Text),
+  title: Text,
+  payload: Text,
+  count: Count,
+  first_seen: Timestamp,
+  last_seen: Timestamp,
+  outcome: AlertOutcome,
+  problem: nullable(Text),
+  session_id: nullable(Count),
+})
+/** Deliveries to the alert webhook that are of one alert; the payload is the newest one. */
+export type Alert = Type.Static<typeof Alert>

@@ -99,11 +99,14 @@ create table ops.alerts (
   count        integer        not null default 1,
   first_seen   timestamptz(3) not null,
   last_seen    timestamptz(3) not null,
-  outcome      text           not null,
+  outcome      text           not null check (outcome in ('received', 'acknowledged', 'failed', 'triggered')),
+  problem      text,
   session_id   bigint         references ops.sessions (id) on delete set null,
   constraint alerts_fingerprint unique (fingerprint)
 );
 comment on table ops.alerts is 'Deliveries to the alert webhook, grouped by fingerprint; each is kept, whatever came of it.';
+comment on column ops.alerts.outcome is 'What came of the newest delivery; failed: there is no brief of it, and problem says why.';
+comment on column ops.alerts.session_id is 'The newest session that it started.';
 comment on column ops.alerts.payload is 'The newest delivery, without the key that authorised it.';
 create index alerts_by_time on ops.alerts (last_seen desc, id desc);
 
