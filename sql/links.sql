@@ -32,14 +32,27 @@ select id, slug, url, title, description, tags, owners, visibility, append_path,
  limit $2;
 
 -- name: listOwnLinks :many
--- The links that user $1 owns or co-owns, by slug, after slug $2.
+-- The links that user $1 owns or co-owns, by slug, after slug $2: first whose turn it is, and only those are then looked
+-- up (`offset 0`), or else a deep page would pass by all links before it.
+with page as (
+  select slug
+    from links.link_owners
+   where user_id = $1
+     and slug > $2
+   order by slug
+   limit $3
+)
 select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
        l.updated_at
-  from links.link_owners mine
-  join links.shown_links l on l.slug = mine.slug
- where mine.user_id = $1
-   and mine.slug > $2
- order by mine.slug
+  from page
+ cross join lateral (
+         select s.id, s.slug, s.url, s.title, s.description, s.tags, s.owners, s.visibility, s.append_path, s.created_at,
+                s.updated_at
+           from links.shown_links s
+          where s.slug = page.slug
+         offset 0
+       ) l
+ order by page.slug
  limit $3;
 
 -- name: linkWindowEnd :optional
@@ -258,19 +271,31 @@ select coalesce(open.tag, own.tag) as slug, coalesce(open.public_links, 0) + coa
  limit $3;
 
 -- name: listTagLinks :many
--- All links with tag $1, after slug $2.
+-- All links with tag $1, after slug $2; looked up as in listOwnLinks.
+with page as (
+  select slug
+    from links.link_tags
+   where tag = $1
+     and slug > $2
+   order by slug
+   limit $3
+)
 select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
        l.updated_at
-  from links.link_tags tagged
-  join links.shown_links l on l.slug = tagged.slug
- where tagged.tag = $1
-   and tagged.slug > $2
- order by tagged.slug
+  from page
+ cross join lateral (
+         select s.id, s.slug, s.url, s.title, s.description, s.tags, s.owners, s.visibility, s.append_path, s.created_at,
+                s.updated_at
+           from links.shown_links s
+          where s.slug = page.slug
+         offset 0
+       ) l
+ order by page.slug
  limit $3;
 
 -- name: listVisibleTagLinks :many
 -- The links with tag $1 that user $2 may see, after slug $3. What others keep to themselves is not even looked at, so
--- that a tag of theirs costs what a tag costs that does not exist.
+-- that a tag of theirs costs what a tag costs that does not exist: with `offset 0` also when it is known to be common.
 with own as (
   select slug
     from links.hidden_tags
@@ -295,7 +320,13 @@ with own as (
 select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
        l.updated_at
   from visible
-  join links.shown_links l on l.slug = visible.slug
+ cross join lateral (
+         select s.id, s.slug, s.url, s.title, s.description, s.tags, s.owners, s.visibility, s.append_path, s.created_at,
+                s.updated_at
+           from links.shown_links s
+          where s.slug = visible.slug
+         offset 0
+       ) l
  order by visible.slug
  limit $4;
 

@@ -73,6 +73,8 @@ create table links.tags (
   public_links bigint           not null
 ) with (fillfactor = 50);
 comment on table links.tags is 'How many links have a tag, all and public ones: what the list of tags counts instead of links.';
+create index tags_public on links.tags (tag) where public_links > 0;
+comment on index links.tags_public is 'So that a list of visible tags does not pass by those that only others see.';
 
 create table links.changes (
   id      bigint         generated always as identity primary key,
@@ -117,7 +119,8 @@ select l.slug, l.id, l.url, l.title, l.description, l.visibility, l.append_path,
        (select jsonb_agg(jsonb_build_object('id', u.id, 'email', u.email, 'is_primary', o.is_primary)
                          order by o.is_primary desc, u.email)
           from links.link_owners o
-          join links.users u on u.id = o.user_id
+         -- One by one, also before there are statistics of who owns how much.
+         cross join lateral (select id, email from links.users where id = o.user_id offset 0) u
          where o.slug = l.slug) as owners
   from links.links l;
 comment on view links.shown_links is 'Links with their tags and owners, as the API shows them.';
