@@ -16,7 +16,15 @@ const TRIGGERS = `
    for each row when (new.tag = 'counted-out') execute function links.fail()`
 
 /** All that is stored of links, but what a visit or a token's use changes. */
-const TABLES = ['links', 'link_owners', 'link_shares', 'link_tags', 'tags', 'changes']
+const TABLES = [
+  'links',
+  'link_owners',
+  'link_shares',
+  'link_tags',
+  'hidden_tags',
+  'tags',
+  'changes',
+]
 
 await eachBackend(t, 'tags that can’t be written', async (t: Test, backend) => {
   const before = await startLinks(t, backend)
