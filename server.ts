@@ -150,7 +150,9 @@ async function main(argv: readonly string[]): Promise<number> {
     const full = await withSecretFromInput(rest, readInput)
     return runWithDatabase(full, { config, secrets, log }, output)
   }
-  return serve({ config, services, secrets, version, log, ready: output.out })
+  const code = await serve({ config, services, secrets, version, log, ready: output.out })
+  // postgres.js opens a connection that waited for its next try even when its client has been closed.
+  process.exit(code)
 }
 
 process.on('exit', () => log.flush())
