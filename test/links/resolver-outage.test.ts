@@ -1,0 +1,122 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { request } from '../helpers/http.ts'
+import { linksServer, makeLink } from '../helpers/links-setup.ts'
+import { noFailureIn } from '../helpers/outage-setup.ts'
+import { ownPostgres, run } from '../helpers/postgres.ts'
+import type { Cluster } from '../helpers/postgres.ts'
+import { startServer } from '../helpers/server.ts'
+import { stallPostgres } from '../helpers/stalled-postgres.ts'
+import { until } from '../helpers/until.ts'
+import { startVisits } from '../helpers/visit-load.ts'
+import { leadsTo, visit } from '../helpers/visits.ts'
+
+const STRANGER = { host: 'go.example' }
+/** Below the deadline of a statement: who is answered within this has not waited for the database. */
+const PROMPT_MS = 4_000
+
+type Outage = (t: Test, cluster: Cluster) => Promise<() => unknown>
+
+const outages: Readonly<Record<string, Outage>> = {
+  async 'is stopped'(_t, cluster) {
+    await cluster.stop()
+    return () => cluster.start()
+  },
+  async crashes(_t, cluster) {
+    await cluster.stop('immediate')
+    return () => cluster.start()
+  },
+  hangs: (t, cluster) => stallPostgres(t, cluster),
+}
+
+for (const [name, begin] of Object.entries(outages)) {
+  await t.test(`the database ${name}`, async (t) => {
+    const { cluster, url, links, server } = await startOnOwn(t)
+    const { base } = links
+    const ann = await links.user('ann')
+    const slugs = ['open', 'hidden', 'busy-1', 'busy-2', 'busy-3']
+    for (const slug of slugs) {
+      await makeLink(ann, slug, { visibility: slug === 'hidden' ? 'private' : 'public' })
+    }
+    const kept = await makeLink(ann, 'kept', { visibility: 'secure' })
+    await makeLink(ann, 'never-seen')
+    for (const slug of slugs) t.equal(await leadsTo(base, `/${slug}`), `https://${slug}.test/`)
+    t.equal(await leadsTo(base, '/kept'), 'https://kept.test/', 'the local operator is an admin')
+    await forgetsToTrust(base, url)
+
+    const load = startVisits(base, ['/busy-1', '/busy-2', '/busy-3'], 4)
+    await until(() => load.total > 100, 'the load to be under way')
+    const end = await begin(t, cluster)
+    const before = load.total
+    for (const slug of ['open', 'hidden', 'open', 'Open.', 'open?x=1']) {
+      const answer = await visit(base, `/${slug}`, { timeoutMs: PROMPT_MS })
+      t.equal(answer.status, 302, `/${slug} goes on, without waiting for the database`)
+    }
+    for (const path of ['/kept', '/kept+', '/nothing', '/never-seen']) {
+      const answer = await visit(base, path, { timeoutMs: 20_000 })
+      t.equal(answer.status, 503, `${path} needs the database`)
+      t.match(answer.headers, { 'retry-after': /^\d+$/, location: undefined })
+    }
+    const stranger = await visit(base, '/kept', { headers: STRANGER, timeoutMs: 20_000 })
+    t.ok([403, 503].includes(stranger.status), 'a secure link leads no stranger anywhere')
+    const json = await visit(base, '/nothing', {
+      headers: { accept: 'application/json' },
+      timeoutMs: 20_000,
+    })
+    t.match(json.json(), { code: 'UNAVAILABLE' })
+    await until(() => load.total > before + 1_000, 'the load to go on through the outage', 30_000)
+    const { text } = await request(`${base}/metrics`)
+    t.match(text, /^gatehouse_links_lookups_total\{source="stale"\} [1-9]/m)
+
+    await end()
+    await until(
+      async () => (await leadsTo(base, '/kept')) === 'https://kept.test/',
+      'secure links to lead on again',
+      30_000,
+    )
+    t.equal(await leadsTo(base, '/nothing'), 404)
+    t.equal(await leadsTo(base, '/never-seen'), 'https://never-seen.test/')
+    const body = { url: 'https://moved.test/', visibility: 'public' }
+    t.equal((await ann.api('PUT', `/links/${kept.id}`, body)).status, 200)
+    t.equal(await leadsTo(base, '/kept', { headers: STRANGER }), 'https://moved.test/')
+    await load.stop()
+    t.same(load.others, [], 'every visit of the load was redirected')
+    t.equal(load.unanswered, 0)
+
+    t.same(await server.stop(), { code: 0, signal: null })
+    const rows = await run(
+      url,
+      `select '/' || slug as path, sum(clicks)::int as clicks
+         from links.clicks join links.links on id = link_id where slug like 'busy%' group by 1`,
+    )
+    const clicks = new Map(rows.map((row) => [String(row['path']), Number(row['clicks'])]))
+    // Each was visited once before, to be in memory.
+    for (const [path, made] of load.redirected)
+      t.equal(clicks.get(path), made + 1, `clicks of ${path}`)
+    noFailureIn(t, server)
+  })
+}
+
+async function startOnOwn(t: Test) {
+  const cluster = await ownPostgres(t)
+  const url = await cluster.createDatabase()
+  const env = { DATABASE_URL: url }
+  const server = await startServer(t, { services: ['links'], env })
+  return { cluster, url, server, links: linksServer(server, env) }
+}
+
+/**
+ * Has the server lose its connections, so that it must ask the database before it trusts what it has in
+ * memory: an outage is then more than the seconds for which it would not have asked.
+ */
+async function forgetsToTrust(base: string, url: string): Promise<void> {
+  await run(url, "update links.links set url = 'https://busy-1.test/?new' where slug = 'busy-1'")
+  await run(
+    url,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name = 'gatehouse'`,
+  )
+  const told = async (): Promise<boolean> =>
+    (await visit(base, '/busy-1', { method: 'HEAD' })).headers.location?.endsWith('?new') === true
+  await until(told, 'the server to look again')
+}
