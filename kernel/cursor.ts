@@ -8,7 +8,8 @@ export function decodeCursor(text: string): readonly unknown[] | undefined {
   if (!/^[A-Za-z0-9_-]{1,2048}$/.test(text)) return undefined
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
-    return Array.isArray(value) ? value : undefined
+    // The same position in other letters is none of ours, either.
+    return Array.isArray(value) && encodeCursor(value) === text ? value : undefined
   } catch {
     // JSON.parse throws on anything that we did not encode.
     return undefined
