@@ -11,13 +11,14 @@ import type { OpenService } from './service.ts'
 
 /** The links service, made from the configuration. */
 export const openLinksService: OpenService = async (context) => {
-  const { db, log, metrics, config, version, addresses } = context
+  const { db, backend, log, metrics, config, version, addresses } = context
   const bound = (): string => addresses().get('links') ?? ''
   const baseUrl = (): string => config.current.LINKS_BASE_URL ?? bound()
   /** The short-link prefix: configured, or the first label of the public address. */
   const shortKeyword = (): string => config.current.LINKS_SHORT_KEYWORD ?? firstLabel(baseUrl())
   const links = await openLinks({
     ...{ db, log, metrics, clock: systemClock, random: randomBytes },
+    vacuums: backend === 'embedded',
     ownHosts: ownHosts(() => [baseUrl(), bound()], shortKeyword),
   })
   return {

@@ -6,11 +6,14 @@ import { openClicks, type Clicks } from './clicks.ts'
 import type { LinkParts } from './links.ts'
 import { openTargetCache, type TargetCache } from './target-cache.ts'
 import type { RandomBytes } from './tokens.ts'
+import { startUpkeep } from './upkeep.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users.ts'
 
 /** What the links service is made from. */
 export interface LinksOptions extends Omit<LinkParts, 'forget'> {
   readonly db: Database
+  /** True where no autovacuum runs: with the embedded engine. */
+  readonly vacuums: boolean
   readonly clock: Clock
   readonly random: RandomBytes
   readonly log: Log
@@ -27,9 +30,14 @@ export interface Links extends LinksOptions, LinkParts {
 
 /** Starts the service on a migrated database; the local operator exists from then on. */
 export async function openLinks(options: LinksOptions): Promise<Links> {
-  const { db, clock, metrics } = options
+  const { db, clock, log, metrics } = options
   await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())
   const targets = await openTargetCache(db, clock, metrics)
   const clicks = await openClicks(options)
-  return { ...options, targets, forget: targets.forget, clicks, close: () => clicks.close() }
+  const endUpkeep = options.vacuums ? startUpkeep(db, clock, log) : undefined
+  async function close(): Promise<void> {
+    await endUpkeep?.()
+    await clicks.close()
+  }
+  return { ...options, targets, forget: targets.forget, clicks, close }
 }
