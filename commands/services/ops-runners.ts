@@ -1,0 +1,37 @@
+import { readSettings } from '../../db/ops/settings.ts'
+import { systemClock } from '../../kernel/clock.ts'
+import type { InventorySource } from '../../services/ops/inventory/inventory.ts'
+import { createRedact } from '../../services/ops/redact.ts'
+import { openPrices } from '../../services/ops/runners/model-prices.ts'
+import { createModelRunner } from '../../services/ops/runners/model.ts'
+import { createProbe } from '../../services/ops/runners/probe.ts'
+import type { Runner } from '../../services/ops/runners/runner.ts'
+import type { ServiceContext } from './service.ts'
+
+/** What runs the sessions of ops: the answer is asked for anew for each, and follows the configuration. */
+export async function openRunners(
+  { db, log, config }: Pick<ServiceContext, 'db' | 'log' | 'config'>,
+  inventory: InventorySource,
+  secrets: () => readonly string[],
+): Promise<() => Runner> {
+  const probe = createProbe({ db, clock: systemClock, inventory })
+  const model = createModelRunner({
+    ...{ db, log, inventory, clock: systemClock, redact: createRedact(secrets) },
+    dryRun: async (tx) => (await readSettings(tx)).dry_run ?? config.current.OPS_DRY_RUN,
+    endpoint: () => {
+      const { OPS_MODEL_URL: url, OPS_MODEL_KEY: key } = config.current
+      return url === undefined ? undefined : { url, key }
+    },
+    prices: await openPrices(() => config.current.OPS_PRICES, log),
+    budgets: () => ({
+      session: config.current.OPS_SESSION_BUDGET_USD,
+      day: config.current.OPS_DAY_BUDGET_USD,
+    }),
+    maxTurns: () => config.current.OPS_MAX_TURNS,
+  })
+  return () => {
+    const { OPS_RUNNER: named, OPS_MODEL_URL: url } = config.current
+    if (named === 'model') return model
+    return named === 'auto' && url !== undefined ? model : probe
+  }
+}

@@ -1,0 +1,165 @@
+/** A call of a tool as the model wrote it. */
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  /** JSON, if the model did well. */
+  readonly arguments: string
+}
+
+/** Tokens that the endpoint counted. */
+export interface Usage {
+  readonly prompt: number
+  readonly cached: number
+  readonly completion: number
+}
+
+/** What a model answered. */
+export interface Reply {
+  readonly text: string
+  readonly toolCalls: readonly ToolCall[]
+  /** Undefined when the endpoint does not count. */
+  readonly usage: Usage | undefined
+  /** Why it ended; null when the stream broke off before it said. */
+  readonly finish: string | null
+}
+
+/** Who hears of an answer while it comes. */
+export interface ReplyListener {
+  readonly text: (piece: string) => void
+  /** Something came that is not shown, such as a part of a tool call. */
+  readonly sign: () => void
+}
+
+/** An answer that is none: an error in words, or something that is not the protocol. */
+export class BadReply extends Error {
+  override name = 'BadReply'
+}
+
+type Json = Readonly<Record<string, unknown>>
+interface Draft {
+  id: string
+  name: string
+  arguments: string
+}
+
+/** An endpoint that floods must not fill our memory. */
+const REPLY_CHARACTERS = 4 * 1024 * 1024
+const MOST_CALLS = 64
+
+/** Gathers an answer from the pieces of a stream, or from the one piece of an endpoint that does not stream. */
+export function createReply(listener: ReplyListener): {
+  /** Takes the text of one `data:` line; throws `BadReply`. */
+  take(data: string): void
+  readonly reply: Reply
+} {
+  const drafts = new Map<number, Draft>()
+  let [text, size] = ['', 0]
+  let usage: Usage | undefined
+  let finish: string | null = null
+
+  function take(data: string): void {
+    size += data.length
+    if (size > REPLY_CHARACTERS) throw new BadReply('the answer is too long')
+    const piece = parse(data)
+    if (piece === undefined) throw new BadReply('the answer has a line that is no JSON object')
+    const error = piece['error']
+    if (error !== undefined && error !== null) throw new BadReply(errorText(error))
+    usage = readUsage(piece['usage']) ?? usage
+    const [choice] = list(piece['choices']).map(object)
+    if (choice === undefined) return
+    if (typeof choice['finish_reason'] === 'string') finish = choice['finish_reason']
+    const delta = object(choice['delta'] ?? choice['message'])
+    const content = delta['content']
+    if (typeof content === 'string' && content !== '') {
+      text += content
+      listener.text(content)
+    }
+    const calls = list(delta['tool_calls']).map(object)
+    for (const call of calls) addCall(call)
+    const thought = delta['reasoning_content'] ?? delta['reasoning']
+    if (calls.length > 0 || (typeof thought === 'string' && thought !== '')) listener.sign()
+  }
+
+  /** Pieces of one call bear its index; where an endpoint leaves that out, each id is a call. */
+  function addCall(piece: Json): void {
+    const id = typeof piece['id'] === 'string' ? piece['id'] : ''
+    const index = typeof piece['index'] === 'number' ? piece['index'] : indexOf(id)
+    if (!drafts.has(index) && drafts.size >= MOST_CALLS) throw new BadReply('too many tool calls')
+    const draft = drafts.get(index) ?? { id: '', name: '', arguments: '' }
+    drafts.set(index, draft)
+    const written = object(piece['function'])
+    if (id !== '') draft.id = id
+    if (typeof written['name'] === 'string' && draft.name === '') draft.name = written['name']
+    if (typeof written['arguments'] === 'string') draft.arguments += written['arguments']
+  }
+
+  function indexOf(id: string): number {
+    const known = [...drafts].find(([, draft]) => id !== '' && draft.id === id)?.[0]
+    const last = Math.max(-1, ...drafts.keys())
+    if (known !== undefined) return known
+    return id === '' && last >= 0 ? last : last + 1
+  }
+
+  return {
+    take,
+    get reply() {
+      const ordered = [...drafts].toSorted(([a], [b]) => a - b)
+      const toolCalls = ordered.map(([at, draft]) => ({ ...draft, id: draft.id || `call_${at}` }))
+      return { text, toolCalls, usage, finish }
+    },
+  }
+}
+
+/** The texts of the `data:` lines of an event stream, as they come; a line that never ends throws `BadReply`. */
+export async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of body) {
+    rest += decoder.decode(chunk, { stream: true })
+    if (rest.length > REPLY_CHARACTERS) throw new BadReply('the answer has a line without an end')
+    const lines = rest.split(/\r?\n/)
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (line.startsWith('data:')) yield line.slice(5).trim()
+  }
+  if (rest.startsWith('data:')) yield rest.slice(5).trim()
+}
+
+/** What an endpoint says of an error, in one line; empty when it says nothing. */
+export function errorText(value: unknown): string {
+  const error = typeof value === 'string' ? value : object(value)['message']
+  const text = typeof error === 'string' ? error : JSON.stringify(value)
+  return text.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
+}
+
+/** The object that a JSON text holds. */
+export function parse(text: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Json)
+      : undefined
+  } catch {
+    // Not even JSON.
+    return undefined
+  }
+}
+
+function readUsage(value: unknown): Usage | undefined {
+  const usage = object(value)
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage
+  if (!isCount(prompt) || !isCount(completion)) return undefined
+  const cached = object(usage['prompt_tokens_details'])['cached_tokens']
+  return { prompt, completion, cached: isCount(cached) ? Math.min(cached, prompt) : 0 }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function object(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? (value as Json) : {}
+}

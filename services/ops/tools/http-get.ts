@@ -1,0 +1,82 @@
+import Type from 'typebox'
+import { messageOf } from '../../../kernel/log.ts'
+import type { Inventory } from '../inventory/schema.ts'
+import { readStart } from '../read-start.ts'
+import { defineTool, done, redactCut, refused } from './tool.ts'
+
+const closed = { additionalProperties: false }
+const TIMEOUT_MS = 20_000
+const BODY_BYTES = 64 * 1024
+
+export const httpGetTool = defineTool({
+  name: 'http_get',
+  description:
+    'Gets an http or https URL on a host and port of the inventory. Redirects are shown and not followed.',
+  tier: 2,
+  schema: Type.Object({ url: Type.String({ minLength: 1, maxLength: 4_000 }) }, closed),
+  async run({ url: text }, { inventory, redact, job: { signal } }) {
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+      return refused('That is no http or https URL.')
+    }
+    if (url.username !== '' || url.password !== '') {
+      return refused('The URL must have no user name and no password.')
+    }
+    const places = placesOf(await inventory.current())
+    if (!places.has(placeOf(url))) {
+      return refused(
+        `${placeOf(url)} is not in the inventory; these are: ${[...places].join(', ')}`,
+      )
+    }
+    try {
+      const response = await fetch(url, {
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+        redirect: 'manual',
+        headers: { 'user-agent': 'gatehouse-agent' },
+      })
+      const { text: body, cut } = await readStart(response, BODY_BYTES)
+      const shown = ['content-type', 'location', 'retry-after'].flatMap((name) => {
+        const value = response.headers.get(name)
+        return value === null ? [] : [`${name}: ${value}`]
+      })
+      const head = redact([`status: ${response.status}`, ...shown].join('\n'))
+      const more = cut ? '\n(the rest is cut off)' : ''
+      return done(`${head}\n\n${redactCut(body, cut, redact)}${more}`)
+    } catch (error) {
+      const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+      return refused(`No answer: ${messageOf(cause)}`)
+    }
+  },
+})
+
+/** Host and port of everything that the inventory's checks look at over the network. */
+function placesOf({ services }: Inventory): ReadonlySet<string> {
+  const checks = services.flatMap((service) => service.checks)
+  return new Set(
+    checks.flatMap((check) => {
+      switch (check.type) {
+        case 'http':
+          return URL.canParse(check.url) ? [placeOf(new URL(check.url))] : []
+        case 'tcp':
+          return [join(check.host, check.port)]
+        case 'tls':
+          return [join(check.host, check.port ?? 443)]
+        case 'dns':
+          return [join(check.host, 80), join(check.host, 443)]
+        default:
+          return []
+      }
+    }),
+  )
+}
+
+function placeOf({ hostname, port, protocol }: URL): string {
+  return `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`
+}
+
+/** As a URL spells it, so that the two can be compared. */
+function join(host: string, port: number): string {
+  const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+  const url = `http://${name}:${port}`
+  return URL.canParse(url) ? `${new URL(url).hostname}:${port}` : `${name}:${port}`
+}

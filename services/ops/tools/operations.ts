@@ -1,0 +1,133 @@
+import Type from 'typebox'
+import { setTimeout as pause } from 'node:timers/promises'
+import { addAction, countActions, finishAction, takeActionTurn } from '../../../db/ops/actions.ts'
+import { addEvent } from '../../../db/ops/events.ts'
+import { runCommand } from '../../../kernel/spawn.ts'
+import { runCheck } from '../checks/check.ts'
+import { nameOf } from '../inventory/inventory.ts'
+import type { Operation, Service } from '../inventory/schema.ts'
+import { commandText } from './programs.ts'
+import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
+
+const closed = { additionalProperties: false }
+const HOUR_S = 3_600
+const TIMEOUT_S = 120
+/** What was just started may take a while to answer. */
+const VERIFY_MS = 15_000
+const VERIFY_PAUSE_MS = 1_000
+/** Any kind of action that has no cooldown of its own may be done as often as a restart. */
+const RESTARTS = { count: 2, window_s: 4 * HOUR_S }
+const REDEPLOYMENTS = { count: 1, window_s: 24 * HOUR_S }
+
+/** How often an operation's kind of action may be done to a service within that many seconds. */
+export function cooldownOf({ action_type, cooldown }: Operation): {
+  readonly count: number
+  readonly window_s: number
+} {
+  return cooldown ?? (action_type === 'redeployment' ? REDEPLOYMENTS : RESTARTS)
+}
+
+export const runOperationTool = defineTool({
+  name: 'run_operation',
+  description:
+    'Runs an operation of a service, such as a restart, and then its check. Cooldowns limit how often.',
+  tier: 3,
+  schema: Type.Object(
+    {
+      service: Type.String({ minLength: 1, maxLength: 200 }),
+      operation: Type.String({ minLength: 1, maxLength: 200 }),
+      reason: Type.String({ minLength: 1, maxLength: 1_000, description: 'Why it is needed' }),
+    },
+    closed,
+  ),
+  async run({ service: wanted, operation: named, reason }, context) {
+    const { services } = await context.inventory.current()
+    const service = services.find(({ name }) => name === wanted)
+    if (service === undefined) return refused(`There is no service "${wanted}".`)
+    const operation = service.operations?.find(({ name }) => name === named)
+    if (operation === undefined) return refused(`Service "${wanted}" has no operation "${named}".`)
+    const tier = operation.min_tier ?? 3
+    if (context.job.session.tier < tier) {
+      return refused(`Operation "${named}" is for tier ${tier}.`)
+    }
+    const turn = await admit(context, service, operation, reason)
+    return 'refusal' in turn ? turn.refusal : runAdmitted(context, service, operation, turn.action)
+  },
+})
+
+/**
+ * Whether it may run now: dry-run and cooldown are looked at, and the action is counted, in one
+ * transaction, in which no other operation of any instance is admitted.
+ */
+function admit(
+  { db, clock, job: { session }, dryRun, redact }: ToolContext,
+  { name: service }: Service,
+  operation: Operation,
+  reason: string,
+): Promise<{ readonly action: number } | { readonly refusal: ToolResult }> {
+  const { name, action_type } = operation
+  const { count: most, window_s } = cooldownOf(operation)
+  return db.transaction(async (tx) => {
+    await takeActionTurn(tx)
+    // After the wait: another instance may just have had its turn.
+    const at = clock.now()
+    const event = { session_id: session.id, service, created_at: at }
+    if (await dryRun(tx)) {
+      const message = `Dry run: would run ${name} (${commandText(operation.argv)}): ${reason}`
+      await addEvent(tx, { ...event, level: 'info', message: redact(message) })
+      return { refusal: done(`Dry run: ${name} was recorded and not run.`) }
+    }
+    const since = new Date(at.getTime() - window_s * 1_000)
+    const count = await countActions(tx, service, action_type, since)
+    if (count >= most) {
+      const message = `${name} was not run: ${action_type} of ${service} was done ${count} times within ${window_s} s, ${most} at most`
+      await addEvent(tx, { ...event, level: 'warning', message })
+      return { refusal: refused(`Cooldown: ${message}.`) }
+    }
+    const what = { session_id: session.id, service, action_type, operation: name, at }
+    await addEvent(tx, { ...event, level: 'info', message: `Runs ${name}: ${reason}` })
+    return { action: await addAction(tx, what) }
+  })
+}
+
+/** Runs what is admitted, then the check that tells whether it has helped. */
+async function runAdmitted(
+  { db, clock, redact, job }: ToolContext,
+  service: Service,
+  operation: Operation,
+  action: number,
+): Promise<ToolResult> {
+  const { session, marker, signal } = job
+  const { name, argv, timeout_s = TIMEOUT_S } = operation
+  const { code, output, problem } = await runCommand(argv, {
+    ...{ timeoutMs: timeout_s * 1_000, marker, signal },
+  })
+  const ran = problem ?? `ended with ${code}`
+  const checked = code === 0 ? await verify(service, operation, job) : undefined
+  const good = code === 0 && checked?.ok !== false
+  const outcome = redact(`${ran}${checked === undefined ? '' : `; ${checked.text}`}`)
+  await finishAction(db, action, outcome)
+  await addEvent(db, {
+    ...{ session_id: session.id, service: service.name, created_at: clock.now() },
+    ...{ level: good ? 'info' : 'warning', message: `${name}: ${outcome}` },
+  })
+  return { ok: good, text: `${name}: ${outcome}\n${output.trim()}`.trim() }
+}
+
+async function verify(
+  service: Service,
+  operation: Operation,
+  { signal, marker }: ToolContext['job'],
+): Promise<ToolResult | undefined> {
+  if (operation.verify === undefined) return undefined
+  const check = service.checks.find((one) => nameOf(one) === operation.verify)
+  if (check === undefined) return refused(`there is no check "${operation.verify}" to verify it`)
+  const until = performance.now() + VERIFY_MS
+  let result = await runCheck(check, { signal, marker })
+  while (!result.ok && !signal.aborted && performance.now() < until) {
+    await pause(VERIFY_PAUSE_MS)
+    result = await runCheck(check, { signal, marker })
+  }
+  const { ok, message } = result
+  return { ok, text: `check ${nameOf(check)} ${ok ? 'is good' : 'fails'}: ${message}` }
+}

@@ -1,0 +1,73 @@
+import Type from 'typebox'
+import { OUTPUT_BYTES, runLooking } from './sandbox.ts'
+import { defineTool, redactCut, refused, type ToolContext, type ToolResult } from './tool.ts'
+
+const closed = { additionalProperties: false }
+
+export const journalTool = defineTool({
+  name: 'journal',
+  description: "Reads the newest lines of the host's journal, of one systemd unit or of all.",
+  tier: 2,
+  schema: Type.Object(
+    {
+      unit: Type.Optional(
+        Type.String({ pattern: String.raw`^[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]*$` }),
+      ),
+      lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
+      minutes: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 100_000, description: 'How far back' }),
+      ),
+      errors_only: Type.Optional(Type.Boolean({ default: false })),
+    },
+    closed,
+  ),
+  async run({ unit, lines = 100, minutes, errors_only = false }, context) {
+    const argv = [
+      ...['journalctl', '--no-pager', '--quiet', '--output=short-iso', `--lines=${lines}`],
+      ...(unit === undefined ? [] : [`--unit=${unit}`]),
+      ...(minutes === undefined ? [] : [`--since=-${minutes}min`]),
+      ...(errors_only ? ['--priority=err'] : []),
+    ]
+    return look(argv, context)
+  },
+})
+
+export const runReadonlyTool = defineTool({
+  name: 'run_readonly',
+  description:
+    'Runs one of the commands that the inventory allows for looking, with further arguments. There is no shell: no pipes, no wildcards. An empty list shows what is allowed.',
+  tier: 2,
+  schema: Type.Object(
+    {
+      argv: Type.Array(Type.String({ maxLength: 4_000, pattern: String.raw`^[^\u0000]*$` }), {
+        maxItems: 100,
+        description: 'The program and its arguments',
+      }),
+    },
+    closed,
+  ),
+  async run({ argv }, context) {
+    const { readonly: allowed = [] } = await context.inventory.current()
+    const good = allowed.some((start) => start.every((word, at) => argv[at] === word))
+    if (good) return look(argv, context)
+    const list = allowed.map(commandText).join('; ')
+    return refused(
+      list === ''
+        ? 'The inventory allows no commands.'
+        : `That is not allowed. These commands are, with whatever follows: ${list}.`,
+    )
+  },
+})
+
+/** A command for people to read: words in quotes where they need them. */
+export function commandText(argv: readonly string[]): string {
+  return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')
+}
+
+async function look(argv: readonly string[], context: ToolContext): Promise<ToolResult> {
+  const { code, output, problem } = await runLooking(argv, context)
+  const cut = Buffer.byteLength(output) >= OUTPUT_BYTES || problem !== null
+  const said = redactCut(output, cut, context.redact).trim()
+  if (code === 0 && problem === null) return { ok: true, text: said || '(no output)' }
+  return refused(`${problem ?? `It ended with ${code}`}\n${said}`.trim())
+}

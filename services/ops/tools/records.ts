@@ -1,0 +1,102 @@
+import Type from 'typebox'
+import { addEvent, listEvents } from '../../../db/ops/events.ts'
+import { listMemories } from '../../../db/ops/memories.ts'
+import { levelOf } from '../events.ts'
+import { CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
+import { defineTool, done } from './tool.ts'
+
+const closed = { additionalProperties: false }
+const MOST = 100
+const Few = Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: 20 }))
+/** No control characters but line ends and tabs: PostgreSQL refuses NUL, and people can't read the others. */
+const PLAIN = String.raw`^[^\u0000-\u0008\u000b\u000c\u000e-\u001f]*$`
+const Service = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 200, pattern: PLAIN, description: 'Name of a service' }),
+)
+const Text = (most: number, description: string) =>
+  Type.String({ minLength: 1, maxLength: most, pattern: PLAIN, description })
+
+export const readEventsTool = defineTool({
+  name: 'read_events',
+  description: 'Reads recorded events, newest first.',
+  tier: 1,
+  schema: Type.Object(
+    {
+      level: Type.Optional(Type.Enum(['info', 'warning', 'critical'])),
+      service: Service,
+      limit: Few,
+    },
+    closed,
+  ),
+  async run({ level = null, service = null, limit = 20 }, { db }) {
+    const events = await listEvents(db, { level, service, session: null }, 0, limit)
+    const lines = events.map(
+      (event) =>
+        `${event.created_at.toISOString()} ${event.level} ${event.service ?? '-'}: ${event.message}`,
+    )
+    return done(lines.join('\n') || 'There are no such events.')
+  },
+})
+
+export const recordEventTool = defineTool({
+  name: 'record_event',
+  description:
+    'Records an event for the operators: critical for what is down, warning for what may soon be, else info.',
+  tier: 1,
+  schema: Type.Object(
+    {
+      level: Text(50, 'info, warning or critical'),
+      message: Text(4_000, 'What happened, in a sentence or two'),
+      service: Service,
+    },
+    closed,
+  ),
+  async run({ level, message, service = null }, { db, clock, job }) {
+    const event = await addEvent(db, {
+      ...{ session_id: job.session.id, level: levelOf(level), service, message },
+      created_at: clock.now(),
+    })
+    return done(`Recorded as event ${event.id}, level ${event.level}.`)
+  },
+})
+
+export const recallTool = defineTool({
+  name: 'recall',
+  description: 'Reads what earlier sessions and the operators noted, surest first.',
+  tier: 1,
+  schema: Type.Object(
+    { service: Service, category: Type.Optional(Text(100, 'A category')), limit: Few },
+    closed,
+  ),
+  async run({ service = null, category = null, limit = 20 }, { db }) {
+    const memories = await listMemories(db, { service, category, activeOnly: true }, 0, limit)
+    const lines = memories.map(
+      (memory) =>
+        `${memory.service ?? '-'} (${memory.category}, ${memory.confidence}): ${memory.observation}`,
+    )
+    return done(lines.join('\n') || 'Nothing is remembered of that.')
+  },
+})
+
+export const rememberTool = defineTool({
+  name: 'remember',
+  description:
+    'Notes something for later sessions: what is usual, what depends on what, what helped. The same words again make it surer.',
+  tier: 1,
+  schema: Type.Object(
+    {
+      category: Text(100, `One of ${CATEGORIES.join(', ')}, or another word`),
+      observation: Text(2_000, 'What was seen, in one sentence that stands on its own'),
+      service: Service,
+      confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: FIRST_CONFIDENCE })),
+    },
+    closed,
+  ),
+  async run({ category, observation, service, confidence = FIRST_CONFIDENCE }, context) {
+    const { db, clock, job } = context
+    const { id: session_id, tier } = job.session
+    const what = { service: service ?? null, category, observation, confidence, active: true }
+    const memory = await remember(db, { ...what, session_id, tier }, clock.now())
+    return done(`Remembered with confidence ${memory.confidence}.`)
+  },
+})

@@ -1,0 +1,87 @@
+import type { Static, TObject } from 'typebox'
+import { Compile } from 'typebox/compile'
+import type { Database, Executor } from '../../../db/client.ts'
+import type { Clock } from '../../../kernel/clock.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { InventorySource } from '../inventory/inventory.ts'
+import type { createRedact } from '../redact.ts'
+import type { Job } from '../runners/runner.ts'
+
+/** What tools work with, whatever the session. */
+export interface ToolOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly inventory: InventorySource
+  readonly redact: ReturnType<typeof createRedact>
+  /** Whether operations are only recorded, as it is saved at this moment. */
+  readonly dryRun: (tx: Executor) => Promise<boolean>
+}
+
+/** What a call of a tool works with. */
+export interface ToolContext extends ToolOptions {
+  readonly job: Pick<Job, 'session' | 'marker' | 'config' | 'signal' | 'escalate'>
+}
+
+/** What a tool answers: text for the model. Not `ok` is a refusal or a failure, which it may mend. */
+export interface ToolResult {
+  readonly ok: boolean
+  readonly text: string
+}
+
+/** Something that the agent may do. Our server does it: nothing passes a shell. */
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  /** The lowest tier that has it. */
+  readonly tier: number
+  /** Validates the arguments, and is what the model is told of them. */
+  readonly schema: TObject
+  /** Validates the arguments and runs; rejects only for a bug or without a database. */
+  readonly call: (args: unknown, context: ToolContext) => Promise<ToolResult>
+}
+
+/** Makes a tool of a schema and of what it does with arguments that are valid. */
+export function defineTool<S extends TObject>(options: {
+  readonly name: string
+  readonly description: string
+  readonly tier: number
+  readonly schema: S
+  readonly run: (args: Static<S>, context: ToolContext) => Promise<ToolResult>
+}): Tool {
+  const { run, ...shown } = options
+  const validator = Compile(options.schema)
+  return {
+    ...shown,
+    async call(args, context) {
+      if (validator.Check(args)) return run(args as Static<S>, context)
+      const [first] = validator.Errors(args)
+      const where = first?.instancePath === '' ? 'the arguments' : first?.instancePath
+      return refused(`${where} ${first?.message}`)
+    },
+  }
+}
+
+export function done(text: string): ToolResult {
+  return { ok: true, text }
+}
+
+export function refused(text: string): ToolResult {
+  return { ok: false, text }
+}
+
+/** Without secrets, in every text within a value. */
+export function redactDeep(value: unknown, redact: (text: string) => string): unknown {
+  if (typeof value === 'string') return redact(value)
+  if (Array.isArray(value)) return value.map((item) => redactDeep(item, redact))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [redact(name), redactDeep(item, redact)]),
+  )
+}
+
+/** Text without secrets; of one that was cut off, no half of a secret stays at its end. */
+export function redactCut(text: string, cut: boolean, redact: ToolOptions['redact']): string {
+  const clean = redact(text)
+  return cut ? clean.slice(0, Math.max(0, clean.length - redact.longest())) : clean
+}

@@ -1,0 +1,51 @@
+import { messageOf } from '../../../kernel/log.ts'
+import { escalateTool } from './escalate.ts'
+import { listFilesTool, readFileTool } from './files.ts'
+import { httpGetTool } from './http-get.ts'
+import { listServicesTool, runCheckTool } from './observe.ts'
+import { runOperationTool } from './operations.ts'
+import { journalTool, runReadonlyTool } from './programs.ts'
+import { readEventsTool, recallTool, recordEventTool, rememberTool } from './records.ts'
+import { redactDeep, refused, type Tool, type ToolContext, type ToolResult } from './tool.ts'
+
+const TOOLS: readonly Tool[] = [
+  ...[listServicesTool, runCheckTool, readEventsTool, recallTool, rememberTool, recordEventTool],
+  ...[escalateTool, readFileTool, listFilesTool, httpGetTool, journalTool, runReadonlyTool],
+  runOperationTool,
+]
+/** Characters of an answer that the model gets: about 4,000 tokens. */
+const ANSWER = 16_000
+
+/** The tools of a tier (decisions.md section 5, Tools by tier). */
+export function toolsOf(tier: number): readonly Tool[] {
+  return TOOLS.filter((tool) => tool.tier <= tier)
+}
+
+/**
+ * Calls a tool with arguments as a model gave them: those of another tier are unknown, and neither the
+ * arguments nor the answer hold a secret. Never rejects: whatever goes wrong is told to the model.
+ */
+export async function callTool(
+  name: string,
+  args: unknown,
+  context: ToolContext,
+): Promise<ToolResult> {
+  const tools = toolsOf(context.job.session.tier)
+  const tool = tools.find((one) => one.name === name)
+  if (tool === undefined) {
+    const known = tools.map((one) => one.name).join(', ')
+    return refused(`There is no tool "${name}". There are: ${known}.`)
+  }
+  try {
+    const { ok, text } = await tool.call(redactDeep(args, context.redact), context)
+    const clean = context.redact(text)
+    const rest = clean.length - ANSWER
+    return {
+      ok,
+      text: rest > 0 ? `${clean.slice(0, ANSWER)}\n(${rest} characters are cut off)` : clean,
+    }
+  } catch (error) {
+    context.log.warn('tool failed', { tool: name, error: context.redact(messageOf(error)) })
+    return refused(context.redact(`It failed: ${messageOf(error)}`))
+  }
+}
