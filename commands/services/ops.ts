@@ -7,8 +7,8 @@ import { opsRoutes, unmatchedOps } from '../../routes/ops/routes.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { openInventory } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
-import { createProbe } from '../../services/ops/runners/probe.ts'
 import { NO_ROUTE } from '../listeners.ts'
+import { openRunners } from './ops-runners.ts'
 import type { OpenService } from './service.ts'
 
 /** The ops service, made from the configuration. */
@@ -20,12 +20,12 @@ export const openOpsService: OpenService = async (context) => {
     dataDirectory: config.current.GATEHOUSE_DATA_DIR,
     log,
   })
-  const probe = createProbe({ db, clock: systemClock, inventory })
+  const secrets = (): readonly string[] => secretsOf(config)
   const ops = await openOps({
     ...{ db, log, metrics, clock: systemClock },
     configured: () => configured(config),
-    secrets: () => secretsOf(config),
-    runner: () => probe,
+    secrets,
+    runner: await openRunners(context, inventory, secrets),
   })
   return {
     name: 'ops',
