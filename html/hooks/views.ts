@@ -9,6 +9,7 @@ import type {
   StoredEvent,
 } from '../../db/hooks/rows.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
+import type { LogQuery } from '../../services/hooks/log-filter.ts'
 import type { ProviderStatus } from '../../services/hooks/provider-status.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 
@@ -24,16 +25,10 @@ export interface DashboardView {
 }
 
 /** The filters of `/log` as they stand in its URL; empty text means no filter. */
-export interface LogFilter {
-  readonly provider: string
-  readonly event_type: string
-  readonly since: string
-  readonly limit: number
-  /** Text that the payload holds. */
-  readonly text: string
-  /** `path=value` of a member of the payload's JSON. */
-  readonly json: string
-}
+export type LogFilter = Pick<
+  LogQuery,
+  'provider' | 'event_type' | 'since' | 'limit' | 'text' | 'json'
+>
 
 /** A page of `/log`. */
 export interface LogView {
