@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { databaseAnswers } from '../../db/answers.ts'
 import { systemClock } from '../../kernel/clock.ts'
@@ -26,12 +27,21 @@ export const openOpsService: OpenService = async (context) => {
     configured: () => configured(config),
     secrets,
     runner: await openRunners(context, inventory, secrets),
+    synthesis: ({ tier1_model }) => ({
+      url: config.current.OPS_MODEL_URL,
+      key: config.current.OPS_MODEL_KEY,
+      model: config.current.OPS_WEBHOOK_MODEL ?? tier1_model,
+      systemPrompt: config.current.OPS_WEBHOOK_SYSTEM_PROMPT,
+    }),
+    random: randomBytes,
   })
   return {
     name: 'ops',
     parts(address) {
       const baseUrl = (): string => config.current.OPS_BASE_URL ?? address()
-      const routes = opsRoutes({ ops, version, baseUrl }, () => databaseAnswers(db))
+      const chatKey = (): string | undefined => config.current.OPS_CHAT_API_KEY
+      const options = { ops, version, baseUrl, chatKey }
+      const routes = opsRoutes(options, () => databaseAnswers(db))
       return { routes, faultReply: opsFault, noRoute: NO_ROUTE, unmatched: unmatchedOps }
     },
     begin: () => ops.begin(),

@@ -6,4 +6,6 @@ export interface OpsRoutes {
   readonly version: string
   /** Public address of the service, without a slash at its end. */
   readonly baseUrl: () => string
+  /** The key of the alert webhook, as configured now. */
+  readonly chatKey: () => string | undefined
 }

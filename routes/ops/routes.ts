@@ -1,8 +1,11 @@
 import { noRoute, type Match, type Route, type Unmatched } from '../../kernel/router.ts'
+import { apiDocsRoutes } from '../api-docs.ts'
 import { plainHealthRoute } from '../health.ts'
 import { API, apiOperations } from './api/routes.ts'
+import { describeOps } from './description.ts'
 import { opsFault } from './faults.ts'
 import type { OpsRoutes } from './options.ts'
+import { webhookOperation } from './webhook.ts'
 
 const NONE: Match = { kind: 'none' }
 
@@ -11,7 +14,12 @@ export function opsRoutes(
   options: OpsRoutes,
   databaseAnswers: () => Promise<boolean>,
 ): readonly Route[] {
-  return [plainHealthRoute(options.version, databaseAnswers, opsFault), ...apiOperations(options)]
+  const operations = [...apiOperations(options), webhookOperation(options)]
+  return [
+    plainHealthRoute(options.version, databaseAnswers, opsFault),
+    ...operations,
+    ...apiDocsRoutes(describeOps(options.version, operations), options.baseUrl),
+  ]
 }
 
 /** Under the API a wrong method matches no route, as its contract has it: 404, not 405. */

@@ -4,6 +4,8 @@ import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { machineId, ownHolder } from '../../kernel/spawn.ts'
+import { receiveAlert, type AlertOutcome } from './alerts/receive.ts'
+import type { SynthesisConfig } from './alerts/synthesis.ts'
 import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
 import { createRedact } from './redact.ts'
 import type { Runner } from './runners/runner.ts'
@@ -22,12 +24,18 @@ export interface OpsOptions {
   readonly secrets: () => readonly string[]
   /** The runner of new sessions. */
   readonly runner: () => Runner
+  /** The model that reads alerts: where it is, its name and its prompt. */
+  readonly synthesis: (config: Config) => SynthesisConfig
+  /** Random bytes, as `node:crypto` makes them. */
+  readonly random: (size: number) => Buffer
 }
 
 /** The running ops service: everything that its routes call. */
 export interface Ops extends OpsOptions {
   readonly config: RunningConfig
   readonly sessions: Sessions
+  /** Takes a delivery to the alert webhook. */
+  receiveAlert(body: Uint8Array, at: Date): Promise<AlertOutcome>
   /** The listeners are up: the first session starts, and then one each interval. */
   begin(): void
   close(): Promise<void>
@@ -39,10 +47,11 @@ const FADE_MS = 3_600_000
 export async function openOps(options: OpsOptions): Promise<Ops> {
   const { db, clock, log } = options
   const config = await openRunningConfig(db, clock, log, options.configured)
+  const redact = createRedact(options.secrets)
   const sessions = await openSessions({
     ...options,
     config,
-    redact: createRedact(options.secrets),
+    redact,
     resultsDir: config.current.results_dir,
     holder: ownHolder(),
     machine: machineId(),
@@ -58,6 +67,10 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     ...options,
     config,
     sessions,
+    receiveAlert(body, at) {
+      const synthesis = (): SynthesisConfig => options.synthesis(config.current)
+      return receiveAlert({ ...options, redact, sessions, synthesis }, body, at)
+    },
     begin: () => void stops.push(startScheduler({ db, clock, log, config, sessions })),
     async close() {
       for (const stop of stops) stop()

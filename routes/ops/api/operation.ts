@@ -21,6 +21,8 @@ export const IdParam = Type.Integer({ description: 'Id' })
 export function opsOperation({ answer, ...description }: OpsOperation): Operation {
   return {
     ...description,
+    // What each of them may answer.
+    refusals: [...description.refusals, 403, 500, 503],
     access: 'guarded',
     needsToken: false,
     async handle(context) {

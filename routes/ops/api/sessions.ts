@@ -11,7 +11,8 @@ import { bodyOf, idOf, IdParam, listQuery, opsOperation, readList } from './oper
 const USUAL = 50
 const PROMPT_LONGEST = 100_000
 
-const SessionDetail = Type.Object({
+/** ops.md section 2, detail of a session. */
+export const SessionDetail = Type.Object({
   ...Session.properties,
   parent_session: Type.Optional(nullable(Session)),
   child_sessions: Type.Array(Session),
