@@ -324,3 +324,57 @@ offset $1
 select id, fingerprint, source, title, payload, count, first_seen, last_seen, outcome, problem, session_id
   from ops.alerts
  where id = $1;
+
+-- name: findStatus :optional
+-- Empty when there is no such session.
+select status
+  from ops.sessions
+ where id = $1;
+
+-- name: listLinesBefore :many
+-- The lines of session $1 before line $2, the last one first.
+select seq, at, kind, text
+  from ops.session_lines
+ where session_id = $1
+   and seq < $2
+ order by seq desc
+ limit $3;
+
+-- name: listChain :many
+-- The escalation chain that session $1 is part of, from its first session on.
+select c.id, c.tier, c.model, c.status, c.started_at, c.ended_at, c.exit_code, c.cost_usd, c.num_turns, c.trigger,
+       c.prompt_text, c.parent_session_id, c.duration_ms
+  from ops.sessions s
+  join ops.sessions c on c.id = coalesce(s.chain_id, s.id) or c.chain_id = coalesce(s.chain_id, s.id)
+ where s.id = $1
+ order by c.id
+ limit $2;
+
+-- name: findSummary :optional
+-- The newest summary. Empty before the first one.
+select id, ended_at, summary
+  from ops.sessions
+ where summary is not null
+   and ended_at is not null
+ order by started_at desc, id desc
+ limit 1;
+
+-- name: listDays :many
+-- Sessions, their cost, and events, by day (UTC) since $1; days without either have no row.
+with sessions as (
+  select (started_at at time zone 'UTC')::date as day, count(*) as sessions, coalesce(sum(cost_usd), 0) as cost_usd
+    from ops.sessions
+   where started_at >= $1
+   group by 1
+), events as (
+  select (created_at at time zone 'UTC')::date as day, count(*) as events
+    from ops.events
+   where created_at >= $1
+   group by 1
+)
+select to_char(coalesce(s.day, e.day), 'YYYY-MM-DD') as day, coalesce(s.sessions, 0) as sessions,
+       coalesce(s.cost_usd, 0) as cost_usd, coalesce(e.events, 0) as events
+  from sessions s
+  full join events e on e.day = s.day
+ order by 1
+ limit $2;

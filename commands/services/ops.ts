@@ -28,8 +28,7 @@ export const openOpsService: OpenService = async (context) => {
     secrets,
     runner: await openRunners(context, inventory, secrets),
     synthesis: ({ tier1_model }) => ({
-      url: config.current.OPS_MODEL_URL,
-      key: config.current.OPS_MODEL_KEY,
+      endpoint: endpointOf(config),
       model: config.current.OPS_WEBHOOK_MODEL ?? tier1_model,
       systemPrompt: config.current.OPS_WEBHOOK_SYSTEM_PROMPT,
     }),
@@ -45,6 +44,7 @@ export const openOpsService: OpenService = async (context) => {
       return { routes, faultReply: opsFault, noRoute: NO_ROUTE, unmatched: unmatchedOps }
     },
     begin: () => ops.begin(),
+    endStreams: () => ops.lines.close(),
     close: () => ops.close(),
   }
 }

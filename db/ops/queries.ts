@@ -5,6 +5,7 @@ import {
   Alert,
   CheckState,
   Cooldown,
+  Day,
   Event,
   FoundSession,
   Lease,
@@ -13,6 +14,7 @@ import {
   SavedSettings,
   Session,
   Started,
+  Summary,
 } from './rows.ts'
 
 const Id = Type.Object({ id: Type.Integer() })
@@ -73,4 +75,9 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   noteAlert: { args: ['int8', 'text', 'text', 'int8'] },
   listAlerts: { args: ['int8', 'int8'], row: Alert },
   findAlert: { args: ['int8'], row: Alert },
+  findStatus: { args: ['int8'], row: Type.Pick(Session, ['status']) },
+  listLinesBefore: { args: ['int8', 'int4', 'int8'], row: Line },
+  listChain: { args: ['int8', 'int8'], row: Session },
+  findSummary: { args: [], row: Summary },
+  listDays: { args: ['timestamptz', 'int8'], row: Day },
 })

@@ -147,3 +147,16 @@ export const Alert = Type.Object({
 })
 /** Deliveries to the alert webhook that are of one alert; the payload is the newest one. */
 export type Alert = Type.Static<typeof Alert>
+
+export const Summary = Type.Object({ id: Count, ended_at: Timestamp, summary: Text })
+/** What the session of this id found. */
+export type Summary = Type.Static<typeof Summary>
+
+export const Day = Type.Object({
+  day: Text,
+  sessions: Count,
+  cost_usd: Type.Number(),
+  events: Count,
+})
+/** What happened on a day (UTC), such as `2026-01-31`. */
+export type Day = Type.Static<typeof Day>

@@ -1,7 +1,18 @@
 import type { Executor } from '../client.ts'
 import { many, one, optional } from '../rows.ts'
 import { opsQueries as q } from './queries.ts'
-import type { Ending, FoundSession, Lease, Line, NewSession, Session, Started } from './rows.ts'
+import type {
+  Day,
+  Ending,
+  FoundSession,
+  Lease,
+  Line,
+  NewSession,
+  Session,
+  Started,
+  Status,
+  Summary,
+} from './rows.ts'
 
 /** The session that begins, or undefined while another one runs. */
 export function startSession(tx: Executor, session: NewSession): Promise<Started | undefined> {
@@ -106,4 +117,35 @@ export function listLines(
   limit: number,
 ): Promise<readonly Line[]> {
   return many(db, q.listLines, [session, after, limit])
+}
+
+/** Where a session stands; undefined when there is none. */
+export async function findStatus(db: Executor, id: number): Promise<Status | undefined> {
+  return (await optional<{ readonly status: Status }>(db, q.findStatus, [id]))?.status
+}
+
+/** The lines of a session before one, in order; as many as the limit says, nearest to it. */
+export async function listLinesBefore(
+  db: Executor,
+  session: number,
+  before: number,
+  limit: number,
+): Promise<readonly Line[]> {
+  const lines = await many<Line>(db, q.listLinesBefore, [session, before, limit])
+  return lines.toReversed()
+}
+
+/** The escalation chain of a session, from its first one on. */
+export function listChain(db: Executor, id: number): Promise<readonly Session[]> {
+  return many(db, q.listChain, [id, 100])
+}
+
+/** The newest summary. */
+export function findSummary(db: Executor): Promise<Summary | undefined> {
+  return optional(db, q.findSummary, [])
+}
+
+/** What happened on each day since a time, oldest first; quiet days have no row. */
+export function listDays(db: Executor, since: Date): Promise<readonly Day[]> {
+  return many(db, q.listDays, [since, 400])
 }

@@ -5,6 +5,7 @@ import { API, apiOperations } from './api/routes.ts'
 import { describeOps } from './description.ts'
 import { opsFault } from './faults.ts'
 import type { OpsRoutes } from './options.ts'
+import { pageRoutes } from './pages/routes.ts'
 import { webhookOperation } from './webhook.ts'
 
 const NONE: Match = { kind: 'none' }
@@ -17,6 +18,7 @@ export function opsRoutes(
   const operations = [...apiOperations(options), webhookOperation(options)]
   return [
     plainHealthRoute(options.version, databaseAnswers, opsFault),
+    ...pageRoutes(options),
     ...operations,
     ...apiDocsRoutes(describeOps(options.version, operations), options.baseUrl),
   ]

@@ -3,13 +3,15 @@ import { fadeMemories } from '../../db/ops/memories.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import { machineId, ownHolder } from '../../kernel/spawn.ts'
+import { machineId } from '../../kernel/processes.ts'
+import { ownHolder } from '../../kernel/spawn.ts'
 import { receiveAlert, type AlertOutcome } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/synthesis.ts'
 import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
 import { createRedact } from './redact.ts'
 import type { Runner } from './runners/runner.ts'
 import { startScheduler } from './scheduler.ts'
+import { openLineStream, type LineStream } from './sessions/line-stream.ts'
 import { openSessions, type Sessions } from './sessions/sessions.ts'
 
 /** What the ops service is made from. */
@@ -34,6 +36,8 @@ export interface OpsOptions {
 export interface Ops extends OpsOptions {
   readonly config: RunningConfig
   readonly sessions: Sessions
+  /** What they put out, live. */
+  readonly lines: LineStream
   /** Takes a delivery to the alert webhook. */
   receiveAlert(body: Uint8Array, at: Date): Promise<AlertOutcome>
   /** The listeners are up: the first session starts, and then one each interval. */
@@ -56,6 +60,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     holder: ownHolder(),
     machine: machineId(),
   })
+  const lines = await openLineStream({ ...options, sessions })
   function fade(): void {
     fadeMemories(db, clock.now()).catch((error: unknown) =>
       log.warn('memories not faded', { error: messageOf(error) }),
@@ -67,6 +72,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     ...options,
     config,
     sessions,
+    lines,
     receiveAlert(body, at) {
       const synthesis = (): SynthesisConfig => options.synthesis(config.current)
       return receiveAlert({ ...options, redact, sessions, synthesis }, body, at)
