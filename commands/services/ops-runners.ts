@@ -2,6 +2,7 @@ import { readSettings } from '../../db/ops/settings.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import type { InventorySource } from '../../services/ops/inventory/inventory.ts'
 import { createRedact } from '../../services/ops/redact.ts'
+import type { Endpoint } from '../../services/ops/runners/model-chat.ts'
 import { openPrices } from '../../services/ops/runners/model-prices.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
@@ -18,10 +19,7 @@ export async function openRunners(
   const model = createModelRunner({
     ...{ db, log, inventory, clock: systemClock, redact: createRedact(secrets) },
     dryRun: async (tx) => (await readSettings(tx)).dry_run ?? config.current.OPS_DRY_RUN,
-    endpoint: () => {
-      const { OPS_MODEL_URL: url, OPS_MODEL_KEY: key } = config.current
-      return url === undefined ? undefined : { url, key }
-    },
+    endpoint: () => endpointOf(config),
     prices: await openPrices(() => config.current.OPS_PRICES, log),
     budgets: () => ({
       session: config.current.OPS_SESSION_BUDGET_USD,
@@ -34,4 +32,10 @@ export async function openRunners(
     if (named === 'model') return model
     return named === 'auto' && url !== undefined ? model : probe
   }
+}
+
+/** The model endpoint as configured now; undefined without one. */
+export function endpointOf({ current }: ServiceContext['config']): Endpoint | undefined {
+  const { OPS_MODEL_URL: url, OPS_MODEL_KEY: key } = current
+  return url === undefined ? undefined : { url, key }
 }

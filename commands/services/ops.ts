@@ -9,7 +9,7 @@ import type { Config } from '../../services/ops/config.ts'
 import { openInventory } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
 import { NO_ROUTE } from '../listeners.ts'
-import { openRunners } from './ops-runners.ts'
+import { endpointOf, openRunners } from './ops-runners.ts'
 import type { OpenService } from './service.ts'
 
 /** The ops service, made from the configuration. */

@@ -6,7 +6,7 @@ import type { Redact } from '../redact.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import { identify } from './fingerprint.ts'
 import { readPayload, type Payload } from './payload.ts'
-import { synthesize, type SynthesisConfig } from './synthesis.ts'
+import { synthesize, type RandomBytes, type SynthesisConfig } from './synthesis.ts'
 
 /** What the alert webhook works with; the key and the model are looked up for every delivery. */
 export interface AlertsOptions {
@@ -14,7 +14,7 @@ export interface AlertsOptions {
   readonly log: Log
   readonly redact: Redact
   readonly sessions: Pick<Sessions, 'start'>
-  readonly random: (size: number) => Buffer
+  readonly random: RandomBytes
   readonly synthesis: () => SynthesisConfig
 }
 
@@ -51,10 +51,11 @@ export async function receiveAlert(
     return { kind: 'acknowledged' }
   }
   const id = await save('received')
-  const synthesis = await synthesize(text, { config: options.synthesis(), log, random })
+  const synthesis = await synthesize(text, options.synthesis(), random)
   if ('problem' in synthesis) {
-    const { problem } = synthesis
-    await noteAlert(db, id, 'failed', { problem })
+    const { problem, detail } = synthesis
+    log.warn('alert not synthesized', { alert: id, problem: redact(detail) })
+    await noteAlert(db, id, 'failed', { problem: redact(detail) })
     return { kind: 'failed', problem }
   }
   const { brief } = synthesis
