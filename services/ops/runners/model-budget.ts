@@ -49,7 +49,8 @@ export async function openSpending(
       tokens += usage.prompt + usage.completion
       if (price !== undefined) cost += costOf(price, usage)
     },
-    cost: () => (price === undefined ? null : cost),
+    // Sums of binary fractions have tails that nobody wants to read.
+    cost: () => (price === undefined ? null : Math.round(cost * 1e9) / 1e9),
     problem() {
       if (tokens >= TOKENS) return `the session's ${TOKENS} tokens are spent`
       if (over(chain, budgets.session)) {
