@@ -45,8 +45,8 @@ export function resolverRoute(options: LinksRoutes): Route {
     path: '/:slug',
     access: 'open',
     handle(context) {
-      const known = targets.fresh(context.path.slice(1), context.receivedAt.getTime())
-      const reply = known && !isSecure(known) && redirect(resolver, context, known, [])
+      const known = targets.fresh(context.path, context.receivedAt.getTime())
+      const reply = known && !known.isSecure && redirect(resolver, context, known, [])
       return reply || resolve(resolver, context, known)
     },
   }
@@ -67,7 +67,7 @@ async function resolve(
   const { links, identify, ended } = resolver
   const visit = readVisit(context.path)
   const link = known ?? (visit && (await find(resolver, visit.asked, context)))
-  if (visit && link && !visit.previews && !isSecure(link)) {
+  if (visit && link && !visit.previews && !link.isSecure) {
     const reply = redirect(resolver, context, link, visit.more)
     if (reply !== undefined) return reply
   }
@@ -77,7 +77,7 @@ async function resolve(
     ended.unknown()
     return unknownPage(resolver, context, visit?.asked ?? '', visitor)
   }
-  if (isSecure(link) && !(await mayRead(resolver, link, visitor))) {
+  if (link.isSecure && !(await mayRead(resolver, link, visitor))) {
     ended.forbidden()
     return forbiddenPage(context, visitor)
   }
@@ -138,14 +138,10 @@ async function find(
 ): Promise<KnownLink | undefined> {
   const now = receivedAt.getTime()
   for (const slug of slugsMeant(asked)) {
-    const link = targets.fresh(slug, now) ?? (await targets.read(slug, now))
+    const link = await targets.find(slug, now)
     if (link !== undefined) return link
   }
   return undefined
-}
-
-function isSecure({ visibility }: KnownLink): boolean {
-  return visibility === 'secure'
 }
 
 /**

@@ -45,7 +45,7 @@ async function linkMeant(
   now: number,
 ): Promise<KnownLink | undefined> {
   for (const slug of slugsMeant(name)) {
-    const link = targets.fresh(slug, now) ?? (await targets.read(slug, now))
+    const link = await targets.find(slug, now)
     if (link !== undefined) return link
   }
   return undefined

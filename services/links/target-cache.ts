@@ -11,17 +11,19 @@ export interface KnownLink extends Target {
   readonly id: string
   readonly slug: string
   readonly visibility: Visibility
+  /** Whether only some may follow it: said here, because every visit asks. */
+  readonly isSecure: boolean
 }
 
 /** Links in memory, so that a visit asks no database. */
 export interface TargetCache {
-  /** A link that is known to be as it is now; undefined when it must be read. */
-  fresh(slug: string, now: number): KnownLink | undefined
+  /** The link of a path (`/slug`) that is known to be as it is now; undefined when it must be read. */
+  fresh(path: string, now: number): KnownLink | undefined
   /**
-   * Reads a link. Throws `Unavailable` when the database is out of reach and the link is not known
-   * from before; a secure one is never taken from before.
+   * The link with a slug, read when it must be. Throws `Unavailable` when the database is out of reach
+   * and the link is not known from before; a secure one is never taken from before.
    */
-  read(slug: string, now: number): Promise<KnownLink | undefined>
+  find(slug: string, now: number): Promise<KnownLink | undefined>
   /** Drops what is known of a slug: it has just changed. */
   forget(slug: string): void
 }
@@ -48,7 +50,7 @@ export async function openTargetCache(
   clock: Clock,
   metrics: Metrics,
 ): Promise<TargetCache> {
-  /** The oldest first. */
+  /** By `/slug`, as a visit brings it: a part of a text is a new text for a map. The oldest first. */
   const entries = new Map<string, Entry>()
   const reading = new Map<string, Promise<KnownLink | undefined>>()
   /** Entries from before this may have missed a notice. */
@@ -62,24 +64,24 @@ export async function openTargetCache(
   const fromBefore = lookups.series({ source: 'stale' })
 
   function forget(slug: string): void {
-    entries.delete(slug)
+    entries.delete(`/${slug}`)
     // What is being read may be the old version: it is given, but not kept.
     reading.delete(slug)
   }
 
   function keep(slug: string, link: KnownLink, at: number): void {
-    entries.delete(slug)
-    entries.set(slug, { link, at, used: true })
+    entries.delete(`/${slug}`)
+    entries.set(`/${slug}`, { link, at, used: true })
     if (entries.size > MOST) dropOne()
   }
 
   /** The oldest one that was not used since its last turn: a mark costs a visit less than a move. */
   function dropOne(): void {
-    for (const [slug, entry] of entries) {
-      entries.delete(slug)
+    for (const [path, entry] of entries) {
+      entries.delete(path)
       if (!entry.used) return
       entry.used = false
-      entries.set(slug, entry)
+      entries.set(path, entry)
     }
   }
 
@@ -87,10 +89,14 @@ export async function openTargetCache(
     const running = reading.get(slug)
     if (running !== undefined) return running
     const started = findTarget(db, slug).then((row) => {
-      const link = row && { ...row, ...prepareTarget(row.url, row.append_path) }
+      const link = row && {
+        ...row,
+        ...prepareTarget(row.url, row.append_path),
+        isSecure: row.visibility === 'secure',
+      }
       if (reading.get(slug) !== started) return link
       reading.delete(slug)
-      if (link === undefined) entries.delete(slug)
+      if (link === undefined) entries.delete(`/${slug}`)
       else keep(slug, link, now)
       return link
     })
@@ -105,19 +111,24 @@ export async function openTargetCache(
     else forget(slug)
   })
 
+  function fresh(path: string, now: number): KnownLink | undefined {
+    const entry = entries.get(path)
+    if (entry === undefined || entry.at <= suspectUntil || now - entry.at > FRESH_MS) {
+      return undefined
+    }
+    entry.used = true
+    fromMemory()
+    return entry.link
+  }
+
   return {
-    fresh(slug, now) {
-      const entry = entries.get(slug)
-      if (entry === undefined || entry.at <= suspectUntil || now - entry.at > FRESH_MS) {
-        return undefined
-      }
-      entry.used = true
-      fromMemory()
-      return entry.link
-    },
-    async read(slug, now) {
-      const before = entries.get(slug)?.link
-      const mayBeStale = before !== undefined && before.visibility !== 'secure'
+    fresh,
+    forget,
+    async find(slug, now) {
+      const known = fresh(`/${slug}`, now)
+      if (known !== undefined) return known
+      const before = entries.get(`/${slug}`)?.link
+      const mayBeStale = before !== undefined && !before.isSecure
       if (mayBeStale && now < pausedUntil) {
         fromBefore()
         return before
@@ -133,7 +144,6 @@ export async function openTargetCache(
         return before
       }
     },
-    forget,
   }
 }
 
