@@ -1,17 +1,22 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import type { Readable } from 'node:stream'
+import { commandLineOf, environmentOf, listProcesses, startOf } from './processes.ts'
 
 /** The variable in the environment of every process that a session starts; children inherit it. */
 export const MARKER = 'OPS_SESSION'
 
-const SWEEPS = 20
+/** Sweeps until nothing is found any more, a few seconds of them. */
+const SWEEPS = 200
 const PAUSE_MS = 25
+/** One sweep may miss a process that is being made right then. */
+const CLEAR_SWEEPS = 2
 
 /** What of our environment a process gets: where programs, files and words are, and nothing secret. */
 const INHERITED = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'XDG_RUNTIME_DIR']
 /** How long a process group may take to leave after SIGTERM. */
 const GRACE_MS = 2_000
+/** How an agent is stopped; the first two leave it time to say what it has cost. */
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGKILL'] as const
 
 export interface SpawnOptions {
   /** Of the session that it belongs to. */
@@ -19,15 +24,20 @@ export interface SpawnOptions {
   readonly cwd?: string
   /** Variables beside the inherited ones. */
   readonly env?: Readonly<Record<string, string>>
+  /** Names of further variables of ours that it gets, those that are set. */
+  readonly inherit?: readonly string[]
 }
 
 /** A process in a group of its own, without standard input. */
 export type Child = ChildProcessByStdio<null, Readable, Readable>
 
-/** Starts a program by its argument list: no shell sees it. A failure to start is its `error` event. */
+/**
+ * Starts a program by its argument list: no shell sees it. A failure to start is its `error` event, or is
+ * thrown, as for arguments that are too long.
+ */
 export function startProcess(argv: readonly string[], options: SpawnOptions = {}): Child {
   const [program = '', ...args] = argv
-  const inherited = INHERITED.flatMap((name) => {
+  const inherited = [...INHERITED, ...(options.inherit ?? [])].flatMap((name) => {
     const value = process.env[name]
     return value === undefined ? [] : [[name, value] as const]
   })
@@ -47,6 +57,19 @@ export function signalGroup(child: Child, signal: NodeJS.Signals): void {
     process.kill(-child.pid, signal)
   } catch {
     // ESRCH: the group is gone.
+  }
+}
+
+/** Ends a process and its group by SIGINT, SIGTERM and SIGKILL, with time in between to leave. */
+export async function stopGroup(child: Child): Promise<void> {
+  for (const signal of STOP_SIGNALS) {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, GRACE_MS)
+    child.once('exit', () => resolve())
+    signalGroup(child, signal)
+    await promise
+    clearTimeout(timer)
   }
 }
 
@@ -108,11 +131,6 @@ export function runCommand(
   return promise
 }
 
-/** The boot and process namespace of this machine: only within it a process id means something. */
-export function machineId(): string {
-  return `${readBoot()} ${readNamespace()}`
-}
-
 /** This process, told from a later one with the same id by when it started. */
 export function ownHolder(): string {
   return `${process.pid}/${startOf(process.pid) ?? '0'}`
@@ -130,34 +148,45 @@ export function isAlive(holder: string): boolean {
  */
 export async function endMarked(marker: string): Promise<number> {
   const ended = new Set<number>()
-  for (let sweep = 0; sweep < SWEEPS; sweep++) {
+  for (let sweep = 0, clear = 0; sweep < SWEEPS && clear < CLEAR_SWEEPS; sweep++) {
+    if (sweep > 0) await new Promise((resolve) => setTimeout(resolve, clear > 0 ? PAUSE_MS : 1))
     const pids = findMarked(marker)
-    if (pids.length === 0) break
+    clear = pids.length === 0 ? clear + 1 : 0
     for (const pid of pids) {
       ended.add(pid)
       endProcess(pid)
     }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
   }
   return ended.size
 }
 
-/** The processes that bear a marker, but this one; only those of the same user can be seen. */
+/**
+ * The processes that bear a marker, but this one; only those of the same user can be seen. One that has
+ * cleared its environment belongs to them too while its parent or its terminal session does.
+ */
 export function findMarked(marker: string): readonly number[] {
   const wanted = `${MARKER}=${marker}`
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((pid) => environmentOf(pid).includes(wanted) && stateOf(Number(pid)) !== 'Z')
-    .map(Number)
+  const others = listProcesses().filter(({ pid, state }) => pid !== process.pid && state !== 'Z')
+  const found = new Set<number>()
+  const sessions = new Set<number>()
+  let more = others.filter(({ pid }) => environmentOf(pid).includes(wanted))
+  while (more.length > 0) {
+    for (const { pid, session } of more) {
+      found.add(pid)
+      // A session that one of them leads, not the one that this process was started in.
+      if (session === pid) sessions.add(session)
+    }
+    more = others.filter(
+      ({ pid, parent, session }) => !found.has(pid) && (found.has(parent) || sessions.has(session)),
+    )
+  }
+  return [...found]
 }
 
 /** How many processes have a text in their command line, but this one. */
 export function findCommandLine(text: string): number {
-  return readdirSync('/proc').filter(
-    (name) =>
-      /^\d+$/.test(name) &&
-      Number(name) !== process.pid &&
-      read(`/proc/${name}/cmdline`).replaceAll('\0', ' ').includes(text),
+  return listProcesses().filter(
+    ({ pid }) => pid !== process.pid && commandLineOf(pid).includes(text),
   ).length
 }
 
@@ -166,46 +195,5 @@ function endProcess(pid: number): void {
     process.kill(pid, 'SIGKILL')
   } catch {
     // ESRCH: it has just ended by itself.
-  }
-}
-
-function environmentOf(pid: string): readonly string[] {
-  return read(`/proc/${pid}/environ`).split('\0')
-}
-
-/** When a process started, in ticks since the boot; undefined when there is no such process. */
-function startOf(pid: number): string | undefined {
-  return statOf(pid)[19]
-}
-
-function stateOf(pid: number): string | undefined {
-  return statOf(pid)[0]
-}
-
-/** The fields of `/proc/PID/stat` after the name, which may hold spaces and parentheses itself. */
-function statOf(pid: number): readonly string[] {
-  const stat = read(`/proc/${pid}/stat`)
-  return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-}
-
-function readBoot(): string {
-  return read('/proc/sys/kernel/random/boot_id').trim()
-}
-
-function readNamespace(): string {
-  try {
-    return readlinkSync('/proc/self/ns/pid')
-  } catch {
-    // No such link: process ids are then taken for the machine's.
-    return ''
-  }
-}
-
-/** Text of a file of the kernel; empty when the process is gone or another user's. */
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'latin1')
-  } catch {
-    return ''
   }
 }

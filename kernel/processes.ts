@@ -1,0 +1,65 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+
+/** A process of this machine, as `/proc` shows it. */
+export interface ProcessEntry {
+  readonly pid: number
+  /** One letter; `Z` is one that has ended and waits for its parent to look. */
+  readonly state: string
+  readonly parent: number
+  readonly session: number
+}
+
+/** Every process that can be seen. */
+export function listProcesses(): readonly ProcessEntry[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => {
+      const [state = '', parent, , session] = statOf(Number(name))
+      return { pid: Number(name), state, parent: Number(parent), session: Number(session) }
+    })
+    .filter(({ state }) => state !== '')
+}
+
+/** The environment that a process was started with; empty when it is gone or another user's. */
+export function environmentOf(pid: number): readonly string[] {
+  return read(`/proc/${pid}/environ`).split('\0')
+}
+
+/** The command line of a process, its words parted by spaces. */
+export function commandLineOf(pid: number): string {
+  return read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
+}
+
+/** When a process started, in ticks since the boot; undefined when there is no such process. */
+export function startOf(pid: number): string | undefined {
+  return statOf(pid)[19]
+}
+
+/** The boot and process namespace of this machine: only within it a process id means something. */
+export function machineId(): string {
+  return `${read('/proc/sys/kernel/random/boot_id').trim()} ${readNamespace()}`
+}
+
+/** The fields of `/proc/PID/stat` after the name, which may hold spaces and parentheses itself. */
+function statOf(pid: number): readonly string[] {
+  const stat = read(`/proc/${pid}/stat`)
+  return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
+function readNamespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid')
+  } catch {
+    // No such link: process ids are then taken for the machine's.
+    return ''
+  }
+}
+
+/** Text of a file of the kernel; empty when the process is gone or another user's. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return ''
+  }
+}
