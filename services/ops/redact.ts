@@ -4,6 +4,8 @@ export type Redact = (text: string) => string
 const MARK = '«redacted»'
 /** Anything shorter would take words out of the text that are no secrets. */
 const SHORTEST = 4
+/** A line of a secret is told from any other, such as the frame of a key, when it is that long. */
+const LINE_SHORTEST = 12
 
 /** Makes the redaction of secrets that may change while the program runs. */
 export function createRedact(secrets: () => readonly string[]): Redact & { longest(): number } {
@@ -24,7 +26,9 @@ export function createRedact(secrets: () => readonly string[]): Redact & { longe
 
   function redact(text: string): string {
     refresh()
-    return pattern === undefined ? text : text.replaceAll(pattern, MARK)
+    // What no database can keep goes too: a session must not fail for what it has read.
+    const plain = text.replaceAll('\0', '').toWellFormed()
+    return pattern === undefined ? plain : plain.replaceAll(pattern, MARK)
   }
   return Object.assign(redact, {
     longest() {
@@ -34,18 +38,27 @@ export function createRedact(secrets: () => readonly string[]): Redact & { longe
   })
 }
 
-/** The secret as it is, in a URL, in JSON, in hex, and as base64 wherever it stands in what is encoded. */
+/**
+ * The secret as it is, in a URL or a form, in JSON, in hex, and as base64 wherever it stands in what is
+ * encoded. Of one with several lines each line counts: texts are looked at line by line.
+ */
 function formsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret)
   const hex = bytes.toString('hex')
+  const json = JSON.stringify(secret).slice(1, -1)
+  const encoded = encodeURIComponent(secret.toWellFormed())
+  const inForm = new URLSearchParams({ '': secret }).toString().slice(1)
   return [
-    secret,
-    encodeURIComponent(secret.toWellFormed()),
-    JSON.stringify(secret).slice(1, -1),
-    hex,
-    hex.toUpperCase(),
+    ...[secret, ...secret.split(/\r?\n/).filter(({ length }) => length >= LINE_SHORTEST)],
+    ...[encoded, inForm].flatMap((text) => [text, text.replaceAll(/%../g, lower)]),
+    ...[json, json.replaceAll('/', String.raw`\/`)],
+    ...[hex, hex.toUpperCase()],
     ...[0, 1, 2].flatMap((before) => base64At(bytes, before)),
   ].filter(({ length }) => length >= SHORTEST)
+}
+
+function lower(text: string): string {
+  return text.toLowerCase()
 }
 
 /** The part of a base64 text that only the secret decides, when `before` bytes come before it. */

@@ -22,6 +22,13 @@ export interface Output {
   close(): Promise<void>
 }
 
+/** A line that has not ended yet; `cut` when it goes on beyond what is kept. */
+interface Open {
+  readonly kind: LineKind
+  readonly text: string
+  readonly cut: boolean
+}
+
 export interface OutputOptions {
   readonly db: Database
   readonly clock: Clock
@@ -47,22 +54,25 @@ export function openOutput(options: OutputOptions, session: number): Output {
   const file = join(resultsDir, `session-${session}.ndjson`)
   let seq = 0
   let waiting: Line[] = []
-  let open: { kind: LineKind; text: string } | undefined
+  let open: Open | undefined
+  /** The text so far ended with CR, whose LF may come with the next piece. */
+  let afterReturn = false
   let flushing = Promise.resolve()
   let drained = Promise.withResolvers<void>()
   drained.resolve()
 
-  function addLine(kind: LineKind, text: string): void {
-    const line = { seq: ++seq, at: clock.now(), kind, text: clean(text) }
+  function addLine({ kind, text, cut }: Open): void {
+    const line = { seq: ++seq, at: clock.now(), kind, text: clean(text, cut) }
     waiting.push(line)
     if (waiting.length === WAITING) drained = Promise.withResolvers<void>()
     if (waiting.length >= BATCH) void flush()
   }
 
   /** Secrets go first: what is cut off or taken out might leave half of one. */
-  function clean(text: string): string {
+  function clean(text: string, cut: boolean): string {
     const plain = redact(redact(text).replaceAll(NOISE, ''))
-    return cutAt(plain, LINE_BYTES)
+    // The end of a line that was cut may be the beginning of a secret.
+    return cutAt(cut ? `${plain.slice(0, -redact.longest() || undefined)}…` : plain, LINE_BYTES)
   }
 
   function flush(): Promise<void> {
@@ -97,7 +107,7 @@ export function openOutput(options: OutputOptions, session: number): Output {
   }
 
   function endLine(): void {
-    if (open !== undefined) addLine(open.kind, open.text)
+    if (open !== undefined) addLine(open)
     open = undefined
   }
 
@@ -105,15 +115,21 @@ export function openOutput(options: OutputOptions, session: number): Output {
   return {
     write(kind, text) {
       if (open !== undefined && open.kind !== kind) endLine()
-      const [first = '', ...rest] = text.split(/\r?\n/)
-      open = { kind, text: limited((open?.text ?? '') + first) }
+      const more = afterReturn && text.startsWith('\n') ? text.slice(1) : text
+      if (text !== '') afterReturn = text.endsWith('\r')
+      // A terminal would write over what stands before a CR: here it is a line, so that nothing hides.
+      const [first = '', ...rest] = more.split(/\r\n|\n|\r/)
+      if (open !== undefined || first !== '' || rest.length > 0) open = longer(open, kind, first)
       for (const next of rest) {
         endLine()
-        open = { kind, text: limited(next) }
+        open = longer(undefined, kind, next)
       }
-      if (open.text === '' && rest.length > 0) open = undefined
+      if (open?.text === '' && rest.length > 0) open = undefined
     },
-    endLine,
+    endLine() {
+      afterReturn = false
+      endLine()
+    },
     drained: () => drained.promise,
     async close() {
       endLine()
@@ -124,17 +140,19 @@ export function openOutput(options: OutputOptions, session: number): Output {
   }
 
   /** A line that never ends takes no more memory than is needed to find a secret across its cut. */
-  function limited(text: string): string {
+  function longer(line: Open | undefined, kind: LineKind, more: string): Open {
+    const text = (line?.text ?? '') + more
     const most = LINE_BYTES * 4 + redact.longest()
-    return text.length > most ? text.slice(0, most) : text
+    const cut = line?.cut === true || text.length > most
+    return { kind, text: cut ? text.slice(0, most) : text, cut }
   }
 }
 
-/** Text of at most that many bytes, never cut within a character. */
+/** Text of at most that many bytes, never cut within a character; `…` says that it is cut. */
 function cutAt(text: string, bytes: number): string {
   if (Buffer.byteLength(text) <= bytes) return text
   const buffer = Buffer.from(text)
-  let end = bytes
+  let end = bytes - Buffer.byteLength('…')
   while (((buffer[end] ?? 0) & 0xc0) === 0x80) end--
   return `${buffer.toString('utf8', 0, end)}…`
 }

@@ -88,11 +88,16 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     const session = await findSession(db, id)
     if (session === undefined) throw new Error('a session that has just begun is gone')
     const { summary: _summary, marker: _marker, chain_cost: _cost, ...shown } = session
-    running = supervise(
+    const supervised = supervise(
       { ...options, config: config.current, finish: (ending, next) => finish(shown, ending, next) },
       runner(),
       { ...shown, marker },
     )
+    running = supervised
+    void supervised.over.then(() => {
+      if (running === supervised) running = undefined
+    })
+    if (closed) void supervised.stop()
     return shown
   }
 
@@ -109,21 +114,23 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
       if (next === undefined || closed) return undefined
       const { id, tier } = session
       const request = { tier: tier + 1, trigger: 'escalation', prompt: next.prompt } as const
-      const message = `Session ${id} escalated to tier ${tier + 1}: ${next.reason}`
+      const message = options.redact(`Session ${id} escalated to tier ${tier + 1}: ${next.reason}`)
       await addEvent(tx, { session_id: id, level: 'info', service: null, message, created_at: at })
       return begin(tx, request, id)
     })
-    running = undefined
     if (child !== undefined) await run(child)
   }
 
   /** Ends what a process left that is gone: its row and its children. */
   async function endLapsed(): Promise<void> {
     const lease = await findLease(db)
-    if (lease === undefined || lease.holder === holder) return
+    if (lease === undefined || running?.id === lease.id) return
     const here = lease.machine === machine
+    const dead = here && !isAlive(lease.holder)
     const silent = clock.now().getTime() - lease.heartbeat_at.getTime() > LEASE_MS
-    if (!silent && !(here && !isAlive(lease.holder))) return
+    if (!silent && !dead) return
+    // Before its row ends: were this process to end in between, nobody would look for them again.
+    if (dead) await endMarked(lease.marker)
     const at = clock.now()
     const failed = await db.transaction(async (tx) => {
       if (!(await failLapsed(tx, lease.id, lease.heartbeat_at, at))) return false
@@ -166,7 +173,11 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     async close() {
       closed = true
       stopLooking()
-      await running?.stop()
+      // What it has just escalated to is stopped as well.
+      for (let one = running; one !== undefined; one = running) {
+        await one.stop()
+        if (running === one) running = undefined
+      }
     },
   }
 }

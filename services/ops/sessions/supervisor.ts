@@ -27,6 +27,9 @@ export interface SupervisorOptions extends OutputOptions {
 
 /** A session that this process runs. */
 export interface Supervised {
+  readonly id: number
+  /** Resolves when its end is written, or can't be. */
+  readonly over: Promise<void>
   /** Looks whether somebody asked it to stop. */
   look(): void
   /** Stops it, and resolves when its end is written. */
@@ -124,7 +127,7 @@ export function supervise(
     try {
       const outcome = await outcomeOf()
       await endMarked(session.marker)
-      const ending = endingOf(outcome, cause)
+      const ending = endingOf(outcome, cause, options.redact)
       const problem = cause?.status === 'timed_out' ? cause.problem : outcome.problem
       if (problem !== null && ending.status !== 'stopped' && ending.status !== 'escalated') {
         job.output.write('error', `Session ${ending.status}: ${problem}\n`)
@@ -172,6 +175,8 @@ export function supervise(
 
   const over = runToEnd()
   return {
+    id: session.id,
+    over,
     look: () => void heartbeat(),
     stop() {
       end({ status: 'stopped' })
@@ -180,11 +185,15 @@ export function supervise(
   }
 }
 
-function endingOf(outcome: Outcome, cause: Cause | undefined): Ending {
-  const { summary, cost_usd, num_turns } = outcome
+function endingOf(
+  { summary: said, cost_usd, num_turns, ...outcome }: Outcome,
+  cause: Cause | undefined,
+  redact: OutputOptions['redact'],
+): Ending {
+  const summary = said === null ? null : redact(said)
   const status = cause === undefined || cause.status === 'lost' ? outcome.status : cause.status
   const good = status === 'completed' || status === 'escalated'
-  const exit_code = outcome.exit_code ?? (good ? 0 : 1)
+  const exit_code = good ? 0 : (outcome.exit_code ?? 1)
   return { status, summary, cost_usd, num_turns, exit_code }
 }
 
