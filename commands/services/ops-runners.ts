@@ -1,7 +1,9 @@
+import type { Executor } from '../../db/client.ts'
 import { readSettings } from '../../db/ops/settings.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import type { InventorySource } from '../../services/ops/inventory/inventory.ts'
 import { createRedact } from '../../services/ops/redact.ts'
+import { createCliRunner } from '../../services/ops/runners/cli.ts'
 import type { Endpoint } from '../../services/ops/runners/model-chat.ts'
 import { openPrices } from '../../services/ops/runners/model-prices.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
@@ -16,20 +18,25 @@ export async function openRunners(
   secrets: () => readonly string[],
 ): Promise<() => Runner> {
   const probe = createProbe({ db, clock: systemClock, inventory })
-  const model = createModelRunner({
+  const shared = {
     ...{ db, log, inventory, clock: systemClock, redact: createRedact(secrets) },
-    dryRun: async (tx) => (await readSettings(tx)).dry_run ?? config.current.OPS_DRY_RUN,
-    endpoint: () => endpointOf(config),
-    prices: await openPrices(() => config.current.OPS_PRICES, log),
+    dryRun: async (tx: Executor) => (await readSettings(tx)).dry_run ?? config.current.OPS_DRY_RUN,
     budgets: () => ({
       session: config.current.OPS_SESSION_BUDGET_USD,
       day: config.current.OPS_DAY_BUDGET_USD,
     }),
     maxTurns: () => config.current.OPS_MAX_TURNS,
+  }
+  const model = createModelRunner({
+    ...shared,
+    endpoint: () => endpointOf(config),
+    prices: await openPrices(() => config.current.OPS_PRICES, log),
   })
+  const cli = createCliRunner({ ...shared, command: () => config.current.OPS_AGENT_COMMAND })
   return () => {
     const { OPS_RUNNER: named, OPS_MODEL_URL: url } = config.current
     if (named === 'model') return model
+    if (named === 'cli') return cli
     return named === 'auto' && url !== undefined ? model : probe
   }
 }

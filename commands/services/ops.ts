@@ -8,6 +8,7 @@ import { opsRoutes, unmatchedOps } from '../../routes/ops/routes.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { openInventory } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
+import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
 import { NO_ROUTE } from '../listeners.ts'
 import { endpointOf, openRunners } from './ops-runners.ts'
 import type { OpenService } from './service.ts'
@@ -44,7 +45,11 @@ export const openOpsService: OpenService = async (context) => {
       return { routes, faultReply: opsFault, noRoute: NO_ROUTE, unmatched: unmatchedOps }
     },
     begin: () => ops.begin(),
-    endStreams: () => ops.lines.close(),
+    endStreams() {
+      ops.lines.close()
+      // It needs seconds to stop its children: they run while the listeners finish.
+      void ops.sessions.close()
+    },
     close: () => ops.close(),
   }
 }
@@ -65,9 +70,9 @@ function configured({ current }: ConfigSource): Config {
   }
 }
 
-/** The text of every secret variable that is set, and the password in the database's URL. */
+/** The text of every secret variable that is set, the password in the database's URL, and the agent's keys. */
 function secretsOf({ origins }: ConfigSource): readonly string[] {
-  const secrets: string[] = []
+  const secrets = AGENT_SECRETS.flatMap((name) => process.env[name] ?? [])
   for (const [name, { text }] of origins) {
     if (notesOf(name).secret !== true) continue
     secrets.push(text)

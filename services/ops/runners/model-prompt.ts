@@ -58,7 +58,7 @@ export function taskPrompt({ prompt_text }: Pick<Session, 'prompt_text'>): strin
 }
 
 /** As many memories as fit, best first; one that does not fit is left out. */
-function memoryText(memories: readonly Memory[]): string {
+export function memoryText(memories: readonly Memory[]): string {
   const head = 'Remembered from earlier sessions and by the operators, surest first:'
   let left = MEMORIES - head.length
   const lines: string[] = []

@@ -1,0 +1,52 @@
+import { fieldsOf, listOf, type Fields } from './cli-said.ts'
+
+/** What an agent wants recorded, as it wrote it: the tools that record it look at each. */
+export interface Report {
+  readonly events: readonly Fields[]
+  readonly memories: readonly Fields[]
+  readonly escalate: Fields | undefined
+}
+
+const NOTHING: Report = { events: [], memories: [], escalate: undefined }
+const KEYS = ['events', 'memories', 'escalate']
+const MOST = 50
+const LINE = /(?:^|\n)[ \t]*(\{.*\})\s*$/
+const FENCED = /(?:^|\n)```(?:json)?[ \t]*\n\s*(\{[\s\S]*\})\s*\n```\s*$/
+
+/** How an agent is told of the report. */
+export const REPORT_FORM = `End your last message with one line of JSON, and nothing after it:
+{"events": [{"level": "info, warning or critical", "service": "its name", "message": "what is wrong or has changed"}], "memories": [{"category": "timing, dependency, behavior, remediation or maintenance", "service": "its name", "observation": "what later sessions should know"}], "escalate": null}
+Both lists may be empty, and an entry may be without a service. When the next tier has to go on, "escalate" is {"reason": "why, in one sentence", "findings": "all that you found"}.`
+
+/** Splits an agent's last message: what people read, and the report when there is one. */
+export function readReport(message: string): { readonly text: string; readonly report: Report } {
+  for (const form of [FENCED, LINE]) {
+    const found = form.exec(message)
+    const report = found?.[1] === undefined ? undefined : parse(found[1])
+    if (found !== null && report !== undefined) {
+      return { text: message.slice(0, found.index).trim(), report }
+    }
+  }
+  return { text: message.trim(), report: NOTHING }
+}
+
+/** Undefined for what is no report. */
+function parse(text: string): Report | undefined {
+  try {
+    const value = fieldsOf(JSON.parse(text))
+    if (!KEYS.some((key) => key in value)) return undefined
+    const { events, memories, escalate } = value
+    return {
+      events: listOf(events).slice(0, MOST).map(withoutNulls),
+      memories: listOf(memories).slice(0, MOST).map(withoutNulls),
+      escalate: typeof escalate === 'object' && escalate !== null ? fieldsOf(escalate) : undefined,
+    }
+  } catch {
+    // The message only looks as if it ended with JSON.
+    return undefined
+  }
+}
+
+function withoutNulls(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+}

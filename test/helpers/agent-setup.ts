@@ -1,0 +1,99 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Backend } from './backends.ts'
+import { ended, startOps } from './ops-setup.ts'
+import type { OpsServer } from './ops-setup.ts'
+import { temporaryFolder } from './owner.ts'
+import type { Owner } from './owner.ts'
+import { ROOT } from './program.ts'
+import type { Env } from './program.ts'
+
+/** An ops service whose agent is a shell script. */
+export type AgentOps = OpsServer & {
+  readonly agent: Agent
+  /** What a session has put out so far, from its file. */
+  lines(session: number): readonly Line[]
+}
+
+/** The script that runs as the agent; its arguments are those of the agent. */
+export type Agent = {
+  /** A folder of the test's own, for what the script writes and reads. */
+  readonly folder: string
+  /** Has the next session run this script. */
+  does(script: string): void
+  /** Has the next session print these lines, and end with this code. */
+  says(lines: readonly (object | string)[], code?: number): void
+}
+
+export type Line = {
+  readonly seq: number
+  readonly at: string
+  readonly kind: string
+  readonly text: string
+}
+
+/** A captured stream of a real agent: the path of its file. */
+export function captured(name: string): string {
+  return join(ROOT, 'test/fixtures/agents', `${name}.ndjson`)
+}
+
+/** The line with which claude ends. */
+export function claudeResult(fields: object = {}): object {
+  const usage = { 'some-model': { costUSD: 0.25, costBasis: 'list' } }
+  return {
+    ...{ type: 'result', subtype: 'success', is_error: false, num_turns: 1, result: 'All well.' },
+    ...{ total_cost_usd: 0.25, modelUsage: usage, model_usage_since_last_result: usage },
+    ...fields,
+  }
+}
+
+/** Starts an ops service with the runner `cli`; its first session, at start, has ended. */
+export async function startAgentOps(t: Owner, backend: Backend, env: Env = {}): Promise<AgentOps> {
+  const agent = await makeAgent(t)
+  agent.says([claudeResult()])
+  const results = await temporaryFolder(t, 'results')
+  const variables = {
+    ...{ OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: agent.command, OPS_RESULTS_DIR: results },
+    ...env,
+  }
+  const ops = await startOps(t, backend, variables)
+  await ended(ops)
+  return { ...ops, agent, lines: (session) => linesOf(results, session) }
+}
+
+async function makeAgent(t: Owner): Promise<Agent & { readonly command: string }> {
+  const folder = await temporaryFolder(t, 'agent')
+  const script = join(folder, 'agent.sh')
+  const does = (text: string): void => writeFileSync(script, text)
+  return {
+    ...{ folder, does, command: `sh ${script}` },
+    says(lines, code = 0) {
+      const texts = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
+      writeFileSync(join(folder, 'stream'), texts.map((text) => `${text}\n`).join(''))
+      does(`cat ${join(folder, 'stream')}\nexit ${code}\n`)
+    },
+  }
+}
+
+/** The processes whose command line has a text, such as the time that a sleep takes. */
+export function processesWith(text: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && commandLine(name).includes(text))
+    .map(Number)
+}
+
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    // It ended between the list and the look.
+    return ''
+  }
+}
+
+function linesOf(results: string, session: number): readonly Line[] {
+  const file = join(results, `session-${session}.ndjson`)
+  if (!existsSync(file)) return []
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+  return lines.map((line): Line => JSON.parse(line))
+}

@@ -1,0 +1,244 @@
+import { t } from 'tap'
+import { captured, claudeResult, startAgentOps } from '../helpers/agent-setup.ts'
+import type { AgentOps } from '../helpers/agent-setup.ts'
+import { backends } from '../helpers/backends.ts'
+import { ended, trigger } from '../helpers/ops-setup.ts'
+import type { Event, Memory, Session } from '../helpers/ops-setup.ts'
+
+const [, postgres] = backends
+const ops = await startAgentOps(t, postgres)
+const { agent, lines, api } = ops
+
+/** Runs a session with what the agent is set to do. */
+async function session(on: AgentOps = ops): Promise<Session> {
+  const { id } = await trigger(on)
+  return ended(on, id)
+}
+
+async function eventsOf({ id }: Session): Promise<readonly Event[]> {
+  const { json } = await api<{ events: readonly Event[] }>('GET', '/events')
+  return json.events.filter(({ session_id }) => session_id === id)
+}
+
+const CAPTURED: readonly (readonly [
+  name: string,
+  code: number,
+  expected: Partial<Session>,
+  output: readonly (readonly [string, string | RegExp])[],
+])[] = [
+  [
+    'claude_tier1',
+    0,
+    { status: 'completed', cost_usd: 0.00028, num_turns: 2, exit_code: 0 },
+    [
+      ['system', /"subtype":"ui_invalidate"/],
+      ['system', /^claude 2\.1\.\S+, model claude-haiku-5-5$/],
+      ['tool', 'Bash {"command":"echo mock-ran","description":"mock"}'],
+      ['result', 'mock-ran'],
+      ['text', 'Service nginx is healthy.'],
+    ],
+  ],
+  [
+    // Its total has the parent's cost in it; only what it added is charged.
+    'claude_resumed_tier2',
+    0,
+    { status: 'completed', cost_usd: 0.0028, num_turns: 1, exit_code: 0 },
+    [
+      ['system', /^claude 2\.1/],
+      ['text', 'Service nginx is healthy.'],
+    ],
+  ],
+  [
+    'claude_429',
+    1,
+    { status: 'failed', cost_usd: null, num_turns: null, exit_code: 1 },
+    [
+      ['system', /ui_invalidate/],
+      ['system', /^claude 2\.1/],
+      ...[1, 2, 3, 4, 5, 6].map((at) => ['error', `retry ${at} of 10: rate_limit (429)`] as const),
+      ['error', /^Session failed: the agent ended without a result \(exit code 1\).*rate_limit/],
+    ],
+  ],
+  [
+    'codex',
+    0,
+    { status: 'completed', cost_usd: null, num_turns: 2, exit_code: 0 },
+    [
+      ['system', /^codex, thread 01a1fbe8/],
+      ['error', /^Model metadata for `gpt-5-mock` not found/],
+      ['tool', "/bin/bash -lc 'echo mock-ran'"],
+      ['result', 'mock-ran'],
+      ['text', 'Service nginx is healthy.'],
+    ],
+  ],
+  [
+    'opencode',
+    0,
+    { status: 'completed', cost_usd: 0.0028, num_turns: 2, exit_code: 0 },
+    [
+      ['tool', 'bash {"command":"echo mock-ran","description":"mock"}'],
+      ['result', 'mock-ran'],
+      ['text', 'Service nginx is healthy.'],
+    ],
+  ],
+  [
+    'gemini',
+    0,
+    { status: 'completed', cost_usd: null, num_turns: 2, exit_code: 0 },
+    [
+      ['system', 'gemini, model gemini-2.5-flash'],
+      ['tool', 'run_shell_command {"command":"echo mock-ran","description":"mock"}'],
+      ['result', 'mock-ran'],
+      ['text', 'Service nginx is healthy.'],
+    ],
+  ],
+]
+
+for (const [name, code, expected, output] of CAPTURED) {
+  t.test(`the captured stream ${name}`, async (t) => {
+    agent.does(`cat ${captured(name)}\nexit ${code}\n`)
+    const { id, ...session_ } = await session()
+    t.match(session_, expected)
+    const shown = lines(id).filter(({ text }) => text !== '')
+    t.equal(shown.length, output.length, 'every line is there')
+    for (const [at, [kind, text]] of output.entries()) {
+      t.match(shown[at], { kind, text }, `line ${at + 1}`)
+    }
+  })
+}
+
+t.test('a refused key stops the agent, which would retry for minutes', async (t) => {
+  agent.does(`cat ${captured('claude_401')}\nexec sleep 600\n`)
+  const stopped = await session()
+  t.match(stopped, { status: 'failed', cost_usd: null, num_turns: null })
+  t.match(await eventsOf(stopped), [
+    { level: 'warning', message: /key is refused: authentication_failed \(401\)/ },
+  ])
+})
+
+t.test('the result line outranks the exit code', async (t) => {
+  agent.says([claudeResult()], 3)
+  t.match(await session(), { status: 'completed', exit_code: 0, cost_usd: 0.25 })
+  agent.says([claudeResult({ is_error: true, result: 'It went wrong.' })], 0)
+  const failed = await session()
+  t.match(failed, { status: 'failed', exit_code: 0, cost_usd: 0.25 })
+  t.match(await eventsOf(failed), [{ message: /It went wrong\./ }])
+})
+
+t.test('no result is a failure, whatever the exit code', async (t) => {
+  agent.says([{ type: 'system', subtype: 'init', model: 'm' }], 0)
+  const silent = await session()
+  t.match(silent, { status: 'failed', exit_code: 0 })
+  t.match(await eventsOf(silent), [{ message: /without a result \(exit code 0\)/ }])
+  agent.does('exit 7\n')
+  t.match(await session(), { status: 'failed', exit_code: 7 })
+  agent.does('kill -9 $$\n')
+  t.match(await session(), { status: 'failed', exit_code: 137 })
+})
+
+t.test('lines that nobody knows are stored and harm nothing', async (t) => {
+  agent.says([
+    'Warning: not JSON at all',
+    '{"type":"cut off',
+    'null',
+    '[1,2]',
+    '"text"',
+    { type: 'tomorrow', what: { a: 1 } },
+    { type: 'assistant' },
+    { type: 'assistant', message: { content: 'no list' } },
+    { type: 'user', message: null },
+    { type: 'result' },
+    { type: 'item.completed' },
+    { type: 'step_finish', sessionID: 's', part: null },
+    claudeResult(),
+  ])
+  const done = await session()
+  t.match(done, { status: 'completed', cost_usd: null, num_turns: 1 })
+  const texts = lines(done.id).map(({ text }) => text)
+  for (const text of [
+    'Warning: not JSON at all',
+    '{"type":"cut off',
+    '{"type":"tomorrow","what":{"a":1}}',
+  ]) {
+    t.ok(texts.includes(text), text)
+  }
+})
+
+t.test('a model without a known price costs null, never what was invented', async (t) => {
+  const usage = { odd: { costUSD: 3, costBasis: 'unknown' } }
+  agent.says([claudeResult({ modelUsage: usage, model_usage_since_last_result: usage })])
+  t.match(await session(), { status: 'completed', cost_usd: null })
+})
+
+t.test('the errors of the agents', async (t) => {
+  const end = { is_error: true, result: undefined, errors: ['Reached it'] }
+  for (const [said, why] of [
+    [claudeResult({ ...end, subtype: 'error_max_turns' }), /turn cap/],
+    [claudeResult({ ...end, subtype: 'error_max_budget_usd' }), /budget is spent/],
+    [claudeResult({ ...end, subtype: 'error_during_execution' }), /Reached it/],
+    [{ type: 'turn.failed', error: { message: 'stream lost' } }, /stream lost/],
+    [
+      { type: 'error', sessionID: 's', error: { name: 'E', data: { message: 'no key' } } },
+      /no key/,
+    ],
+    [{ type: 'result', status: 'error', error: { message: 'quota' }, stats: {} }, /quota/],
+  ] as const) {
+    agent.says([said], 1)
+    const failed = await session()
+    t.match(failed, { status: 'failed', exit_code: 1 }, String(why))
+    t.match(await eventsOf(failed), [{ level: 'warning', message: why }])
+  }
+})
+
+t.test('the report: events, memories, and a bad entry that harms no other', async (t) => {
+  const report = {
+    events: [
+      { level: 'error', service: 'web', message: 'It is down' },
+      { level: 'info', service: null, message: 'Seen' },
+      { level: 'info' },
+    ],
+    memories: [{ category: 'timing', service: 'web', observation: 'Slow at noon' }],
+    escalate: null,
+  }
+  agent.says([claudeResult({ result: `Web is down.\n${JSON.stringify(report)}` })])
+  const done = await session()
+  t.match(done, { status: 'completed' })
+  const events = await eventsOf(done)
+  t.same(events.map(({ level, service, message }) => [level, service, message]).toSorted(), [
+    ['critical', 'web', 'It is down'],
+    ['info', null, 'Seen'],
+  ])
+  const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories')
+  t.match(json.memories, [
+    { service: 'web', category: 'timing', observation: 'Slow at noon', tier: 1 },
+  ])
+  t.ok(
+    lines(done.id).some(({ text }) => text.startsWith('record_event: ')),
+    'the bad one is told',
+  )
+})
+
+t.test('an agent escalates by its report: the chain is linked and its cost summed', async (t) => {
+  const ask = { escalate: { reason: 'Too deep', findings: 'The disk is full of logs' } }
+  const high = JSON.stringify(
+    claudeResult({ result: `Look.\n\`\`\`json\n${JSON.stringify(ask, null, 1)}\n\`\`\`` }),
+  )
+  agent.does(`case "$*" in *"tier 1 of 3"*) cat <<'END'
+${high}
+END
+;; *) printf '%s\\n' "$*" > ${agent.folder}/arguments; echo '${JSON.stringify(claudeResult())}';; esac
+exit 0
+`)
+  const parent = await session()
+  t.match(parent, { status: 'escalated', exit_code: 0, cost_usd: 0.25 })
+  const child = await ended(ops)
+  t.match(child, {
+    status: 'completed',
+    tier: 2,
+    trigger: 'escalation',
+    parent_session_id: parent.id,
+  })
+  t.match(child.prompt_text, /look[^]*Too deep[^]*The disk is full of logs/)
+  const detail = await api<{ chain_cost: number }>('GET', `/sessions/${parent.id}`)
+  t.equal(detail.json.chain_cost, 0.5)
+})
