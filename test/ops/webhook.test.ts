@@ -1,0 +1,201 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { CHAT_KEY, deliverAlert, sample, startBriefs } from '../helpers/alerts-setup.ts'
+import type { Receipt } from '../helpers/alerts-setup.ts'
+import { eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { ended, goodForm, refuses, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
+import type { ApiResponse, Session } from '../helpers/ops-setup.ts'
+import { until } from '../helpers/until.ts'
+
+const MIB = 1024 * 1024
+const HUGE = 'x'.repeat(MIB + 1)
+const BLANK = ['', ' ', '\r\n\t \n', '\ufeff \u2003']
+const FOREIGN = [
+  '',
+  'Bearer',
+  'Bearer ',
+  CHAT_KEY,
+  `Basic ${CHAT_KEY}`,
+  `Token ${CHAT_KEY}`,
+  `Bearer ${CHAT_KEY}x`,
+  `Bearer ${CHAT_KEY.slice(0, -1)}`,
+  `Bearer ${CHAT_KEY.toUpperCase()}`,
+  `Bearer ${CHAT_KEY} ${CHAT_KEY}`,
+  'Bearer \u00ff',
+]
+
+/** A refusal of 502 or 503: `{error, message}` alone. */
+function fails(
+  t: Test,
+  answer: ApiResponse<Receipt>,
+  status: number,
+  message: RegExp,
+  what: string,
+): void {
+  t.equal(answer.status, status, what)
+  t.same(Object.keys(answer.json).toSorted(), ['error', 'message'], `${what}: the body`)
+  t.match(answer.json, { error: /\S/, message }, what)
+  goodForm(t, answer)
+}
+
+function acknowledged(t: Test, answer: ApiResponse<Receipt>, what: string): void {
+  t.equal(answer.status, 202, what)
+  t.match(answer.json, { session_id: null, status: 'acknowledged', message: /running/ }, what)
+  t.same(Object.keys(answer.json).toSorted(), ['message', 'session_id', 'status'], what)
+  goodForm(t, answer)
+}
+
+await eachBackend(t, 'the order of refusals', async (t: Test, backend) => {
+  const gate = await startGate(t)
+  const unset = await startOps(t, backend, {
+    ...(await backend.env(t)),
+    OPS_INVENTORY: gate.inventory,
+  })
+
+  await t.test('503 without a key, whatever else is wrong', async (t) => {
+    for (const [what, body, headers] of [
+      ['a good delivery', '{}', {}],
+      ['a wrong key', '{}', { authorization: 'Bearer none' }],
+      ['no key', '{}', { authorization: '' }],
+      ['too large', HUGE, {}],
+      ['blank', '', {}],
+    ] as const) {
+      fails(t, await deliverAlert(unset.base, body, headers), 503, /OPS_CHAT_API_KEY/, what)
+    }
+  })
+  await unset.server.stop()
+
+  const ops = await startOps(t, backend, { ...unset.env, OPS_CHAT_API_KEY: CHAT_KEY })
+  const { base } = ops
+  // Its scheduler knows that one started a moment ago.
+  await trigger(ops)
+
+  await t.test('401 for any other token, whatever else is wrong', async (t) => {
+    for (const authorization of FOREIGN) {
+      const answer = await deliverAlert(base, '{}', { authorization })
+      refuses(t, answer, 401, 'unauthorized', `"${authorization.replaceAll(CHAT_KEY, 'KEY')}"`)
+      t.equal(answer.headers['www-authenticate'], 'Bearer')
+    }
+    const none = await request(`${base}/api/v1/webhook?token=${CHAT_KEY}`, {
+      method: 'POST',
+      headers: { 'x-webhook-token': CHAT_KEY, cookie: `token=${CHAT_KEY}` },
+      body: '{}',
+    })
+    t.equal(none.status, 401, 'a key in any other place')
+    for (const body of [HUGE, '', ' ']) {
+      refuses(t, await deliverAlert(base, body, { authorization: 'Bearer none' }), 401)
+    }
+  })
+
+  await t.test('413 over 1 MiB, although a session runs', async (t) => {
+    refuses(t, await deliverAlert(base, HUGE), 413, /1048576/, 'with a length')
+    const half = ' '.repeat(MIB / 2)
+    refuses(t, await deliverAlert(base, [half, half, ' ']), 413, /1048576/, 'in chunks, blank')
+    acknowledged(t, await deliverAlert(base, HUGE.slice(1)), 'exactly 1 MiB')
+  })
+
+  await t.test('400 when blank, although a session runs', async (t) => {
+    for (const body of BLANK) {
+      refuses(t, await deliverAlert(base, body), 400, /blank/, JSON.stringify(body))
+    }
+  })
+
+  await t.test('202 acknowledged while a session runs, without a model', async (t) => {
+    acknowledged(t, await deliverAlert(base, '{}'), 'any body')
+    for (const scheme of ['bearer', 'BEARER', 'Bearer  ']) {
+      const answer = await deliverAlert(base, 'x', { authorization: `${scheme} ${CHAT_KEY}` })
+      acknowledged(t, answer, `the scheme's name may be written ${scheme}`)
+    }
+    const elsewhere = { host: 'ops.example', 'sec-fetch-site': 'cross-site' }
+    acknowledged(t, await deliverAlert(base, 'x', elsewhere), 'called by any name')
+  })
+
+  await t.test('502 without a model when nothing runs', async (t) => {
+    gate.open(true)
+    await ended(ops)
+    fails(t, await deliverAlert(base, '{}'), 502, /OPS_MODEL_URL is not set/, 'no model')
+  })
+
+  await t.test('other methods match no route', async (t) => {
+    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      const answer = await ops.api(method, '/webhook', undefined, {
+        authorization: `Bearer ${CHAT_KEY}`,
+      })
+      refuses(t, answer, 404, undefined, method)
+    }
+  })
+
+  await t.test('each that was let in is kept, with what came of it', async (t) => {
+    await ops.server.stop()
+    const rows = await backend.query(
+      ops.env,
+      'select payload, count, outcome, problem, session_id from ops.alerts order by id',
+    )
+    const nothing = { problem: null, session_id: null }
+    const problem = /OPS_MODEL_URL/
+    t.match(rows, [
+      { count: 1, outcome: 'acknowledged', ...nothing },
+      { payload: '{}', count: 2, outcome: 'failed', problem, session_id: null },
+      { payload: 'x', count: 4, outcome: 'acknowledged', ...nothing },
+    ])
+    t.equal(rows.length, 3)
+  })
+})
+
+await eachBackend(t, 'a delivery that starts a session', async (t: Test, backend) => {
+  const [gate, briefs] = [await startGate(t), await startBriefs(t)]
+  const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
+  const ops = await startOps(t, backend, env)
+  const alert = sample('alertmanager-v4-firing.json')
+  await until(() => gate.waiting() > 0, 'the first session')
+  acknowledged(t, await deliverAlert(ops.base, alert), 'while the first session runs')
+  t.equal(briefs.asked.length, 0, 'no model was asked')
+  gate.open()
+  await ended(ops)
+
+  briefs.answer('  <think>Let me see.</think>\nweb-1 is down. Check its exporter first.\n')
+  const taken = await deliverAlert(ops.base, alert, { 'content-type': 'application/json' })
+  t.equal(taken.status, 202)
+  goodForm(t, taken)
+  const { session_id: id } = taken.json
+  t.same(taken.json, { session_id: id, status: 'triggered', tier: 1 })
+  const { json } = await ops.api<Session>('GET', `/sessions/${id}`)
+  const prompt = 'web-1 is down. Check its exporter first.'
+  t.match(json, { id, status: 'running', trigger: 'alert', tier: 1, prompt_text: prompt })
+  t.equal(briefs.asked.length, 1)
+  acknowledged(t, await deliverAlert(ops.base, alert), 'the same alert while its session runs')
+  t.equal(briefs.asked.length, 1, 'the model was asked once')
+  gate.open()
+  await ended(ops, id ?? 0)
+
+  // Another one begins while the model writes.
+  briefs.answer(null)
+  const late = deliverAlert(ops.base, 'The backup failed')
+  await until(() => briefs.asked.length === 2, 'the model to be asked')
+  const other = await trigger(ops)
+  briefs.release('Too late.')
+  acknowledged(t, await late, 'a session started meanwhile')
+  gate.open(true)
+  await ended(ops, other.id)
+
+  // The same alert again: that it had a session makes no difference.
+  briefs.answer('Once more.')
+  const again = await deliverAlert(ops.base, alert)
+  t.match(again.json, { status: 'triggered' })
+  await ended(ops, again.json.session_id ?? 0)
+
+  await ops.server.stop()
+  const rows = await backend.query(
+    ops.env,
+    'select fingerprint, source, title, payload, count, outcome, session_id from ops.alerts order by id',
+  )
+  t.match(rows, [
+    {
+      ...{ fingerprint: '20f7da56295f2463', source: 'alertmanager', title: 'web-1 down' },
+      ...{ payload: alert, count: 4, outcome: 'triggered' },
+      session_id: String(again.json.session_id),
+    },
+    { title: 'The backup failed', count: 1, outcome: 'acknowledged', session_id: null },
+  ])
+})
