@@ -2,12 +2,13 @@ import { availableParallelism, cpus, totalmem } from 'node:os'
 import { SHARED_POSTGRES, startPostgres } from '../test/helpers/postgres.ts'
 import type { Part } from './helpers/measure.ts'
 import { ingest } from './ingest.ts'
+import { linkLists } from './link-lists.ts'
 import { logPages } from './log-pages.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
 
 /** `npm run bench [-- PART …]`: prints each part's figures; exit code 1 when a bound is not kept. */
-const PARTS: readonly Part[] = [startUp, ingest, logPages, redirects]
+const PARTS: readonly Part[] = [startUp, ingest, logPages, redirects, linkLists]
 
 const wanted = process.argv.slice(2)
 const memory = Math.round(totalmem() / 2 ** 30)
