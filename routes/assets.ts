@@ -25,9 +25,19 @@ const EXPLORER_FILES: readonly AssetFile[] = [
   ICON,
 ]
 
+const OPS_FILES: readonly AssetFile[] = [
+  ['ops.css', 'html/assets/ops.css', CSS],
+  ['ops.js', 'html/assets/ops.js', SCRIPT],
+]
+
 /** The pages' own files in a folder of the site. */
 export function assetRoutes(folder: string): readonly Route[] {
   return FILES.map((file) => assetRoute(folder, file))
+}
+
+/** What the ops dashboard has beside them. */
+export function opsAssetRoutes(folder: string): readonly Route[] {
+  return OPS_FILES.map((file) => assetRoute(folder, file))
 }
 
 /** The files of the explorer of an API. */

@@ -1,10 +1,27 @@
+import { STATUS_CODES } from 'node:http'
+import { opsErrorPage } from '../../html/ops/error.ts'
 import type { Fault } from '../../kernel/fault.ts'
-import type { FaultReply } from '../../kernel/http.ts'
-import { jsonReply } from '../../kernel/reply.ts'
+import type { FaultReply, FaultRequest } from '../../kernel/http.ts'
+import { htmlReply, jsonReply } from '../../kernel/reply.ts'
 
-/** Errors of the ops service: `{error}` (ops.md section 7). */
-export const opsFault: FaultReply = ({ status, code, detail, headers = {} }) =>
-  jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : detail }, status, headers)
+/** Errors of the ops service: `{error}` (ops.md section 7), and a page for a person outside the API. */
+export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, request) => {
+  if (!/^\/(api|v1)\//.test(request.path) && navigates(request)) {
+    const title = STATUS_CODES[status] ?? 'Error'
+    return htmlReply(opsErrorPage({ status, title, detail: sentence(detail) }), status, headers)
+  }
+  return jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : detail }, status, headers)
+}
+
+/** True for a browser that would show the answer as a page of its own. */
+export function navigates({ headers }: FaultRequest): boolean {
+  return (headers.accept ?? '').includes('text/html') && headers['hx-request'] === undefined
+}
+
+/** A refusal's line as a sentence for people. */
+export function sentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
 
 /** The contract gives this text. */
 const INTERNAL = 'internal server error'

@@ -1,9 +1,25 @@
 import type { Route } from '../../../kernel/router.ts'
-import { assetRoutes } from '../../assets.ts'
+import { assetRoutes, opsAssetRoutes } from '../../assets.ts'
 import type { OpsRoutes } from '../options.ts'
 import { streamRoute } from '../stream.ts'
+import { alertRoutes } from './alerts.ts'
+import { configRoutes } from './config.ts'
+import { dashboardRoutes } from './dashboard.ts'
+import { memoryRoutes } from './memories.ts'
+import { recordRoutes } from './records.ts'
+import { sessionRoutes } from './sessions.ts'
 
 /** The dashboard: its pages, their forms, and the live output of sessions. */
 export function pageRoutes(options: OpsRoutes): readonly Route[] {
-  return [...assetRoutes('/assets'), streamRoute(options)]
+  return [
+    ...assetRoutes('/assets'),
+    ...opsAssetRoutes('/assets'),
+    ...dashboardRoutes(options),
+    ...sessionRoutes(options),
+    streamRoute(options),
+    ...recordRoutes(options),
+    ...alertRoutes(options),
+    ...memoryRoutes(options),
+    ...configRoutes(options),
+  ]
 }

@@ -1,0 +1,89 @@
+// The live output of a session. Without this file a reload shows what came meanwhile.
+
+const MAX_LINES = 5000
+const REOPEN_MS = 3000
+
+const box = document.getElementById('lines')
+
+/** Streams the lines that come after those on the page, until the session ends. */
+function followOutput(session) {
+  const row = document.getElementById('line-row').content.firstElementChild
+  const state = document.getElementById('live-state')
+  const follow = document.getElementById('follow')
+  let last = Number(box.dataset.last)
+  let waiting = []
+  let source
+  let timer
+  let over = false
+
+  function say(text) {
+    if (state.textContent !== text) state.textContent = text
+  }
+
+  function rowOf({ seq, at, kind, text }) {
+    const line = row.cloneNode(true)
+    line.dataset.seq = seq
+    line.dataset.kind = kind
+    line.title = at
+    line.querySelector('.at').textContent = at.slice(11, 19)
+    line.querySelector('.kind').textContent = kind
+    line.querySelector('.said').textContent = text
+    return line
+  }
+
+  /** Many lines at once cost one layout. */
+  function show() {
+    if (waiting.length === 0) return
+    document.getElementById('no-lines')?.remove()
+    box.append(...waiting.map(rowOf))
+    waiting = []
+    while (box.childElementCount > MAX_LINES) box.firstElementChild.remove()
+    toEnd()
+  }
+
+  function toEnd() {
+    if (follow.checked) box.scrollTop = box.scrollHeight
+  }
+
+  function onLine({ data }) {
+    const line = JSON.parse(data)
+    if (line.seq <= last) return
+    last = line.seq
+    if (waiting.push(line) === 1) setTimeout(show, 50)
+  }
+
+  function onDone({ data }) {
+    over = true
+    close()
+    show()
+    say(JSON.parse(data).status.replace('_', ' '))
+    document.getElementById('session-head').dispatchEvent(new CustomEvent('session-done'))
+  }
+
+  function open() {
+    close()
+    if (over) return
+    source = new EventSource(`/sessions/${session}/stream?last_event_id=${last}`)
+    source.onopen = () => say('live')
+    source.addEventListener('line', onLine)
+    source.addEventListener('done', onDone)
+    source.onerror = () => {
+      say('reconnecting…')
+      // The browser gives up for good on an answer that is no stream, as of a proxy that restarts.
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS)
+    }
+  }
+
+  function close() {
+    clearTimeout(timer)
+    source?.close()
+  }
+
+  follow.addEventListener('change', toEnd)
+  // Browsers allow six connections to a host: tabs in the background must not use them up.
+  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()))
+  toEnd()
+  if (!document.hidden) open()
+}
+
+if (box !== null && box.dataset.live !== undefined) followOutput(box.dataset.live)

@@ -1,0 +1,55 @@
+import type { Level, Status } from '../../db/ops/rows.ts'
+import { html, type Html } from '../../kernel/html.ts'
+
+const STATUS_LOOK: Readonly<Record<Status, string>> = {
+  running: 'token',
+  completed: 'verified',
+  failed: 'bad',
+  timed_out: 'bad',
+  escalated: 'open',
+  stopped: 'open',
+}
+const LEVEL_LOOK: Readonly<Record<Level, string>> = {
+  info: 'token',
+  warning: 'open',
+  critical: 'bad',
+}
+
+export function statusBadge(status: Status): Html {
+  return html`<span class="badge ${STATUS_LOOK[status]}">${status.replace('_', ' ')}</span>`
+}
+
+export function levelBadge(level: Level): Html {
+  return html`<span class="badge ${LEVEL_LOOK[level]}">${level}</span>`
+}
+
+/** US dollars; small amounts keep two digits that count. */
+export function costText(dollars: number | null): string {
+  if (dollars === null) return 'not known'
+  if (dollars === 0) return '$0'
+  return dollars < 0.1 ? `$${Number(dollars.toPrecision(2))}` : `$${dollars.toFixed(2)}`
+}
+
+/** How long something took: `4.2 s`, `12 min 5 s`. */
+export function durationText(milliseconds: number): string {
+  const seconds = milliseconds / 1_000
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
+  const whole = Math.round(seconds)
+  return `${Math.floor(whole / 60)} min ${whole % 60} s`
+}
+
+/** The beginning of a text on one line. */
+export function shortText(text: string, longest: number): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim()
+  return line.length <= longest ? line : `${line.slice(0, longest - 1).trimEnd()}…`.toWellFormed()
+}
+
+/** The way to older entries of a list; nothing when there are none. */
+export function olderLink(href: string | undefined, what: string): Html | false {
+  return href !== undefined && html`<p class="more"><a href="${href}">Older ${what}</a></p>`
+}
+
+/** What was refused, where it is said to everybody. */
+export function refusedNote(message: string | null, id: string): Html | false {
+  return message !== null && html`<p id="${id}" class="refused" role="alert">${message}</p>`
+}

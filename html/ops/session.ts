@@ -1,0 +1,154 @@
+import type { FoundSession, Line, Session } from '../../db/ops/rows.ts'
+import { html, type Html } from '../../kernel/html.ts'
+import { fact } from '../fact.ts'
+import { timeTag } from '../time.ts'
+import { opsPage } from './layout.ts'
+import { costText, durationText, refusedNote, statusBadge } from './parts.ts'
+import { sessionTable } from './session-table.ts'
+
+/** What `/sessions/{id}` shows. */
+export interface SessionView {
+  readonly session: FoundSession
+  /** All sessions of its escalation chain, itself too. */
+  readonly chain: readonly Session[]
+  /** The newest lines, or those before one. */
+  readonly lines: readonly Line[]
+  /** Whether the lines are the newest ones. */
+  readonly atEnd: boolean
+  readonly head: HeadView
+}
+
+/** What came of a request to stop. */
+export interface HeadView {
+  readonly refused: string | null
+  readonly stopAsked: boolean
+}
+
+export const PLAIN_HEAD: HeadView = { refused: null, stopAsked: false }
+
+export function sessionPage(view: SessionView): Html {
+  const { session, chain } = view
+  const { id, prompt_text } = session
+  return opsPage({
+    title: `Session ${id}`,
+    section: 'sessions',
+    body: html`<p class="crumb"><a href="/sessions">Sessions</a></p>
+      <h1>Session ${id}</h1>
+      ${headFragment(session, view.head)} ${outputSection(view)}
+      <section aria-labelledby="prompt-title">
+        <h2 id="prompt-title">Prompt</h2>
+        ${
+          prompt_text === null
+            ? html`<p class="muted">None: a look at everything in the inventory.</p>`
+            : html`<pre class="payload" tabindex="0" aria-label="Prompt">
+${'\n'}${prompt_text}</pre>`
+        }
+      </section>
+      ${
+        chain.length > 1 &&
+        html`<section id="chain" aria-labelledby="chain-title">
+          <h2 id="chain-title">Escalation chain</h2>
+          ${sessionTable('chain-rows', 'Sessions of the escalation chain', chain, id)}
+        </section>`
+      }`,
+  })
+}
+
+/** How the session stands, with its Stop: the answer to `POST /sessions/{id}/stop`, asked for again at its end. */
+export function headFragment(session: FoundSession, { refused, stopAsked }: HeadView): Html {
+  const { id, status, tier, model, trigger, summary } = session
+  const took = session.duration_ms
+  return html`<section
+    id="session-head"
+    class="panel"
+    aria-label="State"
+    hx-get="/sessions/${id}"
+    hx-trigger="session-done"
+    hx-swap="outerHTML"
+    hx-target="this"
+  >
+    ${refusedNote(refused, 'stop-refused')}
+    <div class="title-line">
+      <p role="status" id="session-status">
+        ${statusBadge(status)} ${stopAsked && status === 'running' && html`<span>stopping…</span>`}
+      </p>
+      ${
+        status === 'running' &&
+        html`<form
+          method="post"
+          action="/sessions/${id}/stop"
+          hx-post="/sessions/${id}/stop"
+          hx-target="#session-head"
+          hx-swap="outerHTML"
+        >
+          <button type="submit" class="danger" id="stop">Stop session ${id}</button>
+        </form>`
+      }
+    </div>
+    ${summary !== null && html`<p class="summary">${summary}</p>`}
+    <dl class="facts">
+      ${fact('Tier', `${tier} (${model})`)} ${fact('Trigger', trigger)}
+      ${fact('Started', timeTag(session.started_at))}
+      ${fact('Ended', session.ended_at === null ? 'runs' : timeTag(session.ended_at))}
+      ${fact('Took', took === null ? null : durationText(took))}
+      ${fact('Cost', costText(session.cost_usd))}
+      ${fact('Cost of the chain', costText(session.chain_cost))} ${fact('Turns', session.num_turns)}
+      ${fact('Exit code', session.exit_code)}
+      ${
+        session.parent_session_id !== null &&
+        fact(
+          'Escalated from',
+          html`<a href="/sessions/${session.parent_session_id}"
+            >session ${session.parent_session_id}</a
+          >`,
+        )
+      }
+    </dl>
+  </section>`
+}
+
+function outputSection({ session, lines, atEnd }: SessionView): Html {
+  const { id, status } = session
+  const first = lines[0]?.seq ?? 1
+  const last = lines.at(-1)?.seq ?? 0
+  const live = status === 'running' && atEnd
+  return html`<section aria-labelledby="output-title">
+    <div class="title-line">
+      <h2 id="output-title">Output</h2>
+      ${
+        live &&
+        html`<p class="actions js-only">
+          <span id="live-state" role="status">connecting…</span>
+          <label class="choice"><input type="checkbox" id="follow" checked /> Follow</label>
+        </p>`
+      }
+    </div>
+    ${
+      first > 1 &&
+      html`<p class="more"><a href="/sessions/${id}?before=${first}">Earlier lines</a></p>`
+    }
+    <div
+      id="lines"
+      class="output"
+      role="log"
+      aria-live="off"
+      aria-labelledby="output-title"
+      tabindex="0"
+      ${live && html`data-live="${id}" data-last="${last}"`}
+    >
+      ${lines.map(lineRow)}
+    </div>
+    ${lines.length === 0 && html`<p class="muted" id="no-lines">No output yet.</p>`}
+    ${!atEnd && html`<p class="more"><a href="/sessions/${id}">Newest lines</a></p>`}
+    ${live && html`<noscript><p class="muted">Reload the page to see further lines.</p></noscript>`}
+    <template id="line-row">${lineRow({ seq: 0, at: new Date(0), kind: '', text: '' })}</template>
+  </section>`
+}
+
+function lineRow({ seq, at, kind, text }: Line): Html {
+  const clock = at.toISOString().slice(11, 19)
+  return html`<p class="line" data-seq="${seq}" data-kind="${kind}" title="${at.toISOString()}">
+    <span class="at">${clock}</span> <span class="kind">${kind}</span>
+    <span class="said">${text}</span>
+  </p>`
+}

@@ -1,0 +1,55 @@
+import { findAlert, listAlerts, noteAlert } from '../../../db/ops/alerts.ts'
+import { alertCard, alertsPage } from '../../../html/ops/alerts.ts'
+import type { Html } from '../../../kernel/html.ts'
+import { htmlReply } from '../../../kernel/reply.ts'
+import type { Route } from '../../../kernel/router.ts'
+import { investigationPrompt } from '../../../services/ops/alerts/investigate.ts'
+import { readOptionalForm } from '../../form.ts'
+import { readList } from '../api/operation.ts'
+import { notFound, sentence } from '../faults.ts'
+import type { OpsRoutes } from '../options.ts'
+import { doneReply, pageOf, pageRoute, refusedReply, rowIdOf, SESSION_RUNS } from './page.ts'
+
+const USUAL = 50
+
+/** `/alerts` and its Investigate (decisions.md section 5, Webhook). */
+export function alertRoutes({ ops }: OpsRoutes): readonly Route[] {
+  const { db, sessions, random } = ops
+  return [
+    pageRoute({
+      ...{ method: 'GET', path: '/alerts' },
+      async answer(context) {
+        const asked = readList(context, USUAL)
+        if ('status' in asked) return asked
+        const found = await listAlerts(db, asked.offset, asked.limit + 1)
+        const { rows, older } = pageOf(found, asked, '/alerts')
+        return htmlReply(alertsPage(rows, older, null))
+      },
+    }),
+    pageRoute({
+      ...{ method: 'POST', path: '/alerts/:id/investigate' },
+      async answer(context) {
+        const form = await readOptionalForm(context)
+        if ('status' in form) return form
+        const alert = await findAlert(db, rowIdOf(context))
+        if (alert === undefined) return notFound('alert')
+        const { id } = alert
+        const prompt = investigationPrompt(alert, random)
+        const session = await sessions.start({ tier: 1, trigger: 'manual', prompt })
+        if (session === undefined) {
+          const message = sentence(SESSION_RUNS.detail)
+          return refusedReply(
+            context,
+            SESSION_RUNS,
+            async () => alertsPage(await listAlerts(db, 0, USUAL), undefined, { id, message }),
+            () => alertCard(alert, message),
+          )
+        }
+        await noteAlert(db, id, 'triggered', { session: session.id })
+        return doneReply(context, `/sessions/${session.id}`, async (): Promise<Html> =>
+          alertCard({ ...alert, outcome: 'triggered', problem: null, session_id: session.id }),
+        )
+      },
+    }),
+  ]
+}

@@ -1,0 +1,84 @@
+import { findSession, listChain, listLinesBefore, listSessions } from '../../../db/ops/sessions.ts'
+import { headFragment, PLAIN_HEAD, sessionPage, type HeadView } from '../../../html/ops/session.ts'
+import { sessionsPage } from '../../../html/ops/sessions.ts'
+import type { FoundSession } from '../../../db/ops/rows.ts'
+import { queryOf, wantsFragment } from '../../../kernel/context.ts'
+import type { Html } from '../../../kernel/html.ts'
+import { htmlReply } from '../../../kernel/reply.ts'
+import type { Route } from '../../../kernel/router.ts'
+import { readOptionalForm } from '../../form.ts'
+import { readList } from '../api/operation.ts'
+import { badRequest, notFound, sentence } from '../faults.ts'
+import type { OpsRoutes } from '../options.ts'
+import { doneReply, pageOf, pageRoute, refusedReply, rowIdOf } from './page.ts'
+
+const USUAL = 50
+/** Lines of output on a page. */
+const LINES = 500
+const AFTER_ALL = 2_147_483_647
+
+/** `/sessions`, `/sessions/{id}` and its Stop (decisions.md section 5, Dashboard). */
+export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
+  const { db, sessions } = ops
+
+  async function page(session: FoundSession, before: number, head: HeadView): Promise<Html> {
+    const [chain, lines] = await Promise.all([
+      listChain(db, session.id),
+      listLinesBefore(db, session.id, before, LINES),
+    ])
+    return sessionPage({ session, chain, lines, atEnd: before === AFTER_ALL, head })
+  }
+
+  return [
+    pageRoute({
+      ...{ method: 'GET', path: '/sessions' },
+      async answer(context) {
+        const asked = readList(context, USUAL)
+        if ('status' in asked) return asked
+        const found = await listSessions(db, asked.offset, asked.limit + 1)
+        const { rows, older } = pageOf(found, asked, '/sessions')
+        return htmlReply(sessionsPage(rows, older))
+      },
+    }),
+    pageRoute({
+      ...{ method: 'GET', path: '/sessions/:id' },
+      async answer(context) {
+        const session = await findSession(db, rowIdOf(context))
+        if (session === undefined) return notFound('session')
+        const headers = { vary: 'HX-Request' }
+        if (wantsFragment(context))
+          return htmlReply(headFragment(session, PLAIN_HEAD), 200, headers)
+        const before = queryOf(context).get('before') ?? String(AFTER_ALL)
+        if (!/^\d{1,10}$/.test(before)) {
+          return badRequest('before must be the number of a line')
+        }
+        const number = Math.min(Number(before), AFTER_ALL)
+        return htmlReply(await page(session, number, PLAIN_HEAD), 200, headers)
+      },
+    }),
+    pageRoute({
+      ...{ method: 'POST', path: '/sessions/:id/stop' },
+      async answer(context) {
+        const form = await readOptionalForm(context)
+        if ('status' in form) return form
+        const id = rowIdOf(context)
+        const asked = await sessions.stop(id)
+        const session = await findSession(db, id)
+        if (session === undefined) return notFound('session')
+        if (asked) {
+          return doneReply(context, `/sessions/${id}`, () =>
+            headFragment(session, { refused: null, stopAsked: true }),
+          )
+        }
+        const fault = { status: 409, code: 'CONFLICT', detail: 'the session does not run' }
+        const head = { refused: sentence(fault.detail), stopAsked: false }
+        return refusedReply(
+          context,
+          fault,
+          () => page(session, AFTER_ALL, head),
+          () => headFragment(session, head),
+        )
+      },
+    }),
+  ]
+}
