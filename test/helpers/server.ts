@@ -94,7 +94,10 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
 
   try {
     const addresses = await ready.promise
-    if (addresses.links?.startsWith('http') === true) keepExchanges('links', addresses.links)
+    for (const name of ['links', 'ops'] as const) {
+      const at = addresses[name]
+      if (at?.startsWith('http') === true) keepExchanges(name, at)
+    }
     const address = (service: Service): string => {
       const found = addresses[service]
       if (found === undefined) throw new Error(`${service} was not started: name it in services`)
