@@ -23,9 +23,11 @@ export type ModelEndpoint = {
   readonly asked: readonly Asked[]
   /** Replaces the script; scheduled sessions hear that all is well. */
   answer(script: Script): void
+  /** Nobody listens at its address any more. */
+  stop(): Promise<void>
 }
 
-export type Script = (asked: Asked) => FixtureResponse
+export type Script = (asked: Asked) => FixtureResponse | Promise<FixtureResponse>
 
 /** A call of a tool. */
 export type Call = readonly [name: string, args: object | string]
@@ -54,11 +56,18 @@ export async function startModel(
       return one.prompt.startsWith('Scheduled session') ? says('All is well.') : answer(one)
     },
   })
-  t.teardown(() => mock.stop())
+  const { url } = mock
+  let stopped = false
+  async function stop(): Promise<void> {
+    if (!stopped) await mock.stop()
+    stopped = true
+  }
+  t.teardown(stop)
   return {
-    env: { OPS_MODEL_URL: `${mock.url}/v1`, OPS_MODEL_KEY: KEY },
+    env: { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: KEY },
     asked,
     answer: (next) => void (answer = next),
+    stop,
   }
 }
 
