@@ -1,0 +1,179 @@
+import { readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { claudeResult, processesWith, startAgentOps } from '../helpers/agent-setup.ts'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { ended, trigger } from '../helpers/ops-setup.ts'
+import type { Event, OpsServer, Session } from '../helpers/ops-setup.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { secret } from '../helpers/secrets.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+const state = await temporaryFolder(t, 'state')
+const key = secret('agent-key')
+const ops = await startAgentOps(t, postgres, {
+  ...{ OPS_STATE_DIR: state, ANTHROPIC_API_KEY: key, OPS_MODEL_KEY: secret('model-key') },
+  ...{ OPS_SESSION_BUDGET_USD: '1', OPS_MAX_TURNS: '5', OPS_TIER1_MODEL: 'small one' },
+})
+const { agent, lines, api } = ops
+const result = JSON.stringify(claudeResult())
+/** Nobody else sleeps that long: by it the processes of a test are found. */
+const long = `${100_000 + process.pid}.5`
+const sleepers = (): readonly number[] => processesWith(`sleep ${long}`)
+
+async function session(prompt?: string): Promise<Session> {
+  const { id } = await trigger(ops, prompt)
+  return ended(ops, id)
+}
+
+/** Asks a session to stop, as its page does, and gives its end. */
+async function stopped(on: OpsServer, id: number): Promise<Session> {
+  const asked = await request(`${on.base}/sessions/${id}/stop`, { method: 'POST' })
+  if (asked.status >= 400) throw new Error(`stop: ${asked.status} ${asked.text}`)
+  return ended(on, id)
+}
+
+async function reasonOf({ id }: Session): Promise<string> {
+  const { json } = await api<{ events: readonly Event[] }>('GET', '/events')
+  return json.events.find(({ session_id }) => session_id === id)?.message ?? ''
+}
+
+t.test('the agent gets an argument list, a bare environment and a folder of its own', async (t) => {
+  agent.does(`cd_to=$(pwd)
+printf '%s\\0' "$@" > ${agent.folder}/arguments
+env > ${agent.folder}/environment
+printf '%s' "$cd_to" > ${agent.folder}/where
+cat; echo '${result}'
+`)
+  const prompt = `look at $(touch ${agent.folder}/broken) "now"; \`id\``
+  const done = await session(prompt)
+  t.match(done, { status: 'completed', model: 'small one' })
+  const read = (name: string): string => readFileSync(join(agent.folder, name), 'utf8')
+  const args = read('arguments').split('\0').slice(0, -1)
+  t.equal(args[0], '-p')
+  t.ok(args[1]?.endsWith(`The task:\n${prompt}`), 'the prompt as it is')
+  t.notOk(readdirSync(agent.folder).includes('broken'), 'no shell saw it')
+  t.same(args.slice(2), [
+    ...['--output-format', 'stream-json', '--verbose', '--model', 'small one'],
+    ...['--permission-mode', 'dontAsk', '--strict-mcp-config', '--tools', 'Read,Grep,Glob'],
+    ...['--max-turns', '5', '--max-budget-usd', '1.0000'],
+  ])
+  const environment = new Map(
+    read('environment')
+      .trim()
+      .split('\n')
+      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  )
+  t.match(environment.get('OPS_SESSION'), /^[0-9a-f-]{36}$/, 'the marker')
+  t.equal(environment.get('ANTHROPIC_API_KEY'), key, 'the key of its own')
+  for (const name of ['DATABASE_URL', 'OPS_MODEL_KEY', 'OPS_ADDR', 'OPENAI_API_KEY']) {
+    t.notOk(environment.has(name), `no ${name}`)
+  }
+  t.equal(read('where'), join(realpathSync(state), 'sessions', String(done.id)))
+  t.same(readdirSync(join(state, 'sessions')), [], 'an empty folder does not stay')
+})
+
+t.test('a prompt longer than an argument may be is cut, not refused', async (t) => {
+  agent.does(`printf '%s' "$2" | tail -c 40 > ${agent.folder}/end\necho '${result}'\n`)
+  t.match(await session('€'.repeat(100_000)), { status: 'completed' })
+  t.match(readFileSync(join(agent.folder, 'end'), 'utf8'), /\(\d+ bytes are cut off\)$/)
+})
+
+t.test('a session that is stopped leaves its agent time to say what it has cost', async (t) => {
+  agent.does(`trap 'echo ${JSON.stringify(result)}; exit 0' INT
+echo started
+sleep ${long} & wait
+`)
+  const { id } = await trigger(ops)
+  await until(() => lines(id).some(({ text }) => text === 'started'), 'its output')
+  t.match(await stopped(ops, id), { status: 'stopped', cost_usd: 0.25, exit_code: 0 })
+  t.same(sleepers(), [], 'its child is gone')
+})
+
+t.test(
+  'an agent that ignores SIGINT and SIGTERM, and children in sessions of their own',
+  async (t) => {
+    agent.does(`trap '' INT TERM HUP
+setsid sleep ${long} &
+setsid sh -c 'setsid sleep ${long} & exec sleep ${long}' &
+(setsid sh -c 'trap "" INT TERM; while :; do sleep ${long}; done' &)
+while :; do sleep ${long}; done
+`)
+    const { id } = await trigger(ops)
+    // Five that sleep, and the shell in a session of its own that has its script in its command line.
+    await until(() => sleepers().length === 6, 'six processes')
+    t.match(await stopped(ops, id), { status: 'stopped', exit_code: 137, cost_usd: null })
+    t.same(sleepers(), [])
+  },
+)
+
+t.test('what an agent leaves behind at its own end is ended too', async (t) => {
+  agent.does(`setsid sh -c 'sleep ${long} & echo > ${agent.folder}/left; exec sleep ${long}' &
+while [ ! -e ${agent.folder}/left ]; do sleep 0.1; done
+echo '${result}'
+`)
+  t.match(await session(), { status: 'completed', exit_code: 0 })
+  t.same(sleepers(), [], 'though they hold its output open')
+})
+
+t.test('an agent that turns in circles, or spends too much, is stopped', async (t) => {
+  const turn = `{"type":"step_start","sessionID":"s"}
+{"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls","cost":COST}}`
+  const loop = (cost: number): string =>
+    `while :; do cat <<'END'\n${turn.replace('COST', String(cost))}\nEND\nsleep 0.05; done\n`
+  agent.does(loop(0.01))
+  const circling = await session()
+  t.match(circling, { status: 'failed', num_turns: 6 })
+  t.match(await reasonOf(circling), /the cap of 5 turns/)
+  agent.does(loop(0.6))
+  const spending = await session()
+  t.match(spending, { status: 'failed', cost_usd: 1.2 })
+  t.match(await reasonOf(spending), /the budget is spent: \$1\.2/)
+})
+
+t.test(
+  'a flood is held up: memory stays bounded, health answers, and it can be stopped',
+  async (t) => {
+    agent.does(`yes '${JSON.stringify({ type: 'tomorrow', text: 'x'.repeat(200) })}'\n`)
+    const before = residentMiB()
+    const { id } = await trigger(ops)
+    await until(() => lines(id).length > 5_000, 'its lines', 30_000)
+    for (let asked = 0; asked < 20; asked++) {
+      t.equal((await request(`${ops.base}/api/v1/health`)).status, 200)
+    }
+    t.match(await stopped(ops, id), { status: 'stopped' })
+    t.ok(residentMiB() - before < 400, `${residentMiB() - before} MiB more`)
+    const seqs = lines(id).map(({ seq }) => seq)
+    t.same(
+      seqs,
+      seqs.map((_, at) => at + 1),
+      'no line is lost or twice',
+    )
+  },
+)
+
+t.test('a line without an end takes no memory for what is not kept', async (t) => {
+  agent.does(`head -c 400000000 /dev/zero | tr '\\0' x\necho\necho '${result}'\n`)
+  const before = residentMiB()
+  const done = await session()
+  t.match(done, { status: 'completed' })
+  const [line] = lines(done.id)
+  t.ok(Buffer.byteLength(line?.text ?? '') <= 16_384, 'it is cut')
+  t.match(line?.text, /^x{1000,}…$/)
+  t.ok(residentMiB() - before < 200, `${residentMiB() - before} MiB more`)
+})
+
+t.test('an agent that is not there fails its session', async (t) => {
+  const other = await startAgentOps(t, postgres, { OPS_AGENT_COMMAND: '/nowhere/agent --x' })
+  const failed = await ended(other)
+  t.match(failed, { status: 'failed', exit_code: 1, cost_usd: null })
+  const { json } = await other.api<{ events: readonly Event[] }>('GET', '/events')
+  t.match(json.events, [{ message: /could not be started: .*ENOENT/ }])
+})
+
+function residentMiB(): number {
+  const status = readFileSync(`/proc/${ops.server.pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024
+}
