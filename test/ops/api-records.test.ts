@@ -1,0 +1,249 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import { ended, goodForm, refuses, startOps } from '../helpers/ops-setup.ts'
+import type { Event, Memory } from '../helpers/ops-setup.ts'
+
+const NO_COUNTS = ['-1', '1.5', 'x', '', '1e3', ' 1']
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const FIELDS = [
+  ...['id', 'service', 'category', 'observation', 'confidence', 'active', 'created_at'],
+  ...['updated_at', 'session_id', 'tier'],
+]
+const NO_IDS = ['x', '1.5', '1x', '%201']
+const UNKNOWN = ['0', '-1', '999', '9223372036854775808', '99999999999999999999999']
+
+type Events = { readonly events: readonly Event[] }
+type Memories = { readonly memories: readonly Memory[] }
+
+await eachBackend(t, 'memories of the API', async (t: Test, backend) => {
+  const { api } = await startOps(t, backend)
+  const list = async (query = ''): Promise<readonly Memory[]> =>
+    (await api<Memories>('GET', `/memories${query}`)).json.memories
+  const add = async (body: object): Promise<Memory> =>
+    (await api<Memory>('POST', '/memories', body)).json
+
+  await t.test('an empty list', async (t) => {
+    const answer = await api('GET', '/memories')
+    goodForm(t, answer)
+    t.same([answer.status, answer.json], [200, { memories: [] }])
+  })
+
+  await t.test('201 with its defaults, and with all that may be given', async (t) => {
+    const answer = await api<Memory>('POST', '/memories', {
+      category: 'any',
+      observation: 'é 🙂\n',
+    })
+    t.equal(answer.status, 201)
+    goodForm(t, answer)
+    t.same(Object.keys(answer.json).toSorted(), FIELDS.toSorted())
+    const { id, created_at, updated_at, ...rest } = answer.json
+    t.same(rest, {
+      ...{ service: null, category: 'any', observation: 'é 🙂\n', confidence: 0.7, active: true },
+      ...{ session_id: null, tier: 0 },
+    })
+    t.type(id, 'number')
+    t.match(created_at, TIME)
+    t.equal(updated_at, created_at)
+    const all = {
+      service: 'db',
+      category: 'timing',
+      observation: 'slow',
+      confidence: 1,
+      active: false,
+    }
+    t.match(await add({ ...all, tier: 3, session_id: 1, id: 1 }), {
+      ...all,
+      tier: 0,
+      session_id: null,
+    })
+    t.match(await add({ category: 'a', observation: 'b', service: null, confidence: 0 }), {
+      confidence: 0,
+    })
+    const twin = await add({ category: 'any', observation: 'é 🙂\n' })
+    t.not(twin.id, id, 'always a new one')
+    t.equal((await list()).length, 4)
+  })
+
+  await t.test('400, 415 and 413 for what can not be added', async (t) => {
+    const good = { category: 'c', observation: 'o' }
+    for (const [field, body] of [
+      ['category', { observation: 'o' }],
+      ['category', { ...good, category: '' }],
+      ['category', { ...good, category: 7 }],
+      ['category', { ...good, category: 'x'.repeat(101) }],
+      ['observation', { category: 'c' }],
+      ['observation', { ...good, observation: ' ' }],
+      ['observation', { ...good, observation: null }],
+      ['observation', { ...good, observation: 'a\0b' }],
+      ['confidence', { ...good, confidence: 1.01 }],
+      ['confidence', { ...good, confidence: -0.1 }],
+      ['confidence', { ...good, confidence: '0.5' }],
+      ['confidence', { ...good, confidence: null }],
+      ['active', { ...good, active: 'yes' }],
+      ['active', { ...good, active: null }],
+      ['service', { ...good, service: 7 }],
+      ['service', { ...good, service: '\0' }],
+    ] as const) {
+      const answer = await api('POST', '/memories', body)
+      refuses(t, answer, 400, new RegExp(field), JSON.stringify(body).slice(0, 60))
+    }
+    for (const body of ['', '[]', 'null', '{']) {
+      refuses(t, await api('POST', '/memories', body), 400, /JSON object/)
+    }
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    refuses(t, await api('POST', '/memories', 'category=c&observation=o', form), 415, /JSON/)
+    refuses(t, await api('POST', '/memories', ' '.repeat(1_048_577)), 413)
+    t.equal((await list()).length, 4, 'nothing was added')
+  })
+
+  await t.test(
+    'the list: surest first, inactive ones too; filters, limit and offset',
+    async (t) => {
+      const all = await list()
+      t.same(
+        all.map(({ confidence }) => confidence),
+        [1, 0.7, 0.7, 0],
+      )
+      t.match(await list('?service=db'), [{ service: 'db', active: false }])
+      t.equal((await list('?category=any')).length, 2)
+      t.same(await list('?category=any&service=db'), [])
+      for (const query of ['?service=%00', '?category=DB', '?service=d%25', "?service='"]) {
+        t.same(await list(query), [], query)
+      }
+      t.same(await list('?limit=2&offset=1'), all.slice(1, 3))
+      t.same(await list('?limit=5000'), all)
+      t.same(await list('?limit=0'), [])
+      for (const name of ['limit', 'offset']) {
+        for (const value of NO_COUNTS) {
+          const query = `?${name}=${encodeURIComponent(value)}`
+          refuses(t, await api('GET', `/memories${query}`), 400, new RegExp(name), query)
+        }
+      }
+    },
+  )
+
+  await t.test('PUT: all three fields, the others stay', async (t) => {
+    const memory = await add({ service: 'web', category: 'c', observation: 'o' })
+    const change = { observation: 'new', confidence: 0.35, active: false }
+    const answer = await api<Memory>('PUT', `/memories/${memory.id}`, { ...change, category: 'x' })
+    t.equal(answer.status, 200)
+    goodForm(t, answer)
+    const { updated_at, ...rest } = answer.json
+    const { updated_at: before, ...was } = memory
+    t.same(rest, { ...was, ...change })
+    t.ok(updated_at > before)
+    for (const name of ['observation', 'confidence', 'active'] as const) {
+      const { [name]: _left, ...others } = change
+      refuses(t, await api('PUT', `/memories/${memory.id}`, others), 400, new RegExp(name), name)
+      const wrong = { ...change, [name]: [] }
+      refuses(t, await api('PUT', `/memories/${memory.id}`, wrong), 400, new RegExp(name), name)
+    }
+    const form = { 'content-type': 'text/plain' }
+    refuses(t, await api('PUT', `/memories/${memory.id}`, '{}', form), 415)
+    for (const id of NO_IDS)
+      refuses(t, await api('PUT', `/memories/${id}`, change), 400, /integer/, id)
+    for (const id of UNKNOWN) {
+      refuses(t, await api('PUT', `/memories/${id}`, change), 404, 'memory not found', id)
+    }
+    t.same(await list('?service=web'), [answer.json])
+  })
+
+  await t.test('DELETE: 204 without a body, then 404', async (t) => {
+    const [memory] = await list('?service=web')
+    const gone = await api('DELETE', `/memories/${memory?.id}`)
+    t.equal(gone.status, 204)
+    goodForm(t, gone)
+    refuses(t, await api('DELETE', `/memories/${memory?.id}`), 404, 'memory not found')
+    for (const id of NO_IDS) refuses(t, await api('DELETE', `/memories/${id}`), 400, /integer/, id)
+    for (const id of UNKNOWN)
+      refuses(t, await api('DELETE', `/memories/${id}`), 404, 'memory not found', id)
+    refuses(t, await api('GET', `/memories/${memory?.id}`), 404, undefined, 'no single one is read')
+  })
+})
+
+await eachBackend(t, 'events and cooldowns of the API', async (t: Test, backend) => {
+  const first = await startOps(t, backend)
+  await ended(first)
+  t.same((await first.api('GET', '/events')).json, { events: [] })
+  t.same((await first.api('GET', '/cooldowns')).json, { cooldowns: [] })
+  await first.server.stop()
+  await backend.query(
+    first.env,
+    `insert into ops.events (session_id, level, service, message, created_at)
+     select case when i % 2 = 0 then 1 end, (array['info', 'warning', 'critical'])[i % 3 + 1],
+            case when i % 5 > 0 then 'service ' || i % 5 end, 'message ' || i, now() - i * interval '1 second'
+       from generate_series(1, 1200) i`,
+  )
+  await backend.query(
+    first.env,
+    `insert into ops.actions (service, action_type, operation, at)
+     select s, a, 'op', now() - h * interval '1 hour'
+       from (values ('web', 'restart', 3), ('web', 'restart', 5), ('web', 'redeployment', 1), ('db', 'restart', 2),
+                    ('old', 'restart', 25)) v(s, a, h)`,
+  )
+  const { api } = await startOps(t, backend, first.env)
+  const list = async (query = ''): Promise<readonly Event[]> =>
+    (await api<Events>('GET', `/events${query}`)).json.events
+
+  await t.test('events: newest first, 100 without a limit, 1,000 at most', async (t) => {
+    const answer = await api<Events>('GET', '/events')
+    goodForm(t, answer)
+    t.equal(answer.json.events.length, 100)
+    const [newest] = answer.json.events
+    t.match(newest, {
+      message: 'message 1',
+      level: 'warning',
+      service: 'service 1',
+      session_id: null,
+    })
+    t.match(newest?.created_at, TIME)
+    const keys = ['created_at', 'id', 'level', 'message', 'service', 'session_id']
+    t.same(Object.keys(newest ?? {}).toSorted(), keys)
+    const all = await list('?limit=1000')
+    t.equal(all.length, 1_000)
+    t.same(await list('?limit=99999'), all, 'over 1,000 counts as that')
+    const times = all.map(({ created_at }) => created_at)
+    t.same(times, times.toSorted().toReversed())
+    t.same(await list('?limit=3&offset=50'), all.slice(50, 53))
+    t.equal((await list('?limit=1000&offset=1150')).length, 50)
+    t.same(await list('?offset=1200'), [])
+  })
+
+  await t.test('filters by level and service combine', async (t) => {
+    const critical = await list('?level=critical&limit=1000')
+    t.equal(critical.length, 400)
+    t.ok(critical.every(({ level }) => level === 'critical'))
+    const both = await list('?level=critical&service=service%202&limit=1000')
+    t.equal(both.length, 80)
+    t.ok(both.every(({ level, service }) => level === 'critical' && service === 'service 2'))
+    for (const query of [
+      '?level=fatal',
+      '?service=service',
+      '?level=%00',
+      '?service=%00',
+      '?level=Critical',
+    ]) {
+      t.same(await list(query), [], query)
+    }
+    for (const name of ['limit', 'offset']) {
+      for (const value of NO_COUNTS) {
+        const query = `?${name}=${encodeURIComponent(value)}`
+        refuses(t, await api('GET', `/events${query}`), 400, new RegExp(name), query)
+      }
+    }
+  })
+
+  await t.test('cooldowns: the last 24 hours, the newest action first', async (t) => {
+    const answer = await api<{ cooldowns: readonly { last_action: string }[] }>('GET', '/cooldowns')
+    goodForm(t, answer)
+    t.match(answer.json, {
+      cooldowns: [
+        { service: 'web', action_type: 'redeployment', count: 1, last_action: TIME },
+        { service: 'db', action_type: 'restart', count: 1 },
+        { service: 'web', action_type: 'restart', count: 2 },
+      ],
+    })
+    t.equal(answer.json.cooldowns.length, 3)
+  })
+})
