@@ -1,0 +1,283 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import type { Response } from '../helpers/http.ts'
+import { ended, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
+import type { Memory, Session } from '../helpers/ops-setup.ts'
+import { until } from '../helpers/until.ts'
+
+type Headers = Readonly<Record<string, string>>
+const BROWSER: Headers = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
+const HTMX: Headers = { 'hx-request': 'true' }
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const PROBE = `<img src=x onerror=alert(1)>"'</pre><script>alert(1)</script>`
+const ESCAPED = /&lt;img src=x onerror=alert\(1\)&gt;&quot;&#39;&lt;\/pre&gt;&lt;script&gt;/
+
+await t.test('pages and forms', async (t: Test) => {
+  const gate = await startGate(t)
+  const backend = backends[1]
+  const ops = await startOps(t, backend, { OPS_INVENTORY: gate.inventory })
+  const { base, api } = ops
+  gate.open(true)
+  await ended(ops)
+
+  const get = (path: string, headers: Headers = BROWSER): Promise<Response> =>
+    request(base + path, { headers })
+  const post = (path: string, fields: Headers = {}, headers: Headers = BROWSER) =>
+    request(base + path, {
+      method: 'POST',
+      headers: { ...FORM, ...headers },
+      body: new URLSearchParams(fields).toString(),
+    })
+  const isPage = (t: Test, { status, headers, text }: Response, wanted: number): void => {
+    t.equal(status, wanted)
+    t.equal(headers['content-type'], 'text/html; charset=utf-8')
+    t.match(headers['content-security-policy'], /^default-src 'self'/)
+    t.match(text, /^<!doctype html>[\s\S]*<\/html>/)
+  }
+  const isFragment = (t: Test, { status, headers, text }: Response, wanted: number): void => {
+    t.equal(status, wanted)
+    t.equal(headers['content-type'], 'text/html; charset=utf-8')
+    t.notMatch(text, /<html/)
+  }
+  const isJson = (t: Test, answer: Response, status: number, error: RegExp): void => {
+    t.equal(answer.status, status)
+    t.equal(answer.headers['content-type'], 'application/json')
+    t.match(answer.json(), { error })
+  }
+
+  await t.test('every page is a whole one', async (t) => {
+    for (const path of ['/', '/sessions', '/sessions/1', '/events', '/memories', '/cooldowns']) {
+      isPage(t, await get(path), 200)
+    }
+    for (const path of ['/alerts', '/config']) isPage(t, await get(path), 200)
+    t.match((await get('/')).text, /aria-label="Sessions by day: 1 in 14 days, at most 1 on /)
+  })
+
+  await t.test('what is refused is a page for a browser, else {error}', async (t) => {
+    for (const [path, status] of [
+      ['/nothing', 404],
+      ['/sessions/999', 404],
+      ['/sessions/none', 404],
+      ['/sessions/1?before=x', 400],
+      ['/sessions?limit=-1', 400],
+      ['/events?offset=x', 400],
+      ['/sessions/trigger', 405],
+    ] as const) {
+      isPage(t, await get(path), status)
+      isJson(t, await get(path, {}), status, /\S/)
+    }
+    isJson(t, await get('/api/v1/nothing'), 404, /\S/)
+    isPage(t, await request(`${base}/`, { headers: { ...BROWSER, host: 'evil.example' } }), 403)
+    const foreign = { ...BROWSER, 'sec-fetch-site': 'cross-site' }
+    isPage(t, await post('/config', {}, foreign), 403)
+  })
+
+  await t.test('trigger: 303, or the fragment', async (t) => {
+    const started = await post('/sessions/trigger', { prompt: 'look', tier: '2' })
+    t.equal(started.status, 303)
+    t.match(started.headers.location, /^\/sessions\/\d+$/)
+    const session = await ended(ops)
+    t.match(session, { trigger: 'manual', tier: 2, prompt_text: 'look' })
+    const fragment = await post('/sessions/trigger', { prompt: 'again', tier: 'auto' }, HTMX)
+    isFragment(t, fragment, 200)
+    const { id, tier } = await ended(ops)
+    t.equal(tier, 1)
+    t.match(fragment.text, `href="/sessions/${id}"`)
+  })
+
+  await t.test('trigger: refusals', async (t) => {
+    for (const [fields, status, says] of [
+      [{ prompt: ' ' }, 400, /prompt is required/i],
+      [{ prompt: 'x', tier: '4' }, 400, /tier must be auto, 1, 2 or 3/i],
+      [{ prompt: 'x', tier: 'toString' }, 400, /tier must be/i],
+      [{ prompt: 'a\0b' }, 400, /no NUL/i],
+    ] as const) {
+      const page = await post('/sessions/trigger', fields)
+      isPage(t, page, status)
+      t.match(page.text, says)
+      const fragment = await post('/sessions/trigger', fields, HTMX)
+      isFragment(t, fragment, status)
+      t.match(fragment.text, says)
+      isJson(t, await post('/sessions/trigger', fields, {}), status, says)
+    }
+    const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
+    isJson(t, await request(`${base}/sessions/trigger`, json), 415, /form/)
+    isJson(t, await post('/sessions/trigger', { prompt: 'x'.repeat(70_000) }, {}), 413, /exceeds/)
+  })
+
+  await t.test('while a session runs: trigger is 409, stop stops it', async (t) => {
+    gate.shut()
+    const { id } = await trigger(ops)
+    await until(() => gate.waiting() === 1, 'the session to wait')
+    const page = await post('/sessions/trigger', { prompt: 'typed <b>' })
+    isPage(t, page, 409)
+    t.match(page.text, /A session is running/)
+    t.match(page.text, /typed &lt;b&gt;<\/textarea/, 'what was typed stays')
+    isFragment(t, await post('/sessions/trigger', { prompt: 'x' }, HTMX), 409)
+    const dashboard = (await get('/')).text
+    t.match(dashboard, `href="/sessions/${id}"`)
+    t.match((await get(`/sessions/${id}`)).text, 'id="stop"')
+    const stopped = await post(`/sessions/${id}/stop`, {}, HTMX)
+    isFragment(t, stopped, 200)
+    t.match(stopped.text, /stopping…/)
+    t.equal((await ended(ops, id)).status, 'stopped')
+    gate.open(true)
+    isPage(t, await post(`/sessions/${id}/stop`), 409)
+    isFragment(t, await post(`/sessions/${id}/stop`, {}, HTMX), 409)
+    isPage(t, await post('/sessions/9999/stop'), 404)
+    isPage(t, await post('/sessions/none/stop'), 404)
+    t.notMatch((await get(`/sessions/${id}`)).text, 'id="stop"')
+  })
+
+  await t.test('memories: added, changed, deleted, refused', async (t) => {
+    /** Those written by hand: sessions of the probe remember times. */
+    const list = async (): Promise<readonly Memory[]> => {
+      const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories')
+      return json.memories.filter(({ tier }) => tier === 0)
+    }
+    const wanted = { category: 'timing', observation: 'slow', service: 'web', confidence: '0.5' }
+    const added = await post('/memories', { ...wanted, active: 'true' })
+    t.equal(added.status, 303)
+    t.equal(added.headers.location, '/memories')
+    const memory = (await list()).find(({ service }) => service === 'web')
+    t.match(memory, { ...wanted, confidence: 0.5, active: true, tier: 0, session_id: null })
+    isFragment(t, await post('/memories', { ...wanted, service: '' }, HTMX), 200)
+    t.match(await list(), [{}, { active: false, service: null }])
+    const path = `/memories/${memory?.id}`
+    const change = { observation: 'slower', confidence: '0.9', active: 'true' }
+    const changed = await post(path, change, HTMX)
+    isFragment(t, changed, 200)
+    t.match(changed.text, /slower/)
+    t.equal((await post(path, { ...change, observation: 'slowest' })).status, 303)
+    t.match(await list(), [{ observation: 'slowest', confidence: 0.9 }])
+    for (const [where, fields, says] of [
+      ['/memories', { ...wanted, category: '' }, /category is required/i],
+      ['/memories', { ...wanted, observation: ' ' }, /observation is required/i],
+      ['/memories', { ...wanted, confidence: 'x' }, /confidence is required and must be/i],
+      [path, { ...change, observation: '' }, /observation is required/i],
+      [path, { ...change, confidence: '2' }, /confidence is required and must be/i],
+      [path, { ...change, confidence: '' }, /confidence is required/i],
+    ] as const) {
+      const page = await post(where, fields)
+      isPage(t, page, 400)
+      t.match(page.text, says)
+      isFragment(t, await post(where, fields, HTMX), 400)
+      isJson(t, await post(where, fields, {}), 400, says)
+    }
+    t.match(await list(), [{ observation: 'slowest' }, {}], 'nothing of that was stored')
+    t.match((await get('/memories?service=web')).text, /slowest/)
+    t.notMatch((await get('/memories?service=none')).text, /slowest/)
+    t.equal((await post(`${path}/delete`)).status, 303)
+    isPage(t, await post(`${path}/delete`), 404)
+    isPage(t, await post(path, change), 404)
+    isPage(t, await post('/memories/x', { ...change, confidence: '' }), 404)
+    t.equal((await list()).length, 1)
+    isFragment(t, await post(`/memories/${(await list())[0]?.id}/delete`, {}, HTMX), 200)
+    t.same(await list(), [])
+  })
+
+  await t.test('config: saved, refused', async (t) => {
+    const saved = await post('/config', { interval: '7200', dry_run: 'true' })
+    t.equal(saved.status, 303)
+    t.match((await api('GET', '/config')).json, { interval: 7200, dry_run: true })
+    isFragment(t, await post('/config', { tier2_model: 'big', dry_run: 'false' }, HTMX), 200)
+    const before = (await api('GET', '/config')).json
+    t.match(before, { interval: 7200, dry_run: false, tier2_model: 'big' })
+    for (const [fields, says] of [
+      [{ interval: '0', tier1_model: 'x' }, /interval must be a positive integer/],
+      [{ interval: '1.5' }, /interval must be/],
+      [{ tier3_model: ' ' }, /tier3_model must be/],
+      [{ dry_run: 'maybe' }, /dry_run must be/],
+    ] as const) {
+      const page = await post('/config', fields)
+      isPage(t, page, 400)
+      t.match(page.text, says)
+      isFragment(t, await post('/config', fields, HTMX), 400)
+      isJson(t, await post('/config', fields, {}), 400, says)
+    }
+    t.same((await api('GET', '/config')).json, before)
+  })
+
+  await t.test('alerts: shown, investigated, refused', async (t) => {
+    const [row] = await backend.query(
+      ops.env,
+      `insert into ops.alerts (fingerprint, source, title, payload, first_seen, last_seen, outcome, problem)
+       values ('f', 'grafana', $1, $1, now(), now(), 'failed', 'no model') returning id`,
+      [`Disk ${PROBE}`],
+    )
+    const path = `/alerts/${Number(row?.['id'])}/investigate`
+    t.match((await get('/alerts')).text, ESCAPED)
+    gate.shut()
+    await trigger(ops)
+    isPage(t, await post(path), 409)
+    isFragment(t, await post(path, {}, HTMX), 409)
+    gate.open(true)
+    await ended(ops)
+    const started = await post(path)
+    t.equal(started.status, 303)
+    const session = await ended(ops)
+    t.equal(started.headers.location, `/sessions/${session.id}`)
+    t.equal(session.trigger, 'manual')
+    t.match(session.prompt_text, /(ALERT-[0-9a-f]{32})[\s\S]*\n\1\nDisk <img[\s\S]*\n\1$/)
+    t.match((await get('/alerts')).text, `href="/sessions/${session.id}"`)
+    isFragment(t, await post(path, {}, HTMX), 200)
+    await ended(ops)
+    isPage(t, await post('/alerts/999/investigate'), 404)
+  })
+
+  await t.test('stored text is inert wherever it is shown', async (t) => {
+    await api('POST', '/memories', { category: PROBE, observation: PROBE, service: PROBE })
+    const { id } = await trigger(ops, PROBE)
+    await ended(ops, id)
+    await backend.query(
+      ops.env,
+      `with line as (insert into ops.session_lines values ($1, 100, now(), $2, $2)),
+            action as (insert into ops.actions (service, action_type, operation, at) values ($2, $2, $2, now())),
+            summary as (update ops.sessions set summary = $2, model = $2 where id = $1)
+       insert into ops.events (level, service, message, created_at) values ('info', $2, $2, now())`,
+      [id, PROBE],
+    )
+    await api('PUT', '/config', { tier1_model: PROBE })
+    const service = encodeURIComponent(PROBE)
+    const paths = ['/', '/sessions', `/sessions/${id}`, '/memories', '/cooldowns', '/config']
+    for (const path of [...paths, '/alerts', `/events?service=${service}`]) {
+      const { text } = await get(path)
+      t.match(text, ESCAPED, path)
+      t.notMatch(text, '<img src=x', path)
+    }
+    const typed = { category: PROBE, observation: PROBE, confidence: PROBE, service: PROBE }
+    t.notMatch((await post('/memories', typed)).text, '<img src=x')
+    t.notMatch((await post('/config', { interval: PROBE })).text, '<img src=x')
+    t.notMatch((await post('/sessions/trigger', { prompt: PROBE, tier: PROBE })).text, '<img src=x')
+  })
+
+  await t.test('lists: filters and older rows', async (t) => {
+    await backend.query(
+      ops.env,
+      `insert into ops.events (level, service, message, created_at)
+       select case when n % 2 = 0 then 'critical' else 'warning' end, 'shop', 'event ' || n, now() + n * interval '1 s'
+         from generate_series(1, 7) as n`,
+    )
+    const page = await get('/events?service=shop&level=critical&limit=2')
+    t.same(messages(page), ['event 6', 'event 4'])
+    const [, older = ''] = /<a href="(\/events\?[^"]*)">Older/.exec(page.text) ?? []
+    t.same(messages(await get(older.replaceAll('&amp;', '&'))), ['event 2'])
+    t.notMatch((await get(older.replaceAll('&amp;', '&'))).text, />Older/)
+    isFragment(t, await get('/events?service=shop', HTMX), 200)
+    const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions')
+    const sessions = await get('/sessions?limit=1')
+    t.match(sessions.text, `href="/sessions/${json.sessions[0]?.id}"`)
+    t.match(sessions.text, />Older sessions</)
+    const id = json.sessions[0]?.id ?? 0
+    const lines = await get(`/sessions/${id}?before=3`)
+    t.match(lines.text, /data-seq="2"/)
+    t.notMatch(lines.text, /data-seq="3"/)
+    t.match(lines.text, />Newest lines</)
+  })
+})
+
+function messages({ text }: Response): readonly string[] {
+  return [...text.matchAll(/>(event \d+)</g)].map(([, message = '']) => message)
+}
