@@ -51,7 +51,7 @@ export function claudeResult(fields: object = {}): object {
 export async function startAgentOps(t: Owner, backend: Backend, env: Env = {}): Promise<AgentOps> {
   const agent = await makeAgent(t)
   agent.says([claudeResult()])
-  const results = await temporaryFolder(t, 'results')
+  const results = env['OPS_RESULTS_DIR'] ?? (await temporaryFolder(t, 'results'))
   const variables = {
     ...{ OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: agent.command, OPS_RESULTS_DIR: results },
     ...env,

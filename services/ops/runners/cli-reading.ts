@@ -1,3 +1,4 @@
+import { redactDeep } from '../tools/tool.ts'
 import type { LineKind } from '../sessions/output.ts'
 import { readClaude } from './cli-claude.ts'
 import { readCodex } from './cli-codex.ts'
@@ -39,9 +40,13 @@ const FORMATS: readonly Format[] = [readClaude, readOpencode, readCodex, readGem
 /** A message in parts that is longer goes on unseen: no line is kept as long as that. */
 const MESSAGE_LONGEST = 256 * 1024
 
-/** Reads an agent's stream; whole lines of it go to `show`. */
+/**
+ * Reads an agent's stream; whole lines of it go to `show`. Each text in a line is redacted by itself: in
+ * JSON within JSON a secret is escaped twice.
+ */
 export function createReading(
   limits: Limits,
+  redact: (text: string) => string,
   show: (kind: LineKind, text: string) => void,
 ): Reading {
   let [turns, ownTurns, cost] = [0, 0, 0]
@@ -86,7 +91,7 @@ export function createReading(
   return {
     take(line) {
       if (line.trim() === '') return
-      const value = parse(line)
+      const value = redactDeep(parse(line), redact)
       const said = value === undefined ? undefined : knownBy(value)
       if (said?.part === true && said.message !== undefined) {
         const more = (parts ?? '') + said.message
@@ -94,9 +99,11 @@ export function createReading(
       } else {
         endParts()
         if (value === undefined) show('text', line)
-        // Written anew: a secret with escapes in it would not be found.
         else if (said === undefined) show('system', JSON.stringify(value))
         for (const { kind, text } of said?.shown ?? []) show(kind, text)
+        const last = said?.result?.ok === true ? said.result.text : undefined
+        // Most agents have said their last message before; nothing is to be there twice.
+        if (last !== undefined && last !== message) show('text', last)
         message = said?.message ?? message
       }
       if (said !== undefined) count(said)

@@ -68,7 +68,7 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
     if (control.signal.aborted && ++last > LAST_LINES) return
     output.write(kind, `${text}\n`)
   }
-  const reading = createReading({ turns, cost: budget }, show)
+  const reading = createReading({ turns, cost: budget }, options.redact, show)
   const end = await runAgentProcess(
     argv,
     { inherit, cwd: folder, marker: job.marker },

@@ -1,0 +1,201 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { claudeResult, startAgentOps } from '../helpers/agent-setup.ts'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { ended, trigger } from '../helpers/ops-setup.ts'
+import type { Session } from '../helpers/ops-setup.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
+
+const [, postgres] = backends
+/** With what every encoding writes in another way. */
+const awkward = keepSecret('chat', `Kq7&/+ "é%${randomBytes(12).toString('base64')}?=Zx9`)
+const plain = secret('model')
+const agentKey = secret('agent')
+const database = await postgres.env(t)
+const results = await temporaryFolder(t, 'results')
+const ops = await startAgentOps(t, postgres, {
+  ...database,
+  ...{ OPS_CHAT_API_KEY: awkward, OPS_MODEL_KEY: plain, ANTHROPIC_API_KEY: agentKey },
+  OPS_RESULTS_DIR: results,
+})
+const { agent, api, server } = ops
+
+const TABLES = ['sessions', 'session_lines', 'events', 'memories', 'actions', 'check_states']
+const lastOf = (text: string): string => text.slice(-8)
+const firstOf = (text: string): string => text.slice(0, 8)
+
+/** Everything that the service keeps or shows. */
+async function everything(): Promise<ReadonlyMap<string, string>> {
+  const places = new Map<string, string>()
+  for (const table of TABLES) {
+    const rows = await postgres.query(database, `select * from ops.${table}`)
+    places.set(`ops.${table}`, JSON.stringify(rows))
+  }
+  const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions')
+  for (const { id } of json.sessions) {
+    places.set(`file of ${id}`, readFileSync(join(results, `session-${id}.ndjson`), 'utf8'))
+    places.set(`session ${id}`, (await api('GET', `/sessions/${id}`)).text)
+    places.set(`stream of ${id}`, (await request(`${ops.base}/sessions/${id}/stream`)).text)
+  }
+  for (const path of ['/sessions', '/events', '/memories']) {
+    places.set(path, (await api('GET', path)).text)
+  }
+  places.set('log', server.logs().join('\n'))
+  return places
+}
+
+/** None of these texts stands anywhere, raw or as JSON has it. */
+async function nowhere(t: Test, texts: readonly string[]): Promise<void> {
+  for (const [place, held] of await everything()) {
+    const found = texts.filter(
+      (text) => held.includes(text) || held.includes(JSON.stringify(text).slice(1, -1)),
+    )
+    t.same(found, [], place)
+  }
+}
+
+async function session(prompt?: string): Promise<Session> {
+  const { id } = await trigger(ops, prompt)
+  return ended(ops, id)
+}
+
+function textsOf(id: number): string {
+  return ops
+    .lines(id)
+    .map(({ text }) => text)
+    .join('\n')
+}
+
+/** A secret in each form that is looked for, by the form's name. */
+function formsOf(text: string): Readonly<Record<string, string>> {
+  const encoded = encodeURIComponent(text)
+  const base64 = (before: string): string =>
+    Buffer.from(`${before}${text}, and more`).toString('base64')
+  return {
+    raw: text,
+    'URL-encoded': encoded,
+    'URL-encoded in small letters': encoded.replaceAll(/%../g, (hex) => hex.toLowerCase()),
+    'in a form': new URLSearchParams({ a: text }).toString().slice(2),
+    'in JSON': JSON.stringify(text).slice(1, -1),
+    base64: base64(''),
+    'base64 one byte later': base64('u'),
+    'base64 two bytes later': base64('u:'),
+    base64url: Buffer.from(`x${text}y`).toString('base64url'),
+    hex: Buffer.from(text).toString('hex'),
+    'hex in capitals': Buffer.from(text).toString('hex').toUpperCase(),
+  }
+}
+
+/** What of a form only the secret decides: the ends of base64 depend on what stands beside it. */
+function heartOf(form: string): string {
+  return form.slice(12, 28)
+}
+
+for (const [name, text] of Object.entries({ awkward, plain, agentKey })) {
+  t.test(`a secret in each form (${name})`, async (t) => {
+    const forms = Object.entries(formsOf(text))
+    const said = (kind: string): string =>
+      forms.map(([form, written]) => `${kind}, ${form}: <${written}> end`).join('\n')
+    const content = [{ type: 'tool_result', content: said('tool') }]
+    agent.says([
+      ...said('raw line').split('\n'),
+      { type: 'assistant', message: { content: [{ type: 'text', text: said('text') }] } },
+      { type: 'user', message: { content } },
+      { type: 'unknown', field: forms.map(([, written]) => written) },
+      claudeResult({ result: said('result') }),
+    ])
+    const done = await session(`Use ${text} and ${encodeURIComponent(text)}`)
+    t.match(done, { status: 'completed', prompt_text: 'Use «redacted» and «redacted»' })
+    const put = textsOf(done.id)
+    for (const [form] of forms) {
+      for (const kind of ['raw line', 'text', 'tool']) {
+        t.match(
+          put,
+          new RegExp(`${kind}, ${form}: <.{0,12}«redacted».{0,16}> end`),
+          `${kind}, ${form}`,
+        )
+      }
+    }
+    await nowhere(
+      t,
+      forms.map(([, written]) => heartOf(written)),
+    )
+  })
+}
+
+t.test('a secret that comes in pieces', async (t) => {
+  const half = Math.floor(plain.length / 2)
+  const [first, second] = [plain.slice(0, half), plain.slice(half)]
+  const delta = (content: string): string =>
+    JSON.stringify({ type: 'message', role: 'assistant', content, delta: true })
+  const escaped = [...plain].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  writeFileSync(join(agent.folder, 'unknown'), `{"type":"unknown","text":"${escaped.join('')}"}\n`)
+  agent.does(`printf '%s' 'chunks <${first}'; sleep 0.3; echo '${second}>'
+printf '%s' 'aside <${first}' >&2; sleep 0.3; echo between; sleep 0.3; echo '${second}>' >&2
+echo '${delta(`parts <${first}`)}'; echo between >&2; sleep 0.3; echo '${delta(`${second}>`)}'
+cat ${agent.folder}/unknown
+printf '%s\\n' 'colours <${first}\u001b[31m${second}>' 'hidden <${first}\u200b${second}>'
+echo '{"type":"result","status":"success","stats":{}}'
+`)
+  const { id, status } = await session()
+  t.equal(status, 'completed')
+  const put = textsOf(id)
+  for (const form of ['chunks', 'aside', 'parts', 'colours', 'hidden']) {
+    t.match(put, `${form} <«redacted»>`, form)
+  }
+  t.match(put, '{"type":"unknown","text":"«redacted»"}')
+  await nowhere(t, [first, second])
+})
+
+t.test('a secret at the cut of a line', async (t) => {
+  // Around what a line keeps, around what is read of one, and where redaction makes the text shorter.
+  const starts = [16_384, 65_536, 65_536 + awkward.length, 4 * 1024 * 1024]
+  const texts = starts.flatMap((start) =>
+    [0, 1, 5, 20, plain.length - 1].map((before) => `${'x'.repeat(start - before)}${plain} end`),
+  )
+  const many = plain.repeat(Math.ceil(200_000 / plain.length))
+  const noisy = `${'\u001b[0m'.repeat(17_000).slice(0, 65_500)}${'y'.repeat(20)}${plain}`
+  agent.says([...texts, ` ${many}`, `  ${many}`, noisy, claudeResult()])
+  const { id, status } = await session()
+  t.equal(status, 'completed')
+  const put = ops.lines(id)
+  t.equal(put.length, texts.length + 4)
+  for (const { text } of put) t.ok(Buffer.byteLength(text) <= 16_384, 'a line is bounded')
+  await nowhere(t, [firstOf(plain), lastOf(plain)])
+})
+
+t.test(
+  'a secret in what a session leaves: events, memories, reasons, the next prompt',
+  async (t) => {
+    const report = {
+      events: [{ level: 'info', service: plain, message: `event ${plain}` }],
+      memories: [{ category: 'timing', observation: `memory ${plain}` }],
+      escalate: { reason: `reason ${plain}`, findings: `findings ${plain}` },
+    }
+    const parent = JSON.stringify(
+      claudeResult({ result: `Seen ${plain}\n${JSON.stringify(report)}` }),
+    )
+    const errors = [`it failed with ${plain}`]
+    const child = JSON.stringify(claudeResult({ is_error: true, subtype: 'error_x', errors }))
+    agent.does(`case "$*" in *"tier 1 of 3"*) cat <<'END'
+${parent}
+END
+;; *) echo '${child}';; esac
+`)
+    t.match(await session(), { status: 'escalated' })
+    const failed = await ended(ops)
+    t.match(failed, { status: 'failed', tier: 2 })
+    t.match(failed.prompt_text, /reason «redacted»[^]*findings «redacted»/)
+    const { text } = await api('GET', '/events')
+    for (const what of ['event «redacted»', 'reason «redacted»', 'it failed with «redacted»']) {
+      t.ok(text.includes(what), what)
+    }
+    t.match((await api('GET', '/memories')).text, 'memory «redacted»')
+    await nowhere(t, [firstOf(plain.slice(8)), lastOf(plain)])
+  },
+)
