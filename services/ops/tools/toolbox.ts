@@ -34,7 +34,7 @@ export async function callTool(
   const tool = tools.find((one) => one.name === name)
   if (tool === undefined) {
     const known = tools.map((one) => one.name).join(', ')
-    return refused(`There is no tool "${name}". There are: ${known}.`)
+    return refused(context.redact(`There is no tool "${name}". There are: ${known}.`))
   }
   try {
     const { ok, text } = await tool.call(redactDeep(args, context.redact), context)
