@@ -86,4 +86,4 @@ function followOutput(session) {
   if (!document.hidden) open()
 }
 
-if (box !== null && box.dataset.live !== undefined) followOutput(box.dataset.live)
+if (box !== null && box.dataset.session !== undefined) followOutput(box.dataset.session)

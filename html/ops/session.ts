@@ -134,7 +134,7 @@ function outputSection({ session, lines, atEnd }: SessionView): Html {
       aria-live="off"
       aria-labelledby="output-title"
       tabindex="0"
-      ${live && html`data-live="${id}" data-last="${last}"`}
+      ${live && html`data-session="${id}" data-last="${last}"`}
     >
       ${lines.map(lineRow)}
     </div>
