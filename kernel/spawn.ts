@@ -183,6 +183,16 @@ export function findMarked(marker: string): readonly number[] {
   return [...found]
 }
 
+/** Processes that bear a marker now, each in the form of `ownHolder`. */
+export function markedNow(marker: string): readonly string[] {
+  return findMarked(marker).map((pid) => `${pid}/${startOf(pid) ?? '0'}`)
+}
+
+/** Ends those that `markedNow` gave and that still live, by SIGKILL. */
+export function endHolders(holders: readonly string[]): void {
+  for (const holder of holders) if (isAlive(holder)) endProcess(Number.parseInt(holder, 10))
+}
+
 /** How many processes have a text in their command line, but this one. */
 export function findCommandLine(text: string): number {
   return listProcesses().filter(

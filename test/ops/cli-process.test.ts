@@ -22,6 +22,8 @@ const result = JSON.stringify(claudeResult())
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = `${100_000 + process.pid}.5`
 const sleepers = (): readonly number[] => processesWith(`sleep ${long}`)
+// When the product has failed to.
+t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
 async function session(prompt?: string): Promise<Session> {
   const { id } = await trigger(ops, prompt)

@@ -2,7 +2,9 @@ import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../../../kernel/log.ts'
 import {
+  endHolders,
   endMarked,
+  markedNow,
   signalGroup,
   startProcess,
   stopGroup,
@@ -49,7 +51,12 @@ export async function runAgentProcess(
     return notStarted(error)
   }
   const ended = endOf(child)
-  const stop = (): void => void stopGroup(child)
+  let known: readonly string[] = []
+  function stop(): void {
+    // One that has cleared its environment is known by its parent, and that one is about to end.
+    known = markedNow(options.marker)
+    void stopGroup(child)
+  }
   watch.signal.addEventListener('abort', stop, { once: true })
   if (watch.signal.aborted) stop()
 
@@ -75,6 +82,7 @@ export async function runAgentProcess(
   const end = await ended
   watch.signal.removeEventListener('abort', stop)
   signalGroup(child, 'SIGKILL')
+  endHolders(known)
   await endMarked(options.marker)
   // Somebody whom no sweep has found may hold them open for good.
   const look = setInterval(() => {
