@@ -70,7 +70,7 @@ export function alertCard(alert: Alert, refused: string | null = null): Html {
     </dl>
     <details>
       <summary>Newest delivery</summary>
-      <pre class="payload" tabindex="0" aria-label="Newest delivery">${'\n'}${payload}</pre>
+      <pre class="payload" tabindex="0" aria-label="Newest delivery"><code>${payload}</code></pre>
     </details>
     <form
       method="post"

@@ -40,8 +40,11 @@ export function sessionPage(view: SessionView): Html {
         ${
           prompt_text === null
             ? html`<p class="muted">None: a look at everything in the inventory.</p>`
-            : html`<pre class="payload" tabindex="0" aria-label="Prompt">
-${'\n'}${prompt_text}</pre>`
+            : html`<pre
+                class="payload"
+                tabindex="0"
+                aria-label="Prompt"
+              ><code>${prompt_text}</code></pre>`
         }
       </section>
       ${
@@ -89,11 +92,12 @@ export function headFragment(session: FoundSession, { refused, stopAsked }: Head
     <dl class="facts">
       ${fact('Tier', `${tier} (${model})`)} ${fact('Trigger', trigger)}
       ${fact('Started', timeTag(session.started_at))}
-      ${fact('Ended', session.ended_at === null ? 'runs' : timeTag(session.ended_at))}
-      ${fact('Took', took === null ? null : durationText(took))}
+      ${session.ended_at !== null && fact('Ended', timeTag(session.ended_at))}
+      ${took !== null && fact('Took', durationText(took))}
       ${fact('Cost', costText(session.cost_usd))}
-      ${fact('Cost of the chain', costText(session.chain_cost))} ${fact('Turns', session.num_turns)}
-      ${fact('Exit code', session.exit_code)}
+      ${fact('Cost of the chain', costText(session.chain_cost))}
+      ${session.num_turns !== null && fact('Turns', session.num_turns)}
+      ${session.exit_code !== null && fact('Exit code', session.exit_code)}
       ${
         session.parent_session_id !== null &&
         fact(
@@ -114,7 +118,7 @@ function outputSection({ session, lines, atEnd }: SessionView): Html {
   const live = status === 'running' && atEnd
   return html`<section aria-labelledby="output-title">
     <div class="title-line">
-      <h2 id="output-title">Output</h2>
+      <h2 id="output-title">Output <span class="muted">(times in UTC)</span></h2>
       ${
         live &&
         html`<p class="actions js-only">
