@@ -1,0 +1,238 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { ended, goodForm, refuses, startOps, trigger } from '../helpers/ops-setup.ts'
+import type { OpsServer, Session } from '../helpers/ops-setup.ts'
+import { run } from '../helpers/postgres.ts'
+import { until } from '../helpers/until.ts'
+
+type Config = {
+  readonly interval: number
+  readonly tier1_model: string
+  readonly tier2_model: string
+  readonly tier3_model: string
+  readonly dry_run: boolean
+  readonly max_tier: number
+  readonly state_dir: string
+  readonly results_dir: string
+  readonly repos_dir: string
+}
+
+async function config({ api }: OpsServer): Promise<Config> {
+  return (await api<Config>('GET', '/config')).json
+}
+
+async function count({ api }: OpsServer): Promise<number> {
+  const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=1000')
+  return json.sessions.length
+}
+
+await eachBackend(t, 'configuration of the API', async (t: Test, backend) => {
+  const ops = await startOps(t, backend, { OPS_TIER2_MODEL: 'second', OPS_MAX_TIER: '2' })
+  const { api } = ops
+  const folder = `${ops.env['GATEHOUSE_DATA_DIR']}/ops`
+  const usual = {
+    ...{ interval: 3600, tier1_model: 'default', tier2_model: 'second', tier3_model: 'default' },
+    ...{ dry_run: false, max_tier: 2, state_dir: `${folder}/state` },
+    ...{ results_dir: `${folder}/results`, repos_dir: `${folder}/repos` },
+  }
+
+  await t.test('GET has all fields', async (t) => {
+    const answer = await api('GET', '/config')
+    t.equal(answer.status, 200)
+    goodForm(t, answer)
+    t.same(answer.json, usual)
+  })
+
+  await t.test('PUT changes what is given, and answers with all of it', async (t) => {
+    const answer = await api('PUT', '/config', { interval: 7200 })
+    t.equal(answer.status, 200)
+    goodForm(t, answer)
+    t.same(answer.json, { ...usual, interval: 7200 })
+    const models = { tier1_model: 'one', tier3_model: 'org/three:8b é' }
+    t.same((await api('PUT', '/config', models)).json, { ...usual, interval: 7200, ...models })
+    const dry = await api<Config>('PUT', '/config', { dry_run: true, interval: 2_147_483_647 })
+    t.same(dry.json, { ...usual, ...models, dry_run: true, interval: 2_147_483_647 })
+    t.same(await config(ops), dry.json)
+    t.same((await api('PUT', '/config', {})).json, dry.json, 'nothing given')
+  })
+
+  await t.test(
+    'read-only and unknown fields are ignored: a full GET body can be sent back',
+    async (t) => {
+      const now = await config(ops)
+      const back = {
+        ...now,
+        max_tier: 3,
+        state_dir: '/tmp',
+        unknown: [1],
+        __proto__: { dry_run: 0 },
+      }
+      const answer = await api('PUT', '/config', back)
+      t.same([answer.status, answer.json], [200, now])
+    },
+  )
+
+  await t.test('400 for a bad field, and nothing of the others is applied', async (t) => {
+    const now = await config(ops)
+    for (const [field, values] of Object.entries({
+      interval: [0, -1, 1.5, '60', null, true, [], 2_147_483_648, 1e300],
+      tier1_model: ['', ' ', null, 7, 'x'.repeat(201), 'a\0b', 'a\nb'],
+      tier2_model: [{}],
+      tier3_model: [false],
+      dry_run: ['true', 0, null],
+    })) {
+      for (const value of values) {
+        const others = { interval: 5, tier1_model: 'other', dry_run: false }
+        const answer = await api('PUT', '/config', { ...others, [field]: value })
+        refuses(t, answer, 400, new RegExp(field), `${field} ${JSON.stringify(value).slice(0, 20)}`)
+      }
+    }
+    refuses(
+      t,
+      await api('PUT', '/config', { interval: 0 }),
+      400,
+      'interval must be a positive integer',
+    )
+    for (const body of ['', '[]', '7', '{']) {
+      refuses(t, await api('PUT', '/config', body), 400, /JSON object/)
+    }
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    refuses(t, await api('PUT', '/config', 'interval=5', form), 415, /JSON/)
+    refuses(t, await api('PUT', '/config', ' '.repeat(1_048_577)), 413)
+    t.same(await config(ops), now)
+  })
+
+  await t.test(
+    'what was saved survives a restart and wins over flag and environment',
+    async (t) => {
+      const now = await config(ops)
+      await ops.server.stop()
+      const env = {
+        OPS_INTERVAL: '60',
+        OPS_DRY_RUN: 'false',
+        OPS_TIER1_MODEL: 'x',
+        OPS_TIER2_MODEL: 'y',
+      }
+      const later = await startOps(t, backend, { ...ops.env, ...env, OPS_MAX_TIER: '1' })
+      // The full body that was sent back has saved all five.
+      t.same(await config(later), { ...now, max_tier: 1 })
+    },
+  )
+})
+
+await t.test('PUT config is applied to the scheduler that runs', async (t: Test) => {
+  const ops = await startOps(t, backends[1])
+  const other = await startOps(t, backends[1], ops.env)
+  await ended(ops)
+  t.equal(await count(ops), 1)
+  await other.api('PUT', '/config', { interval: 1 })
+  await until(async () => (await count(ops)) >= 4, 'sessions each second', 30_000)
+  t.equal((await config(ops)).interval, 1, 'on every instance')
+  await ops.api('PUT', '/config', { interval: 3_600 })
+  const newest = await ended(ops)
+  t.match(newest, { trigger: 'scheduled' })
+  const own = await until(() => trigger(ops).catch(() => undefined), 'a session by hand')
+  t.match(await ended(ops, own.id), { status: 'completed' })
+})
+
+await eachBackend(t, 'doors of the API', async (t: Test, backend) => {
+  const ops = await startOps(t, backend, { OPS_BASE_URL: 'https://ops.example:8443' })
+  const { api } = ops
+  await ended(ops)
+  const paths = ['/sessions', '/sessions/1', '/events', '/memories', '/cooldowns', '/config']
+
+  await t.test('an unknown path and a wrong method match no route: 404 as JSON', async (t) => {
+    const accept = { accept: 'text/html,application/xhtml+xml' }
+    for (const path of [
+      ...['/', '/nothing', '/Sessions', '/sessions/', '/sessions/1/', '/sessions/1/stream'],
+      ...['/config/more', '/memories/1/x', '//sessions', '/health/', '/%zz', '/sessions/%zz'],
+    ]) {
+      for (const method of ['GET', 'POST', 'DELETE']) {
+        refuses(t, await api(method, path, undefined, accept), 404, undefined, `${method} ${path}`)
+      }
+    }
+    for (const [method, path] of [
+      ...(['POST', 'PUT', 'DELETE'] as const).map((name) => [name, '/health'] as const),
+      ...(['POST', 'PUT', 'DELETE', 'PATCH'] as const).map((name) => [name, '/sessions'] as const),
+      ...([
+        ['GET', '/sessions/trigger'],
+        ['DELETE', '/sessions/1'],
+        ['POST', '/events'],
+      ] as const),
+      ...([
+        ['PUT', '/memories'],
+        ['GET', '/memories/1'],
+        ['POST', '/memories/1'],
+      ] as const),
+      ...([
+        ['POST', '/cooldowns'],
+        ['POST', '/config'],
+        ['PATCH', '/config'],
+        ['OPTIONS', '/config'],
+      ] as const),
+    ]) {
+      const answer = await api(method, path, undefined, accept)
+      refuses(t, answer, 404, undefined, `${method} ${path}`)
+      t.notOk(answer.headers.allow)
+    }
+  })
+
+  await t.test('HEAD is GET without its body', async (t) => {
+    for (const path of ['/health', ...paths, '/sessions/x', '/nothing']) {
+      const [get, head] = [await api('GET', path), await api('HEAD', path)]
+      t.same([head.status, head.text], [get.status, ''], path)
+      t.equal(head.headers['content-length'], get.headers['content-length'])
+    }
+  })
+
+  await t.test('403 by a foreign name and from another site; the health is open', async (t) => {
+    for (const path of paths) {
+      for (const host of ['evil.example', 'ops.example.evil', '192.0.2.1', '']) {
+        refuses(t, await api('GET', path, undefined, { host }), 403, /Host/, `${path} of "${host}"`)
+      }
+      t.equal((await api('GET', path, undefined, { host: 'OPS.example' })).status, 200)
+    }
+    const body = { category: 'c', observation: 'o', prompt: 'look' }
+    for (const headers of [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+    ]) {
+      for (const [method, path] of [
+        ...([
+          ['POST', '/memories'],
+          ['POST', '/sessions/trigger'],
+          ['PUT', '/config'],
+        ] as const),
+        ...([
+          ['PUT', '/memories/1'],
+          ['DELETE', '/memories/1'],
+        ] as const),
+      ]) {
+        refuses(t, await api(method, path, body, headers), 403, /another site/, `${method} ${path}`)
+      }
+      t.equal(
+        (await api('GET', '/config', undefined, headers)).status,
+        200,
+        'reading changes nothing',
+      )
+    }
+    t.equal(await count(ops), 1, 'nothing began')
+    const foreign = { host: 'evil.example', 'sec-fetch-site': 'cross-site' }
+    t.same((await api('GET', '/health', undefined, foreign)).json, { status: 'ok' })
+  })
+})
+
+await t.test('500 says no more than that', async (t: Test) => {
+  const ops = await startOps(t, backends[1])
+  await ended(ops)
+  await run(ops.env['DATABASE_URL'] ?? '', 'alter table ops.memories rename to gone')
+  for (const [method, body] of [['GET'], ['POST', { category: 'c', observation: 'o' }]] as const) {
+    const answer = await ops.api(method, '/memories', body, { accept: 'text/html' })
+    refuses(t, answer, 500, 'internal server error', method)
+    t.same(answer.json, { error: 'internal server error' })
+  }
+  t.equal((await ops.api('GET', '/events')).status, 200, 'the others answer')
+})
