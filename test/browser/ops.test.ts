@@ -43,6 +43,8 @@ await t.test('a session from its trigger to its end, live', async (t: Test) => {
     await page.getByRole('button', { name: 'Start session' }).click()
     await untilText(page.locator('#trigger-refused'), /A session is running/)
     t.equal(await page.getByLabel('What to look into').inputValue(), 'another')
+    await untilText(page.locator('#now .connection'), 'running')
+    t.equal(await page.getByLabel('What to look into').inputValue(), 'another', 'it stays')
   })
 
   await t.test('followed, then it ends by itself', async (t) => {
