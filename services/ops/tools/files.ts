@@ -11,7 +11,6 @@ const ENTRIES = 500
 const Path = Type.String({
   minLength: 1,
   maxLength: 4_000,
-  pattern: String.raw`^[^\u0000]*$`,
   description: 'Absolute, or within the folder of repositories',
 })
 

@@ -7,7 +7,8 @@ import { runCheck } from '../checks/check.ts'
 import { nameOf } from '../inventory/inventory.ts'
 import type { Operation, Service } from '../inventory/schema.ts'
 import { commandText } from './programs.ts'
-import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
+import { OUTPUT_BYTES } from './sandbox.ts'
+import { defineTool, done, redactCut, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 const closed = { additionalProperties: false }
 const HOUR_S = 3_600
@@ -99,9 +100,8 @@ async function runAdmitted(
 ): Promise<ToolResult> {
   const { session, marker, signal } = job
   const { name, argv, timeout_s = TIMEOUT_S } = operation
-  const { code, output, problem } = await runCommand(argv, {
-    ...{ timeoutMs: timeout_s * 1_000, marker, signal },
-  })
+  const options = { timeoutMs: timeout_s * 1_000, limit: OUTPUT_BYTES, marker, signal }
+  const { code, output, problem } = await runCommand(argv, options)
   const ran = problem ?? `ended with ${code}`
   const checked = code === 0 ? await verify(service, operation, job) : undefined
   const good = code === 0 && checked?.ok !== false
@@ -111,7 +111,9 @@ async function runAdmitted(
     ...{ session_id: session.id, service: service.name, created_at: clock.now() },
     ...{ level: good ? 'info' : 'warning', message: `${name}: ${outcome}` },
   })
-  return { ok: good, text: `${name}: ${outcome}\n${output.trim()}`.trim() }
+  const cut = problem !== null || Buffer.byteLength(output) >= OUTPUT_BYTES
+  const said = redactCut(output, cut, redact)
+  return { ok: good, text: `${name}: ${outcome}\n${said}`.trim() }
 }
 
 async function verify(

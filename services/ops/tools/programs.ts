@@ -39,7 +39,7 @@ export const runReadonlyTool = defineTool({
   tier: 2,
   schema: Type.Object(
     {
-      argv: Type.Array(Type.String({ maxLength: 4_000, pattern: String.raw`^[^\u0000]*$` }), {
+      argv: Type.Array(Type.String({ maxLength: 4_000 }), {
         maxItems: 100,
         description: 'The program and its arguments',
       }),

@@ -70,7 +70,7 @@ export function refused(text: string): ToolResult {
   return { ok: false, text }
 }
 
-/** Without secrets, in every text within a value. */
+/** Without secrets, and without NUL, in every text within a value. */
 export function redactDeep(value: unknown, redact: (text: string) => string): unknown {
   if (typeof value === 'string') return redact(value)
   if (Array.isArray(value)) return value.map((item) => redactDeep(item, redact))

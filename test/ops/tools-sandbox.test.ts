@@ -1,0 +1,88 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
+import type { Call } from '../helpers/model-endpoint.ts'
+import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import type { Owner } from '../helpers/owner.ts'
+
+const [, postgres] = backends
+const path = process.env['PATH'] ?? ''
+const real = path.split(delimiter).some((folder) => existsSync(join(folder, 'bwrap')))
+
+/** Calls tools of tier 2 in one turn, on a server whose path begins with a folder of programs. */
+async function use(
+  t: Owner,
+  programs: Readonly<Record<string, string>>,
+  list: readonly Call[],
+): Promise<{ readonly answers: readonly string[]; readonly folder: string }> {
+  const folder = await temporaryFolder(t, 'programs')
+  for (const [name, text] of Object.entries(programs)) {
+    writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`)
+    chmodSync(join(folder, name), 0o755)
+  }
+  let answers: readonly string[] = []
+  const model = await startModel(
+    t,
+    inTier(2, ({ step, results }) => {
+      if (step === 0) return calls(...list)
+      answers = results
+      return says('Done.')
+    }),
+  )
+  const ops = await startOps(t, postgres, {
+    ...model.env,
+    PATH: `${folder}${delimiter}${path}`,
+    OPS_INVENTORY: await inventoryFile(t, { services: [], readonly: [['env'], ['touch']] }),
+  })
+  await ended(ops)
+  await trigger(ops)
+  const session = await ended(ops)
+  if (session.status !== 'completed') throw new Error(`the session ended as ${session.status}`)
+  await ops.server.stop()
+  return { answers, folder }
+}
+
+t.test('the journal is asked for what was meant, and commands get nothing secret', async (t) => {
+  const journalctl = 'echo "$@"'
+  // A sandbox that is installed and not allowed is as good as none.
+  const { answers } = await use(t, { journalctl, bwrap: 'exit 1' }, [
+    ['journal', { unit: 'shop@1.service', lines: 5, minutes: 10, errors_only: true }],
+    ['journal', {}],
+    ['run_readonly', { argv: ['env'] }],
+  ])
+  const usual = '--no-pager --quiet --output=short-iso'
+  t.same(answers.slice(0, 2), [
+    `${usual} --lines=5 --unit=shop@1.service --since=-10min --priority=err`,
+    `${usual} --lines=100`,
+  ])
+  t.match(answers[2], /^OPS_SESSION=[0-9a-f-]{36}$/m, 'the mark by which it is found')
+  t.notMatch(answers[2], /OPS_MODEL|DATABASE_URL|GATEHOUSE_/)
+})
+
+t.test('commands run in bwrap where it works', async (t) => {
+  const bwrap = 'echo "$@" >> "$0.log"\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"'
+  const journalctl = 'echo a line of the journal'
+  const { answers, folder } = await use(t, { bwrap, journalctl }, [
+    ['journal', {}],
+    ['run_readonly', { argv: ['touch', '/nowhere/at all'] }],
+  ])
+  t.equal(answers[0], 'a line of the journal')
+  t.match(answers[1], /^Error: It ended with 1/)
+  const ran = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
+  t.match(ran, [/ -- true$/, / -- journalctl --no-pager/, / -- touch \/nowhere\/at all$/])
+  for (const line of ran) t.match(line, /^--ro-bind \/ \/ .*--die-with-parent -- /)
+})
+
+t.test(
+  'nothing can be written from within bwrap',
+  { skip: !real && 'no bwrap here' },
+  async (t) => {
+    const file = join(await temporaryFolder(t, 'outside'), 'written')
+    const { answers } = await use(t, {}, [['run_readonly', { argv: ['touch', file] }]])
+    t.match(answers[0], /^Error: It ended with 1\ntouch: /)
+    t.notOk(existsSync(file))
+  },
+)
