@@ -1,0 +1,177 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { calls, says, startModel } from '../helpers/model-endpoint.ts'
+import type { Script } from '../helpers/model-endpoint.ts'
+import { ended, startOps, trigger } from '../helpers/ops-setup.ts'
+import type { Event, OpsServer, Session } from '../helpers/ops-setup.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+
+const [, postgres] = backends
+const model = await startModel(t)
+const ops = await startOps(t, postgres, { ...model.env, OPS_MAX_TURNS: '6' })
+await ended(ops)
+
+/** Runs one session by a script, and gives it, the event of its end and how often the model was asked. */
+async function play(
+  script: Script,
+  server: OpsServer = ops,
+): Promise<{ session: Session; event: Event | undefined; requests: number }> {
+  const before = model.asked.length
+  model.answer(script)
+  const { id } = await trigger(server)
+  const session = await ended(server, id)
+  const { json } = await server.api<{ events: readonly Event[] }>('GET', '/events')
+  const event = json.events.find(({ session_id }) => session_id === id)
+  return { session, event, requests: model.asked.length - before }
+}
+
+t.test('429 with Retry-After is tried again, not before', async (t) => {
+  const at: number[] = []
+  const { session, event } = await play(() => {
+    at.push(performance.now())
+    return at.length === 1
+      ? { error: { message: 'slow down', type: 'rate_limit_error' }, status: 429, retryAfter: 2 }
+      : says('Fine.')
+  })
+  t.match(session, { status: 'completed', num_turns: 1 })
+  t.equal(event, undefined)
+  t.equal(at.length, 2)
+  t.ok((at[1] ?? 0) - (at[0] ?? 0) >= 1_990, 'after the two seconds that it asked for')
+})
+
+for (const status of [408, 409, 503]) {
+  t.test(`${status} is tried again`, async (t) => {
+    let count = 0
+    const { session, requests } = await play(() =>
+      ++count === 1 ? { error: { message: 'not now' }, status } : says('Fine.'),
+    )
+    t.match({ ...session, requests }, { status: 'completed', num_turns: 1, requests: 2 })
+  })
+}
+
+t.test('an endpoint that keeps failing ends the session as failed', async (t) => {
+  const { session, event, requests } = await play(() => ({
+    error: { message: 'out of order' },
+    status: 500,
+  }))
+  t.match(session, { status: 'failed', exit_code: 1, num_turns: 0 })
+  t.match(event, { level: 'warning', service: 'gatehouse' })
+  t.match(event?.message, /failed: the model endpoint answered 500 \(out of order\), 5 times over/)
+  t.equal(requests, 5)
+})
+
+for (const status of [400, 401, 403, 404]) {
+  t.test(`${status} is final`, async (t) => {
+    const { session, event, requests } = await play(() => ({ error: { message: 'no' }, status }))
+    t.match({ ...session, requests }, { status: 'failed', exit_code: 1, requests: 1 })
+    t.match(event?.message, `failed: the model endpoint answered ${status} (no)`)
+  })
+}
+
+t.test('malformed tool calls are told to the model, which mends them', async (t) => {
+  const told: string[] = []
+  const { session } = await play(({ step, results }) => {
+    told.push(...results)
+    if (step === 0) return calls(['recall', '{"service": '], ['no_such_tool', {}])
+    if (step === 1) return calls(['recall', '"shop"'], ['recall', { limit: 'all', more: 1 }])
+    // Tools of another tier are as unknown as any.
+    if (step === 2) return calls(['run_operation', {}], ['recall', ''])
+    return says('Mended.')
+  })
+  t.match(session, { status: 'completed', num_turns: 4 })
+  t.match(told, [
+    /^Error: The arguments are no JSON/,
+    /^Error: There is no tool "no_such_tool"\. There are: list_services/,
+    /^Error: the arguments /,
+    /^Error: /,
+    /^Error: There is no tool "run_operation"/,
+    'Nothing is remembered of that.',
+  ])
+})
+
+t.test(
+  'malformed tool calls without end, and an endless loop, end at the turn limit',
+  async (t) => {
+    for (const args of ['{"service": ', '{}']) {
+      const { session, event, requests } = await play(() => calls(['list_services', args]))
+      t.match({ ...session, requests }, { status: 'failed', num_turns: 6, requests: 6 }, args)
+      t.match(event?.message, /failed: the limit of 6 turns \(OPS_MAX_TURNS\) is reached/)
+    }
+  },
+)
+
+t.test('answers without text and tool call end as failed', async (t) => {
+  const { session, event, requests } = await play(() => says(''))
+  t.match({ ...session, requests }, { status: 'failed', requests: 3 })
+  t.match(event?.message, /neither a text nor a tool call/)
+})
+
+t.test('a stream that breaks off is tried again, then failed', async (t) => {
+  const broken = await startModel(t, undefined, { truncateAfterChunks: 2, chunkSize: 1 })
+  const server = await startOps(t, postgres, broken.env)
+  t.match(await ended(server), { status: 'failed', num_turns: 0 })
+  t.equal(broken.asked.length, 5)
+  const { json } = await server.api<{ events: readonly Event[] }>('GET', '/events')
+  t.match(json.events[0]?.message, /the model endpoint (can't be reached|answered badly).*5 times/)
+})
+
+t.test('an endpoint that is not there, or answers nonsense, ends as failed', async (t) => {
+  const nonsense = await startReceiver(t, (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<p>data: no</p>\ndata: no\n')
+  })
+  const gone = await startModel(t)
+  await gone.stop()
+  const cases = [
+    [gone.env, /can't be reached: connect ECONNREFUSED/],
+    [{ OPS_MODEL_URL: `${nonsense.url}/v1` }, /answered badly: .* no JSON object, 5 times/],
+    [{ OPS_RUNNER: 'model' }, /failed: OPS_MODEL_URL is not set/],
+  ] as const
+  const each = cases.map(async ([given, said]) => {
+    const server = await startOps(t, postgres, given)
+    t.match(await ended(server), { status: 'failed', exit_code: 1, cost_usd: null })
+    const { json } = await server.api<{ events: readonly Event[] }>('GET', '/events')
+    t.match(json.events[0]?.message, said)
+    await server.server.stop()
+  })
+  await Promise.all(each)
+})
+
+t.test('a spent budget of the session, its chain or the day', async (t) => {
+  const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
+  // 0.0011 dollars a turn.
+  writeFileSync(prices, JSON.stringify({ default: { input: 1, output: 1 } }))
+  const env = { ...model.env, OPS_PRICES: prices }
+  const endless: Script = () => calls(['list_services', {}])
+
+  const limited = await startOps(t, postgres, { ...env, OPS_SESSION_BUDGET_USD: '0.003' })
+  await ended(limited)
+  const alone = await play(endless, limited)
+  t.match(alone.session, { status: 'failed', exit_code: 1, num_turns: 3, cost_usd: 0.0033 })
+  t.match(
+    alone.event?.message,
+    'failed: the budget of the session of $0.003 (OPS_SESSION_BUDGET_USD) is spent: $0.0033',
+  )
+  model.answer((asked) =>
+    asked.tier === 1 ? calls(['escalate', { reason: 'r', findings: 'f' }]) : endless(asked),
+  )
+  await trigger(limited)
+  const child = await ended(limited)
+  t.match(child, { tier: 2, status: 'failed', num_turns: 2, cost_usd: 0.0022 })
+  const { json } = await limited.api<{ events: readonly Event[] }>('GET', '/events')
+  t.match(
+    json.events[0]?.message,
+    /budget of the escalation chain of \$0.003 .* is spent: \$0.0033/,
+  )
+  await limited.server.stop()
+
+  const daily = await startOps(t, postgres, { ...env, OPS_DAY_BUDGET_USD: '0.003' })
+  await ended(daily)
+  const second = await play(endless, daily)
+  t.match(second.session, { status: 'failed', num_turns: 2 }, 'what others spent today counts')
+  t.match(second.event?.message, /budget of the day of \$0.003 \(OPS_DAY_BUDGET_USD\) is spent/)
+  const third = await play(endless, daily)
+  t.match({ ...third.session, requests: third.requests }, { status: 'failed', requests: 0 })
+})
