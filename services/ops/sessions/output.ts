@@ -43,10 +43,10 @@ const FLUSH_MS = 100
 const BATCH = 200
 /** Lines that may wait; over this a flood is held up. */
 const WAITING = 2_000
-/** Escape sequences of terminals, then controls, bidirectional and zero-width characters. */
+/** Escape sequences of terminals, then controls, bidirectional, zero-width and other invisible characters. */
 const NOISE =
-  // oxlint-disable-next-line no-control-regex
-  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g
+  // oxlint-disable-next-line no-control-regex, no-misleading-character-class
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b(?:\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
 
 /** Opens the output of a session. Its lines are numbered from 1. */
 export function openOutput(options: OutputOptions, session: number): Output {
