@@ -4,6 +4,7 @@ import type { Context } from '../../kernel/context.ts'
 import type { Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { clickKind } from '../../services/links/click-kind.ts'
+import { linkMeant } from '../../services/links/link-meant.ts'
 import { RESERVED_SLUGS, slugsMeant } from '../../services/links/slug.ts'
 import { targetOf } from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
@@ -66,7 +67,8 @@ async function resolve(
   if (isReservedPath(context.path)) return linksFault(NOT_FOUND, context)
   const { links, identify, ended } = resolver
   const visit = readVisit(context.path)
-  const link = known ?? (visit && (await find(resolver, visit.asked, context)))
+  const link =
+    known ?? (visit && (await linkMeant(links.targets, visit.asked, context.receivedAt.getTime())))
   if (visit && link && !visit.previews && !link.isSecure) {
     const reply = redirect(resolver, context, link, visit.more)
     if (reply !== undefined) return reply
@@ -129,19 +131,6 @@ function count(
   kind: ClickKind,
 ): void {
   if (method === 'GET') links.clicks.count(id, kind, receivedAt)
-}
-
-async function find(
-  { links: { targets } }: Resolver,
-  asked: string,
-  { receivedAt }: Context,
-): Promise<KnownLink | undefined> {
-  const now = receivedAt.getTime()
-  for (const slug of slugsMeant(asked)) {
-    const link = await targets.find(slug, now)
-    if (link !== undefined) return link
-  }
-  return undefined
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { KnownLink, TargetCache } from './target-cache.ts'
-import { slugsMeant } from './slug.ts'
+import { linkMeant } from './link-meant.ts'
+import type { TargetCache } from './target-cache.ts'
 
 /** What was typed into a browser's address bar: a link's name, and perhaps a path after it. */
 export interface SearchTerms {
@@ -36,17 +36,4 @@ export async function termsOfLink(
 /** A path with each of its segments encoded. */
 export function encodePath(path: string): string {
   return path.split('/').map(encodeURIComponent).join('/')
-}
-
-/** The link that a visit of this name is led to. A `+` at its end, which asks for a preview, is no part of it. */
-async function linkMeant(
-  targets: TargetCache,
-  name: string,
-  now: number,
-): Promise<KnownLink | undefined> {
-  for (const slug of slugsMeant(name)) {
-    const link = await targets.find(slug, now)
-    if (link !== undefined) return link
-  }
-  return undefined
 }
