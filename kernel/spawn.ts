@@ -15,6 +15,8 @@ const CLEAR_SWEEPS = 2
 const INHERITED = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'XDG_RUNTIME_DIR']
 /** How long a process group may take to leave after SIGTERM. */
 const GRACE_MS = 2_000
+/** How long the output of a process may be open after its end. */
+const LAST_WORDS_MS = 1_000
 /** How an agent is stopped; the first two leave it time to say what it has cost. */
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGKILL'] as const
 
@@ -124,9 +126,16 @@ export function runCommand(
   child.stdout.on('data', collect)
   child.stderr.on('data', collect)
   child.on('error', (error) => settle(null, `it could not be started: ${error.message}`))
-  // Not `close`: a process that it left behind may hold the pipes open.
   child.on('exit', (code, by) => {
-    setImmediate(() => settle(code, ended ?? (code === null ? `it was ended by ${by}` : null)))
+    const finish = (): void =>
+      settle(code, ended ?? (code === null ? `it was ended by ${by}` : null))
+    signalGroup(child, 'SIGKILL')
+    // Its last words may still be in the pipes; a process that it left behind may hold them open.
+    const last = setTimeout(finish, LAST_WORDS_MS)
+    child.on('close', () => {
+      clearTimeout(last)
+      finish()
+    })
   })
   return promise
 }

@@ -35,7 +35,10 @@ async function use(
   const ops = await startOps(t, postgres, {
     ...model.env,
     PATH: `${folder}${delimiter}${path}`,
-    OPS_INVENTORY: await inventoryFile(t, { services: [], readonly: [['env'], ['touch']] }),
+    OPS_INVENTORY: await inventoryFile(t, {
+      services: [],
+      readonly: [['env'], ['touch'], ['big'], ['leaves']],
+    }),
   })
   await ended(ops)
   await trigger(ops)
@@ -48,10 +51,14 @@ async function use(
 t.test('the journal is asked for what was meant, and commands get nothing secret', async (t) => {
   const journalctl = 'echo "$@"'
   // A sandbox that is installed and not allowed is as good as none.
-  const { answers } = await use(t, { journalctl, bwrap: 'exit 1' }, [
+  const big = "head -c 50000 /dev/zero | tr '\\0' x"
+  const leaves = 'setsid sleep 300 &\necho left'
+  const { answers } = await use(t, { journalctl, big, leaves, bwrap: 'exit 1' }, [
     ['journal', { unit: 'shop@1.service', lines: 5, minutes: 10, errors_only: true }],
     ['journal', {}],
     ['run_readonly', { argv: ['env'] }],
+    ...Array.from({ length: 10 }, (): Call => ['run_readonly', { argv: ['big'] }]),
+    ['run_readonly', { argv: ['leaves'] }],
   ])
   const usual = '--no-pager --quiet --output=short-iso'
   t.same(answers.slice(0, 2), [
@@ -59,6 +66,9 @@ t.test('the journal is asked for what was meant, and commands get nothing secret
     `${usual} --lines=100`,
   ])
   t.match(answers[2], /^OPS_SESSION=[0-9a-f-]{36}$/m, 'the mark by which it is found')
+  const whole = answers.slice(3, 13).filter((text) => /x{16000}\n\(34000 char/.test(text))
+  t.equal(whole.length, 10, 'all that a command has said is read')
+  t.equal(answers[13], 'left', 'what it leaves behind holds nothing up')
   t.notMatch(answers[2], /OPS_MODEL|DATABASE_URL|GATEHOUSE_/)
 })
 
