@@ -48,7 +48,7 @@ export function webhookOperation({ ops, chatKey }: OpsRoutes): Operation {
     access: 'open',
     needsToken: true,
     body: Type.Unknown({ description: 'Whatever the tool sends' }),
-    bodyTypes: ['application/json', 'text/plain', 'application/x-www-form-urlencoded'],
+    bodyTypes: ['application/json', 'text/plain', 'application/x-www-form-urlencoded', '*/*'],
     replies: {
       202: { description: 'The alert is kept', schema: AlertReceipt },
       502: { description: 'The alert is kept; no model made a brief of it', schema: AlertProblem },

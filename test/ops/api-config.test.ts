@@ -66,7 +66,6 @@ await eachBackend(t, 'configuration of the API', async (t: Test, backend) => {
         max_tier: 3,
         state_dir: '/tmp',
         unknown: [1],
-        __proto__: { dry_run: 0 },
       }
       const answer = await api('PUT', '/config', back)
       t.same([answer.status, answer.json], [200, now])
