@@ -61,7 +61,8 @@ export async function startAgentOps(t: Owner, backend: Backend, env: Env = {}): 
   return { ...ops, agent, lines: (session) => linesOf(results, session) }
 }
 
-async function makeAgent(t: Owner): Promise<Agent & { readonly command: string }> {
+/** Makes an agent; its command is what runs it. */
+export async function makeAgent(t: Owner): Promise<Agent & { readonly command: string }> {
   const folder = await temporaryFolder(t, 'agent')
   const script = join(folder, 'agent.sh')
   const does = (text: string): void => writeFileSync(script, text)
