@@ -14,7 +14,8 @@ import { keepSecret, secret } from '../helpers/secrets.ts'
 const [, postgres] = backends
 /** With what every encoding writes in another way. */
 const awkward = keepSecret('chat', `Kq7&/+ "é%${randomBytes(12).toString('base64')}?=Zx9`)
-const plain = secret('model')
+/** So long that many of them fit into a line once they are redacted. */
+const plain = keepSecret('model', randomBytes(60).toString('hex'))
 const agentKey = secret('agent')
 const database = await postgres.env(t)
 const results = await temporaryFolder(t, 'results')
@@ -158,13 +159,17 @@ t.test('a secret at the cut of a line', async (t) => {
   const texts = starts.flatMap((start) =>
     [0, 1, 5, 20, plain.length - 1].map((before) => `${'x'.repeat(start - before)}${plain} end`),
   )
-  const many = plain.repeat(Math.ceil(200_000 / plain.length))
-  const noisy = `${'\u001b[0m'.repeat(17_000).slice(0, 65_500)}${'y'.repeat(20)}${plain}`
-  agent.says([...texts, ` ${many}`, `  ${many}`, noisy, claudeResult()])
+  const many = [0, 20, 40, 60, 80, 100].map(
+    (before) => `${'z'.repeat(before)}${plain.repeat(1_000)}`,
+  )
+  const noisy = [0, 100, 200, 300, 400, 500].map(
+    (before) => `${'\u001b[0m'.repeat(16_384)}${'y'.repeat(before)}${plain}`,
+  )
+  agent.says([...texts, ...many, ...noisy, claudeResult()])
   const { id, status } = await session()
   t.equal(status, 'completed')
   const put = ops.lines(id)
-  t.equal(put.length, texts.length + 4)
+  t.equal(put.length, texts.length + many.length + noisy.length + 1)
   for (const { text } of put) t.ok(Buffer.byteLength(text) <= 16_384, 'a line is bounded')
   await nowhere(t, [firstOf(plain), lastOf(plain)])
 })
