@@ -14,13 +14,11 @@ type ProviderLine = DashboardView['status']['providers'][number]
 
 /** `/`: whether anything arrives, from whom, and the newest events; kept live by the script. */
 export function dashboardPage(view: DashboardView): Html {
-  // The stream resumes after the newest event on the page: nothing falls between page and stream.
-  const newest = view.events[0]?.id
   const empty = view.events.length === 0
   return hooksPage({
     title: 'Dashboard',
     section: 'dashboard',
-    body: html`<div data-live="${newest}">
+    body: html`<div data-live="${view.position}">
       <h1 class="hidden">Dashboard</h1>
       ${connectionStrip(view)}
       <section aria-labelledby="providers-title">

@@ -1,4 +1,4 @@
-import { listEvents } from '../../db/hooks/events.ts'
+import { listEvents, streamBounds } from '../../db/hooks/events.ts'
 import { listActivity } from '../../db/hooks/providers.ts'
 import { listRejectionTotals } from '../../db/hooks/rejections.ts'
 import { dashboardPage } from '../../html/hooks/dashboard.ts'
@@ -19,6 +19,8 @@ export function dashboardRoute({ hooks, baseUrl }: HooksRoutes): Route {
     access: 'guarded',
     async handle() {
       const { db, clock } = hooks
+      // Before the events are read: the stream goes on from here, so that nothing falls in between.
+      const { newest: position } = await streamBounds(db, 0)
       const [status, events, activity, rejections] = await Promise.all([
         hooks.readStatus(),
         listEvents(db, ALL, NEWEST),
@@ -26,7 +28,8 @@ export function dashboardRoute({ hooks, baseUrl }: HooksRoutes): Route {
         listRejectionTotals(db),
       ])
       if (status.db === 'error') throw new Unavailable('dashboard: no status')
-      return htmlReply(dashboardPage({ baseUrl: baseUrl(), status, events, activity, rejections }))
+      const view = { baseUrl: baseUrl(), position, status, events, activity, rejections }
+      return htmlReply(dashboardPage(view))
     },
   }
 }

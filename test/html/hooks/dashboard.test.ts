@@ -10,6 +10,7 @@ const now = new Date('2026-05-04T08:30:00.000Z')
 function view(changes: Partial<DashboardView> = {}): DashboardView {
   return {
     baseUrl: 'http://127.0.0.1:8080',
+    position: 42,
     status: {
       connection: 'idle',
       generated_at: now,
@@ -42,7 +43,7 @@ t.test('the strip has exactly the two labels', async (t) => {
 
 t.test('the stream resumes after the newest event on the page', async (t) => {
   t.match(render(dashboardPage(view())), 'data-live="42"')
-  t.match(render(dashboardPage(view({ events: [] }))), 'data-live=""')
+  t.match(render(dashboardPage(view({ events: [], position: 7 }))), 'data-live="7"')
 })
 
 t.test('the first webhook is explained until there is one', async (t) => {
