@@ -102,3 +102,13 @@ export function parseSeconds(text: string, least: number, most: number): number 
   if (seconds < least || seconds > most) throw new RangeError('it is no such number')
   return seconds
 }
+
+export function parseNotifyUrl(text: string): string {
+  const plain = text.replace(/^ntfy\+/, '')
+  const url = URL.canParse(plain) ? new URL(plain) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '') {
+    throw new SyntaxError('it is no such URL')
+  }
+  if (text !== plain && !/^\/[^/]+$/.test(url.pathname)) throw new SyntaxError('it names no topic')
+  return text
+}

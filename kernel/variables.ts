@@ -13,6 +13,7 @@ import {
   parseKeyword,
   parseModelUrl,
   parseName,
+  parseNotifyUrl,
   parseProxies,
   parseQueueUrl,
   parseRunner,
@@ -115,7 +116,13 @@ export const Variables = Type.Object({
     read: (text) => parseSeconds(text, 1, 1_000),
     default: '40',
   }),
-  OPS_NOTIFY_URL: secret('an http:// or https:// URL to post notices to'),
+  OPS_NOTIFY_URL: Type.Optional(
+    variable({
+      form: 'an http:// or https:// URL for notices as JSON, or ntfy+https://HOST/TOPIC',
+      secret: true,
+      read: parseNotifyUrl,
+    }),
+  ),
   HOOKS_CODE_HOST_SECRET: secret('the shared secret, the whole value'),
   HOOKS_CODE_HOST_SECRET_PREVIOUS: secret('the secret being retired'),
   HOOKS_PAYMENTS_SECRET: secret('the shared secret, the whole value'),

@@ -378,3 +378,47 @@ select to_char(coalesce(s.day, e.day), 'YYYY-MM-DD') as day, coalesce(s.sessions
   full join events e on e.day = s.day
  order by 1
  limit $2;
+
+-- name: claimNotice :optional
+-- The next notice that is due at $1, taken for one try; without an answer it is due again, later each time: after
+-- 10 s, 20 s, 40 s, an hour at most. Notices over a day old are no news. Empty when none is due.
+with due as (
+  select id
+    from ops.notices
+   where sent_at is null
+     and next_at <= $1::timestamptz
+     and created_at > $1::timestamptz - interval '1 day'
+   order by next_at, id
+   limit 1
+   for update skip locked
+), taken as (
+  update ops.notices n
+     set attempts = n.attempts + 1,
+         next_at = $1::timestamptz + least(interval '1 hour', interval '10 seconds' * power(2, least(n.attempts, 9)))
+    from due
+   where n.id = due.id
+  returning n.id, n.event_id, n.session_id, n.created_at
+)
+select t.id, case when t.event_id is null then 'session' else 'event' end as kind,
+       coalesce(t.session_id, e.session_id) as session_id, coalesce(e.level, 'critical') as level,
+       coalesce(e.service, 'gatehouse') as service, t.created_at,
+       coalesce(e.message,
+                (select f.message
+                   from ops.events f
+                  where f.session_id = t.session_id
+                    and f.service = 'gatehouse'
+                  order by f.id desc
+                  limit 1),
+                'Session ' || t.session_id || ' failed') as message
+  from taken t
+  left join ops.events e on e.id = t.event_id;
+
+-- name: finishNotice :exec
+update ops.notices
+   set sent_at = $2
+ where id = $1;
+
+-- name: pruneNotices :exec
+-- Notices from before $1 are no news any more, whether they were sent or not.
+delete from ops.notices
+ where created_at < $1;

@@ -23,6 +23,7 @@ export const openOpsService: OpenService = async (context) => {
     log,
   })
   const secrets = (): readonly string[] => secretsOf(config)
+  const baseUrl = (): string => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
   const ops = await openOps({
     ...{ db, log, metrics, clock: systemClock },
     configured: () => configured(config),
@@ -34,11 +35,12 @@ export const openOpsService: OpenService = async (context) => {
       systemPrompt: config.current.OPS_WEBHOOK_SYSTEM_PROMPT,
     }),
     random: randomBytes,
+    notifyUrl: () => config.current.OPS_NOTIFY_URL,
+    baseUrl,
   })
   return {
     name: 'ops',
-    parts(address) {
-      const baseUrl = (): string => config.current.OPS_BASE_URL ?? address()
+    parts() {
       const chatKey = (): string | undefined => config.current.OPS_CHAT_API_KEY
       const options = { ops, version, baseUrl, chatKey }
       const routes = opsRoutes(options, () => databaseAnswers(db))

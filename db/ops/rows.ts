@@ -160,3 +160,15 @@ export const Day = Type.Object({
 })
 /** What happened on a day (UTC), such as `2026-01-31`. */
 export type Day = Type.Static<typeof Day>
+
+export const Notice = Type.Object({
+  id: Count,
+  kind: Type.Enum(['event', 'session']),
+  session_id: nullable(Count),
+  level: Level,
+  service: Text,
+  created_at: Timestamp,
+  message: Text,
+})
+/** What somebody is to be told: a critical event, or a session that failed. */
+export type Notice = Type.Static<typeof Notice>

@@ -8,6 +8,7 @@ import { ownHolder } from '../../kernel/spawn.ts'
 import { receiveAlert, type AlertOutcome } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/synthesis.ts'
 import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
+import { startNotifier, type NotifyOptions } from './notify.ts'
 import { createRedact } from './redact.ts'
 import type { Runner } from './runners/runner.ts'
 import { startScheduler } from './scheduler.ts'
@@ -15,7 +16,7 @@ import { openLineStream, type LineStream } from './sessions/line-stream.ts'
 import { openSessions, type Sessions } from './sessions/sessions.ts'
 
 /** What the ops service is made from. */
-export interface OpsOptions {
+export interface OpsOptions extends Pick<NotifyOptions, 'notifyUrl' | 'baseUrl'> {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
@@ -67,7 +68,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     )
   }
   fade()
-  const stops = [clock.every(FADE_MS, fade), () => config.close()]
+  const stops = [clock.every(FADE_MS, fade), startNotifier(options), () => config.close()]
   return {
     ...options,
     config,

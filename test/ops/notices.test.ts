@@ -1,0 +1,143 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import type { Received, Receiver } from '../helpers/receiver.ts'
+import { secret } from '../helpers/secrets.ts'
+import { until } from '../helpers/until.ts'
+
+type Notice = Readonly<Record<string, unknown>>
+
+const [, postgres] = backends
+
+/** An inventory whose only check fails as a critical one. */
+function failing(t: Test): Promise<string> {
+  const check = { type: 'process', name: 'door', match: 'no process has this in its command line' }
+  return inventoryFile(t, { services: [{ name: 'garage', checks: [check] }] })
+}
+
+function bodies({ received }: Receiver): readonly Notice[] {
+  return received.map(({ body }): Notice => JSON.parse(body.toString()))
+}
+
+await eachBackend(t, 'a critical event is told once', async (t: Test, backend) => {
+  const receiver = await startReceiver(t)
+  const env = { ...(await backend.env(t)), OPS_INVENTORY: await failing(t) }
+  const url = `${receiver.url}/notices`
+  const ops = await startOps(t, backend, { ...env, OPS_NOTIFY_URL: url })
+  const session = await ended(ops)
+  await until(() => receiver.received.length > 0, 'the notice')
+  const [request] = receiver.received
+  t.match(request, { method: 'POST', path: '/notices' })
+  t.match(request?.headers, {
+    'content-type': 'application/json',
+    'idempotency-key': /^notice-\d+$/,
+  })
+  const [notice] = bodies(receiver)
+  t.same(Object.keys(notice ?? {}).toSorted(), [
+    ...['created_at', 'id', 'kind', 'level', 'message', 'service', 'session_id', 'url'],
+  ])
+  t.match(notice, {
+    kind: 'event',
+    session_id: session.id,
+    level: 'critical',
+    service: 'garage',
+    message: /^door: no process/,
+    created_at: /^\d{4}-\d\d-\d\dT.*Z$/,
+    url: `${ops.base}/sessions/${session.id}`,
+  })
+
+  // The next session's event is another one; after it, the first is known not to have come again.
+  const { id } = await trigger(ops)
+  await ended(ops, id)
+  await until(() => receiver.received.length > 1, 'the second notice')
+  t.same(
+    bodies(receiver).map((told) => told['session_id']),
+    [session.id, id],
+  )
+})
+
+t.test('a failed session is told, with the reason', async (t) => {
+  const receiver = await startReceiver(t)
+  const ops = await startOps(t, postgres, {
+    OPS_NOTIFY_URL: receiver.url,
+    OPS_RUNNER: 'cli',
+    OPS_AGENT_COMMAND: '/nonexistent/agent',
+  })
+  const session = await ended(ops)
+  t.equal(session.status, 'failed')
+  await until(() => receiver.received.length > 0, 'the notice')
+  t.match(bodies(receiver)[0], {
+    kind: 'session',
+    session_id: session.id,
+    level: 'critical',
+    service: 'gatehouse',
+    message: new RegExp(`^Session ${session.id} failed: `),
+  })
+})
+
+t.test('a notice that is not taken is tried again until it is', async (t) => {
+  const answers = [503, 200]
+  const receiver = await startReceiver(t, (_request: Received, response) => {
+    response.writeHead(answers.shift() ?? 200).end()
+  })
+  const ops = await startOps(t, postgres, {
+    OPS_INVENTORY: await failing(t),
+    OPS_NOTIFY_URL: receiver.url,
+  })
+  await until(() => receiver.received.length === 1, 'the first try')
+  await until(() => ops.server.logs().some((line) => /receiver answered 503/.test(line)), 'the log')
+  await until(() => receiver.received.length === 2, 'the second try', 30_000)
+  const keys = receiver.received.map(({ headers }) => headers['idempotency-key'])
+  t.equal(keys[0], keys[1], 'the same notice')
+  const metrics = await until(async () => {
+    const text = await (await fetch(`${ops.base}/metrics`)).text()
+    return /notices_total\{outcome="sent"\} 1\n/.test(text) ? text : undefined
+  }, 'the second try to be counted')
+  t.match(metrics, /notices_total\{outcome="failed"\} 1\n/)
+})
+
+t.test('ntfy gets the message, with title, priority and a link beside it', async (t) => {
+  const receiver = await startReceiver(t)
+  const ops = await startOps(t, postgres, {
+    OPS_INVENTORY: await failing(t),
+    OPS_NOTIFY_URL: `ntfy+${receiver.url}/my-topic`,
+  })
+  await until(() => receiver.received.length > 0, 'the notice')
+  const [request] = receiver.received
+  t.match(request, {
+    method: 'POST',
+    path: '/my-topic',
+    headers: {
+      title: 'Gatehouse: garage',
+      priority: 'urgent',
+      tags: 'critical',
+      click: `${ops.base}/sessions/1`,
+    },
+  })
+  t.match(request?.body.toString(), /^door: no process/)
+})
+
+t.test('the address never shows: it may hold a key', async (t) => {
+  const receiver = await startReceiver(
+    t,
+    (_request, response) => void response.writeHead(500).end(),
+  )
+  const key = secret('notify')
+  const ops = await startOps(t, postgres, {
+    OPS_INVENTORY: await failing(t),
+    OPS_NOTIFY_URL: `${receiver.url}/${key}`,
+  })
+  await until(() => ops.server.logs().some((line) => /notice not taken/.test(line)), 'the failure')
+  t.notOk(ops.server.logs().some((line) => line.includes(key)))
+})
+
+t.test('a wrong address stops the start with one line', async (t) => {
+  for (const url of ['nonsense', 'ftp://x/', 'http://u:p@x/', 'ntfy+https://ntfy.example/']) {
+    const { code, stderr } = await runCli(['check'], { env: { OPS_NOTIFY_URL: url } })
+    t.equal(code, 1, url)
+    t.match(stderr, /^gatehouse: OPS_NOTIFY_URL is not valid .*expected an http:\/\//, url)
+  }
+})
