@@ -3,10 +3,14 @@ import { opsErrorPage } from '../../html/ops/error.ts'
 import type { Fault } from '../../kernel/fault.ts'
 import type { FaultReply, FaultRequest } from '../../kernel/http.ts'
 import { htmlReply, jsonReply } from '../../kernel/reply.ts'
+import { chatProblem } from './chat-problem.ts'
 
 /** Errors of the ops service: `{error}` (ops.md section 7), and a page for a person outside the API. */
 export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, request) => {
-  if (!/^\/(api|v1)\//.test(request.path) && navigates(request)) {
+  if (request.path.startsWith('/v1/')) {
+    return chatProblem(status, detail, code.toLowerCase(), headers)
+  }
+  if (!request.path.startsWith('/api/') && navigates(request)) {
     const title = STATUS_CODES[status] ?? 'Error'
     return htmlReply(opsErrorPage({ status, title, detail: sentence(detail) }), status, headers)
   }

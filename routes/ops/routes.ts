@@ -2,6 +2,7 @@ import { noRoute, type Match, type Route, type Unmatched } from '../../kernel/ro
 import { apiDocsRoutes } from '../api-docs.ts'
 import { plainHealthRoute } from '../health.ts'
 import { API, apiOperations } from './api/routes.ts'
+import { chatRoutes } from './chat.ts'
 import { describeOps } from './description.ts'
 import { opsFault } from './faults.ts'
 import type { OpsRoutes } from './options.ts'
@@ -20,6 +21,8 @@ export function opsRoutes(
     plainHealthRoute(options.version, databaseAnswers, opsFault),
     ...pageRoutes(options),
     ...operations,
+    // Their document is OpenAI's.
+    ...chatRoutes(options),
     ...apiDocsRoutes(describeOps(options.version, operations), options.baseUrl),
   ]
 }
