@@ -44,6 +44,9 @@ async function main(args: readonly string[]): Promise<number> {
   process.on('SIGTERM', () => interrupt('SIGTERM'))
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-run-'))
   process.env[RUN_FOLDER] = folder
+  // Types are stripped and code is compiled once a run, not at each of some thousand starts.
+  const compiled = mkdtempSync(join(tmpdir(), 'gatehouse-compiled-'))
+  process.env['NODE_COMPILE_CACHE'] = compiled
   try {
     const totals = await runWithDatabases(args, folder)
     endOrphans(folder)
@@ -57,7 +60,9 @@ async function main(args: readonly string[]): Promise<number> {
     return sayFailure(error instanceof Error ? error.message : String(error))
   } finally {
     endOrphans(folder)
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    for (const made of [folder, compiled]) {
+      rmSync(made, { recursive: true, force: true, maxRetries: 3 })
+    }
   }
 }
 

@@ -22,7 +22,12 @@ export function spawnProgram(
   env: Env,
   program: readonly string[] = [process.execPath, 'server.ts'],
 ): ChildProcessWithoutNullStreams {
-  const base = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: runFolder() }
+  const compiled = process.env['NODE_COMPILE_CACHE']
+  const base = {
+    PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+    HOME: runFolder(),
+    ...(compiled !== undefined && { NODE_COMPILE_CACHE: compiled }),
+  }
   const variables = Object.entries({ ...base, ...env }).map(([name, value]) => `${name}=${value}`)
   // env -i and not spawn's own option: tap adds its loaders to every environment that spawn is given.
   const child = spawn('env', ['-i', ...variables, ...program, ...args], { cwd: ROOT })
