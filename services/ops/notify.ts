@@ -29,9 +29,10 @@ const PRIORITY = { critical: 'urgent', warning: 'high', info: 'default' } as con
  * each is claimed in the database, sent, and noted as sent. One that is not taken is tried again for a
  * day. A receiver that answers but whose answer gets lost is told twice; the notice's id says so.
  */
-export function startNotifier(options: NotifyOptions): () => void {
+export function startNotifier(options: NotifyOptions): () => Promise<void> {
   const { db, clock, log, metrics, notifyUrl } = options
   const sent = metrics.counter('gatehouse_ops_notices', 'Notices by what came of a try.')
+  const stopping = new AbortController()
   let busy = false
   let pruned = 0
 
@@ -40,7 +41,7 @@ export function startNotifier(options: NotifyOptions): () => void {
     busy = true
     try {
       const url = notifyUrl()
-      while (url !== undefined && (await tellNext(options, url, sent)));
+      while (url !== undefined && (await tellNext(options, url, sent, stopping.signal)));
       const now = clock.now().getTime()
       if (now - pruned < PRUNE_MS) return
       pruned = now
@@ -51,15 +52,28 @@ export function startNotifier(options: NotifyOptions): () => void {
       busy = false
     }
   }
-  return clock.every(LOOK_MS, () => void look())
+  let looking = Promise.resolve()
+  const stop = clock.every(LOOK_MS, () => {
+    if (!busy) looking = look()
+  })
+  return () => {
+    stop()
+    stopping.abort()
+    return looking
+  }
 }
 
 /** Sends the next notice that is due; false when none is, or when the receiver does not take it. */
-async function tellNext(options: NotifyOptions, url: string, sent: Counter): Promise<boolean> {
+async function tellNext(
+  options: NotifyOptions,
+  url: string,
+  sent: Counter,
+  stopping: AbortSignal,
+): Promise<boolean> {
   const { db, clock, log, baseUrl } = options
   const notice = await claimNotice(db, clock.now())
   if (notice === undefined) return false
-  const problem = await send(url, notice, baseUrl())
+  const problem = await send(url, notice, baseUrl(), stopping)
   sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
   if (problem !== undefined) {
     log.warn('notice not taken, tried again later', { notice: notice.id, problem })
@@ -70,7 +84,12 @@ async function tellNext(options: NotifyOptions, url: string, sent: Counter): Pro
 }
 
 /** Undefined when the receiver took it; else why not, without its address: that may hold a key. */
-async function send(url: string, notice: Notice, baseUrl: string): Promise<string | undefined> {
+async function send(
+  url: string,
+  notice: Notice,
+  baseUrl: string,
+  stopping: AbortSignal,
+): Promise<string | undefined> {
   const { session_id } = notice
   const link = session_id === null ? `${baseUrl}/events` : `${baseUrl}/sessions/${session_id}`
   const [target, headers, body] = url.startsWith(NTFY)
@@ -82,7 +101,7 @@ async function send(url: string, notice: Notice, baseUrl: string): Promise<strin
       headers: { ...headers, 'user-agent': 'gatehouse', 'idempotency-key': `notice-${notice.id}` },
       body,
       redirect: 'error',
-      signal: AbortSignal.timeout(DEADLINE_MS),
+      signal: AbortSignal.any([stopping, AbortSignal.timeout(DEADLINE_MS)]),
     })
     await response.body?.cancel()
     return response.ok ? undefined : `the receiver answered ${response.status}`

@@ -62,13 +62,17 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     machine: machineId(),
   })
   const lines = await openLineStream({ ...options, sessions })
-  function fade(): void {
-    fadeMemories(db, clock.now()).catch((error: unknown) =>
+  function fade(): Promise<void> {
+    return fadeMemories(db, clock.now()).catch((error: unknown) =>
       log.warn('memories not faded', { error: messageOf(error) }),
     )
   }
-  fade()
-  const stops = [clock.every(FADE_MS, fade), startNotifier(options), () => config.close()]
+  await fade()
+  const stops: (() => void | Promise<void>)[] = [
+    clock.every(FADE_MS, () => void fade()),
+    startNotifier(options),
+    () => config.close(),
+  ]
   return {
     ...options,
     config,
@@ -80,7 +84,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     },
     begin: () => void stops.push(startScheduler({ db, clock, log, config, sessions })),
     async close() {
-      for (const stop of stops) stop()
+      await Promise.all(stops.map((stop) => stop()))
       await sessions.close()
     },
   }

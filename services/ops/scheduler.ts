@@ -23,7 +23,7 @@ const SLACK_MS = 500
  * Starts a session now and then one each interval, however many instances there are: the first one to
  * claim a turn in the database starts it. A turn that falls into a running session is left out.
  */
-export function startScheduler(options: SchedulerOptions): () => void {
+export function startScheduler(options: SchedulerOptions): () => Promise<void> {
   const { db, clock, log, config, sessions } = options
   let last = Number.NEGATIVE_INFINITY
   let busy = false
@@ -50,6 +50,13 @@ export function startScheduler(options: SchedulerOptions): () => void {
     }
   }
 
-  void look()
-  return clock.every(TICK_MS, () => void look())
+  let looking = look()
+  const stop = clock.every(TICK_MS, () => {
+    if (!busy) looking = look()
+  })
+  // A start that is under way is let to its end: the database closes after it.
+  return () => {
+    stop()
+    return looking
+  }
 }
