@@ -22,15 +22,57 @@ export function findLeaks(folder: string): readonly Leak[] {
   const needles = registered(folder).flatMap(({ name, value }) =>
     spellings(value).map((bytes) => ({ name, bytes })),
   )
-  const leaks: Leak[] = []
-  for (const file of readdirSync(folder).filter((entry) => TRANSCRIPTS.test(entry))) {
-    const content = readFileSync(join(folder, file))
-    for (const { name, bytes } of needles) {
-      const at = content.indexOf(bytes)
-      if (at >= 0) leaks.push(describe(content, at, bytes.length, name, file))
-    }
+  const find = searcher(needles)
+  return readdirSync(folder)
+    .filter((entry) => TRANSCRIPTS.test(entry))
+    .flatMap((file) => {
+      const content = readFileSync(join(folder, file))
+      return find(content).map(({ needle, at }) =>
+        describe(content, at, needle.bytes.length, needle.name, file),
+      )
+    })
+}
+
+/** A spelling of a secret; none is shorter than the eight bytes by which it is found. */
+type Needle = { readonly name: string; readonly bytes: Buffer }
+
+const TABLE_BITS = 20
+
+/**
+ * Finds the first place of each needle in one pass over the content: at each byte the last eight are
+ * looked up among the needles' own last eight, which are random.
+ */
+function searcher(
+  needles: readonly Needle[],
+): (content: Buffer) => readonly { readonly needle: Needle; readonly at: number }[] {
+  const filter = new Uint8Array(1 << TABLE_BITS)
+  const table = new Map<number, Needle[]>()
+  for (const needle of needles) {
+    const { bytes } = needle
+    const key = mix(bytes.readInt32BE(bytes.length - 8), bytes.readInt32BE(bytes.length - 4))
+    filter[key] = 1
+    table.set(key, [...(table.get(key) ?? []), needle])
   }
-  return leaks
+  return (content) => {
+    const found = new Map<Needle, number>()
+    let [older, newer] = [0, 0]
+    for (let i = 0; i < content.length; i++) {
+      older = (older << 8) | (newer >>> 24)
+      newer = (newer << 8) | (content[i] ?? 0)
+      const key = mix(older, newer)
+      if (filter[key] === 0) continue
+      for (const needle of table.get(key) ?? []) {
+        const at = i + 1 - needle.bytes.length
+        if (at < 0 || found.has(needle)) continue
+        if (needle.bytes.equals(content.subarray(at, i + 1))) found.set(needle, at)
+      }
+    }
+    return [...found].map(([needle, at]) => ({ needle, at }))
+  }
+}
+
+function mix(older: number, newer: number): number {
+  return (Math.imul(older, 0x9e3779b1) ^ Math.imul(newer, 0x85ebca6b)) >>> (32 - TABLE_BITS)
 }
 
 /** One line for people. */
