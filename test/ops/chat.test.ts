@@ -174,7 +174,10 @@ t.test('the answer goes on through an escalation, and says how a session failed'
   const { id } = await trigger(ops, 'the endpoint is gone')
   await ended(ops, id)
   const failed = await clientOf(ops).chat.completions.create(create)
-  t.match(failed.choices[0]?.message.content, /\nSession failed: the model endpoint can.t be reached: /)
+  t.match(
+    failed.choices[0]?.message.content,
+    /\nSession failed: the model endpoint can.t be reached: /,
+  )
 })
 
 async function sessionOf({ api }: OpsServer, completion: string): Promise<Session> {
