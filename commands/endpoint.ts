@@ -1,12 +1,12 @@
 import type { Database } from '../db/client.ts'
 import { listEndpoints } from '../db/hooks/endpoints.ts'
+import type { RandomBytes } from '../kernel/token-hash.ts'
 import {
   clientConfiguration,
   createEndpoint,
   endpointUrl,
   revokeEndpoint,
 } from '../services/hooks/endpoints.ts'
-import type { RandomBytes } from '../services/hooks/providers.ts'
 import { parseAction } from './action-arguments.ts'
 import { DONE, FAILED, table, UsageError, type Output } from './command.ts'
 

@@ -4,12 +4,12 @@ import { listTokens } from '../db/links/tokens.ts'
 import { findUserByEmail } from '../db/links/users.ts'
 import { DURATION_FORM, parseDuration } from '../kernel/duration.ts'
 import { isUuid } from '../kernel/uuid.ts'
+import type { RandomBytes } from '../kernel/token-hash.ts'
 import { isRefusal, type Refusal } from '../services/links/refusal.ts'
 import {
   createToken,
   readTokenRequest,
   revokeToken,
-  type RandomBytes,
   type TokenRequest,
 } from '../services/links/tokens.ts'
 import { readEmail } from '../services/links/users.ts'

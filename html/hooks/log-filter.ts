@@ -1,4 +1,5 @@
 import { html, type Html } from '../../kernel/html.ts'
+import { listFilter } from '../list-filter.ts'
 import type { LogFilter } from './views.ts'
 
 const DEFAULT_LIMIT = 50
@@ -26,46 +27,37 @@ export function filterForm(
   providers: readonly string[],
   rejected: boolean,
 ): Html {
-  return html`<form
-    class="filter"
-    role="search"
-    aria-label="Filter"
-    method="get"
-    action="/log"
-    hx-get="/log"
-    hx-target="#log-results"
-    hx-swap="outerHTML"
-    hx-push-url="true"
-    hx-trigger="submit, change target:select"
-    hx-sync="this:replace"
-  >
-    ${rejected && html`<input type="hidden" name="rejected" value="1" />`}
-    <label class="half">
-      Provider
-      <select name="provider">
-        <option value="">All</option>
-        ${choices(filter.provider, providers).map(
-          (name) => html`<option ${name === filter.provider && html`selected`}>${name}</option>`,
-        )}
-      </select>
-    </label>
-    ${!rejected && eventFields(filter)}
-    <label class="narrow">
-      Rows
-      <input
-        type="number"
-        name="limit"
-        min="1"
-        max="200"
-        value="${filter.limit}"
-        data-default="${DEFAULT_LIMIT}"
-      />
-    </label>
-    <div class="actions">
-      <button type="submit" class="primary">Filter</button>
-      <a href="${logUrl({ rejected })}">Clear</a>
-    </div>
-  </form>`
+  return listFilter({
+    label: 'Filter',
+    path: '/log',
+    results: 'log-results',
+    fields: html`${rejected && html`<input type="hidden" name="rejected" value="1" />`}
+      <label class="half">
+        Provider
+        <select name="provider">
+          <option value="">All</option>
+          ${choices(filter.provider, providers).map(
+            (name) => html`<option ${name === filter.provider && html`selected`}>${name}</option>`,
+          )}
+        </select>
+      </label>
+      ${!rejected && eventFields(filter)}
+      <label class="narrow">
+        Rows
+        <input
+          type="number"
+          name="limit"
+          min="1"
+          max="200"
+          value="${filter.limit}"
+          data-default="${DEFAULT_LIMIT}"
+        />
+      </label>
+      <div class="actions">
+        <button type="submit" class="primary">Filter</button>
+        <a href="${logUrl({ rejected })}">Clear</a>
+      </div>`,
+  })
 }
 
 function eventFields(filter: LogFilter): Html {

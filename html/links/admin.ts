@@ -1,5 +1,6 @@
 import type { Link, User } from '../../db/links/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import { listFilter } from '../list-filter.ts'
 import { listTable } from '../table.ts'
 import { linksPage } from './layout.ts'
 import { shortName, visibilityBadge, type ShortLinks } from './link-parts.ts'
@@ -44,34 +45,26 @@ export function adminLinksFragment(view: AdminLinksView): Html {
 
 function searchForm(prefix: string): Html {
   const path = '/-/admin/links'
-  return html`<form
-    class="filter"
-    role="search"
-    aria-label="All links"
-    method="get"
-    action="${path}"
-    hx-get="${path}"
-    hx-target="#admin-links"
-    hx-swap="outerHTML"
-    hx-push-url="true"
-    hx-trigger="submit, input changed delay:300ms target:input"
-    hx-sync="this:replace"
-  >
-    <label>
-      Slug begins with
-      <input
-        type="search"
-        name="q"
-        id="prefix"
-        value="${prefix}"
-        maxlength="64"
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck="false"
-      />
-    </label>
-    <button type="submit">Search</button>
-  </form>`
+  return listFilter({
+    label: 'All links',
+    path: path,
+    results: 'admin-links',
+    trigger: 'input changed delay:300ms target:input',
+    fields: html`<label>
+        Slug begins with
+        <input
+          type="search"
+          name="q"
+          id="prefix"
+          value="${prefix}"
+          maxlength="64"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck="false"
+        />
+      </label>
+      <button type="submit">Search</button>`,
+  })
 }
 
 function nothing(prefix: string): Html {

@@ -1,5 +1,6 @@
 import type { ListFilter } from '../../services/links/list-query.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import { listFilter } from '../list-filter.ts'
 
 /** The lists that there are. */
 export type ListName = 'mine' | 'all'
@@ -29,50 +30,41 @@ export function listPath(list: ListName): string {
  */
 export function filterForm(list: ListName, { q, tag, visibility, role }: ListFilter): Html {
   const path = listPath(list)
-  return html`<form
-    class="filter"
-    role="search"
-    aria-label="Links"
-    method="get"
-    action="${path}"
-    hx-get="${path}"
-    hx-target="#links-results"
-    hx-swap="outerHTML"
-    hx-push-url="true"
-    hx-trigger="submit, change target:select"
-    hx-sync="this:replace"
-  >
-    <label>
-      Search
-      <input
-        type="search"
-        name="q"
-        value="${q}"
-        maxlength="200"
-        placeholder="Slug, title, address or tag"
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck="false"
-      />
-    </label>
-    <label class="half">
-      Tag
-      <input
-        name="tag"
-        value="${tag}"
-        maxlength="50"
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck="false"
-      />
-    </label>
-    ${choice('visibility', 'Visibility', visibility, VISIBILITIES)}
-    ${list === 'mine' && choice('role', 'I am', role, ROLES)}
-    <div class="actions">
-      <button type="submit" class="primary">Search</button>
-      <a href="${path}">Clear</a>
-    </div>
-  </form>`
+  return listFilter({
+    label: 'Links',
+    path: path,
+    results: 'links-results',
+    fields: html`<label>
+        Search
+        <input
+          type="search"
+          name="q"
+          value="${q}"
+          maxlength="200"
+          placeholder="Slug, title, address or tag"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck="false"
+        />
+      </label>
+      <label class="half">
+        Tag
+        <input
+          name="tag"
+          value="${tag}"
+          maxlength="50"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck="false"
+        />
+      </label>
+      ${choice('visibility', 'Visibility', visibility, VISIBILITIES)}
+      ${list === 'mine' && choice('role', 'I am', role, ROLES)}
+      <div class="actions">
+        <button type="submit" class="primary">Search</button>
+        <a href="${path}">Clear</a>
+      </div>`,
+  })
 }
 
 function choice(

@@ -1,5 +1,6 @@
 import type { Event } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import { listFilter } from '../list-filter.ts'
 import { eventTable } from './event-table.ts'
 import { opsPage } from './layout.ts'
 import { olderLink } from './parts.ts'
@@ -35,38 +36,30 @@ export function eventsFragment({ events, older }: EventsView): Html {
 }
 
 function filterForm({ level, service }: EventsView): Html {
-  return html`<form
-    class="filter"
-    role="search"
-    aria-label="Events"
-    method="get"
-    action="/events"
-    hx-get="/events"
-    hx-target="#events-results"
-    hx-swap="outerHTML"
-    hx-push-url="true"
-    hx-trigger="submit, change target:select"
-  >
-    <label class="half">
-      Level
-      <select name="level" id="events-level">
-        ${[
-          ['', 'Any'],
-          ['critical', 'Critical'],
-          ['warning', 'Warning'],
-          ['info', 'Info'],
-        ].map(
-          ([value, label]) =>
-            html`<option value="${value}" ${value === (level ?? '') && html`selected`}>
-              ${label}
-            </option>`,
-        )}
-      </select>
-    </label>
-    <label>
-      Service
-      <input name="service" id="events-service" value="${service}" autocomplete="off" />
-    </label>
-    <button type="submit" id="events-filter">Filter</button>
-  </form>`
+  return listFilter({
+    label: 'Events',
+    path: '/events',
+    results: 'events-results',
+    fields: html`<label class="half">
+        Level
+        <select name="level" id="events-level">
+          ${[
+            ['', 'Any'],
+            ['critical', 'Critical'],
+            ['warning', 'Warning'],
+            ['info', 'Info'],
+          ].map(
+            ([value, label]) =>
+              html`<option value="${value}" ${value === (level ?? '') && html`selected`}>
+                ${label}
+              </option>`,
+          )}
+        </select>
+      </label>
+      <label>
+        Service
+        <input name="service" id="events-service" value="${service}" autocomplete="off" />
+      </label>
+      <button type="submit" id="events-filter">Filter</button>`,
+  })
 }

@@ -1,10 +1,11 @@
 import type { Database } from '../../db/client.ts'
 import { addEndpoint, removeEndpoint, touchEndpoint } from '../../db/hooks/endpoints.ts'
 import type { EndpointKey } from '../../db/hooks/rows.ts'
+import { bearerToken } from '../../kernel/bearer.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import type { RandomBytes } from './providers.ts'
+import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import type { Registry } from './registry.ts'
-import { hashToken, makeToken } from './tokens.ts'
+import { makeToken } from './tokens.ts'
 
 /** What an operator asks for when making an endpoint of the tool protocol. */
 export interface NewEndpoint {
@@ -66,7 +67,7 @@ export function authorize(
   name: string,
   authorization: string | undefined,
 ): EndpointKey | 'unauthorized' | 'forbidden' {
-  const token = /^bearer +([^\s]+)$/i.exec(authorization ?? '')?.[1]
+  const token = bearerToken({ authorization })
   const endpoint = token === undefined ? undefined : registry.endpointOf(hashToken(token))
   if (endpoint === undefined) return 'unauthorized'
   return endpoint.name === name ? endpoint : 'forbidden'

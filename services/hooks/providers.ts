@@ -9,12 +9,10 @@ import {
   setAlarm,
   type AlarmChange,
 } from '../../db/hooks/providers.ts'
+import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
 import { makeSigningSecret, SIGNING_SECRET_FORM, signingKey } from './standard-webhooks.ts'
-import { hashToken, makeToken } from './tokens.ts'
-
-/** A source of random bytes, such as `randomBytes` of node:crypto. */
-export type RandomBytes = (size: number) => Buffer
+import { makeToken } from './tokens.ts'
 
 /** What an operator asks for when making a generic provider. */
 export interface NewProvider {

@@ -1,4 +1,4 @@
-import type { RandomBytes } from './providers.ts'
+import type { RandomBytes } from '../../kernel/token-hash.ts'
 
 /** A delivery as a sender makes it, not signed yet. */
 export interface Sample {

@@ -1,14 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { hashToken } from '../../kernel/token-hash.ts'
 
 /** A fresh token: 32 bytes as base64url. `random` is the source of bytes. */
 export function makeToken(random: (size: number) => Buffer): string {
   return random(32).toString('base64url')
-}
-
-/** What is stored of a token. */
-export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
 }
 
 /** Where a generic sender may put its token; the first place that holds one decides. */

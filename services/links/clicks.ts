@@ -4,7 +4,7 @@ import { forgetClickWriters, saveClicks, type ClickBatch } from '../../db/links/
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import type { RandomBytes } from './tokens.ts'
+import type { RandomBytes } from '../../kernel/token-hash.ts'
 
 /** Clicks on their way into the database. */
 export interface Clicks {

@@ -1,13 +1,10 @@
-import { createHash } from 'node:crypto'
 import type { Executor } from '../../db/client.ts'
 import type { Bearer, Scope, Token } from '../../db/links/rows.ts'
 import { addToken, findToken, removeToken, touchToken } from '../../db/links/tokens.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import { INSTANT_FORM, readInstant } from './instant.ts'
 import { refusal, type Refusal } from './refusal.ts'
-
-/** Random bytes, as `node:crypto` makes them. */
-export type RandomBytes = (size: number) => Buffer
 
 /** A token that was made; its text is shown this one time. */
 export interface MadeToken extends Token {
@@ -96,10 +93,6 @@ export function noteUse(db: Executor, log: Log, bearer: Bearer, now: Date): void
 
 export function isScope(value: unknown): value is Scope {
   return value === 'full' || value === 'read' || value === 'create'
-}
-
-function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
 }
 
 function base62(bytes: Buffer): string {

@@ -1,5 +1,5 @@
 import type { Alert } from '../../../db/ops/rows.ts'
-import type { RandomBytes } from './synthesis.ts'
+import type { RandomBytes } from '../../../kernel/token-hash.ts'
 
 /** More would only cost time: what is wrong stands at the beginning. */
 const PAYLOAD_LONGEST = 8_000

@@ -2,11 +2,12 @@ import type { Database } from '../../../db/client.ts'
 import { noteAlert, saveAlert } from '../../../db/ops/alerts.ts'
 import { findRunning } from '../../../db/ops/sessions.ts'
 import type { Log } from '../../../kernel/log.ts'
+import type { RandomBytes } from '../../../kernel/token-hash.ts'
 import type { Redact } from '../redact.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import { identify } from './fingerprint.ts'
 import { readPayload, type Payload } from './payload.ts'
-import { synthesize, type RandomBytes, type SynthesisConfig } from './synthesis.ts'
+import { synthesize, type SynthesisConfig } from './synthesis.ts'
 
 /** What the alert webhook works with; the key and the model are looked up for every delivery. */
 export interface AlertsOptions {

@@ -1,3 +1,4 @@
+import type { RandomBytes } from '../../../kernel/token-hash.ts'
 import { completeChat, type Endpoint } from '../runners/model-chat.ts'
 
 /** Where briefs are written, as configured now. */
@@ -13,9 +14,6 @@ export interface SynthesisConfig {
 export type Synthesis =
   | { readonly brief: string }
   | { readonly problem: string; readonly detail: string }
-
-/** Random bytes, as `node:crypto` makes them. */
-export type RandomBytes = (size: number) => Buffer
 
 const DEADLINE_MS = 10_000
 const ATTEMPTS = 2
