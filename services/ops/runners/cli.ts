@@ -1,6 +1,5 @@
 import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { chainCost, costSince } from '../../../db/ops/sessions.ts'
 import { listMemories } from '../../../db/ops/memories.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { callTool } from '../tools/toolbox.ts'
@@ -10,8 +9,8 @@ import { runAgentProcess, type ProcessEnd } from './cli-process.ts'
 import { agentPrompt } from './cli-prompt.ts'
 import { createReading, type Told } from './cli-reading.ts'
 import { readReport, type Report } from './cli-report.ts'
-import type { Budgets } from './model-budget.ts'
-import { tierModel, type Job, type Outcome, type Runner } from './runner.ts'
+import { budgetLeft, spentBefore, spentProblem, type Budgets } from './budget.ts'
+import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
 /** What the runner of headless agents works with; settings are read anew for each session. */
 export interface CliOptions extends ToolOptions {
@@ -38,8 +37,11 @@ export function createCliRunner(options: CliOptions): Runner {
 
 async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const { session, config, output } = job
-  const budget = await budgetLeft(options, session.id)
-  if (budget !== undefined && budget <= 0) return failed('the budget is spent', null)
+  const budgets = options.budgets()
+  const spent = await spentBefore(options.db, session.id, options.clock.now())
+  const problem = spentProblem(budgets, spent, 0)
+  if (problem !== undefined) return failedOutcome(problem)
+  const budget = budgetLeft(budgets, spent)
   const dryRun = await options.dryRun(options.db)
   const turns = options.maxTurns()
   const { argv, inherit } = agentCommand(options.command(), {
@@ -53,7 +55,7 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
   } catch (error) {
-    return failed(`its folder could not be made: ${messageOf(error)}`, null)
+    return failedOutcome(`its folder could not be made: ${messageOf(error)}`)
   }
 
   const control = new AbortController()
@@ -133,24 +135,4 @@ async function promptOf(options: CliOptions, { session, config }: Job, dryRun: b
     inventory.current(),
   ])
   return redact(agentPrompt(about, memories, known))
-}
-
-/** US dollars that a session may cost: of its chain's budget and of the day's, in UTC. */
-async function budgetLeft(
-  { db, clock, budgets }: CliOptions,
-  session: number,
-): Promise<number | undefined> {
-  const { session: most, day } = budgets()
-  const midnight = clock.now()
-  midnight.setUTCHours(0, 0, 0, 0)
-  const left = [
-    ...(most === undefined ? [] : [most - (await chainCost(db, session))]),
-    ...(day === undefined ? [] : [day - (await costSince(db, midnight))]),
-  ]
-  return left.length === 0 ? undefined : Math.min(...left)
-}
-
-function failed(problem: string, exit_code: number | null): Outcome {
-  const nothing = { summary: null, cost_usd: null, num_turns: null }
-  return { status: 'failed', problem, exit_code, ...nothing }
 }

@@ -1,13 +1,14 @@
 import { listMemories } from '../../../db/ops/memories.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
 import type { ToolOptions } from '../tools/tool.ts'
-import { openSpending, type Budgets, type Spending } from './model-budget.ts'
+import { spentBefore, type Budgets } from './budget.ts'
+import { createSpending, type Spending } from './model-spending.ts'
 import { completeChat } from './model-chat.ts'
 import type { ChatResult, Endpoint, FunctionTool, Message } from './model-chat.ts'
 import type { PriceSource } from './model-prices.ts'
 import { systemPrompt, taskPrompt } from './model-prompt.ts'
 import type { Reply, ToolCall } from './model-stream.ts'
-import { tierModel, type Job, type Outcome, type Runner } from './runner.ts'
+import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
 /** What the model runner works with; settings are read anew for each session. */
 export interface ModelOptions extends ToolOptions {
@@ -56,20 +57,21 @@ async function converse(options: ModelOptions, job: Job): Promise<Outcome> {
   const { session, config } = job
   const endpoint = options.endpoint()
   if (endpoint === undefined) {
-    return outcome({ summary: null, problem: 'OPS_MODEL_URL is not set' }, null, null)
+    return failedOutcome('OPS_MODEL_URL is not set')
   }
   const now = clock.now()
   const filter = { service: null, category: null, activeOnly: true }
-  const [price, memories, dryRun] = await Promise.all([
+  const [price, memories, dryRun, spent] = await Promise.all([
     prices.of(session.model),
     listMemories(db, filter, 0, MEMORIES),
     options.dryRun(db),
+    spentBefore(db, session.id, now),
   ])
   const budgets = options.budgets()
   const about = { tier: session.tier, now, maxTier: config.max_tier, dryRun }
   const talk: Talk = {
     ...{ options, job, endpoint, turns: 0, tools: functionTools(session.tier) },
-    spending: await openSpending(db, session.id, price, budgets, now),
+    spending: createSpending(price, budgets, spent),
     messages: [
       { role: 'system', content: redact(systemPrompt(about, memories)) },
       { role: 'user', content: redact(taskPrompt(session)) },

@@ -33,6 +33,12 @@ export interface Outcome {
   readonly exit_code: number | null
 }
 
+/** What came of a session that failed before it had cost anything. */
+export function failedOutcome(problem: string): Outcome {
+  const nothing = { summary: null, cost_usd: null, num_turns: null, exit_code: null }
+  return { status: 'failed', problem, ...nothing }
+}
+
 /** A way to run sessions (decisions.md section 5, Runners). */
 export interface Runner {
   readonly name: 'probe' | 'model' | 'cli'

@@ -47,6 +47,13 @@ export interface SessionsOptions extends Omit<SupervisorOptions, 'finish' | 'con
   readonly machine: string
 }
 
+/** A session whose row stands and that is to run: by the runner whose model its row shows. */
+interface Begun {
+  readonly id: number
+  readonly marker: string
+  readonly runner: Runner
+}
+
 /** A lease that was not renewed for this long has lapsed. */
 const LEASE_MS = 20_000
 const LOOK_MS = 5_000
@@ -62,10 +69,11 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     tx: Executor,
     { tier, trigger, prompt }: StartRequest,
     parent: number | null,
-  ): Promise<{ id: number; marker: string } | undefined> {
+  ): Promise<Begun | undefined> {
+    const chosen = runner()
     const started = await startSession(tx, {
       tier,
-      model: runner().modelOf(config.current, tier),
+      model: chosen.modelOf(config.current, tier),
       trigger,
       prompt_text: prompt === null ? null : options.redact(prompt),
       started_at: clock.now(),
@@ -73,8 +81,9 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
       holder,
       machine,
     })
-    if (started !== undefined) await announceSessions(tx)
-    return started
+    if (started === undefined) return undefined
+    await announceSessions(tx)
+    return { ...started, runner: chosen }
   }
 
   async function start(request: StartRequest): Promise<Session | undefined> {
@@ -84,13 +93,13 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     return started && run(started)
   }
 
-  async function run({ id, marker }: { id: number; marker: string }): Promise<Session> {
+  async function run({ id, marker, runner: chosen }: Begun): Promise<Session> {
     const session = await findSession(db, id)
     if (session === undefined) throw new Error('a session that has just begun is gone')
     const { summary: _summary, marker: _marker, chain_cost: _cost, ...shown } = session
     const supervised = supervise(
       { ...options, config: config.current, finish: (ending, next) => finish(shown, ending, next) },
-      runner(),
+      chosen,
       { ...shown, marker },
     )
     running = supervised
@@ -162,12 +171,11 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
   return {
     start,
     async stop(id) {
-      const asked = await db.transaction(async (tx) => {
+      return db.transaction(async (tx) => {
         if (!(await askToStop(tx, id))) return false
         await announceSessions(tx)
         return true
       })
-      return asked
     },
     onChange: (callback) => void callbacks.add(callback),
     async close() {

@@ -6,7 +6,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { endMarked } from '../../../kernel/spawn.ts'
 import type { Config } from '../config.ts'
-import type { Job, Outcome, Runner } from '../runners/runner.ts'
+import { failedOutcome, type Job, type Outcome, type Runner } from '../runners/runner.ts'
 import { openOutput, type OutputOptions } from './output.ts'
 
 /** The next tier of a session that escalates. */
@@ -149,7 +149,10 @@ export function supervise(
     const left = Promise.withResolvers<Outcome>()
     let timer: NodeJS.Timeout | undefined
     control.signal.addEventListener('abort', () => {
-      timer = setTimeout(() => left.resolve(failed('the runner did not end in time')), LEAVE_MS)
+      timer = setTimeout(
+        () => left.resolve(failedOutcome('the runner did not end in time')),
+        LEAVE_MS,
+      )
     })
     try {
       return await Promise.race([runner.run(job), left.promise])
@@ -159,7 +162,7 @@ export function supervise(
         error: messageOf(error),
         ...(error instanceof Error ? { stack: error.stack } : {}),
       })
-      return failed('internal error of the runner; see the log')
+      return failedOutcome('internal error of the runner; see the log')
     } finally {
       clearTimeout(timer)
     }
@@ -195,9 +198,4 @@ function endingOf(
   const good = status === 'completed' || status === 'escalated'
   const exit_code = good ? 0 : (outcome.exit_code ?? 1)
   return { status, summary, cost_usd, num_turns, exit_code }
-}
-
-function failed(problem: string): Outcome {
-  const nothing = { summary: null, cost_usd: null, num_turns: null, exit_code: null }
-  return { status: 'failed', problem, ...nothing }
 }
