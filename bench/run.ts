@@ -4,11 +4,12 @@ import type { Part } from './helpers/measure.ts'
 import { ingest } from './ingest.ts'
 import { linkLists } from './link-lists.ts'
 import { logPages } from './log-pages.ts'
+import { opsHealth } from './ops-health.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
 
 /** `npm run bench [-- PART …]`: prints each part's figures; exit code 1 when a bound is not kept. */
-const PARTS: readonly Part[] = [startUp, ingest, logPages, redirects, linkLists]
+const PARTS: readonly Part[] = [startUp, ingest, logPages, redirects, linkLists, opsHealth]
 
 const wanted = process.argv.slice(2)
 const memory = Math.round(totalmem() / 2 ** 30)
