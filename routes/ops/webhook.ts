@@ -47,7 +47,10 @@ export function webhookOperation({ ops, chatKey }: OpsRoutes): Operation {
       'Any body that is not blank. The integer `tier` at the top of a JSON object is the tier to start at, clamped to the maximum; it is 1 otherwise. While a session runs, the alert is kept and nothing is started.',
     access: 'open',
     needsToken: true,
-    body: Type.Unknown({ description: 'Whatever the tool sends' }),
+    body: Type.Unknown({
+      description: 'Whatever the tool sends',
+      examples: [{ service: 'shop', problem: 'answers 502 since 10:40', tier: 2 }],
+    }),
     bodyTypes: ['application/json', 'text/plain', 'application/x-www-form-urlencoded', '*/*'],
     replies: {
       202: { description: 'The alert is kept', schema: AlertReceipt },

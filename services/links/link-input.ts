@@ -26,13 +26,18 @@ const fields = {
   append_path: Type.Optional(Type.Boolean()),
 }
 
+const EXAMPLE = { url: 'https://docs.example.com/handbook', title: 'Handbook', tags: ['docs'] }
+
 /** What PUT takes: omitted texts and tags are cleared, `visibility` and `append_path` kept. */
-export const LinkUpdate = Type.Object(fields)
+export const LinkUpdate = Type.Object(fields, { examples: [EXAMPLE] })
 /** What POST takes. */
-export const LinkCreation = Type.Object({
-  slug: Type.String({ pattern: SLUG_PATTERN, minLength: 2, maxLength: SLUG_LONGEST }),
-  ...fields,
-})
+export const LinkCreation = Type.Object(
+  {
+    slug: Type.String({ pattern: SLUG_PATTERN, minLength: 2, maxLength: SLUG_LONGEST }),
+    ...fields,
+  },
+  { examples: [{ slug: 'handbook', ...EXAMPLE }] },
+)
 
 /** What a writer said of a link, checked; `undefined` where nothing was said. */
 export interface LinkInput extends Pick<Link, 'url' | 'title' | 'description' | 'tags'> {

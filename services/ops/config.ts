@@ -22,6 +22,7 @@ export type Config = Type.Static<typeof Config>
 /** What PUT config may change. */
 export const ConfigUpdate = Type.Partial(
   Type.Pick(Config, ['interval', 'tier1_model', 'tier2_model', 'tier3_model', 'dry_run']),
+  { examples: [{ interval: 1_800 }] },
 )
 export type ConfigUpdate = Type.Static<typeof ConfigUpdate>
 

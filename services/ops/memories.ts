@@ -11,6 +11,11 @@ export const FIRST_CONFIDENCE = 0.7
 
 const observation = Type.String({ minLength: 1, maxLength: OBSERVATION_LONGEST })
 const confidence = Type.Number({ minimum: 0, maximum: 1 })
+const EXAMPLE = {
+  observation: 'slow for ten minutes after the backup at 03:00',
+  confidence: 0.8,
+  active: true,
+}
 
 /** The categories that are offered; any other text is one too. */
 export const CATEGORIES = [
@@ -22,16 +27,22 @@ export const CATEGORIES = [
 ] as const
 
 /** What POST memories takes. */
-export const MemoryCreation = Type.Object({
-  category: Type.String({ minLength: 1, maxLength: CATEGORY_LONGEST, examples: [...CATEGORIES] }),
-  observation,
-  service: Type.Optional(Type.Union([Type.String({ maxLength: SERVICE_LONGEST }), Type.Null()])),
-  confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: FIRST_CONFIDENCE })),
-  active: Type.Optional(Type.Boolean({ default: true })),
-})
+export const MemoryCreation = Type.Object(
+  {
+    category: Type.String({ minLength: 1, maxLength: CATEGORY_LONGEST, examples: [...CATEGORIES] }),
+    observation,
+    service: Type.Optional(Type.Union([Type.String({ maxLength: SERVICE_LONGEST }), Type.Null()])),
+    confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: FIRST_CONFIDENCE })),
+    active: Type.Optional(Type.Boolean({ default: true })),
+  },
+  { examples: [{ service: 'shop', category: 'timing', ...EXAMPLE }] },
+)
 
 /** What PUT memories takes; all of it is required. */
-export const MemoryUpdate = Type.Object({ observation, confidence, active: Type.Boolean() })
+export const MemoryUpdate = Type.Object(
+  { observation, confidence, active: Type.Boolean() },
+  { examples: [EXAMPLE] },
+)
 export type MemoryUpdate = Type.Static<typeof MemoryUpdate>
 
 type Body = Readonly<Record<string, unknown>>

@@ -23,6 +23,7 @@ export type Document = {
 export type Described = {
   readonly operationId: string
   readonly security?: readonly unknown[]
+  readonly requestBody?: unknown
   readonly responses: Readonly<Record<string, { readonly $ref?: string }>>
 }
 

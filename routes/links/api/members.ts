@@ -11,7 +11,9 @@ import { bodyOf, done, endpoint, reply, textOf, UuidParam, type ApiCall } from '
 const params = { id: UuidParam }
 const memberParams = { id: UuidParam, uid: UuidParam }
 
-const EmailBody = Type.Object({ email: Type.String({ description: 'Address of a known user' }) })
+const EmailBody = Type.Object({
+  email: Type.String({ description: 'Address of a known user', examples: ['ann@example.com'] }),
+})
 
 /** `/links/{id}/owners` and `/links/{id}/shares`. */
 export function memberOperations(options: LinksRoutes): readonly Operation[] {

@@ -9,11 +9,14 @@ import { createToken, readTokenRequest, revokeToken } from '../../../services/li
 import type { LinksRoutes } from '../options.ts'
 import { bodyOf, done, endpoint, UuidParam, type ApiCall } from './endpoint.ts'
 
-export const TokenRequest = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 100 }),
-  scope: Type.Optional(Scope),
-  expires_at: Type.Optional(nullable(Timestamp)),
-})
+export const TokenRequest = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    scope: Type.Optional(Scope),
+    expires_at: Type.Optional(nullable(Timestamp)),
+  },
+  { examples: [{ name: 'laptop', scope: 'read', expires_at: null }] },
+)
 export const MadeToken = Type.Object({
   ...Token.properties,
   token: Type.String({ description: 'Shown this one time' }),

@@ -62,7 +62,10 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
     opsOperation({
       ...{ method: 'POST', path: '/api/v1/sessions/trigger', id: 'triggerSession', tag },
       summary: 'Start a session at tier 1.',
-      body: Type.Object({ prompt: Type.String({ minLength: 1, maxLength: PROMPT_LONGEST }) }),
+      body: Type.Object(
+        { prompt: Type.String({ minLength: 1, maxLength: PROMPT_LONGEST }) },
+        { examples: [{ prompt: 'The shop has been slow since noon: find out why.' }] },
+      ),
       replies: { 201: { description: 'The session, which runs now', schema: Session } },
       refusals: [400, 409, 413, 415],
       async answer(context) {
