@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { Compile } from 'typebox/compile'
 import { messageOf, type Log } from '../../../kernel/log.ts'
+import { problemOf } from './problem.ts'
 import { Inventory, type Check, type Service } from './schema.ts'
 
 /** The inventory as it stands; read again when its file has changed. */
@@ -60,9 +61,7 @@ export function parseInventory(text: string, place: string): Inventory {
     throw new SyntaxError(`Inventory ${place} is no JSON: ${messageOf(error)}`, { cause: error })
   }
   if (!schema.Check(value)) {
-    const [first] = schema.Errors(value)
-    const where = first?.instancePath === '' ? 'its top' : first?.instancePath
-    throw new SyntaxError(`Inventory ${place} is wrong at ${where}: ${first?.message}`)
+    throw new SyntaxError(`Inventory ${place} is wrong: ${problemOf(value)}`)
   }
   const names = value.services.map(({ name }) => name)
   const twice = names.find((name, at) => names.indexOf(name) !== at)
