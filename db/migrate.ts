@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import Type from 'typebox'
 import { assetNames, assetText } from '../kernel/assets.ts'
-import type { Database, Executor } from './client.ts'
+import { messageOf } from '../kernel/log.ts'
+import { QueryError, type Database, type Executor } from './client.ts'
+import { objectsOf, presentObjects } from './migration-objects.ts'
 import type { Query } from './queries.ts'
 
 /** A migration file of this program. */
@@ -10,6 +12,8 @@ interface Migration {
   readonly name: string
   readonly text: string
   readonly sha256: string
+  /** What the database has of it once it is applied, as `KIND NAME`. */
+  readonly objects: readonly string[]
 }
 
 /** How a database stands against this program's migrations. */
@@ -61,17 +65,30 @@ create table if not exists gatehouse.migrations (
 
 /** Compares the database with this program without changing anything. */
 export async function migrationState(db: Executor): Promise<MigrationState> {
-  return compare(await readApplied(db), loadMigrations())
+  return readState(db, loadMigrations())
+}
+
+/** Another instance may migrate meanwhile: what is recorded is read between two looks at the objects. */
+async function readState(db: Executor, migrations: readonly Migration[]): Promise<MigrationState> {
+  const objects = migrations.flatMap((migration) => migration.objects)
+  const before = await presentObjects(db, objects)
+  const applied = await readApplied(db)
+  const after = applied.length === 0 ? before : await presentObjects(db, objects)
+  return compare(applied, migrations, before, after)
 }
 
 /**
  * Applies what is missing, in order, one transaction each, and returns the names applied. Throws an
- * Error with one line when a file that was applied has changed or the database is newer than this program.
+ * Error with one line when this program must not use the database, or a migration fails.
  */
 export async function migrate(db: Database): Promise<readonly string[]> {
   const migrations = loadMigrations()
-  const before = compare(await readApplied(db), migrations)
-  if (before.faults.length > 0) throw new Error(before.faults.join('; '))
+  const before = await readState(db, migrations)
+  const [fault, ...more] = before.faults
+  if (fault !== undefined)
+    throw new Error(
+      more.length === 0 ? fault : `${fault} (and ${more.length} more: gatehouse check)`,
+    )
   if (before.pending.length === 0) return []
 
   await db.transaction((tx) => tx.script(PREPARE))
@@ -88,10 +105,22 @@ async function applyOnce(db: Database, migration: Migration): Promise<boolean> {
     await tx.script('select pg_advisory_xact_lock(7203000)')
     const applied = (await tx.run(LIST, [])) as readonly Applied[]
     if (applied.some((row) => row.number === migration.number)) return false
-    await tx.script(migration.text)
+    await apply(tx, migration)
     await tx.run(RECORD, [migration.number, migration.name, migration.sha256])
     return true
   })
+}
+
+async function apply(tx: Executor, { name, text }: Migration): Promise<void> {
+  try {
+    await tx.script(text)
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error
+    throw new Error(
+      `Migration ${name} failed and changed nothing (${messageOf(error)}): correct that and try again`,
+      { cause: error },
+    )
+  }
 }
 
 async function readApplied(db: Executor): Promise<readonly Applied[]> {
@@ -99,36 +128,74 @@ async function readApplied(db: Executor): Promise<readonly Applied[]> {
   return row?.present === true ? ((await db.run(LIST, [])) as readonly Applied[]) : []
 }
 
-function compare(applied: readonly Applied[], migrations: readonly Migration[]): MigrationState {
-  const faults: string[] = []
-  for (const row of applied) {
-    const ours = migrations.find((migration) => migration.number === row.number)
-    if (ours === undefined) {
-      faults.push(
-        `The database has migration ${row.name}, which this program does not know: it is newer; start the newer program`,
-      )
-    } else if (ours.sha256 !== row.sha256) {
-      faults.push(
-        `Migration ${row.name} was applied with another text: restore the file of the release that applied it`,
-      )
-    }
-  }
-  const names = new Set(applied.map((row) => row.number))
+const RESTORE = 'restore the whole backup'
+
+function compare(
+  applied: readonly Applied[],
+  migrations: readonly Migration[],
+  before: ReadonlySet<string>,
+  after: ReadonlySet<string>,
+): MigrationState {
+  const numbers = new Set(applied.map((row) => row.number))
+  const pending = migrations.filter((migration) => !numbers.has(migration.number))
+  const last = Math.max(0, ...numbers)
+  const ours = (row: Applied): Migration | undefined => migrations[row.number - 1]
+  const unknown = applied.filter((row) => ours(row) === undefined)
+  const faults = [
+    ...applied.flatMap((row) => faultOfApplied(row, ours(row), after) ?? []),
+    ...pending.flatMap((migration) => faultOfPending(migration, last, before) ?? []),
+  ]
   return {
     applied: applied.map((row) => row.name),
-    pending: migrations.filter((migration) => !names.has(migration.number)).map(({ name }) => name),
-    faults,
+    pending: pending.map(({ name }) => name),
+    // A newer program may have changed what we know: nothing can be said of that.
+    faults: unknown.length > 0 ? unknown.map(newer) : faults,
   }
+}
+
+function newer({ name }: Applied): string {
+  return `The database has migration ${name}, which this program does not know: it is newer; start the newer program, or restore the backup from before the upgrade`
+}
+
+function faultOfApplied(
+  row: Applied,
+  ours: Migration | undefined,
+  present: ReadonlySet<string>,
+): string | undefined {
+  if (ours === undefined) return undefined
+  if (ours.sha256 !== row.sha256) {
+    return `Migration ${row.name} was applied with another text: start the release that applied it, or restore its file`
+  }
+  // An operator may drop an index; everything else is needed.
+  const lost = ours.objects.find((object) => !object.startsWith('index ') && !present.has(object))
+  if (lost === undefined) return undefined
+  return `Migration ${row.name} is recorded, but ${lost} is not there: the database was restored in part; ${RESTORE}`
+}
+
+function faultOfPending(
+  { name, number, objects }: Migration,
+  last: number,
+  present: ReadonlySet<string>,
+): string | undefined {
+  if (number < last) {
+    return `Migration ${name} is not recorded, but a later one is: the records are not whole; ${RESTORE}`
+  }
+  const there = objects.find((object) => present.has(object))
+  if (there === undefined) return undefined
+  return `Migration ${name} is not recorded, but ${there} is there: it was applied by hand or restored in part; ${RESTORE}, or use an empty database`
 }
 
 /** The files in order; numbers have no gap, so that a lost file is noticed. */
 function loadMigrations(): readonly Migration[] {
-  return assetNames('sql/migrations').map((file, i) => {
-    const name = file.replace(/\.sql$/, '')
+  const files = assetNames('sql/migrations')
+  const texts = files.map((file) => assetText(`sql/migrations/${file}`))
+  const objects = objectsOf(texts)
+  return texts.map((text, i) => {
+    const name = (files[i] ?? '').replace(/\.sql$/, '')
     const number = Number(name.slice(0, 4))
     if (number !== i + 1)
       throw new Error(`Migration ${name} is out of order: expected number ${i + 1}`)
-    const text = assetText(`sql/migrations/${file}`)
-    return { number, name, text, sha256: createHash('sha256').update(text).digest('hex') }
+    const sha256 = createHash('sha256').update(text).digest('hex')
+    return { number, name, text, sha256, objects: objects[i] ?? [] }
   })
 }

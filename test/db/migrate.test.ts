@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { cp, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import type { CliResult } from '../helpers/cli.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import type { Owner } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
 
@@ -60,21 +62,91 @@ t.test('several processes migrate one empty database at once', async (t) => {
   t.same(await backend.query(env, LIST), expected)
 })
 
-await eachBackend(t, 'a migration that changed since is refused', async (t: Test, backend) => {
-  const env = await migrated(t, backend)
-  await backend.query(env, 'update gatehouse.migrations set sha256 = $1 where number = 1', [
-    'other',
-  ])
-  const line = new RegExp(`^gatehouse: Migration ${first} was applied with another text: .+\\n$`)
-  await refused(t, backend, env, line)
-  t.match(await backend.query(env, LIST), [{ sha256: 'other' }], 'and nothing was changed')
+const second = expected[1]?.name ?? ''
+const latest = expected.at(-1)?.name ?? ''
+
+/** A database that must not be used, made from a migrated one, and what is said of it in one line. */
+const DAMAGES: readonly { readonly what: string; readonly sql: string; readonly line: string }[] = [
+  {
+    what: 'a migration that changed since',
+    sql: `update gatehouse.migrations set sha256 = 'other' where number = 1`,
+    line:
+      `Migration ${first} was applied with another text: ` +
+      'start the release that applied it, or restore its file',
+  },
+  {
+    what: 'a database ahead of the program',
+    sql: `insert into gatehouse.migrations (number, name, sha256) values (9999, '9999_future', '')`,
+    line: newerLine('9999_future'),
+  },
+  {
+    what: 'records with a gap',
+    sql: 'delete from gatehouse.migrations where number = 2',
+    line:
+      `Migration ${second} is not recorded, but a later one is: ` +
+      'the records are not whole; restore the whole backup',
+  },
+  {
+    what: 'tables without their record',
+    sql: `delete from gatehouse.migrations where number = ${expected.length}`,
+    line:
+      `Migration ${latest} is not recorded, but SOMETHING is there: it was applied by hand or ` +
+      'restored in part; restore the whole backup, or use an empty database',
+  },
+  {
+    what: 'tables without any record',
+    sql: 'drop schema gatehouse cascade',
+    line:
+      `Migration ${first} is not recorded, but schema hooks is there: it was applied by hand or restored ` +
+      `in part; restore the whole backup, or use an empty database (and ${expected.length - 1} more: gatehouse check)`,
+  },
+  {
+    what: 'a record without its table',
+    sql: 'drop table hooks.endpoints',
+    line:
+      `Migration ${second} is recorded, but table hooks.endpoints is not there: ` +
+      'the database was restored in part; restore the whole backup',
+  },
+  {
+    what: 'a record without its column',
+    sql: 'alter table hooks.providers drop column last_secret',
+    line:
+      'Migration 0005_hooks_senders is recorded, but column hooks.providers.last_secret is not there: ' +
+      'the database was restored in part; restore the whole backup',
+  },
+]
+
+t.test('a database that does not fit is refused by every command in one line', async (t) => {
+  const [, backend] = backends
+  for (const { what, sql, line } of DAMAGES) {
+    const env = await migrated(t, backend)
+    await backend.query(env, sql)
+    await refused(t, env, line, what)
+  }
 })
 
-await eachBackend(t, 'a database ahead of the program is refused', async (t: Test, backend) => {
+t.test('the embedded database is judged like a server', async (t) => {
+  const [backend] = backends
   const env = await migrated(t, backend)
-  const text = `insert into gatehouse.migrations (number, name, sha256) values (9999, '9999_future', '')`
-  await backend.query(env, text)
-  await refused(t, backend, env, /^gatehouse: The database has migration 9999_future, .*newer.*\n$/)
+  for (const { what, sql, line } of [DAMAGES[2], DAMAGES[1]].flatMap((one) => one ?? [])) {
+    await backend.query(env, sql)
+    await refused(t, env, line, what)
+  }
+})
+
+t.test('an index that an operator dropped is no fault', async (t) => {
+  const [, backend] = backends
+  const env = await migrated(t, backend)
+  await backend.query(env, 'drop index hooks.events_by_body')
+  t.match(await runCli(['migrate'], { env }), { code: 0, stdout: 'nothing to apply\n', stderr: '' })
+})
+
+await eachBackend(t, 'an older program refuses a newer database', async (t: Test, backend) => {
+  const env = await migrated(t, backend)
+  const older = await programWithout(t, `${latest}.sql`)
+  await refused(t, env, newerLine(latest), backend.name, older)
+  t.same(await backend.query(env, LIST), expected, 'and changes nothing')
+  t.match(await runCli(['migrate'], { env }), { code: 0, stdout: 'nothing to apply\n' })
 })
 
 await eachBackend(t, 'a migration that fails leaves nothing behind', async (t: Test, backend) => {
@@ -93,7 +165,10 @@ await eachBackend(t, 'a migration that fails leaves nothing behind', async (t: T
   )
   const failed = await runCli(['migrate'], { env })
   t.equal(failed.code, 1)
-  t.match(failed.stderr, /^gatehouse: .*no room for settings.*\n$/)
+  t.match(
+    failed.stderr,
+    /^gatehouse: Migration 0001_hooks failed and changed nothing \(.*no room for settings\): correct that and try again\n$/,
+  )
   t.same(failed.stdout, '')
   t.same(await backend.query(env, SCHEMAS), [], 'no schema')
   t.same(await backend.query(env, LIST), [], 'no record')
@@ -102,20 +177,51 @@ await eachBackend(t, 'a migration that fails leaves nothing behind', async (t: T
   t.same(await backend.query(env, LIST), expected)
 })
 
-/** No command uses such a database: each says why in one line and fails. */
-async function refused(t: Test, backend: Backend, env: Env, line: RegExp): Promise<void> {
-  // Opening an embedded database takes a second, and the refusal comes from the same place.
-  const others = backend.name === 'embedded' ? [] : [['migrate'], ['provider', 'list']]
-  for (const command of [['serve', 'hooks'], ...others]) {
-    const result = await runCli(command, { env: { ...LOOPBACK, ...env } })
-    t.match(
-      result,
-      { code: 1, stdout: '', stderr: line },
-      `${command.join(' ')} on ${backend.name}`,
-    )
+function newerLine(name: string): string {
+  return (
+    `The database has migration ${name}, which this program does not know: it is newer; ` +
+    'start the newer program, or restore the backup from before the upgrade'
+  )
+}
+
+/** No command uses such a database: each says why in one line and fails, and check has it as a line too. */
+async function refused(
+  t: Test,
+  env: Env,
+  line: string,
+  what: string,
+  program?: readonly string[],
+): Promise<void> {
+  const all = { env: { ...LOOPBACK, ...env }, ...(program !== undefined && { program }) }
+  for (const command of [['serve', 'hooks'], ['migrate'], ['provider', 'list']]) {
+    const result = await runCli(command, all)
+    const said = { ...result, stderr: general(result.stderr) }
+    t.same(said, { code: 1, stdout: '', stderr: `gatehouse: ${line}\n` }, `${what}: ${command[0]}`)
   }
-  const check: CliResult = await runCli(['check'], { env })
-  t.match(check, { code: 1, stdout: /^FAIL {2}migrations: /m }, 'check')
+  const check = await runCli(['check'], all)
+  const [found] = general(check.stdout).match(/^FAIL  migrations: .*$/m) ?? []
+  t.equal(check.code, 1, `${what}: check`)
+  t.equal(found, `FAIL  migrations: ${line.replace(/ \(and .*/, '')}`, `${what}: check`)
+}
+
+/** What the last migration makes is not this test's to know. */
+function general(text: string): string {
+  return text.replace(
+    new RegExp(`(Migration ${latest} is not recorded, but )\\w+ [\\w.]+`),
+    '$1SOMETHING',
+  )
+}
+
+/** The program as it was before a migration: a copy of the sources without it. */
+async function programWithout(t: Owner, file: string): Promise<readonly string[]> {
+  const folder = await temporaryFolder(t, 'older')
+  const parts = ['server.ts', 'package.json', 'commands', 'db', 'html', 'kernel', 'routes']
+  for (const part of [...parts, 'services', 'sql']) {
+    await cp(join(ROOT, part), join(folder, part), { recursive: true })
+  }
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  await rm(join(folder, 'sql/migrations', file))
+  return [process.execPath, join(folder, 'server.ts')]
 }
 
 async function migrated(t: Parameters<Backend['env']>[0], backend: Backend): Promise<Env> {

@@ -5,6 +5,7 @@ import { hooksQueries } from '../../db/hooks/queries.ts'
 import { linksQueries } from '../../db/links/queries.ts'
 import { opsQueries } from '../../db/ops/queries.ts'
 import { migrate, migrationQueries } from '../../db/migrate.ts'
+import { objectQueries } from '../../db/migration-objects.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Query } from '../../db/queries.ts'
 import { createLog } from '../../kernel/log.ts'
@@ -52,6 +53,7 @@ const queries: readonly Query[] = [
   ...Object.values(linksQueries),
   ...Object.values(opsQueries),
   ...migrationQueries,
+  ...objectQueries,
 ]
 
 await eachBackend(
