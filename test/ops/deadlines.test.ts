@@ -1,35 +1,12 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { migrate } from '../../db/migrate.ts'
-import { openDatabase } from '../../db/open.ts'
-import { listEvents } from '../../db/ops/events.ts'
-import type { Event } from '../../db/ops/rows.ts'
-import { findRunning, findSession, listLines } from '../../db/ops/sessions.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import { createLog } from '../../kernel/log.ts'
-import { machineId } from '../../kernel/processes.ts'
-import { ownHolder } from '../../kernel/spawn.ts'
-import { openRunningConfig } from '../../services/ops/config.ts'
-import { createRedact } from '../../services/ops/redact.ts'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
-import { openSessions } from '../../services/ops/sessions/sessions.ts'
 import { claudeResult, makeAgent, processesWith } from '../helpers/agent-setup.ts'
 import { backends } from '../helpers/backends.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
-import { transcript } from '../helpers/transcript.ts'
+import { openTimedSessions } from '../helpers/sessions-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
-/** The present, and how far the tests have put it forward: no deadline passes by itself. */
-let forward = 0
-const clock: Clock = {
-  now: () => new Date(Date.now() + forward),
-  every(ms, callback) {
-    const timer = setInterval(callback, ms / 20)
-    return () => clearInterval(timer)
-  },
-}
-const later = (seconds: number): void => void (forward += seconds * 1_000)
 
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = `${300_000 + process.pid}.5`
@@ -37,54 +14,12 @@ const sleepers = (): readonly number[] => processesWith(`sleep ${long}`)
 // When the product has failed to.
 t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
-const env = await postgres.env(t)
-let logged = ''
-const log = createLog((text) => {
-  transcript('log', text, 'deadlines')
-  logged += text
-}, clock.now)
-const { db, close } = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
-await migrate(db)
 const agent = await makeAgent(t)
-const folder = await temporaryFolder(t, 'ops')
-const models = { tier1_model: 'default', tier2_model: 'default', tier3_model: 'default' }
-const folders = { state_dir: folder, results_dir: folder, repos_dir: folder }
-const config = await openRunningConfig(db, clock, log, () => {
-  return { ...models, ...folders, interval: 3_600, dry_run: false, max_tier: 3 }
-})
-const redact = createRedact(() => [])
-const runner = createCliRunner({
-  ...{ db, clock, log, redact },
-  inventory: { current: async () => ({ services: [] }) },
-  dryRun: async () => false,
-  command: () => agent.command.split(' '),
-  budgets: () => ({ session: undefined, day: undefined }),
-  maxTurns: () => 1_000,
-})
-const sessions = await openSessions({
-  ...{ db, clock, log, config, redact, resultsDir: folder, runner: () => runner },
-  ...{ holder: ownHolder(), machine: machineId() },
-})
-t.teardown(async () => {
-  await sessions.close()
-  config.close()
-  await close()
-})
-
-async function start(): Promise<number> {
-  const session = await sessions.start({ tier: 1, trigger: 'manual', prompt: 'look' })
-  if (session === undefined) throw new Error('another session runs')
-  return session.id
-}
-
-async function ended(id: number): Promise<Awaited<ReturnType<typeof findSession>>> {
-  await until(async () => (await findRunning(db)) === undefined, 'its end', 30_000)
-  return findSession(db, id)
-}
-
-async function eventsOf(id: number): Promise<readonly Event[]> {
-  return listEvents(db, { level: null, service: null, session: id }, 0, 10)
-}
+const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await openTimedSessions(
+  t,
+  'deadlines',
+  (parts) => createCliRunner({ ...parts, command: () => agent.command.split(' ') }),
+)
 
 /** A session is timed out for this reason, and nothing of it survives. */
 async function timedOut(t: Test, id: number, why: RegExp): Promise<void> {
@@ -96,7 +31,7 @@ async function timedOut(t: Test, id: number, why: RegExp): Promise<void> {
 }
 
 async function said(id: number): Promise<number> {
-  return (await listLines(db, id, 0, 10_000)).length
+  return (await linesOf(id)).length
 }
 
 t.test('a session without a first output is timed out', async (t) => {
@@ -141,7 +76,7 @@ t.test(
       'the next session',
     )
     t.match(await ended(next.id), { status: 'completed' })
-    t.match(await findSession(db, id), { status: 'failed', exit_code: 1, cost_usd: null })
+    t.match(await ended(id), { status: 'failed', exit_code: 1, cost_usd: null })
   },
 )
 
@@ -152,7 +87,7 @@ t.test('a session whose end could not be written fails when its lease lapses', a
   )
   agent.says([claudeResult()])
   const id = await start()
-  await until(() => logged.includes('session not finished'), 'its failure to end')
+  await until(() => logged().includes('session not finished'), 'its failure to end')
   later(21)
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
   t.match(await eventsOf(id), [{ level: 'critical', service: 'gatehouse' }])
