@@ -7,6 +7,8 @@ export interface Site {
   /** Path of the style sheet's folder, without a slash at its end. */
   readonly assets: string
   readonly tagline: string
+  /** Path of the page that explains the service's API, when it has one. */
+  readonly apiDocs?: string
   readonly navigation: readonly Entry[]
   /** Stands at the end of the navigation, such as who is signed in. */
   readonly aside?: Html
@@ -34,7 +36,7 @@ export interface Page {
  * a URL answers a fragment to htmx and a page to a browser.
  */
 export function layout(site: Site, page: Page): Html {
-  const { home, assets, tagline, navigation, aside, head } = site
+  const { home, assets, tagline, apiDocs, navigation, aside, head } = site
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -73,8 +75,8 @@ export function layout(site: Site, page: Page): Html {
         <div id="problem" class="problem" role="alert"></div>
         <main id="main" tabindex="-1">${page.body}</main>
         <footer class="bottom">
-          Gatehouse · ${tagline} ·
-          <a href="/healthz">health</a>
+          Gatehouse · ${tagline} · <a href="/healthz">health</a>
+          ${apiDocs !== undefined && html`· <a href="${apiDocs}">API</a>`}
         </footer>
       </body>
     </html> `

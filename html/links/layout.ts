@@ -25,6 +25,7 @@ export function linksPage(viewer: Viewer, page: Page): Html {
     home: '/-/',
     assets: '/-/assets',
     tagline: 'short links, shared',
+    apiDocs: '/api/docs/',
     navigation,
     aside: viewerLine(viewer),
     head: html`<link

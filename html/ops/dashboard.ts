@@ -66,7 +66,7 @@ export function nowFragment({ running, last, summary, dryRun, interval }: Dashbo
               <a href="/sessions/${last.id}">session ${last.id}</a> ${statusBadge(last.status)}
             </p>`
       }
-      <p class="muted">one every ${interval} s</p>
+      <p class="muted">one every ${intervalText(interval)}</p>
       ${dryRun && html`<p><span class="badge open">dry run</span></p>`}
     </div>
     ${
@@ -81,6 +81,10 @@ export function nowFragment({ running, last, summary, dryRun, interval }: Dashbo
       </section>`
     }
   </section>`
+}
+
+function intervalText(seconds: number): string {
+  return seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`
 }
 
 function feedFragment({ events }: DashboardView): Html {

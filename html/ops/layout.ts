@@ -5,6 +5,7 @@ const SITE = {
   home: '/',
   assets: '/assets',
   tagline: 'an agent that looks after services',
+  apiDocs: '/api/docs/',
   navigation: [
     { section: 'dashboard', href: '/', label: 'Dashboard' },
     { section: 'sessions', href: '/sessions', label: 'Sessions' },

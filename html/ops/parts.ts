@@ -23,6 +23,11 @@ export function levelBadge(level: Level): Html {
   return html`<span class="badge ${LEVEL_LOOK[level]}">${level}</span>`
 }
 
+/** The model of a session; the probe has none. */
+export function modelText(model: string): string {
+  return model === 'none' ? 'no model' : model
+}
+
 /** US dollars; small amounts keep two digits that count. */
 export function costText(dollars: number | null): string {
   if (dollars === null) return 'not known'

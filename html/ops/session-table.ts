@@ -2,7 +2,7 @@ import type { Session } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
 import { timeTag } from '../time.ts'
-import { costText, durationText, shortText, statusBadge } from './parts.ts'
+import { costText, durationText, modelText, shortText, statusBadge } from './parts.ts'
 
 /** Sessions as rows, such as a list or a chain; `current` is marked. */
 export function sessionTable(
@@ -30,7 +30,7 @@ function row(session: Session, isCurrent: boolean): Html {
     </td>
     <td role="cell" class="verify">${statusBadge(status)}</td>
     <td role="cell">
-      <span class="narrow-only">tier</span> ${tier} <span class="muted">${model}</span>
+      <span class="narrow-only">tier</span> ${tier} <span class="muted">${modelText(model)}</span>
     </td>
     <td role="cell">${trigger}</td>
     <td role="cell" class="when">${timeTag(started_at)}</td>

@@ -1,30 +1,35 @@
-import type { FoundSession, Line, Session } from '../../db/ops/rows.ts'
+import type { Event, FoundSession, Line, Session } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { fact } from '../fact.ts'
 import { timeTag } from '../time.ts'
+import { eventTable } from './event-table.ts'
 import { opsPage } from './layout.ts'
-import { costText, durationText, refusedNote, statusBadge } from './parts.ts'
+import { costText, durationText, modelText, refusedNote, statusBadge } from './parts.ts'
 import { sessionTable } from './session-table.ts'
 
 /** What `/sessions/{id}` shows. */
-export interface SessionView {
-  readonly session: FoundSession
+export interface SessionView extends HeadView {
   /** All sessions of its escalation chain, itself too. */
   readonly chain: readonly Session[]
   /** The newest lines, or those before one. */
   readonly lines: readonly Line[]
   /** Whether the lines are the newest ones. */
   readonly atEnd: boolean
-  readonly head: HeadView
 }
 
-/** What came of a request to stop. */
+/** How a session stands. */
 export interface HeadView {
-  readonly refused: string | null
-  readonly stopAsked: boolean
+  readonly session: FoundSession
+  /** The newest of what it has noted. */
+  readonly events: readonly Event[]
+  /** What came of a request to stop it. */
+  readonly stop: StopView
 }
 
-export const PLAIN_HEAD: HeadView = { refused: null, stopAsked: false }
+export interface StopView {
+  readonly refused: string | null
+  readonly asked: boolean
+}
 
 export function sessionPage(view: SessionView): Html {
   const { session, chain } = view
@@ -34,7 +39,7 @@ export function sessionPage(view: SessionView): Html {
     section: 'sessions',
     body: html`<p class="crumb"><a href="/sessions">Sessions</a></p>
       <h1>Session ${id}</h1>
-      ${headFragment(session, view.head)} ${outputSection(view)}
+      ${headFragment(view)} ${outputSection(view)}
       <section aria-labelledby="prompt-title">
         <h2 id="prompt-title">Prompt</h2>
         ${
@@ -57,23 +62,34 @@ export function sessionPage(view: SessionView): Html {
   })
 }
 
-/** How the session stands, with its Stop: the answer to `POST /sessions/{id}/stop`, asked for again at its end. */
-export function headFragment(session: FoundSession, { refused, stopAsked }: HeadView): Html {
-  const { id, status, tier, model, trigger, summary } = session
-  const took = session.duration_ms
-  return html`<section
+/** The answer to `POST /sessions/{id}/stop`; the page asks for it again when the session has ended. */
+export function headFragment({ session, events, stop }: HeadView): Html {
+  return html`<div
     id="session-head"
-    class="panel"
-    aria-label="State"
-    hx-get="/sessions/${id}"
+    hx-get="/sessions/${session.id}"
     hx-trigger="session-done"
     hx-swap="outerHTML"
     hx-target="this"
   >
-    ${refusedNote(refused, 'stop-refused')}
+    ${stateSection(session, stop)}
+    ${
+      events.length > 0 &&
+      html`<section aria-labelledby="events-title">
+        <h2 id="events-title">Events</h2>
+        ${eventTable('event-rows', 'Events of the session, newest first', events)}
+      </section>`
+    }
+  </div>`
+}
+
+function stateSection(session: FoundSession, stop: StopView): Html {
+  const { id, status, tier, model, trigger, summary } = session
+  const took = session.duration_ms
+  return html`<section class="panel" aria-label="State">
+    ${refusedNote(stop.refused, 'stop-refused')}
     <div class="title-line">
       <p role="status" id="session-status">
-        ${statusBadge(status)} ${stopAsked && status === 'running' && html`<span>stopping…</span>`}
+        ${statusBadge(status)} ${stop.asked && status === 'running' && html`<span>stopping…</span>`}
       </p>
       ${
         status === 'running' &&
@@ -90,7 +106,7 @@ export function headFragment(session: FoundSession, { refused, stopAsked }: Head
     </div>
     ${summary !== null && html`<p class="summary">${summary}</p>`}
     <dl class="facts">
-      ${fact('Tier', `${tier} (${model})`)} ${fact('Trigger', trigger)}
+      ${fact('Tier', `${tier}, ${modelText(model)}`)} ${fact('Trigger', trigger)}
       ${fact('Started', timeTag(session.started_at))}
       ${session.ended_at !== null && fact('Ended', timeTag(session.ended_at))}
       ${took !== null && fact('Took', durationText(took))}

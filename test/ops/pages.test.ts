@@ -236,7 +236,7 @@ await t.test('pages and forms', async (t: Test) => {
       `with line as (insert into ops.session_lines values ($1, 100, now(), $2, $2)),
             action as (insert into ops.actions (service, action_type, operation, at) values ($2, $2, $2, now())),
             summary as (update ops.sessions set summary = $2, model = $2 where id = $1)
-       insert into ops.events (level, service, message, created_at) values ('info', $2, $2, now())`,
+       insert into ops.events (session_id, level, service, message, created_at) values ($1, 'info', $2, $2, now())`,
       [id, PROBE],
     )
     await api('PUT', '/config', { tier1_model: PROBE })
@@ -247,6 +247,10 @@ await t.test('pages and forms', async (t: Test) => {
       t.match(text, ESCAPED, path)
       t.notMatch(text, '<img src=x', path)
     }
+    t.match(
+      (await get(`/sessions/${id}`)).text,
+      /Events of the session[\s\S]*&lt;img src=x onerror/,
+    )
     const typed = { category: PROBE, observation: PROBE, confidence: PROBE, service: PROBE }
     t.notMatch((await post('/memories', typed)).text, '<img src=x')
     t.notMatch((await post('/config', { interval: PROBE })).text, '<img src=x')

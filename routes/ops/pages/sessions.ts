@@ -1,5 +1,11 @@
+import { listEvents } from '../../../db/ops/events.ts'
 import { findSession, listChain, listLinesBefore, listSessions } from '../../../db/ops/sessions.ts'
-import { headFragment, PLAIN_HEAD, sessionPage, type HeadView } from '../../../html/ops/session.ts'
+import {
+  headFragment,
+  sessionPage,
+  type HeadView,
+  type StopView,
+} from '../../../html/ops/session.ts'
 import { sessionsPage } from '../../../html/ops/sessions.ts'
 import type { FoundSession } from '../../../db/ops/rows.ts'
 import { queryOf, wantsFragment } from '../../../kernel/context.ts'
@@ -15,18 +21,25 @@ import { doneReply, pageOf, pageRoute, refusedReply, rowIdOf } from './page.ts'
 const USUAL = 50
 /** Lines of output on a page. */
 const LINES = 500
+const EVENTS = 100
 const AFTER_ALL = 2_147_483_647
+const NOT_ASKED: StopView = { refused: null, asked: false }
 
 /** `/sessions`, `/sessions/{id}` and its Stop (decisions.md section 5, Dashboard). */
 export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
   const { db, sessions } = ops
 
-  async function page(session: FoundSession, before: number, head: HeadView): Promise<Html> {
-    const [chain, lines] = await Promise.all([
+  async function headOf(session: FoundSession, stop: StopView): Promise<HeadView> {
+    const filter = { level: null, service: null, session: session.id }
+    return { session, stop, events: await listEvents(db, filter, 0, EVENTS) }
+  }
+  async function page(session: FoundSession, before: number, stop: StopView): Promise<Html> {
+    const [head, chain, lines] = await Promise.all([
+      headOf(session, stop),
       listChain(db, session.id),
       listLinesBefore(db, session.id, before, LINES),
     ])
-    return sessionPage({ session, chain, lines, atEnd: before === AFTER_ALL, head })
+    return sessionPage({ ...head, chain, lines, atEnd: before === AFTER_ALL })
   }
 
   return [
@@ -46,14 +59,15 @@ export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
         const session = await findSession(db, rowIdOf(context))
         if (session === undefined) return notFound('session')
         const headers = { vary: 'HX-Request' }
-        if (wantsFragment(context))
-          return htmlReply(headFragment(session, PLAIN_HEAD), 200, headers)
+        if (wantsFragment(context)) {
+          return htmlReply(headFragment(await headOf(session, NOT_ASKED)), 200, headers)
+        }
         const before = queryOf(context).get('before') ?? String(AFTER_ALL)
         if (!/^\d{1,10}$/.test(before)) {
           return badRequest('before must be the number of a line')
         }
         const number = Math.min(Number(before), AFTER_ALL)
-        return htmlReply(await page(session, number, PLAIN_HEAD), 200, headers)
+        return htmlReply(await page(session, number, NOT_ASKED), 200, headers)
       },
     }),
     pageRoute({
@@ -66,17 +80,17 @@ export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
         const session = await findSession(db, id)
         if (session === undefined) return notFound('session')
         if (asked) {
-          return doneReply(context, `/sessions/${id}`, () =>
-            headFragment(session, { refused: null, stopAsked: true }),
+          return doneReply(context, `/sessions/${id}`, async () =>
+            headFragment(await headOf(session, { refused: null, asked: true })),
           )
         }
         const fault = { status: 409, code: 'CONFLICT', detail: 'the session does not run' }
-        const head = { refused: sentence(fault.detail), stopAsked: false }
+        const stop = { refused: sentence(fault.detail), asked: false }
         return refusedReply(
           context,
           fault,
-          () => page(session, AFTER_ALL, head),
-          () => headFragment(session, head),
+          () => page(session, AFTER_ALL, stop),
+          async () => headFragment(await headOf(session, stop)),
         )
       },
     }),
