@@ -37,7 +37,8 @@ export function alertsPage(
       ${
         alerts.length === 0
           ? html`<p class="panel empty">
-              No alert has come. Have your monitoring tool post to <code>/api/v1/webhook</code>.
+              No alert has come. Have your monitoring tool post to <code>/api/v1/webhook</code>,
+              with the key in <code>OPS_CHAT_API_KEY</code> as its bearer token.
             </p>`
           : html`<div class="cards">
               ${alerts.map((alert) =>
