@@ -30,6 +30,8 @@ export type TimedSessions = {
   readonly sessions: Sessions
   /** Puts the present forward: no deadline passes by itself. */
   later(seconds: number): void
+  /** The same, and waits until the session that runs has outlived it. */
+  outlives(seconds: number): Promise<void>
   /** Everything logged so far. */
   logged(): string
   /** Starts a session and gives its id. */
@@ -92,10 +94,25 @@ export async function openTimedSessions(
     config.close()
     await close()
   })
+  const later = (seconds: number): void => void (forward += seconds * 1_000)
+  /** The time of a heartbeat after this one. */
+  function heartbeat(after: number): Promise<number> {
+    const text = `select extract(epoch from heartbeat_at)::float8 * 1000 as beat
+      from ops.sessions where status = 'running'`
+    return until(async () => {
+      const beat = Number((await postgres.query(env, text))[0]?.['beat'])
+      return beat > after && beat
+    }, 'a heartbeat of the session that runs')
+  }
   return {
     env,
     sessions,
-    later: (seconds) => void (forward += seconds * 1_000),
+    later,
+    async outlives(seconds) {
+      later(seconds)
+      // Deadlines are looked at more often than that: they were between two heartbeats.
+      await heartbeat(await heartbeat(clock.now().getTime()))
+    },
     logged: () => logged,
     async start() {
       const session = await sessions.start({ tier: 1, trigger: 'manual', prompt: 'look' })

@@ -8,7 +8,7 @@ import { startReceiver } from '../helpers/receiver.ts'
 import { openTimedSessions } from '../helpers/sessions-setup.ts'
 import { until } from '../helpers/until.ts'
 
-/** A piece of an answer that streams. */
+/** A piece of an answer as it streams. */
 function delta(content: string): string {
   return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
 }
@@ -46,19 +46,22 @@ t.test('a stream that stalls after its first words is timed out; they are kept',
     const beats = setInterval(() => response.write(': keep-alive\n\n'), 50)
     response.on('close', () => clearInterval(beats))
   })
-  const { start, later, ended, eventsOf, linesOf } = await openTimedSessions(t, 'stall', (parts) =>
-    createModelRunner({
-      ...parts,
-      endpoint: () => ({ url: `${endpoint.url}/v1`, key: undefined }),
-      prices: { of: async () => ({ input: 10, output: 10 }) },
-    }),
+  const { start, later, outlives, ended, eventsOf, linesOf } = await openTimedSessions(
+    t,
+    'stall',
+    (parts) =>
+      createModelRunner({
+        ...parts,
+        endpoint: () => ({ url: `${endpoint.url}/v1`, key: undefined }),
+        prices: { of: async () => ({ input: 10, output: 10 }) },
+      }),
   )
   const id = await start()
   await until(async () => (await linesOf(id)).length === 1, 'its first line')
-  later(170)
+  await outlives(170)
   stream?.write(delta(' will look.\nFirst'))
   await until(async () => (await linesOf(id)).length === 2, 'its second line')
-  later(170)
+  await outlives(170)
   stream?.write(delta(' at the logs.\nThen'))
   await until(async () => (await linesOf(id)).length === 3, 'its third line: each sign renews it')
   later(181)
