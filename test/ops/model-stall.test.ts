@@ -64,7 +64,8 @@ t.test('a stream that stalls after its first words is timed out; they are kept',
   await outlives(170)
   stream?.write(delta(' at the logs.\nThen'))
   await until(async () => (await linesOf(id)).length === 3, 'its third line: each sign renews it')
-  later(181)
+  await outlives(100)
+  later(81)
   t.match(await ended(id), { status: 'timed_out', exit_code: 1, num_turns: 0, summary: null })
   t.ok(((await ended(id))?.cost_usd ?? 0) > 0, 'what was written has its price')
   t.match(await eventsOf(id), [
