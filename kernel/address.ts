@@ -22,6 +22,12 @@ export function parseAddress(text: string): Address {
 }
 
 /**
+ * Connections that may wait to be accepted, which is where they are while the process behind a socket of
+ * systemd is replaced: Node's own 511 would take the place of what the unit says. The kernel caps it.
+ */
+const BACKLOG = 4_096
+
+/**
  * What `net.Server.listen` takes for an address. `inherited` are the names of the sockets that
  * systemd passed (`LISTEN_FDNAMES`), the first of which is file descriptor 3.
  */
@@ -29,15 +35,15 @@ export function listenOptions(
   address: Address,
   inherited: readonly string[],
 ): ListenOptions & { fd?: number } {
-  if (address.kind === 'tcp') return { host: address.host, port: address.port }
-  if (address.kind === 'unix') return { path: address.path }
+  if (address.kind === 'tcp') return { host: address.host, port: address.port, backlog: BACKLOG }
+  if (address.kind === 'unix') return { path: address.path, backlog: BACKLOG }
   const index = inherited.indexOf(address.name)
   if (index < 0) {
     throw new Error(
       `No socket named "${address.name}" was passed; set FileDescriptorName=${address.name} in the socket unit`,
     )
   }
-  return { fd: index + 3 }
+  return { fd: index + 3, backlog: BACKLOG }
 }
 
 /**

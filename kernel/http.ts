@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { readBody, type BodyBudget } from './body.ts'
 import type { ChannelReply } from './channel.ts'
 import type { Clock } from './clock.ts'
+import { closeServer } from './close-server.ts'
 import type { Context } from './context.ts'
 import { unavailable, Unavailable, type Fault } from './fault.ts'
 import type { Guard } from './guard.ts'
@@ -64,6 +65,7 @@ export function createListener(options: ListenerOptions): Listener {
   let stopping = false
   /** Connections that are no longer Node's: of WebSockets. */
   const upgraded = new Set<Duplex>()
+  const leaving = new Set<ServerResponse>()
 
   const server = createServer({
     requireHostHeader: false,
@@ -141,6 +143,11 @@ export function createListener(options: ListenerOptions): Listener {
       if (response.destroyed) return finished(499)
       if (!('open' in reply)) {
         writeReply(request, response, reply, requestId, stopping || upgrade !== undefined)
+        // Not a stream: its client comes back for the rest.
+        if (response.writableLength > 0 && typeof reply.body !== 'function') {
+          leaving.add(response)
+          response.once('close', () => leaving.delete(response))
+        }
       } else if (upgrade !== undefined) {
         response.detachSocket(request.socket)
         acceptChannel(request, upgrade, reply, requestId, clock)
@@ -199,24 +206,15 @@ export function createListener(options: ListenerOptions): Listener {
     listen: (where) =>
       new Promise((resolve, reject) => {
         server.once('error', reject)
-        server.listen(where, () => {
+        server.listen(where, where.backlog, () => {
           server.off('error', reject)
           resolve()
         })
       }),
-    close: (graceMs) =>
-      new Promise((resolve) => {
-        stopping = true
-        const cut = setTimeout(() => {
-          server.closeAllConnections()
-          for (const socket of upgraded) socket.destroy()
-        }, graceMs)
-        server.close(() => {
-          clearTimeout(cut)
-          resolve()
-        })
-        server.closeIdleConnections()
-      }),
+    close(graceMs) {
+      stopping = true
+      return closeServer({ server, leaving, upgraded }, graceMs)
+    },
   }
 }
 

@@ -187,13 +187,16 @@ export function openLive(options: LiveOptions): Live {
 
   return {
     get hasRoom() {
-      return !closing && clients.size < CLIENTS
+      return clients.size < CLIENTS
     },
     connect(sink, lastEventId, wants) {
       const client = { sink, wants, position: 0 }
+      const retry = encodeRetry(options.settings().sse_retry_ms)
+      // Not a refusal, after which a browser would never come back.
+      if (closing) return sink.end(retry)
       clients.add(client)
       sink.onClose(() => forget(client))
-      sink.write(encodeRetry(options.settings().sse_retry_ms))
+      sink.write(retry)
       // The status on connect may be older than an event that came while nobody was connected.
       statusDue = true
       catchUp(client, lastEventId).catch(async (error: unknown) => {

@@ -198,9 +198,11 @@ export async function openLineStream(options: LineStreamOptions): Promise<LineSt
 
   return {
     get hasRoom() {
-      return !closing && countClients() < CLIENTS
+      return countClients() < CLIENTS
     },
     connect(sink, session, after) {
+      // Not a refusal, after which a browser would never come back.
+      if (closing) return sink.end(encodeRetry(RETRY_MS))
       const to = followed.get(session) ?? {
         ...{ session, clients: new Set<Client>(), following: new Set<Client>() },
         ...{ position: 0, reading: false, again: false },

@@ -1,0 +1,112 @@
+import { once } from 'node:events'
+import { Agent, request as send } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { createSender, send as deliver } from '../helpers/deliveries.ts'
+import { startServer } from '../helpers/server.ts'
+import type { TestServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+/** More than the buffers of two sockets take. */
+const LARGE = 900_000
+const COPIES = 30
+
+await t.test('a connection that is open is served once more', async (t) => {
+  const { server, stopping } = await startStopping(t)
+  const url = server.hooks
+  const agents = Array.from({ length: 3 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
+  t.teardown(() => agents.forEach((agent) => agent.destroy()))
+  const [first, second, third] = agents
+  for (const agent of agents) {
+    const { status, headers } = await get(`${url}/healthz`, agent)
+    t.match({ status, headers }, { status: 200, headers: { connection: 'keep-alive' } })
+  }
+  const silent = connect(Number(new URL(url).port), '127.0.0.1')
+  await once(silent, 'connect')
+  const { response } = await get(`${url}/events`, undefined, false)
+  const streamEnd = once(response, 'close')
+
+  await stopping()
+  await streamEnd
+  const answers = await Promise.all([
+    get(`${url}/healthz`, first),
+    get(`${url}/events`, second),
+    whole(silent, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'),
+  ])
+  for (const answer of answers.slice(0, 2)) {
+    t.match(answer, { status: 200, headers: { connection: 'close' } })
+  }
+  t.match(answers[1]?.text, /^retry: \d+\n\n$/, 'a stream ends with the time to come back after')
+  t.match(answers[2], /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n/i, 'one that had said nothing')
+  t.same(await server.exited, { code: 0, signal: null }, 'one that stays silent holds nothing up')
+  await t.rejects(get(`${url}/healthz`, third), { code: /^ECONN/ })
+})
+
+await t.test('an answer reaches a client that reads slowly', async (t) => {
+  const sender = createSender()
+  const { server, stopping } = await startStopping(t, sender.env)
+  const delivery = await sender.delivery({ size: LARGE })
+  const agent = new Agent()
+  const { text } = await deliver(agent, server.hooks, delivery)
+  const { id }: { id: number } = JSON.parse(text)
+  // As many on one connection as to fill what lies between the two programs.
+  const socket = connect(Number(new URL(server.hooks).port), '127.0.0.1')
+  socket.pause()
+  const ask = `GET /log/${id}/payload HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  socket.write(ask.repeat(COPIES))
+  const answered = (): boolean =>
+    server.logs().filter((line) => line.includes('/log/:id/payload')).length === COPIES
+  await until(answered, 'the answers to be given')
+  await stopping()
+  const got = await whole(socket, '')
+  t.equal(got.split('HTTP/1.1 200 ').length - 1, COPIES)
+  t.ok(got.length > COPIES * LARGE, 'all of it')
+  t.same(await server.exited, { code: 0, signal: null })
+})
+
+/** A server and its stop: `stopping` settles when the signal is taken. */
+async function startStopping(
+  t: Test,
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ server: TestServer; stopping: () => Promise<void> }> {
+  const all = { ...(await postgres.env(t)), ...env }
+  const server = await startServer(t, { services: ['hooks'], env: all, mayExit: true })
+  async function stopping(): Promise<void> {
+    process.kill(server.pid, 'SIGTERM')
+    await until(() => server.logs().some((line) => line.includes('"stopping"')), 'the stop')
+  }
+  return { server, stopping }
+}
+
+type Answer = {
+  readonly status: number | undefined
+  readonly headers: IncomingMessage['headers']
+  readonly text: string
+  readonly response: IncomingMessage
+}
+
+/** Asks on a connection of the agent's; the body is read unless told otherwise. */
+async function get(url: string, agent: Agent | undefined, reads = true): Promise<Answer> {
+  const outgoing = send(url, { agent: agent ?? false }).end()
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
+  let text = ''
+  response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  response.on('error', () => undefined)
+  if (reads) await once(response, 'end')
+  return { status: response.statusCode, headers: response.headers, text, response }
+}
+
+/** Writes and reads to the end of the connection. */
+async function whole(socket: ReturnType<typeof connect>, text: string): Promise<string> {
+  let got = ''
+  socket.setEncoding('latin1').on('data', (chunk: string) => (got += chunk))
+  socket.on('error', () => undefined)
+  if (text !== '') socket.write(text)
+  socket.resume()
+  await once(socket, 'close')
+  return got
+}
