@@ -153,14 +153,16 @@ export type LoadOptions = {
   sender: Sender
   senders: number
   size?: number
+  /** False for a connection of its own for each request. */
+  keepsConnections?: boolean
   /** A sender waits this long for an answer, 30 s when absent. */
   timeoutMs?: number
 }
 
 /** Starts senders of signed bodies, each with a body and a delivery id of its own. */
 export function startLoad(t: Owner, options: LoadOptions): Load {
-  const { base, sender, senders, size = 200, timeoutMs } = options
-  const agent = keepAlive(t, senders)
+  const { base, sender, senders, size = 200, keepsConnections = true, timeoutMs } = options
+  const agent = keepsConnections ? keepAlive(t, senders) : new Agent({ keepAlive: false })
   const acked: Acked[] = []
   const refused: Answer[] = []
   const unanswered: Error[] = []

@@ -1,7 +1,7 @@
 import { Agent, get } from 'node:http'
 import { BROWSER } from './visits.ts'
 
-/** Visits on connections that are kept, until `stop` or, for each client, until the first failure. */
+/** Visits, on connections that are kept unless told otherwise, until `stop` or, for each client, until the first failure. */
 export type VisitLoad = {
   /** 302s received, by path. */
   readonly redirected: ReadonlyMap<string, number>
@@ -16,13 +16,18 @@ export type VisitLoad = {
 }
 
 /** Starts clients that visit the paths in turn, one visit after the other each. */
-export function startVisits(base: string, paths: readonly string[], clients = 16): VisitLoad {
+export function startVisits(
+  base: string,
+  paths: readonly string[],
+  clients = 16,
+  keepsConnections = true,
+): VisitLoad {
   const redirected = new Map<string, number>()
   const others: number[] = []
   let [total, unanswered, stopped] = [0, 0, false]
 
   async function client(at: number): Promise<void> {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const agent = new Agent({ keepAlive: keepsConnections, maxSockets: 1 })
     for (let n = at; !stopped; n++) {
       const path = paths[n % paths.length] ?? '/'
       const status = await follow(`${base}${path}`, agent)
