@@ -1,5 +1,6 @@
 import type Type from 'typebox'
 import { Compile } from 'typebox/compile'
+import { lazy } from '../lazy.ts'
 import type { Members } from './json-rpc.ts'
 import type { Call, InputRequired, Tool, ToolAnnotations, ToolResult } from './server.ts'
 
@@ -18,7 +19,7 @@ export interface ToolDefinition<Input extends Type.TObject> {
 /** Joins the definition with the validation of its arguments: bad ones are an error result. */
 export function defineTool<Input extends Type.TObject>(definition: ToolDefinition<Input>): Tool {
   const { name, title, description, input, output, annotations, streams = false } = definition
-  const schema = Compile(input)
+  const schema = lazy(() => Compile(input))
   return {
     name,
     title,
@@ -28,8 +29,8 @@ export function defineTool<Input extends Type.TObject>(definition: ToolDefinitio
     annotations,
     streams,
     async call(args, call) {
-      if (schema.Check(args)) return definition.call(args, call)
-      const [problem] = schema.Errors(args)
+      if (schema().Check(args)) return definition.call(args, call)
+      const [problem] = schema().Errors(args)
       const place = (problem?.instancePath ?? '').slice(1).replaceAll('/', '.')
       return toolError('invalid_argument', `${place || 'arguments'} ${problem?.message ?? ''}.`)
     },

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
+import { lazy } from '../../kernel/lazy.ts'
 import { nullable } from '../../db/rows.ts'
 
 // What is said over the WebSocket `/relay`: JSON as text, and an event's bytes as one binary message.
@@ -60,21 +61,21 @@ export type RelayResult = Type.Static<typeof RelayResult>
 const ClientMessage = Type.Union([Next, RelayResult])
 export type ClientMessage = Type.Static<typeof ClientMessage>
 
-const serverSchema = Compile(ServerMessage)
-const clientSchema = Compile(ClientMessage)
+const serverSchema = lazy(() => Compile(ServerMessage))
+const clientSchema = lazy(() => Compile(ClientMessage))
 
 export const NEXT = JSON.stringify({ type: 'next' } satisfies ClientMessage)
 
 /** A message of the server; undefined for anything else. */
 export function readServerMessage(text: string): ServerMessage | undefined {
   const value = readJson(text)
-  return serverSchema.Check(value) ? value : undefined
+  return serverSchema().Check(value) ? value : undefined
 }
 
 /** A message of a forwarder; undefined for anything else. */
 export function readClientMessage(message: string | Buffer): ClientMessage | undefined {
   const value = typeof message === 'string' ? readJson(message) : undefined
-  return clientSchema.Check(value) ? value : undefined
+  return clientSchema().Check(value) ? value : undefined
 }
 
 export function isSuccess(status: number | null): boolean {

@@ -1,4 +1,5 @@
 import { Compile } from 'typebox/compile'
+import { lazy } from '../../kernel/lazy.ts'
 import { Settings } from '../../db/hooks/rows.ts'
 import { parseTarget, TARGET_FORM } from './replay-target.ts'
 
@@ -8,7 +9,7 @@ export interface SettingRefusal {
   readonly message: string
 }
 
-const schema = Compile(Settings)
+const schema = lazy(() => Compile(Settings))
 
 const ACCEPTED: Readonly<Record<keyof Settings, string>> = {
   retention_max_age_days: 'a whole number of days from 0 (no limit) to 36500',
@@ -37,7 +38,7 @@ export function readSettingsForm(
     const bad =
       field === 'replay_default_target'
         ? !isTarget(value)
-        : !schema.Check({ ...present, [field]: value })
+        : !schema().Check({ ...present, [field]: value })
     if (bad) return { field, message: `${field} must be ${accepted}.` }
   }
   return wanted as Settings

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
+import { lazy } from '../../kernel/lazy.ts'
 import type { Database } from '../../db/client.ts'
 import type { Session } from '../../db/ops/rows.ts'
 import { findSession, listChildren, listLines } from '../../db/ops/sessions.ts'
@@ -22,7 +23,7 @@ export const ChatRequest = Type.Object({
 })
 export type ChatRequest = Type.Static<typeof ChatRequest>
 
-const schema = Compile(ChatRequest)
+const schema = lazy(() => Compile(ChatRequest))
 const PROMPT_LONGEST = 100_000
 const LOOK_MS = 250
 const PAGE = 200
@@ -35,8 +36,8 @@ export function chatModels(maxTier: number): ReadonlyMap<string, number> {
 
 /** Reads a request; the line says what is wrong with it. */
 export function readChat(body: unknown): ChatRequest | string {
-  if (schema.Check(body)) return body
-  const [first] = schema.Errors(body)
+  if (schema().Check(body)) return body
+  const [first] = schema().Errors(body)
   const where = first?.instancePath.replace(/^\//, '').replaceAll('/', '.')
   return `${where === '' || where === undefined ? 'the body' : where} is wrong: ${first?.message}`
 }

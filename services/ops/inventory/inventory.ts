@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { Compile } from 'typebox/compile'
+import { lazy } from '../../../kernel/lazy.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { problemOf } from './problem.ts'
 import { Inventory, type Check, type Service } from './schema.ts'
@@ -18,7 +19,7 @@ export interface InventoryOptions {
   readonly log: Log
 }
 
-const schema = Compile(Inventory)
+const schema = lazy(() => Compile(Inventory))
 
 /** Follows the inventory's file. Throws for one that can't be read or is wrong, when it is first read. */
 export async function openInventory(options: InventoryOptions): Promise<InventorySource> {
@@ -60,7 +61,7 @@ export function parseInventory(text: string, place: string): Inventory {
   } catch (error) {
     throw new SyntaxError(`Inventory ${place} is no JSON: ${messageOf(error)}`, { cause: error })
   }
-  if (!schema.Check(value)) {
+  if (!schema().Check(value)) {
     throw new SyntaxError(`Inventory ${place} is wrong: ${problemOf(value)}`)
   }
   const names = value.services.map(({ name }) => name)

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
+import { lazy } from '../../../kernel/lazy.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { Usage } from './model-stream.ts'
 
@@ -20,7 +21,7 @@ export type Price = Type.Static<typeof Price>
 /** The file that `OPS_PRICES` names: a price by the model's name. */
 const Prices = Type.Record(Type.String(), Price)
 type Prices = Type.Static<typeof Prices>
-const schema = Compile(Prices)
+const schema = lazy(() => Compile(Prices))
 
 /** The price table as it stands; read again when its file has changed. */
 export interface PriceSource {
@@ -77,8 +78,8 @@ function parsePrices(text: string, place: string): Prices {
   } catch (error) {
     throw new SyntaxError(`Price table ${place} is no JSON: ${messageOf(error)}`, { cause: error })
   }
-  if (schema.Check(value)) return value
-  const [first] = schema.Errors(value)
+  if (schema().Check(value)) return value
+  const [first] = schema().Errors(value)
   const where = first?.instancePath === '' ? 'its top' : first?.instancePath
   throw new SyntaxError(`Price table ${place} is wrong at ${where}: ${first?.message}`)
 }

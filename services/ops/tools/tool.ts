@@ -1,5 +1,6 @@
 import type { Static, TObject } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { lazy } from '../../../kernel/lazy.ts'
 import type { Database, Executor } from '../../../db/client.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
@@ -50,12 +51,12 @@ export function defineTool<S extends TObject>(options: {
   readonly run: (args: Static<S>, context: ToolContext) => Promise<ToolResult>
 }): Tool {
   const { run, ...shown } = options
-  const validator = Compile(options.schema)
+  const validator = lazy(() => Compile(options.schema))
   return {
     ...shown,
     async call(args, context) {
-      if (validator.Check(args)) return run(args as Static<S>, context)
-      const [first] = validator.Errors(args)
+      if (validator().Check(args)) return run(args as Static<S>, context)
+      const [first] = validator().Errors(args)
       const where = first?.instancePath === '' ? 'the arguments' : first?.instancePath
       return refused(`${where} ${first?.message}`)
     },
