@@ -2,12 +2,15 @@
 import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
+import { runBackup } from './commands/backup.ts'
 import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/command.ts'
+import { runDb } from './commands/db.ts'
 import { runForward } from './commands/forward.ts'
 import { helpText } from './commands/help.ts'
 import { SERVICES, type ServiceName } from './commands/listeners.ts'
 import { isDatabaseCommand, runWithDatabase } from './commands/on-database.ts'
 import { withSecretFromInput } from './commands/provider-arguments.ts'
+import { runRestore } from './commands/restore.ts'
 import { sendSample } from './commands/send-sample.ts'
 import { serve } from './commands/serve.ts'
 import { assetText } from './kernel/assets.ts'
@@ -124,7 +127,8 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   // It runs where there may be no configuration of a server.
   if (command === 'forward') return runForward(args, { random: randomBytes }, output)
-  if (!['serve', 'send-sample'].includes(command) && !isDatabaseCommand(command)) {
+  const known = ['serve', 'send-sample', 'backup', 'restore', 'db']
+  if (!known.includes(command) && !isDatabaseCommand(command)) {
     throw unknown('command', command)
   }
   const services = command === 'serve' ? readServices(args) : []
@@ -132,6 +136,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const config = openConfig({
     flags,
     envFile,
+    collects: command === 'check',
     ...(command === 'serve' && {
       onReload: (problem) =>
         problem === undefined
@@ -141,8 +146,11 @@ async function main(argv: readonly string[]): Promise<number> {
   })
   const secrets = secretsOf(config)
   const readInput = (): Promise<string> => text(process.stdin)
+  const now = (): Date => new Date()
+  if (command === 'backup') return runBackup(args, { config, version, now, log }, output)
+  if (command === 'restore') return runRestore(args, { config, log }, output)
+  if (command === 'db') return runDb(args, { config, log, readInput }, output)
   if (command === 'send-sample') {
-    const now = (): Date => new Date()
     const tools = { config, secrets, random: randomBytes, now, post, readInput }
     return sendSample(args, tools, output)
   }

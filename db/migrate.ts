@@ -24,8 +24,13 @@ export interface MigrationState {
   readonly faults: readonly string[]
 }
 
-const Applied = Type.Object({ number: Type.Integer(), name: Type.String(), sha256: Type.String() })
-type Applied = Type.Static<typeof Applied>
+/** A migration as a database records it. */
+export const Applied = Type.Object({
+  number: Type.Integer(),
+  name: Type.String(),
+  sha256: Type.String(),
+})
+export type Applied = Type.Static<typeof Applied>
 
 const TABLE_EXISTS: Query = {
   name: 'migrationTable',
@@ -78,10 +83,14 @@ async function readState(db: Executor, migrations: readonly Migration[]): Promis
 }
 
 /**
- * Applies what is missing, in order, one transaction each, and returns the names applied. Throws an
- * Error with one line when this program must not use the database, or a migration fails.
+ * Applies what is missing, in order and up to a number, one transaction each, and returns the names
+ * applied. Throws an Error with one line when this program must not use the database, or a migration
+ * fails.
  */
-export async function migrate(db: Database): Promise<readonly string[]> {
+export async function migrate(
+  db: Database,
+  through = Number.POSITIVE_INFINITY,
+): Promise<readonly string[]> {
   const migrations = loadMigrations()
   const before = await readState(db, migrations)
   const [fault, ...more] = before.faults
@@ -94,6 +103,7 @@ export async function migrate(db: Database): Promise<readonly string[]> {
   await db.transaction((tx) => tx.script(PREPARE))
   const done: string[] = []
   for (const migration of migrations) {
+    if (migration.number > through) break
     if (await applyOnce(db, migration)) done.push(migration.name)
   }
   return done
@@ -123,9 +133,19 @@ async function apply(tx: Executor, { name, text }: Migration): Promise<void> {
   }
 }
 
-async function readApplied(db: Executor): Promise<readonly Applied[]> {
+/** What a database records as applied, in order; nothing of an empty one. */
+export async function readApplied(db: Executor): Promise<readonly Applied[]> {
   const [row] = (await db.run(TABLE_EXISTS, [])) as readonly { present: boolean }[]
   return row?.present === true ? ((await db.run(LIST, [])) as readonly Applied[]) : []
+}
+
+/** The first of some applied migrations that this program does not have, or has with another text. */
+export function firstUnknown(applied: readonly Applied[]): Applied | undefined {
+  const migrations = loadMigrations()
+  return applied.find((row, at) => {
+    const ours = migrations[at]
+    return ours?.number !== row.number || ours.sha256 !== row.sha256
+  })
 }
 
 const RESTORE = 'restore the whole backup'

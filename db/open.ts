@@ -6,6 +6,8 @@ import { openEmbedded } from './embedded/open.ts'
 export interface DatabaseOptions {
   readonly url: string | undefined
   readonly dataDirectory: string
+  /** Longest wait for one statement; by default what a request can wait. */
+  readonly deadlineMs?: number
 }
 
 export interface OpenedDatabase {
@@ -23,9 +25,9 @@ const CONNECTIONS = 10
 
 /** Opens the database of this process. Throws when another process holds the data directory. */
 export async function openDatabase(options: DatabaseOptions, log: Log): Promise<OpenedDatabase> {
-  const { url, dataDirectory } = options
+  const { url, dataDirectory, deadlineMs = DEADLINE_MS } = options
   if (url !== undefined) {
-    const db = openClient({ target: url, deadlineMs: DEADLINE_MS, connections: CONNECTIONS })
+    const db = openClient({ target: url, deadlineMs, connections: CONNECTIONS })
     return {
       db,
       backend: 'postgresql',
@@ -35,7 +37,7 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
   }
   const engine = await openEmbedded({ directory: dataDirectory })
   // One session serves all, so more connections would only wait for each other.
-  const db = openClient({ target: engine.socket, deadlineMs: DEADLINE_MS, connections: 4 })
+  const db = openClient({ target: engine.socket, deadlineMs, connections: 4 })
   return {
     db,
     backend: 'embedded',

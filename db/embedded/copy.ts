@@ -1,0 +1,72 @@
+import { constants, existsSync, rmSync } from 'node:fs'
+import { cp, mkdir, readdir, stat, statfs } from 'node:fs/promises'
+import path from 'node:path'
+import type { Database } from '../client.ts'
+
+/** Where the copy of a data directory's database is, as a data directory of its own. */
+export function copyFolder(directory: string): string {
+  return path.join(directory, 'copy')
+}
+
+/** Whether a data directory has a database. */
+export function hasCluster(directory: string): boolean {
+  return existsSync(path.join(directory, 'pg'))
+}
+
+/**
+ * Copies the embedded database that `db` is open on, file by file, to `copyFolder()`. All other
+ * statements wait meanwhile, which takes as long as the disk takes: reading it row by row would hold
+ * them up for many times that. Whoever opens the copy finds all that is committed.
+ *
+ * @returns the milliseconds that statements had to wait.
+ */
+export async function copyCluster(db: Database, directory: string): Promise<number> {
+  const from = path.join(directory, 'pg')
+  const copy = copyFolder(directory)
+  await refuseWithoutRoom(directory, from)
+  try {
+    await mkdir(copy, { mode: 0o700 })
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') {
+      throw new Error('another backup is being made', { cause: error })
+    }
+    throw error
+  }
+  try {
+    // The longer one, while others still have their turns.
+    await db.transaction((tx) => tx.script('checkpoint'))
+    return await db.transaction(async (tx) => {
+      await tx.script('checkpoint')
+      const began = performance.now()
+      // A transaction has the one session to itself, so that nothing is written now.
+      await cp(from, path.join(copy, 'pg'), { recursive: true, mode: constants.COPYFILE_FICLONE })
+      return performance.now() - began
+    })
+  } catch (error) {
+    removeCopy(directory)
+    throw error
+  }
+}
+
+/** Removes the copy. */
+export function removeCopy(directory: string): void {
+  rmSync(copyFolder(directory), { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** A full disk would stop the server. */
+async function refuseWithoutRoom(directory: string, cluster: string): Promise<void> {
+  const files = await readdir(cluster, { recursive: true, withFileTypes: true })
+  const sizes = await Promise.all(
+    files.map(async (file) =>
+      file.isFile() ? (await stat(path.join(file.parentPath, file.name))).size : 0,
+    ),
+  )
+  const needed = sizes.reduce((sum, size) => sum + size, 0)
+  const { bavail, bsize } = await statfs(directory)
+  const free = bavail * bsize
+  if (free > 1.1 * needed) return
+  const mib = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)} MiB`
+  throw new Error(
+    `a backup beside the server needs ${mib(1.1 * needed)} for a copy in ${directory}, where ${mib(free)} are free`,
+  )
+}

@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { open, rename, rm, type FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createZstdCompress } from 'node:zlib'
+import Type, { type Static } from 'typebox'
+import { Check } from 'typebox/value'
+import { syncPath } from '../embedded/sync.ts'
+import { Applied } from '../migrate.ts'
+import { nullable } from '../rows.ts'
+
+/** Size of the part before the rows, which is written when they are: two lines, filled up with spaces. */
+export const HEAD = 64 * 1024
+const FORMAT = 'gatehouse backup 1'
+
+const Contents = Type.Object({
+  /** Of the program that made it. */
+  version: Type.String(),
+  made_at: Type.String(),
+  migrations: Type.Array(Applied),
+  /** In the order in which their rows come. */
+  tables: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      rows: Type.Integer({ minimum: 0 }),
+      sha256: Type.String(),
+      next_id: nullable(Type.Integer({ minimum: 1 })),
+    }),
+  ),
+})
+
+/** What a backup says of itself. */
+export type Contents = Static<typeof Contents>
+
+const Header = Type.Object({
+  ...Contents.properties,
+  /** Of the compressed rows. */
+  bytes: Type.Integer({ minimum: 0 }),
+  sha256: Type.String(),
+})
+type Header = Static<typeof Header>
+
+/**
+ * Writes a backup: first what says that it is one, with a checksum of the line below; a line of JSON
+ * that says what is in it; then all rows, one a line, compressed by zstd. It has its name once all of
+ * it is on the disk. `contents` is asked when the rows are over.
+ *
+ * @returns its size in bytes.
+ */
+export async function writeBackup(
+  path: string,
+  rows: AsyncIterable<readonly string[]>,
+  contents: () => Contents,
+): Promise<number> {
+  const part = `${path}.part`
+  // Never what somebody else may read already.
+  await rm(part, { force: true })
+  const file = await open(part, 'wx', 0o600)
+  try {
+    const body = await writeBody(file, rows)
+    await file.write(headOf({ ...contents(), ...body }), 0, HEAD, 0)
+    await file.sync()
+    await file.close()
+    await rename(part, path)
+    syncPath(dirname(path))
+    return HEAD + body.bytes
+  } catch (error) {
+    await file.close()
+    await rm(part, { force: true })
+    throw error
+  }
+}
+
+/** Reads what a backup says of itself, once every byte of it is as it was written; throws an Error with one line. */
+export async function verifyBackup(path: string): Promise<Header> {
+  const header = await readHeader(path)
+  const sum = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of createReadStream(path, { start: HEAD }) as AsyncIterable<Buffer>) {
+    sum.update(chunk)
+    bytes += chunk.length
+  }
+  if (bytes < header.bytes) throw broken(path, `it ends too early, at ${HEAD + bytes} bytes`)
+  if (bytes > header.bytes || sum.digest('hex') !== header.sha256) {
+    throw broken(path, 'its rows have changed since it was made')
+  }
+  return header
+}
+
+async function writeBody(
+  file: FileHandle,
+  rows: AsyncIterable<readonly string[]>,
+): Promise<Pick<Header, 'bytes' | 'sha256'>> {
+  const sum = createHash('sha256')
+  let bytes = 0
+  async function* lines(): AsyncGenerator<Buffer> {
+    for await (const batch of rows) yield Buffer.from(`${batch.join('\n')}\n`)
+  }
+  await pipeline(lines, createZstdCompress(), async (compressed: AsyncIterable<Buffer>) => {
+    for await (const chunk of compressed) {
+      sum.update(chunk)
+      await file.write(chunk, 0, chunk.length, HEAD + bytes)
+      bytes += chunk.length
+    }
+  })
+  return { bytes, sha256: sum.digest('hex') }
+}
+
+function headOf(header: Header): Buffer {
+  const first = (rest: string): string =>
+    `${FORMAT} ${createHash('sha256').update(rest).digest('hex')}\n`
+  const room = HEAD - first('').length
+  const line = JSON.stringify(header)
+  const rest = `${line.padEnd(room - 1)}\n`
+  if (Buffer.byteLength(rest) > room) throw new Error('what the backup says of itself is too long')
+  return Buffer.from(first(rest) + rest)
+}
+
+async function readHeader(path: string): Promise<Header> {
+  const file = await open(path)
+  const head = Buffer.alloc(HEAD)
+  let read
+  try {
+    read = await file.read(head, 0, HEAD, 0)
+  } finally {
+    await file.close()
+  }
+  const end = head.indexOf('\n') + 1
+  const first = head.toString('utf8', 0, end).trimEnd()
+  const sum = first.slice(FORMAT.length + 1)
+  if (!first.startsWith('gatehouse backup ')) throw new Error(`${path} is no backup of Gatehouse`)
+  if (!first.startsWith(`${FORMAT} `)) {
+    throw new Error(
+      `${path} has a format that this program does not know: it is newer; restore it with the program that made it`,
+    )
+  }
+  if (read.bytesRead < HEAD) throw broken(path, `it ends too early, at ${read.bytesRead} bytes`)
+  if (createHash('sha256').update(head.subarray(end)).digest('hex') !== sum) {
+    throw broken(path, 'its first lines have changed since it was made')
+  }
+  const header: unknown = JSON.parse(head.toString('utf8', end))
+  if (!Check(Header, header)) throw broken(path, 'its first lines do not say what is in it')
+  return header
+}
+
+function broken(path: string, why: string): Error {
+  return new Error(`the backup ${path} is damaged: ${why}; nothing was changed`)
+}

@@ -1,0 +1,55 @@
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream'
+import { createZstdDecompress } from 'node:zlib'
+import { HEAD, type Contents } from './backup-file.ts'
+import type { Carried, Source } from './load.ts'
+
+/** Rows that are given on together: about a megabyte of text, or one that is longer. */
+const BYTES = 1024 * 1024
+
+/** Opens the rows of a verified backup. They have to be asked for in its own order of tables, once. */
+export function openBackupSource(path: string, { tables }: Contents): Source {
+  const lines = linesOf(path)
+  const find = (name: string): Carried => {
+    const table = tables.find((one) => one.name === name)
+    if (table === undefined) throw new Error(`the backup has no table ${name}`)
+    return table
+  }
+  return {
+    names: tables.map(({ name }) => name),
+    async *rows(name) {
+      let left = find(name).rows
+      let rows: string[] = []
+      let length = 0
+      while (left > 0) {
+        const { value, done } = await lines.next()
+        if (done === true) throw new Error('the backup has fewer rows than it says')
+        left -= 1
+        rows.push(value)
+        length += value.length
+        if (length < BYTES && left > 0) continue
+        yield rows
+        rows = []
+        length = 0
+      }
+    },
+    carried: (name) => Promise.resolve(find(name)),
+  }
+}
+
+async function* linesOf(path: string): AsyncGenerator<string> {
+  const text = createZstdDecompress()
+  // A failure of the file ends the text with it.
+  pipeline(createReadStream(path, { start: HEAD }), text, () => undefined)
+  let parts: Buffer[] = []
+  for await (const chunk of text as AsyncIterable<Buffer>) {
+    let from = 0
+    for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, from)) {
+      parts.push(chunk.subarray(from, end))
+      yield Buffer.concat(parts).toString()
+      parts = []
+      from = end + 1
+    }
+    parts.push(chunk.subarray(from))
+  }
+}

@@ -1,0 +1,101 @@
+import type { Executor } from '../client.ts'
+import { createDigest, type Digest } from './digest.ts'
+import { statement, type Table } from './tables.ts'
+
+/** Rows read ahead by size alone, and how much of them is read at once where a row is not larger by itself. */
+const SIZES = 1024
+const BYTES = 512 * 1024
+
+/** Has values written as the same text by every server; the rows come by their key, never through a sort of them. */
+const SETTINGS = `
+set local timezone = 'UTC';
+set local datestyle = 'ISO, MDY';
+set local bytea_output = 'hex';
+set local extra_float_digits = 1;
+set local enable_sort = off;
+set local enable_seqscan = off`
+
+/** Readies a transaction for reading and writing texts of rows. */
+export async function speakText(tx: Executor): Promise<void> {
+  await tx.script(SETTINGS)
+}
+
+/** Has a transaction see one moment; it must come first. */
+export async function holdMoment(tx: Executor): Promise<void> {
+  await tx.script('set transaction isolation level repeatable read, read only')
+}
+
+/**
+ * The rows of a table in the order of its key, each as the text of a JSON object in one line whose
+ * members are the texts of its columns. It holds about a megabyte of text, or one row that is larger.
+ */
+export function readRows(tx: Executor, table: Table): AsyncGenerator<readonly string[]> {
+  return readAs(tx, table, 'row_to_json(r)::text')
+}
+
+/** The digest of a table, made where the rows are. */
+export async function digestOf(
+  tx: Executor,
+  table: Table,
+  seen: (rows: number) => void = () => undefined,
+): Promise<Digest> {
+  const digest = createDigest()
+  const hash = `encode(sha256(convert_to(row_to_json(r)::text, 'UTF8')), 'hex')`
+  for await (const hashes of readAs(tx, table, hash)) {
+    for (const one of hashes) digest.add(one)
+    seen(hashes.length)
+  }
+  return digest.result()
+}
+
+/** The id that the table's next row will get; null where it has no sequence. */
+export async function nextId(tx: Executor, { sequence }: Table): Promise<number | null> {
+  if (sequence === null) return null
+  const text = `select case when is_called then last_value + 1 else last_value end as next_id from ${sequence}`
+  const [row] = (await tx.run(statement('nextId', text), [])) as readonly { next_id: number }[]
+  return row?.next_id ?? null
+}
+
+async function* readAs(
+  tx: Executor,
+  { name, columns, key }: Table,
+  text: string,
+): AsyncGenerator<readonly string[]> {
+  const size = columns.map((column) => `coalesce(${column.size}, 0)`).join(' + ')
+  const texts = columns.map((column) => `t.${column.name}::text as ${column.name}`).join(', ')
+  const order = key.map((column) => `t.${column}`).join(', ')
+  const of = `from ${name} t`
+  await run(tx, `declare sizes no scroll cursor for select ${size} as size ${of} order by ${order}`)
+  await run(
+    tx,
+    `declare texts no scroll cursor for select ${text} as text ${of} cross join lateral (select ${texts}) r order by ${order}`,
+  )
+  for (;;) {
+    const sizes = (await run(tx, `fetch ${SIZES} from sizes`)) as readonly { size: number }[]
+    if (sizes.length === 0) break
+    for (const count of portions(sizes.map((row) => row.size))) {
+      const rows = (await run(tx, `fetch ${count} from texts`)) as readonly { text: string }[]
+      yield rows.map((row) => row.text)
+    }
+  }
+  await run(tx, 'close sizes')
+  await run(tx, 'close texts')
+}
+
+/** Cuts rows into counts to be read at once: powers of two, so that there are few different statements. */
+function* portions(sizes: readonly number[]): Generator<number> {
+  for (let at = 0; at < sizes.length;) {
+    let count = 1
+    while (at + 2 * count <= sizes.length && total(sizes, at, 2 * count) <= BYTES) count *= 2
+    yield count
+    at += count
+  }
+}
+
+function total(sizes: readonly number[], from: number, count: number): number {
+  return sizes.slice(from, from + count).reduce((sum, size) => sum + size, 0)
+}
+
+function run(tx: Executor, text: string): Promise<readonly unknown[]> {
+  return tx.run(statement('transfer', text), [])
+}
