@@ -37,6 +37,7 @@ export const openHooksService: OpenService = async (context) => {
       })
       return { routes, faultReply: hooksFault, noRoute: NO_ROUTE }
     },
+    begin: () => hooks.begin(),
     refresh: () => hooks.registry.refresh(),
     endStreams: () => hooks.endStreams(),
     close: () => hooks.close(),

@@ -38,6 +38,7 @@ export const openLinksService: OpenService = async (context) => {
       const routes = linksRoutes(parts, () => databaseAnswers(db))
       return { routes, faultReply: linksFault, noRoute: NOT_FOUND, unmatched }
     },
+    begin: () => links.begin(),
     forgetLink: (slug) => links.forget(slug),
     close: () => links.close(),
   }

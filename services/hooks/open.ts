@@ -46,6 +46,8 @@ export interface Hooks extends HooksOptions {
   readonly retention: Retention
   readonly replay: Replay
   readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
+  /** The listeners are up: upkeep may begin, which nobody has to wait for. */
+  begin(): void
   /**
    * Ends the streams and reads no more of the queue; the rest goes on until `close`, so that running
    * requests can finish.
@@ -112,6 +114,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     retention,
     replay: (id, targetUrl) => replayEvent({ ...options, registry, defaultTarget }, id, targetUrl),
     readStatus,
+    begin: () => retention.prune(),
     endStreams() {
       live.close()
       void relay.close()

@@ -13,7 +13,7 @@ import type { Registry } from './registry.ts'
 import { REJECTIONS_KEPT } from './rejections.ts'
 import type { Relay } from './relay.ts'
 
-/** Removes what retention does not keep: at start, hourly, and when asked after a change of settings. */
+/** Removes what retention does not keep: hourly, and when asked, as at the start and after a change of settings. */
 export interface Retention {
   /** Starts a run, or another one after the present run. */
   prune(): void
@@ -89,7 +89,6 @@ export function startRetention(
   }
 
   const stop = clock.every(HOUR_MS, prune)
-  prune()
   return {
     prune,
     async close() {

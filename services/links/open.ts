@@ -24,6 +24,8 @@ export interface LinksOptions extends Omit<LinkParts, 'forget'> {
 export interface Links extends LinksOptions, LinkParts {
   readonly targets: TargetCache
   readonly clicks: Clicks
+  /** The listeners are up: upkeep may begin, which nobody has to wait for. */
+  begin(): void
   /** Writes what is counted in memory. */
   close(): Promise<void>
 }
@@ -31,13 +33,20 @@ export interface Links extends LinksOptions, LinkParts {
 /** Starts the service on a migrated database; the local operator exists from then on. */
 export async function openLinks(options: LinksOptions): Promise<Links> {
   const { db, clock, log, metrics } = options
-  await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())
-  const targets = await openTargetCache(db, clock, metrics)
-  const clicks = await openClicks(options)
-  const endUpkeep = options.vacuums ? startUpkeep(db, clock, log) : undefined
-  async function close(): Promise<void> {
-    await endUpkeep?.()
-    await clicks.close()
+  const [targets, clicks] = await Promise.all([
+    openTargetCache(db, clock, metrics),
+    openClicks(options),
+    ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now()),
+  ])
+  let endUpkeep: (() => Promise<void>) | undefined
+  return {
+    ...{ ...options, targets, forget: targets.forget, clicks },
+    begin() {
+      if (options.vacuums) endUpkeep = startUpkeep(db, clock, log)
+    },
+    async close() {
+      await endUpkeep?.()
+      await clicks.close()
+    },
   }
-  return { ...options, targets, forget: targets.forget, clicks, close }
 }

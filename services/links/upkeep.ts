@@ -5,7 +5,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 
 const HOUR_MS = 3_600_000
 
-/** Vacuums at start and each hour, where no autovacuum does it; gives what ends it. */
+/** Vacuums now and each hour, where no autovacuum does it; gives what ends it. */
 export function startUpkeep(db: Database, clock: Clock, log: Log): () => Promise<void> {
   let running = Promise.resolve()
   function upkeep(): void {

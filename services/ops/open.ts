@@ -67,9 +67,10 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
       log.warn('memories not faded', { error: messageOf(error) }),
     )
   }
-  await fade()
+  let fading = Promise.resolve()
   const stops: (() => void | Promise<void>)[] = [
-    clock.every(FADE_MS, () => void fade()),
+    clock.every(FADE_MS, () => void (fading = fade())),
+    () => fading,
     startNotifier(options),
     () => config.close(),
   ]
@@ -82,7 +83,10 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
       const synthesis = (): SynthesisConfig => options.synthesis(config.current)
       return receiveAlert({ ...options, redact, sessions, synthesis }, body, at)
     },
-    begin: () => void stops.push(startScheduler({ db, clock, log, config, sessions })),
+    begin() {
+      fading = fade()
+      stops.push(startScheduler({ db, clock, log, config, sessions }))
+    },
     async close() {
       await Promise.all(stops.map((stop) => stop()))
       await sessions.close()
