@@ -17,9 +17,10 @@ export async function openRunners(
   inventory: InventorySource,
   secrets: () => readonly string[],
 ): Promise<() => Runner> {
-  const probe = createProbe({ db, clock: systemClock, inventory })
+  const redact = createRedact(secrets)
+  const probe = createProbe({ db, clock: systemClock, inventory, redact })
   const shared = {
-    ...{ db, log, inventory, clock: systemClock, redact: createRedact(secrets) },
+    ...{ db, log, inventory, clock: systemClock, redact },
     dryRun: async (tx: Executor) => (await readSettings(tx)).dry_run ?? config.current.OPS_DRY_RUN,
     budgets: () => ({
       session: config.current.OPS_SESSION_BUDGET_USD,

@@ -32,21 +32,21 @@ const USUAL_LEVEL: Readonly<Record<Check['type'], Level>> = {
 /** Runs one check within its deadline; it never rejects: what went wrong is what it found. */
 export async function runCheck(
   check: Check,
-  { signal, marker }: { readonly signal: AbortSignal; readonly marker?: string },
+  { signal, marker, redact }: Omit<CheckContext, 'timeoutMs'>,
 ): Promise<CheckResult> {
   const timeoutMs = (check.timeout_s ?? TIMEOUT_S) * 1_000
   const deadline = AbortSignal.timeout(timeoutMs)
   const started = performance.now()
   const finding = await find(check, {
     signal: AbortSignal.any([signal, deadline]),
-    timeoutMs,
-    marker,
+    ...{ timeoutMs, marker, redact },
   }).catch((error: unknown): Finding => ({
     ok: false,
     message: problemOf(error, deadline, timeoutMs),
   }))
   const ms = Math.round(performance.now() - started)
-  return { ...finding, level: check.level ?? USUAL_LEVEL[check.type], ms }
+  const message = redact(finding.message)
+  return { ...finding, message, level: check.level ?? USUAL_LEVEL[check.type], ms }
 }
 
 function find(check: Check, context: CheckContext): Promise<Finding> {

@@ -1,3 +1,5 @@
+import type { createRedact } from '../redact.ts'
+
 /** What a check found, in one line for people. */
 export interface Finding {
   readonly ok: boolean
@@ -10,4 +12,6 @@ export interface CheckContext {
   readonly timeoutMs: number
   /** Of the session, for processes. */
   readonly marker: string | undefined
+  /** What programs and errors say is quoted: it holds no secret then. */
+  readonly redact: ReturnType<typeof createRedact>
 }

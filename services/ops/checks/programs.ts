@@ -1,7 +1,11 @@
 import type { Static } from 'typebox'
 import { findCommandLine, runCommand } from '../../../kernel/spawn.ts'
+import { redactCut } from '../tools/tool.ts'
 import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'
 import type { CheckContext, Finding } from './finding.ts'
+
+/** Bytes of a command's output that are looked at. */
+const OUTPUT_BYTES = 64 * 1024
 
 /** A systemd unit is active; without one, no unit has failed. */
 export async function unitCheck(
@@ -35,9 +39,11 @@ export async function commandCheck(
   { argv, exit_code = 0, contains }: Static<typeof CommandCheck>,
   context: CheckContext,
 ): Promise<Finding> {
-  const { code, output, problem } = await runCommand(argv, context)
+  const { code, output, problem } = await runCommand(argv, { ...context, limit: OUTPUT_BYTES })
   if (problem !== null) return { ok: false, message: problem }
-  const said = output.trim().split('\n').at(-1)?.slice(0, 200) ?? ''
+  // Before it is cut: half a secret would stay.
+  const clean = redactCut(output, Buffer.byteLength(output) >= OUTPUT_BYTES, context.redact)
+  const said = clean.trim().split('\n').at(-1)?.slice(0, 200) ?? ''
   if (code !== exit_code) {
     const words = said === '' ? '' : `: ${said}`
     return { ok: false, message: `ended with ${code}, expected ${exit_code}${words}` }

@@ -6,6 +6,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import { runCheck, type CheckResult } from '../checks/check.ts'
 import { nameOf, type InventorySource } from '../inventory/inventory.ts'
 import { FIRST_CONFIDENCE, remember } from '../memories.ts'
+import type { createRedact } from '../redact.ts'
 import type { Job, Outcome, Runner } from './runner.ts'
 
 /** What a probe looks with. */
@@ -13,6 +14,7 @@ export interface ProbeOptions {
   readonly db: Database
   readonly clock: Clock
   readonly inventory: InventorySource
+  readonly redact: ReturnType<typeof createRedact>
 }
 
 /** A check that has run. */
@@ -33,7 +35,7 @@ export function createProbe(options: ProbeOptions): Runner {
   return { name: 'probe', modelOf: () => 'none', run: (job) => probe(options, job) }
 }
 
-async function probe({ db, clock, inventory }: ProbeOptions, job: Job): Promise<Outcome> {
+async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): Promise<Outcome> {
   const { services } = await inventory.current()
   const { session, output, signal, marker } = job
   const checks = services.flatMap((service) =>
@@ -42,8 +44,8 @@ async function probe({ db, clock, inventory }: ProbeOptions, job: Job): Promise<
   output.write('system', `${checks.length} checks of ${services.length} services\n`)
   const results = await Promise.all(
     checks.map(async ({ service, check }): Promise<Checked> => {
-      const name = nameOf(check)
-      const result = await runCheck(check, { signal, marker })
+      const name = redact(nameOf(check))
+      const result = await runCheck(check, { signal, marker, redact })
       const word = result.ok ? 'ok  ' : 'FAIL'
       output.write('result', `${word} ${service}: ${name}: ${result.message} (${result.ms} ms)\n`)
       return { ...result, service, name, type: check.type }

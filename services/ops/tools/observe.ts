@@ -30,7 +30,7 @@ export const runCheckTool = defineTool({
     },
     closed,
   ),
-  async run({ service: wanted, check: only }, { inventory, job: { signal, marker } }) {
+  async run({ service: wanted, check: only }, { inventory, redact, job: { signal, marker } }) {
     const { services } = await inventory.current()
     const service = services.find(({ name }) => name === wanted)
     if (service === undefined) return refused(`There is no service "${wanted}".`)
@@ -42,7 +42,7 @@ export const runCheckTool = defineTool({
     }
     const lines = await Promise.all(
       checks.map(async (check) => {
-        const { ok, message, ms } = await runCheck(check, { signal, marker })
+        const { ok, message, ms } = await runCheck(check, { signal, marker, redact })
         return `${ok ? 'ok' : 'FAIL'} ${nameOf(check)}: ${message} (${ms} ms)`
       }),
     )

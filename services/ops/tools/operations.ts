@@ -103,7 +103,7 @@ async function runAdmitted(
   const options = { timeoutMs: timeout_s * 1_000, limit: OUTPUT_BYTES, marker, signal }
   const { code, output, problem } = await runCommand(argv, options)
   const ran = problem ?? `ended with ${code}`
-  const checked = code === 0 ? await verify(service, operation, job) : undefined
+  const checked = code === 0 ? await verify(service, operation, { redact, job }) : undefined
   const good = code === 0 && checked?.ok !== false
   const outcome = redact(`${ran}${checked === undefined ? '' : `; ${checked.text}`}`)
   await finishAction(db, action, outcome)
@@ -119,16 +119,16 @@ async function runAdmitted(
 async function verify(
   service: Service,
   operation: Operation,
-  { signal, marker }: ToolContext['job'],
+  { redact, job: { signal, marker } }: Pick<ToolContext, 'redact' | 'job'>,
 ): Promise<ToolResult | undefined> {
   if (operation.verify === undefined) return undefined
   const check = service.checks.find((one) => nameOf(one) === operation.verify)
   if (check === undefined) return refused(`there is no check "${operation.verify}" to verify it`)
   const until = performance.now() + VERIFY_MS
-  let result = await runCheck(check, { signal, marker })
+  let result = await runCheck(check, { signal, marker, redact })
   while (!result.ok && !signal.aborted && performance.now() < until) {
     await pause(VERIFY_PAUSE_MS)
-    result = await runCheck(check, { signal, marker })
+    result = await runCheck(check, { signal, marker, redact })
   }
   const { ok, message } = result
   return { ok, text: `check ${nameOf(check)} ${ok ? 'is good' : 'fails'}: ${message}` }
