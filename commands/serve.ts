@@ -15,6 +15,7 @@ import { runOnDatabase } from './on-database.ts'
 import { openHooksService } from './services/hooks.ts'
 import { openLinksService } from './services/links.ts'
 import { openOpsService } from './services/ops.ts'
+import { openServiceManager } from './service-manager.ts'
 import type { OpenService, Service } from './services/service.ts'
 import { stopSignal } from './stop-signal.ts'
 
@@ -67,6 +68,7 @@ async function run(
     new Map(listeners.map(({ service, address }) => [service, address()]))
   const context = { ...options, metrics, db, backend, addresses }
   const services: Service[] = []
+  const manager = openServiceManager(log)
   let control: Server | undefined
   try {
     for (const name of options.services) services.push(await OPEN[name](context))
@@ -83,6 +85,7 @@ async function run(
     const where = [...addresses()].map(([service, address]) => `${service}=${address}`).join(' ')
     options.ready(`gatehouse ${version} ready ${where}`)
     log.info('ready', { version, backend, addresses: where })
+    manager.ready(where)
     for (const service of services) service.begin?.()
 
     const reason = await Promise.race([stopAsked, databaseFailed])
@@ -91,6 +94,7 @@ async function run(
     else log.info('stopping', { signal: reason })
     return failed ? FAILED : DONE
   } finally {
+    manager.stopping()
     // Also when one listener could not start: what already runs would keep the process alive.
     setTimeout(() => process.exit(FAILED), STOP_MS).unref()
     for (const service of services) service.endStreams?.()

@@ -11,7 +11,7 @@ import { endOrphans } from './helpers/orphans.ts'
 import { SHARED_POSTGRES, startPostgres } from './helpers/postgres.ts'
 import { ROOT } from './helpers/program.ts'
 import { RUN_FOLDER } from './helpers/run-folder.ts'
-import { ensureSystemParts, systemParts } from './helpers/system-parts.ts'
+import { deploymentParts, ensureSystemParts, systemParts } from './helpers/system-parts.ts'
 import { createReportReader, totalsLine } from './helpers/tap-report.ts'
 import type { FileReport, Totals } from './helpers/tap-report.ts'
 
@@ -40,6 +40,8 @@ process.exitCode = await main(process.argv.slice(2))
 async function main(args: readonly string[]): Promise<number> {
   const missing = ensureSystemParts(systemParts)
   if (missing !== undefined) return sayFailure(missing)
+  const skipped = ensureSystemParts(Object.values(deploymentParts))
+  if (skipped !== undefined) say(`# some tests of deploy/ are skipped: ${skipped}`)
   process.on('SIGINT', () => interrupt('SIGINT'))
   process.on('SIGTERM', () => interrupt('SIGTERM'))
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-run-'))

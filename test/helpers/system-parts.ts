@@ -18,8 +18,27 @@ export const systemParts: readonly SystemPart[] = [
     debianPackage: 'redis-server',
     find: () => onPath('redis-server'),
   },
+  { name: 'nginx', debianPackage: 'nginx', find: () => onPath('nginx') },
   { name: 'Chromium', debianPackage: 'chromium', find: () => onPath('chromium') },
 ]
+
+/** The parts without which the tests of `deploy/` that need them are skipped. */
+export const deploymentParts = {
+  python: { name: 'Python', debianPackage: 'python3', find: () => onPath('python3') },
+  systemd: {
+    name: 'systemd (systemd-analyze, systemd-notify)',
+    debianPackage: 'systemd',
+    find: () => onPath('systemd-analyze') && onPath('systemd-notify'),
+  },
+  shellcheck: { name: 'ShellCheck', debianPackage: 'shellcheck', find: () => onPath('shellcheck') },
+  caddy: { name: 'Caddy', debianPackage: 'caddy', find: () => onPath('caddy') },
+} satisfies Readonly<Record<string, SystemPart>>
+
+/** For `skip`: why a test can't run without these parts; false when they are there. */
+export function lacks(...parts: readonly SystemPart[]): string | false {
+  const missing = parts.filter((part) => part.find() === undefined).map(({ name }) => name)
+  return missing.length > 0 && `missing: ${missing.join(', ')}`
+}
 
 /**
  * Installs the parts that are missing where it may (root on Debian), else says in one line what to

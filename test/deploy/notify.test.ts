@@ -1,0 +1,73 @@
+import { join } from 'node:path'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { startServer } from '../helpers/server.ts'
+import { deploymentParts, lacks } from '../helpers/system-parts.ts'
+import { until } from '../helpers/until.ts'
+import { startNotifyReceiver } from './notify-receiver.ts'
+
+const [, postgres] = backends
+// Node has no unix datagram sockets, so that another language plays systemd.
+const skip = lacks(deploymentParts.python, deploymentParts.systemd)
+const told = (logs: readonly string[]): readonly string[] =>
+  logs.filter((line) => line.includes('"systemd not told"'))
+
+for (const backend of backends) {
+  const name = `systemd is told of ready, alive and stopping (${backend.name})`
+  await t.test(name, { skip }, async (t) => {
+    const receiver = await startNotifyReceiver(t)
+    const watched = { NOTIFY_SOCKET: receiver.path, WATCHDOG_USEC: '600000' }
+    const server = await startServer(t, { env: { ...(await backend.env(t)), ...watched } })
+    const has = (start: string): readonly string[] =>
+      receiver.messages().filter((line) => line.startsWith(start))
+    await until(() => has('READY=1')[0], 'READY=1')
+    t.same(has('READY=1'), [
+      `READY=1 STATUS=hooks=${server.hooks} links=${server.links} ops=${server.ops}`,
+    ])
+    await until(() => has('WATCHDOG=1').length > 2, 'three signs of life')
+    t.same(await server.stop(), { code: 0, signal: null })
+    await until(() => receiver.messages().at(-1) === 'STOPPING=1', 'STOPPING=1 as the last word')
+    t.same(has('STOPPING=1'), ['STOPPING=1'])
+    t.same(told(server.logs()), [])
+  })
+}
+
+t.test('who does not start is never ready', { skip }, async (t) => {
+  const receiver = await startNotifyReceiver(t)
+  const env = { ...(await postgres.env(t)), NOTIFY_SOCKET: receiver.path, HOOKS_ADDR: 'fd:hooks' }
+  const { code, stderr } = await runCli(['serve', 'hooks'], { env })
+  t.match({ code, stderr }, { code: 1, stderr: /No socket named "hooks" was passed/ })
+  await until(() => receiver.messages().includes('STOPPING=1'), 'STOPPING=1')
+  t.same(receiver.messages(), ['STOPPING=1'])
+})
+
+t.test('another process is watched: there are no signs of life', { skip }, async (t) => {
+  const receiver = await startNotifyReceiver(t)
+  const watched = { NOTIFY_SOCKET: receiver.path, WATCHDOG_USEC: '30000', WATCHDOG_PID: '1' }
+  const server = await startServer(t, { env: { ...(await postgres.env(t)), ...watched } })
+  await until(() => receiver.messages().length > 0, 'READY=1')
+  await server.stop()
+  await until(() => receiver.messages().at(-1) === 'STOPPING=1', 'STOPPING=1')
+  t.match(receiver.messages(), [/^READY=1/, 'STOPPING=1'])
+})
+
+t.test('a systemd that can’t be told harms nobody, and is named once', async (t) => {
+  const empty = await temporaryFolder(t, 'empty')
+  const database = await postgres.env(t)
+  const cases: readonly (readonly [string, Readonly<Record<string, string>>, RegExp])[] = [
+    ['no systemd-notify', { PATH: empty }, /ENOENT/],
+    ['nobody listens', {}, /it ended with 1: /],
+  ]
+  for (const [name, more, problem] of cases) {
+    if (name === 'nobody listens' && skip !== false) continue
+    const env = { ...database, NOTIFY_SOCKET: join(empty, 'gone'), WATCHDOG_USEC: '30000', ...more }
+    const server = await startServer(t, { env })
+    await until(() => told(server.logs()).length > 0, 'the line in the log')
+    t.equal((await fetch(`${server.hooks}/healthz`)).status, 200, name)
+    t.same(await server.stop(), { code: 0, signal: null }, name)
+    t.equal(told(server.logs()).length, 1, `${name}: one line`)
+    t.match(told(server.logs())[0], problem, name)
+  }
+})
