@@ -1,101 +1,58 @@
-import type { Database } from '../db/client.ts'
-import { listSenders } from '../db/hooks/providers.ts'
-import type { Sender } from '../db/hooks/rows.ts'
-import { migrationState } from '../db/migrate.ts'
-import { messageOf } from '../kernel/log.ts'
-import { acceptsPrevious, openSecret, readKeys } from '../services/hooks/sender-keys.ts'
-import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
-import { DONE, FAILED, UsageError, type Output } from './command.ts'
+import type { VariableName } from '../kernel/variables.ts'
+import { addressFindings } from './checks/addresses.ts'
+import { agentFindings } from './checks/agent.ts'
+import { configurationFindings } from './checks/configuration.ts'
+import { dataDirectoryFindings } from './checks/data-directory.ts'
+import { databaseFindings, type DatabaseLook } from './checks/database.ts'
+import { reportFindings, type Finding } from './checks/finding.ts'
+import { queueFindings } from './checks/queue.ts'
+import { secretFileFindings } from './checks/secret-files.ts'
+import { UsageError, type Output } from './command.ts'
+import { SERVICES, type ServiceName } from './listeners.ts'
 
-/** One thing that was looked at: fine, or what to do about it. */
-export interface Finding {
-  readonly ok: boolean
-  readonly what: string
-  readonly detail: string
+export const CHECK_USAGE = 'gatehouse check [hooks] [links] [ops] [--json]'
+
+/** Reads the arguments of `check`: what is going to run, all three unless said, and whether to print JSON. */
+export function parseCheck(args: readonly string[]): {
+  readonly services: readonly ServiceName[]
+  readonly json: boolean
+} {
+  const named = SERVICES.filter((service) => args.includes(service))
+  if (args.some((arg) => arg !== '--json' && !named.some((service) => service === arg)))
+    throw new UsageError('"check" takes names of services and --json')
+  return { services: named.length === 0 ? SERVICES : named, json: args.includes('--json') }
 }
 
-/** Reads the arguments of `check`: whether to print JSON. */
-export function parseCheck(args: readonly string[]): { readonly json: boolean } {
-  if (args.some((arg) => arg !== '--json'))
-    throw new UsageError('"check" takes no argument but --json')
-  return { json: args.length > 0 }
-}
-
-/**
- * Looks at a database without changing it: does it answer, do its migrations fit this program, and can
- * the secrets in it be read with the present key?
- */
-export async function checkDatabase(
-  db: Database,
-  what: string,
-  secrets: SigningSecrets,
-): Promise<readonly Finding[]> {
-  try {
-    await db.ping()
-    const answers = { ok: true, what: 'database', detail: what }
-    return [answers, ...(await checkContent(db, secrets))]
-  } catch (error) {
-    return [{ ok: false, what: 'database', detail: `${what}: ${messageOf(error)}` }]
-  }
-}
-
-/** Prints findings, one line each; the exit code is 1 when one of them is not fine. */
-export function reportFindings(
-  findings: readonly Finding[],
-  json: boolean,
+/** `gatehouse check`: looks at everything that a start needs and changes nothing. */
+export async function runCheck(
+  args: readonly string[],
+  look: DatabaseLook,
   output: Output,
-): number {
-  if (json) output.out(JSON.stringify(findings))
-  else
-    for (const { ok, what, detail } of findings)
-      output.out(`${ok ? 'ok  ' : 'FAIL'}  ${what}: ${detail}`)
-  return findings.every(({ ok }) => ok) ? DONE : FAILED
-}
-
-async function checkContent(db: Database, secrets: SigningSecrets): Promise<readonly Finding[]> {
-  const { applied, pending, faults } = await migrationState(db)
-  const migrations = migrationFindings(applied.length, pending.length, faults)
-  // The queries are those of this program's schema: on another one they would only fail.
-  if (pending.length > 0 || faults.length > 0) return migrations
-  return [...migrations, ...secretFindings(await listSenders(db), secrets, new Date())]
-}
-
-function migrationFindings(
-  applied: number,
-  pending: number,
-  faults: readonly string[],
-): readonly Finding[] {
-  const waiting = pending === 0 ? '' : `, ${pending} to be applied by serve or migrate`
-  if (faults.length === 0)
-    return [{ ok: true, what: 'migrations', detail: `${applied} applied${waiting}` }]
-  return faults.map((detail) => ({ ok: false, what: 'migrations', detail }))
-}
-
-/** Each secret that can't be read, with what to do; one line for all when they can. */
-function secretFindings(
-  senders: readonly Sender[],
-  secrets: SigningSecrets,
-  at: Date,
-): readonly Finding[] {
-  const signing = senders.filter(({ signing_secret }) => signing_secret !== null)
-  const bad = signing.flatMap((sender) => {
-    const problem = problemOf(sender, secrets, at)
-    return problem === undefined ? [] : [{ ok: false, what: sender.name, detail: problem }]
-  })
-  if (signing.length === 0 || bad.length > 0) return bad
-  return [{ ok: true, what: 'signing secrets', detail: `${signing.length} can be read` }]
-}
-
-function problemOf(sender: Sender, secrets: SigningSecrets, at: Date): string | undefined {
-  const { name, retired_signing_secret: retired } = sender
-  const key = 'set GATEHOUSE_SECRET_KEY to the key that it was stored with'
-  const present = readKeys(secrets, sender)
-  if ('problem' in present) {
-    const rotate = `gatehouse provider rotate ${name}`
-    return `its signing secret can't be read (${present.problem}); ${key}, or make a new one: ${rotate}`
+): Promise<number> {
+  const { services, json } = parseCheck(args)
+  const { config, log } = look
+  /** What depends on a variable that is wrong is left out: nobody knows what is meant. */
+  async function when(
+    names: readonly VariableName[],
+    find: () => readonly Finding[] | Promise<readonly Finding[]>,
+  ): Promise<readonly Finding[]> {
+    const unknown = config.problems.some(({ variables }) =>
+      names.some((name) => variables.includes(name)),
+    )
+    return unknown ? [] : find()
   }
-  if (retired === null || !acceptsPrevious(sender, at)) return undefined
-  const previous = openSecret(secrets, name, retired)
-  if (!('problem' in previous)) return undefined
-  return `its previous signing secret can't be read (${previous.problem}); ${key}, or have the sender use the new one`
+  const { PATH: path = '', CREDENTIALS_DIRECTORY: credentials } = process.env
+  const runs = (service: ServiceName): boolean => services.includes(service)
+  const groups = await Promise.all([
+    configurationFindings(config),
+    secretFileFindings(config, credentials),
+    when(['GATEHOUSE_DATA_DIR'], () => dataDirectoryFindings(config.current.GATEHOUSE_DATA_DIR)),
+    when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR'], () => databaseFindings(look)),
+    addressFindings(config, services),
+    when(['HOOKS_QUEUE_URL'], () => (runs('hooks') ? queueFindings(config) : [])),
+    when(['OPS_INVENTORY', 'OPS_PRICES', 'OPS_RUNNER', 'OPS_AGENT_COMMAND', 'OPS_MODEL_URL'], () =>
+      runs('ops') ? agentFindings(config, path, log) : [],
+    ),
+  ])
+  return reportFindings(groups.flat(), json, output)
 }

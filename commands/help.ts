@@ -1,11 +1,15 @@
 import { notesOf } from '../kernel/config.ts'
 import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
+import { BACKUP_USAGE } from './backup.ts'
+import { CHECK_USAGE } from './check.ts'
 import { table } from './command.ts'
+import { DB_USAGE } from './db.ts'
 import { ENDPOINT_USAGE } from './endpoint.ts'
 import { EXPORT_USAGE } from './export.ts'
 import { FORWARD_USAGE } from './forward-arguments.ts'
 import { IMPORT_USAGE } from './import.ts'
 import { PROVIDER_USAGE } from './provider.ts'
+import { RESTORE_USAGE } from './restore.ts'
 import { SEND_SAMPLE_USAGE } from './send-sample.ts'
 import { TOKEN_USAGE } from './token.ts'
 import { USER_USAGE } from './user.ts'
@@ -13,8 +17,8 @@ import { USER_USAGE } from './user.ts'
 const COMMANDS: readonly (readonly [string, string])[] = [
   ['gatehouse [serve] [hooks] [links] [ops]', 'run the services (default: all three)'],
   [
-    'gatehouse check [--json]',
-    'look at configuration, database, migrations and stored secrets; change nothing',
+    CHECK_USAGE,
+    'say of everything that a start needs whether it is fine, or what to do; change nothing',
   ],
   ['gatehouse migrate', 'bring the database up to date'],
   [PROVIDER_USAGE, 'manage who may send webhooks'],
@@ -31,6 +35,9 @@ const COMMANDS: readonly (readonly [string, string])[] = [
     'take links from an export of golink (JSON lines) or from CSV; say what became of each line',
   ],
   [EXPORT_USAGE, 'print all links, as CSV (complete) or as golink has them'],
+  [BACKUP_USAGE, 'write everything in the database to a new file, also beside a running server'],
+  [RESTORE_USAGE, 'put a backup into an empty database'],
+  [DB_USAGE, 'copy the embedded database to an empty one of a PostgreSQL server'],
   ['gatehouse version', 'print the version'],
   ['gatehouse help', 'print this'],
 ]

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
-import { isLocal, listenOptions, removeDeadSocket } from '../kernel/address.ts'
+import { isLocal, listenOptions, removeDeadSocket, type Address } from '../kernel/address.ts'
 import type { BodyBudget } from '../kernel/body.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { ConfigError, type ConfigSource } from '../kernel/config.ts'
@@ -91,7 +91,11 @@ export async function startListener(
   return { service, listener, address }
 }
 
-function placeOf(service: ServiceName, { current }: ConfigSource) {
+/** Where a service listens, and its public address. */
+export function placeOf(
+  service: ServiceName,
+  { current }: ConfigSource,
+): { readonly address: Address; readonly baseUrl: string | undefined } {
   const { HOOKS_ADDR, LINKS_ADDR, OPS_ADDR, HOOKS_BASE_URL, LINKS_BASE_URL, OPS_BASE_URL } = current
   if (service === 'hooks') return { address: HOOKS_ADDR, baseUrl: HOOKS_BASE_URL }
   if (service === 'links') return { address: LINKS_ADDR, baseUrl: LINKS_BASE_URL }
@@ -104,7 +108,8 @@ function addressText(bound: string | AddressInfo | null): string {
   return `http://${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`
 }
 
-function beyondLoopback(service: ServiceName): ConfigError {
+/** An address beyond loopback without a proxy to trust. */
+export function beyondLoopback(service: ServiceName): ConfigError {
   return new ConfigError(
     `${service.toUpperCase()}_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES to the proxy that authenticates, or listen on 127.0.0.1`,
   )

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import type { Address } from '../kernel/address.ts'
 import type { ConfigSource } from '../kernel/config.ts'
-import { messageOf, type Log } from '../kernel/log.ts'
+import type { Log } from '../kernel/log.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
-import { checkDatabase, parseCheck, reportFindings, type Finding } from './check.ts'
+import { lendCopy, parseBackup } from './backup.ts'
+import { parseCheck, runCheck } from './check.ts'
+import { lookAtDatabase } from './checks/database.ts'
+import { reportFindings } from './checks/finding.ts'
 import { UsageError, type Output } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { parseEndpoint, runEndpoint } from './endpoint.ts'
@@ -51,11 +52,9 @@ interface DatabaseCommand {
 const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
   check: {
     check: parseCheck,
-    async run(args, db, { config, secrets }, output) {
-      const findings = await checkDatabase(db, place(config), secrets)
-      const all = [configurationFinding(config), ...findings]
-      return reportFindings(all, parseCheck(args).json, output)
-    },
+    // Asked by a `check` in a process of its own, which looks at everything else.
+    run: async (_args, db, context, output) =>
+      reportFindings(await lookAtDatabase(db, context), true, output),
   },
   migrate: {
     check(args) {
@@ -96,6 +95,11 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
     check: parseExport,
     run: (args, db, _context, output) => runExport(args, db, output),
   },
+  // What the server does of it; `runBackup` is the command.
+  backup: {
+    check: parseBackup,
+    run: (_args, db, context, output, input) => lendCopy(db, context, output, input),
+  },
 }
 
 export function isDatabaseCommand(name: string): boolean {
@@ -131,6 +135,7 @@ export async function runWithDatabase(
   const [name = '', ...args] = argv
   const command = commandOf(name)
   command.check(args)
+  if (name === 'check') return runCheck(args, context, output)
   const input = (await command.input?.(args)) ?? Readable.from([])
   const { config, log } = context
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
@@ -138,43 +143,10 @@ export async function runWithDatabase(
     const code = await runRemotely(controlPath(dataDirectory), argv, output, input)
     if (code !== undefined) return code
   }
-  if (name === 'check') return checkUnopened(args, context, output)
   const database = await openDatabase({ url, dataDirectory }, log)
   try {
     if (name !== 'migrate') await migrate(database.db)
     return await runOnDatabase(argv, database.db, context, output, input)
-  } finally {
-    await database.close()
-  }
-}
-
-async function checkUnopened(
-  args: readonly string[],
-  context: DatabaseContext,
-  output: Output,
-): Promise<number> {
-  const { config, log } = context
-  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
-  const { json } = parseCheck(args)
-  function report(finding: Omit<Finding, 'what'>): number {
-    return reportFindings(
-      [configurationFinding(config), { what: 'database', ...finding }],
-      json,
-      output,
-    )
-  }
-  // Opening the embedded engine would create the directory.
-  if (url === undefined && !existsSync(join(dataDirectory, 'pg'))) {
-    return report({ ok: true, detail: `embedded, not created yet in ${dataDirectory}` })
-  }
-  let database
-  try {
-    database = await openDatabase({ url, dataDirectory }, log)
-  } catch (error) {
-    return report({ ok: false, detail: `${place(config)}: ${messageOf(error)}` })
-  }
-  try {
-    return await runOnDatabase(['check', ...args], database.db, context, output, Readable.from([]))
   } finally {
     await database.close()
   }
@@ -196,14 +168,4 @@ function linksUrl({ current: { LINKS_BASE_URL, LINKS_ADDR } }: ConfigSource): st
 
 function urlOf(address: Address): string {
   return `http://${address.kind === 'tcp' ? `${address.host}:${address.port}` : 'HOST'}`
-}
-
-function configurationFinding(config: ConfigSource): Finding {
-  return { ok: true, what: 'configuration', detail: `${config.origins.size} variables` }
-}
-
-function place({ current }: ConfigSource): string {
-  return current.DATABASE_URL === undefined
-    ? `embedded in ${current.GATEHOUSE_DATA_DIR}`
-    : 'PostgreSQL server'
 }

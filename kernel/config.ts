@@ -12,7 +12,17 @@ export interface ConfigSource {
   readonly inheritedSockets: readonly string[]
   /** The text of each variable that has a value, and where it comes from; may hold secrets. */
   readonly origins: ReadonlyMap<VariableName, Origin>
+  /** What is wrong with it; empty unless the options have it collected. */
+  readonly problems: readonly ConfigProblem[]
+  /** The environment file that it is read from. */
+  readonly envFile: string | undefined
   close(): void
+}
+
+/** Something wrong with the configuration, and the variables whose values are unknown by that. */
+export interface ConfigProblem {
+  readonly message: string
+  readonly variables: readonly VariableName[]
 }
 
 /** Where a variable's value comes from. */
@@ -30,6 +40,8 @@ export interface ConfigOptions {
   /** Values of flags by variable name: they win over everything else. */
   readonly flags: Readonly<Record<string, string>>
   readonly envFile: string | undefined
+  /** Reads on behind what is wrong, with the default in its place, and tells it in `problems`. */
+  readonly collects?: boolean
   /** Told when the environment file was changed: the problem, or undefined when it was taken. */
   readonly onReload?: (problem: string | undefined) => void
 }
@@ -46,10 +58,13 @@ const RELOAD_MS = 1_000
 export function openConfig(options: ConfigOptions): ConfigSource {
   const envFile = options.envFile ?? process.env['GATEHOUSE_ENV_FILE']
   let loaded = load(options.flags, envFile)
+  if (options.collects !== true) refuse(loaded)
 
   function reload(): void {
     try {
-      loaded = load(options.flags, envFile)
+      const next = load(options.flags, envFile)
+      refuse(next)
+      loaded = next
       options.onReload?.(undefined)
     } catch (error) {
       options.onReload?.(messageOf(error))
@@ -66,6 +81,8 @@ export function openConfig(options: ConfigOptions): ConfigSource {
     get origins() {
       return loaded.origins
     },
+    problems: loaded.problems,
+    envFile,
     inheritedSockets: inheritedSockets(),
     close() {
       if (envFile !== undefined) unwatchFile(envFile, reload)
@@ -81,12 +98,27 @@ export function notesOf(name: VariableName): VariableNotes {
 interface Loaded {
   readonly config: Config
   readonly origins: ReadonlyMap<VariableName, Origin>
+  readonly problems: readonly ConfigProblem[]
+}
+
+function refuse({ problems: [first] }: Loaded): void {
+  if (first !== undefined) throw new ConfigError(first.message)
 }
 
 function load(flags: Readonly<Record<string, string>>, envFile: string | undefined): Loaded {
-  const file = envFile === undefined ? {} : readEnvFile(envFile)
-  refuseUnknown(file, `in ${envFile}`)
-  refuseUnknown(process.env, 'in the environment')
+  const problems: ConfigProblem[] = []
+  function attempt<T>(variables: readonly VariableName[], read: () => T): T | undefined {
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      problems.push({ message: error.message, variables })
+      return undefined
+    }
+  }
+  const file = envFile === undefined ? {} : (attempt(NAMES, () => readEnvFile(envFile)) ?? {})
+  for (const name of unknownIn(file)) problems.push(unknown(name, `in ${envFile}`))
+  for (const name of unknownIn(process.env)) problems.push(unknown(name, 'in the environment'))
   const config: Record<string, unknown> = {}
   const origins = new Map<VariableName, Origin>()
   for (const name of NAMES) {
@@ -94,7 +126,7 @@ function load(flags: Readonly<Record<string, string>>, envFile: string | undefin
       [flags[name], 'flag'],
       [file[name], 'environment file'],
       [process.env[name], 'environment'],
-      [readCredential(name), 'credential'],
+      [attempt([name], () => readCredential(name)), 'credential'],
       [
         name === 'GATEHOUSE_DATA_DIR' ? process.env['STATE_DIRECTORY'] : undefined,
         'STATE_DIRECTORY',
@@ -102,10 +134,14 @@ function load(flags: Readonly<Record<string, string>>, envFile: string | undefin
       [notesOf(name).default, 'default'],
     ])
     if (found === undefined) continue
-    config[name] = decode(name, found[0])
-    origins.set(name, { text: found[0], place: found[1] })
+    const [text, place] = found
+    const value = attempt([name], () => decode(name, text))
+    const fallback = notesOf(name).default
+    if (value !== undefined) origins.set(name, { text, place })
+    if (value !== undefined) config[name] = value
+    else if (fallback !== undefined) config[name] = decode(name, fallback)
   }
-  return { config: config as Config, origins }
+  return { config: config as Config, origins, problems }
 }
 
 /** The first place where a variable has a value; an empty one counts as none. */
@@ -128,14 +164,17 @@ function decode(name: VariableName, text: string): unknown {
   }
 }
 
-function refuseUnknown(values: Readonly<Record<string, string | undefined>>, where: string): void {
-  for (const name of Object.keys(values)) {
-    if (!OURS.test(name) || name === 'GATEHOUSE_ENV_FILE' || NAMES.includes(name as VariableName))
-      continue
-    throw new ConfigError(
-      `${name} ${where} is no variable of Gatehouse: correct its name or remove it; see gatehouse help`,
-    )
-  }
+/** Names that look like ours and are none, in their order. */
+function unknownIn(values: Readonly<Record<string, string | undefined>>): readonly string[] {
+  return Object.keys(values).filter(
+    (name) =>
+      OURS.test(name) && name !== 'GATEHOUSE_ENV_FILE' && !NAMES.includes(name as VariableName),
+  )
+}
+
+function unknown(name: string, where: string): ConfigProblem {
+  const message = `${name} ${where} is no variable of Gatehouse: correct its name or remove it; see gatehouse help`
+  return { message, variables: [] }
 }
 
 function readEnvFile(path: string): Readonly<Record<string, string | undefined>> {
@@ -153,8 +192,12 @@ function readCredential(name: VariableName): string | undefined {
   const folder = process.env['CREDENTIALS_DIRECTORY']
   if (folder === undefined || notesOf(name).secret !== true) return undefined
   const path = join(folder, name.toLowerCase())
-  // An editor or echo ends a file with a newline, which is no part of the secret.
-  return existsSync(path) ? readFileSync(path, 'utf8').replace(/\r?\n$/, '') : undefined
+  try {
+    // An editor or echo ends a file with a newline, which is no part of the secret.
+    return existsSync(path) ? readFileSync(path, 'utf8').replace(/\r?\n$/, '') : undefined
+  } catch (error) {
+    throw new ConfigError(`The credential ${path} can't be read (${messageOf(error)})`)
+  }
 }
 
 function inheritedSockets(): readonly string[] {

@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
+import { check, FREE } from '../helpers/check.ts'
 import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { freePort } from '../helpers/postgres-process.ts'
+import type { Env } from '../helpers/program.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders-setup.ts'
 import { startServer } from '../helpers/server.ts'
@@ -25,19 +27,25 @@ function unreadable(name: string, problem: string): string {
 
 t.test('nothing is created by looking', async (t) => {
   const directory = join(await temporaryFolder(t), 'deep', 'data')
-  const env = { GATEHOUSE_DATA_DIR: directory }
+  const env = { ...FREE, GATEHOUSE_DATA_DIR: directory }
   const fresh = await runCli(['check'], { env })
   t.match(fresh, { code: 0, stderr: '' })
-  t.match(
-    fresh.stdout,
-    /^ok {4}configuration: \d+ variables\nok {4}database: .*not created yet.*\n$/,
-  )
+  t.same(fresh.stdout.replace(/(?<=free space: ).* in/, 'ENOUGH in').split('\n'), [
+    'ok    configuration: variables set: 4',
+    `ok    data directory: ${directory}, not created yet`,
+    `ok    free space: ENOUGH in ${dirname(dirname(directory))}`,
+    `ok    database: embedded, not created yet in ${directory}`,
+    'ok    HOOKS_ADDR: 127.0.0.1:0, any free port',
+    'ok    LINKS_ADDR: 127.0.0.1:0, any free port',
+    'ok    OPS_ADDR: 127.0.0.1:0, any free port',
+    '',
+  ])
   t.notOk(existsSync(directory), 'no folder')
 
-  const server = await postgres.env(t)
+  const server = { ...FREE, ...(await postgres.env(t)) }
   const { code, stdout } = await runCli(['check'], { env: server })
   t.equal(code, 0)
-  t.match(stdout, /^ok {4}database: PostgreSQL server$/m)
+  t.match(stdout, /^ok {4}database: PostgreSQL server \d+\.\d.*, without TLS$/m)
   t.match(stdout, /^ok {4}migrations: 0 applied, \d+ to be applied/m)
   t.same(await postgres.query(server, OPEN), [{ n: 0 }], 'no schema')
 })
@@ -45,26 +53,26 @@ t.test('nothing is created by looking', async (t) => {
 await eachBackend(t, 'a migrated database is fine', async (t: Test, backend) => {
   const env = await backend.env(t)
   await runCli(['migrate'], { env })
-  const { code, stdout, stderr } = await runCli(['check', '--json'], { env })
-  t.same({ code, stderr }, { code: 0, stderr: '' })
-  const findings: readonly unknown[] = JSON.parse(stdout)
+  const { code, findings } = await check(env)
+  t.equal(code, 0)
   t.match(findings, [
-    { ok: true, what: 'configuration', detail: /^\d+ variables$/ },
-    {
-      ok: true,
-      what: 'database',
-      detail: backend.name === 'embedded' ? /^embedded in / : /Postgre/,
-    },
-    { ok: true, what: 'migrations', detail: /^\d+ applied$/ },
+    { ok: true, level: 'ok', what: 'configuration', detail: /^variables set: \d$/ },
+    { what: 'data directory', detail: env['GATEHOUSE_DATA_DIR'] },
+    { what: 'free space', detail: /^[\d.]+ [MG]iB in / },
+    { what: 'database', detail: backend.name === 'embedded' ? /^embedded in / : /Postgre/ },
+    { what: 'clock', detail: /^0\.\d{3} s (ahead of|behind) the database's \(give or take 0\./ },
+    { what: 'migrations', detail: /^\d+ applied$/ },
+    ...['HOOKS_ADDR', 'LINKS_ADDR', 'OPS_ADDR'].map((what) => ({ what })),
   ])
-  t.equal(findings.length, 3)
+  t.equal(findings.length, 9)
+  t.ok(findings.every(({ ok, level }) => ok === (level === 'ok')))
 })
 
 await eachBackend(
   t,
   'signing secrets that the present key opens, or not',
   async (t: Test, backend) => {
-    const env = await backend.env(t)
+    const env = { ...FREE, ...(await backend.env(t)) }
     const key = { GATEHOUSE_SECRET_KEY: secretKey() }
     for (const name of ['one', 'two']) {
       const args = ['provider', 'add', name, '--signed']
@@ -106,32 +114,36 @@ await eachBackend(
 t.test('what is wrong is said, with code 1 and without the password', async (t) => {
   const password = secret('database-password')
   const port = await freePort()
-  const env = { DATABASE_URL: `postgres://gatehouse:${password}@127.0.0.1:${port}/none` }
+  const url = `postgres://gatehouse:${password}@127.0.0.1:${port}/none`
+  const env = { ...FREE, DATABASE_URL: url, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
   const lines = await runCli(['check'], { env })
   t.match(lines, {
     code: 1,
     stderr: '',
-    stdout: /^ok {4}configuration: .*\nFAIL {2}database: .+\n$/,
+    stdout: /\nFAIL {2}database: PostgreSQL server: .*ECONNREFUSED.+\nok {4}HOOKS_ADDR/,
   })
-  const json = await runCli(['check', '--json'], { env })
-  t.equal(json.code, 1)
-  const findings: unknown = JSON.parse(json.stdout)
-  t.match(findings, [{ ok: true }, { ok: false, what: 'database', detail: /ECONNREFUSED/ }])
+  t.notOk(lines.stdout.includes(password))
   for (const command of [['migrate'], ['provider', 'list'], ['serve', 'hooks']]) {
-    const result = await runCli(command, { env: { ...env, HOOKS_ADDR: '127.0.0.1:0' } })
+    const result = await runCli(command, { env })
     t.match(result, { code: 1, stdout: '', stderr: /^gatehouse: [^\n]+\n$/ }, command.join(' '))
     t.notOk(result.stderr.includes(password))
   }
 })
 
 t.test('beside a running server the commands ask it through its socket', async (t) => {
-  const env = await embedded.env(t)
+  const env: Env = { ...FREE, ...(await embedded.env(t)) }
   const server = await startServer(t, { services: ['hooks'], env })
   const socket = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'control.sock')
   const { mode } = await stat(socket)
   t.equal((mode & 0o777).toString(8), '600', 'for this user only')
-  const check = await runCli(['check'], { env })
-  t.match(check, { code: 0, stderr: '', stdout: /^ok {4}migrations: \d+ applied$/m })
+  // What concerns the caller is its own: its addresses, its files.
+  const { host } = new URL(server.hooks)
+  const beside = await check({ ...env, HOOKS_ADDR: host, OPS_RUNNER: 'cli', PATH: '/nowhere' })
+  t.equal(beside.code, 0)
+  t.match(beside.about('migrations'), [/^ok \d+ applied$/])
+  t.match(beside.about('HOOKS_ADDR'), [`ok ${host} is held by a running gatehouse `])
+  t.match(beside.about('runner'), ['warn cli, and no session can run: '])
+  t.match(beside.about('configuration'), ['ok variables set: 5'])
   t.match(await runCli(['migrate'], { env }), { code: 0, stdout: 'nothing to apply\n', stderr: '' })
 
   const second = await runCli(['serve', 'hooks'], { env: { ...env, HOOKS_ADDR: '127.0.0.1:0' } })

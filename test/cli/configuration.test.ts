@@ -167,7 +167,7 @@ t.test('an invalid value is refused with the accepted form', async (t) => {
 
 /** No command starts with such a configuration: code 1 and one line. */
 async function refused(t: Test, env: Env, line: RegExp): Promise<{ stderr: string }> {
-  const { code, stdout, stderr } = await runCli(['check'], { env })
+  const { code, stdout, stderr } = await runCli(['migrate'], { env })
   t.same({ code, stdout, lines: stderr.split('\n').length }, { code: 1, stdout: '', lines: 2 })
   t.match(stderr, line)
   return { stderr }

@@ -7,6 +7,7 @@ import { opsQueries } from '../../db/ops/queries.ts'
 import { migrate, migrationQueries } from '../../db/migrate.ts'
 import { objectQueries } from '../../db/migration-objects.ts'
 import { openDatabase } from '../../db/open.ts'
+import { serverQueries } from '../../db/server-facts.ts'
 import type { Query } from '../../db/queries.ts'
 import { createLog } from '../../kernel/log.ts'
 import { eachBackend } from '../helpers/backends.ts'
@@ -54,6 +55,7 @@ const queries: readonly Query[] = [
   ...Object.values(opsQueries),
   ...migrationQueries,
   ...objectQueries,
+  ...serverQueries,
 ]
 
 await eachBackend(

@@ -121,10 +121,11 @@ t.test('a user with few rights is enough, and a switch counts at once all the sa
 t.test('values that no broker can have stop the start', async (t) => {
   const folder = await embedded.env(t)
   const [url, name] = ['redis://:hush@h/orders', 'x'.repeat(201)]
-  const byUrl = await runCli(['check'], { env: { ...folder, HOOKS_QUEUE_URL: url } })
+  const byUrl = await runCli(['migrate'], { env: { ...folder, HOOKS_QUEUE_URL: url } })
   t.match(byUrl, { code: 1, stderr: /HOOKS_QUEUE_URL is not valid .*expected a redis:\/\/ or/ })
   t.notMatch(byUrl.stderr, 'hush')
-  const byName = await runCli(['check'], { env: { ...folder, HOOKS_QUEUE_CHANNELS: `a,${name}` } })
+  const env = { ...folder, HOOKS_QUEUE_CHANNELS: `a,${name}` }
+  const byName = await runCli(['migrate'], { env })
   t.match(byName, { code: 1, stderr: /HOOKS_QUEUE_CHANNELS .*expected a comma-separated list/ })
 
   const { HOOKS_QUEUE_URL: urls, HOOKS_QUEUE_CHANNELS: names } = Variables.properties

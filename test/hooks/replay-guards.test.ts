@@ -175,7 +175,7 @@ await eachBackend(t, 'attempts are bounded and go with their event', async (t: T
 
 t.test('a list of targets that is none stops the start', async (t) => {
   const env = { HOOKS_REPLAY_TARGETS: 'localhost, http://10.0.0.1' }
-  const { code, stderr } = await runCli(['check'], { env })
+  const { code, stderr } = await runCli(['migrate'], { env })
   t.equal(code, 1)
   t.match(
     stderr,

@@ -208,7 +208,7 @@ t.test('without GATEHOUSE_SECRET_KEY no such sender can be made', async (t: Test
   t.match(cli, { code: 1, stdout: '', stderr: /^gatehouse: .*set GATEHOUSE_SECRET_KEY/ })
   t.equal((await post(base, 'generic/shop', '{}')).status, 404)
   const bad = secret('secret-key')
-  const start = await runCli(['check'], { env: { ...env, GATEHOUSE_SECRET_KEY: bad } })
+  const start = await runCli(['migrate'], { env: { ...env, GATEHOUSE_SECRET_KEY: bad } })
   t.match(start, { code: 1, stderr: /GATEHOUSE_SECRET_KEY is not valid .* 32 bytes as base64/ })
   t.notMatch(start.stderr, bad)
 })

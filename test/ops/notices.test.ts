@@ -136,7 +136,7 @@ t.test('the address never shows: it may hold a key', async (t) => {
 
 t.test('a wrong address stops the start with one line', async (t) => {
   for (const url of ['nonsense', 'ftp://x/', 'http://u:p@x/', 'ntfy+https://ntfy.example/']) {
-    const { code, stderr } = await runCli(['check'], { env: { OPS_NOTIFY_URL: url } })
+    const { code, stderr } = await runCli(['migrate'], { env: { OPS_NOTIFY_URL: url } })
     t.equal(code, 1, url)
     t.match(stderr, /^gatehouse: OPS_NOTIFY_URL is not valid .*expected an http:\/\//, url)
   }

@@ -106,6 +106,20 @@ export const openRedis: OpenSession = async ({ url, channel, consumer, clock }, 
   }
 }
 
+/** Connects and asks for an answer. Throws when there is none in time, or the broker refuses. */
+export async function pingRedis(url: string, limitMs: number): Promise<void> {
+  const client = connectionTo(url)
+  try {
+    await answer(
+      client.connect().then(() => client.ping()),
+      limitMs,
+    )
+  } finally {
+    client.unref()
+    client.destroy()
+  }
+}
+
 /** A client that does not reconnect: the consumer opens a new session, for any broker in the same way. */
 function connectionTo(url: string) {
   return createClient({

@@ -1,0 +1,151 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { lookup } from 'node:dns/promises'
+import { connect, createServer, type Server } from 'node:net'
+import { dirname } from 'node:path'
+import { isLocal, listenOptions, type Address } from '../../kernel/address.ts'
+import type { ConfigSource } from '../../kernel/config.ts'
+import { messageOf } from '../../kernel/log.ts'
+import { beyondLoopback, placeOf, type ServiceName } from '../listeners.ts'
+import { fine, wrong, type Finding } from './finding.ts'
+import { holderOf } from './holder.ts'
+
+/** The longest path of a socket, in bytes, that the kernel takes. */
+const LONGEST_PATH = 107
+
+/** Whether each service's address can be listened on. All are held until all are known. */
+export async function addressFindings(
+  config: ConfigSource,
+  services: readonly ServiceName[],
+): Promise<readonly Finding[]> {
+  const known = services.filter((service) => isKnown(config, variableOf(service)))
+  const held: Server[] = []
+  try {
+    const findings: Finding[] = []
+    for (const service of known) {
+      const others = known.slice(0, known.indexOf(service))
+      findings.push(await addressFinding(config, service, others, held))
+    }
+    return findings
+  } finally {
+    for (const server of held) server.close()
+  }
+}
+
+function variableOf(service: ServiceName): 'HOOKS_ADDR' | 'LINKS_ADDR' | 'OPS_ADDR' {
+  if (service === 'hooks') return 'HOOKS_ADDR'
+  return service === 'links' ? 'LINKS_ADDR' : 'OPS_ADDR'
+}
+
+function isKnown({ problems }: ConfigSource, name: string): boolean {
+  return !problems.some(({ variables }) => variables.some((one) => one === name))
+}
+
+async function addressFinding(
+  config: ConfigSource,
+  service: ServiceName,
+  others: readonly ServiceName[],
+  held: Server[],
+): Promise<Finding> {
+  const what = variableOf(service)
+  const { address } = placeOf(service, config)
+  const text = config.origins.get(what)?.text ?? ''
+  const twin = others.find((other) => isSame(address, placeOf(other, config).address))
+  if (twin !== undefined)
+    return wrong(
+      what,
+      `${text} is also ${variableOf(twin)}: give each service an address of its own`,
+    )
+  if (address.kind === 'fd') return passedFinding(config, what, address.name)
+  if (address.kind === 'unix') return socketFinding(what, address.path)
+  try {
+    const { address: resolved } = await lookup(address.host)
+    const guarded = config.current.GATEHOUSE_TRUSTED_PROXIES !== undefined
+    const unsure = !isKnown(config, 'GATEHOUSE_TRUSTED_PROXIES')
+    if (!guarded && !unsure && !isLocal({ address: resolved }))
+      return wrong(what, beyondLoopback(service).message.replace(`${what} is`, `${text} is`))
+    held.push(await listen(address))
+    return fine(what, address.port === 0 ? `${text}, any free port` : `${text} is free`)
+  } catch (error) {
+    return boundFinding(what, text, address, error)
+  }
+}
+
+function isSame(one: Address, other: Address): boolean {
+  if (one.kind === 'tcp' && one.port === 0) return false
+  return JSON.stringify(one) === JSON.stringify(other)
+}
+
+/** systemd passes its sockets to the service itself, and not to what runs before it. */
+function passedFinding(config: ConfigSource, what: string, name: string): Finding {
+  const { inheritedSockets: passed } = config
+  if (passed.includes(name)) return fine(what, `fd:${name} was passed`)
+  if (passed.length === 0)
+    return fine(what, `fd:${name}, which systemd passes to the service only: seen when it starts`)
+  return wrong(
+    what,
+    `no socket named "${name}" was passed, but ${passed.join(', ')}: set FileDescriptorName=${name} in the socket unit`,
+  )
+}
+
+async function socketFinding(what: string, path: string): Promise<Finding> {
+  const text = `unix:${path}`
+  if (Buffer.byteLength(path) > LONGEST_PATH)
+    return wrong(what, `${text} is longer than ${LONGEST_PATH} bytes: choose a shorter path`)
+  try {
+    accessSync(dirname(path), constants.W_OK | constants.X_OK)
+  } catch (error) {
+    return wrong(
+      what,
+      `${text} can't be made (${messageOf(error)}): make its folder, writable for this user`,
+    )
+  }
+  const there = statSync(path, { throwIfNoEntry: false })
+  if (there === undefined) return fine(what, `${text} is free`)
+  if (!there.isSocket())
+    return wrong(what, `${path} is no socket: remove it, or choose another path`)
+  if (!(await isAnswered(path))) return fine(what, `${text} is free (a server left it)`)
+  return takenFinding(what, text, await holderOf({ path }))
+}
+
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => resolve(true))
+    socket.on('error', (error) => resolve(!('code' in error && error.code === 'ECONNREFUSED')))
+    socket.on('connect', () => socket.destroy())
+  })
+}
+
+function listen(address: Address): Promise<Server> {
+  const server = createServer()
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(listenOptions(address, []), () => resolve(server))
+  })
+}
+
+async function boundFinding(
+  what: string,
+  text: string,
+  address: Address,
+  error: unknown,
+): Promise<Finding> {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE')
+    return takenFinding(what, text, await holderOf(listenOptions(address, [])))
+  if (code === 'EACCES')
+    return wrong(
+      what,
+      `${text} is not allowed: take a port from 1024, or have systemd listen (fd:NAME)`,
+    )
+  if (code === 'EADDRNOTAVAIL')
+    return wrong(what, `this host has no address ${text}: see ip address, or listen on 127.0.0.1`)
+  return wrong(what, `${text} can't be listened on: ${messageOf(error)}`)
+}
+
+function takenFinding(what: string, text: string, holder: string | undefined): Finding {
+  if (holder !== undefined) return fine(what, `${text} is held by a running ${holder}`)
+  return wrong(
+    what,
+    `${text} is held by another program (ss -ltnp): stop that or choose another; when it is systemd's socket unit, set fd:NAME`,
+  )
+}

@@ -1,0 +1,132 @@
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { check } from '../helpers/check.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { freePort } from '../helpers/postgres-process.ts'
+import type { Env } from '../helpers/program.ts'
+import { startRedis } from '../helpers/redis.ts'
+
+const [, postgres] = backends
+
+/** What the server says is what a function of this name in `public` says: it is looked up first. */
+async function overruled(t: Test, functions: string): Promise<Env> {
+  const env = await postgres.env(t)
+  const { pathname } = new URL(env['DATABASE_URL'] ?? '')
+  await postgres.query(env, functions)
+  const path = `alter database ${pathname.slice(1)} set search_path to public, pg_catalog`
+  await postgres.query(env, path)
+  return env
+}
+
+/** The database's clock, wrong by that much and slow to answer. */
+function clock(seconds: number, delay = 0): string {
+  return `create function public.clock_timestamp() returns timestamptz language plpgsql as $$ begin
+    perform pg_sleep(${delay});
+    return pg_catalog.clock_timestamp() + interval '${seconds} seconds';
+  end $$`
+}
+
+t.test('a clock that is more than five seconds off, the round trip taken off', async (t) => {
+  for (const [seconds, delay, line] of [
+    [4, 0, /^ok [34]\.\d{3} s behind the database's \(give or take 0\.\d{3} s\)$/],
+    [-8, 0, /^fail [78]\.\d{3} s ahead of .*, 5 s at most: synchronize both hosts \(timedatectl/],
+    [8, 0, /^fail [78]\.\d{3} s behind the database's/],
+    // Asked at 0, answered after 1.2 s, at the end of it: looks like 5.4 s off, give or take 0.6 s.
+    [4.8, 1.2, /^ok [56]\.\d{3} s behind the database's/],
+  ] as const) {
+    const { about } = await check(await overruled(t, clock(seconds, delay)))
+    t.match(about('clock'), [line], `${seconds} s, ${delay} s later`)
+  }
+})
+
+t.test('a server that is too old, or takes no writes', async (t) => {
+  const old = await overruled(
+    t,
+    `create function public.current_setting(name text) returns text language sql as $$
+      select case name when 'server_version_num' then '140012' when 'server_version' then '14.12'
+        else pg_catalog.current_setting(name) end $$`,
+  )
+  const too = await check(old)
+  t.equal(too.code, 1)
+  t.same(too.about('database'), [
+    'fail PostgreSQL server 14.12: PostgreSQL 15 or newer is needed; upgrade it',
+  ])
+  t.same(too.about('migrations'), [], 'nothing else is asked of it')
+
+  const env = await postgres.env(t)
+  const { pathname } = new URL(env['DATABASE_URL'] ?? '')
+  const standby = `alter database ${pathname.slice(1)} set default_transaction_read_only to on`
+  await postgres.query(env, standby)
+  const reading = await check(env)
+  t.equal(reading.code, 1)
+  t.match(reading.about('database'), [
+    /^fail .* takes no writes: give the primary in DATABASE_URL$/,
+  ])
+})
+
+t.test('the broker of the queue, which no start waits for', async (t) => {
+  const redis = await startRedis(t)
+  const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t), HOOKS_QUEUE_CHANNELS: 'orders' }
+  const { host, password } = new URL(redis.url)
+  const good = await check({ ...data, HOOKS_QUEUE_URL: redis.url })
+  t.same(good.about('queue'), [`ok redis://${host} answers`])
+  t.same((await check({ ...data, HOOKS_QUEUE_URL: redis.url }, ['links'])).about('queue'), [])
+  const refused = await check({ ...data, HOOKS_QUEUE_URL: `redis://:wrong@${host}` })
+  t.match(refused.about('queue'), [/^warn redis:\/\/[\d.:]+ does not answer \(WRONGPASS/])
+  redis.freeze()
+  const silent = await check({ ...data, HOOKS_QUEUE_URL: redis.url })
+  redis.thaw()
+  t.match(silent.about('queue'), [/does not answer \(Redis has not answered within 2000 ms\)/])
+  t.notMatch(JSON.stringify([good, silent]), password)
+  const port = await freePort()
+  const away = await check({ ...data, HOOKS_QUEUE_URL: `redis://127.0.0.1:${port}` })
+  t.equal(away.code, 0, 'hooks starts all the same')
+  t.match(away.about('queue'), [/^warn .*ECONNREFUSED.*: start it, or correct HOOKS_QUEUE_URL$/])
+})
+
+t.test('what the operations agent needs: its files', async (t) => {
+  const folder = await temporaryFolder(t, 'ops')
+  const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  const [inventory, prices] = [join(folder, 'inventory.json'), join(folder, 'prices.json')]
+  const env = { ...data, OPS_INVENTORY: inventory, OPS_PRICES: prices }
+  const none = await check(env)
+  t.equal(none.code, 1)
+  t.match(none.about('inventory'), [/^fail ENOENT.*: correct it; ops does not start without it$/])
+  await writeFile(inventory, '{"services": [{"name": "web", "checks": [{"type": "none"}]}]}')
+  await writeFile(prices, '{"m": {"input": -1, "output": 1}}')
+  const wrong = await check(env)
+  t.equal(wrong.code, 1)
+  t.match(wrong.about('inventory'), [/^fail Inventory .*inventory\.json is wrong/])
+  t.match(wrong.about('prices'), [/^fail Price table .*prices\.json is wrong at \/m\/input/])
+  t.equal((await check(env, ['hooks', 'links'])).code, 0, 'of no matter to the others')
+  await writeFile(inventory, '{"services": []}')
+  await writeFile(prices, '{"m": {"input": 1, "output": 1}}')
+  const good = await check(env)
+  t.equal(good.code, 0)
+  t.same(good.about('inventory'), [`ok ${inventory}`])
+  t.same(good.about('prices'), [`ok ${prices}`])
+})
+
+t.test('what the operations agent needs: its runner', async (t) => {
+  const folder = await temporaryFolder(t, 'programs')
+  const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t), PATH: `/nowhere:${folder}` }
+  t.same((await check(data)).about('runner'), [], 'the probe needs nothing')
+  const model = await check({ ...data, OPS_RUNNER: 'model' })
+  t.same(model.about('runner'), ['warn model, and no session can run: set OPS_MODEL_URL'])
+  const cli = { ...data, OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: 'codex --fast' }
+  const missing = await check(cli)
+  t.equal(missing.code, 0, 'ops starts all the same')
+  t.same(missing.about('runner'), [
+    'warn cli, and no session can run: there is no program "codex" in PATH; install it, or set OPS_AGENT_COMMAND',
+  ])
+  const program = join(folder, 'codex')
+  await writeFile(program, '#!/bin/sh\n')
+  t.match((await check(cli)).about('runner'), ['warn '], 'a file that is no program')
+  await chmod(program, 0o755)
+  t.same((await check(cli)).about('runner'), [`ok cli, ${program}`])
+  const whole = await check({ ...cli, OPS_AGENT_COMMAND: `"${program}" run` })
+  t.same(whole.about('runner'), [`ok cli, ${program}`])
+})
