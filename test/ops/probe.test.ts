@@ -3,10 +3,8 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import type { Row } from '../helpers/backends.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { Event, Memory, OpsServer, Session } from '../helpers/ops-setup.ts'
-import { run } from '../helpers/postgres.ts'
 import { freePort } from '../helpers/postgres-process.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import { until } from '../helpers/until.ts'
@@ -17,14 +15,6 @@ async function events({ api }: OpsServer): Promise<readonly Event[]> {
 
 async function memories({ api }: OpsServer): Promise<readonly Memory[]> {
   return (await api<{ memories: readonly Memory[] }>('GET', '/memories')).json.memories
-}
-
-function sql(
-  { env }: OpsServer,
-  text: string,
-  params: readonly number[] = [],
-): Promise<readonly Row[]> {
-  return run(env['DATABASE_URL'] ?? '', text, params)
 }
 
 await eachBackend(
@@ -170,45 +160,49 @@ await t.test(
   },
 )
 
-await t.test('memories: the same again is surer, what is not renewed fades', async (t: Test) => {
-  const web = await startReceiver(t)
-  const check = { type: 'http', name: 'web', url: web.url, timeout_s: 30 }
-  const inventory = { services: [{ name: 'web', checks: [check] }] }
-  const ops = await startOps(t, backends[1], { OPS_INVENTORY: await inventoryFile(t, inventory) })
-  await ended(ops)
-  for (let at = 0; at < 5; at++) {
-    await ended(ops, (await trigger(ops)).id)
-  }
-  const timings = await memories(ops)
-  t.ok(timings.every(({ confidence }) => confidence <= 1))
-  const texts = new Set(timings.map(({ observation }) => observation))
-  t.equal(texts.size, timings.length, 'the same observation is one memory')
-  const renewed = timings.reduce(
-    (sum, { confidence }) => sum + Math.round((confidence - 0.6) * 10),
-    0,
-  )
-  t.ok(renewed >= 4, `six sessions, ${timings.length} memories, renewed ${renewed} times`)
+await eachBackend(
+  t,
+  'memories: the same again is surer, what is not renewed fades',
+  async (t: Test, backend) => {
+    const web = await startReceiver(t)
+    const check = { type: 'http', name: 'web', url: web.url, timeout_s: 30 }
+    const inventory = { services: [{ name: 'web', checks: [check] }] }
+    const ops = await startOps(t, backend, { OPS_INVENTORY: await inventoryFile(t, inventory) })
+    await ended(ops)
+    for (let at = 0; at < 5; at++) {
+      await ended(ops, (await trigger(ops)).id)
+    }
+    const timings = await memories(ops)
+    t.ok(timings.every(({ confidence }) => confidence <= 1))
+    const texts = new Set(timings.map(({ observation }) => observation))
+    t.equal(texts.size, timings.length, 'the same observation is one memory')
+    const renewed = timings.reduce(
+      (sum, { confidence }) => sum + Math.round((confidence - 0.6) * 10),
+      0,
+    )
+    t.ok(renewed >= 4, `six sessions, ${timings.length} memories, renewed ${renewed} times`)
 
-  await sql(ops, 'delete from ops.memories')
-  const insert = `insert into ops.memories (category, observation, confidence, active, created_at, updated_at, fades_at, tier)
+    await ops.server.stop()
+    await backend.query(ops.env, 'delete from ops.memories')
+    const insert = `insert into ops.memories (category, observation, confidence, active, created_at, updated_at, fades_at, tier)
     select 'c', v.name, v.confidence, true, now(), now(), now() + interval '37 days' - v.days * interval '1 day', 0
       from (values ('fresh', 0.7, 36), ('once', 0.7, 37), ('twice', 0.7, 44), ('rests', 0.4, 44), ('stays', 0.4, 37),
                    ('gone', 0.1, 200)) v(name, confidence, days)`
-  await sql(ops, insert)
-  await ops.server.stop()
-  const later = await startOps(t, backends[1], ops.env)
-  const faded = await until(async () => {
-    const list = (await memories(later)).filter(({ category }) => category === 'c')
-    return list.some(({ observation, active }) => observation === 'gone' && !active) && list
-  }, 'memories to fade at the start')
-  const now = Object.fromEntries(
-    faded.map(({ observation, confidence, active }) => [observation, [confidence, active]]),
-  )
-  t.same(now, {
-    ...{ fresh: [0.7, true], once: [0.6, true], twice: [0.5, true] },
-    ...{ rests: [0.2, false], stays: [0.3, true], gone: [0, false] },
-  })
-})
+    await backend.query(ops.env, insert)
+    const later = await startOps(t, backend, ops.env)
+    const faded = await until(async () => {
+      const list = (await memories(later)).filter(({ category }) => category === 'c')
+      return list.some(({ observation, active }) => observation === 'gone' && !active) && list
+    }, 'memories to fade at the start')
+    const now = Object.fromEntries(
+      faded.map(({ observation, confidence, active }) => [observation, [confidence, active]]),
+    )
+    t.same(now, {
+      ...{ fresh: [0.7, true], once: [0.6, true], twice: [0.5, true] },
+      ...{ rests: [0.2, false], stays: [0.3, true], gone: [0, false] },
+    })
+  },
+)
 
 await t.test(
   'sessions of the schedule come back each interval, ad-hoc ones do not move it',
