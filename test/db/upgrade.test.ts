@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import type { Backend, Row } from '../helpers/backends.ts'
+import { check } from '../helpers/check.ts'
+import { request } from '../helpers/http.ts'
+import { ROOT } from '../helpers/program.ts'
+import type { Env } from '../helpers/program.ts'
+import { secret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
+import { codeHostHeaders } from '../helpers/sign.ts'
+
+const DUMP = readFileSync(join(ROOT, 'test/fixtures/databases/first-issue.sql'), 'utf8')
+/** SHA-256 of the token of generic:fixture-token, which nobody knows any more. */
+const TOKEN_HASH = '9d8fac47730eb372c327b65cd76e9c157408e4c4ca90cf72a131383b7d834036'
+
+/** The dump for a client that is not psql, as if made yesterday (retention counts), with a token that we know. */
+function dumpWith(token: string): string {
+  const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+  return DUMP.replaceAll(/^\\.*$/gm, '')
+    .replaceAll('2026-11-21', yesterday)
+    .replace(TOKEN_HASH, createHash('sha256').update(token).digest('hex'))
+}
+
+const COLUMNS = `select table_schema || '.' || table_name as name, string_agg(column_name, ', ' order by ordinal_position) as columns
+  from information_schema.columns where table_schema in ('hooks', 'gatehouse') group by 1 order by 1`
+
+/** The rows of each table by its name; `columns` are those that the first schema has. */
+async function contents(
+  backend: Backend,
+  env: Env,
+  tables: readonly Row[],
+): Promise<Readonly<Record<string, readonly Row[]>>> {
+  const found: Record<string, readonly Row[]> = {}
+  for (const { name, columns } of tables) {
+    found[String(name)] = await backend.query(env, `select ${columns} from ${name} order by 1, 2`)
+  }
+  return found
+}
+
+await eachBackend(t, 'the first schema becomes the present one', async (t: Test, backend) => {
+  const env = await backend.env(t)
+  const [token, key] = [secret('upgrade-token'), secret('upgrade-code-host')]
+  await backend.query(env, dumpWith(token))
+  const tables = await backend.query(env, COLUMNS)
+  const before = await contents(backend, env, tables)
+  const events = before['hooks.events'] ?? []
+  t.equal(events.length, 14)
+  t.match((await check(env)).about('migrations'), [/^ok 1 applied, \d+ to be applied by serve/])
+
+  const first = await startServer(t, { env })
+  for (const { id, payload } of events) {
+    const { status, body } = await request(`${first.hooks}/log/${id}/payload`)
+    t.equal(status, 200)
+    t.ok(Buffer.from(payload as Uint8Array).equals(body), `event ${id} byte for byte`)
+  }
+  const { text: settings } = await request(`${first.hooks}/settings`)
+  t.match(settings, /value="1234"/, 'the settings')
+  t.match(settings, /value="1500"/)
+  const { text: rejected } = await request(`${first.hooks}/log?rejected=1`)
+  t.match(rejected, 'wrong secret or altered body')
+  for (const base of [first.hooks, first.links, first.ops]) {
+    t.equal((await request(`${base}/healthz`)).status, 200)
+  }
+  await first.stop()
+
+  const after = await contents(backend, env, tables)
+  const [recorded, ...more] = after['gatehouse.migrations'] ?? []
+  t.same([recorded], before['gatehouse.migrations'])
+  t.ok(more.length > 0, 'the later migrations')
+  for (const { name } of tables) {
+    if (name === 'gatehouse.migrations') continue
+    t.same(after[String(name)], before[String(name)], `every row of ${name}`)
+  }
+
+  const second = await startServer(t, { env: { ...env, HOOKS_CODE_HOST_SECRET: key } })
+  const deliver = (path: string, headers: Readonly<Record<string, string>>) =>
+    request(`${second.hooks}/webhooks/${path}`, { method: 'POST', headers, body: '{"n":1}' })
+  const json = { 'Content-Type': 'application/json' }
+  const bearer = { ...json, Authorization: `Bearer ${token}` }
+  const next = await deliver('generic/fixture-token', bearer)
+  t.equal(next.status, 202, 'the token still works')
+  t.match(next.json(), { id: 16 }, 'ids go on')
+  const signed = { ...json, ...(await codeHostHeaders(key, '{"n":1}')) }
+  const again = await deliver('code_host', { ...signed, 'X-GitHub-Delivery': 'fixture-2' })
+  t.equal(again.status, 202)
+  t.match(again.json(), { id: 2 }, 'a repeated delivery is known')
+})
