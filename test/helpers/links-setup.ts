@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { Test } from 'tap'
 import { controlPath, runRemotely } from '../../commands/control.ts'
+import { apiOf, goodForm } from './api.ts'
+import type { Api, ApiResponse } from './api.ts'
 import type { Backend } from './backends.ts'
-import { request } from './http.ts'
-import type { RequestOptions, Response } from './http.ts'
 import type { Owner } from './owner.ts'
 import { run } from './postgres.ts'
 import type { Env } from './program.ts'
@@ -34,20 +34,6 @@ export type Caller = {
   readonly api: Api
 }
 
-/**
- * A call of the API: `/links` stands for `/api/v1/links`. A body that is no text and no bytes is sent
- * as JSON. A token in the answer is registered as a secret.
- */
-export type Api = <T = unknown>(
-  method: string,
-  path: string,
-  body?: unknown,
-  headers?: RequestOptions['headers'],
-) => Promise<ApiResponse<T>>
-
-/** An answer; `json`, of the type that the test then checks, is undefined when it has no body. */
-export type ApiResponse<T> = Omit<Response, 'json'> & { readonly json: T }
-
 /** A link as the API shows it. */
 export type Link = {
   readonly id: string
@@ -74,7 +60,7 @@ export async function startLinks(t: Owner, backend: Backend, env: Env = {}): Pro
 /** What `startLinks` gives, for a server that runs already. */
 export function linksServer(server: TestServer, env: Env): LinksServer {
   const base = server.links
-  const api = (token?: string): Api => callerOf(base, token)
+  const api = (token?: string): Api => apiOf(base, token)
   async function token(email: string, { scope = 'full' }: { scope?: string } = {}) {
     return env['DATABASE_URL'] === undefined
       ? lastLine(await control(env, ['token', 'create', email, '--scope', scope]))
@@ -111,16 +97,6 @@ export async function makeLink(
   return made.json
 }
 
-/** What every answer of the API has, whatever it says. */
-export function goodForm(t: Test, { status, headers, text }: ApiResponse<unknown>): void {
-  const content = status === 204 ? text : headers['content-type']
-  t.match(
-    { nosniff: headers['x-content-type-options'], id: headers['x-request-id'], content },
-    { nosniff: /^nosniff$/, id: /^\S+$/, content: status === 204 ? /^$/ : /^application\/json$/ },
-    'the form of an answer',
-  )
-}
-
 /** The answer is a refusal: `{error, code}` alone, `error` as given when the contract quotes it. */
 export function refuses(
   t: Test,
@@ -138,43 +114,6 @@ export function refuses(
     `${what} ${status} ${code}`.trim(),
   )
   goodForm(t, answer)
-}
-
-function callerOf(base: string, token: string | undefined): Api {
-  return async <T>(
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: RequestOptions['headers'] = {},
-  ) => {
-    const raw = typeof body === 'string' || body instanceof Uint8Array || Array.isArray(body)
-    const bodyHeaders = body === undefined ? {} : { 'content-type': 'application/json' }
-    const response = await request(`${base}/api/v1${path}`, {
-      method,
-      headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...bodyHeaders,
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: raw ? body : JSON.stringify(body) }),
-      secretShown: method === 'POST' && path === '/tokens',
-      timeoutMs: 30_000,
-    })
-    const json = response.text === '' ? undefined : parse(response.text)
-    if (typeof json === 'object' && json !== null && 'token' in json) {
-      keepSecret('api-token', String(json.token))
-    }
-    return { ...response, json: json as T }
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // A page, for instance: the test looks at the text then.
-    return undefined
-  }
 }
 
 /** Has the running server on the embedded engine run a command, as the command itself does. */

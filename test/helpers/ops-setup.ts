@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { apiOf, goodForm } from './api.ts'
+import type { Api, ApiResponse } from './api.ts'
 import type { Backend } from './backends.ts'
-import { request } from './http.ts'
-import type { RequestOptions, Response } from './http.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import type { Env } from './program.ts'
@@ -20,20 +20,6 @@ export type OpsServer = {
   readonly env: Env
   readonly api: Api
 }
-
-/**
- * A call of the API: `/sessions` stands for `/api/v1/sessions`. A body that is no text and no bytes is
- * sent as JSON.
- */
-export type Api = <T = unknown>(
-  method: string,
-  path: string,
-  body?: unknown,
-  headers?: RequestOptions['headers'],
-) => Promise<ApiResponse<T>>
-
-/** An answer; `json`, of the type that the test then checks, is undefined when it has no JSON. */
-export type ApiResponse<T> = Omit<Response, 'json'> & { readonly json: T }
 
 /** A session as the API shows it. */
 export type Session = {
@@ -93,7 +79,7 @@ export async function startOps(t: Owner, backend: Backend, env: Env = {}): Promi
 
 /** What `startOps` gives, for a server that runs already. */
 export function opsServer(server: TestServer, env: Env): OpsServer {
-  return { server, base: server.ops, env, api: callerOf(server.ops) }
+  return { server, base: server.ops, env, api: apiOf(server.ops) }
 }
 
 /** Writes an inventory and gives its path, the value of `OPS_INVENTORY`. */
@@ -163,16 +149,6 @@ export function ended(
   )
 }
 
-/** What every answer of the API has, whatever it says. */
-export function goodForm(t: Test, { status, headers, text }: ApiResponse<unknown>): void {
-  const content = status === 204 ? text : headers['content-type']
-  t.match(
-    { nosniff: headers['x-content-type-options'], id: headers['x-request-id'], content },
-    { nosniff: /^nosniff$/, id: /^\S+$/, content: status === 204 ? /^$/ : /^application\/json$/ },
-    'the form of an answer',
-  )
-}
-
 /** The answer is a refusal: `{error}` alone, as given when the contract quotes it. */
 export function refuses(
   t: Test,
@@ -188,31 +164,4 @@ export function refuses(
   t.match(body, { error: error ?? /\S/ }, `${what} says what is wrong`.trim())
   if (typeof error === 'string') t.equal('error' in body && body.error, error)
   goodForm(t, answer)
-}
-
-function callerOf(base: string): Api {
-  return async <T>(
-    method: string,
-    path: string,
-    body?: unknown,
-    headers: RequestOptions['headers'] = {},
-  ) => {
-    const raw = typeof body === 'string' || body instanceof Uint8Array || Array.isArray(body)
-    const response = await request(`${base}/api/v1${path}`, {
-      method,
-      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-      ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
-      timeoutMs: 30_000,
-    })
-    return { ...response, json: parse(response.text) as T }
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // A page, for instance: the test looks at the text then.
-    return undefined
-  }
 }

@@ -1,8 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import type { ApiResponse } from '../helpers/api.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
-import type { ApiResponse, Caller, Link, LinksServer } from '../helpers/links-setup.ts'
+import type { Caller, Link, LinksServer } from '../helpers/links-setup.ts'
 
 type Tags = { readonly tags: readonly { slug: string; link_count: number }[] }
 

@@ -1,7 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { goodForm } from '../helpers/api.ts'
 import { eachBackend } from '../helpers/backends.ts'
-import { goodForm, makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
+import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller, Link, LinksServer } from '../helpers/links-setup.ts'
 
 const ID = '00000000-0000-4000-8000-000000000000'

@@ -1,8 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import type { Api } from '../helpers/api.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
-import type { Api, Link, LinksServer } from '../helpers/links-setup.ts'
+import type { Link, LinksServer } from '../helpers/links-setup.ts'
 
 type Page = { readonly links: readonly Link[]; readonly next_cursor: string | null }
 

@@ -1,8 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import type { Api } from '../helpers/api.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
-import type { Api, Link } from '../helpers/links-setup.ts'
+import type { Link } from '../helpers/links-setup.ts'
 import { noFailureIn } from '../helpers/outage-setup.ts'
 
 type Tags = { readonly tags: readonly { slug: string; link_count: number }[] }

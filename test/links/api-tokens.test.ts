@@ -1,8 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { goodForm } from '../helpers/api.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
-import { goodForm, makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
+import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller, LinksServer } from '../helpers/links-setup.ts'
 import { until } from '../helpers/until.ts'
 

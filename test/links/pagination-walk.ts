@@ -1,5 +1,5 @@
 import assert from 'node:assert'
-import type { Api } from '../helpers/links-setup.ts'
+import type { Api } from '../helpers/api.ts'
 
 /** A page of any list: its rows under the list's name, and the next page's cursor. */
 export type Page = Readonly<Record<string, unknown>> & { readonly next_cursor: string | null }

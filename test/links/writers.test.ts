@@ -1,8 +1,9 @@
 import { t } from 'tap'
+import type { Api } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startLinks } from '../helpers/links-setup.ts'
-import type { Api, Link } from '../helpers/links-setup.ts'
+import type { Link } from '../helpers/links-setup.ts'
 import { run } from '../helpers/postgres.ts'
 import { until } from '../helpers/until.ts'
 

@@ -1,7 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { goodForm } from '../helpers/api.ts'
 import { eachBackend } from '../helpers/backends.ts'
-import { ended, goodForm, refuses, startOps } from '../helpers/ops-setup.ts'
+import { ended, refuses, startOps } from '../helpers/ops-setup.ts'
 import type { Event, Memory } from '../helpers/ops-setup.ts'
 
 const NO_COUNTS = ['-1', '1.5', 'x', '', '1e3', ' 1']

@@ -1,7 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { goodForm } from '../helpers/api.ts'
 import { eachBackend } from '../helpers/backends.ts'
-import { ended, goodForm, refuses, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
+import { ended, refuses, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { OpsServer, Session } from '../helpers/ops-setup.ts'
 import { until } from '../helpers/until.ts'
 

@@ -1,11 +1,13 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { goodForm } from '../helpers/api.ts'
+import type { ApiResponse } from '../helpers/api.ts'
 import { CHAT_KEY, deliverAlert, sample, startBriefs } from '../helpers/alerts-setup.ts'
 import type { Receipt } from '../helpers/alerts-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { ended, goodForm, refuses, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
-import type { ApiResponse, Session } from '../helpers/ops-setup.ts'
+import { ended, refuses, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
+import type { Session } from '../helpers/ops-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const MIB = 1024 * 1024

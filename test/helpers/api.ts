@@ -1,0 +1,65 @@
+import type { Test } from 'tap'
+import { request } from './http.ts'
+import type { RequestOptions, Response } from './http.ts'
+import { keepSecret } from './secrets.ts'
+
+/**
+ * A call of a service's API: `/links` stands for `/api/v1/links`. A body that is no text and no bytes is
+ * sent as JSON. A token in the answer is registered as a secret.
+ */
+export type Api = <T = unknown>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: RequestOptions['headers'],
+) => Promise<ApiResponse<T>>
+
+/** An answer; `json`, of the type that the test then checks, is undefined when it has no JSON. */
+export type ApiResponse<T> = Omit<Response, 'json'> & { readonly json: T }
+
+/** Calls the API of the service at `base`, with a token or without one. */
+export function apiOf(base: string, token?: string): Api {
+  return async <T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: RequestOptions['headers'] = {},
+  ) => {
+    const raw = typeof body === 'string' || body instanceof Uint8Array || Array.isArray(body)
+    const response = await request(`${base}/api/v1${path}`, {
+      method,
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
+      secretShown: method === 'POST' && path === '/tokens',
+      timeoutMs: 30_000,
+    })
+    const json = parse(response.text)
+    if (typeof json === 'object' && json !== null && 'token' in json) {
+      keepSecret('api-token', String(json.token))
+    }
+    return { ...response, json: json as T }
+  }
+}
+
+/** What every answer of an API has, whatever it says. */
+export function goodForm(t: Test, { status, headers, text }: ApiResponse<unknown>): void {
+  const content = status === 204 ? text : headers['content-type']
+  t.match(
+    { nosniff: headers['x-content-type-options'], id: headers['x-request-id'], content },
+    { nosniff: /^nosniff$/, id: /^\S+$/, content: status === 204 ? /^$/ : /^application\/json$/ },
+    'the form of an answer',
+  )
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // A page, for instance: the test looks at the text then.
+    return undefined
+  }
+}
