@@ -1,0 +1,143 @@
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  appendFileSync,
+  chmodSync,
+  globSync,
+  lstatSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { temporaryFolder } from '../helpers/owner.ts'
+import type { Owner } from '../helpers/owner.ts'
+import { ROOT } from '../helpers/program.ts'
+import { deploymentParts, lacks } from '../helpers/system-parts.ts'
+
+const SCRIPT = join(ROOT, 'deploy', 'install.sh')
+const BINARY = '/usr/local/bin/gatehouse'
+const SETTINGS = '/etc/gatehouse/gatehouse.env'
+const MODES: Readonly<Record<string, number>> = {
+  [BINARY]: 0o755,
+  '/etc/systemd/system/gatehouse.service': 0o644,
+  '/etc/systemd/system/gatehouse.socket': 0o644,
+  '/etc/systemd/system/gatehouse-links.socket': 0o644,
+  '/etc/systemd/system/gatehouse-ops.socket': 0o644,
+  '/etc/gatehouse': 0o755,
+  [SETTINGS]: 0o644,
+  '/etc/gatehouse/credentials': 0o700,
+  '/usr/local/share/gatehouse': 0o755,
+  '/usr/local/share/gatehouse/gatehouse.env': 0o644,
+  '/usr/local/share/gatehouse/nginx.conf': 0o644,
+  '/usr/local/share/gatehouse/Caddyfile': 0o644,
+  '/usr/local/share/gatehouse/ops-host-access.conf': 0o644,
+}
+
+type Result = { status: number | null; lines: readonly string[]; stderr: string }
+
+/** Runs install.sh with a strict mask, as an administrator may have it. */
+function install(root: string, ...args: readonly string[]): Result {
+  const command = 'umask 077; exec sh "$@"'
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', command, 'sh', SCRIPT, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', DESTDIR: root },
+    encoding: 'utf8',
+  })
+  return { status, lines: stdout.trim().split('\n'), stderr }
+}
+
+/** Everything under a folder with its mode and bytes. */
+function snapshot(root: string): ReadonlyMap<string, string> {
+  const entries = globSync('**/*', { cwd: root, withFileTypes: true }).map((entry) => {
+    const path = join(entry.parentPath, entry.name)
+    const bytes = entry.isFile()
+      ? createHash('sha256').update(readFileSync(path)).digest('hex')
+      : ''
+    return [
+      path.slice(root.length),
+      `${(lstatSync(path).mode & 0o777).toString(8)} ${bytes}`,
+    ] as const
+  })
+  return new Map(entries)
+}
+
+async function executable(t: Owner): Promise<string> {
+  const path = join(await temporaryFolder(t, 'built'), 'gatehouse')
+  writeFileSync(path, '#!/bin/sh\necho 1\n')
+  chmodSync(path, 0o755)
+  return path
+}
+
+t.test(
+  'install.sh is plain sh without a flaw',
+  { skip: lacks(deploymentParts.shellcheck) },
+  async (t) => {
+    const { status, stdout } = spawnSync('shellcheck', ['--shell=sh', SCRIPT], { encoding: 'utf8' })
+    t.same({ status, stdout }, { status: 0, stdout: '' })
+  },
+)
+
+t.test('it puts everything in place, and a second time nothing', async (t) => {
+  const root = await temporaryFolder(t, 'root')
+  const built = await executable(t)
+  const first = install(root, built)
+  t.match(first, { status: 0, stderr: '' })
+  for (const [path, mode] of Object.entries(MODES)) {
+    t.equal(lstatSync(join(root, path)).mode & 0o777, mode, path)
+    t.ok(
+      first.lines.some((line) => new RegExp(`^(installed|made) +${path}/?$`).test(line)),
+      `${path} is named`,
+    )
+  }
+  t.equal(first.lines.at(-1), `All is in ${root}; systemd was not told.`)
+  t.equal(readFileSync(join(root, BINARY), 'utf8'), readFileSync(built, 'utf8'))
+
+  const before = snapshot(root)
+  const second = install(root, built)
+  t.match(second, { status: 0, stderr: '' })
+  t.same(snapshot(root), before)
+  t.same(
+    second.lines.slice(0, -1).filter((line) => !line.startsWith('unchanged  ')),
+    [],
+  )
+  t.equal(second.lines.length, first.lines.length)
+})
+
+t.test('an upgrade replaces what is ours and keeps what is the operator’s', async (t) => {
+  const root = await temporaryFolder(t, 'root')
+  const built = await executable(t)
+  t.equal(install(root, built).status, 0)
+  const before = snapshot(root)
+  appendFileSync(join(root, SETTINGS), 'OPS_DRY_RUN=true\n')
+  appendFileSync(join(root, '/etc/systemd/system/gatehouse.service'), '# of an older version\n')
+  writeFileSync(join(root, '/etc/gatehouse/credentials/ops_chat_api_key'), 'kept')
+  appendFileSync(built, 'echo 2\n')
+  const { status, lines } = install(root, built)
+  t.equal(status, 0)
+  t.same(
+    lines.slice(0, -1).filter((line) => !line.startsWith('unchanged  ')),
+    [
+      `replaced   ${BINARY}`,
+      'replaced   /etc/systemd/system/gatehouse.service',
+      `kept       ${SETTINGS} (edited; the example is in /usr/local/share/gatehouse)`,
+    ],
+  )
+  t.match(readFileSync(join(root, SETTINGS), 'utf8'), /^OPS_DRY_RUN=true$/m)
+  t.match(readFileSync(join(root, BINARY), 'utf8'), /^echo 2$/m)
+  rmSync(join(root, '/etc/gatehouse/credentials/ops_chat_api_key'))
+  const after = new Map(snapshot(root))
+  for (const path of [SETTINGS, BINARY]) after.delete(path)
+  for (const [path, what] of after) t.equal(what, before.get(path), path)
+})
+
+t.test('without an executable nothing is touched', async (t) => {
+  const root = await temporaryFolder(t, 'root')
+  const missing = join(root, 'nowhere')
+  t.match(install(root, missing), {
+    status: 1,
+    stderr: `install.sh: there is no ${missing}: run npm run build first, or name the executable\n`,
+  })
+  t.match(install(root, join(ROOT, 'package.json')), { status: 1, stderr: /is no executable/ })
+  t.equal(snapshot(root).size, 0)
+})

@@ -1,0 +1,152 @@
+import { spawnSync } from 'node:child_process'
+import { appendFileSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { notesOf } from '../../kernel/config.ts'
+import { Variables } from '../../kernel/variables.ts'
+import type { VariableName } from '../../kernel/variables.ts'
+import { runCli } from '../helpers/cli.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import type { Owner } from '../helpers/owner.ts'
+import { ROOT } from '../helpers/program.ts'
+import { deploymentParts, lacks } from '../helpers/system-parts.ts'
+
+const UNITS = [
+  'gatehouse.service',
+  'gatehouse.socket',
+  'gatehouse-links.socket',
+  'gatehouse-ops.socket',
+]
+const DROP_IN = 'ops-host-access.conf'
+const MOST_EXPOSURE = 1.5
+const skip = lacks(deploymentParts.systemd)
+const service = read('gatehouse.service')
+
+function read(name: string): string {
+  return readFileSync(join(ROOT, 'deploy', name), 'utf8')
+}
+
+/** The values of a setting of a unit, in their order. */
+function settings(text: string, name: string): readonly string[] {
+  return [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map((match) => match[1] ?? '')
+}
+
+/** What `systemd-analyze` says, stdout and stderr as one text, and its status. */
+function analyze(...args: readonly string[]): { status: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
+  return { status, output: stdout + stderr }
+}
+
+/** The units in a folder, beside each other as systemd has them, starting a program that is there. */
+async function unitsWithProgram(t: Owner): Promise<readonly string[]> {
+  const folder = await temporaryFolder(t, 'units')
+  return UNITS.map((name) => {
+    const path = join(folder, name)
+    writeFileSync(path, read(name).replaceAll('=/usr/local/bin/gatehouse', '=/bin/true'))
+    return path
+  })
+}
+
+t.test('systemd has nothing to say about the units', { skip }, async (t) => {
+  const units = await unitsWithProgram(t)
+  t.same(analyze('verify', '--man=no', ...units), { status: 0, output: '' })
+  const [unit = ''] = units
+  mkdirSync(`${unit}.d`)
+  const dropIn = join(`${unit}.d`, DROP_IN)
+  copyFileSync(join(ROOT, 'deploy', DROP_IN), dropIn)
+  t.same(analyze('verify', '--man=no', ...units), { status: 0, output: '' }, 'with the drop-in')
+  appendFileSync(dropIn, 'NoSuchSetting=1\n')
+  t.match(analyze('verify', '--man=no', ...units).output, /NoSuchSetting/, 'it would be said')
+})
+
+t.test(`exposure is at most ${MOST_EXPOSURE}, without the drop-in`, { skip }, async (t) => {
+  const { output } = analyze(
+    'security',
+    '--offline=true',
+    join(ROOT, 'deploy', 'gatehouse.service'),
+  )
+  const score = /Overall exposure level for gatehouse\.service: (\d+\.\d+)/.exec(output)?.[1]
+  t.ok(Number(score) <= MOST_EXPOSURE, `${score} is at most ${MOST_EXPOSURE}`)
+  t.equal(
+    analyze(
+      'security',
+      '--offline=true',
+      '--threshold=15',
+      join(ROOT, 'deploy', 'gatehouse.service'),
+    ).status,
+    0,
+  )
+})
+
+t.test('every secret is a credential, and none has to be there', async (t) => {
+  const names = Object.keys(Variables.properties) as VariableName[]
+  const secrets = names.filter((name) => notesOf(name).secret === true)
+  const ids = secrets.map((name) => name.toLowerCase()).sort()
+  t.same(
+    settings(service, 'LoadCredential'),
+    ids.map((id) => `${id}:/etc/gatehouse/credentials/${id}`),
+  )
+  // The fallback that makes a missing file no failure; its newline is no part of the value.
+  t.same(
+    settings(service, 'SetCredential'),
+    ids.map((id) => `${id}:\\n`),
+  )
+  for (const id of ids.filter((id) => !id.endsWith('_previous'))) {
+    t.match(read('gatehouse.env'), new RegExp(`^# ${id} `, 'm'), `${id} is told of`)
+  }
+})
+
+t.test('a credential that is an empty line counts as none', async (t) => {
+  const folder = await temporaryFolder(t, 'credentials')
+  writeFileSync(join(folder, 'database_url'), '\n')
+  writeFileSync(join(folder, 'gatehouse_secret_key'), '\n')
+  const env = { CREDENTIALS_DIRECTORY: folder, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  t.match(await runCli(['provider', 'list'], { env }), { code: 0, stdout: /payments/ })
+})
+
+t.test('each service has a socket of its name', async (t) => {
+  const sockets = UNITS.slice(1).map((name) => ({ name, text: read(name) }))
+  t.same(
+    sockets.map(({ text }) => settings(text, 'FileDescriptorName')),
+    [['hooks'], ['links'], ['ops']],
+  )
+  t.same(
+    sockets.map(({ text }) => settings(text, 'ListenStream')),
+    [['127.0.0.1:8080'], ['127.0.0.1:8081'], ['127.0.0.1:8082']],
+  )
+  for (const { name, text } of sockets) {
+    t.same(settings(text, 'Service'), ['gatehouse.service'], name)
+    t.same(settings(text, 'Accept'), [], name)
+  }
+  t.same(settings(service, 'Sockets'), [UNITS.slice(1).join(' ')])
+  t.match(
+    settings(service, 'Environment')[0],
+    'HOOKS_ADDR=fd:hooks LINKS_ADDR=fd:links OPS_ADDR=fd:ops',
+  )
+})
+
+t.test('what the hardening takes from ops is named, and given back', async (t) => {
+  for (const what of ['bwrap', 'journal', 'unit', 'restart operations', 'process']) {
+    t.match(service, new RegExp(`^#   ${what} `, 'm'), `${what} in the unit`)
+    t.match(read(DROP_IN), new RegExp(`^# (\\S+, )?${what}[:,]`, 'm'), `${what} in the drop-in`)
+  }
+})
+
+t.test('the example of settings is one', async (t) => {
+  const example = read('gatehouse.env')
+  const lines = [...example.matchAll(/^#([A-Z0-9_]+)=(.*)$/gm)]
+  t.ok(lines.length > 20)
+  const folder = await temporaryFolder(t, 'settings')
+  // Files that an example names would have to be there.
+  const file = join(folder, 'gatehouse.env')
+  writeFileSync(file, lines.map(([, name, value]) => `${name}=${value}\n`).join(''))
+  const env = { GATEHOUSE_ENV_FILE: file, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  t.match(await runCli(['provider', 'list'], { env }), { code: 0 }, 'every line is accepted')
+  writeFileSync(file, example)
+  t.match(await runCli(['provider', 'list'], { env }), { code: 0 }, 'as it comes')
+  for (const [line, name = '', value] of lines) {
+    const { default: fallback, secret } = notesOf(name as VariableName)
+    t.not(secret, true, `${name} is no secret`)
+    if (fallback !== undefined && !/_(MODEL)$/.test(name)) t.equal(value, fallback, line)
+  }
+})
