@@ -96,7 +96,7 @@ export async function lendCopy(
     for await (const _ of input);
     return DONE
   } finally {
-    removeCopy(directory)
+    await removeCopy(directory)
   }
 }
 

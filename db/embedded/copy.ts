@@ -1,5 +1,5 @@
-import { constants, existsSync, rmSync } from 'node:fs'
-import { cp, mkdir, readdir, stat, statfs } from 'node:fs/promises'
+import { constants, existsSync } from 'node:fs'
+import { cp, mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { Database } from '../client.ts'
 
@@ -33,24 +33,23 @@ export async function copyCluster(db: Database, directory: string): Promise<numb
     throw error
   }
   try {
-    // The longer one, while others still have their turns.
-    await db.transaction((tx) => tx.script('checkpoint'))
     return await db.transaction(async (tx) => {
-      await tx.script('checkpoint')
+      // A transaction has the one session to itself, so that nothing is written now. What is not yet in
+      // the tables' files is in the log, which PostgreSQL reads when the copy is opened.
+      await tx.script('select')
       const began = performance.now()
-      // A transaction has the one session to itself, so that nothing is written now.
       await cp(from, path.join(copy, 'pg'), { recursive: true, mode: constants.COPYFILE_FICLONE })
       return performance.now() - began
     })
   } catch (error) {
-    removeCopy(directory)
+    await removeCopy(directory)
     throw error
   }
 }
 
 /** Removes the copy. */
-export function removeCopy(directory: string): void {
-  rmSync(copyFolder(directory), { recursive: true, force: true, maxRetries: 3 })
+export async function removeCopy(directory: string): Promise<void> {
+  await rm(copyFolder(directory), { recursive: true, force: true, maxRetries: 3 })
 }
 
 /** A full disk would stop the server. */

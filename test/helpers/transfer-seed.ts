@@ -37,9 +37,9 @@ insert into hooks.endpoints values ('agent', sha256('a'), true, now(), null);
 insert into hooks.attempts (event_id, kind, target, outcome, status, ms, at)
 select id, 'replay', 'https://example.com/', 'delivered', 200, 12, now() from hooks.events order by id limit 300;
 insert into hooks.forwarders values ('laptop', ${events}, 3, now());
-insert into hooks.providers (name, family, trust_mode, enabled, signing_secret)
-values ('generic:odd', 'webhook', 'signed', true, '\\x0001feff');
-update hooks.settings set retention_max_rows = 123456, pruned_through = 17;
+insert into hooks.providers (name, family, trust_mode, enabled, token_hash)
+values ('generic:odd', 'webhook', 'token', true, sha256('odd'));
+update hooks.settings set retention_max_age_days = 0, retention_max_rows = 0, pruned_through = 17;
 
 insert into links.users (email, display_name, role, created_at)
 select 'user' || i || '@example.com', 'Üser "' || i || '"', case i when 1 then 'admin' else 'user' end, now()

@@ -1,0 +1,30 @@
+import type { Backend, Row } from './backends.ts'
+import type { Env } from './program.ts'
+
+const TABLES = `
+select string_agg(format('select %L as name, count(*)::int as rows, sum((''x'' || left(md5(t::text), 15))::bit(60)::bigint)::text as sum
+                            from %I.%I t', n.nspname || '.' || c.relname, n.nspname, c.relname),
+                  ' union all ') || ' order by 1' as text
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+ where n.nspname in ('hooks', 'links', 'ops') and c.relkind in ('r', 'v')`
+
+const SEQUENCES = `
+select c.oid::regclass::text as name, nextval(c.oid)::text as next
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+ where n.nspname in ('hooks', 'links', 'ops') and c.relkind = 'S'
+ order by 1`
+
+/** What each table and view holds: how many rows, and a sum over all their columns, which knows no order. */
+export async function contentsOf(backend: Backend, env: Env): Promise<readonly Row[]> {
+  const [made] = await backend.query(env, TABLES)
+  const text = `set timezone = 'UTC'; set bytea_output = 'hex'; set extra_float_digits = 1; ${String(made?.['text'])}`
+  const results: readonly unknown[] = await backend.query(env, text)
+  const rows: unknown = results.at(-1)
+  if (!Array.isArray(rows)) throw new Error('the statements gave no rows at their end')
+  return rows as readonly Row[]
+}
+
+/** The next id of each table that has one, which is used up by that. */
+export function drawnIds(backend: Backend, env: Env): Promise<readonly Row[]> {
+  return backend.query(env, SEQUENCES)
+}
