@@ -7,6 +7,7 @@ import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/c
 import { runDb } from './commands/db.ts'
 import { runForward } from './commands/forward.ts'
 import { helpText } from './commands/help.ts'
+import { isJournal } from './commands/journal.ts'
 import { SERVICES, type ServiceName } from './commands/listeners.ts'
 import { isDatabaseCommand, runWithDatabase } from './commands/on-database.ts'
 import { withSecretFromInput } from './commands/provider-arguments.ts'
@@ -15,7 +16,7 @@ import { sendSample } from './commands/send-sample.ts'
 import { serve } from './commands/serve.ts'
 import { assetText } from './kernel/assets.ts'
 import { openConfig, notesOf, type ConfigSource } from './kernel/config.ts'
-import { createLog, messageOf } from './kernel/log.ts'
+import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 import { post } from './kernel/outbound.ts'
 import { flagOf, Variables, type VariableName } from './kernel/variables.ts'
 import {
@@ -29,9 +30,11 @@ const output: Output = {
   out: (line) => process.stdout.write(`${line}\n`),
   err: (line) => process.stderr.write(`${line}\n`),
 }
+const prefix = isJournal(process.stderr.fd) ? JOURNAL_PREFIX : undefined
 const log = createLog(
   (text) => process.stderr.write(text),
   () => new Date(),
+  prefix,
 )
 
 /** Flags that set a variable, by flag; a secret has none, because other users can see arguments. */
@@ -175,7 +178,7 @@ try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
   log.flush()
-  output.err(`gatehouse: ${messageOf(error)}`)
+  output.err(`${prefix?.error ?? ''}gatehouse: ${messageOf(error)}`)
   if (error instanceof UsageError) output.err('See: gatehouse help')
   process.exitCode = error instanceof UsageError ? WRONG_USAGE : FAILED
 }

@@ -102,6 +102,7 @@ export function createListener(options: ListenerOptions): Listener {
       service,
       route: '(malformed)',
       status: fault.status,
+      client: peerAddress((socket as Socket).remoteAddress),
     })
   })
 
@@ -140,9 +141,10 @@ export function createListener(options: ListenerOptions): Listener {
     }
 
     function send(reply: Reply | ChannelReply): void {
-      if (response.destroyed) return finished(499)
+      if (response.destroyed) return finished(499, 0)
+      let bytes: number | undefined
       if (!('open' in reply)) {
-        writeReply(request, response, reply, requestId, stopping || upgrade !== undefined)
+        bytes = writeReply(request, response, reply, requestId, stopping || upgrade !== undefined)
         // Not a stream: its client comes back for the rest.
         if (response.writableLength > 0 && typeof reply.body !== 'function') {
           leaving.add(response)
@@ -152,7 +154,7 @@ export function createListener(options: ListenerOptions): Listener {
         response.detachSocket(request.socket)
         acceptChannel(request, upgrade, reply, requestId, clock)
       }
-      finished(reply.status)
+      finished(reply.status, bytes)
     }
     function fail(error: unknown): void {
       const down = error instanceof Unavailable
@@ -169,7 +171,7 @@ export function createListener(options: ListenerOptions): Listener {
       if (response.headersSent) response.destroy()
       else send(faultReply(fault, context))
     }
-    function finished(status: number): void {
+    function finished(status: number, bytes?: number): void {
       const elapsed = performance.now() - started
       metrics.finished(service, context.route, status, elapsed / 1000)
       log.info('request', {
@@ -179,7 +181,9 @@ export function createListener(options: ListenerOptions): Listener {
         route: context.route,
         status,
         ms: Math.round(elapsed * 10) / 10,
+        bytes,
         client: context.client,
+        peer: peer === context.client ? undefined : peer,
       })
     }
 

@@ -1,7 +1,7 @@
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+export type LogLevel = 'info' | 'warn' | 'error'
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>
 
-/** Writes one JSON object a line: `time`, `level`, `msg`, then the fields. Never given a secret. */
+/** Writes one JSON object a line: `time`, `level`, `msg`, then the fields (docs/operations.md). Never given a secret. */
 export interface Log {
   info(msg: string, fields?: LogFields): void
   warn(msg: string, fields?: LogFields): void
@@ -12,11 +12,22 @@ export interface Log {
 
 const GATHER_MS = 1
 
+/** What a line begins with for systemd's journal, which takes it off and keeps it as the priority. */
+export const JOURNAL_PREFIX: Readonly<Record<LogLevel, string>> = {
+  info: '<6>',
+  warn: '<4>',
+  error: '<3>',
+}
+
 /**
  * Makes a log over a writer of text. Lines of a millisecond are written together: writes to a pipe
  * block, and one a request would cost more than the request.
  */
-export function createLog(write: (text: string) => void, now: () => Date): Log {
+export function createLog(
+  write: (text: string) => void,
+  now: () => Date,
+  prefix?: Readonly<Record<LogLevel, string>>,
+): Log {
   let waiting = ''
   let scheduled = false
   let lastAt = Number.NaN
@@ -41,7 +52,7 @@ export function createLog(write: (text: string) => void, now: () => Date): Log {
 
   function line(level: LogLevel, msg: string, fields: LogFields | undefined): void {
     const more = JSON.stringify(fields ?? {}).slice(1)
-    const start = `{"time":"${timeText()}","level":"${level}","msg":${JSON.stringify(msg)}`
+    const start = `${prefix?.[level] ?? ''}{"time":"${timeText()}","level":"${level}","msg":${JSON.stringify(msg)}`
     waiting += more === '}' ? `${start}}\n` : `${start},${more}\n`
     if (scheduled) return
     scheduled = true

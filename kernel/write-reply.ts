@@ -6,14 +6,17 @@ import { createSink } from './sink.ts'
 const DRAIN_BYTES = 64 * 1024 * 1024
 const DRAIN_MS = 3_000
 
-/** Writes a reply to its socket; with `closing` the connection ends after it. */
+/**
+ * Writes a reply to its socket; with `closing` the connection ends after it. Gives the length of its body
+ * in bytes, undefined for a stream.
+ */
 export function writeReply(
   request: IncomingMessage,
   response: ServerResponse,
   reply: Reply,
   requestId: string,
   closing: boolean,
-): void {
+): number | undefined {
   const { status, body } = reply
   const headers: Record<string, string | number | readonly string[]> = { ...reply.headers }
   headers['x-content-type-options'] = 'nosniff'
@@ -25,23 +28,26 @@ export function writeReply(
     response.writeHead(status, headers as Record<string, string>)
     if (request.method === 'HEAD') {
       response.end()
-      return
+      return 0
     }
     response.flushHeaders()
     body(createSink(response))
-    return
+    return undefined
   }
-  if (body !== null) headers['content-length'] = Buffer.byteLength(body)
+  const length = body === null ? 0 : Buffer.byteLength(body)
+  if (body !== null) headers['content-length'] = length
   else if (status !== 204 && status !== 304) headers['content-length'] = 0
   response.writeHead(status, headers as Record<string, string>)
   const bytes = request.method === 'HEAD' ? null : body
+  const sent = bytes === null ? 0 : length
   if (!unread) {
     response.end(bytes)
-    return
+    return sent
   }
   if (bytes !== null) response.write(bytes)
   else response.flushHeaders()
   drain(request, () => response.end())
+  return sent
 }
 
 /** Reads a refused body to its end, within bounds: closing at once would reset the client's connection. */

@@ -1,0 +1,99 @@
+import { spawnSync } from 'node:child_process'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
+import { rawExchange } from '../helpers/raw-http.ts'
+import { secret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
+import { onPath } from '../helpers/system-parts.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+
+/** A line as it is read by programs. */
+type Line = Readonly<Record<string, unknown>>
+
+/** The shell becomes the program; what it writes to stderr goes to "the journal". */
+function inJournal(descriptor: string): readonly string[] {
+  const stream = `JOURNAL_STREAM=$(stat -L -c %d:%i ${descriptor})`
+  return ['sh', '-c', `${stream} exec "$0" server.ts "$@"`, process.execPath]
+}
+
+t.test('one line a request, one object a line', async (t) => {
+  const env = await postgres.env(t)
+  const proxies = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
+  const server = await startServer(t, { env: { ...env, ...proxies }, services: ['hooks', 'links'] })
+  const token = secret('token-in-a-path')
+  const forwarded = { 'X-Forwarded-For': '198.51.100.7' }
+  const page = await request(`${server.hooks}/settings`, { headers: forwarded })
+  await request(`${server.hooks}/settings`, { method: 'HEAD' })
+  await request(`${server.hooks}/webhooks/generic/ci/${token}?token=${token}`, { method: 'POST' })
+  await request(`${server.links}/nothing-here?q=${token}`, { headers: forwarded })
+  await rawExchange(Number(new URL(server.hooks).port), 'NONSENSE\r\n\r\n')
+  await request(`${server.hooks}/assets/nothing`)
+  const logs = await until(() => {
+    const found = server.logs().filter((text) => text.includes('"msg":"request"'))
+    return found.length >= 6 && found
+  }, 'six lines')
+  await server.stop()
+
+  const lines = server.logs().map((text): Line => JSON.parse(text))
+  for (const line of lines) {
+    t.same(Object.keys(line).slice(0, 3), ['time', 'level', 'msg'])
+    t.match(line, {
+      time: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+      level: /^(info|warn|error)$/,
+    })
+  }
+  t.notMatch(server.logs().join('\n'), token, 'a route, never the path or the query')
+  const [settings, head, delivery, link, broken, none, ...more] = logs.map((text): Line =>
+    JSON.parse(text),
+  )
+  t.same(more, [])
+  t.same(
+    { ...settings, time: '', ms: 0 },
+    {
+      ...{ time: '', level: 'info', msg: 'request' },
+      ...{ request_id: page.headers['x-request-id'], service: 'hooks', method: 'GET' },
+      ...{ route: '/settings', status: 200, ms: 0, bytes: page.body.length },
+      ...{ client: '198.51.100.7', peer: '127.0.0.1' },
+    },
+  )
+  t.match(head, { method: 'HEAD', status: 200, bytes: 0, client: '127.0.0.1' })
+  t.notOk('peer' in (head ?? {}), 'the client itself')
+  t.match(delivery, { route: '/webhooks/generic/:name/:token', status: 404 })
+  t.match(link, { service: 'links', status: 404, client: '198.51.100.7' })
+  t.match(broken, { route: '(malformed)', status: 400, client: '127.0.0.1' })
+  t.match(none, { status: 404 })
+})
+
+t.test('jq reads it', { skip: onPath('jq') === undefined && 'jq is missing' }, async (t) => {
+  const server = await startServer(t, { env: await postgres.env(t), services: ['hooks'] })
+  await request(`${server.hooks}/healthz`)
+  await server.stop()
+  const filter = 'select(.msg == "request") | "\\(.route) \\(.status)"'
+  const read = spawnSync('jq', ['-r', filter], { input: server.logs().join('\n') })
+  t.equal(String(read.stderr), '')
+  t.equal(String(read.stdout), '/healthz 200\n')
+})
+
+t.test('the journal is told of each line’s priority, which it takes off', async (t) => {
+  const env = await postgres.env(t)
+  const program = inJournal('/proc/self/fd/2')
+  const server = await startServer(t, {
+    ...{ env: { ...env, HOOKS_QUEUE_CHANNELS: 'orders' }, services: ['hooks'], program },
+  })
+  await server.stop()
+  const levels = server.logs().map((text) => {
+    const { level }: { level: string } = JSON.parse(text.slice(3))
+    return `${text.slice(0, 3)} ${level}`
+  })
+  t.same([...new Set(levels)].toSorted(), ['<4> warn', '<6> info'])
+
+  const wrong = { ...env, HOOKS_ADDR: 'nonsense' }
+  const refused = await runCli(['serve', 'hooks'], { env: wrong, program })
+  t.match(refused, { code: 1, stderr: /^<3>gatehouse: HOOKS_ADDR [^\n]+\n$/ })
+  const elsewhere = await runCli(['serve', 'hooks'], { env: wrong, program: inJournal('/') })
+  t.match(elsewhere.stderr, /^gatehouse: /, 'stderr goes elsewhere')
+})
