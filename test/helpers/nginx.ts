@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { request } from './http.ts'
+import { recordProcess } from './orphans.ts'
+import { temporaryFolder } from './owner.ts'
+import type { Owner } from './owner.ts'
+import { freePort } from './postgres-process.ts'
+import { ROOT } from './program.ts'
+import { SERVICES } from './ready.ts'
+import type { Service } from './ready.ts'
+import { runFolder } from './run-folder.ts'
+import { onPath } from './system-parts.ts'
+import { until } from './until.ts'
+
+/** An nginx of our own. */
+export type Nginx = {
+  /** Where it serves each service: `http://127.0.0.1:PORT`. */
+  readonly addresses: Readonly<Record<Service, string>>
+  /** What it has logged as an error so far. */
+  errors(): string
+}
+
+/** Ports of an instance's services. */
+export type Ports = Readonly<Record<Service, number>>
+
+/**
+ * Starts nginx with `deploy/nginx-two-instances.conf`, in which only addresses, ports and TLS are other
+ * ones: the first instance is 10.0.0.11 there, the second 10.0.0.12. It ends with the test.
+ */
+export async function startNginx(t: Owner, instances: readonly [Ports, Ports]): Promise<Nginx> {
+  const program = onPath('nginx')
+  if (program === undefined) {
+    throw new Error('nginx is missing: install it, on Debian apt-get install nginx')
+  }
+  const folder = await temporaryFolder(t, 'nginx')
+  const ports = { hooks: await freePort(), links: await freePort(), ops: await freePort() }
+  const log = join(folder, 'error.log')
+  const file = join(folder, 'nginx.conf')
+  writeFileSync(file, mainFile(folder, ownSetting(instances, ports)))
+
+  const output = openSync(log, 'a')
+  // One process in the foreground: without a master there is none to outlive the other.
+  const own = 'daemon off; master_process off; error_log stderr info;'
+  const args = ['-p', folder, '-c', file, '-e', 'stderr', '-g', own]
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', output] })
+  closeSync(output)
+  if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+  const ended = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
+  const address = (service: Service): string => `http://127.0.0.1:${ports[service]}`
+  const addresses = { hooks: address('hooks'), links: address('links'), ops: address('ops') }
+  try {
+    await until(
+      async () => (await request(`${addresses.ops}/healthz`)).status === 200,
+      'nginx to answer for an instance',
+    )
+  } catch (error) {
+    throw new Error(`nginx did not start: ${readFileSync(log, 'utf8').slice(-2_000)}`, {
+      cause: error,
+    })
+  }
+  return {
+    addresses,
+    errors: () => readFileSync(log, 'utf8').replaceAll(/^.*\[(?:info|notice|warn)\].*\n/gm, ''),
+  }
+}
+
+/** The documented setting with the addresses of this test, and without TLS. */
+function ownSetting(instances: readonly [Ports, Ports], ports: Ports): string {
+  let text = readFileSync(join(ROOT, 'deploy', 'nginx-two-instances.conf'), 'utf8')
+  for (const [at, service] of SERVICES.entries()) {
+    for (const [number, instance] of instances.entries()) {
+      const place = `10.0.0.${11 + number}:${8080 + at}`
+      text = replaceOnce(text, `server ${place} `, `server 127.0.0.1:${instance[service]} `)
+    }
+    text = replaceFirst(text, 'listen 443 ssl;', `listen 127.0.0.1:${ports[service]};`)
+  }
+  return text.replaceAll(/^ *ssl_certificate.*\n/gm, '')
+}
+
+function replaceOnce(text: string, from: string, to: string): string {
+  if (text.split(from).length !== 2) throw new Error(`expected once in nginx's setting: ${from}`)
+  return text.replace(from, to)
+}
+
+function replaceFirst(text: string, from: string, to: string): string {
+  if (!text.includes(from)) throw new Error(`expected in nginx's setting: ${from}`)
+  return text.replace(from, to)
+}
+
+function mainFile(folder: string, setting: string): string {
+  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  const places = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join('\n')
+  return `pid ${join(folder, 'nginx.pid')};
+events { worker_connections 512; }
+http {
+access_log off;
+${places}
+${setting}
+}
+`
+}
