@@ -40,6 +40,19 @@ export function machineId(): string {
   return `${read('/proc/sys/kernel/random/boot_id').trim()} ${readNamespace()}`
 }
 
+/** Whether systemd runs this process, and has forbidden it new privileges, as a hardened unit does. */
+export function isHardened(): boolean {
+  const ofSystemd = read('/proc/self/environ')
+    .split('\0')
+    .some((one) => one.startsWith('INVOCATION_ID='))
+  return ofSystemd && /^NoNewPrivs:\s*1$/m.test(read('/proc/self/status'))
+}
+
+/** Whether `/proc` shows this process those of its own user only (`hidepid`, systemd's `ProtectProc`). */
+export function hidesProcesses(): boolean {
+  return read('/proc/1/cmdline') === ''
+}
+
 /** The fields of `/proc/PID/stat` after the name, which may hold spaces and parentheses itself. */
 function statOf(pid: number): readonly string[] {
   const stat = read(`/proc/${pid}/stat`)

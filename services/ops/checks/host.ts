@@ -2,6 +2,7 @@ import { readFile, stat, statfs } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import type { Static } from 'typebox'
 import type { DiskCheck, FileAgeCheck, LoadCheck, MemoryCheck } from '../inventory/schema.ts'
+import { homeNote } from '../hardening.ts'
 import type { Finding } from './finding.ts'
 
 const DISK_PERCENT = 90
@@ -13,6 +14,8 @@ export async function diskCheck({
   path,
   max_percent = DISK_PERCENT,
 }: Static<typeof DiskCheck>): Promise<Finding> {
+  const note = await homeNote(path)
+  if (note !== undefined) return { ok: false, message: note }
   const { blocks, bfree, bavail, files, ffree } = await statfs(path)
   // As df has it: what is reserved for root counts as neither used nor free.
   const used = blocks - bfree
@@ -49,6 +52,8 @@ export async function fileAgeCheck({
   path,
   max_age_s,
 }: Static<typeof FileAgeCheck>): Promise<Finding> {
+  const note = await homeNote(path)
+  if (note !== undefined) return { ok: false, message: note }
   const age = Math.max(0, Math.round((Date.now() - (await stat(path)).mtimeMs) / 1_000))
   const message = `written ${age} s ago`
   if (age <= max_age_s) return { ok: true, message }

@@ -1,11 +1,15 @@
 import type { Static } from 'typebox'
 import { findCommandLine, runCommand } from '../../../kernel/spawn.ts'
+import { hardeningNote, processNote } from '../hardening.ts'
 import { redactCut } from '../tools/tool.ts'
 import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'
 import type { CheckContext, Finding } from './finding.ts'
 
 /** Bytes of a command's output that are looked at. */
 const OUTPUT_BYTES = 64 * 1024
+
+const OFFLINE =
+  /not been booted with systemd|connect to .*bus|: Transport endpoint is not connected/i
 
 /** A systemd unit is active; without one, no unit has failed. */
 export async function unitCheck(
@@ -18,7 +22,9 @@ export async function unitCheck(
       : ['systemctl', 'is-active', '--', unit]
   const { code, output, problem } = await runCommand(argv, context)
   const text = output.trim()
-  const offline = problem !== null || /not been booted with systemd|connect to .*bus/i.test(text)
+  const offline = problem !== null || OFFLINE.test(text)
+  const note = hardeningNote(text)
+  if (note !== undefined) return { ok: unit === undefined, message: `not looked at: ${note}` }
   if (offline && unit === undefined) return { ok: true, message: 'no systemd here to ask' }
   if (offline) return { ok: false, message: `systemd can't be asked: ${problem ?? text}` }
   if (unit !== undefined) return { ok: code === 0, message: `is ${text || 'unknown'}` }
@@ -30,6 +36,9 @@ export async function unitCheck(
 /** A process runs whose command line has a text. */
 export async function processCheck({ match }: Static<typeof ProcessCheck>): Promise<Finding> {
   const count = findCommandLine(match)
+  const note = count === 0 ? processNote() : undefined
+  if (note !== undefined)
+    return { ok: false, message: `no process with "${match}" is seen: ${note}` }
   if (count === 0) return { ok: false, message: `no process with "${match}" runs` }
   return { ok: true, message: count === 1 ? 'runs' : `${count} processes run` }
 }
@@ -45,8 +54,8 @@ export async function commandCheck(
   const clean = redactCut(output, Buffer.byteLength(output) >= OUTPUT_BYTES, context.redact)
   const said = clean.trim().split('\n').at(-1)?.slice(0, 200) ?? ''
   if (code !== exit_code) {
-    const words = said === '' ? '' : `: ${said}`
-    return { ok: false, message: `ended with ${code}, expected ${exit_code}${words}` }
+    const words = [said, hardeningNote(clean)].filter((text) => text).map((text) => `: ${text}`)
+    return { ok: false, message: `ended with ${code}, expected ${exit_code}${words.join('')}` }
   }
   if (contains !== undefined && !output.includes(contains)) {
     return { ok: false, message: `ended with ${code} without "${contains}" in its output` }

@@ -4,6 +4,7 @@ import { addAction, countActions, finishAction, takeActionTurn } from '../../../
 import { addEvent } from '../../../db/ops/events.ts'
 import { runCommand } from '../../../kernel/spawn.ts'
 import { runCheck } from '../checks/check.ts'
+import { hardeningNote } from '../hardening.ts'
 import { nameOf } from '../inventory/inventory.ts'
 import type { Operation, Service } from '../inventory/schema.ts'
 import { commandText } from './programs.ts'
@@ -102,7 +103,8 @@ async function runAdmitted(
   const { name, argv, timeout_s = TIMEOUT_S } = operation
   const options = { timeoutMs: timeout_s * 1_000, limit: OUTPUT_BYTES, marker, signal }
   const { code, output, problem } = await runCommand(argv, options)
-  const ran = problem ?? `ended with ${code}`
+  const note = code === 0 ? undefined : hardeningNote(output)
+  const ran = [problem ?? `ended with ${code}`, note].filter((text) => text).join('; ')
   const checked = code === 0 ? await verify(service, operation, { redact, job }) : undefined
   const good = code === 0 && checked?.ok !== false
   const outcome = redact(`${ran}${checked === undefined ? '' : `; ${checked.text}`}`)

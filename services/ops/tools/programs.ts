@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { withNote } from '../hardening.ts'
 import { OUTPUT_BYTES, runLooking } from './sandbox.ts'
 import { defineTool, redactCut, refused, type ToolContext, type ToolResult } from './tool.ts'
 
@@ -69,5 +70,5 @@ async function look(argv: readonly string[], context: ToolContext): Promise<Tool
   const cut = Buffer.byteLength(output) >= OUTPUT_BYTES || problem !== null
   const said = redactCut(output, cut, context.redact).trim()
   if (code === 0 && problem === null) return { ok: true, text: said || '(no output)' }
-  return refused(`${problem ?? `It ended with ${code}`}\n${said}`.trim())
+  return refused(`${problem ?? `It ended with ${code}`}\n${withNote(said)}`.trim())
 }

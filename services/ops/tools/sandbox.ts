@@ -1,4 +1,6 @@
+import type { Log } from '../../../kernel/log.ts'
 import { runCommand, type CommandResult } from '../../../kernel/spawn.ts'
+import { withNote } from '../hardening.ts'
 import type { ToolContext } from './tool.ts'
 
 /** Everything can be read and nothing written; without new privileges, and gone with its parent. */
@@ -19,9 +21,17 @@ let works: Promise<boolean> | undefined
  */
 export async function runLooking(
   argv: readonly string[],
-  { job: { marker, signal } }: Pick<ToolContext, 'job'>,
+  { job: { marker, signal }, log }: Pick<ToolContext, 'job' | 'log'>,
 ): Promise<CommandResult> {
-  works ??= runCommand([...BWRAP, 'true'], { timeoutMs: PROBE_MS }).then(({ code }) => code === 0)
+  works ??= probe(log)
   const sandboxed = (await works) ? [...BWRAP, ...argv] : argv
   return runCommand(sandboxed, { timeoutMs: TIMEOUT_MS, limit: OUTPUT_BYTES, marker, signal })
+}
+
+/** Whether bwrap can make a sandbox; where it is installed and can't, the log says why. */
+async function probe(log: Log): Promise<boolean> {
+  const { code, output } = await runCommand([...BWRAP, 'true'], { timeoutMs: PROBE_MS })
+  if (code !== null && code !== 0)
+    log.warn('no sandbox for commands', { problem: withNote(output.trim()) })
+  return code === 0
 }
