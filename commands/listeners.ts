@@ -44,7 +44,7 @@ export interface ServiceParts {
 export interface RunningListener {
   readonly service: ServiceName
   readonly listener: Listener
-  /** `http://host:port`, or `unix:/path`. */
+  /** `http://host:port`, `unix:/path`, or `fd:NAME` of a unix socket that systemd passed. */
   readonly address: () => string
 }
 
@@ -66,8 +66,8 @@ export async function startListener(
   }
   if (baseUrl !== undefined) hosts.push(new URL(baseUrl).hostname)
 
-  let bound: string | AddressInfo | null = null
-  const address = (): string => addressText(bound)
+  let place = ''
+  const address = (): string => place
   const { routes, faultReply, noRoute, unmatched } = parts(address)
   const listener = createListener({
     service,
@@ -83,7 +83,9 @@ export async function startListener(
   })
   if (configured.kind === 'unix') await removeDeadSocket(configured.path)
   await listener.listen(listenOptions(configured, config.inheritedSockets))
-  bound = listener.server.address()
+  const bound = listener.server.address()
+  // Of a unix socket that was passed, Node knows no path.
+  place = bound === null && configured.kind === 'fd' ? `fd:${configured.name}` : addressText(bound)
   if (proxies === undefined && !isLocal(bound)) {
     await listener.close(0)
     throw beyondLoopback(service)
