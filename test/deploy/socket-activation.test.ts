@@ -1,11 +1,15 @@
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { follow } from '../helpers/follower.ts'
+import { request } from '../helpers/http.ts'
 import { linksServer, makeLink } from '../helpers/links-setup.ts'
 import { ended, opsServer, startGate } from '../helpers/ops-setup.ts'
 import type { Session } from '../helpers/ops-setup.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { openStream } from '../helpers/sse.ts'
 import { startSupervised } from '../helpers/supervisor.ts'
 import { until } from '../helpers/until.ts'
@@ -14,7 +18,7 @@ import { startVisits } from '../helpers/visit-load.ts'
 const RESTARTS = 3
 const STREAMS = 3
 /** Deliveries that are acknowledged between two restarts. */
-const BETWEEN = 100
+const BETWEEN = 50
 
 await eachBackend(t, 'restarts under load', async (t: Test, backend) => {
   const [sender, gate] = [createSender(), await startGate(t)]
@@ -103,4 +107,28 @@ await eachBackend(t, 'restarts under load', async (t: Test, backend) => {
   t.same(brokenOf(sent, stored), [])
   t.equal(stored.size, acked().length, 'whatever was stored was answered')
   t.notMatch(supervised.logs().join('\n'), /handler failed|unhandled|"level":"error"/i)
+})
+
+await t.test('sockets that are meant for another process are left alone', async (t) => {
+  const passed = { LISTEN_FDS: '1', LISTEN_FDNAMES: 'hooks', LISTEN_PID: '1' }
+  const env = { ...(await backends[1].env(t)), ...passed, HOOKS_ADDR: 'fd:hooks' }
+  const result = await runCli(['serve', 'hooks'], { env })
+  t.match(result, {
+    code: 1,
+    stdout: '',
+    stderr: /^gatehouse: No socket named "hooks" was passed/m,
+  })
+})
+
+await t.test('a unix socket can be passed as well', async (t) => {
+  const folder = await temporaryFolder(t, 'socket')
+  const socketPath = join(folder, 'links.sock')
+  const supervised = await startSupervised(t, await backends[1].env(t), {
+    paths: { links: socketPath },
+  })
+  t.equal(supervised.links, 'fd:links', 'its ready line has the name: Node knows no path')
+  const ask = () => request('http://localhost/healthz', { socketPath })
+  t.equal((await ask()).status, 200)
+  t.equal(await supervised.restart(), 0)
+  t.equal((await ask()).status, 200, 'it is still there')
 })

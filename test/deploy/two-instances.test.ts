@@ -27,7 +27,7 @@ import { startVisits } from '../helpers/visit-load.ts'
 import { leadsTo } from '../helpers/visits.ts'
 
 const [, postgres] = backends
-const BETWEEN = 100
+const BETWEEN = 50
 
 await t.test('two instances are one to whoever comes through nginx', async (t) => {
   const [sender, gate] = [createSender(), await startGate(t)]

@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { renameSync } from 'node:fs'
 import { createServer } from 'node:net'
-import type { AddressInfo, Server } from 'node:net'
+import type { Server } from 'node:net'
 import { recordProcess } from './orphans.ts'
 import type { Owner } from './owner.ts'
 import { ROOT } from './program.ts'
 import type { Env, Exit } from './program.ts'
-import { SERVICES } from './ready.ts'
+import { parseReady, SERVICES } from './ready.ts'
+import type { Service } from './ready.ts'
 import { runFolder } from './run-folder.ts'
 import type { TestServer } from './server.ts'
 import { transcript } from './transcript.ts'
@@ -25,6 +27,7 @@ while [ -z "$stopping" ]; do
   echo "started $pid"
   while kill -0 $pid 2>/dev/null; do wait $pid; code=$?; done
   echo "ended $pid $code"
+  [ "$code" = 0 ] || sleep 1
 done`
 
 /** A product under the supervisor; `pid`, `stop` and the like are of the process that runs now. */
@@ -33,17 +36,21 @@ export type Supervised = TestServer & {
   restart(): Promise<number>
 }
 
+/** What to supervise, and where. */
+export type SupervisedOptions = {
+  /** Paths of unix sockets; a free port of 127.0.0.1 where there is none. */
+  paths?: Partial<Readonly<Record<Service, string>>>
+  /** Program instead of `node server.ts`, for the built executable. */
+  program?: readonly string[]
+}
+
 /** Starts the supervisor with a socket for each service; both end with the test. */
 export async function startSupervised(
   t: Owner,
   env: Env,
-  program: readonly string[] = [process.execPath, 'server.ts'],
+  { paths = {}, program = [process.execPath, 'server.ts'] }: SupervisedOptions = {},
 ): Promise<Supervised> {
-  const sockets = await Promise.all(SERVICES.map(() => listening()))
-  const [hooks = '', links = '', ops = ''] = sockets.map((socket) => {
-    const { port } = socket.address() as AddressInfo
-    return `http://127.0.0.1:${port}`
-  })
+  const sockets = await Promise.all(SERVICES.map((service) => listening(paths[service])))
   const addresses = { HOOKS_ADDR: 'fd:hooks', LINKS_ADDR: 'fd:links', OPS_ADDR: 'fd:ops' }
   const passed = { LISTEN_FDS: String(sockets.length), LISTEN_FDNAMES: SERVICES.join(':') }
   const base = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: runFolder() }
@@ -95,6 +102,7 @@ export async function startSupervised(
   }
   t.teardown(() => (child.exitCode === null ? end('SIGTERM') : undefined))
   await ready()
+  const { hooks = '', links = '', ops = '' } = parseReady(said) ?? {}
   return {
     ...{ hooks, links, ops },
     get pid() {
@@ -115,9 +123,13 @@ export async function startSupervised(
   }
 }
 
-async function listening(): Promise<Server> {
+async function listening(path: string | undefined): Promise<Server> {
   const server = createServer()
-  await once(server.listen(0, '127.0.0.1'), 'listening')
+  // Under another name at first: Node removes the one that it has made when it closes the server.
+  if (path === undefined) server.listen(0, '127.0.0.1')
+  else server.listen(`${path}.new`)
+  await once(server, 'listening')
+  if (path !== undefined) renameSync(`${path}.new`, path)
   return server
 }
 
