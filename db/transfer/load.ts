@@ -49,7 +49,7 @@ export async function load(tx: Executor, source: Source, progress: Progress): Pr
     const wanted = await source.carried(table.name)
     const there = await digestOf(tx, table, (rows) => progress('verify', table.name, rows))
     if (!isSame(wanted, there) || wanted.next_id !== (await nextId(tx, table))) {
-      if (full !== undefined) throw new NotEmpty(`${table.name} holds other rows`)
+      if (full !== undefined) throw new NotEmpty(`${full} holds rows already`)
       throw new Error(
         `${table.name} did not arrive as it was (${there.rows} of ${wanted.rows} rows); nothing was changed`,
       )

@@ -61,7 +61,8 @@ t.test('a move that is killed at any moment leaves nothing, and is made again', 
   t.match(await runCli(args, { env: source }), {
     code: 1,
     stdout: '',
-    stderr: /^gatehouse: the server's database must be empty, but [a-z._]+ holds other rows: .*\n$/,
+    stderr:
+      /^gatehouse: the server's database must be empty, but [a-z._]+ holds rows already: .*\n$/,
   })
   t.same(await contentsOf(postgres, target), other, 'what has changed there is left alone')
 })

@@ -1,0 +1,113 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { ROOT } from '../helpers/program.ts'
+import { contentsOf, drawnIds } from '../helpers/transfer-check.ts'
+import { seedStatements } from '../helpers/transfer-seed.ts'
+
+const [embedded, postgres] = backends
+const HEAD = 64 * 1024
+
+/** Payloads of the default limit, one after the other. */
+const LARGE = `
+insert into hooks.events (provider, trust_mode, verified, external_id, headers, payload, body_hash, received_at)
+select 'generic:odd', 'token', false, 'large-' || i, '{}', decode(repeat(md5(i::text), 819200 * 2), 'hex'), 'x', now()
+  from generate_series(1, 2) i`
+
+t.test('a backup restored and backed up again is the same file', async (t) => {
+  const env = await embedded.env(t)
+  const folder = await temporaryFolder(t, 'backups')
+  const [first, second] = [join(folder, 'first'), join(folder, 'second')]
+  t.match(await runCli(['migrate'], { env }), { code: 0 })
+  await embedded.query(env, seedStatements({ events: 2_000, links: 500, sessions: 12 }))
+  await embedded.query(env, LARGE)
+  const wanted = await contentsOf(embedded, env)
+
+  const made = await runCli(['backup', first, '--json'], { env })
+  t.match(made, { code: 0, stderr: /: \d+ bytes\n$/ })
+  const { bytes, tables } = JSON.parse(made.stdout)
+  t.equal(bytes, statSync(first).size)
+  t.equal(statSync(first).mode & 0o777, 0o600, 'for its owner alone')
+  t.match(
+    tables.find(({ name }: { name: string }) => name === 'hooks.events'),
+    {
+      rows: 2_004,
+      sha256: /^[0-9a-f]{64}$/,
+      next_id: 2_006,
+    },
+  )
+  const header = JSON.parse(readFileSync(first, 'utf8').slice(0, HEAD).split('\n')[1] ?? '')
+  t.match(header, { version: /^\d+\./, made_at: /Z$/, tables, bytes: bytes - HEAD })
+
+  const other = await embedded.env(t)
+  const restored = await runCli(['restore', first], { env: other })
+  t.match(restored, {
+    code: 0,
+    stdout: /^hooks\.events +2004 /m,
+    stderr: / restored and verified\n$/,
+  })
+  t.same(await contentsOf(embedded, other), wanted, 'every row of every table is the same')
+  t.match(await runCli(['backup', second], { env: other }), { code: 0 })
+  const [one, two] = [readFileSync(first), readFileSync(second)]
+  t.ok(one.subarray(HEAD).equals(two.subarray(HEAD)), 'the same bytes after the first lines')
+  const lines = [one, two].map((file) => JSON.parse(file.toString('utf8', one.indexOf('\n'), HEAD)))
+  t.same(
+    { ...lines[1], made_at: '' },
+    { ...lines[0], made_at: '' },
+    'which differ in the time alone',
+  )
+
+  const server = await postgres.env(t)
+  t.match(await runCli(['restore', first], { env: server }), { code: 0 }, 'also into a server')
+  t.same(await contentsOf(postgres, server), wanted)
+  t.match(await runCli(['backup', second, '--force'], { env: server }), { code: 0 }, 'and of one')
+  t.ok(readFileSync(second).subarray(HEAD).equals(one.subarray(HEAD)))
+  t.same(await drawnIds(embedded, other), await drawnIds(embedded, env), 'ids go on')
+  t.same(readdirSync(folder).toSorted(), ['first', 'second'], 'nothing else is left')
+})
+
+t.test('a backup of the first schema is restored and brought up to date', async (t) => {
+  const old = await postgres.env(t)
+  const dump = readFileSync(join(ROOT, 'test/fixtures/databases/first-issue.sql'), 'utf8')
+  await postgres.query(old, dump.replaceAll(/^\\.*$/gm, ''))
+  const file = join(await temporaryFolder(t, 'backups'), 'old')
+  t.match(await runCli(['backup', file], { env: old }), { code: 0 })
+  const level = 'select max(number)::int as level from gatehouse.migrations'
+  t.same(await postgres.query(old, level), [{ level: 1 }], 'a backup migrates nothing')
+
+  const env = await embedded.env(t)
+  const restored = await runCli(['restore', file], { env })
+  t.match(restored, { code: 0, stderr: /^applied 0002_hooks_endpoints\n/ })
+  const events = 'select id, payload, external_id from hooks.events order by id'
+  t.same(await embedded.query(env, events), await postgres.query(old, events))
+  const newer = await embedded.env(t)
+  t.match(await runCli(['migrate'], { env: newer }), { code: 0 })
+  t.match(await runCli(['restore', file], { env: newer }), {
+    code: 1,
+    stderr:
+      /^gatehouse: the database was made by a newer version than the backup .*new folder; nothing was changed\n$/,
+  })
+})
+
+t.test('a file that is there is kept, one that is replaced is so as a whole', async (t) => {
+  const env = await embedded.env(t)
+  const file = join(await temporaryFolder(t, 'backups'), 'file')
+  writeFileSync(file, 'precious')
+  const none = await runCli(['backup', file, '--force'], {
+    env: { GATEHOUSE_DATA_DIR: `${file}-none` },
+  })
+  t.match(none, { code: 1, stderr: /: nothing to back up\n$/ })
+  t.equal(readFileSync(file, 'utf8'), 'precious', 'a backup that fails replaces nothing')
+  t.match(await runCli(['migrate'], { env }), { code: 0 })
+  const kept = await runCli(['backup', file], { env })
+  t.match(kept, { code: 1, stdout: '', stderr: /is there already; --force replaces it\n$/ })
+  t.equal(readFileSync(file, 'utf8'), 'precious')
+  t.match(await runCli(['backup', file, '--force'], { env }), { code: 0 })
+  t.match(readFileSync(file, 'utf8').slice(0, 18), 'gatehouse backup 1')
+  for (const args of [['backup'], ['backup', 'a', 'b'], ['restore'], ['restore', 'a', '--force']]) {
+    t.match(await runCli(args, { env }), { code: 2, stdout: '' }, args.join(' '))
+  }
+})
