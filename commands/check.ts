@@ -30,7 +30,7 @@ export async function runCheck(
   output: Output,
 ): Promise<number> {
   const { services, json } = parseCheck(args)
-  const { config, log } = look
+  const { config } = look
   /** What depends on a variable that is wrong is left out: nobody knows what is meant. */
   async function when(
     names: readonly VariableName[],
@@ -51,7 +51,7 @@ export async function runCheck(
     addressFindings(config, services),
     when(['HOOKS_QUEUE_URL'], () => (runs('hooks') ? queueFindings(config) : [])),
     when(['OPS_INVENTORY', 'OPS_PRICES', 'OPS_RUNNER', 'OPS_AGENT_COMMAND', 'OPS_MODEL_URL'], () =>
-      runs('ops') ? agentFindings(config, path, log) : [],
+      runs('ops') ? agentFindings(config, path) : [],
     ),
   ])
   return reportFindings(groups.flat(), json, output)

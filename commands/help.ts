@@ -45,8 +45,8 @@ const COMMANDS: readonly (readonly [string, string])[] = [
 /** The text of `gatehouse help`: commands, then every variable with its flag, default and meaning. */
 export function helpText(): string {
   const commands = COMMANDS.map(([usage, what]) => `  ${usage}\n      ${what}`)
-  const variables = Object.keys(Variables.properties).map((name) => {
-    const { form, secret, default: fallback } = notesOf(name as VariableName)
+  const variables = (Object.keys(Variables.properties) as VariableName[]).map((name) => {
+    const { form, secret, default: fallback } = notesOf(name)
     return [name, secret === true ? '(no flag)' : `--${flagOf(name)}`, fallback ?? '', form]
   })
   const lines = table(['VARIABLE', 'FLAG', 'DEFAULT', 'ACCEPTED'], variables).map(

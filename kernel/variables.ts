@@ -29,6 +29,8 @@ interface Reading<T> {
   readonly read: (text: string) => T
   /** A secret may also come from a systemd credential and never from a flag. */
   readonly secret?: true
+  /** Its flag where a contract names another one than the variable's own name. */
+  readonly flag?: string
   readonly default?: string
 }
 
@@ -82,8 +84,12 @@ export const Variables = Type.Object({
     default: 'Remote-Email',
   }),
   OPS_CHAT_API_KEY: secret('the bearer token of the alert webhook and the chat API'),
-  OPS_WEBHOOK_MODEL: Type.Optional(variable({ form: 'the name of a model', read: parseName })),
-  OPS_WEBHOOK_SYSTEM_PROMPT: Type.Optional(variable({ form: 'a prompt', read: (text) => text })),
+  OPS_WEBHOOK_MODEL: Type.Optional(
+    variable({ form: 'the name of a model', flag: 'webhook-model', read: parseName }),
+  ),
+  OPS_WEBHOOK_SYSTEM_PROMPT: Type.Optional(
+    variable({ form: 'a prompt', flag: 'webhook-system-prompt', read: (text) => text }),
+  ),
   OPS_MODEL_URL: Type.Optional(
     variable({ form: 'an http:// or https:// URL that ends in /v1', read: parseModelUrl }),
   ),
@@ -178,13 +184,12 @@ export type VariableName = keyof Config
 export interface VariableNotes {
   readonly form: string
   readonly secret?: true
+  readonly flag?: string
   readonly default?: string
 }
 
 /** The flag of a variable, without the dashes in front. */
-export function flagOf(name: string): string {
-  return name
-    .replace(/^GATEHOUSE_/, '')
-    .toLowerCase()
-    .replaceAll('_', '-')
+export function flagOf(name: VariableName): string {
+  const { flag } = Variables.properties[name] as unknown as VariableNotes
+  return (flag ?? name.replace(/^GATEHOUSE_/, '').replaceAll('_', '-')).toLowerCase()
 }

@@ -1,36 +1,33 @@
 import { accessSync, constants } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import type { ConfigSource } from '../../kernel/config.ts'
-import { messageOf, type Log } from '../../kernel/log.ts'
-import { parseInventory } from '../../services/ops/inventory/inventory.ts'
-import { openPrices } from '../../services/ops/runners/model-prices.ts'
+import { messageOf } from '../../kernel/log.ts'
+import { INVENTORY_FILE } from '../../services/ops/inventory/inventory.ts'
+import { readJsonFile, type FileKind } from '../../services/ops/json-file.ts'
+import { PRICES_FILE } from '../../services/ops/runners/model-prices.ts'
 import { doubt, fine, wrong, type Finding } from './finding.ts'
 
 /** What the operations agent needs: its files, and the program or the model of its runner. */
 export async function agentFindings(
   { current }: ConfigSource,
   path: string,
-  log: Log,
 ): Promise<readonly Finding[]> {
   const { OPS_INVENTORY: inventory, OPS_PRICES: prices } = current
   const files = await Promise.all([
-    fileFinding('inventory', inventory, async (place) =>
-      parseInventory(await readFile(place, 'utf8'), place),
-    ),
-    fileFinding('prices', prices, (place) => openPrices(() => place, log)),
+    fileFinding('inventory', INVENTORY_FILE, inventory),
+    fileFinding('prices', PRICES_FILE, prices),
   ])
   return [...files.flat(), ...runnerFindings(current, path)]
 }
 
 async function fileFinding(
   what: string,
+  kind: FileKind<unknown>,
   place: string | undefined,
-  read: (place: string) => Promise<unknown>,
 ): Promise<readonly Finding[]> {
   if (place === undefined) return []
   try {
-    await read(place)
+    await readJsonFile(kind, place)
     return [fine(what, place)]
   } catch (error) {
     return [wrong(what, `${messageOf(error)}: correct it; ops does not start without it`)]

@@ -56,6 +56,7 @@ t.test('help lists the commands and every variable with its flag', async (t) => 
     const secretive = name === 'DATABASE_URL' || name.includes('SECRET')
     t.match(line, secretive ? '(no flag)' : `--${flag} `, `${name} has its line`)
   }
+  for (const flag of ['--webhook-model', '--webhook-system-prompt']) t.match(stdout, ` ${flag} `)
   for (const name of Object.keys(Variables.properties)) {
     t.match(stdout, new RegExp(`^ +${name} `, 'm'), `${name} is listed`)
   }

@@ -66,14 +66,19 @@ export type Memory = {
  * Starts `serve ops` on a fresh database, or on the one that `env` names. Without `OPS_INVENTORY` its
  * inventory is empty: nothing of this machine decides a test.
  */
-export async function startOps(t: Owner, backend: Backend, env: Env = {}): Promise<OpsServer> {
+export async function startOps(
+  t: Owner,
+  backend: Backend,
+  env: Env = {},
+  flags: readonly string[] = [],
+): Promise<OpsServer> {
   const named = 'DATABASE_URL' in env || 'GATEHOUSE_DATA_DIR' in env
   const variables = {
     ...(named ? {} : await backend.env(t)),
     ...('OPS_INVENTORY' in env ? {} : { OPS_INVENTORY: await inventoryFile(t, { services: [] }) }),
     ...env,
   }
-  const server = await startServer(t, { services: ['ops'], env: variables })
+  const server = await startServer(t, { services: ['ops'], env: variables, flags })
   return opsServer(server, variables)
 }
 

@@ -26,4 +26,6 @@ t.test('an inventory that is wrong stops start-up, in one line that says where',
     const file = await inventoryFile(t, inventory)
     await t.rejects(startOps(t, postgres, { OPS_INVENTORY: file }), { message: said })
   }
+  const missing = startOps(t, postgres, { OPS_INVENTORY: '/nothing/here.json' })
+  await t.rejects(missing, { message: /Inventory \/nothing\/here\.json can't be read: ENOENT/ })
 })

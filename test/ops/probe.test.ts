@@ -152,7 +152,7 @@ await t.test(
     writeFileSync(file, '{"services": [{"name": "x"}]}')
     await ended(ops, (await trigger(ops)).id)
     t.same(await events(ops), [])
-    t.ok(ops.server.logs().some((line) => line.includes('inventory not re-read')))
+    t.ok(ops.server.logs().some((line) => line.includes('file not re-read')))
     const check = { type: 'tcp', name: 'dead', host: '127.0.0.1', port: await freePort() }
     writeFileSync(file, JSON.stringify({ services: [{ name: 'x', checks: [check] }] }))
     await ended(ops, (await trigger(ops)).id)

@@ -228,3 +228,16 @@ await t.test('key, model and prompt are looked up on every request', async (t: T
   const last = briefs.asked.at(-1)
   t.match(last && parts(last), { system: 'Be brief.', inside: 'down', before: /data/ })
 })
+
+await t.test('model and prompt by their flags', async (t: Test) => {
+  const briefs = await startBriefs(t)
+  const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_WEBHOOK_MODEL: 'by-variable', ...briefs.env }
+  const flags = ['--webhook-model', 'by-flag', '--webhook-system-prompt=By flag.']
+  const ops = await startOps(t, backends[1], env, flags)
+  await ended(ops)
+  t.equal((await deliverAlert(ops.base, 'down')).status, 202)
+  const [asked] = briefs.asked
+  t.equal(asked?.body.model, 'by-flag')
+  t.match(asked && parts(asked), { system: 'By flag.' })
+  await ended(ops)
+})

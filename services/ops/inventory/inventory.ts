@@ -1,7 +1,7 @@
-import { readFile, stat } from 'node:fs/promises'
 import { Compile } from 'typebox/compile'
 import { lazy } from '../../../kernel/lazy.ts'
-import { messageOf, type Log } from '../../../kernel/log.ts'
+import type { Log } from '../../../kernel/log.ts'
+import { followJsonFile, type FileKind } from '../json-file.ts'
 import { problemOf } from './problem.ts'
 import { Inventory, type Check, type Service } from './schema.ts'
 
@@ -21,53 +21,21 @@ export interface InventoryOptions {
 
 const schema = lazy(() => Compile(Inventory))
 
+/** The file that `OPS_INVENTORY` names. */
+export const INVENTORY_FILE: FileKind<Inventory> = { what: 'Inventory', read: readInventory }
+
 /** Follows the inventory's file. Throws for one that can't be read or is wrong, when it is first read. */
 export async function openInventory(options: InventoryOptions): Promise<InventorySource> {
-  const { file, log } = options
-  let known: { readonly place: string; readonly changed: number; readonly inventory: Inventory }
-  let refused = ''
-
-  async function read(place: string): Promise<Inventory> {
-    const changed = (await stat(place)).mtimeMs
-    if (known?.place === place && known.changed === changed) return known.inventory
-    const inventory = parseInventory(await readFile(place, 'utf8'), place)
-    known = { place, changed, inventory }
-    return inventory
-  }
-
-  async function current(): Promise<Inventory> {
-    const place = file()
-    if (place === undefined) return usualInventory(options)
-    try {
-      return await read(place)
-    } catch (error) {
-      if (known === undefined) throw error
-      const problem = messageOf(error)
-      if (problem !== refused) log.warn('inventory not re-read; the former one stays', { problem })
-      refused = problem
-      return known.inventory
-    }
-  }
-
-  await current()
-  return { current }
+  const written = await followJsonFile(INVENTORY_FILE, options.file, options.log)
+  return { current: async () => (await written()) ?? usualInventory(options) }
 }
 
-/** Reads an inventory; throws a SyntaxError in one line that says where it is wrong. */
-export function parseInventory(text: string, place: string): Inventory {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw new SyntaxError(`Inventory ${place} is no JSON: ${messageOf(error)}`, { cause: error })
-  }
-  if (!schema().Check(value)) {
-    throw new SyntaxError(`Inventory ${place} is wrong: ${problemOf(value)}`)
-  }
+function readInventory(value: unknown): Inventory {
+  if (!schema().Check(value)) throw new SyntaxError(`is wrong: ${problemOf(value)}`)
   const names = value.services.map(({ name }) => name)
   const twice = names.find((name, at) => names.indexOf(name) !== at)
-  if (twice !== undefined) throw new SyntaxError(`Inventory ${place} has service "${twice}" twice`)
-  for (const service of value.services) refuseTwins(service, place)
+  if (twice !== undefined) throw new SyntaxError(`has service "${twice}" twice`)
+  for (const service of value.services) refuseTwins(service)
   return value
 }
 
@@ -98,12 +66,10 @@ export function nameOf(check: Check): string {
   }
 }
 
-function refuseTwins({ name, checks, operations = [] }: Service, place: string): void {
+function refuseTwins({ name, checks, operations = [] }: Service): void {
   for (const names of [checks.map(nameOf), operations.map((operation) => operation.name)]) {
     const twice = names.find((one, at) => names.indexOf(one) !== at)
-    if (twice !== undefined) {
-      throw new SyntaxError(`Inventory ${place} has "${twice}" twice in service "${name}"`)
-    }
+    if (twice !== undefined) throw new SyntaxError(`has "${twice}" twice in service "${name}"`)
   }
 }
 

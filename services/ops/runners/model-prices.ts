@@ -1,8 +1,8 @@
-import { readFile, stat } from 'node:fs/promises'
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { lazy } from '../../../kernel/lazy.ts'
-import { messageOf, type Log } from '../../../kernel/log.ts'
+import type { Log } from '../../../kernel/log.ts'
+import { followJsonFile, type FileKind } from '../json-file.ts'
 import type { Usage } from './model-stream.ts'
 
 const Amount = Type.Number({ minimum: 0 })
@@ -29,37 +29,15 @@ export interface PriceSource {
   of(model: string): Promise<Price | undefined>
 }
 
+/** The file that `OPS_PRICES` names. */
+export const PRICES_FILE: FileKind<Prices> = { what: 'Price table', read: readPrices }
+
 /** Follows the price table. Throws for one that can't be read or is wrong, when it is first read. */
 export async function openPrices(file: () => string | undefined, log: Log): Promise<PriceSource> {
-  let known: { readonly place: string; readonly changed: number; readonly prices: Prices }
-  let refused = ''
-
-  async function read(place: string): Promise<Prices> {
-    const changed = (await stat(place)).mtimeMs
-    if (known?.place === place && known.changed === changed) return known.prices
-    const prices = parsePrices(await readFile(place, 'utf8'), place)
-    known = { place, changed, prices }
-    return prices
-  }
-
-  async function current(): Promise<Prices> {
-    const place = file()
-    if (place === undefined) return {}
-    try {
-      return await read(place)
-    } catch (error) {
-      if (known === undefined) throw error
-      const problem = messageOf(error)
-      if (problem !== refused) log.warn('prices not re-read; the former ones stay', { problem })
-      refused = problem
-      return known.prices
-    }
-  }
-
-  await current()
+  const written = await followJsonFile(PRICES_FILE, file, log)
   return {
     async of(model) {
-      const prices = await current()
+      const prices = (await written()) ?? {}
       return Object.hasOwn(prices, model) ? prices[model] : undefined
     },
   }
@@ -71,15 +49,9 @@ export function costOf(price: Price, { prompt, cached, completion }: Usage): num
   return (fresh + completion * price.output) / 1_000_000
 }
 
-function parsePrices(text: string, place: string): Prices {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw new SyntaxError(`Price table ${place} is no JSON: ${messageOf(error)}`, { cause: error })
-  }
+function readPrices(value: unknown): Prices {
   if (schema().Check(value)) return value
   const [first] = schema().Errors(value)
   const where = first?.instancePath === '' ? 'its top' : first?.instancePath
-  throw new SyntaxError(`Price table ${place} is wrong at ${where}: ${first?.message}`)
+  throw new SyntaxError(`is wrong at ${where}: ${first?.message}`)
 }

@@ -1,0 +1,69 @@
+import { readFile, stat } from 'node:fs/promises'
+import { messageOf, type Log } from '../../kernel/log.ts'
+
+/** A kind of file that an operator writes as JSON. */
+export interface FileKind<T> {
+  /** What it is, at the beginning of a line: `Inventory`. */
+  readonly what: string
+  /** Reads what the JSON says; throws a SyntaxError that goes on after the file's name: `is wrong: …`. */
+  readonly read: (value: unknown) => T
+}
+
+/** Reads such a file; throws an Error in one line that names it and says what is wrong. */
+export async function readJsonFile<T>({ what, read }: FileKind<T>, place: string): Promise<T> {
+  let text: string
+  try {
+    text = await readFile(place, 'utf8')
+  } catch (error) {
+    throw new Error(`${what} ${place} can't be read: ${messageOf(error)}`, { cause: error })
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new SyntaxError(`${what} ${place} is no JSON: ${messageOf(error)}`, { cause: error })
+  }
+  try {
+    return read(value)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw new SyntaxError(`${what} ${place} ${error.message}`, { cause: error })
+  }
+}
+
+/**
+ * Follows such a file: gives what tells its content as it stands, undefined without a file. Throws for
+ * one that can't be read at first; when it becomes wrong later, that is logged and changes nothing.
+ */
+export async function followJsonFile<T>(
+  kind: FileKind<T>,
+  file: () => string | undefined,
+  log: Log,
+): Promise<() => Promise<T | undefined>> {
+  let known: { readonly place: string; readonly changed: number; readonly content: T } | undefined
+  let refused = ''
+
+  async function current(): Promise<T | undefined> {
+    const place = file()
+    if (place === undefined) return undefined
+    try {
+      // Before it is read: a change in between is seen the next time.
+      const changed = await stat(place).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => 0,
+      )
+      if (known?.place !== place || known.changed !== changed) {
+        known = { place, changed, content: await readJsonFile(kind, place) }
+      }
+    } catch (error) {
+      if (known === undefined) throw error
+      const problem = messageOf(error)
+      if (problem !== refused) log.warn('file not re-read; its former content stays', { problem })
+      refused = problem
+    }
+    return known.content
+  }
+
+  await current()
+  return current
+}
