@@ -16,7 +16,7 @@ import { openHooksService } from './services/hooks.ts'
 import { openLinksService } from './services/links.ts'
 import { openOpsService } from './services/ops.ts'
 import { openServiceManager } from './service-manager.ts'
-import type { OpenService, Service } from './services/service.ts'
+import type { OpenService, Service, ServiceContext } from './services/service.ts'
 import { stopSignal } from './stop-signal.ts'
 
 const OPEN: Readonly<Record<ServiceName, OpenService>> = {
@@ -71,7 +71,7 @@ async function run(
   const manager = openServiceManager(log)
   let control: Server | undefined
   try {
-    for (const name of options.services) services.push(await OPEN[name](context))
+    await openAll(options.services, context, services)
     const shared = {
       config,
       bodyBudget: { used: 0, limit: 256 * 1024 * 1024 },
@@ -104,6 +104,17 @@ async function run(
     await Promise.all(services.map((service) => service.close()))
     log.info('stopped')
   }
+}
+
+/** Opens services at once; those that could be opened are in the list also when one could not. */
+async function openAll(
+  names: readonly ServiceName[],
+  context: ServiceContext,
+  opened: Service[],
+): Promise<void> {
+  const results = await Promise.allSettled(names.map((name) => OPEN[name](context)))
+  for (const result of results) if (result.status === 'fulfilled') opened.push(result.value)
+  for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 
 /** Without the socket the services still run; other commands then say that the database is held. */
