@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { readOpenMetrics } from '../fixtures/open-metrics.ts'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
+import { freePort } from '../helpers/postgres-process.ts'
+import { ROOT } from '../helpers/program.ts'
+import { secret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+const manual = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8')
+
+/** Type and labels by the name that a query is written with. */
+function documented(): ReadonlyMap<string, { type: string; labels: readonly string[] }> {
+  const [, table = ''] = manual.split('| metric | type | labels | |\n')
+  const [rows = ''] = table.split('\n\n')
+  return new Map(
+    rows
+      .split('\n')
+      .slice(1)
+      .map((row) => {
+        const [, name = '', type = '', labels = ''] = row.split('|').map((cell) => cell.trim())
+        const names = [...labels.matchAll(/`(\w+)`/g)].flatMap((match) => match[1] ?? [])
+        return [name.replaceAll('`', ''), { type, labels: names }]
+      }),
+  )
+}
+
+t.test('the manual has every metric with its type and labels, and no other', async (t) => {
+  const env = {
+    ...(await postgres.env(t)),
+    HOOKS_CODE_HOST_SECRET: secret('metrics-code-host'),
+    // The queue's metric is there only with a queue; nobody listens at this one.
+    HOOKS_QUEUE_URL: `redis://127.0.0.1:${await freePort()}`,
+    HOOKS_QUEUE_CHANNELS: 'orders',
+  }
+  t.match(await runCli(['provider', 'alarm', 'code_host', '--expect', '1h'], { env }), { code: 0 })
+  const server = await startServer(t, { env })
+  await request(`${server.hooks}/webhooks/code_host`, { method: 'POST', body: '{}' })
+  await request(`${server.hooks}/healthz`)
+  await request(`${server.links}/nothing`)
+  const text = await until(async () => {
+    const page = await request(`${server.ops}/metrics`)
+    return page.text.includes('gatehouse_hooks_alarm{') && page.text
+  }, 'the alarm to be looked at')
+
+  const known = documented()
+  t.ok(known.size > 10, 'the table was found')
+  const families = readOpenMetrics(text)
+  const names = [...families].map(([name, { type }]) =>
+    type === 'counter' ? `${name}_total` : name,
+  )
+  t.same(names.toSorted(), [...known.keys()].toSorted())
+  let checked = 0
+  for (const [family, { type, samples }] of families) {
+    const row = known.get(type === 'counter' ? `${family}_total` : family)
+    t.equal(row?.type, type, family)
+    for (const { name, labels } of samples) {
+      const used = [...labels.matchAll(/(\w+)="/g)].flatMap((match) => match[1] ?? [])
+      t.same(
+        used.filter((label) => label !== 'le'),
+        row?.labels,
+        `labels of ${name}`,
+      )
+      checked++
+    }
+  }
+  t.ok(checked > 20, 'many have series')
+  t.match(text, /^gatehouse_hooks_rejections_total\{/m)
+})
+
+t.test('the manual’s examples name metrics that are there', async (t) => {
+  const [, rules = ''] = manual.split('    rules:\n')
+  const [block = ''] = rules.split('```')
+  const used = new Set([...block.matchAll(/gatehouse_\w+/g)].map(([name]) => name))
+  t.ok(used.size > 5, 'the rules were found')
+  const known = documented()
+  for (const name of used) t.ok(known.has(name.replace(/_bucket$/, '')), name)
+  for (const [, labels = ''] of block.matchAll(/gatehouse_\w+\{([^}]*)\}/g)) t.ok(labels !== '')
+})
