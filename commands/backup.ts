@@ -57,19 +57,20 @@ export async function runBackup(
     return FAILED
   }
   const meter = openMeter()
-  const stopped = stopSignal().then((signal) => {
-    throw new Error(`stopped by ${signal}; there is no backup`)
-  })
+  const ending = new AbortController()
+  void stopSignal().then((signal) =>
+    ending.abort(new Error(`stopped by ${signal}; there is no backup`)),
+  )
   const write = (from: Place): Promise<Written> =>
-    Promise.race([stopped, writeFrom(from, file, tools, meter.progress)])
+    writeFrom(from, file, tools, meter.progress, ending.signal)
   let written: Written | number
   try {
     if (url !== undefined) written = await write({ url, directory })
     else {
+      const copy = { directory: copyFolder(directory) }
       written =
-        (await besideServer(directory, output, () =>
-          write({ directory: copyFolder(directory) }),
-        )) ?? (await write({ directory }))
+        (await besideServer(directory, output, ending, () => write(copy))) ??
+        (await write({ directory }))
     }
   } finally {
     meter.end()
@@ -114,6 +115,7 @@ interface Written {
 async function besideServer(
   directory: string,
   output: Output,
+  ending: AbortController,
   write: () => Promise<Written>,
 ): Promise<Written | number | undefined> {
   const copied = Promise.withResolvers<void>()
@@ -122,13 +124,14 @@ async function besideServer(
   const lent = runRemotely(controlPath(directory), ['backup'], answer, held)
   const code = await Promise.race([copied.promise.then(() => 'copied' as const), lent])
   if (code !== 'copied') return code
-  const gone = lent.then(() => {
-    throw new Error('the server has stopped; there is no backup')
-  })
+  const gone = new Error('the server has stopped; there is no backup')
+  lent.then(
+    () => ending.abort(gone),
+    () => ending.abort(gone),
+  )
   try {
-    return await Promise.race([write(), gone])
+    return await write()
   } finally {
-    gone.catch(() => undefined)
     held.end()
     await lent.catch(() => undefined)
   }
@@ -139,6 +142,7 @@ async function writeFrom(
   file: string,
   { version, now, log }: BackupTools,
   progress: Progress,
+  ending: AbortSignal,
 ): Promise<Written> {
   if (url === undefined && !hasCluster(directory)) {
     throw new Error(`there is no database in ${directory}: nothing to back up`)
@@ -155,11 +159,13 @@ async function writeFrom(
       async function* rows(): AsyncGenerator<readonly string[]> {
         for (const name of source.names) {
           for await (const batch of source.rows(name)) {
+            ending.throwIfAborted()
             yield batch
             progress('back up', name, batch.length)
           }
           tables.push(await source.carried(name))
         }
+        ending.throwIfAborted()
       }
       const contents = () => ({ version, made_at, migrations: [...migrations], tables })
       return { bytes: await writeBackup(file, rows(), contents), tables }

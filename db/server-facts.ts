@@ -8,6 +8,7 @@ const Facts = Type.Object({
   version_number: Type.Integer(),
   read_only: Type.Boolean(),
   encrypted: Type.Boolean(),
+  encoding: Type.String(),
 })
 /** What a database server says of itself; `version_number` is 150003 for 15.3. */
 export type ServerFacts = Type.Static<typeof Facts>
@@ -17,7 +18,8 @@ const READ: Query = {
   text: `select current_setting('server_version') as version,
   current_setting('server_version_num')::int4 as version_number,
   current_setting('transaction_read_only') = 'on' as read_only,
-  coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as encrypted`,
+  coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as encrypted,
+  current_setting('server_encoding') as encoding`,
   result: 'one',
   args: [],
   row: Facts,

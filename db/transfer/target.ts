@@ -1,23 +1,10 @@
-import Type from 'typebox'
 import type { Database } from '../client.ts'
 import { migrationState } from '../migrate.ts'
-import type { Query } from '../queries.ts'
-import { one } from '../rows.ts'
+import { readServerFacts } from '../server-facts.ts'
 import { firstWithContent, NotEmpty } from './load.ts'
 import { listTables } from './tables.ts'
 
-const SERVER: Query = {
-  name: 'targetServer',
-  text: `select current_setting('server_version_num')::integer as version, current_setting('server_encoding') as encoding`,
-  result: 'one',
-  args: [],
-  row: Type.Object({ version: Type.Integer(), encoding: Type.String() }),
-}
-
-/** The queries of this file, for the test that compares every declaration with a server's. */
-export const targetQueries: readonly Query[] = [SERVER]
-
-const OLDEST = 15
+const OLDEST = 150_000
 
 /**
  * Looks whether rows can be written into a database, without changing it: it must be a server that is
@@ -27,11 +14,11 @@ const OLDEST = 15
  * @returns the migration that it stands at; 0 for an empty one.
  */
 export async function inspectTarget(db: Database, level: number): Promise<number> {
-  const { version, encoding } = await one<{ version: number; encoding: string }>(db, SERVER, [])
-  const major = Math.floor(version / 10_000)
-  if (major < OLDEST) {
-    throw new Error(`the server is PostgreSQL ${major}; ${OLDEST} or newer is needed`)
+  const { version, version_number, read_only, encoding } = await readServerFacts(db)
+  if (version_number < OLDEST) {
+    throw new Error(`the server is PostgreSQL ${version}; 15 or newer is needed`)
   }
+  if (read_only) throw new Error('the server takes no writes: give the primary')
   if (encoding !== 'UTF8') {
     throw new Error(`the database has the encoding ${encoding}; make one with UTF8`)
   }

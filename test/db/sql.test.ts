@@ -8,6 +8,7 @@ import { migrate, migrationQueries } from '../../db/migrate.ts'
 import { objectQueries } from '../../db/migration-objects.ts'
 import { openDatabase } from '../../db/open.ts'
 import { serverQueries } from '../../db/server-facts.ts'
+import { transferQueries } from '../../db/transfer/tables.ts'
 import type { Query } from '../../db/queries.ts'
 import { createLog } from '../../kernel/log.ts'
 import { eachBackend } from '../helpers/backends.ts'
@@ -56,6 +57,7 @@ const queries: readonly Query[] = [
   ...migrationQueries,
   ...objectQueries,
   ...serverQueries,
+  ...transferQueries,
 ]
 
 await eachBackend(
@@ -110,6 +112,7 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'listRejectionTotals',
     'saveCheckStates',
     'listMigrations',
+    'listTransferTables',
   ]
   for (const { name, text, result } of queries) {
     if (result !== 'many') continue
