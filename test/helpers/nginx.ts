@@ -30,15 +30,26 @@ export type Ports = Readonly<Record<Service, number>>
  * ones: the first instance is 10.0.0.11 there, the second 10.0.0.12. It ends with the test.
  */
 export async function startNginx(t: Owner, instances: readonly [Ports, Ports]): Promise<Nginx> {
+  const ports = { hooks: await freePort(), links: await freePort(), ops: await freePort() }
+  const address = (service: Service): string => `http://127.0.0.1:${ports[service]}`
+  const addresses = { hooks: address('hooks'), links: address('links'), ops: address('ops') }
+  const errors = await runNginx(t, ownSetting(instances, ports), `${addresses.ops}/healthz`)
+  return { addresses, errors }
+}
+
+/**
+ * Runs nginx with a setting as a file of `conf.d` has it until the test ends, and waits until it answers
+ * at `probe`. Gives what reads the errors that it has logged so far.
+ */
+export async function runNginx(t: Owner, setting: string, probe: string): Promise<() => string> {
   const program = onPath('nginx')
   if (program === undefined) {
     throw new Error('nginx is missing: install it, on Debian apt-get install nginx')
   }
   const folder = await temporaryFolder(t, 'nginx')
-  const ports = { hooks: await freePort(), links: await freePort(), ops: await freePort() }
   const log = join(folder, 'error.log')
   const file = join(folder, 'nginx.conf')
-  writeFileSync(file, mainFile(folder, ownSetting(instances, ports)))
+  writeFileSync(file, mainFile(folder, setting))
 
   const output = openSync(log, 'a')
   // One process in the foreground: without a master there is none to outlive the other.
@@ -52,11 +63,9 @@ export async function startNginx(t: Owner, instances: readonly [Ports, Ports]): 
     child.kill('SIGTERM')
     await ended
   })
-  const address = (service: Service): string => `http://127.0.0.1:${ports[service]}`
-  const addresses = { hooks: address('hooks'), links: address('links'), ops: address('ops') }
   try {
     await until(
-      async () => (await request(`${addresses.ops}/healthz`)).status === 200,
+      async () => (await request(probe)).status === 200,
       'nginx to answer for an instance',
     )
   } catch (error) {
@@ -64,10 +73,7 @@ export async function startNginx(t: Owner, instances: readonly [Ports, Ports]): 
       cause: error,
     })
   }
-  return {
-    addresses,
-    errors: () => readFileSync(log, 'utf8').replaceAll(/^.*\[(?:info|notice|warn)\].*\n/gm, ''),
-  }
+  return () => readFileSync(log, 'utf8').replaceAll(/^.*\[(?:info|notice|warn)\].*\n/gm, '')
 }
 
 /** The documented setting with the addresses of this test, and without TLS. */

@@ -1,0 +1,176 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { recorded, startForward } from '../fixtures/forward-setup.ts'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { createSender } from '../helpers/deliveries.ts'
+import { request } from '../helpers/http.ts'
+import type { Response, RequestOptions } from '../helpers/http.ts'
+import { addEndpoint, META } from '../helpers/mcp.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { ROOT } from '../helpers/program.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
+import { openStream } from '../helpers/sse.ts'
+import { deploymentParts, lacks } from '../helpers/system-parts.ts'
+import { COOKIE, EMAIL, FORWARDER, startCaddyExample, startNginxExample } from './proxies.ts'
+
+const [, postgres] = backends
+const LOGIN = /^https:\/\/auth\.example\.com\//
+const skipCaddy = lacks(deploymentParts.caddy)
+const proxies = [
+  { name: 'nginx', start: startNginxExample, skip: false },
+  { name: 'Caddy', start: startCaddyExample, skip: skipCaddy },
+] as const
+
+t.test('nginx takes the file as it is', async (t) => {
+  const folder = await temporaryFolder(t, 'nginx')
+  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const subject = ['-subj', '/CN=example.com', '-days', '2', '-nodes', '-newkey', 'rsa:2048']
+  const files = ['-keyout', key, '-out', certificate]
+  execFileSync('openssl', ['req', '-x509', ...subject, ...files], { stdio: 'ignore' })
+  const setting = join(folder, 'gatehouse.conf')
+  const text = readFileSync(join(ROOT, 'deploy', 'nginx.conf'), 'utf8')
+  const [pem, secretKey] = [/\/etc\/ssl\/gatehouse\.pem/g, /\/etc\/ssl\/gatehouse\.key/g]
+  writeFileSync(setting, text.replaceAll(pem, certificate).replaceAll(secretKey, key))
+  const main = join(folder, 'nginx.conf')
+  writeFileSync(main, `pid ${folder}/pid;\nevents {}\nhttp { include ${setting}; }\n`)
+  const { status, stderr } = spawnSync('nginx', ['-t', '-q', '-c', main, '-e', 'stderr'], {
+    encoding: 'utf8',
+  })
+  t.same({ status, stderr }, { status: 0, stderr: '' })
+})
+
+t.test('Caddy takes the file as it is', { skip: skipCaddy }, async (t) => {
+  const folder = await temporaryFolder(t, 'caddy')
+  const args = ['validate', '--adapter', 'caddyfile', '--config', join(ROOT, 'deploy', 'Caddyfile')]
+  const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+  const { status, stdout, stderr } = spawnSync('caddy', args, { encoding: 'utf8', env })
+  t.equal(status, 0, stderr)
+  t.match(stdout + stderr, /Valid configuration/)
+})
+
+for (const { name, start, skip } of proxies) {
+  await t.test(`${name} lets in who may come in`, { skip }, async (t) => throughProxy(t, start))
+}
+
+async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): Promise<void> {
+  const sender = createSender()
+  const [chatKey, password] = [secret('chat-key'), secret('relay-password')]
+  const env = {
+    ...(await postgres.env(t)),
+    ...sender.env,
+    OPS_CHAT_API_KEY: chatKey,
+    HOOKS_BASE_URL: 'https://hooks.example.com',
+    LINKS_BASE_URL: 'https://go.example.com',
+    OPS_BASE_URL: 'https://ops.example.com',
+    GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
+  }
+  const server = await startServer(t, { env })
+  const proxy = await start(t, server, password)
+  const ask = (host: string, path: string, options: RequestOptions = {}): Promise<Response> =>
+    request(`${proxy}/`, {
+      ...options,
+      path,
+      headers: { Host: `${host}.example.com`, ...options.headers },
+    })
+  const signedIn = { Cookie: COOKIE }
+  const forged = { 'Remote-Email': 'boss@example.com' }
+
+  await t.test('pages ask who comes, whatever a visitor claims', async (t) => {
+    const pages = [
+      ...['/', '/log', '/settings', '/events', '/metrics', '/mcpx'].map((path) => ['hooks', path]),
+      ...['/-/', '/metrics', '/docs', '/-/api'].map((path) => ['go', path]),
+      ...['/', '/api/v1/sessions', '/api/v1/config', '/metrics', '/v1x'].map((path) => [
+        'ops',
+        path,
+      ]),
+    ] as const
+    for (const [host = '', path = ''] of pages) {
+      for (const headers of [{}, forged]) {
+        const { status, headers: answered } = await ask(host, path, { headers })
+        t.equal(status, 302, `${host} ${path}`)
+        t.match(answered.location, LOGIN, `${host} ${path}`)
+      }
+    }
+    for (const path of ['/webhooks/../log', '/mcp/%2e%2e/log', '/webhooks//../log', '//log']) {
+      t.not((await ask('hooks', path)).status, 200, `no way in by ${path}`)
+    }
+    t.equal((await ask('hooks', '/log', { headers: signedIn })).status, 200)
+    t.equal((await ask('ops', '/api/v1/sessions', { headers: signedIn })).status, 200)
+    const page = await ask('go', '/-/', { headers: { ...signedIn, ...forged } })
+    t.equal(page.status, 200)
+    t.match(page.text, EMAIL, 'the one who signed in')
+    t.notMatch(page.text, 'boss@example.com')
+  })
+
+  await t.test('what brings its own authentication goes around', async (t) => {
+    for (const host of ['hooks', 'go', 'ops']) {
+      t.match(await ask(host, '/healthz'), { status: 200, text: /"ok"/ }, host)
+    }
+    t.equal((await ask('ops', '/api/v1/health')).status, 200)
+
+    const { body, headers } = await sender.delivery({ size: 2_000_000 })
+    const to = { method: 'POST', body, headers: { 'Content-Type': 'application/json' } }
+    t.equal((await ask('hooks', '/webhooks/code_host', { ...to, headers })).status, 202)
+    t.equal((await ask('hooks', '/webhooks/code_host', to)).status, 401)
+
+    const { token } = await addEndpoint(server.hooks, 'agent')
+    const call = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: META } }
+    const asked = {
+      ...{ 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
+      ...{ 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'server/discover' },
+    }
+    const tool = { method: 'POST', body: JSON.stringify(call) }
+    const authorized = { ...asked, Authorization: `Bearer ${token}` }
+    t.equal((await ask('hooks', '/mcp/agent', { ...tool, headers: authorized })).status, 200)
+    t.equal((await ask('hooks', '/mcp/agent', { ...tool, headers: asked })).status, 401)
+
+    // A user by having come once.
+    const made = await runCli(['token', 'create', EMAIL], { env, secretShown: true })
+    const bearer = {
+      Authorization: `Bearer ${keepSecret('links', made.stdout.trim().split('\n').at(-1) ?? '')}`,
+    }
+    t.match(await ask('go', '/api/v1/users/me', { headers: bearer }), { status: 200, text: EMAIL })
+    t.equal(
+      (await ask('go', '/api/v1/users/me', { headers: { ...signedIn, ...forged } })).status,
+      401,
+    )
+
+    const key = { Authorization: `Bearer ${chatKey}` }
+    t.equal((await ask('ops', '/v1/models', { headers: key })).status, 200)
+    t.equal((await ask('ops', '/v1/models')).status, 401)
+    t.match(await ask('ops', '/api/v1/webhook', to), { status: 401, text: /"error"/ })
+  })
+
+  await t.test('streams are passed on as they come', async (t) => {
+    const headers = { Host: 'hooks.example.com', ...signedIn }
+    const stream = await openStream(t, `${proxy}/events`, { headers })
+    t.equal(stream.status, 200)
+    const delivery = await sender.delivery()
+    const sent = await ask('hooks', '/webhooks/code_host', { ...delivery, method: 'POST' })
+    t.equal(sent.status, 202)
+    await stream.until(({ event }) => event === 'event-received', 'the event')
+    stream.close()
+  })
+
+  await t.test('the forwarder comes in with its password', async (t) => {
+    const { status, headers } = await ask('hooks', '/relay', { headers: signedIn })
+    t.equal(status, 401)
+    t.match(headers['www-authenticate'], /^Basic /)
+    const target = await startReceiver(t)
+    const from = proxy.replace('//', `//${FORWARDER}:${password}@`)
+    const forwarder = startForward(t, [target.url, '--from', from])
+    await forwarder.connected()
+    const delivery = await sender.delivery()
+    const { text } = await ask('hooks', '/webhooks/code_host', { ...delivery, method: 'POST' })
+    const { id }: { id: number } = JSON.parse(text)
+    t.match(await recorded(server.hooks, id), [{ outcome: 'delivered' }])
+    t.equal(target.received[0]?.body.toString(), delivery.body)
+    t.match(await forwarder.stop(), { code: 0 })
+  })
+}
