@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { Decode } from 'typebox/value'
@@ -194,8 +194,10 @@ function readCredential(name: VariableName): string | undefined {
   const path = join(folder, name.toLowerCase())
   try {
     // An editor or echo ends a file with a newline, which is no part of the secret.
-    return existsSync(path) ? readFileSync(path, 'utf8').replace(/\r?\n$/, '') : undefined
+    return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
   } catch (error) {
+    // Any other reason: going on without the secret could mean another database.
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw new ConfigError(`The credential ${path} can't be read (${messageOf(error)})`)
   }
 }

@@ -1,5 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { notesOf } from '../../kernel/config.ts'
@@ -102,6 +109,15 @@ t.test('a credential that is an empty line counts as none', async (t) => {
   writeFileSync(join(folder, 'gatehouse_secret_key'), '\n')
   const env = { CREDENTIALS_DIRECTORY: folder, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
   t.match(await runCli(['provider', 'list'], { env }), { code: 0, stdout: /payments/ })
+
+  const looped = join(folder, 'hooks_chat_secret')
+  symlinkSync(looped, looped)
+  const stderr = /^gatehouse: The credential \S+hooks_chat_secret can't be read \(ELOOP/
+  t.match(
+    await runCli(['provider', 'list'], { env }),
+    { code: 1, stderr },
+    'out of reach is not none',
+  )
 })
 
 t.test('each service has a socket of its name', async (t) => {
