@@ -2,22 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
-import { runBackup } from './commands/backup.ts'
 import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/command.ts'
-import { runDb } from './commands/db.ts'
-import { runForward } from './commands/forward.ts'
-import { helpText } from './commands/help.ts'
 import { isJournal } from './commands/journal.ts'
-import { SERVICES, type ServiceName } from './commands/listeners.ts'
-import { isDatabaseCommand, runWithDatabase } from './commands/on-database.ts'
-import { withSecretFromInput } from './commands/provider-arguments.ts'
-import { runRestore } from './commands/restore.ts'
-import { sendSample } from './commands/send-sample.ts'
-import { serve } from './commands/serve.ts'
+import { SERVICES, type ServiceName } from './commands/service-names.ts'
 import { assetText } from './kernel/assets.ts'
 import { openConfig, notesOf, type ConfigSource } from './kernel/config.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
-import { post } from './kernel/outbound.ts'
 import { flagOf, Variables, type VariableName } from './kernel/variables.ts'
 import {
   followSecrets,
@@ -25,6 +15,9 @@ import {
   type SignedProvider,
   type SigningSecrets,
 } from './services/hooks/signing-secrets.ts'
+
+/** The commands that are none on the open database. The file of each is loaded when it is called. */
+const OTHERS: ReadonlySet<string> = new Set(['serve', 'send-sample', 'backup', 'restore', 'db'])
 
 const output: Output = {
   out: (line) => process.stdout.write(`${line}\n`),
@@ -120,7 +113,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const isService = SERVICES.some((service) => service === rest[0])
   const [command = 'serve', ...args] = isService ? ['serve', ...rest] : rest
   if (command === 'help' || command === '--help' || command === '-h') {
-    output.out(helpText())
+    output.out((await import('./commands/help.ts')).helpText())
     return DONE
   }
   const version = (JSON.parse(assetText('package.json')) as { version: string }).version
@@ -129,11 +122,12 @@ async function main(argv: readonly string[]): Promise<number> {
     return DONE
   }
   // It runs where there may be no configuration of a server.
-  if (command === 'forward') return runForward(args, { random: randomBytes }, output)
-  const known = ['serve', 'send-sample', 'backup', 'restore', 'db']
-  if (!known.includes(command) && !isDatabaseCommand(command)) {
-    throw unknown('command', command)
+  if (command === 'forward') {
+    const { runForward } = await import('./commands/forward.ts')
+    return runForward(args, { random: randomBytes }, output)
   }
+  const onDatabase = OTHERS.has(command) ? undefined : await import('./commands/on-database.ts')
+  if (onDatabase?.isDatabaseCommand(command) === false) throw unknown('command', command)
   const services = command === 'serve' ? readServices(args) : []
 
   const config = openConfig({
@@ -150,17 +144,30 @@ async function main(argv: readonly string[]): Promise<number> {
   const secrets = secretsOf(config)
   const readInput = (): Promise<string> => text(process.stdin)
   const now = (): Date => new Date()
-  if (command === 'backup') return runBackup(args, { config, version, now, log }, output)
-  if (command === 'restore') return runRestore(args, { config, log }, output)
-  if (command === 'db') return runDb(args, { config, log, readInput }, output)
+  if (command === 'backup') {
+    const { runBackup } = await import('./commands/backup.ts')
+    return runBackup(args, { config, version, now, log }, output)
+  }
+  if (command === 'restore') {
+    const { runRestore } = await import('./commands/restore.ts')
+    return runRestore(args, { config, log }, output)
+  }
+  if (command === 'db') {
+    const { runDb } = await import('./commands/db.ts')
+    return runDb(args, { config, log, readInput }, output)
+  }
   if (command === 'send-sample') {
+    const { sendSample } = await import('./commands/send-sample.ts')
+    const { post } = await import('./kernel/outbound.ts')
     const tools = { config, secrets, random: randomBytes, now, post, readInput }
     return sendSample(args, tools, output)
   }
-  if (command !== 'serve') {
+  if (onDatabase !== undefined) {
+    const { withSecretFromInput } = await import('./commands/provider-arguments.ts')
     const full = await withSecretFromInput(rest, readInput)
-    return runWithDatabase(full, { config, secrets, log }, output)
+    return onDatabase.runWithDatabase(full, { config, secrets, log }, output)
   }
+  const { serve } = await import('./commands/serve.ts')
   const code = await serve({ config, services, secrets, version, log, ready: output.out })
   // postgres.js opens a connection that waited for its next try even when its client has been closed.
   process.exit(code)

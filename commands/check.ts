@@ -8,7 +8,7 @@ import { reportFindings, type Finding } from './checks/finding.ts'
 import { queueFindings } from './checks/queue.ts'
 import { secretFileFindings } from './checks/secret-files.ts'
 import { UsageError, type Output } from './command.ts'
-import { SERVICES, type ServiceName } from './listeners.ts'
+import { SERVICES, type ServiceName } from './service-names.ts'
 
 export const CHECK_USAGE = 'gatehouse check [hooks] [links] [ops] [--json]'
 

@@ -12,9 +12,7 @@ import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import { createRouter, type Route, type Unmatched } from '../kernel/router.ts'
 import { metricsRoute } from '../routes/metrics.ts'
-
-export const SERVICES = ['hooks', 'links', 'ops'] as const
-export type ServiceName = (typeof SERVICES)[number]
+import type { ServiceName } from './service-names.ts'
 
 export const NO_ROUTE: Fault = {
   status: 404,

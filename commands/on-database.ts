@@ -7,21 +7,8 @@ import type { Address } from '../kernel/address.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
-import { lendCopy, parseBackup } from './backup.ts'
-import { parseCheck, runCheck } from './check.ts'
-import { lookAtDatabase } from './checks/database.ts'
-import { reportFindings } from './checks/finding.ts'
 import { UsageError, type Output } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
-import { parseEndpoint, runEndpoint } from './endpoint.ts'
-import { parseExport, runExport } from './export.ts'
-import { openImport, parseImport, runImport } from './import.ts'
-import { runMigrate } from './migrate.ts'
-import { firstLabel, ownHosts } from './own-hosts.ts'
-import { runProvider } from './provider.ts'
-import { parseProvider } from './provider-arguments.ts'
-import { parseToken, runToken } from './token.ts'
-import { parseUser, runUser } from './user.ts'
 
 /** What a command that needs the database is run with, in its own process or inside the server. */
 export interface DatabaseContext {
@@ -34,9 +21,12 @@ export interface DatabaseContext {
 
 const TOOLS = { random: randomBytes, now: () => new Date() }
 
-/** A command on the database. `check` throws `UsageError` for wrong arguments, before anything is opened. */
+/**
+ * A command on the database; its file is loaded when it is called. `check` throws `UsageError` for wrong
+ * arguments, before anything is opened.
+ */
 interface DatabaseCommand {
-  readonly check: (args: readonly string[]) => unknown
+  readonly check: (args: readonly string[]) => Promise<unknown>
   /** Opens what the command reads, in the process that was called. */
   readonly input?: (args: readonly string[]) => Promise<Readable>
   readonly run: (
@@ -51,39 +41,52 @@ interface DatabaseCommand {
 /** The commands that need the database. */
 const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
   check: {
-    check: parseCheck,
+    check: async (args) => (await import('./check.ts')).parseCheck(args),
     // Asked by a `check` in a process of its own, which looks at everything else.
-    run: async (_args, db, context, output) =>
-      reportFindings(await lookAtDatabase(db, context), true, output),
+    async run(_args, db, context, output) {
+      const { lookAtDatabase } = await import('./checks/database.ts')
+      const { reportFindings } = await import('./checks/finding.ts')
+      return reportFindings(await lookAtDatabase(db, context), true, output)
+    },
   },
   migrate: {
-    check(args) {
+    async check(args) {
       if (args.length > 0) throw new UsageError('"migrate" takes no argument')
     },
-    run: (_args, db, _context, output) => runMigrate(db, output),
+    run: async (_args, db, _context, output) =>
+      (await import('./migrate.ts')).runMigrate(db, output),
   },
   provider: {
-    check: parseProvider,
-    run: (args, db, { config, secrets }, output) =>
-      runProvider(args, { ...providerTools(config), db, secrets }, output),
+    check: async (args) => (await import('./provider-arguments.ts')).parseProvider(args),
+    async run(args, db, { config, secrets }, output) {
+      const { runProvider } = await import('./provider.ts')
+      const overlapSeconds = config.current.HOOKS_ROTATION_OVERLAP_S
+      return runProvider(args, { ...TOOLS, overlapSeconds, db, secrets }, output)
+    },
   },
   endpoint: {
-    check: parseEndpoint,
-    run: (args, db, { config }, output) =>
-      runEndpoint(args, { ...TOOLS, db, baseUrl: hooksUrl(config) }, output),
+    check: async (args) => (await import('./endpoint.ts')).parseEndpoint(args),
+    async run(args, db, { config }, output) {
+      const { runEndpoint } = await import('./endpoint.ts')
+      return runEndpoint(args, { ...TOOLS, db, baseUrl: hooksUrl(config) }, output)
+    },
   },
   user: {
-    check: parseUser,
-    run: (args, db, _context, output) => runUser(args, { ...TOOLS, db }, output),
+    check: async (args) => (await import('./user.ts')).parseUser(args),
+    run: async (args, db, _context, output) =>
+      (await import('./user.ts')).runUser(args, { ...TOOLS, db }, output),
   },
   token: {
-    check: (args) => parseToken(args, TOOLS.now()),
-    run: (args, db, _context, output) => runToken(args, { ...TOOLS, db }, output),
+    check: async (args) => (await import('./token.ts')).parseToken(args, TOOLS.now()),
+    run: async (args, db, _context, output) =>
+      (await import('./token.ts')).runToken(args, { ...TOOLS, db }, output),
   },
   import: {
-    check: parseImport,
-    input: openImport,
-    run(args, db, { config, forget = () => undefined }, output, input) {
+    check: async (args) => (await import('./import.ts')).parseImport(args),
+    input: async (args) => (await import('./import.ts')).openImport(args),
+    async run(args, db, { config, forget = () => undefined }, output, input) {
+      const { runImport } = await import('./import.ts')
+      const { firstLabel, ownHosts } = await import('./own-hosts.ts')
       const isOwn = ownHosts(
         () => [linksUrl(config)],
         () => config.current.LINKS_SHORT_KEYWORD ?? firstLabel(linksUrl(config)),
@@ -92,13 +95,15 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
     },
   },
   export: {
-    check: parseExport,
-    run: (args, db, _context, output) => runExport(args, db, output),
+    check: async (args) => (await import('./export.ts')).parseExport(args),
+    run: async (args, db, _context, output) =>
+      (await import('./export.ts')).runExport(args, db, output),
   },
   // What the server does of it; `runBackup` is the command.
   backup: {
-    check: parseBackup,
-    run: (_args, db, context, output, input) => lendCopy(db, context, output, input),
+    check: async (args) => (await import('./backup.ts')).parseBackup(args),
+    run: async (_args, db, context, output, input) =>
+      (await import('./backup.ts')).lendCopy(db, context, output, input),
   },
 }
 
@@ -134,8 +139,8 @@ export async function runWithDatabase(
 ): Promise<number> {
   const [name = '', ...args] = argv
   const command = commandOf(name)
-  command.check(args)
-  if (name === 'check') return runCheck(args, context, output)
+  await command.check(args)
+  if (name === 'check') return (await import('./check.ts')).runCheck(args, context, output)
   const input = (await command.input?.(args)) ?? Readable.from([])
   const { config, log } = context
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
@@ -150,11 +155,6 @@ export async function runWithDatabase(
   } finally {
     await database.close()
   }
-}
-
-function providerTools({ current }: ConfigSource) {
-  const overlapSeconds = current.HOOKS_ROTATION_OVERLAP_S
-  return { ...TOOLS, overlapSeconds }
 }
 
 /** Where clients reach a service, as far as the configuration tells. */

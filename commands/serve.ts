@@ -10,19 +10,18 @@ import { createMetrics } from '../kernel/metrics.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
 import { DONE, FAILED } from './command.ts'
 import { controlPath, openControl } from './control.ts'
-import { startListener, type RunningListener, type ServiceName } from './listeners.ts'
+import { startListener, type RunningListener } from './listeners.ts'
 import { runOnDatabase } from './on-database.ts'
-import { openHooksService } from './services/hooks.ts'
-import { openLinksService } from './services/links.ts'
-import { openOpsService } from './services/ops.ts'
 import { openServiceManager } from './service-manager.ts'
+import type { ServiceName } from './service-names.ts'
 import type { OpenService, Service, ServiceContext } from './services/service.ts'
 import { stopSignal } from './stop-signal.ts'
 
+/** The services, loaded when they are asked for. */
 const OPEN: Readonly<Record<ServiceName, OpenService>> = {
-  hooks: openHooksService,
-  links: openLinksService,
-  ops: openOpsService,
+  hooks: async (context) => (await import('./services/hooks.ts')).openHooksService(context),
+  links: async (context) => (await import('./services/links.ts')).openLinksService(context),
+  ops: async (context) => (await import('./services/ops.ts')).openOpsService(context),
 }
 
 /** Grace for running requests; with the rest of the stop it stays within ten seconds. */

@@ -3,7 +3,8 @@ import type { ConfigSource } from '../../kernel/config.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { SigningSecrets } from '../../services/hooks/signing-secrets.ts'
-import type { ServiceName, ServiceParts } from '../listeners.ts'
+import type { ServiceParts } from '../listeners.ts'
+import type { ServiceName } from '../service-names.ts'
 
 /** What a running program gives each of its services. */
 export interface ServiceContext {

@@ -1,0 +1,2 @@
+export const SERVICES = ['hooks', 'links', 'ops'] as const
+export type ServiceName = (typeof SERVICES)[number]
