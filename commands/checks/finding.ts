@@ -1,4 +1,8 @@
+import { JOURNAL_PREFIX } from '../../kernel/log.ts'
 import { DONE, FAILED, type Output } from '../command.ts'
+import { isJournal } from '../journal.ts'
+
+const STDOUT = 1
 
 /** Fine; works, with something to do; or something that has to be put right. */
 export type Level = 'ok' | 'warn' | 'fail'
@@ -24,6 +28,12 @@ export function wrong(what: string, detail: string): Finding {
 }
 
 const WORDS: Readonly<Record<Level, string>> = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' }
+/** As ExecStartPre of a unit: what is wrong stands among the journal's errors. */
+const PREFIX: Readonly<Record<Level, string>> = {
+  ok: JOURNAL_PREFIX.info,
+  warn: JOURNAL_PREFIX.warn,
+  fail: JOURNAL_PREFIX.error,
+}
 
 /** Prints findings, one line each; the exit code is 1 when something has to be put right. */
 export function reportFindings(
@@ -32,8 +42,10 @@ export function reportFindings(
   output: Output,
 ): number {
   if (json) output.out(JSON.stringify(findings.map((one) => ({ ok: one.level === 'ok', ...one }))))
-  else
+  else {
+    const journal = isJournal(STDOUT)
     for (const { level, what, detail } of findings)
-      output.out(`${WORDS[level]}  ${what}: ${detail}`)
+      output.out(`${journal ? PREFIX[level] : ''}${WORDS[level]}  ${what}: ${detail}`)
+  }
   return findings.some(({ level }) => level === 'fail') ? FAILED : DONE
 }

@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
+import { FREE } from '../helpers/check.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { rawExchange } from '../helpers/raw-http.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
@@ -80,7 +82,7 @@ t.test('jq reads it', { skip: onPath('jq') === undefined && 'jq is missing' }, a
 
 t.test('the journal is told of each line’s priority, which it takes off', async (t) => {
   const env = await postgres.env(t)
-  const program = inJournal('/proc/self/fd/2')
+  const program = inJournal('/proc/$$/fd/2')
   const server = await startServer(t, {
     ...{ env: { ...env, HOOKS_QUEUE_CHANNELS: 'orders' }, services: ['hooks'], program },
   })
@@ -96,4 +98,18 @@ t.test('the journal is told of each line’s priority, which it takes off', asyn
   t.match(refused, { code: 1, stderr: /^<3>gatehouse: HOOKS_ADDR [^\n]+\n$/ })
   const elsewhere = await runCli(['serve', 'hooks'], { env: wrong, program: inJournal('/') })
   t.match(elsewhere.stderr, /^gatehouse: /, 'stderr goes elsewhere')
+})
+
+t.test('so it is told of what a check finds before a start', async (t) => {
+  const data = await temporaryFolder(t)
+  const env = { ...FREE, GATEHOUSE_DATA_DIR: data, OPS_ADDR: 'nonsense', OPS_RUNNER: 'cli' }
+  const unit = { env: { ...env, PATH: '/bin' }, program: inJournal('/proc/$$/fd/1') }
+  const { code, stdout } = await runCli(['check'], unit)
+  t.equal(code, 1)
+  t.match(stdout, /^<3>FAIL {2}configuration: /m)
+  t.match(stdout, /^<4>warn {2}runner: /m)
+  t.match(stdout, /^<6>ok {4}data directory: /m)
+  t.notMatch(stdout, /^[^<]/m)
+  const { stdout: json } = await runCli(['check', '--json'], unit)
+  t.match(JSON.parse(json), [{ level: 'fail' }], 'JSON stays JSON')
 })
