@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** A process of this machine, as `/proc` shows it. */
 export interface ProcessEntry {
@@ -9,8 +10,14 @@ export interface ProcessEntry {
   readonly session: number
 }
 
+/** Whether processes can be seen at all: not in a root directory of one's own without `/proc`. */
+export function seesProcesses(): boolean {
+  return existsSync('/proc/self/stat')
+}
+
 /** Every process that can be seen. */
 export function listProcesses(): readonly ProcessEntry[] {
+  if (!seesProcesses()) return []
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map((name) => {
@@ -35,8 +42,12 @@ export function startOf(pid: number): string | undefined {
   return statOf(pid)[19]
 }
 
-/** The boot and process namespace of this machine: only within it a process id means something. */
+/**
+ * The boot and process namespace of this machine: only within it a process id means something. Where
+ * nothing tells machines apart, each process is on one of its own.
+ */
 export function machineId(): string {
+  if (!seesProcesses()) return randomUUID()
   return `${read('/proc/sys/kernel/random/boot_id').trim()} ${readNamespace()}`
 }
 

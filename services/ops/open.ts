@@ -3,7 +3,7 @@ import { fadeMemories } from '../../db/ops/memories.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import { machineId } from '../../kernel/processes.ts'
+import { machineId, seesProcesses } from '../../kernel/processes.ts'
 import { ownHolder } from '../../kernel/spawn.ts'
 import { receiveAlert, type AlertOutcome } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/synthesis.ts'
@@ -53,6 +53,9 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   const { db, clock, log } = options
   const config = await openRunningConfig(db, clock, log, options.configured)
   const redact = createRedact(options.secrets)
+  if (!seesProcesses()) {
+    log.warn('no /proc: what a session starts is ended with its process group, and not looked for')
+  }
   const sessions = await openSessions({
     ...options,
     config,
