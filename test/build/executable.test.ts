@@ -6,12 +6,14 @@ import type { Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
+import { createSender, sendAll } from '../helpers/deliveries.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { onPath } from '../helpers/system-parts.ts'
 import { until } from '../helpers/until.ts'
+import { makeRoot, noChroot } from './chroot.ts'
 
 const BODY = '{"build": 42}'
 /** Paths of the pages' own files, and the sources whose bytes they must be. */
@@ -21,10 +23,10 @@ const ASSETS = [
   ['icon.svg', 'html/assets/icon.svg'],
   ['htmx.js', 'node_modules/htmx.org/dist/htmx.min.js'],
 ] as const
-
 const EXPLORER = [
   ['swagger-ui-bundle.js', 'node_modules/swagger-ui-dist/swagger-ui-bundle.js'],
   ['swagger-ui.css', 'node_modules/swagger-ui-dist/swagger-ui.css'],
+  ['explorer.css', 'html/assets/explorer.css'],
   ['explorer.js', 'html/assets/explorer.js'],
 ] as const
 
@@ -110,11 +112,7 @@ if (missing !== undefined) {
       const sent = await request(`${first.hooks}/assets/${name}`)
       t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
     }
-    for (const [name, source] of EXPLORER) {
-      const sent = await request(`${first.links}/api/docs/${name}`)
-      t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
-    }
-    t.match((await request(`${first.links}/api/openapi.yaml`)).text, /^openapi: /)
+    for (const address of [first.hooks, first.links, first.ops]) await hasExplorer(t, address)
 
     if (backend.name === 'embedded') {
       const second = await run(['serve'], env)
@@ -134,4 +132,47 @@ if (missing !== undefined) {
       t.match(line, /^\{"time"/, 'no word of Node itself')
     }
   })
+
+  const skip = noChroot()
+  await eachBackend(t, 'alone in a root directory', async (t: Test, backend) => {
+    if (skip !== undefined) {
+      t.pass(skip, { skip })
+      return
+    }
+    const { root, program } = await makeRoot(t, executable)
+    const entries = readdirSync(root)
+    const { DATABASE_URL: url } = await backend.env(t)
+    const sender = createSender()
+    const env = {
+      // The cache of the tests would be a folder in here.
+      ...{ GATEHOUSE_DATA_DIR: '/data', PATH: '', NODE_DISABLE_COMPILE_CACHE: '1', ...sender.env },
+      ...(url !== undefined && { DATABASE_URL: url }),
+    }
+    const first = await startServer(t, { program, env })
+    for (const address of [first.hooks, first.links, first.ops]) {
+      t.equal((await request(`${address}/healthz`)).status, 200)
+      t.ok((await request(address)).status < 400, 'its page')
+      await hasExplorer(t, address)
+    }
+    const [before] = await sendAll(t, [first.hooks], await sender.deliveries(1))
+    await first.kill()
+    const again = await startServer(t, { program, env })
+    const kept = await request(`${again.hooks}/log/${before?.id}`)
+    t.equal(kept.status, 200, 'it survived the crash')
+    t.same(await again.stop(), { code: 0, signal: null })
+    t.same(readdirSync(root), entries, 'it writes to /data alone')
+    const logs = [...first.logs(), ...again.logs()].join('\n')
+    t.match(logs, /"no \/proc: what a session starts/, 'what is missing is said')
+    t.notMatch(logs, /"level":"error"/, 'and nothing goes wrong by it')
+  })
+}
+
+/** The explorer of an API is whole: its page, its files, and the description that it shows. */
+async function hasExplorer(t: Test, address: string): Promise<void> {
+  t.match(await request(`${address}/api/docs/`), { status: 200, text: /explorer\.js/ })
+  for (const [name, source] of EXPLORER) {
+    const sent = await request(`${address}/api/docs/${name}`)
+    t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)
+  }
+  t.match(await request(`${address}/api/openapi.yaml`), { status: 200, text: /^openapi: / })
 }
