@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 import { HEAD, type Contents } from './backup-file.ts'
+import { isPiece } from './large-values.ts'
 import type { Carried, Source } from './load.ts'
 
 /** Rows that are given on together: about a megabyte of text, or one that is longer. */
@@ -10,6 +11,8 @@ const BYTES = 1024 * 1024
 /** Opens the rows of a verified backup. They have to be asked for in its own order of tables, once. */
 export function openBackupSource(path: string, { tables }: Contents): Source {
   const lines = linesOf(path)
+  /** The next line, where it was looked at. */
+  let held: string | undefined
   const find = (name: string): Carried => {
     const table = tables.find((one) => one.name === name)
     if (table === undefined) throw new Error(`the backup has no table ${name}`)
@@ -21,23 +24,30 @@ export function openBackupSource(path: string, { tables }: Contents): Source {
       let left = find(name).rows
       let rows: string[] = []
       let length = 0
-      while (left > 0) {
-        const { value, done } = await lines.next()
-        if (done === true) throw new Error('the backup has fewer rows than it says')
-        left -= 1
-        rows.push(value)
-        length += value.length
-        if (length < BYTES && left > 0) continue
-        yield rows
-        rows = []
-        length = 0
+      for (;;) {
+        held ??= (await lines.next()).value
+        const piece = held !== undefined && isPiece(held)
+        if (rows.length > 0 && (piece || length > BYTES || left === 0)) {
+          yield rows
+          rows = []
+          length = 0
+        }
+        if (left === 0 && !piece) return
+        if (held === undefined) throw new Error('the backup has fewer rows than it says')
+        if (piece) yield [held]
+        else {
+          left -= 1
+          rows.push(held)
+          length += held.length
+        }
+        held = undefined
       }
     },
     carried: (name) => Promise.resolve(find(name)),
   }
 }
 
-async function* linesOf(path: string): AsyncGenerator<string> {
+async function* linesOf(path: string): AsyncGenerator<string, undefined> {
   const text = createZstdDecompress()
   // A failure of the file ends the text with it.
   pipeline(createReadStream(path, { start: HEAD }), text, () => undefined)
@@ -52,4 +62,5 @@ async function* linesOf(path: string): AsyncGenerator<string> {
     }
     parts.push(chunk.subarray(from))
   }
+  return undefined
 }

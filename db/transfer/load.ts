@@ -1,5 +1,6 @@
 import type { Executor } from '../client.ts'
 import { isSame, type Digest } from './digest.ts'
+import { isPiece, largeValues, valueOf } from './large-values.ts'
 import { digestOf, nextId, speakText } from './rows.ts'
 import { listTables, statement, type Table } from './tables.ts'
 
@@ -89,12 +90,11 @@ async function writeAll(
   for (const { name } of tables.toReversed()) {
     await tx.run(statement('empty', `delete from ${name}`), [])
   }
+  await tx.script(
+    'create temporary table pieces (mark text, place serial, piece bytea) on commit drop',
+  )
   for (const table of tables) {
-    const insert = insertInto(table)
-    for await (const rows of source.rows(table.name)) {
-      await tx.run(insert, [`[${rows.join(',')}]`])
-      progress('copy', table.name, rows.length)
-    }
+    await writeRows(tx, table, source.rows(table.name), progress)
     const { next_id: next } = await source.carried(table.name)
     if (table.identity !== null && next !== null) {
       // Unlike setval() it is undone with the transaction.
@@ -105,9 +105,56 @@ async function writeAll(
   await tx.script(`analyze ${tables.map(({ name }) => name).join(', ')}`)
 }
 
+/** Rows come in the order of their keys: a session after the one that it comes from. */
+async function writeRows(
+  tx: Executor,
+  table: Table,
+  batches: AsyncIterable<readonly string[]>,
+  progress: Progress,
+): Promise<void> {
+  const insert = insertInto(table)
+  /** The row whose large values are on their way, and the mark of each piece that is to come. */
+  let unfinished: { readonly row: string; readonly marks: string[] } | undefined
+  async function write(rows: readonly string[]): Promise<void> {
+    if (rows.length === 0) return
+    await tx.run(insert, [`[${rows.join(',')}]`])
+    progress('copy', table.name, rows.length)
+  }
+  for await (const lines of batches) {
+    const [first = '', last = first] = [lines[0], lines.at(-1)]
+    if (isPiece(first)) {
+      const mark = unfinished?.marks.shift()
+      if (unfinished === undefined || mark === undefined)
+        throw new Error('a piece belongs to no row')
+      await tx.run(ADD_PIECE, [mark, first])
+      if (unfinished.marks.length > 0) continue
+      await write([unfinished.row])
+      unfinished = undefined
+      await tx.script('truncate pieces')
+      continue
+    }
+    if (unfinished !== undefined) throw new Error('a row is without its pieces')
+    const marks = largeValues(table, last).flatMap(({ mark, pieces }) =>
+      Array.from({ length: pieces }, () => mark),
+    )
+    if (marks.length === 0) await write(lines)
+    else {
+      await write(lines.slice(0, -1))
+      unfinished = { row: last, marks }
+    }
+  }
+  if (unfinished !== undefined) throw new Error('a row is without its pieces')
+}
+
+const ADD_PIECE = statement(
+  'addPiece',
+  'insert into pieces (mark, piece) values ($1::text, $2::text::bytea)',
+  ['text', 'text'],
+)
+
 function insertInto({ name, columns }: Table) {
   const names = columns.map((column) => column.name).join(', ')
-  const values = columns.map((column) => `r.${column.name}::${column.type}`).join(', ')
+  const values = columns.map(valueOf).join(', ')
   const texts = columns.map((column) => `${column.name} text`).join(', ')
   return statement(
     'insert',

@@ -1,10 +1,10 @@
 import type { Executor } from '../client.ts'
 import { createDigest, type Digest } from './digest.ts'
+import { largeValues, PIECE, textOf } from './large-values.ts'
 import { statement, type Table } from './tables.ts'
 
-/** Rows read ahead by size alone, and how much of them is read at once where a row is not larger by itself. */
+/** Rows whose sizes are asked for at once. */
 const SIZES = 1024
-const BYTES = 512 * 1024
 
 /** Has values written as the same text by every server; the rows come by their key, never through a sort of them. */
 const SETTINGS = `
@@ -27,10 +27,29 @@ export async function holdMoment(tx: Executor): Promise<void> {
 
 /**
  * The rows of a table in the order of its key, each as the text of a JSON object in one line whose
- * members are the texts of its columns. It holds about a megabyte of text, or one row that is larger.
+ * members are the texts of its columns, and behind a row with large values one piece of them at a time.
+ * It holds about a megabyte of text.
  */
-export function readRows(tx: Executor, table: Table): AsyncGenerator<readonly string[]> {
-  return readAs(tx, table, 'row_to_json(r)::text')
+export async function* readRows(tx: Executor, table: Table): AsyncGenerator<readonly string[]> {
+  for await (const rows of readAs(tx, table, 'row_to_json(r)::text')) {
+    yield rows.map(({ text }) => text)
+    // A row with a large value is read alone.
+    const [row] = rows
+    if (row === undefined || rows.length > 1) continue
+    for (const { column, pieces } of largeValues(table, row.text)) {
+      const piece = statement(
+        'piece',
+        `select substring(t.${column} from $1::integer for ${PIECE})::text as text
+           from ${table.name} t where t.ctid = $2::text::tid`,
+        ['int4', 'text'],
+      )
+      for (let at = 0; at < pieces; at++) {
+        const args = [at * PIECE + 1, row.place]
+        const [found] = (await tx.run(piece, args)) as readonly { text: string }[]
+        if (found !== undefined) yield [found.text]
+      }
+    }
+  }
 }
 
 /** The digest of a table, made where the rows are. */
@@ -42,7 +61,7 @@ export async function digestOf(
   const digest = createDigest()
   const hash = `encode(sha256(convert_to(row_to_json(r)::text, 'UTF8')), 'hex')`
   for await (const hashes of readAs(tx, table, hash)) {
-    for (const one of hashes) digest.add(one)
+    for (const { text } of hashes) digest.add(text)
     seen(hashes.length)
   }
   return digest.result()
@@ -56,26 +75,29 @@ export async function nextId(tx: Executor, { sequence }: Table): Promise<number 
   return row?.next_id ?? null
 }
 
+/** What is read of a row, and where it lies. */
+interface Row {
+  readonly text: string
+  readonly place: string
+}
+
 async function* readAs(
   tx: Executor,
   { name, columns, key }: Table,
   text: string,
-): AsyncGenerator<readonly string[]> {
+): AsyncGenerator<readonly Row[]> {
   const size = columns.map((column) => `coalesce(${column.size}, 0)`).join(' + ')
-  const texts = columns.map((column) => `t.${column.name}::text as ${column.name}`).join(', ')
+  const texts = columns.map((column) => `${textOf(column)} as ${column.name}`).join(', ')
   const order = key.map((column) => `t.${column}`).join(', ')
   const of = `from ${name} t`
+  const what = `${text} as text, t.ctid::text as place ${of} cross join lateral (select ${texts}) r`
   await run(tx, `declare sizes no scroll cursor for select ${size} as size ${of} order by ${order}`)
-  await run(
-    tx,
-    `declare texts no scroll cursor for select ${text} as text ${of} cross join lateral (select ${texts}) r order by ${order}`,
-  )
+  await run(tx, `declare texts no scroll cursor for select ${what} order by ${order}`)
   for (;;) {
-    const sizes = (await run(tx, `fetch ${SIZES} from sizes`)) as readonly { size: number }[]
+    const sizes = await run<{ size: number }>(tx, `fetch ${SIZES} from sizes`)
     if (sizes.length === 0) break
     for (const count of portions(sizes.map((row) => row.size))) {
-      const rows = (await run(tx, `fetch ${count} from texts`)) as readonly { text: string }[]
-      yield rows.map((row) => row.text)
+      yield await run<Row>(tx, `fetch ${count} from texts`)
     }
   }
   await run(tx, 'close sizes')
@@ -86,7 +108,7 @@ async function* readAs(
 function* portions(sizes: readonly number[]): Generator<number> {
   for (let at = 0; at < sizes.length;) {
     let count = 1
-    while (at + 2 * count <= sizes.length && total(sizes, at, 2 * count) <= BYTES) count *= 2
+    while (at + 2 * count <= sizes.length && total(sizes, at, 2 * count) <= PIECE) count *= 2
     yield count
     at += count
   }
@@ -96,6 +118,6 @@ function total(sizes: readonly number[], from: number, count: number): number {
   return sizes.slice(from, from + count).reduce((sum, size) => sum + size, 0)
 }
 
-function run(tx: Executor, text: string): Promise<readonly unknown[]> {
-  return tx.run(statement('transfer', text), [])
+async function run<R>(tx: Executor, text: string): Promise<readonly R[]> {
+  return (await tx.run(statement('transfer', text), [])) as readonly R[]
 }

@@ -6,9 +6,14 @@ import { many, nullable } from '../rows.ts'
 /** A table whose rows are carried from one database to another. All names are quoted for SQL. */
 const Table = Type.Object({
   name: Type.String(),
-  /** Without those that PostgreSQL makes of others. */
+  /** Without those that PostgreSQL makes of others; `member` is the name as it is, in JSON. */
   columns: Type.Array(
-    Type.Object({ name: Type.String(), type: Type.String(), size: Type.String() }),
+    Type.Object({
+      name: Type.String(),
+      member: Type.String(),
+      type: Type.String(),
+      size: Type.String(),
+    }),
   ),
   /** The primary key as an order that is the same on every server, whatever its locale. */
   key: Type.Array(Type.String()),
@@ -26,6 +31,7 @@ const LIST: Query = {
 select format('%I.%I', n.nspname, c.relname) as name,
        (select jsonb_agg(jsonb_build_object(
                  'name', quote_ident(a.attname),
+                 'member', a.attname,
                  'type', format_type(a.atttypid, a.atttypmod),
                  'size', format(case when a.atttypid in ('text'::regtype, 'bytea'::regtype)
                                      then 'octet_length(%I)' else 'pg_column_size(%I)' end, a.attname))
