@@ -1,5 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { startForward } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import {
   brokenOf,
@@ -20,6 +21,7 @@ import { beginByHand, endByHand, storeLines } from '../helpers/ops-lines.ts'
 import { ended, inventoryFile, opsServer, startGate } from '../helpers/ops-setup.ts'
 import { freePort } from '../helpers/postgres-process.ts'
 import type { Env } from '../helpers/program.ts'
+import { startReceiver } from '../helpers/receiver.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -104,6 +106,8 @@ await t.test('both are restarted, one after the other, and no client sees it', a
 
   const streams = [1, 2, 3, 4].map(() => follow(t, `${hooks}/events`))
   const output = follow(t, `${ops}/sessions/${session}/stream`, ({ event }) => event === 'done')
+  const target = await startReceiver(t)
+  await startForward(t, [target.url, '--from', hooks]).connected()
   const loads = [true, false].map((keepsConnections) =>
     startLoad(t, { base: () => hooks, sender, senders: 4, keepsConnections }),
   )
@@ -159,6 +163,10 @@ await t.test('both are restarted, one after the other, and no client sees it', a
     t.ok(stream.connections > 1, 'it was ended by a restart')
     t.same(stream.ids, ids, 'it has every event once and in order')
   }
+  const forwarded = () => target.received.map(({ headers }) => Number(headers['x-gatehouse-event']))
+  await until(() => forwarded().at(-1) === ids.at(-1), 'the last event to be forwarded', 30_000)
+  // At least once: where a connection ended before the answer was noted, it comes again.
+  t.same([...new Set(forwarded())], ids, 'a forwarder has every event in order')
   await until(() => output.events.at(-1)?.event === 'done', 'the end of the output')
   t.same(
     output.ids,
