@@ -17,6 +17,7 @@ import { build } from 'esbuild'
 import { compileEngine, TEMPLATE, WORKER, type WorkerTask } from '../db/embedded/engine.ts'
 import { packTree } from '../db/embedded/template.ts'
 import { assetFile } from '../kernel/assets.ts'
+import { staticImports } from './static-imports.ts'
 
 /**
  * `npm run build [-- FILE]`: makes the single executable, `dist/gatehouse` when no file is named. It
@@ -65,6 +66,7 @@ async function bundle(entry: string, name: string): Promise<string> {
     target: 'node26',
     // Packages in the older module format ask for Node's own modules by this function.
     banner: { js: REQUIRE },
+    plugins: [staticImports],
     logLevel: 'warning',
   })
   say(entry, `bundled, ${size(outfile)}`)
