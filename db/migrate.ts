@@ -73,13 +73,16 @@ export async function migrationState(db: Executor): Promise<MigrationState> {
   return readState(db, loadMigrations())
 }
 
-/** Another instance may migrate meanwhile: what is recorded is read between two looks at the objects. */
 async function readState(db: Executor, migrations: readonly Migration[]): Promise<MigrationState> {
   const objects = migrations.flatMap((migration) => migration.objects)
-  const before = await presentObjects(db, objects)
   const applied = await readApplied(db)
-  const after = applied.length === 0 ? before : await presentObjects(db, objects)
-  return compare(applied, migrations, before, after)
+  const present = await presentObjects(db, objects)
+  const state = compare(applied, migrations, present, present)
+  if (state.faults.length === 0) return state
+  // Another instance may have migrated in between: what was there before must be recorded by now, and
+  // what is recorded now must be there afterwards.
+  const now = await readApplied(db)
+  return compare(now, migrations, present, await presentObjects(db, objects))
 }
 
 /**
