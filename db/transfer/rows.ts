@@ -6,12 +6,16 @@ import { statement, type Table } from './tables.ts'
 /** Rows whose sizes are asked for at once. */
 const SIZES = 1024
 
-/** Has values written as the same text by every server; the rows come by their key, never through a sort of them. */
+/**
+ * Has values written as the same text by every server. The rows come by their key, never through a sort
+ * of them, and no statement is compiled: that takes longer than most of them run.
+ */
 const SETTINGS = `
 set local timezone = 'UTC';
 set local datestyle = 'ISO, MDY';
 set local bytea_output = 'hex';
 set local extra_float_digits = 1;
+set local jit = off;
 set local enable_sort = off;
 set local enable_seqscan = off`
 

@@ -11,10 +11,10 @@ import { seedStatements } from '../helpers/transfer-seed.ts'
 const [embedded, postgres] = backends
 const HEAD = 64 * 1024
 
-/** Payloads of the default limit, one after the other. */
+/** A payload of the default limit, and one that is just too large for its row. */
 const LARGE = `
 insert into hooks.events (provider, trust_mode, verified, external_id, headers, payload, body_hash, received_at)
-select 'generic:odd', 'token', false, 'large-' || i, '{}', decode(repeat(md5(i::text), 819200 * 2), 'hex'), 'x', now()
+select 'generic:odd', 'token', false, 'large-' || i, '{}', decode(repeat(md5(i::text), 1638400 / (1 + 40 * (i - 1))), 'hex'), 'x', now()
   from generate_series(1, 2) i`
 
 t.test('a backup restored and backed up again is the same file', async (t) => {
