@@ -10,7 +10,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 executable=${1:-$here/../dist/gatehouse}
 root=${DESTDIR:-}
 root=${root%/}
-units=$root/etc/systemd/system
+units=$root/usr/local/lib/systemd/system
 share=$root/usr/local/share/gatehouse
 changed=no
 

@@ -21,10 +21,10 @@ const BINARY = '/usr/local/bin/gatehouse'
 const SETTINGS = '/etc/gatehouse/gatehouse.env'
 const MODES: Readonly<Record<string, number>> = {
   [BINARY]: 0o755,
-  '/etc/systemd/system/gatehouse.service': 0o644,
-  '/etc/systemd/system/gatehouse.socket': 0o644,
-  '/etc/systemd/system/gatehouse-links.socket': 0o644,
-  '/etc/systemd/system/gatehouse-ops.socket': 0o644,
+  '/usr/local/lib/systemd/system/gatehouse.service': 0o644,
+  '/usr/local/lib/systemd/system/gatehouse.socket': 0o644,
+  '/usr/local/lib/systemd/system/gatehouse-links.socket': 0o644,
+  '/usr/local/lib/systemd/system/gatehouse-ops.socket': 0o644,
   '/etc/gatehouse': 0o755,
   [SETTINGS]: 0o644,
   '/etc/gatehouse/credentials': 0o700,
@@ -110,7 +110,7 @@ t.test('an upgrade replaces what is ours and keeps what is the operator’s', as
   t.equal(install(root, built).status, 0)
   const before = snapshot(root)
   appendFileSync(join(root, SETTINGS), 'OPS_DRY_RUN=true\n')
-  appendFileSync(join(root, '/etc/systemd/system/gatehouse.service'), '# of an older version\n')
+  appendFileSync(join(root, '/usr/local/lib/systemd/system/gatehouse.service'), '# of an older version\n')
   writeFileSync(join(root, '/etc/gatehouse/credentials/ops_chat_api_key'), 'kept')
   appendFileSync(built, 'echo 2\n')
   const { status, lines } = install(root, built)
@@ -119,7 +119,7 @@ t.test('an upgrade replaces what is ours and keeps what is the operator’s', as
     lines.slice(0, -1).filter((line) => !line.startsWith('unchanged  ')),
     [
       `replaced   ${BINARY}`,
-      'replaced   /etc/systemd/system/gatehouse.service',
+      'replaced   /usr/local/lib/systemd/system/gatehouse.service',
       `kept       ${SETTINGS} (edited; the example is in /usr/local/share/gatehouse)`,
     ],
   )
