@@ -5,6 +5,9 @@ import type { Duplex } from 'node:stream'
 /** How long a connection without a request stays open: one may be on its way. */
 const LAST_REQUESTS_MS = 500
 const LOOK_MS = 50
+/** Under load such a moment comes within a few milliseconds. */
+const QUIET_MS = 0.2
+const QUIET_WITHIN_MS = 100
 
 export interface ServerToClose {
   readonly server: Server
@@ -24,8 +27,7 @@ export async function closeServer(
   { server, leaving, upgraded }: ServerToClose,
   graceMs: number,
 ): Promise<void> {
-  // One turn of the loop accepts who waits: the queue of a socket of our own is reset with it.
-  await new Promise((resolve) => setImmediate(resolve))
+  await quietMoment(server)
   const closed = new Promise<void>((resolve) =>
     // http.Server's close would end idle connections at once.
     NetServer.prototype.close.call(server, () => resolve()),
@@ -41,4 +43,24 @@ export async function closeServer(
   const wait = setTimeout(() => (looking = setInterval(closeIdle, LOOK_MS)), LAST_REQUESTS_MS)
   await closed
   for (const timer of [cut, wait, looking]) clearTimeout(timer)
+}
+
+/**
+ * Settles right behind a turn of the event loop that was short and in which nobody has connected: those
+ * who connect between the last look and the end of a socket of our own are reset with its queue.
+ */
+async function quietMoment(server: Server): Promise<void> {
+  let connected = false
+  const note = (): unknown => (connected = true)
+  server.on('connection', note)
+  const started = performance.now()
+  let now = started
+  for (let turn = QUIET_MS; connected || turn >= QUIET_MS;) {
+    connected = false
+    await new Promise((resolve) => setImmediate(resolve))
+    turn = performance.now() - now
+    now += turn
+    if (now - started > QUIET_WITHIN_MS) break
+  }
+  server.off('connection', note)
 }
