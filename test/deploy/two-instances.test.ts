@@ -11,10 +11,11 @@ import {
   startLoad,
   storedEvents,
 } from '../helpers/deliveries.ts'
+import { startChanges } from '../helpers/change-load.ts'
 import { follow } from '../helpers/follower.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer, makeLink } from '../helpers/links-setup.ts'
-import type { Caller, Link } from '../helpers/links-setup.ts'
+import type { Link } from '../helpers/links-setup.ts'
 import { startNginx } from '../helpers/nginx.ts'
 import type { Nginx, Ports } from '../helpers/nginx.ts'
 import { beginByHand, endByHand, storeLines } from '../helpers/ops-lines.ts'
@@ -150,8 +151,8 @@ await t.test('both are restarted, one after the other, and no client sees it', a
     'and leads somewhere',
   )
   t.same(changes.others, [], 'every change is made')
-  const counts = [acked().length, visits.map(({ total }) => total).join('+'), changes.made]
-  t.comment(`deliveries, visits, changes: ${counts.join(', ')}`)
+  const totals = visits.map(({ total }) => total)
+  t.comment({ deliveries: acked().length, visits: totals, ...changes.counts })
 
   const ids = acked()
     .map(({ id }) => id)
@@ -215,35 +216,4 @@ function startInstance(t: Test, env: Env, ports: Ports): Promise<TestServer> {
 async function clientsOf({ hooks }: TestServer): Promise<number> {
   const { text } = await request(`${hooks}/metrics`)
   return metricOf(text, 'gatehouse_hooks_stream_clients') ?? 0
-}
-
-/** Who changes a link and makes new ones, four at a time: nginx does not send what makes one twice. */
-function startChanges(t: Test, { api }: Caller, { id, url }: Link) {
-  const others: unknown[] = []
-  let [made, stopped] = [0, false]
-  async function work(name: string): Promise<void> {
-    while (!stopped) {
-      const number = ++made
-      try {
-        const put = await api('PUT', `/links/${id}`, { url, title: `Title ${number}` })
-        const post = await api('POST', '/links', { slug: `${name}-${number}`, url })
-        if (put.status !== 200 || post.status !== 201) others.push(put.text, post.text)
-      } catch (error) {
-        others.push(error)
-      }
-    }
-  }
-  const working = Promise.all(['ann', 'bob', 'cyd', 'dan'].map(work))
-  async function stop(): Promise<void> {
-    stopped = true
-    await working
-  }
-  t.teardown(stop)
-  return {
-    others,
-    stop,
-    get made() {
-      return made
-    },
-  }
 }
