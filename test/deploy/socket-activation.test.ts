@@ -96,7 +96,8 @@ await eachBackend(t, 'restarts under load', async (t: Test, backend) => {
     const whole = await openStream(t, `${ops.base}/sessions/${session}/stream`)
     await whole.closed
     t.same(output.refused, [])
-    t.equal(output.connections, 2, 'the next process goes on with the output')
+    // Until the old process has stopped to accept, it ends a stream at once.
+    t.ok(output.connections > 1, 'the next process goes on with the output')
     t.same(output.events, whole.events, 'of which it has all, once and in order')
   }
 
