@@ -8,6 +8,7 @@ import { logPages } from './log-pages.ts'
 import { opsHealth } from './ops-health.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
+import { transfer } from './transfer.ts'
 
 /** `npm run bench [-- PART …]`: prints each part's figures; exit code 1 when a bound is not kept. */
 const PARTS: readonly Part[] = [
@@ -18,6 +19,7 @@ const PARTS: readonly Part[] = [
   redirects,
   linkLists,
   opsHealth,
+  transfer,
 ]
 
 const wanted = process.argv.slice(2)
