@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { PassThrough } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import { copyCluster, copyFolder, hasCluster, removeCopy } from '../db/embedded/copy.ts'
@@ -56,6 +56,8 @@ export async function runBackup(
     output.err(`gatehouse: ${file} is there already; --force replaces it`)
     return FAILED
   }
+  // Before a server copies its database for nothing.
+  accessSync(dirname(resolve(file)), constants.W_OK)
   const meter = openMeter()
   const ending = new AbortController()
   void stopSignal().then((signal) =>
