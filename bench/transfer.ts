@@ -63,7 +63,7 @@ export const transfer: Part = {
 
 async function timed(args: readonly string[], env: Env): Promise<number> {
   const began = performance.now()
-  const { code, stderr } = await runCli(args, { env })
+  const { code, stderr } = await runCli(args, { env, limitMs: 600_000 })
   if (code !== 0) throw new Error(`${args[0]} ended with ${code}: ${stderr}`)
   return (performance.now() - began) / 1000
 }

@@ -70,7 +70,7 @@ async function idsGoOn(t: Test, target: Env): Promise<void> {
   await postgres.query(target, `delete from hooks.events where provider = 'generic:late'`)
 }
 
-function move(source: Env, target: Env, ...more: readonly string[]) {
-  const args = ['db', 'move', '--to', target['DATABASE_URL'] ?? '', ...more]
-  return runCli(args, { env: source })
+function move(source: Env, target: Env) {
+  const args = ['db', 'move', '--to', target['DATABASE_URL'] ?? '']
+  return runCli(args, { env: source, limitMs: 240_000 })
 }

@@ -11,6 +11,8 @@ export type CliOptions = {
   secretShown?: boolean
   /** Program instead of `node server.ts`. */
   program?: readonly string[]
+  /** Limit for the whole run, 60 s when absent. */
+  limitMs?: number
 }
 
 /** What a command left behind; `code` is null when a signal ended it. */
@@ -18,11 +20,12 @@ export type CliResult = { code: number | null; stdout: string; stderr: string }
 
 const LIMIT_MS = 60_000
 
-/** Runs `node server.ts ARGS…` to its end, 60 s at most. */
+/** Runs `node server.ts ARGS…` to its end, `limitMs` at most. */
 export async function runCli(
   args: readonly string[],
   options: CliOptions = {},
 ): Promise<CliResult> {
+  const { limitMs = LIMIT_MS } = options
   const child = spawnProgram(args, options.env ?? {}, options.program)
   const exited = exitOf(child)
   let [stdout, stderr, late] = ['', '', false]
@@ -34,9 +37,9 @@ export async function runCli(
   const timer = setTimeout(() => {
     late = true
     child.kill('SIGKILL')
-  }, LIMIT_MS)
+  }, limitMs)
   const { code } = await exited.finally(() => clearTimeout(timer))
   transcript('log', options.secretShown === true ? stderr : stdout + stderr, 'cli')
-  if (late) throw new Error(`'${args[0]}' did not end within ${LIMIT_MS} ms; it said: ${stderr}`)
+  if (late) throw new Error(`'${args[0]}' did not end within ${limitMs} ms; it said: ${stderr}`)
   return { code, stdout, stderr }
 }
