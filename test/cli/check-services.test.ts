@@ -94,7 +94,9 @@ t.test('what the operations agent needs: its files', async (t) => {
   const env = { ...data, OPS_INVENTORY: inventory, OPS_PRICES: prices }
   const none = await check(env)
   t.equal(none.code, 1)
-  t.match(none.about('inventory'), [/^fail Inventory .* can't be read: ENOENT.*: correct it; ops does not start without it$/])
+  t.match(none.about('inventory'), [
+    /^fail Inventory .* can't be read: ENOENT.*: correct it; ops does not start without it$/,
+  ])
   await writeFile(inventory, '{"services": [{"name": "web", "checks": [{"type": "none"}]}]}')
   await writeFile(prices, '{"m": {"input": -1, "output": 1}}')
   const wrong = await check(env)

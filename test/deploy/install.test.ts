@@ -110,7 +110,10 @@ t.test('an upgrade replaces what is ours and keeps what is the operator’s', as
   t.equal(install(root, built).status, 0)
   const before = snapshot(root)
   appendFileSync(join(root, SETTINGS), 'OPS_DRY_RUN=true\n')
-  appendFileSync(join(root, '/usr/local/lib/systemd/system/gatehouse.service'), '# of an older version\n')
+  appendFileSync(
+    join(root, '/usr/local/lib/systemd/system/gatehouse.service'),
+    '# of an older version\n',
+  )
   writeFileSync(join(root, '/etc/gatehouse/credentials/ops_chat_api_key'), 'kept')
   appendFileSync(built, 'echo 2\n')
   const { status, lines } = install(root, built)
