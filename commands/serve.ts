@@ -14,7 +14,7 @@ import { startListener, type RunningListener } from './listeners.ts'
 import { runOnDatabase } from './on-database.ts'
 import { openServiceManager } from './service-manager.ts'
 import type { ServiceName } from './service-names.ts'
-import type { OpenService, Service, ServiceContext } from './services/service.ts'
+import type { OpenService, Service } from './services/service.ts'
 import { stopSignal } from './stop-signal.ts'
 
 /** The services, loaded when they are asked for. */
@@ -70,7 +70,8 @@ async function run(
   const manager = openServiceManager(log)
   let control: Server | undefined
   try {
-    await openAll(options.services, context, services)
+    // One after the other: each connection that more at once would need costs more than it saves.
+    for (const name of options.services) services.push(await OPEN[name](context))
     const shared = {
       config,
       bodyBudget: { used: 0, limit: 256 * 1024 * 1024 },
@@ -103,17 +104,6 @@ async function run(
     await Promise.all(services.map((service) => service.close()))
     log.info('stopped')
   }
-}
-
-/** Opens services at once; those that could be opened are in the list also when one could not. */
-async function openAll(
-  names: readonly ServiceName[],
-  context: ServiceContext,
-  opened: Service[],
-): Promise<void> {
-  const results = await Promise.allSettled(names.map((name) => OPEN[name](context)))
-  for (const result of results) if (result.status === 'fulfilled') opened.push(result.value)
-  for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 
 /** Without the socket the services still run; other commands then say that the database is held. */

@@ -49,8 +49,10 @@ export async function openRegistry(
 
   async function refresh(): Promise<void> {
     const turn = ++asked
-    const all = [listSenders(db), listEndpointKeys(db), readSettings(db)] as const
-    const [rows, keys, fresh] = await Promise.all(all)
+    // At once they would need a connection each, which at a start costs more than it saves.
+    const rows = await listSenders(db)
+    const keys = await listEndpointKeys(db)
+    const fresh = await readSettings(db)
     // A read that began earlier must not bring back what a later one no longer found.
     if (turn < taken) return
     taken = turn

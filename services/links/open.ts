@@ -33,11 +33,9 @@ export interface Links extends LinksOptions, LinkParts {
 /** Starts the service on a migrated database; the local operator exists from then on. */
 export async function openLinks(options: LinksOptions): Promise<Links> {
   const { db, clock, log, metrics } = options
-  const [targets, clicks] = await Promise.all([
-    openTargetCache(db, clock, metrics),
-    openClicks(options),
-    ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now()),
-  ])
+  await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())
+  const targets = await openTargetCache(db, clock, metrics)
+  const clicks = await openClicks(options)
   let endUpkeep: (() => Promise<void>) | undefined
   return {
     ...{ ...options, targets, forget: targets.forget, clicks },
