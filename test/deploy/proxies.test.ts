@@ -151,6 +151,8 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
     const headers = { Host: 'hooks.example.com', ...signedIn }
     const stream = await openStream(t, `${proxy}/events`, { headers })
     t.equal(stream.status, 200)
+    // From its first status on a stream misses nothing.
+    await stream.until(({ event }) => event === 'status', 'its place')
     const delivery = await sender.delivery()
     const sent = await ask('hooks', '/webhooks/code_host', { ...delivery, method: 'POST' })
     t.equal(sent.status, 202)
