@@ -74,7 +74,7 @@ folder 755 "$root/etc/gatehouse"
 keep 644 "$here/gatehouse.env" "$root/etc/gatehouse/gatehouse.env"
 folder 700 "$root/etc/gatehouse/credentials"
 folder 755 "$share"
-for example in gatehouse.env nginx.conf Caddyfile ops-host-access.conf; do
+for example in gatehouse.env nginx.conf nginx-two-instances.conf Caddyfile ops-host-access.conf; do
   place 644 "$here/$example" "$share/$example"
 done
 

@@ -32,6 +32,7 @@ const MODES: Readonly<Record<string, number>> = {
   '/usr/local/share/gatehouse/gatehouse.env': 0o644,
   '/usr/local/share/gatehouse/nginx.conf': 0o644,
   '/usr/local/share/gatehouse/Caddyfile': 0o644,
+  '/usr/local/share/gatehouse/nginx-two-instances.conf': 0o644,
   '/usr/local/share/gatehouse/ops-host-access.conf': 0o644,
 }
 
