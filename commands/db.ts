@@ -1,5 +1,5 @@
 import { openClient, QueryError, type Database } from '../db/client.ts'
-import { hasCluster } from '../db/embedded/copy.ts'
+import { hasCluster } from '../db/embedded/places.ts'
 import { migrate, migrationState } from '../db/migrate.ts'
 import { openDatabaseSource } from '../db/transfer/database-source.ts'
 import { load, NotEmpty, type Loaded, type Progress } from '../db/transfer/load.ts'

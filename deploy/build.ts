@@ -1,22 +1,13 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  chmodSync,
-  copyFileSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { build } from 'esbuild'
 import { compileEngine, TEMPLATE, WORKER, type WorkerTask } from '../db/embedded/engine.ts'
 import { packTree } from '../db/embedded/template.ts'
 import { assetFile } from '../kernel/assets.ts'
+import { buildExecutable, sizeOf } from './executable.ts'
 import { staticImports } from './static-imports.ts'
 
 /**
@@ -51,7 +42,7 @@ const output = assemble(main, { [WORKER]: worker, [TEMPLATE]: template })
 // One that does not even start must not take the place of one that does.
 execFileSync(output, ['version'])
 renameSync(output, target)
-say(target, size(target))
+say(target, sizeOf(target))
 
 /** One module of all that `entry` imports; names stay, so that a stack trace can be read. */
 async function bundle(entry: string, name: string): Promise<string> {
@@ -69,7 +60,7 @@ async function bundle(entry: string, name: string): Promise<string> {
     plugins: [staticImports],
     logLevel: 'warning',
   })
-  say(entry, `bundled, ${size(outfile)}`)
+  say(entry, `bundled, ${sizeOf(outfile)}`)
   return outfile
 }
 
@@ -83,7 +74,7 @@ async function makeTemplate(): Promise<string> {
   await once(new Worker(url, { workerData: task }), 'exit')
   const packed = join(work, TEMPLATE)
   writeFileSync(packed, packTree(cluster))
-  say('empty database', `packed, ${size(packed)}`)
+  say('empty database', `packed, ${sizeOf(packed)}`)
   return packed
 }
 
@@ -95,41 +86,14 @@ function assemble(main: string, made: Readonly<Record<string, string>>): string 
       .map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length + 1)),
   )
   const names = [...FILES, ...inFolders].sort()
-  const built = join(work, 'gatehouse')
-  const configuration = {
-    // A bare name: the path goes into the executable, and this folder has another name each time.
+  const { output: built, node } = buildExecutable({
+    folder: work,
     main: basename(main),
-    mainFormat: 'module',
-    executable: copyNode(),
-    output: built,
-    disableExperimentalSEAWarning: true,
-    useCodeCache: true,
+    name: 'gatehouse',
     assets: { ...Object.fromEntries(names.map((name) => [name, assetFile(name)])), ...made },
-  }
-  const file = join(work, 'sea.json')
-  writeFileSync(file, JSON.stringify(configuration))
-  // The seed makes the code cache the same each time; another hash seed would make it useless.
-  execFileSync(process.execPath, ['--random-seed=1', '--build-sea', file], {
-    cwd: work,
-    stdio: ['ignore', 'pipe', 'inherit'],
   })
-  chmodSync(built, 0o755)
+  say(`node ${process.version}`, node)
   return built
-}
-
-/** A copy of this Node, without its symbols where `strip` is installed: they are a fifth of it. */
-function copyNode(): string {
-  const copy = join(work, 'node')
-  copyFileSync(process.execPath, copy)
-  const before = size(copy)
-  const { error, status, stderr } = spawnSync('strip', [copy], { encoding: 'utf8' })
-  if (status === 0) say(`node ${process.version}`, `${before}, ${size(copy)} without symbols`)
-  else say(`node ${process.version}`, `${before}, symbols stay: ${error?.message ?? stderr.trim()}`)
-  return copy
-}
-
-function size(file: string): string {
-  return `${(statSync(file).size / 1e6).toFixed(1)} MB`
 }
 
 function say(what: string, how: string): void {

@@ -52,12 +52,17 @@ export function listenOptions(
  */
 export async function removeDeadSocket(path: string): Promise<void> {
   if (statSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return
-  const answer = Promise.withResolvers<string | undefined>()
-  const socket = connect(path, () => answer.resolve(undefined))
-  socket.on('error', (error) => answer.resolve('code' in error ? String(error.code) : ''))
-  const refusal = await answer.promise
+  if (await isDeadSocket(path)) rmSync(path, { force: true })
+}
+
+/** Whether nobody listens on a socket any more. */
+export async function isDeadSocket(path: string): Promise<boolean> {
+  const dead = Promise.withResolvers<boolean>()
+  const socket = connect(path, () => dead.resolve(false))
+  socket.on('error', (error) => dead.resolve('code' in error && error.code === 'ECONNREFUSED'))
+  const answer = await dead.promise
   socket.destroy()
-  if (refusal === 'ECONNREFUSED') rmSync(path, { force: true })
+  return answer
 }
 
 /** True when an address is out of reach for other hosts; a host name is judged by what it resolves to. */

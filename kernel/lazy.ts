@@ -1,6 +1,6 @@
 /**
  * Makes something when it is first asked for, once. For what only some runs of the program need: all
- * validators together would take a tenth of a second of each start to compile.
+ * validators together take some twenty milliseconds of a start to compile.
  */
 export function lazy<T extends object>(make: () => T): () => T {
   let made: T | undefined

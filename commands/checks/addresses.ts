@@ -1,8 +1,8 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { lookup } from 'node:dns/promises'
-import { connect, createServer, type Server } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { dirname } from 'node:path'
-import { isLocal, listenOptions, type Address } from '../../kernel/address.ts'
+import { isDeadSocket, isLocal, listenOptions, type Address } from '../../kernel/address.ts'
 import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { beyondLoopback, placeOf } from '../listeners.ts'
@@ -104,16 +104,8 @@ async function socketFinding(what: string, path: string): Promise<Finding> {
   if (there === undefined) return fine(what, `${text} is free`)
   if (!there.isSocket())
     return wrong(what, `${path} is no socket: remove it, or choose another path`)
-  if (!(await isAnswered(path))) return fine(what, `${text} is free (a server left it)`)
+  if (await isDeadSocket(path)) return fine(what, `${text} is free (a server left it)`)
   return takenFinding(what, text, await holderOf({ path }))
-}
-
-function isAnswered(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path, () => resolve(true))
-    socket.on('error', (error) => resolve(!('code' in error && error.code === 'ECONNREFUSED')))
-    socket.on('connect', () => socket.destroy())
-  })
 }
 
 function listen(address: Address): Promise<Server> {

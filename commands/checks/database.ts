@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Database } from '../../db/client.ts'
+import { hasCluster } from '../../db/embedded/places.ts'
 import { listSenders } from '../../db/hooks/providers.ts'
 import { migrationState } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
@@ -37,7 +36,7 @@ export async function databaseFindings(look: DatabaseLook): Promise<readonly Fin
       const found = await askServer(controlPath(dataDirectory))
       if (found !== undefined) return found
       // Opening the embedded engine would create the directory.
-      if (!existsSync(join(dataDirectory, 'pg')))
+      if (!hasCluster(dataDirectory))
         return [fine(WHAT, `embedded, not created yet in ${dataDirectory}`)]
     }
     const { db, close } = await openDatabase({ url, dataDirectory }, look.log)

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { copyFolder } from './copy.ts'
+import { clusterFolder, copyFolder } from './places.ts'
 import { syncPath, syncTree } from './sync.ts'
 
 /**
@@ -12,7 +12,7 @@ export async function ensureCluster(
   directory: string,
   create: (cluster: string) => Promise<void>,
 ): Promise<string> {
-  const cluster = path.join(directory, 'pg')
+  const cluster = clusterFolder(directory)
   const unfinished = path.join(directory, 'pg.new')
   fs.rmSync(unfinished, { recursive: true, force: true })
   fs.rmSync(copyFolder(directory), { recursive: true, force: true })

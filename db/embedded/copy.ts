@@ -1,17 +1,8 @@
-import { constants, existsSync } from 'node:fs'
+import { constants } from 'node:fs'
 import { cp, mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { Database } from '../client.ts'
-
-/** Where the copy of a data directory's database is, as a data directory of its own. */
-export function copyFolder(directory: string): string {
-  return path.join(directory, 'copy')
-}
-
-/** Whether a data directory has a database. */
-export function hasCluster(directory: string): boolean {
-  return existsSync(path.join(directory, 'pg'))
-}
+import { clusterFolder, copyFolder } from './places.ts'
 
 /**
  * Copies the embedded database that `db` is open on, file by file, to `copyFolder()`. All other
@@ -21,7 +12,7 @@ export function hasCluster(directory: string): boolean {
  * @returns the milliseconds that statements had to wait.
  */
 export async function copyCluster(db: Database, directory: string): Promise<number> {
-  const from = path.join(directory, 'pg')
+  const from = clusterFolder(directory)
   const copy = copyFolder(directory)
   await refuseWithoutRoom(directory, from)
   try {
@@ -38,7 +29,7 @@ export async function copyCluster(db: Database, directory: string): Promise<numb
       // the tables' files is in the log, which PostgreSQL reads when the copy is opened.
       await tx.script('select')
       const began = performance.now()
-      await cp(from, path.join(copy, 'pg'), { recursive: true, mode: constants.COPYFILE_FICLONE })
+      await cp(from, clusterFolder(copy), { recursive: true, mode: constants.COPYFILE_FICLONE })
       return performance.now() - began
     })
   } catch (error) {

@@ -37,7 +37,6 @@ export function startNotifier(options: NotifyOptions): () => Promise<void> {
   let pruned = 0
 
   async function look(): Promise<void> {
-    if (busy) return
     busy = true
     try {
       const url = notifyUrl()

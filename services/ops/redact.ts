@@ -1,6 +1,9 @@
 /** Replaces every configured secret in a text, in each form that it may have been written in. */
 export type Redact = (text: string) => string
 
+/** The same, and how long the longest form of a secret is. */
+export type Redaction = Redact & { longest(): number }
+
 const MARK = '«redacted»'
 /** Anything shorter would take words out of the text that are no secrets. */
 const SHORTEST = 4
@@ -8,7 +11,7 @@ const SHORTEST = 4
 const LINE_SHORTEST = 12
 
 /** Makes the redaction of secrets that may change while the program runs. */
-export function createRedact(secrets: () => readonly string[]): Redact & { longest(): number } {
+export function createRedact(secrets: () => readonly string[]): Redaction {
   let known: readonly string[] = []
   let pattern: RegExp | undefined
   let longest = 0
@@ -36,6 +39,22 @@ export function createRedact(secrets: () => readonly string[]): Redact & { longe
       return longest
     },
   })
+}
+
+/** Without secrets, and without NUL, in every text within a value. */
+export function redactDeep(value: unknown, redact: Redact): unknown {
+  if (typeof value === 'string') return redact(value)
+  if (Array.isArray(value)) return value.map((item) => redactDeep(item, redact))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [redact(name), redactDeep(item, redact)]),
+  )
+}
+
+/** Text without secrets; of one that was cut off, no half of a secret stays at its end. */
+export function redactCut(text: string, cut: boolean, redact: Redaction): string {
+  const clean = redact(text)
+  return cut ? clean.slice(0, Math.max(0, clean.length - redact.longest())) : clean
 }
 
 /**

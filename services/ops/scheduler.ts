@@ -31,7 +31,7 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
   async function look(): Promise<void> {
     const now = clock.now()
     const interval = config.current.interval * 1_000
-    if (busy || now.getTime() - last < interval) return
+    if (now.getTime() - last < interval) return
     busy = true
     try {
       const first = last === Number.NEGATIVE_INFINITY

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { allServed } from '../helpers/all-served.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
@@ -25,7 +26,7 @@ await eachBackend(t, 'restarts under load', async (t: Test, backend) => {
   const env = { ...(await backend.env(t)), ...sender.env, OPS_INVENTORY: gate.inventory }
   const supervised = await startSupervised(t, env)
   const links = linksServer(supervised, env)
-  const link = await makeLink(await links.user('ann'), 'docs', { url: 'https://docs.test/' })
+  await makeLink(await links.user('ann'), 'docs', { url: 'https://docs.test/' })
   const ops = opsServer(supervised, env)
 
   const streams = Array.from({ length: STREAMS }, () => follow(t, `${supervised.hooks}/events`))
@@ -57,27 +58,7 @@ await eachBackend(t, 'restarts under load', async (t: Test, backend) => {
   await until(() => acked().length >= before + BETWEEN, 'the load to go on', 30_000)
 
   await Promise.all([...loads, ...visits].map((load) => load.stop()))
-  t.same(
-    loads.map(({ unanswered }) => unanswered),
-    [[], []],
-    'every delivery is answered',
-  )
-  t.same(
-    loads.map(({ refused }) => refused),
-    [[], []],
-    'and accepted',
-  )
-  t.same(
-    visits.map(({ unanswered }) => unanswered),
-    [0, 0],
-    'every visit is answered',
-  )
-  t.same(
-    visits.map(({ others }) => others),
-    [[], []],
-    `and leads to ${link.url}`,
-  )
-  t.ok(visits.every(({ total }) => total > 0))
+  allServed(t, loads, visits)
   t.comment(`${acked().length} deliveries, ${visits.map(({ total }) => total)} visits`)
 
   const ids = acked()

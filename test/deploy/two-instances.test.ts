@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { startForward } from '../fixtures/forward-setup.ts'
+import { allServed } from '../helpers/all-served.ts'
 import { backends } from '../helpers/backends.ts'
 import {
   brokenOf,
@@ -130,26 +131,7 @@ await t.test('both are restarted, one after the other, and no client sees it', a
   await Promise.all([...loads, ...visits, changes].map((load) => load.stop()))
   await endByHand(postgres, env, session, 'completed')
 
-  t.same(
-    loads.map(({ unanswered }) => unanswered),
-    [[], []],
-    'every delivery is answered',
-  )
-  t.same(
-    loads.map(({ refused }) => refused),
-    [[], []],
-    'and accepted',
-  )
-  t.same(
-    visits.map(({ unanswered }) => unanswered),
-    [0, 0],
-    'every visit is answered',
-  )
-  t.same(
-    visits.map(({ others }) => others),
-    [[], []],
-    'and leads somewhere',
-  )
+  allServed(t, loads, visits)
   t.same(changes.others, [], 'every change is made')
   const totals = visits.map(({ total }) => total)
   t.comment({ deliveries: acked().length, visits: totals, ...changes.counts })

@@ -1,4 +1,4 @@
-import type { createRedact } from '../redact.ts'
+import type { Redaction } from '../redact.ts'
 
 /** What a check found, in one line for people. */
 export interface Finding {
@@ -13,5 +13,5 @@ export interface CheckContext {
   /** Of the session, for processes. */
   readonly marker: string | undefined
   /** What programs and errors say is quoted: it holds no secret then. */
-  readonly redact: ReturnType<typeof createRedact>
+  readonly redact: Redaction
 }

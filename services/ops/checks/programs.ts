@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { findCommandLine, runCommand } from '../../../kernel/spawn.ts'
 import { hardeningNote, processNote } from '../hardening.ts'
-import { redactCut } from '../tools/tool.ts'
+import { redactCut } from '../redact.ts'
 import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'
 import type { CheckContext, Finding } from './finding.ts'
 

@@ -1,4 +1,4 @@
-import { redactDeep } from '../tools/tool.ts'
+import { redactDeep } from '../redact.ts'
 import type { LineKind } from '../sessions/output.ts'
 import { readClaude } from './cli-claude.ts'
 import { readCodex } from './cli-codex.ts'

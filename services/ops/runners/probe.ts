@@ -6,7 +6,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import { runCheck, type CheckResult } from '../checks/check.ts'
 import { nameOf, type InventorySource } from '../inventory/inventory.ts'
 import { FIRST_CONFIDENCE, remember } from '../memories.ts'
-import type { createRedact } from '../redact.ts'
+import type { Redaction } from '../redact.ts'
 import type { Job, Outcome, Runner } from './runner.ts'
 
 /** What a probe looks with. */
@@ -14,7 +14,7 @@ export interface ProbeOptions {
   readonly db: Database
   readonly clock: Clock
   readonly inventory: InventorySource
-  readonly redact: ReturnType<typeof createRedact>
+  readonly redact: Redaction
 }
 
 /** A check that has run. */

@@ -5,7 +5,7 @@ import type { Line } from '../../../db/ops/rows.ts'
 import { saveLines } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
-import type { Redact } from '../redact.ts'
+import type { Redaction } from '../redact.ts'
 
 /** What kind of thing a line is: what the agent says, a tool's call or result, or a word of ours. */
 export type LineKind = 'text' | 'tool' | 'result' | 'error' | 'system'
@@ -33,7 +33,7 @@ export interface OutputOptions {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
-  readonly redact: Redact & { longest(): number }
+  readonly redact: Redaction
   readonly resultsDir: string
 }
 

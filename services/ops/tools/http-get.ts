@@ -2,7 +2,8 @@ import Type from 'typebox'
 import { messageOf } from '../../../kernel/log.ts'
 import type { Inventory } from '../inventory/schema.ts'
 import { readStart } from '../read-start.ts'
-import { defineTool, done, redactCut, refused } from './tool.ts'
+import { redactCut } from '../redact.ts'
+import { defineTool, done, refused } from './tool.ts'
 
 const closed = { additionalProperties: false }
 const TIMEOUT_MS = 20_000

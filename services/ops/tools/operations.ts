@@ -7,9 +7,10 @@ import { runCheck } from '../checks/check.ts'
 import { hardeningNote } from '../hardening.ts'
 import { nameOf } from '../inventory/inventory.ts'
 import type { Operation, Service } from '../inventory/schema.ts'
+import { redactCut } from '../redact.ts'
 import { commandText } from './programs.ts'
 import { OUTPUT_BYTES } from './sandbox.ts'
-import { defineTool, done, redactCut, refused, type ToolContext, type ToolResult } from './tool.ts'
+import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 const closed = { additionalProperties: false }
 const HOUR_S = 3_600

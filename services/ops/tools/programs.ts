@@ -1,7 +1,8 @@
 import Type from 'typebox'
 import { withNote } from '../hardening.ts'
+import { redactCut } from '../redact.ts'
 import { OUTPUT_BYTES, runLooking } from './sandbox.ts'
-import { defineTool, redactCut, refused, type ToolContext, type ToolResult } from './tool.ts'
+import { defineTool, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 const closed = { additionalProperties: false }
 

@@ -5,7 +5,7 @@ import type { Database, Executor } from '../../../db/client.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { InventorySource } from '../inventory/inventory.ts'
-import type { createRedact } from '../redact.ts'
+import type { Redaction } from '../redact.ts'
 import type { Job } from '../runners/runner.ts'
 
 /** What tools work with, whatever the session. */
@@ -14,7 +14,7 @@ export interface ToolOptions {
   readonly clock: Clock
   readonly log: Log
   readonly inventory: InventorySource
-  readonly redact: ReturnType<typeof createRedact>
+  readonly redact: Redaction
   /** Whether operations are only recorded, as it is saved at this moment. */
   readonly dryRun: (tx: Executor) => Promise<boolean>
 }
@@ -69,20 +69,4 @@ export function done(text: string): ToolResult {
 
 export function refused(text: string): ToolResult {
   return { ok: false, text }
-}
-
-/** Without secrets, and without NUL, in every text within a value. */
-export function redactDeep(value: unknown, redact: (text: string) => string): unknown {
-  if (typeof value === 'string') return redact(value)
-  if (Array.isArray(value)) return value.map((item) => redactDeep(item, redact))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [redact(name), redactDeep(item, redact)]),
-  )
-}
-
-/** Text without secrets; of one that was cut off, no half of a secret stays at its end. */
-export function redactCut(text: string, cut: boolean, redact: ToolOptions['redact']): string {
-  const clean = redact(text)
-  return cut ? clean.slice(0, Math.max(0, clean.length - redact.longest())) : clean
 }

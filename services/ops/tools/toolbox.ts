@@ -1,4 +1,5 @@
 import { messageOf } from '../../../kernel/log.ts'
+import { redactDeep } from '../redact.ts'
 import { escalateTool } from './escalate.ts'
 import { listFilesTool, readFileTool } from './files.ts'
 import { httpGetTool } from './http-get.ts'
@@ -6,7 +7,7 @@ import { listServicesTool, runCheckTool } from './observe.ts'
 import { runOperationTool } from './operations.ts'
 import { journalTool, runReadonlyTool } from './programs.ts'
 import { readEventsTool, recallTool, recordEventTool, rememberTool } from './records.ts'
-import { redactDeep, refused, type Tool, type ToolContext, type ToolResult } from './tool.ts'
+import { refused, type Tool, type ToolContext, type ToolResult } from './tool.ts'
 
 const TOOLS: readonly Tool[] = [
   ...[listServicesTool, runCheckTool, readEventsTool, recallTool, rememberTool, recordEventTool],

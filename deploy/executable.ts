@@ -1,0 +1,55 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, copyFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** What an executable is made of. */
+export interface ExecutableParts {
+  /** Where `main` is, and the executable will be. */
+  readonly folder: string
+  /** A module's file name. A bare name: it goes into the executable, and folders have other names each time. */
+  readonly main: string
+  /** The executable's file name. */
+  readonly name: string
+  /** Files by the name that the program asks for. */
+  readonly assets?: Readonly<Record<string, string>>
+}
+
+/** The executable that was made, and what was done to the Node in it. */
+export interface Executable {
+  readonly output: string
+  readonly node: string
+}
+
+/** Puts a module and its assets into a copy of this Node. */
+export function buildExecutable({ folder, main, name, assets = {} }: ExecutableParts): Executable {
+  const output = join(folder, name)
+  const { copy, done } = copyNode(folder)
+  const configuration = {
+    ...{ main, mainFormat: 'module', executable: copy, output, assets },
+    ...{ disableExperimentalSEAWarning: true, useCodeCache: true },
+  }
+  const file = join(folder, 'sea.json')
+  writeFileSync(file, JSON.stringify(configuration))
+  // The seed makes the code cache the same each time; another hash seed would make it useless.
+  execFileSync(process.execPath, ['--random-seed=1', '--build-sea', file], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  chmodSync(output, 0o755)
+  return { output, node: done }
+}
+
+/** The size of a file, for people. */
+export function sizeOf(file: string): string {
+  return `${(statSync(file).size / 1e6).toFixed(1)} MB`
+}
+
+/** A copy of this Node, without its symbols where `strip` is installed: they are a fifth of it. */
+function copyNode(folder: string): { readonly copy: string; readonly done: string } {
+  const copy = join(folder, 'node')
+  copyFileSync(process.execPath, copy)
+  const before = sizeOf(copy)
+  const { error, status, stderr } = spawnSync('strip', [copy], { encoding: 'utf8' })
+  if (status === 0) return { copy, done: `${before}, ${sizeOf(copy)} without symbols` }
+  return { copy, done: `${before}, symbols stay: ${error?.message ?? stderr.trim()}` }
+}
