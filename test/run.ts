@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { checkContracts } from './helpers/api-contracts.ts'
 import { EMBEDDED_TEMPLATE, makeEmbeddedTemplate } from './helpers/embedded-template.ts'
 import { findLeaks, leakMessage } from './helpers/leaks.ts'
+import { LONG_FAULTS } from './helpers/faults.ts'
 import { endOrphans } from './helpers/orphans.ts'
 import { SHARED_POSTGRES, startPostgres } from './helpers/postgres.ts'
 import { ROOT } from './helpers/program.ts'
@@ -15,8 +16,9 @@ import { deploymentParts, ensureSystemParts, systemParts } from './helpers/syste
 import { createReportReader, totalsLine } from './helpers/tap-report.ts'
 import type { FileReport, Totals } from './helpers/tap-report.ts'
 
-// `npm test`: node test/run.ts [FILES AND OPTIONS OF tap]. Starts what the tests share, runs them,
-// looks for secrets in all that the product said, and ends with the line `N passed, N failed`.
+// `npm test`: node test/run.ts [--long] [FILES AND OPTIONS OF tap]. Starts what the tests share, runs
+// them, looks for secrets in all that the product said, and ends with the line `N passed, N failed`.
+// --long gives the long form of test/faults, without a limit of time.
 
 const TAP = join(ROOT, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
 const TAP_CLASS = join(
@@ -30,12 +32,14 @@ const TAP_CLASS = join(
   'index.js',
 )
 const LIMIT_MS = 28 * 60_000
+const LONG_FILE_SECONDS = 3_600
 const GRACE_MS = 3_000
 
 let running: ChildProcess | undefined
 let interrupted: string | undefined
 
-process.exitCode = await main(process.argv.slice(2))
+const long = process.argv.includes('--long')
+process.exitCode = await main(process.argv.slice(2).filter((arg) => arg !== '--long'))
 
 async function main(args: readonly string[]): Promise<number> {
   const missing = ensureSystemParts(systemParts)
@@ -46,6 +50,7 @@ async function main(args: readonly string[]): Promise<number> {
   process.on('SIGTERM', () => interrupt('SIGTERM'))
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-run-'))
   process.env[RUN_FOLDER] = folder
+  if (long) process.env[LONG_FAULTS] = '1'
   // Types are stripped and code is compiled once a run, not at each of some thousand starts.
   const compiled = mkdtempSync(join(tmpdir(), 'gatehouse-compiled-'))
   process.env['NODE_COMPILE_CACHE'] = compiled
@@ -109,7 +114,8 @@ async function runTap(args: readonly string[]): Promise<Totals> {
   const named = args.some((arg) => !arg.startsWith('-'))
   const files = named ? [] : globSync('test/**/*.test.ts', { cwd: ROOT }).sort()
   const reader = createReportReader(sayFile, say)
-  const command = [TAP, '--reporter=tap', ...args, ...files]
+  const longer = long ? [`--timeout=${LONG_FILE_SECONDS}`] : []
+  const command = [TAP, '--reporter=tap', ...longer, ...args, ...files]
   const child = spawn(process.execPath, command, {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -118,7 +124,8 @@ async function runTap(args: readonly string[]): Promise<Totals> {
   })
   running = child
   if (interrupted !== undefined) interrupt(interrupted)
-  const limit = setTimeout(() => interrupt(`the limit of ${LIMIT_MS / 60_000} minutes`), LIMIT_MS)
+  const late = (): void => interrupt(`the limit of ${LIMIT_MS / 60_000} minutes`)
+  const limit = long ? undefined : setTimeout(late, LIMIT_MS)
   const ended = Promise.withResolvers<number | null>()
   child.once('error', ended.reject)
   child.once('close', (code) => ended.resolve(code))

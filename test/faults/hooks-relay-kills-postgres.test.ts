@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { forwardingStory } from './relay-story.ts'
+import { forwardingStory } from './hooks-relay-story.ts'
 
 const [, postgres] = backends
 
