@@ -1,13 +1,9 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { request } from '../test/helpers/http.ts'
 import { run, sharedPostgres } from '../test/helpers/postgres.ts'
-import { ROOT } from '../test/helpers/program.ts'
-import { runLoad } from './helpers/load.ts'
-import { median, quantile, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { startBare } from './helpers/bare.ts'
+import { median, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { startBenchServer } from './helpers/server.ts'
+import { HAS_WRK, ownLoad, wrkLoad, type LoadRound } from './helpers/wrk.ts'
 
 const LINKS = 1_000
 const ROUNDS = 7
@@ -21,13 +17,6 @@ insert into links.links (slug, url, title, description, visibility, append_path,
 select 'bench-' || n, 'https://example.com/page/' || n, '', '', 'public', false, now(), now()
   from generate_series(0, ${LINKS - 1}) as n`
 
-/** What one round of load measured. */
-interface Round {
-  readonly perSecond: number
-  readonly p99: number
-  readonly answered: number
-}
-
 /** Redirects with clicks counted, beside bare node:http that answers from a Map, in alternating rounds. */
 export const redirects: Part = {
   name: 'redirects',
@@ -37,9 +26,9 @@ export const redirects: Part = {
     owner.teardown(() => databases.dropDatabase(url))
     const server = await startBenchServer(owner, { DATABASE_URL: url })
     await run(url, SEED)
-    const load = await loader()
-    const ports = { bare: await startBare(owner), gatehouse: portOf(server.links) }
-    const rounds: Record<keyof typeof ports, Round[]> = { bare: [], gatehouse: [] }
+    const bare = await startBare(owner, 'bare-redirect.ts', String(LINKS))
+    const ports = { bare: bare.port, gatehouse: portOf(server.links) }
+    const rounds: Record<keyof typeof ports, LoadRound[]> = { bare: [], gatehouse: [] }
     for (let round = -1; round < ROUNDS; round++) {
       for (const name of ['bare', 'gatehouse'] as const) {
         const result = await load(ports[name])
@@ -54,7 +43,7 @@ export const redirects: Part = {
     const seen = rounds.gatehouse.reduce((sum, { answered }) => sum + answered, 0)
     // The load ends while some are under way: they are made, and the client counts them no more.
     const exact = clicks === made && made >= seen && made <= seen + CONNECTIONS * (ROUNDS + 1)
-    const measured = (name: keyof typeof ports, value: (round: Round) => number): number =>
+    const measured = (name: keyof typeof ports, value: (round: LoadRound) => number): number =>
       median(rounds[name].slice(1).map(value))
     const rate = (name: keyof typeof ports): number => measured(name, ({ perSecond }) => perSecond)
     const ratio = rate('gatehouse') / rate('bare')
@@ -75,38 +64,16 @@ function bounded(name: string, value: number, unit: string, bound: string, kept:
   return { name, value, unit, bound, kept }
 }
 
-/** wrk when it is installed, else our own client, which takes more of the machine. */
-async function loader(): Promise<(port: number) => Promise<Round>> {
-  const execute = promisify(execFile)
-  const script = join(ROOT, 'bench', 'helpers', 'redirects.lua')
-  try {
-    await execute('sh', ['-c', 'command -v wrk'])
-  } catch {
-    return ownLoad
-  }
-  return async (port) => {
-    const options = ['-t1', `-c${CONNECTIONS}`, `-d${SECONDS}s`, '-s', script]
-    const place = `http://127.0.0.1:${port}`
-    const { stdout } = await execute('wrk', [...options, place, '--', String(LINKS)])
-    const [, answered = 0, microseconds = 0, failed = 0, p99 = 0] =
-      /^result (\d+) (\d+) (\d+) (\d+)$/m.exec(stdout)?.map(Number) ?? []
-    if (answered === 0 || failed > 0) throw new Error(`wrk failed ${failed} times: ${stdout}`)
-    return { perSecond: answered / (microseconds / 1e6), p99: p99 / 1000, answered }
-  }
-}
-
-async function ownLoad(port: number): Promise<Round> {
-  const result = await runLoad({
-    port,
-    connections: CONNECTIONS,
-    seconds: SECONDS,
+/** The slugs in turn; our own client visits one only. */
+function load(port: number): Promise<LoadRound> {
+  const order = { port, connections: CONNECTIONS, seconds: SECONDS }
+  if (HAS_WRK) return wrkLoad({ ...order, script: 'redirects.lua', args: [String(LINKS)] })
+  return ownLoad({
+    ...order,
     head: 'GET /bench-1 HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: Mozilla/5.0\r\nX-Run: ',
     tail: '\r\n\r\n',
     expect: 'HTTP/1.1 302',
   })
-  if (result.refused > 0) throw new Error(`${result.refused} visits were not redirected`)
-  const p99 = quantile(result.milliseconds, 0.99)
-  return { perSecond: result.answered / SECONDS, p99, answered: result.answered }
 }
 
 /** What the server itself says it has answered. */
@@ -115,16 +82,6 @@ async function redirectsMade(base: string): Promise<number> {
   const line =
     /^gatehouse_http_requests_total\{service="links",route="\/:slug",status="302"\} (\d+)$/m
   return Number(line.exec(text)?.[1])
-}
-
-async function startBare(owner: Owner): Promise<number> {
-  const file = join(ROOT, 'bench', 'helpers', 'bare-redirect.ts')
-  const child = spawn(process.execPath, [file, String(LINKS)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  owner.teardown(() => child.kill())
-  const [line] = (await once(child.stdout, 'data')) as [Buffer]
-  return Number(line.toString())
 }
 
 function portOf(url: string): number {

@@ -1,6 +1,7 @@
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { SHARED_POSTGRES, startPostgres } from '../test/helpers/postgres.ts'
 import type { Part } from './helpers/measure.ts'
+import { HAS_WRK } from './helpers/wrk.ts'
 import { executable } from './executable.ts'
 import { ingest } from './ingest.ts'
 import { linkLists } from './link-lists.ts'
@@ -25,7 +26,7 @@ const PARTS: readonly Part[] = [
 const wanted = process.argv.slice(2)
 const memory = Math.round(totalmem() / 2 ** 30)
 console.log(
-  `${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores, ${memory} GiB, Node ${process.version}`,
+  `${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores, ${memory} GiB, Node ${process.version}, load by ${HAS_WRK ? 'wrk' : 'our own client'}`,
 )
 
 // One cluster for all parts, found by the helpers as in the test suite.

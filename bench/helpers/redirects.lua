@@ -1,4 +1,6 @@
 -- For wrk: the slugs bench-0, bench-1, … in turn, as a browser asks for them.
+dofile("bench/helpers/report.lua")
+
 local requests = {}
 local at = 0
 
@@ -13,10 +15,4 @@ end
 function request()
   at = at % #requests + 1
   return requests[at]
-end
-
-function done(summary, latency)
-  local errors = summary.errors
-  local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
-  io.write(string.format("result %d %d %d %d\n", summary.requests, summary.duration, failed, latency:percentile(99)))
 end
