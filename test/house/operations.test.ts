@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { ROOT } from '../helpers/program.ts'
+import { anchorsOf } from './anchors.ts'
 import { logCalls } from './log-calls.ts'
 import { productFiles } from './source-tree.ts'
 
@@ -39,12 +40,7 @@ t.test('the manual has every line of the log with its fields, and no other', asy
 })
 
 t.test('links within the manual lead somewhere', async (t) => {
-  const heads = [...manual.matchAll(/^#+ (.*)$/gm)].map(([, text = '']) =>
-    text
-      .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  )
+  const heads = anchorsOf(manual)
   for (const [, target = ''] of manual.matchAll(/\]\(#([^)]*)\)/g)) {
     t.ok(heads.includes(target), `#${target}`)
   }

@@ -1,0 +1,123 @@
+import { connect } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { BodyBudget } from '../../kernel/body.ts'
+import { systemClock } from '../../kernel/clock.ts'
+import { createGuard } from '../../kernel/guard.ts'
+import { createHttpMetrics } from '../../kernel/http-metrics.ts'
+import { createListener } from '../../kernel/http.ts'
+import { createLog } from '../../kernel/log.ts'
+import { createMetrics } from '../../kernel/metrics.ts'
+import { problem } from '../../kernel/problem.ts'
+import { bytesReply, jsonReply } from '../../kernel/reply.ts'
+import { createRouter } from '../../kernel/router.ts'
+import type { Route } from '../../kernel/router.ts'
+import { request } from '../helpers/http.ts'
+import { rawExchange } from '../helpers/raw-http.ts'
+import { until } from '../helpers/until.ts'
+
+type Running = {
+  readonly port: number
+  readonly base: string
+  readonly budget: BodyBudget
+  log(): string
+}
+
+/** A listener with routes of the test's own. */
+async function listen(t: Test, routes: readonly Route[]): Promise<Running> {
+  let lines = ''
+  const budget = { used: 0, limit: 10 }
+  const log = createLog(
+    (text) => (lines += text),
+    () => new Date(),
+  )
+  const listener = createListener({
+    service: 'test',
+    find: createRouter(routes),
+    noRoute: { status: 404, code: 'NOT_FOUND', detail: 'Nothing.' },
+    faultReply: (fault, { path }) => problem(fault, path),
+    guard: createGuard({ hosts: [], trustedProxies: () => false }),
+    trustedProxies: () => false,
+    bodyBudget: budget,
+    log,
+    metrics: createHttpMetrics(createMetrics()),
+    clock: systemClock,
+  })
+  await listener.listen({ host: '127.0.0.1', port: 0 })
+  t.teardown(() => listener.close(0))
+  const { port } = listener.server.address() as AddressInfo
+  const all = (): string => {
+    log.flush()
+    return lines
+  }
+  return { port, base: `http://127.0.0.1:${port}`, budget, log: all }
+}
+
+t.test('what a handler throws stays in the log', async (t: Test) => {
+  const route = (path: string, handle: Route['handle']): Route => {
+    return { method: 'GET', path, access: 'open', handle }
+  }
+  const cause = 'relation "hooks.events" does not exist'
+  const { base, port, log } = await listen(t, [
+    route('/throws', () => {
+      throw new Error(cause)
+    }),
+    route('/rejects', () => Promise.reject(new Error(cause))),
+    route('/no-header', () => bytesReply('', 'text/plain', { 'x-bad': 'a\nb' })),
+    route('/late', () => {
+      const body = (): never => {
+        throw new Error(cause)
+      }
+      return { status: 200, headers: {}, body }
+    }),
+    route('/well', () => jsonReply({})),
+  ])
+  for (const path of ['/throws', '/rejects', '/no-header']) {
+    const answer = await request(base + path)
+    t.equal(answer.status, 500, path)
+    t.notMatch(answer.text, /relation|x-bad|stack|\.ts/, path)
+    const { detail } = answer.json<{ detail: string }>()
+    t.equal(detail, 'Internal server error.', path)
+    t.match(log(), `"request_id":"${String(answer.headers['x-request-id'])}"`, path)
+  }
+  const late = await rawExchange(port, 'GET /late HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  t.ok(late.closed, 'an answer that has begun breaks off')
+  t.notMatch(late.text, /relation|\r\n0\r\n/)
+  t.equal(log().match(/"msg":"handler failed"/g)?.length, 4)
+  t.equal(log().match(/relation \\"hooks\.events\\"/g)?.length, 6, 'each with its stack')
+  t.equal((await request(`${base}/well`)).status, 200)
+})
+
+t.test('bodies share one budget, and give it back', async (t: Test) => {
+  const { base, port, budget } = await listen(t, [
+    {
+      method: 'POST',
+      path: '/',
+      access: 'open',
+      async handle(context) {
+        const body = await context.body(8)
+        return jsonReply(body.ok ? body.bytes.toString() : body.reason)
+      },
+    },
+  ])
+  const send = (body: string): Promise<{ text: string }> => request(base, { method: 'POST', body })
+  const holding: Socket[] = []
+  for (const part of ['1234', '567']) {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8\r\n\r\n${part}`)
+    holding.push(socket)
+    t.teardown(() => socket.destroy())
+  }
+  await until(() => budget.used === 7, 'what has come to be counted')
+  t.equal((await send('abcd')).text, '"overloaded"')
+  t.equal((await send('abc')).text, '"abc"', 'what fits is read')
+  t.equal((await send('x'.repeat(9))).text, '"too-large"')
+  t.equal(budget.used, 7)
+  const [gone, whole] = holding
+  gone?.destroy()
+  await until(() => budget.used === 3, 'a client that left to be forgotten')
+  whole?.write('89012')
+  await until(() => budget.used === 0, 'a whole body to be taken')
+  t.equal((await send('abcdefgh')).text, '"abcdefgh"')
+})
