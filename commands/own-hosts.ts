@@ -2,22 +2,28 @@ import { isLoopbackName } from '../kernel/guard.ts'
 import type { OwnHosts } from '../services/links/loop.ts'
 
 /**
- * Whether a URL leads to the links service: by its public address, by the address it listens on (a
- * loopback name is as good as another), or by the short keyword as a host name.
+ * Whether a URL leads to a service of ours, such as links: by its public address, by the address it
+ * listens on (a loopback name is as good as another), or by the short keyword as a host name.
  */
 export function ownHosts(addresses: () => readonly string[], keyword: () => string): OwnHosts {
   return (url) =>
-    url.hostname === keyword() ||
+    nameOf(url) === keyword() ||
     addresses().some((address) => URL.canParse(address) && isSamePlace(url, new URL(address)))
 }
 
 function isSamePlace(url: URL, own: URL): boolean {
   if (url.port !== own.port) return false
-  return url.hostname === own.hostname || [url, own].every((place) => isLoopback(place))
+  return nameOf(url) === nameOf(own) || [url, own].every((place) => isThisMachine(nameOf(place)))
 }
 
-function isLoopback({ hostname }: URL): boolean {
-  return isLoopbackName(hostname.replace(/^\[|\]$/g, ''))
+/** A host without brackets, and without the dot at the end, which names the same one. */
+function nameOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+}
+
+/** Also the names that browsers take for the loopback, and the address that Linux does. */
+function isThisMachine(name: string): boolean {
+  return isLoopbackName(name) || name.endsWith('.localhost') || name === '0.0.0.0' || name === '::'
 }
 
 /** The first DNS label of an address's host; an IP address has none and is taken whole. */

@@ -1,6 +1,7 @@
 import type { Executor } from '../../db/client.ts'
 import { findLinkBySlug, takeLoopTurn } from '../../db/links/links.ts'
 import { refusal, type Refusal } from './refusal.ts'
+import { readSearchTerms } from './search-terms.ts'
 import { slugsMeant } from './slug.ts'
 
 /** Tells whether a URL's host (with its port) is one under which this resolver is reached. */
@@ -23,9 +24,11 @@ export async function refuseLoop(
   if (!isOwn(url)) return undefined
   await takeLoopTurn(tx)
   for (let hops = 0; hops < LONGEST_CHAIN; hops++) {
-    const first = firstSegment(url)
-    if (/\{[1-9*]\}/.test(first)) return looping('may lead back to this link')
-    const meant = slugsMeant(first)
+    const names = namesAsked(url, isOwn)
+    if (names.some((name) => /\{[1-9*]\}/.test(name))) {
+      return looping('may lead back to this link')
+    }
+    const meant = names.flatMap((name) => slugsMeant(name))
     if (meant.includes(slug)) return looping('leads back to this link')
     const next = await firstLink(tx, meant)
     if (next === undefined) return undefined
@@ -47,7 +50,16 @@ function looping(problem: string): Refusal {
   return refusal('INVALID_URL', `url ${problem}; give where it should end`, 'url')
 }
 
-function firstSegment({ pathname }: URL): string {
+/** The name of a link that a url of the resolver asks for; a search's may stand behind the keyword. */
+function namesAsked({ pathname, searchParams }: URL, isOwn: OwnHosts): readonly string[] {
+  if (pathname !== '/-/go') return [firstSegment(pathname)]
+  const { name, rest } = readSearchTerms(searchParams.get('q') ?? '')
+  const keyword = `http://${name}/`
+  const isKeyword = URL.canParse(keyword) && isOwn(new URL(keyword))
+  return isKeyword ? [name, readSearchTerms(rest).name] : [name]
+}
+
+function firstSegment(pathname: string): string {
   const [, segment = ''] = pathname.split('/')
   try {
     return decodeURIComponent(segment)

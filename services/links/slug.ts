@@ -5,6 +5,8 @@ export const SLUG_PATTERN = '^[a-z0-9][a-z0-9-]*[a-z0-9]$'
 export const SLUG_LONGEST = 64
 
 const FORM = new RegExp(SLUG_PATTERN)
+/** A longer path segment means no slug: whatever stands behind one is not looked through. */
+const SEGMENT_LONGEST = 4 * SLUG_LONGEST
 
 /** Slugs that nobody may take. No slug can begin with the `-` of the pages' prefix `/-/`. */
 export const RESERVED_SLUGS: ReadonlySet<string> = new Set(
@@ -39,6 +41,7 @@ export function refuseSlug(slug: string): Refusal | undefined {
  * `_` as `-` and without punctuation at its end.
  */
 export function slugsMeant(segment: string): readonly string[] {
+  if (segment.length > SEGMENT_LONGEST) return []
   const folded = segment.toLowerCase()
   const trimmed = folded.replaceAll('_', '-').replace(/[^a-z0-9]+$/, '')
   return [...new Set([segment, folded, trimmed])].filter(isSlug)

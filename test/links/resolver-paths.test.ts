@@ -174,6 +174,14 @@ await t.test('further segments and queries', async (t) => {
   t.notMatch(server.logs().join('\n'), /handler failed|"level":"error"/)
 })
 
+await t.test('a long name of nothing but signs is looked through once at most', async (t) => {
+  const { base, user } = await startLinks(t, postgres)
+  const { slug } = await makeLink(await user('ann'), 'docs')
+  t.equal(await leadsTo(base, `/${slug}${'.'.repeat(100)}`), `https://${slug}.test/`)
+  t.equal(await leadsTo(base, `/${slug}${'!'.repeat(10_000)}`), 404)
+  t.equal(await leadsTo(base, `/${slug}${'!'.repeat(10_000)}a`), 404)
+})
+
 await t.test('a link without further path says so, and is not offered to be made', async (t) => {
   const { base, user } = await startLinks(t, postgres)
   await makeLink(await user('ann'), 'docs')
@@ -184,7 +192,9 @@ await t.test('a link without further path says so, and is not offered to be made
 })
 
 await t.test('a url that leads back to the resolver is refused', async (t) => {
-  const { base, user } = await startLinks(t, postgres)
+  const { base, user } = await startLinks(t, postgres, {
+    LINKS_BASE_URL: 'https://go.example.com',
+  })
   const ann = await user('ann')
   await makeLink(ann, 'first', { url: `${base}/second` })
   const loops = [
@@ -197,15 +207,32 @@ await t.test('a url that leads back to the resolver is refused', async (t) => {
     '{1}',
     '{*}',
     '{1}/{1}',
+    '-/go?q=second',
+    '-/go?q=/First%20/x',
+    '-/go?q=go/first',
+    '-/go?q={1}',
   ]
-  for (const path of loops) {
-    const body = { slug: 'second', url: `${base}/${path}`, append_path: true }
-    t.match(
-      await ann.api('POST', '/links', body),
-      { status: 400, json: { code: 'INVALID_URL' } },
-      path,
-    )
+  const port = new URL(base).port
+  const hosts = ['localhost', 'localhost.', 'any.localhost', 'any.localhost.', '127.0.0.2', '[::1]']
+  const others = [...hosts, '0.0.0.0', '[::]', '[::ffff:127.0.0.1]'].map(
+    (h) => `http://${h}:${port}`,
+  )
+  const named = ['https://go.example.com', 'https://go.example.com.', 'http://go', 'http://go.:80']
+  const urls = [
+    ...loops.map((path) => `${base}/${path}`),
+    ...[...others, ...named].map((place) => `${place}/first`),
+  ]
+  for (const url of urls) {
+    const refused = await ann.api('POST', '/links', { slug: 'second', url, append_path: true })
+    t.match(refused, { status: 400, json: { code: 'INVALID_URL' } }, url)
   }
-  const { status } = await ann.api('POST', '/links', { slug: 'second', url: `${base}/-/all?q={1}` })
-  t.equal(status, 201, 'a page of ours is no loop')
+  for (const [at, url] of [
+    `${base}/-/all?q={1}`,
+    `${base}/-/go?q=docs/{1}`,
+    'http://go.example.org/first',
+    'http://localhost.example:80/first',
+  ].entries()) {
+    const { status } = await ann.api('POST', '/links', { slug: `other-${at}`, url })
+    t.equal(status, 201, `${url} is no loop`)
+  }
 })
