@@ -4,7 +4,10 @@ import { findUserByEmail } from '../../db/links/users.ts'
 import type { Identity } from '../../kernel/identity.ts'
 import { ensureUser, OPERATOR_EMAIL, readEmail } from './users.ts'
 
-/** The user at a browser; whom a proxy names for the first time becomes one. Undefined: anonymous. */
+/**
+ * The user at a browser; whom a proxy names for the first time becomes one. Undefined: anonymous. The
+ * operator is nobody that a proxy can name: who signs in there might be able to choose the address.
+ */
 export async function visitorOf(
   db: Database,
   identity: Identity,
@@ -13,5 +16,6 @@ export async function visitorOf(
   if (identity.kind === 'anonymous') return undefined
   if (identity.kind === 'operator') return findUserByEmail(db, OPERATOR_EMAIL)
   const email = readEmail(identity.email)
-  return email === undefined ? undefined : ensureUser(db, email, 'user', now)
+  if (email === undefined || email === OPERATOR_EMAIL) return undefined
+  return ensureUser(db, email, 'user', now)
 }
