@@ -20,7 +20,10 @@ export function refuseTarget(text: string): Refusal | undefined {
   }
   if (!text.isWellFormed()) return bad('must have no half of a character')
   // What a URL parser would drop in silence or move: spaces around it, tabs and line ends in it.
-  if (/[\p{Cc}\s]/u.test(text)) return bad('must have no spaces and no control characters')
+  // Those of a text's direction would show it in another order than it has.
+  if (/[\p{Cc}\p{Bidi_C}\s]/u.test(text)) {
+    return bad('must have no spaces and no control characters')
+  }
   if (!/^https?:\/\/[^/\\]/i.test(text) || !URL.canParse(text)) {
     return bad('must be an http:// or https:// URL with a host, such as https://example.com/')
   }

@@ -96,6 +96,7 @@ await eachBackend(t, 'fields of a link', async (t: Test, backend) => {
       ...[' https://example.com/', 'https://example.com/ ', 'https://example.com/a b'],
       ...['https://example.com/\n', 'https://exam\tple.com/', 'https://example.com/\u007f'],
       ...['https://example.com/\0', 'https://example.com/\u0085', 'https://example.com/a\r\nb: c'],
+      ...['https://a.example/\u202Emoc.elpmaxe', 'https://a.example/\u200E', 'https://x/\u2066'],
       ...['https://{1}.example.com/', 'https://{*}/', 'https://example.com:{1}/', 'https://{x}/'],
       ...['https://%7B1%7D.example.com/', '{1}', `https://example.com/${HALF}`],
     ]) {
