@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import { findUserByEmail } from '../db/links/users.ts'
+import type { Log } from '../kernel/log.ts'
 import {
   importLinks,
   type ImportOptions,
@@ -25,6 +26,7 @@ export interface ImportCommandTools {
   readonly now: () => Date
   readonly ownHosts: OwnHosts
   readonly forget: (slug: string) => void
+  readonly log: Log
   /** The file's bytes. */
   readonly input: AsyncIterable<Uint8Array>
 }

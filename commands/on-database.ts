@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
+import { refuseOldServer } from '../db/server-facts.ts'
 import type { Address } from '../kernel/address.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
@@ -84,14 +85,14 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
   import: {
     check: async (args) => (await import('./import.ts')).parseImport(args),
     input: async (args) => (await import('./import.ts')).openImport(args),
-    async run(args, db, { config, forget = () => undefined }, output, input) {
+    async run(args, db, { config, log, forget = () => undefined }, output, input) {
       const { runImport } = await import('./import.ts')
       const { firstLabel, ownHosts } = await import('./own-hosts.ts')
       const isOwn = ownHosts(
         () => [linksUrl(config)],
         () => config.current.LINKS_SHORT_KEYWORD ?? firstLabel(linksUrl(config)),
       )
-      return runImport(args, { ...TOOLS, db, ownHosts: isOwn, forget, input }, output)
+      return runImport(args, { ...TOOLS, db, log, ownHosts: isOwn, forget, input }, output)
     },
   },
   export: {
@@ -150,6 +151,7 @@ export async function runWithDatabase(
   }
   const database = await openDatabase({ url, dataDirectory }, log)
   try {
+    if (url !== undefined) await refuseOldServer(database.db)
     if (name !== 'migrate') await migrate(database.db)
     return await runOnDatabase(argv, database.db, context, output, input)
   } finally {

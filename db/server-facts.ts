@@ -13,6 +13,15 @@ const Facts = Type.Object({
 /** What a database server says of itself; `version_number` is 150003 for 15.3. */
 export type ServerFacts = Type.Static<typeof Facts>
 
+/** PostgreSQL 15, the oldest that is served. */
+const OLDEST = 150_000
+
+/** Why a server is too old, in one line; undefined when it is not. */
+export function tooOld({ version, version_number }: ServerFacts): string | undefined {
+  if (version_number >= OLDEST) return undefined
+  return `the server is PostgreSQL ${version}; 15 or newer is needed`
+}
+
 const READ: Query = {
   name: 'readServerFacts',
   text: `select current_setting('server_version') as version,
@@ -37,6 +46,12 @@ export const serverQueries: readonly Query[] = [READ, CLOCK]
 
 export function readServerFacts(db: Executor): Promise<ServerFacts> {
   return one(db, READ, [])
+}
+
+/** Throws an Error with one line for a server that is too old to be used. */
+export async function refuseOldServer(db: Executor): Promise<void> {
+  const old = tooOld(await readServerFacts(db))
+  if (old !== undefined) throw new Error(`${old}: upgrade it`)
 }
 
 /** How far a clock is ahead of the database's (negative: behind), and by how much that may be wrong. */

@@ -11,6 +11,7 @@ import {
 import { addOwner } from '../../db/links/members.ts'
 import type { Change, Link, LinkAccess, LinkFields, User } from '../../db/links/rows.ts'
 import { countTags, writeHiddenTags, writeTags } from '../../db/links/tags.ts'
+import { messageOf, type Log } from '../../kernel/log.ts'
 import { linkFor, plainLink } from './access.ts'
 import type { LinkInput } from './link-input.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
@@ -24,6 +25,8 @@ export interface LinkParts {
   readonly ownHosts: OwnHosts
   /** Drops what this process knows of a slug: other processes are told when the change commits. */
   readonly forget: (slug: string) => void
+  /** Is told what no caller is. */
+  readonly log: Log
 }
 
 /** A refusal that undoes what its transaction did so far. */
@@ -51,7 +54,7 @@ export async function createLink(
     if (id === undefined) throw new Refused(refusal('SLUG_CONFLICT', 'slug already taken', 'slug'))
     await addOwner(tx, slug, caller.id, true)
     const link = { tags: input.tags, visibility: fields.visibility }
-    await saveTags(tx, slug, undefined, link)
+    await saveTags(tx, parts.log, slug, undefined, link)
     await saveChange(tx, id, changed(caller, at, 'created', { url: [null, fields.url] }))
     await announceLink(tx, slug)
     return shown(tx, id)
@@ -74,7 +77,7 @@ export async function replaceLink(
     if (loop !== undefined) throw new Refused(loop)
     await updateLink(tx, id, fields, at)
     const after = { tags: input.tags, visibility: fields.visibility }
-    await saveTags(tx, link.slug, link, after)
+    await saveTags(tx, parts.log, link.slug, link, after)
     const detail = differences(link, { ...fields, tags: input.tags })
     await saveChange(tx, id, changed(caller, at, 'edited', detail))
     await announceLink(tx, link.slug)
@@ -149,6 +152,7 @@ async function inTransaction<T>(
 /** Tags are never dropped in silence: when they can't be written, nothing of the change is. */
 async function saveTags(
   tx: Executor,
+  log: Log,
   slug: string,
   before: Pick<Link, 'tags' | 'visibility'> | undefined,
   after: Pick<Link, 'tags' | 'visibility'>,
@@ -159,6 +163,7 @@ async function saveTags(
     await countTags(tx, tagCounts(before, after))
   } catch (error) {
     if (!(error instanceof QueryError)) throw error
+    log.error('tags not written', { error: messageOf(error) })
     const message = 'the tags could not be written, so nothing was changed; try again'
     throw new Refused(refusal('TAG_WRITE_FAILED', message), { cause: error })
   }

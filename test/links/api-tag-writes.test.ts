@@ -62,6 +62,9 @@ await eachBackend(t, 'tags that can’t be written', async (t: Test, backend) =>
     next_cursor: null,
   })
   await links.server.stop()
+  const told = links.server.logs().filter((line) => line.includes('"tags not written"'))
+  t.equal(told.length, 2 * bad.length + many.length, 'the log has each one')
+  for (const line of told) t.match(JSON.parse(line), { error: /: the disk of tags is full$/ })
   t.same(await everything(backend, before.env), stored, 'nothing at all is left of them')
 
   const again = await startLinks(t, backend, before.env)
