@@ -4,7 +4,7 @@ import { hasCluster } from '../../db/embedded/places.ts'
 import { listSenders } from '../../db/hooks/providers.ts'
 import { migrationState } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
-import { compareClocks, readServerFacts, type ServerFacts } from '../../db/server-facts.ts'
+import { compareClocks, readServerFacts, tooOld, type ServerFacts } from '../../db/server-facts.ts'
 import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { SigningSecrets } from '../../services/hooks/signing-secrets.ts'
@@ -13,7 +13,6 @@ import { fine, wrong, type Finding } from './finding.ts'
 import { signingSecretFindings } from './signing-secrets.ts'
 
 const WHAT = 'database'
-const OLDEST = 150_000
 /** Tokens, leases, alarms and retired secrets end by the time of the one or the other. */
 const MOST_SKEW_MS = 5_000
 
@@ -104,9 +103,9 @@ function placeOf({ current }: ConfigSource): string {
 }
 
 function serverFinding(facts: ServerFacts, config: ConfigSource): Finding {
-  const { version, version_number, read_only, encrypted } = facts
+  const { version, read_only, encrypted } = facts
   const place = placeOf(config)
-  if (version_number < OLDEST)
+  if (tooOld(facts) !== undefined)
     return wrong(WHAT, `${place} ${version}: PostgreSQL 15 or newer is needed; upgrade it`)
   if (read_only)
     return wrong(WHAT, `${place} ${version} takes no writes: give the primary in DATABASE_URL`)

@@ -1,10 +1,8 @@
 import type { Database } from '../client.ts'
 import { migrationState } from '../migrate.ts'
-import { readServerFacts } from '../server-facts.ts'
+import { readServerFacts, tooOld } from '../server-facts.ts'
 import { firstWithContent, NotEmpty } from './load.ts'
 import { listTables } from './tables.ts'
-
-const OLDEST = 150_000
 
 /**
  * Looks whether rows can be written into a database, without changing it: it must be a server that is
@@ -14,10 +12,10 @@ const OLDEST = 150_000
  * @returns the migration that it stands at; 0 for an empty one.
  */
 export async function inspectTarget(db: Database, level: number): Promise<number> {
-  const { version, version_number, read_only, encoding } = await readServerFacts(db)
-  if (version_number < OLDEST) {
-    throw new Error(`the server is PostgreSQL ${version}; 15 or newer is needed`)
-  }
+  const facts = await readServerFacts(db)
+  const { read_only, encoding } = facts
+  const old = tooOld(facts)
+  if (old !== undefined) throw new Error(old)
   if (read_only) throw new Error('the server takes no writes: give the primary')
   if (encoding !== 'UTF8') {
     throw new Error(`the database has the encoding ${encoding}; make one with UTF8`)

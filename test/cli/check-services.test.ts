@@ -4,6 +4,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { check } from '../helpers/check.ts'
+import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { freePort } from '../helpers/postgres-process.ts'
 import type { Env } from '../helpers/program.ts'
@@ -55,6 +56,13 @@ t.test('a server that is too old, or takes no writes', async (t) => {
     'fail PostgreSQL server 14.12: PostgreSQL 15 or newer is needed; upgrade it',
   ])
   t.same(too.about('migrations'), [], 'nothing else is asked of it')
+  for (const args of [['serve', 'hooks'], ['migrate'], ['user', 'list']]) {
+    const { code, stderr } = await runCli(args, { env: { ...old, HOOKS_ADDR: '127.0.0.1:0' } })
+    t.equal(code, 1, args.join(' '))
+    t.match(stderr, 'gatehouse: the server is PostgreSQL 14.12; 15 or newer is needed: upgrade it')
+  }
+  const nothing = "select 1 from pg_namespace where nspname = 'gatehouse'"
+  t.same(await postgres.query(old, nothing), [], 'and nothing is put there')
 
   const env = await postgres.env(t)
   const { pathname } = new URL(env['DATABASE_URL'] ?? '')
