@@ -7,6 +7,8 @@ import type { Carried, Source } from './load.ts'
 
 /** Rows that are given on together: about a megabyte of text, or one that is longer. */
 const BYTES = 1024 * 1024
+/** No row is as long. What is compressed may stand for any number of bytes, and a line is held whole. */
+const LONGEST = 128 * 1024 * 1024
 
 /** Opens the rows of a verified backup. They have to be asked for in its own order of tables, once. */
 export function openBackupSource(path: string, { tables }: Contents): Source {
@@ -52,15 +54,19 @@ async function* linesOf(path: string): AsyncGenerator<string, undefined> {
   // A failure of the file ends the text with it.
   pipeline(createReadStream(path, { start: HEAD }), text, () => undefined)
   let parts: Buffer[] = []
+  let length = 0
   for await (const chunk of text as AsyncIterable<Buffer>) {
     let from = 0
     for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, from)) {
       parts.push(chunk.subarray(from, end))
       yield Buffer.concat(parts).toString()
       parts = []
+      length = 0
       from = end + 1
     }
     parts.push(chunk.subarray(from))
+    length += chunk.length - from
+    if (length > LONGEST) throw new Error('the backup has a row that none is: it is too long')
   }
   return undefined
 }

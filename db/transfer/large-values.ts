@@ -39,9 +39,9 @@ export function largeValues({ columns }: Table, row: string): readonly LargeValu
   const texts: Readonly<Record<string, string | null>> = JSON.parse(row)
   return columns.flatMap(({ name, member, type }) => {
     const mark = type === 'bytea' ? texts[member] : null
-    if (mark === undefined || mark === null || !mark.startsWith('@')) return []
-    const length = Number(mark.slice(mark.indexOf(':') + 1))
-    return [{ mark, column: name, pieces: Math.ceil(length / PIECE) }]
+    const [, length] = /^@[\da-f]{64}:(\d{1,10})$/.exec(mark ?? '') ?? []
+    if (mark === undefined || mark === null || length === undefined) return []
+    return [{ mark, column: name, pieces: Math.ceil(Number(length) / PIECE) }]
   })
 }
 

@@ -76,7 +76,8 @@ export async function firstWithContent(
 
 function inOrderOf(names: readonly string[], tables: readonly Table[]): readonly Table[] {
   const found = names.flatMap((name) => tables.filter((table) => table.name === name))
-  if (found.length === tables.length && found.length === names.length) return found
+  const each = new Set(names).size === names.length
+  if (each && found.length === tables.length && found.length === names.length) return found
   throw new Error('the two databases do not have the same tables')
 }
 

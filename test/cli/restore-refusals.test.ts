@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { zstdCompressSync } from 'node:zlib'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -85,6 +86,28 @@ t.test('rows that are not what the file says are undone', async (t) => {
   t.match(await runCli(['restore', file], { env }), { code: 1, stdout: '', stderr: line })
   t.match(await embedded.query(env, 'select count(*)::int as n from links.users'), [{ n: 0 }])
   t.match(await runCli(['restore', whole], { env }), { code: 0 }, 'the true one is taken then')
+})
+
+t.test('a file that somebody made to do harm', async (t) => {
+  const env = await embedded.env(t)
+  const file = join(folder, 'hostile')
+  const rows = zstdCompressSync(Buffer.alloc(200 * 1024 * 1024, ' '))
+  const bomb = resealed((text) => {
+    const sha256 = createHash('sha256').update(rows).digest('hex')
+    return JSON.stringify({ ...JSON.parse(text), bytes: rows.length, sha256 })
+  }).subarray(0, HEAD)
+  const twice = resealed((text) => {
+    const { tables, ...more } = JSON.parse(text)
+    return JSON.stringify({ ...more, tables: [...tables.slice(0, -1), tables[0]] })
+  })
+  for (const [name, content, line] of [
+    ['a row without an end', Buffer.concat([bomb, rows]), /a row that none is: it is too long/],
+    ['a table twice, another never', twice, /the two databases do not have the same tables/],
+  ] as const) {
+    writeFileSync(file, content)
+    t.match(await runCli(['restore', file], { env }), { code: 1, stdout: '', stderr: line }, name)
+  }
+  t.match(await runCli(['restore', whole], { env }), { code: 0 }, 'nothing was changed')
 })
 
 t.test('only an empty database is restored into', async (t) => {
