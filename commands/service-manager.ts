@@ -29,7 +29,8 @@ export function openServiceManager(log: Log): ServiceManager {
 
   async function tell(...states: readonly string[]): Promise<boolean> {
     const options = { timeoutMs: TIMEOUT_MS, inherit: ['NOTIFY_SOCKET'] }
-    const problem = await runCommand(['systemd-notify', ...states], options).then(
+    // Some failures to start a process are thrown rather than told, such as a lack of memory.
+    const problem = await Promise.try(runCommand, ['systemd-notify', ...states], options).then(
       ({ code, output, problem: reason }) =>
         code === 0 ? undefined : (reason ?? `it ended with ${code}: ${output.trim()}`),
       messageOf,

@@ -58,6 +58,7 @@ t.test('a systemd that can’t be told harms nobody, and is named once', async (
   const database = await postgres.env(t)
   const cases: readonly (readonly [string, Readonly<Record<string, string>>, RegExp])[] = [
     ['no systemd-notify', { PATH: empty }, /ENOENT/],
+    ['it can’t even be looked for', { PATH: import.meta.filename }, /ENOTDIR/],
     ['nobody listens', {}, /it ended with 1: /],
   ]
   for (const [name, more, problem] of cases) {
