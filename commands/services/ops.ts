@@ -10,6 +10,7 @@ import { openInventory } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
 import { NO_ROUTE } from '../listeners.ts'
+import { ownHosts } from '../own-hosts.ts'
 import { endpointOf, openRunners } from './ops-runners.ts'
 import type { OpenService } from './service.ts'
 
@@ -19,6 +20,10 @@ export const openOpsService: OpenService = async (context) => {
   const inventory = await openInventory({
     file: () => config.current.OPS_INVENTORY,
     addresses,
+    isOurs: ownHosts(
+      () => [...addresses().values()],
+      () => '',
+    ),
     dataDirectory: config.current.GATEHOUSE_DATA_DIR,
     log,
   })

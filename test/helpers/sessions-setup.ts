@@ -80,7 +80,7 @@ export async function openTimedSessions(
   const redact = createRedact(() => [])
   const runner = makeRunner({
     ...{ db, clock, log, redact },
-    inventory: { current: async () => ({ services: [] }) },
+    inventory: { current: async () => ({ services: [] }), isOurs: () => false },
     dryRun: async () => false,
     budgets: () => ({ session: undefined, day: undefined }),
     maxTurns: () => 1_000,

@@ -160,6 +160,7 @@ t.test('20 concurrent calls on two connections never exceed the limit', async (t
   const dataDirectory = await temporaryFolder(t, 'data')
   const inventory = await openInventory({
     ...{ file: () => file, addresses: () => new Map(), dataDirectory, log },
+    isOurs: () => false,
   })
   const config = (await ops.api<ToolContext['job']['config']>('GET', '/config')).json
   const started_at = new Date(session.started_at)

@@ -1,10 +1,12 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
+import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
-import type { Call } from '../helpers/model-endpoint.ts'
+import type { Call, ModelEndpoint } from '../helpers/model-endpoint.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
+import type { OpsServer } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 
@@ -51,7 +53,15 @@ const ops = await startOps(t, postgres, {
 await ended(ops)
 
 /** Calls tools in one turn of a session of tier 2, and gives what they answered. */
-async function use(...list: readonly Call[]): Promise<readonly string[]> {
+function use(...list: readonly Call[]): Promise<readonly string[]> {
+  return useOf(t, { model, ops }, list)
+}
+
+async function useOf(
+  t: Test,
+  { model, ops }: { model: ModelEndpoint; ops: OpsServer },
+  list: readonly Call[],
+): Promise<readonly string[]> {
   let answers: readonly string[] = []
   model.answer(
     inTier(2, ({ step, results }) => {
@@ -140,6 +150,22 @@ t.test('http_get reaches what the inventory names, and nothing else', async (t) 
     /^Error: That is no http or https URL/,
   ])
   t.equal(stranger.connections(), 0)
+})
+
+t.test('of Gatehouse itself http_get reads how it is, and nothing that it holds', async (t) => {
+  const own = await startModel(t)
+  // The inventory that there is without a file has the health of our own listeners.
+  const server = await startOps(t, postgres, { ...own.env, OPS_INVENTORY: '' })
+  await ended(server)
+  const { base } = server
+  const paths = ['/healthz', '/', '/config', '/api/v1/sessions', '/healthz/', '/%68ealthz']
+  const elsewhere = base.replace('127.0.0.1', 'localhost.')
+  const urls = [...paths.map((path) => base + path), `${elsewhere}/config`]
+  const call = urls.map((url): Call => ['http_get', { url }])
+  const [health, ...others] = await useOf(t, { model: own, ops: server }, call)
+  t.match(health, /^status: 200\n.*"status":"ok"/s)
+  for (const [at, answer] of others.entries())
+    t.equal(answer, 'Error: Of Gatehouse itself only /healthz can be read.', `${urls[at + 1]}`)
 })
 
 t.test('run_readonly runs what the inventory allows, without a shell', async (t) => {

@@ -6,11 +6,13 @@ import { problemOf } from './problem.ts'
 import { Inventory, type Check, type Service } from './schema.ts'
 
 /** The inventory as it stands; read again when its file has changed. */
-export interface InventorySource {
+export interface InventorySource extends Pick<InventoryOptions, 'isOurs'> {
   current(): Promise<Inventory>
 }
 
 export interface InventoryOptions {
+  /** Whether a URL leads to a listener of this process, whose pages are open to all of this machine. */
+  readonly isOurs: (url: URL) => boolean
   /** The file; undefined for this host and Gatehouse's own services. */
   readonly file: () => string | undefined
   /** Where each running service listens. */
@@ -27,7 +29,8 @@ export const INVENTORY_FILE: FileKind<Inventory> = { what: 'Inventory', read: re
 /** Follows the inventory's file. Throws for one that can't be read or is wrong, when it is first read. */
 export async function openInventory(options: InventoryOptions): Promise<InventorySource> {
   const written = await followJsonFile(INVENTORY_FILE, options.file, options.log)
-  return { current: async () => (await written()) ?? usualInventory(options) }
+  const { isOurs } = options
+  return { isOurs, current: async () => (await written()) ?? usualInventory(options) }
 }
 
 function readInventory(value: unknown): Inventory {

@@ -23,6 +23,10 @@ export const httpGetTool = defineTool({
     if (url.username !== '' || url.password !== '') {
       return refused('The URL must have no user name and no password.')
     }
+    // Stored webhooks and links of others are nothing that a health check has asked for.
+    if (inventory.isOurs(url) && url.pathname !== '/healthz') {
+      return refused('Of Gatehouse itself only /healthz can be read.')
+    }
     const places = placesOf(await inventory.current())
     if (!places.has(placeOf(url))) {
       return refused(
