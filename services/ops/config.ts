@@ -55,6 +55,8 @@ export function readConfigUpdate(body: Readonly<Record<string, unknown>>): Confi
       return `${name} must be a string with 1 to ${NAME_LONGEST} characters`
     }
     if (/\p{Cc}/u.test(value)) return `${name} must have no control characters`
+    // A headless agent is given it as an argument, and might take it for one of its flags.
+    if (value.startsWith('-')) return `${name} must not begin with -`
     models[name] = value
   }
   return {

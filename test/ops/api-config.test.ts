@@ -77,7 +77,7 @@ await eachBackend(t, 'configuration of the API', async (t: Test, backend) => {
     const now = await config(ops)
     for (const [field, values] of Object.entries({
       interval: [0, -1, 1.5, '60', null, true, [], 2_147_483_648, 1e300],
-      tier1_model: ['', ' ', null, 7, 'x'.repeat(201), 'a\0b', 'a\nb'],
+      tier1_model: ['', ' ', null, 7, 'x'.repeat(201), 'a\0b', 'a\nb', '--yolo', '-x'],
       tier2_model: [{}],
       tier3_model: [false],
       dry_run: ['true', 0, null],
