@@ -220,9 +220,9 @@ t.test('the report: events, memories, and a bad entry that harms no other', asyn
 
 t.test('an agent escalates by its report: the chain is linked and its cost summed', async (t) => {
   const ask = { escalate: { reason: 'Too deep', findings: 'The disk is full of logs' } }
-  const high = JSON.stringify(
-    claudeResult({ result: `Look.\n\`\`\`json\n${JSON.stringify(ask, null, 1)}\n\`\`\`` }),
-  )
+  const fenced = (value: object): string => `\`\`\`json\n${JSON.stringify(value, null, 1)}\n\`\`\``
+  const result = `It answers:\n${fenced({ ok: false })}\nLook.\n${fenced(ask)}`
+  const high = JSON.stringify(claudeResult({ result }))
   agent.does(`case "$*" in *"tier 1 of 3"*) cat <<'END'
 ${high}
 END

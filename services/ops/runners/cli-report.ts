@@ -10,8 +10,7 @@ export interface Report {
 const NOTHING: Report = { events: [], memories: [], escalate: undefined }
 const KEYS = ['events', 'memories', 'escalate']
 const MOST = 50
-const LINE = /(?:^|\n)[ \t]*(\{.*\})\s*$/
-const FENCED = /(?:^|\n)```(?:json)?[ \t]*\n\s*(\{[\s\S]*\})\s*\n```\s*$/
+const FENCE = '\n```'
 
 /** How an agent is told of the report. */
 export const REPORT_FORM = `End your last message with one line of JSON, and nothing after it:
@@ -20,14 +19,22 @@ Both lists may be empty, and an entry may be without a service. When the next ti
 
 /** Splits an agent's last message: what people read, and the report when there is one. */
 export function readReport(message: string): { readonly text: string; readonly report: Report } {
-  for (const form of [FENCED, LINE]) {
-    const found = form.exec(message)
-    const report = found?.[1] === undefined ? undefined : parse(found[1])
-    if (found !== null && report !== undefined) {
-      return { text: message.slice(0, found.index).trim(), report }
-    }
+  for (const { from, json } of endingsOf(message.trimEnd())) {
+    const report = parse(json)
+    if (report !== undefined) return { text: message.slice(0, from).trim(), report }
   }
   return { text: message.trim(), report: NOTHING }
+}
+
+/** The last line, and the block at the end: JSON has no line ends in its texts, so no fence either. */
+function endingsOf(message: string): readonly { readonly from: number; readonly json: string }[] {
+  const line = message.lastIndexOf('\n') + 1
+  const last = { from: line, json: message.slice(line) }
+  if (!message.endsWith(FENCE)) return [last]
+  const from = `\n${message}`.lastIndexOf(FENCE, message.length - FENCE.length)
+  if (from < 0) return [last]
+  const block = message.slice(from + FENCE.length - 1, -FENCE.length)
+  return [{ from, json: block.replace(/^json/, '') }]
 }
 
 /** Undefined for what is no report. */

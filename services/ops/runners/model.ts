@@ -210,7 +210,11 @@ function functionTools(tier: number): readonly FunctionTool[] {
 }
 
 function oneLine(text: string): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ')
+  // Not by a pattern that looks for spaces around line ends: models may write spaces for ever.
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .join(' ')
 }
 
 function outcome(
