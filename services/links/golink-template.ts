@@ -7,6 +7,8 @@ export type FromTemplate =
 type Part = string | typeof PATH | { readonly inside: readonly Part[] }
 
 const PATH = Symbol('path')
+/** No template is as long: its url may have 2,048 characters. */
+const TEMPLATE_LONGEST = 8_192
 const PLACE = /\{([1-9*])\}/g
 const ESCAPED = '(?:(?:PathEscape|QueryEscape) +)?'
 const PIPED = '(?: *\\| *(?:PathEscape|QueryEscape))?'
@@ -19,6 +21,7 @@ const DOT_ACTION = new RegExp(`^${ESCAPED}\\.${PIPED}$`)
  * (or `with`) at the end of a path is our `append_path`.
  */
 export function fromTemplate(long: string): FromTemplate {
+  if (long.length > TEMPLATE_LONGEST) return { problem: 'its url is too long' }
   if (!long.includes('{{')) return { url: asText(long), append_path: true }
   const parts = readParts(long)
   if (typeof parts === 'string') return { problem: parts }

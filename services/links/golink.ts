@@ -3,6 +3,9 @@ import { fromTemplate, toTemplate } from './golink-template.ts'
 import { readImportTime, type ImportLine } from './import-line.ts'
 import { INSTANT_FORM } from './instant.ts'
 
+/** A longer name is no slug, whatever is cut off its ends. */
+const SHORT_LONGEST = 1_000
+
 /**
  * Reads a line of a golink export (`/.export`): one JSON object with Short, Long, Created, LastEdit and
  * Owner. golink knows no title, description, tags or visibility, so it has no say in them.
@@ -46,10 +49,9 @@ export function writeGolink(link: Link): string | undefined {
 
 /** golink takes letters of both cases, `_` and `.` as well, and knows no dash at the ends. */
 function slugOfShort(short: string): string {
-  return short
-    .toLowerCase()
-    .replaceAll(/[._]/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
+  const slug = short.toLowerCase().replaceAll(/[._]/g, '-')
+  // What is too long for a slug in any case is refused as it stands.
+  return slug.length > SHORT_LONGEST ? slug : slug.replaceAll(/^-+|-+$/g, '')
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> | undefined {

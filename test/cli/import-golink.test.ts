@@ -20,6 +20,9 @@ async function stored(env: Env) {
   return new Map(rows.map((row) => [String(row['slug']), row]))
 }
 
+/** Too long to be looked through for what could be left of it. */
+const LONG = `ab${'-'.repeat(2_000)}`
+
 /** Long, and what it becomes: url and append_path, or why it has no equal. */
 const LONGS: readonly (readonly [string, string | RegExp, boolean?])[] = [
   ['https://example.com/a', 'https://example.com/a', true],
@@ -50,6 +53,7 @@ const LONGS: readonly (readonly [string, string | RegExp, boolean?])[] = [
   ['https://example.com/{{if .Path}}/{{.Path}}', /\{\{end\}\} is missing/],
   ['https://example.com/{{.Path', /a \{\{ is not closed/],
   ['https://{{.Path}}.example.com/', /no \{placeholder\} before its path/],
+  [`https://example.com/${'{{'.repeat(5_000)}`, /its url is too long/],
   ['/relative', /must be an http:\/\/ or https:\/\/ URL/],
 ]
 
@@ -87,6 +91,7 @@ t.test('a name of golink becomes a slug that visitors find', async (t) => {
       /^$/,
     ],
     [golink('g', 'https://e.test/'), 'g', /slug must have 2 to 64/],
+    [golink(LONG, 'https://e.test/'), LONG, /slug must have 2 to 64/],
     [golink('static', 'https://f.test/'), 'static', /slug is reserved/],
     [
       golink('my-team_wiki', 'https://g.test/'),
