@@ -18,13 +18,16 @@ export function eventDetail(event: StoredEvent): EventDetail {
   return { ...event, payload: event.payload.toString(payload_encoding), payload_encoding }
 }
 
+/** A longer payload is shown as it came: to take it apart could need more memory than there is. */
+const READABLE = 1024 * 1024
+
 /** The payload for reading: JSON indented, a form one field a line; null for everything else. */
 export function prettyPayload({
   payload,
   payload_encoding,
   content_type,
 }: EventDetail): string | null {
-  if (payload_encoding === 'base64') return null
+  if (payload_encoding === 'base64' || payload.length > READABLE) return null
   const json = indentJson(payload)
   if (json !== null) return json
   if (!(content_type ?? '').startsWith('application/x-www-form-urlencoded')) return null
@@ -43,7 +46,7 @@ const NOT_PASTED = /[^\P{Cc}\n\t]/u
 /**
  * A command line that sends the stored bytes to a receiver. A secret header stands in it as
  * `REPLACE_ME`, because its value was never stored; a payload that is long, binary or has control
- * characters is fetched from here.
+ * characters is fetched from here, a header with any is left out.
  */
 export function curlCommand(event: EventDetail, receiver: string, payloadUrl: string): string {
   const inline =
@@ -52,7 +55,7 @@ export function curlCommand(event: EventDetail, receiver: string, payloadUrl: st
     !NOT_PASTED.test(event.payload)
   const lines = [`${inline ? '' : `curl -sS ${quote(payloadUrl)} | `}curl -sS ${quote(receiver)}`]
   for (const [name, value] of Object.entries(event.headers)) {
-    if (!isRepeatable(name) || SET_BY_CURL.test(name)) continue
+    if (!isRepeatable(name) || SET_BY_CURL.test(name) || NOT_PASTED.test(value)) continue
     lines.push(`-H ${quote(`${name}: ${value === REDACTED ? 'REPLACE_ME' : value}`)}`)
   }
   lines.push(inline ? `--data-raw ${quote(event.payload)}` : '--data-binary @-')

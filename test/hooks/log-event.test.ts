@@ -67,6 +67,34 @@ await eachBackend(t, 'GET /log/{id}', async (t: Test, backend) => {
     t.equal((await payloadOf(base, id)).length, 0)
   })
 
+  await t.test('what is costly to take apart is shown as it came', async (t) => {
+    const nested = '['.repeat(20_000) + ']'.repeat(20_000)
+    // As it came: the indented text of each would have gigabytes, or take as much to make.
+    const bodies: readonly (readonly [string, Record<string, string>])[] = [
+      [nested, {}],
+      [`{"text":"${'\\"[,'.repeat(1_000)}","in":${nested}}`, {}],
+      [`[${'{"a":1},'.repeat(200_000)}0]`, {}],
+      ['a&'.repeat(600_000), { 'Content-Type': 'application/x-www-form-urlencoded' }],
+    ]
+    for (const [body, headers] of bodies) {
+      const { status, text } = await request(`${base}/log/${await store(body, headers)}`)
+      const what = `${body.length} bytes, ${body.slice(0, 10)}`
+      t.equal(status, 200, what)
+      t.notMatch(text, 'id="raw-payload"', `${what}: not indented`)
+      t.ok(text.length < 2_000_000, `${what}: ${text.length} characters`)
+    }
+    const flat = `[${'{"a":"[[[[\\""},'.repeat(10_000)}0]`
+    t.match((await request(`${base}/log/${await store(flat)}`)).text, 'id="raw-payload"')
+  })
+
+  await t.test('the copied command has no character that a terminal obeys', async (t) => {
+    const id = await store('{}', { 'X-Odd': 'a\u009b201~b', "X-It's": "c'd; $(e)" })
+    const { text } = await request(`${base}/log/${id}`)
+    const command = /<pre id="curl-command".*?<\/pre>/s.exec(text)?.[0] ?? ''
+    t.match(command, '-H &#39;x-it&#39;\\&#39;&#39;s: c&#39;\\&#39;&#39;d; $(e)&#39;')
+    t.notMatch(command, /x-odd|\u009b/)
+  })
+
   await t.test('what a sender writes is text on every page', async (t) => {
     const headers = { 'X-Event-Type': MARKUP, 'X-Delivery-Id': MARKUP, 'X-Note': MARKUP }
     const id = await store(MARKUP, { ...headers, 'Content-Type': `text/html; x=${MARKUP}` })
