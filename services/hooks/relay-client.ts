@@ -128,10 +128,15 @@ function judge(end: ChannelEnd): Omit<End, 'wasReady'> {
   return { reason, final: status < 500 && ![408, 425, 429].includes(status) }
 }
 
-/** What problem+json says, as far as there is such a body. */
+/** What problem+json says, as far as there is such a body; what comes may be cut, or a proxy's. */
 function detailOf(body: string): string {
   const detail = /"detail":("(?:[^"\\]|\\.)*")/.exec(body)?.[1]
-  return detail === undefined ? '' : `: ${plain(String(JSON.parse(detail)))}`
+  try {
+    return detail === undefined ? '' : `: ${plain(String(JSON.parse(detail)))}`
+  } catch {
+    // SyntaxError: it only looks like JSON.
+    return ''
+  }
 }
 
 /** Text of the other side as one line of a terminal. */

@@ -112,6 +112,7 @@ t.test('answers that are no WebSocket', async (t: Test) => {
     [200, 'hello', /^gatehouse: the server answers 200$/m],
     [302, '', /^gatehouse: the server answers 302$/m],
     [403, `{"detail":"${detail}"}`, /^gatehouse: the server answers 403: Not \[31m here$/m],
+    [403, '{"detail":"no \\q JSON"}', /^gatehouse: the server answers 403$/m],
   ]
   for (const [status, body, line] of final) {
     answer = { status, body }
