@@ -64,6 +64,15 @@ export function isLoopbackName(name: string): boolean {
   return name === 'localhost' || isLoopback(name)
 }
 
+/**
+ * True when a page of another site loads this unseen, as an image, a frame or by script. It can't read
+ * the answer, but it can measure how long the answer takes. A link that somebody follows is no such load.
+ */
+export function isForeignLoad(headers: IncomingHttpHeaders): boolean {
+  const kind = headers['sec-fetch-dest']
+  return kind !== undefined && kind !== 'document' && isCrossSite(headers)
+}
+
 /** Sec-Fetch-Site where the browser sends it, else Origin against Host; a program sends neither. */
 function isCrossSite(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site']

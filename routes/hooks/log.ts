@@ -2,6 +2,8 @@ import { listSenders } from '../../db/hooks/providers.ts'
 import { listRejections } from '../../db/hooks/rejections.ts'
 import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../html/hooks/log.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/context.ts'
+import type { Fault } from '../../kernel/fault.ts'
+import { isForeignLoad } from '../../kernel/guard.ts'
 import { htmlReply, type Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { findEvents } from '../../services/hooks/find-events.ts'
@@ -21,6 +23,9 @@ export function logRoute({ hooks }: HooksRoutes): Route {
     const query = queryOf(context)
     const wanted = readLogQuery(query)
     if (typeof wanted === 'string') return hooksFault(badRequest(wanted), context)
+    const { text, json } = wanted.payload
+    const searches = text !== null || json !== null
+    if (searches && isForeignLoad(context.headers)) return hooksFault(FOREIGN_SEARCH, context)
     const providers = (await listSenders(hooks.db)).map((sender) => sender.name)
     return query.get('rejected') === '1'
       ? rejected(context, query, wanted, providers)
@@ -76,6 +81,13 @@ export function logRoute({ hooks }: HooksRoutes): Route {
   }
 
   return { method: 'GET', path: '/log', access: 'guarded', handle }
+}
+
+/** The time that a search takes tells whether a text is in a payload. */
+const FOREIGN_SEARCH: Fault = {
+  status: 403,
+  code: 'FORBIDDEN',
+  detail: 'A page of another site may not search here; follow a link, or search on this site.',
 }
 
 /** Page and fragment share a URL; a cache must not take one for the other. */

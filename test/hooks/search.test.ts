@@ -80,6 +80,22 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
     }
   })
 
+  await t.test('a page of another site may not search unseen', async (t) => {
+    const status = async (query: string, site: string, kind: string): Promise<number> => {
+      const headers = { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': kind }
+      const answer = await request(`${server.hooks}/log?${query}`, { headers })
+      return answer.status
+    }
+    for (const kind of ['image', 'script', 'iframe', 'empty']) {
+      t.equal(await status('text=obj_1', 'cross-site', kind), 403, kind)
+      t.equal(await status('json=id=evt_2', 'same-site', kind), 403, kind)
+      t.equal(await status('text=obj_1', 'same-origin', kind), 200, `${kind} of our own`)
+      t.equal(await status('provider=chat', 'cross-site', kind), 200, `${kind} without a search`)
+    }
+    t.equal(await status('text=obj_1', 'cross-site', 'document'), 200, 'a link that is followed')
+    t.equal(await status('text=obj_1', 'none', 'document'), 200, 'the address bar')
+  })
+
   await t.test('a stream of one provider and type gets no other event', async (t) => {
     const stream = await openStream(
       t,
