@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database } from '../../db/client.ts'
@@ -87,7 +88,7 @@ export async function openTimedSessions(
   })
   const sessions = await openSessions({
     ...{ db, clock, log, config, redact, resultsDir: folder, runner: () => runner },
-    ...{ holder: ownHolder(), machine: machineId() },
+    ...{ holder: ownHolder(), machine: machineId(), random: randomBytes },
   })
   t.teardown(async () => {
     await sessions.close()

@@ -238,7 +238,10 @@ exit 0
     trigger: 'escalation',
     parent_session_id: parent.id,
   })
-  t.match(child.prompt_text, /look[^]*Too deep[^]*The disk is full of logs/)
+  t.match(
+    child.prompt_text,
+    /^look[^]* the two lines (FINDINGS-[\da-f]{32}) .*\n\1\nToo deep\n\nThe disk is full of logs\n\1$/i,
+  )
   const detail = await api<{ chain_cost: number }>('GET', `/sessions/${parent.id}`)
   t.equal(detail.json.chain_cost, 0.5)
 })
