@@ -74,6 +74,12 @@ await t.test('two instances are one to whoever comes through nginx', async (t) =
     }
   })
 
+  await t.test('nobody is who he calls himself', async (t) => {
+    const headers = { 'Remote-Email': 'ann@example.com' }
+    t.equal((await request(links, { path: '/-/', headers })).status, 403, 'not by nginx')
+    t.equal((await request(one.links, { path: '/-/', headers })).status, 200, 'by the proxy itself')
+  })
+
   await t.test('one session runs, whoever is asked', async (t) => {
     const both = [opsServer(one, env), opsServer(two, env)]
     await until(() => gate.waiting() > 0, 'the scheduled session')
