@@ -9,6 +9,7 @@ import { logPages } from './log-pages.ts'
 import { opsHealth } from './ops-health.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
+import { streams } from './streams.ts'
 import { transfer } from './transfer.ts'
 
 /** `npm run bench [-- PART …]`: prints each part's figures; exit code 1 when a bound is not kept. */
@@ -20,6 +21,7 @@ const PARTS: readonly Part[] = [
   redirects,
   linkLists,
   opsHealth,
+  streams,
   transfer,
 ]
 

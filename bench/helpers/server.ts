@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { temporaryFolder } from '../../test/helpers/owner.ts'
 import { ROOT } from '../../test/helpers/program.ts'
@@ -51,4 +52,11 @@ export async function startBenchServer(
     }
   }
   throw new Error('The server ended before it was ready; start it by hand to see why')
+}
+
+/** Seconds of the processor that a process has taken, all its threads together, to a hundredth. */
+export function cpuSeconds(pid: number): number {
+  const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
+  const fields = rest.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
 }
