@@ -16,6 +16,11 @@ export function bringsBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
 }
 
+/** True where the head says that no byte follows it. */
+export function isEmptyBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
+}
+
 /**
  * Reads a whole request body and counts while reading, so that a chunked body is bounded as well.
  * Nothing is truncated: over `limit` the bytes are dropped and the result says so.

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { readBody, type BodyBudget } from './body.ts'
+import { createAnswers } from './answers.ts'
+import { isEmptyBody, readBody, type BodyBudget } from './body.ts'
 import type { ChannelReply } from './channel.ts'
 import type { Clock } from './clock.ts'
 import { closeServer } from './close-server.ts'
@@ -10,9 +11,11 @@ import { unavailable, Unavailable, type Fault } from './fault.ts'
 import type { Guard } from './guard.ts'
 import { messageOf, type Log } from './log.ts'
 import type { HttpMetrics } from './http-metrics.ts'
+import { HTTP_TIMES, type HttpTimes } from './http-times.ts'
 import { clientAddress, peerAddress, type AddressSet } from './peers.ts'
-import { faultOfBrokenRequest, refuseBrokenRequest } from './broken-request.ts'
+import { ambiguity, faultOfBrokenRequest, refuseBrokenRequest } from './broken-request.ts'
 import type { Reply } from './reply.ts'
+import { splitTarget } from './request-target.ts'
 import type { FindRoute } from './router.ts'
 import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './upgrade.ts'
 import { acceptChannel } from './websocket.ts'
@@ -36,6 +39,8 @@ export interface ListenerOptions {
   readonly log: Log
   readonly metrics: HttpMetrics
   readonly clock: Clock
+  /** The product's own when absent. */
+  readonly times?: HttpTimes
 }
 
 export interface Listener {
@@ -59,28 +64,28 @@ export function createListener(options: ListenerOptions): Listener {
     log,
     metrics,
     clock,
+    times = HTTP_TIMES,
   } = options
   const boot = Math.random().toString(36).slice(2, 8)
   let counter = 0
   let stopping = false
   /** Connections that are no longer Node's: of WebSockets. */
   const upgraded = new Set<Duplex>()
-  const leaving = new Set<ServerResponse>()
+  const answers = createAnswers(times.stalled)
 
   const server = createServer({
     requireHostHeader: false,
     // A stream of nothing costs as much as the rest of a redirect: `bringsBody` says when there is one.
     optimizeEmptyRequests: true,
-    keepAliveTimeout: 65_000,
-    headersTimeout: 20_000,
-    requestTimeout: 120_000,
-    connectionsCheckingInterval: 2_000,
+    keepAliveTimeout: times.idle,
+    headersTimeout: times.head,
+    requestTimeout: times.request,
+    connectionsCheckingInterval: times.look,
     // Elsewhere an upgrade is ignored, as HTTP allows: the request is answered like any other.
     shouldUpgradeCallback: (request) => {
+      if (!asksForWebSocket(request) || !isEmptyBody(request)) return false
       const match = find(request.method ?? '', splitTarget(request).path)
-      return (
-        asksForWebSocket(request) && match.kind === 'route' && match.route.speaksWebSocket === true
-      )
+      return match.kind === 'route' && match.route.speaksWebSocket === true
     },
   })
   server.on('request', (request, response) => serve(request, response, false))
@@ -93,6 +98,7 @@ export function createListener(options: ListenerOptions): Listener {
   // An expectation that we don't know may be ignored (RFC 9110); Node's own 417 bears no header of ours.
   server.on('checkExpectation', (request, response) => serve(request, response, false))
   server.on('clientError', (error, socket) => {
+    if (answers.endsWithAnswer(socket)) return
     const fault = faultOfBrokenRequest(error)
     const reply = faultReply(fault, { method: '', path: '', headers: {} })
     const requestId = nextId()
@@ -122,6 +128,9 @@ export function createListener(options: ListenerOptions): Listener {
     const { path, search } = splitTarget(request)
     const peer = peerAddress(request.socket.remoteAddress)
     const match = find(method, path)
+    const unclear = ambiguity(request)
+    // Behind an upgrade that is ignored, Node drops what has come of the next request.
+    const last = upgrade !== undefined || unclear !== undefined || 'upgrade' in request.headers
     const context: Context = {
       method,
       path,
@@ -144,12 +153,8 @@ export function createListener(options: ListenerOptions): Listener {
       if (response.destroyed) return finished(499, 0)
       let bytes: number | undefined
       if (!('open' in reply)) {
-        bytes = writeReply(request, response, reply, requestId, stopping || upgrade !== undefined)
-        // Not a stream: its client comes back for the rest.
-        if (response.writableLength > 0 && typeof reply.body !== 'function') {
-          leaving.add(response)
-          response.once('close', () => leaving.delete(response))
-        }
+        bytes = writeReply(request, response, reply, requestId, stopping || last)
+        answers.given(response, typeof reply.body === 'function')
       } else if (upgrade !== undefined) {
         response.detachSocket(request.socket)
         acceptChannel(request, upgrade, reply, requestId, clock)
@@ -188,6 +193,7 @@ export function createListener(options: ListenerOptions): Listener {
     }
 
     try {
+      if (unclear !== undefined) return send(faultReply(unclear, context))
       if (match.kind === 'none') return send(faultReply(noRoute, context))
       if (match.kind === 'wrong-method') return send(faultReply(wrongMethod(match.allow), context))
       const { access, speaksWebSocket } = match.route
@@ -195,11 +201,12 @@ export function createListener(options: ListenerOptions): Listener {
       const refusal =
         access === 'open' ? undefined : guard(asked, asksForWebSocket(request) ? 'strict' : access)
       if (refusal !== undefined) return send(faultReply(refusal, context))
-      const unfit = speaksWebSocket && handshakeFault(request.headers, upgrade !== undefined)
+      const unfit = speaksWebSocket && handshakeFault(request, upgrade !== undefined)
       if (unfit) return send(faultReply(unfit, context))
       const reply = match.route.handle(context)
-      if (reply instanceof Promise) reply.then(send).catch(fail)
-      else send(reply)
+      if (!(reply instanceof Promise)) return send(reply)
+      answers.begun(response)
+      reply.then(send).catch(fail)
     } catch (error) {
       fail(error)
     }
@@ -217,23 +224,9 @@ export function createListener(options: ListenerOptions): Listener {
       }),
     close(graceMs) {
       stopping = true
-      return closeServer({ server, leaving, upgraded }, graceMs)
+      return closeServer({ server, leaving: answers.leaving, upgraded }, graceMs)
     },
   }
-}
-
-/** The path and the query of a request; the query without its question mark. */
-function splitTarget({ url }: IncomingMessage): { readonly path: string; readonly search: string } {
-  const target = originForm(url ?? '/')
-  const mark = target.indexOf('?')
-  if (mark < 0) return { path: target, search: '' }
-  return { path: target.slice(0, mark), search: target.slice(mark + 1) }
-}
-
-/** A server must also take `POST http://host/path` (RFC 9112 section 3.2.2). */
-function originForm(target: string): string {
-  if (target.startsWith('/')) return target
-  return target.replace(/^https?:\/\/[^/?#]*(?=[/?]|$)/i, '') || '/'
 }
 
 function wrongMethod(allow: string): Fault {

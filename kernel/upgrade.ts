@@ -1,5 +1,6 @@
-import { ServerResponse, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { isEmptyBody } from './body.ts'
 import type { Fault } from './fault.ts'
 
 /** The raw connection of a request for a WebSocket, and what came on it behind the request's head. */
@@ -14,10 +15,11 @@ export function asksForWebSocket({ method, headers }: IncomingMessage): boolean 
 }
 
 /** Why a request can't become a WebSocket, on a route that answers nothing else. */
-export function handshakeFault(
-  headers: IncomingHttpHeaders,
-  isUpgrade: boolean,
-): Fault | undefined {
+export function handshakeFault(request: IncomingMessage, isUpgrade: boolean): Fault | undefined {
+  const { headers } = request
+  if (asksForWebSocket(request) && !isEmptyBody(request)) {
+    return { status: 400, code: 'BAD_REQUEST', detail: 'A request for a WebSocket has no body.' }
+  }
   if (!isUpgrade) {
     return upgradeRequired('This path speaks WebSocket only; connect with "gatehouse forward".', {
       upgrade: 'websocket',

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isEmptyBody } from './body.ts'
 import type { Reply } from './reply.ts'
 import { createSink } from './sink.ts'
 
@@ -61,9 +62,4 @@ function drain(request: IncomingMessage, done: () => void): void {
   request.once('end', done)
   request.once('close', () => clearTimeout(timer))
   request.resume()
-}
-
-function isEmptyBody(request: IncomingMessage): boolean {
-  const { headers } = request
-  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 }
