@@ -109,7 +109,8 @@ offset $3
 
 -- name: searchEvents :many
 -- Of the events between two positions those whose payload holds the bytes $9, or at the JSON path $11 the value
--- $12; $10, the member's name, rules most payloads out before they are read as JSON.
+-- $12; $10, the member's name, rules most payloads out before they are read as JSON. Of over 100,000 brackets none
+-- is read: nested, they would end the embedded engine, whose own limit does not see them.
 select id, provider, event_type, trust_mode, verified, payload_size, received_at
   from hooks.events
  where (received_at, id) < ($1, $2)
@@ -121,7 +122,10 @@ select id, provider, event_type, trust_mode, verified, payload_size, received_at
    and ($9::bytea is null or position($9::bytea in payload) > 0)
    and ($10::bytea is null
         or position($10::bytea in payload) > 0
-           and hooks.payload_json(payload) #>> string_to_array($11::text, '.') = $12::text)
+           and hooks.payload_json(case when payload_size <= 100000
+                                         or length(encode(payload, 'escape'))
+                                            - length(translate(encode(payload, 'escape'), '[{', '')) <= 100000
+                                       then payload end) #>> string_to_array($11::text, '.') = $12::text)
  order by received_at desc, id desc
  limit $13;
 
@@ -146,7 +150,10 @@ select id, provider, event_type, trust_mode, verified, verify_detail, external_i
    and ($5::bytea is null or position($5::bytea in payload) > 0)
    and ($6::bytea is null
         or position($6::bytea in payload) > 0
-           and hooks.payload_json(payload) #>> string_to_array($7::text, '.') = $8::text)
+           and hooks.payload_json(case when payload_size <= 100000
+                                         or length(encode(payload, 'escape'))
+                                            - length(translate(encode(payload, 'escape'), '[{', '')) <= 100000
+                                       then payload end) #>> string_to_array($7::text, '.') = $8::text)
  order by id
  limit 1;
 

@@ -54,10 +54,17 @@ export async function compileEngine(): Promise<WasmModule> {
   return WebAssembly.compile(asset('pglite/pglite.wasm'))
 }
 
+/**
+ * PostgreSQL refuses what nests too deep by the depth of its own stack, in WebAssembly's memory. The
+ * thread's stack must outlast that: its end is no error of a statement, it ends the engine.
+ */
+const STACK_MB = 64
+
 // The one place that knows where the worker's code comes from.
 function startWorker(task: WorkerTask): Worker {
-  if (inExecutable) return new Worker(assetText(WORKER), { eval: true, workerData: task })
-  return new Worker(new URL('./worker.ts', import.meta.url), { workerData: task })
+  const options = { workerData: task, resourceLimits: { stackSizeMb: STACK_MB } }
+  if (inExecutable) return new Worker(assetText(WORKER), { ...options, eval: true })
+  return new Worker(new URL('./worker.ts', import.meta.url), options)
 }
 
 /**

@@ -80,6 +80,20 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
     }
   })
 
+  await t.test('a payload that nests too deep has no member, and harms nobody', async (t) => {
+    const store = async (type: string, inside: string): Promise<void> => {
+      const headers = { 'x-event-type': type }
+      const body = `{"deep":"1","in":${inside}}`
+      await request(`${server.hooks}/webhooks/generic/search`, { method: 'POST', headers, body })
+      await typesFound(server, 'json=deep=1')
+    }
+    for (const depth of [100_000, 90_000, 1_000_000, 5_000]) {
+      await store('deep.type', '['.repeat(depth) + ']'.repeat(depth))
+    }
+    await store('wide.type', `[${'{},'.repeat(90_000)}0]`)
+    t.same(await typesFound(server, 'json=deep=1'), ['wide.type', 'deep.type'], 'the last two')
+  })
+
   await t.test('a page of another site may not search unseen', async (t) => {
     const status = async (query: string, site: string, kind: string): Promise<number> => {
       const headers = { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': kind }
