@@ -1,21 +1,14 @@
 import { Agent, get } from 'node:http'
 import { eventCursor } from '../services/hooks/log-filter.ts'
 import { run, sharedPostgres } from '../test/helpers/postgres.ts'
+import { seedEvents } from './helpers/event-seed.ts'
 import { median, timed, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { startBenchServer } from './helpers/server.ts'
 
 const EVENTS = 1_000_000
 const DEPTH = 500_000
 const ROUNDS = 200
-const BOUND = 1.3
-
-/** Three quarters of one provider, so that a page half a million deep exists with its filter, too. */
-const SEED = `
-insert into hooks.events (provider, event_type, trust_mode, verified, external_id, headers, payload, body_hash, received_at)
-select case when n % 4 = 0 then 'payments' else 'code_host' end, 'push', 'signed', true, 'seed-' || n,
-       '{"content-type": "application/json"}', convert_to(repeat('x', 200), 'UTF8'), sha256(n::text::bytea),
-       now() - interval '1 second' * (${EVENTS} - n)
-  from generate_series(1, ${EVENTS}) as n`
+const BOUND = 1.2
 
 /** `/log` on a million events: a page half a million deep costs what the first one costs. */
 export const logPages: Part = {
@@ -26,9 +19,7 @@ export const logPages: Part = {
     owner.teardown(() => databases.dropDatabase(url))
     const empty = await startBenchServer(owner, { DATABASE_URL: url })
     await empty.stop()
-    await run(url, 'update hooks.settings set retention_max_rows = 0, retention_max_age_days = 0')
-    await run(url, SEED)
-    await run(url, 'vacuum analyze hooks.events')
+    await seedEvents(url, EVENTS)
     const server = await startBenchServer(owner, { DATABASE_URL: url })
 
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })

@@ -6,6 +6,7 @@ import { executable } from './executable.ts'
 import { ingest } from './ingest.ts'
 import { linkLists } from './link-lists.ts'
 import { logPages } from './log-pages.ts'
+import { mcp } from './mcp.ts'
 import { opsHealth } from './ops-health.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
@@ -22,6 +23,7 @@ const PARTS: readonly Part[] = [
   linkLists,
   opsHealth,
   streams,
+  mcp,
   transfer,
 ]
 

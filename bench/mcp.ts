@@ -1,0 +1,73 @@
+import { addEndpoint, META, MODERN, modern, type Endpoint } from '../test/helpers/mcp.ts'
+import { sharedPostgres } from '../test/helpers/postgres.ts'
+import { startBare } from './helpers/bare.ts'
+import { seedEvents } from './helpers/event-seed.ts'
+import { median, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { startBenchServer } from './helpers/server.ts'
+import { loadRound, type LoadRound } from './helpers/wrk.ts'
+
+const EVENTS = 5_000
+const ROUNDS = 5
+const SECONDS = 3
+/** Fewer than the calls of one endpoint that may run at a time. */
+const CONNECTIONS = 16
+const BOUND = 0.5
+const CALL = { name: 'list_webhook_events', arguments: {} }
+
+/** `tools/call` of the list tool, a page of 50, beside bare node:http that answers the same bytes, in alternating rounds. */
+export const mcp: Part = {
+  name: 'mcp',
+  async run(owner: Owner): Promise<readonly Figure[]> {
+    const databases = await sharedPostgres()
+    const url = await databases.createDatabase()
+    owner.teardown(() => databases.dropDatabase(url))
+    const server = await startBenchServer(owner, { DATABASE_URL: url })
+    await seedEvents(url, EVENTS)
+    const endpoint = await addEndpoint(server.hooks, 'bench')
+    const { text } = await modern(endpoint, 'tools/call', CALL)
+    const bare = await startBare(owner, 'bare-answer.ts', text)
+    const ports = { bare: bare.port, gatehouse: Number(new URL(server.hooks).port) }
+    const rounds: Record<keyof typeof ports, LoadRound[]> = { bare: [], gatehouse: [] }
+    const load = { connections: CONNECTIONS, seconds: SECONDS, expect: 'HTTP/1.1 200' }
+    for (let round = -1; round < ROUNDS; round++) {
+      for (const name of ['bare', 'gatehouse'] as const) {
+        const made = await loadRound({ ...load, port: ports[name], ...callText(endpoint) })
+        // The first round lets the code become fast: it is made, not measured.
+        if (round >= 0) rounds[name].push(made)
+      }
+    }
+    const rate = (name: keyof typeof ports): number =>
+      median(rounds[name].map(({ perSecond }) => perSecond))
+    const p99 = (name: keyof typeof ports): number => median(rounds[name].map((each) => each.p99))
+    const ratio = rate('gatehouse') / rate('bare')
+    return [
+      { name: 'size of an answer', value: Buffer.byteLength(text), unit: 'bytes' },
+      { name: 'bare (median)', value: rate('bare'), unit: '/s' },
+      { name: 'Gatehouse (median)', value: rate('gatehouse'), unit: '/s' },
+      {
+        ...{ name: 'Gatehouse / bare', value: ratio, unit: '' },
+        ...{ bound: `≥ ${BOUND}`, kept: ratio >= BOUND },
+      },
+      { name: 'p99 bare (median)', value: p99('bare'), unit: 'ms' },
+      { name: 'p99 Gatehouse (median)', value: p99('gatehouse'), unit: 'ms' },
+    ]
+  },
+}
+
+/** The request of the newest revision as it goes over the wire, before and after a header of its own each. */
+function callText({ url, token }: Endpoint): { head: string; tail: string } {
+  const params = { _meta: META, ...CALL }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 'a-1', method: 'tools/call', params })
+  const lines = [
+    `POST ${new URL(url).pathname} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    `Authorization: Bearer ${token}`,
+    'Content-Type: application/json',
+    'Accept: application/json, text/event-stream',
+    `MCP-Protocol-Version: ${MODERN}`,
+    'Mcp-Method: tools/call',
+    `Mcp-Name: ${CALL.name}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ]
+  return { head: `${lines.join('\r\n')}\r\nX-Call: `, tail: `\r\n\r\n${body}` }
+}
