@@ -54,6 +54,13 @@ select id, provider, event_type, trust_mode, verified, verify_detail, external_i
   from hooks.events
  where id = $1;
 
+-- name: findEventStart :optional
+-- As findEvent, with the first $2 bytes of the payload: no more of a large one is read. Empty as there.
+select id, provider, event_type, trust_mode, verified, verify_detail, external_id, content_type, source_ip,
+       headers, substring(payload from 1 for $2) as payload, payload_size, attempts, received_at
+  from hooks.events
+ where id = $1;
+
 -- name: findSameBody :optional
 -- The first event with the same body under another delivery id; empty for a body seen once.
 select id

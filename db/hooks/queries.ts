@@ -30,6 +30,7 @@ const page = ['timestamptz', 'int8', 'timestamptz', 'int8', 'int8']
 export const hooksQueries = loadQueries('sql/hooks.sql', {
   saveEvents: { args: ['bytea', 'jsonb'], row: SavedEvent },
   findEvent: { args: ['int8'], row: StoredEvent },
+  findEventStart: { args: ['int8', 'int4'], row: StoredEvent },
   findSameBody: { args: ['int8'], row: Type.Object({ id: Type.Integer() }) },
   listEvents: { args: page, row: EventSummary },
   listEventsOfProvider: { args: [...page, 'text'], row: EventSummary },

@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { findEvent, listEvents } from '../../../db/hooks/events.ts'
+import { findEventStart } from '../../../db/hooks/event-start.ts'
+import { listEvents } from '../../../db/hooks/events.ts'
 import { EventSummary } from '../../../db/hooks/rows.ts'
 import { nullable } from '../../../db/rows.ts'
 import type { Resource, Tool } from '../../../kernel/mcp/server.ts'
@@ -102,13 +103,14 @@ export function getTool({ db }: ToolOptions): Tool {
     }),
     annotations: READ_ONLY,
     async call({ id }) {
-      const event = await findEvent(db, id)
+      // A byte more shows whether the limit falls within a character.
+      const event = await findEventStart(db, id, PAYLOAD_LIMIT + 1)
       if (event === undefined) {
         const message = `There is no event ${id}; retention may have removed it.`
         return failure('not_found', message)
       }
       const payload = event.payload.subarray(0, cutAt(event.payload, PAYLOAD_LIMIT))
-      const omitted = event.payload.length - payload.length
+      const omitted = event.payload_size - payload.length
       const detail = { ...eventDetail({ ...event, payload }), payload_omitted_bytes: omitted }
       const cut = omitted > 0 ? ` ${omitted} bytes at the end of the payload are left out.` : ''
       return toolValue(detail, UNTRUSTED + cut)
