@@ -8,6 +8,7 @@ import { linkLists } from './link-lists.ts'
 import { logPages } from './log-pages.ts'
 import { mcp } from './mcp.ts'
 import { opsHealth } from './ops-health.ts'
+import { queue } from './queue.ts'
 import { redirects } from './redirects.ts'
 import { startUp } from './start-up.ts'
 import { streams } from './streams.ts'
@@ -24,6 +25,7 @@ const PARTS: readonly Part[] = [
   opsHealth,
   streams,
   mcp,
+  queue,
   transfer,
 ]
 
