@@ -23,6 +23,8 @@ const output: Output = {
   out: (line) => process.stdout.write(`${line}\n`),
   err: (line) => process.stderr.write(`${line}\n`),
 }
+// What can't be logged, as on a full disk, is lost and ends nothing.
+process.stderr.on('error', () => undefined)
 const prefix = isJournal(process.stderr.fd) ? JOURNAL_PREFIX : undefined
 const log = createLog(
   (text) => process.stderr.write(text),
@@ -177,7 +179,7 @@ process.on('exit', () => log.flush())
 
 // Who reads the output may have had enough of it, such as `head`: no reason for a stack trace.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
+  if (error.code !== 'EPIPE') output.err(`gatehouse: no more can be printed: ${messageOf(error)}`)
   process.exit(FAILED)
 })
 

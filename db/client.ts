@@ -16,7 +16,7 @@ export interface Executor {
 /** The database of one process. */
 export interface Database extends Executor {
   transaction<T>(work: (executor: Executor) => Promise<T>): Promise<T>
-  /** Resolves when the database answers. */
+  /** Resolves when the database answers; for five seconds after it had no space it counts as away. */
   ping(): Promise<void>
   /** Column names and type OIDs of a query without running it. */
   describe(
@@ -59,9 +59,14 @@ export interface ClientOptions {
 /** Named prepared statement in the extended protocol: a second statement in the text is refused. */
 const PREPARED = { prepare: true, simple: false }
 
-/** Connection trouble and a server that stops or starts: the caller may try again later. */
+/** Connection trouble, a server that stops or starts or takes no changes: the caller may try again later. */
 const UNAVAILABLE =
-  /^(08|57P|53[123]|55P03|57014|CONNECT|ECONN|ENOENT|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN)/
+  /^(08|57P|53[123]|25006|55P03|57014|CONNECT|ECONN|ENOENT|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN)/
+
+/** No space, or no changes any more for the want of it (or on a standby): reading goes on. */
+const FULL = /^(53100|25006)$/
+const FULL_MS = 5_000
+const NO_CHANGES = 'the database takes no changes: its disk is nearly full, or it is a standby'
 
 /** Opens the client; it connects at the first statement and reconnects by itself. */
 export function openClient({ target, deadlineMs, connections }: ClientOptions): Database {
@@ -83,6 +88,7 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
   }
   const sql = connect({ max: connections })
   const sessions = openSessions((onclose) => connect({ max: 1, onclose }), connections, deadlineMs)
+  let fullUntil = 0
 
   function executor(handle: Pick<postgres.Sql, 'unsafe'>): Executor {
     return {
@@ -113,6 +119,7 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     try {
       return await Promise.race([pending, late])
     } catch (error) {
+      if (FULL.test(codeOf(error))) fullUntil = performance.now() + FULL_MS
       throw translate(name, error)
     } finally {
       clearTimeout(timer)
@@ -155,6 +162,7 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     ...executor(sql),
     transaction: (work) => sessions.use((session) => transact(session, work)),
     async ping() {
+      if (performance.now() < fullUntil) throw new Unavailable('ping: no space for changes')
       await bounded('ping', sql.unsafe('select 1', [], PREPARED))
     },
     async describe(query) {
@@ -187,10 +195,17 @@ const BIGINT: postgres.PostgresType<number> = {
 function translate(name: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Unavailable || error instanceof QueryError)
     return error
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  const message = `${name}: ${messageOf(error)}`
+  const code = codeOf(error)
+  // "cannot execute INSERT in a read-only transaction" does not tell an operator what to look at.
+  const reason = code === '25006' ? NO_CHANGES : messageOf(error)
+  const message = `${name}: ${reason}`
   if (UNAVAILABLE.test(code)) return new Unavailable(message, { cause: error })
   if (code === '') return error
   const constraint = error instanceof postgres.PostgresError ? error.constraint_name : undefined
   return new QueryError(message, code, constraint, error)
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error) || !('code' in error)) return ''
+  return typeof error.code === 'string' ? error.code : ''
 }

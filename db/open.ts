@@ -35,7 +35,14 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
       failed: new Promise(() => undefined),
     }
   }
-  const engine = await openEmbedded({ directory: dataDirectory })
+  const engine = await openEmbedded({
+    directory: dataDirectory,
+    onSpace({ low, free }) {
+      const free_mib = Math.floor(free / 2 ** 20)
+      if (low) log.warn('disk nearly full: the embedded database takes no changes', { free_mib })
+      else log.info('the embedded database takes changes again', { free_mib })
+    },
+  })
   // One session serves all, so more connections would only wait for each other.
   const db = openClient({ target: engine.socket, deadlineMs, connections: 4 })
   return {

@@ -9,6 +9,9 @@ declare const WebAssembly: { compile: (bytes: Uint8Array) => Promise<WasmModule>
 export const WORKER = 'worker.mjs'
 export const TEMPLATE = 'cluster.zst'
 
+/** SQLSTATE crash_shutdown: to a client this is a server that has crashed. */
+const CRASHED = '57P02'
+
 /** Compiled code that threads can share. */
 export type WasmModule = object
 
@@ -21,14 +24,23 @@ export interface WorkerTask {
 }
 
 /** What the worker is asked; one order at a time. */
-export type WorkerOrder = { kind: 'run'; bytes: Uint8Array<ArrayBuffer> } | { kind: 'close' }
+export type WorkerOrder =
+  | { kind: 'run'; bytes: Uint8Array<ArrayBuffer>; begins: boolean }
+  | { kind: 'close' }
 
 /** What the worker answers. */
 export type WorkerReply =
   | { kind: 'ready'; greeting: Uint8Array }
   | ({ kind: 'ran' } & RunResult)
   | { kind: 'closed' }
+  | ({ kind: 'space' } & Space)
   | { kind: 'failed'; reason: string }
+
+/** Whether the disk is so full that nothing may be changed, told when that changes; `free` in bytes. */
+export interface Space {
+  low: boolean
+  free: number
+}
 
 /** PostgreSQL's answer to some messages. */
 export interface RunResult {
@@ -37,12 +49,17 @@ export interface RunResult {
   checkpointDue: boolean
 }
 
+/**
+ * Runs messages; the memory of `bytes` moves to the thread. One call at a time. `begins`: no
+ * transaction is open.
+ */
+export type Run = (bytes: Uint8Array<ArrayBuffer>, begins: boolean) => Promise<RunResult>
+
 /** PostgreSQL on one cluster, in a thread of its own. */
 export interface Engine {
   /** What a server sends to a client that has connected. */
   greeting: Uint8Array
-  /** Runs messages; the memory of `bytes` moves to the thread. One call at a time. */
-  run: (bytes: Uint8Array<ArrayBuffer>) => Promise<RunResult>
+  run: Run
   /** Shuts PostgreSQL down (with a checkpoint) and ends the thread. */
   close: () => Promise<void>
   /** Settles when the thread has died unasked. */
@@ -55,8 +72,8 @@ export async function compileEngine(): Promise<WasmModule> {
 }
 
 /**
- * PostgreSQL refuses what nests too deep by the depth of its own stack, in WebAssembly's memory. The
- * thread's stack must outlast that: its end is no error of a statement, it ends the engine.
+ * PostgreSQL's own limit does not see all of a recursion: a JSON parser's calls keep nothing in
+ * WebAssembly's memory. The end of the thread's stack is no error of a statement, it ends the engine.
  */
 const STACK_MB = 64
 
@@ -79,17 +96,22 @@ export async function createCluster(cluster: string, wasm: WasmModule): Promise<
 }
 
 /** Starts PostgreSQL on an existing cluster, after crash recovery where that is needed. */
-export async function startEngine(cluster: string, wasm: WasmModule): Promise<Engine> {
-  const { worker, next, failed, ended } = converse(startWorker({ mode: 'serve', cluster, wasm }))
+export async function startEngine(
+  cluster: string,
+  wasm: WasmModule,
+  onSpace?: (space: Space) => void,
+): Promise<Engine> {
+  const task: WorkerTask = { mode: 'serve', cluster, wasm }
+  const { worker, next, failed, ended } = converse(startWorker(task), onSpace)
   const { greeting } = await next('ready')
   const order = (message: WorkerOrder, transfer: ArrayBuffer[] = []): void =>
     worker.postMessage(message, transfer)
   return {
     greeting,
     failed,
-    run: (bytes) => {
+    run: (bytes, begins) => {
       const result = next('ran')
-      order({ kind: 'run', bytes }, [bytes.buffer])
+      order({ kind: 'run', bytes, begins }, [bytes.buffer])
       return result
     },
     close: async () => {
@@ -111,7 +133,7 @@ interface Conversation {
   ended: Promise<void>
 }
 
-function converse(worker: Worker): Conversation {
+function converse(worker: Worker, onSpace?: (space: Space) => void): Conversation {
   const failed = Promise.withResolvers<Error>()
   const ended = Promise.withResolvers<void>()
   let failure: Error | undefined
@@ -120,7 +142,9 @@ function converse(worker: Worker): Conversation {
 
   const fail = (reason: string): void => {
     if (closed || failure !== undefined) return
-    failure = new Error(`the embedded database has stopped: ${reason}`)
+    failure = Object.assign(new Error(`the embedded database has stopped: ${reason}`), {
+      code: CRASHED,
+    })
     waiting?.reject(failure)
     failed.resolve(failure)
     // After a panic the thread is held still: nothing may be written any more.
@@ -129,6 +153,7 @@ function converse(worker: Worker): Conversation {
   worker.on('message', (reply: WorkerReply) => {
     if (failure !== undefined) return
     if (reply.kind === 'failed') return fail(reply.reason)
+    if (reply.kind === 'space') return onSpace?.(reply)
     if (reply.kind === 'closed') closed = true
     const { resolve } = waiting ?? {}
     waiting = undefined

@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream'
 import { ensureCluster } from './cluster.ts'
 import { createConnection } from './connection.ts'
 import { compileEngine, createCluster, startEngine } from './engine.ts'
+import type { Space } from './engine.ts'
 import { lockDirectory } from './lock.ts'
 import { createSession } from './session.ts'
 
@@ -11,6 +12,8 @@ export interface EmbeddedOptions {
   directory: string
   /** How long a connection waits while another one holds the database; 30,000 ms by default. */
   turnTimeoutMs?: number
+  /** Told when the disk gets too full for changes, and when it has room again. */
+  onSpace?: (space: Space) => void
 }
 
 /** An open embedded database. */
@@ -34,30 +37,34 @@ export interface EmbeddedEngine {
  * not usable.
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedEngine> {
-  const { directory, turnTimeoutMs = 30_000 } = options
+  const { directory, turnTimeoutMs = 30_000, onSpace } = options
   const lock = lockDirectory(directory)
   try {
     const wasm = await compileEngine()
     const cluster = await ensureCluster(directory, (path) => createCluster(path, wasm))
-    const engine = await startEngine(cluster, wasm)
+    const engine = await startEngine(cluster, wasm, onSpace)
     const session = createSession(engine.run, turnTimeoutMs)
-    let dead = false
+    let dead: Error | undefined
     const failed = engine.failed.then(async (error) => {
-      dead = true
+      dead = error
       await session.close(error)
       return error
     })
     const shutDown = async (): Promise<void> => {
       try {
         await session.close()
-        if (!dead) await engine.close()
+        if (dead === undefined) await engine.close()
       } finally {
         lock.release()
       }
     }
     let closing: Promise<void> | undefined
     return {
-      socket: () => createConnection(session, engine.greeting),
+      socket: () => {
+        // A socket that ends before the client listens to it would end the whole process.
+        if (dead !== undefined) throw dead
+        return createConnection(session, engine.greeting)
+      },
       failed,
       close: () => (closing ??= shutDown()),
     }

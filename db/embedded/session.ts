@@ -1,4 +1,4 @@
-import type { RunResult } from './engine.ts'
+import type { Run } from './engine.ts'
 import { eachMessage, errorResponse, join, message, queryMessage, readString } from './protocol.ts'
 import { readyIdle, Type } from './protocol.ts'
 import type { Request, Statements } from './requests.ts'
@@ -47,10 +47,7 @@ interface Seat {
  * Because it is one session, SET without LOCAL, temporary tables and advisory locks are seen by
  * every connection.
  */
-export function createSession(
-  run: (bytes: Uint8Array<ArrayBuffer>) => Promise<RunResult>,
-  turnTimeoutMs: number,
-): Session {
+export function createSession(run: Run, turnTimeoutMs: number): Session {
   const seats = new Map<Client, Seat>()
   let line: Seat[] = []
   let owner: Seat | undefined
@@ -103,8 +100,9 @@ export function createSession(
         else seat.channels.delete(name)
       }
     }
+    const begins = seat.state === 'I'
     seat.state = 'B'
-    const result = await run(request.bytes)
+    const result = await run(request.bytes, begins)
     route(result.bytes, seat)
     if (result.checkpointDue) chores.push(queryMessage('checkpoint'))
   }
@@ -125,7 +123,7 @@ export function createSession(
   const pump = async (): Promise<void> => {
     while (!closed) {
       if (owner === undefined) {
-        if (chores.length > 0) route((await run(join(chores.splice(0)))).bytes)
+        if (chores.length > 0) route((await run(join(chores.splice(0)), false)).bytes)
         owner = nextInLine()
         if (owner === undefined) return
       } else if (owner.gone || owner.state === 'I') {

@@ -4,7 +4,8 @@ import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { asset } from '../../kernel/assets.ts'
 import { DurableFS } from './durable-fs.ts'
 import type { WorkerOrder, WorkerReply, WorkerTask } from './engine.ts'
-import { startupPacket } from './protocol.ts'
+import { queryMessage, startupPacket } from './protocol.ts'
+import { freeBytes, RESERVE_BYTES } from './space.ts'
 
 const LONGJMP_STATUS = 100 // how PGlite's wasm reports an ordinary SQL error
 const SEGMENTS_PER_CHECKPOINT = 3
@@ -24,12 +25,19 @@ const task = workerData as WorkerTask
 const port = parentPort
 if (port === null) throw new Error('db/embedded/worker.ts runs only as a worker thread')
 
+/** PostgreSQL's last words: PGlite knows only that it has ended. */
+let lastWords = ''
+const onStderr = (line: string): boolean => {
+  lastWords = /\b(?:FATAL|PANIC): +(.*)/.exec(line)?.[1] ?? lastWords
+  return false
+}
+
 function reply(message: WorkerReply, transfer: ArrayBuffer[] = []): void {
   port?.postMessage(message, transfer)
 }
 
 if (task.mode === 'create') await create()
-else await serve()
+else await serve().catch((error: unknown) => fail(error))
 
 /** Makes a new cluster in `task.cluster`; the caller forces it to the disk. */
 async function create(): Promise<void> {
@@ -50,6 +58,7 @@ async function serve(): Promise<void> {
     fs,
     pgliteWasmModule: task.wasm,
     fsBundle: new Blob([asset('pglite/pglite.data')]),
+    onStderr,
     startParams: [
       ...PGlite.defaultStartParams.filter((param) => param !== '-F'), // -F turns fsync off
       ...SETTINGS.flatMap((setting) => ['-c', setting]),
@@ -78,6 +87,16 @@ async function serve(): Promise<void> {
     return answer
   }
 
+  // A log that can't go on is a panic, which ends the program, so the last of the disk is not used up.
+  let low = false
+  const minSpace = async (): Promise<void> => {
+    const free = freeBytes(task.cluster)
+    if (free < RESERVE_BYTES === low) return
+    low = !low
+    await run(queryMessage(`set default_transaction_read_only = ${low ? 'on' : 'off'}`))
+    reply({ kind: 'space', low, free })
+  }
+
   port?.on('message', (order: WorkerOrder) => {
     if (order.kind === 'close') {
       void pg.close().then(() => {
@@ -86,14 +105,22 @@ async function serve(): Promise<void> {
       })
       return
     }
-    void run(order.bytes).then((bytes) => {
-      // A single-user PostgreSQL never checkpoints by itself: its log would grow for ever.
-      const checkpointDue = fs.segmentsBegun >= SEGMENTS_PER_CHECKPOINT
-      if (checkpointDue) fs.segmentsBegun = 0
-      reply({ kind: 'ran', bytes, checkpointDue }, [bytes.buffer])
-    })
+    const minded = order.begins ? minSpace() : Promise.resolve()
+    void minded
+      .then(() => run(order.bytes))
+      .then((bytes) => {
+        // A single-user PostgreSQL never checkpoints by itself: its log would grow for ever.
+        const checkpointDue = fs.segmentsBegun >= SEGMENTS_PER_CHECKPOINT
+        if (checkpointDue) fs.segmentsBegun = 0
+        reply({ kind: 'ran', bytes, checkpointDue }, [bytes.buffer])
+      })
   })
   reply({ kind: 'ready', greeting: await run(startupPacket()) })
+}
+
+function fail(error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error)
+  reply({ kind: 'failed', reason: lastWords === '' ? reason : lastWords })
 }
 
 /** PGlite swallows panics and traps and carries on with a broken state: stop the thread instead. */
@@ -106,7 +133,7 @@ function guard(pg: PGlite): void {
     } catch (error) {
       const status = error instanceof Object && 'status' in error ? error.status : undefined
       if (status === LONGJMP_STATUS) throw error
-      reply({ kind: 'failed', reason: String(error) })
+      fail(error)
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
     }
   }

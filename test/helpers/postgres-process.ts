@@ -5,26 +5,25 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { recordProcess } from './orphans.ts'
 import { runFolder } from './run-folder.ts'
+import type { SmallDisk } from './small-disk.ts'
 import { postgresPrograms } from './system-parts.ts'
 
 /** Who runs the cluster: initdb and postgres refuse root. */
 type Account = { uid?: number; gid?: number }
 
 /** Creates the cluster's files in `folder`; the superuser is `gatehouse`, signing in by password. */
-export function initializeCluster(folder: string, password: string): void {
+export function initializeCluster(folder: string, password: string, disk?: SmallDisk): void {
   const account = clusterAccount()
-  if (account.uid !== undefined) chownSync(folder, account.uid, account.gid ?? account.uid)
+  const seen = disk?.seen ?? folder
+  if (account.uid !== undefined) chownSync(seen, account.uid, account.gid ?? account.uid)
   const passwordFile = join(folder, 'password')
-  writeFileSync(passwordFile, password, { mode: 0o644 })
+  writeFileSync(join(seen, 'password'), password, { mode: 0o644 })
   const options = ['--pgdata', join(folder, 'cluster'), '--username=gatehouse', '--encoding=UTF8']
   const access = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`]
   // Only the set-up skips fsync: the server that the tests use runs with it.
   const locale = ['--locale=C.UTF-8', '--no-sync', '--no-instructions']
-  const result = spawnSync(program('initdb'), [...options, ...access, ...locale], {
-    ...account,
-    cwd: folder,
-    encoding: 'utf8',
-  })
+  const { file, args, as } = command('initdb', [...options, ...access, ...locale], disk?.on)
+  const result = spawnSync(file, args, { ...as, cwd: folder, encoding: 'utf8' })
   if (result.status !== 0) throw new Error(`initdb failed, expected status 0: ${result.stderr}`)
 }
 
@@ -32,7 +31,11 @@ export function initializeCluster(folder: string, password: string): void {
  * Starts the server on a port of 127.0.0.1 in the foreground, so that it is our child and its id is
  * known. Its log goes to the transcripts.
  */
-export function startClusterProcess(folder: string, port: number): ChildProcess {
+export function startClusterProcess(
+  folder: string,
+  port: number,
+  on?: readonly string[],
+): ChildProcess {
   const settings = [
     `port=${port}`,
     'listen_addresses=127.0.0.1',
@@ -41,16 +44,12 @@ export function startClusterProcess(folder: string, port: number): ChildProcess 
     'fsync=on',
     'log_line_prefix=%m [%p] ',
   ]
-  const args = ['-D', join(folder, 'cluster'), ...settings.flatMap((setting) => ['-c', setting])]
+  const options = ['-D', join(folder, 'cluster'), ...settings.flatMap((setting) => ['-c', setting])]
   const log = openSync(clusterLog(folder), 'a')
   // Detached: Ctrl-C in the terminal reaches the runner, which ends its cluster in order.
   const stdio: ['ignore', number, number] = ['ignore', log, log]
-  const child = spawn(program('postgres'), args, {
-    ...clusterAccount(),
-    cwd: folder,
-    stdio,
-    detached: true,
-  })
+  const { file, args, as } = command('postgres', options, on)
+  const child = spawn(file, args, { ...as, cwd: folder, stdio, detached: true })
   closeSync(log)
   if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
   return child
@@ -76,6 +75,19 @@ export async function freePort(): Promise<number> {
 
 function clusterLog(folder: string): string {
   return join(runFolder(), `${folder.split('/').at(-1)}.log`)
+}
+
+/** How to start a program of PostgreSQL: on a disk of its own, `on` changes the account, which takes root. */
+function command(
+  name: string,
+  options: readonly string[],
+  [enter, ...inside]: readonly string[] = [],
+): { file: string; args: string[]; as: Account } {
+  const account = clusterAccount()
+  if (enter === undefined) return { file: program(name), args: [...options], as: account }
+  const { uid, gid } = account
+  const user = uid === undefined ? [] : [`--setuid=${uid}`, `--setgid=${gid}`]
+  return { file: enter, args: [...inside, '--wd=/', ...user, program(name), ...options], as: {} }
 }
 
 function program(name: string): string {

@@ -15,6 +15,7 @@ import { recordFolder } from './orphans.ts'
 import type { Owner } from './owner.ts'
 import { runFolder } from './run-folder.ts'
 import { secret } from './secrets.ts'
+import type { SmallDisk } from './small-disk.ts'
 import { until } from './until.ts'
 
 /** Environment variable by which test/run.ts hands its cluster to every test file. */
@@ -41,17 +42,17 @@ export type Cluster = Databases & {
   destroy(): Promise<void>
 }
 
-/** A new cluster that ends with the test. */
-export async function ownPostgres(t: Owner): Promise<Cluster> {
-  const cluster = await startPostgres()
+/** A new cluster that ends with the test; `disk` has its files, when given. */
+export async function ownPostgres(t: Owner, disk?: SmallDisk): Promise<Cluster> {
+  const cluster = await startPostgres(disk)
   t.teardown(() => cluster.destroy())
   return cluster
 }
 
 /** A new cluster on a free port of 127.0.0.1, with fsync, ready for connections. About 2 s. */
-export async function startPostgres(): Promise<Cluster> {
-  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-postgres-'))
-  recordFolder(runFolder(), folder)
+export async function startPostgres(disk?: SmallDisk): Promise<Cluster> {
+  const folder = disk?.folder ?? (await mkdtemp(join(tmpdir(), 'gatehouse-postgres-')))
+  if (disk === undefined) recordFolder(runFolder(), folder)
   const password = secret('postgres-password')
   const port = await freePort()
   const databases = databasesAt(`postgres://gatehouse:${password}@127.0.0.1:${port}/postgres`)
@@ -62,7 +63,7 @@ export async function startPostgres(): Promise<Cluster> {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }
   async function start(): Promise<void> {
-    const started = startClusterProcess(folder, port)
+    const started = startClusterProcess(folder, port, disk?.on)
     child = started
     await until(
       async () => {
@@ -89,7 +90,7 @@ export async function startPostgres(): Promise<Cluster> {
 
   process.on('exit', removeAtExit)
   try {
-    initializeCluster(folder, password)
+    initializeCluster(folder, password, disk)
     await start()
   } catch (error) {
     await destroy()

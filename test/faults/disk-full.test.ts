@@ -1,0 +1,232 @@
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
+import type { Load } from '../helpers/deliveries.ts'
+import { seedEmbedded } from '../helpers/embedded-template.ts'
+import { request } from '../helpers/http.ts'
+import { linksServer, makeLink } from '../helpers/links-setup.ts'
+import type { Caller } from '../helpers/links-setup.ts'
+import { noFailureIn } from '../helpers/outage-setup.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { ownPostgres, run } from '../helpers/postgres.ts'
+import { startServer } from '../helpers/server.ts'
+import type { TestServer } from '../helpers/server.ts'
+import { lacksSmallDisks, smallDisk } from '../helpers/small-disk.ts'
+import { until } from '../helpers/until.ts'
+
+// When the disk of the database is full, whatever filled it:
+// - nothing that was acknowledged is lost, and no row is half there;
+// - a sender gets 503 with Retry-After, never 500; a change of a link gets 503 with its code;
+// - pages, redirects and their clicks' counter go on; health says 503 while senders are refused;
+// - with space it goes on by itself, without a restart;
+// - a program that is started on a full disk ends with one line that says so, and starts with space;
+// - when the log of the embedded engine can't be written at all, the program ends with one line;
+// - a log that can't be written is lost and ends nothing;
+// - a backup or an export that finds no space says so and leaves no file under its name.
+
+const EMBEDDED_MIB = 160
+const POSTGRES_MIB = 140
+const SENDERS = 4
+/** Of a body in bytes: the load itself must not fill the disk before the test does, or again. */
+const SIZE = 500
+const PAGES = { hooks: ['/', '/log', '/providers'], links: ['/-/', '/known+'], ops: ['/'] } as const
+const ANYWHERE = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
+const NO_SPACE = /No space left on device|takes no changes: its disk is nearly full/
+
+await t.test('the embedded engine', { skip: lacksSmallDisks() }, async (t) => {
+  const disk = await smallDisk(t, EMBEDDED_MIB)
+  const sender = createSender()
+  await seedEmbedded({ GATEHOUSE_DATA_DIR: join(disk.seen, 'data') })
+  const env = { ...sender.env, GATEHOUSE_DATA_DIR: join(disk.folder, 'data') }
+  const program = [...disk.on, process.execPath, 'server.ts']
+  const start = (): Promise<TestServer> => startServer(t, { env, program })
+  let server = await start()
+  const seen = { GATEHOUSE_DATA_DIR: join(disk.seen, 'data') }
+  const ann = await linksServer(server, seen).user('ann')
+  const load = startLoad(t, { base: () => server.hooks, sender, senders: SENDERS, size: SIZE })
+
+  await t.test('without a restart', async (t) => {
+    await fullAndFree(t, { server, load, ann, fill: () => disk.fill(), free: () => disk.free() })
+    const said = server.logs().filter((line) => line.includes('takes no changes"'))
+    t.equal(said.length, 1, 'the log says it once')
+  })
+
+  await t.test('with a crash meanwhile', async (t) => {
+    disk.fill()
+    await refused(load)
+    await server.kill()
+    const again = await runCli(['serve'], { env: { ...ANYWHERE, ...env }, program })
+    t.equal(again.code, 1)
+    t.equal(again.stdout, '', 'it was never ready')
+    const lines = again.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'))
+    t.equal(lines.length, 1, 'one line says why')
+    t.match(lines[0], /^gatehouse: /)
+    t.match(lines[0], NO_SPACE)
+    disk.free()
+    server = await start()
+    await accepted(load)
+  })
+
+  await load.stop()
+  t.same(await server.stop(), { code: 0, signal: null })
+  // SQLite, which holds the folder, finds no file through /proc.
+  const data = await temporaryFolder(t)
+  await cp(join(disk.seen, 'data', 'pg'), join(data, 'pg'), { recursive: true })
+  const stored = await storedEvents(backends[0], { GATEHOUSE_DATA_DIR: data })
+  t.same(lostOf(load.acked, stored), [], `all of ${load.acked.length} are there`)
+  t.same(brokenOf(load.sent, stored), [])
+  noFailureIn(t, server)
+})
+
+await t.test('a PostgreSQL server', { skip: lacksSmallDisks() }, async (t) => {
+  const disk = await smallDisk(t, POSTGRES_MIB)
+  const cluster = await ownPostgres(t, disk)
+  const sender = createSender()
+  const env = { ...sender.env, DATABASE_URL: await cluster.createDatabase() }
+  const server = await startServer(t, { env })
+  const ann = await linksServer(server, env).user('ann')
+  const load = startLoad(t, { base: () => server.hooks, sender, senders: SENDERS, size: SIZE })
+  await fullAndFree(t, { server, load, ann, fill: () => disk.fill(), free: () => disk.free() })
+  await load.stop()
+  const stored = await storedEvents({ query: (_env, text) => run(env.DATABASE_URL, text) }, env)
+  t.same(lostOf(load.acked, stored), [], `all of ${load.acked.length} are there`)
+  t.same(brokenOf(load.sent, stored), [])
+  noFailureIn(t, server)
+})
+
+await t.test('a log that cannot be written ends the program with one line', async (t) => {
+  const folder = await temporaryFolder(t)
+  const fault = join(folder, 'fault')
+  const failing = `
+    import fs from 'node:fs'
+    const real = fs.fdatasyncSync
+    fs.fdatasyncSync = (fd) => {
+      if (fs.existsSync(${JSON.stringify(fault)})) throw new Error('EIO')
+      real(fd)
+    }`
+  const preload = `--import=data:text/javascript,${encodeURIComponent(failing)}`
+  const sender = createSender()
+  const env = { ...sender.env, GATEHOUSE_DATA_DIR: join(folder, 'data') }
+  const variables = { ...env, NODE_OPTIONS: preload }
+  const server = await startServer(t, {
+    services: ['hooks'],
+    env: variables,
+    mayExit: true,
+  })
+  const load = startLoad(t, { base: () => server.hooks, sender, senders: SENDERS })
+  await until(() => load.acked.length > 50, 'the load to be under way')
+  writeFileSync(fault, '')
+  t.same(await server.exited, { code: 1, signal: null })
+  await load.stop()
+  const failures = /"level":"error"|^[^{]/
+  const [said, ...more] = server.logs().filter((line) => failures.test(line))
+  t.match(said, /"msg":"embedded database died","error":"[^"]*could not fsync/)
+  t.same(more, [], 'and nothing else')
+  for (const { status, text } of load.refused) if (status !== 503) t.fail(`${status} ${text}`)
+  rmSync(fault)
+  const stored = await storedEvents(backends[0], env)
+  t.same(lostOf(load.acked, stored), [], `all of ${load.acked.length} are there`)
+})
+
+await t.test('a file that finds no space', { skip: lacksSmallDisks() }, async (t) => {
+  const disk = await smallDisk(t, 1)
+  const env = await backends[1].env(t)
+  const server = await startServer(t, { services: ['links'], env })
+  const ann = await linksServer(server, env).user('ann')
+  for (let n = 0; n < 10; n++) await makeLink(ann, `link-${n}`, { title: `${n}`.repeat(200) })
+  const program = [...disk.on, process.execPath, 'server.ts']
+  disk.fill()
+  const file = join(disk.folder, 'all.backup')
+  const backup = await runCli(['backup', file], { env, program })
+  t.equal(backup.code, 1)
+  t.match(backup.stderr, /^gatehouse: [^\n]*ENOSPC[^\n]*\n$/, 'one line')
+  t.same(readdirSync(disk.seen), ['filler'], 'no file, and no half of one')
+  disk.free()
+  t.match(await runCli(['backup', file], { env, program }), { code: 0 })
+  t.ok(existsSync(join(disk.seen, 'all.backup')), 'with space there is one')
+
+  const shell = ['sh', '-c', 'exec "$0" server.ts "$@" > /dev/full', process.execPath]
+  const exported = await runCli(['export'], { env, program: shell })
+  t.equal(exported.code, 1)
+  t.match(exported.stderr, /^gatehouse: [^\n]*ENOSPC[^\n]*\n$/, 'one line')
+})
+
+await t.test('a log that finds no space', async (t) => {
+  const program = ['sh', '-c', 'exec "$0" server.ts "$@" 2> /dev/full', process.execPath]
+  const server = await startServer(t, {
+    services: ['hooks'],
+    env: await backends[1].env(t),
+    program,
+  })
+  for (let n = 0; n < 3; n++) t.equal((await request(`${server.hooks}/healthz`)).status, 200)
+})
+
+type Story = {
+  readonly server: TestServer
+  readonly load: Load
+  readonly ann: Caller
+  fill(): void
+  free(): void
+}
+
+/** The disk is filled under load, looked at, and freed. */
+async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story): Promise<void> {
+  await makeLink(ann, 'known', { url: 'https://known.test/' })
+  const visits = async (): Promise<unknown> =>
+    (await request(`${server.links}/known`)).headers.location
+  t.equal(await visits(), 'https://known.test/')
+  await accepted(load)
+  fill()
+  await refused(load)
+  for (const service of ['hooks', 'links', 'ops'] as const) {
+    for (const path of PAGES[service]) {
+      t.equal((await request(server[service] + path)).status, 200, `${service} ${path}`)
+    }
+  }
+  for (const base of [server.hooks, server.links]) {
+    const health = await request(`${base}/healthz`)
+    t.match(health, { status: 503, headers: { 'retry-after': /^\d+$/ } }, 'health')
+  }
+  t.equal(await visits(), 'https://known.test/', 'a redirect')
+  t.match(await refusedChange(ann), { status: 503, json: { code: 'UNAVAILABLE' } })
+  free()
+  await accepted(load)
+  const healthy = async (): Promise<boolean> =>
+    (await request(`${server.hooks}/healthz`)).status === 200
+  await until(healthy, 'health to be good again', 20_000)
+  await makeLink(ann, 'made-afterwards')
+  for (const { status, type, retryAfter, text } of load.refused) {
+    if (status === 503 && type === 'application/problem+json' && /^\d+$/.test(retryAfter ?? ''))
+      continue
+    t.fail(`a sender was answered ${status} ${type} ${retryAfter}: ${text}`)
+  }
+  t.notOk(
+    load.refused.some(({ text }) => /space|extend|read-only|pg_wal/.test(text)),
+    'no internals in an answer',
+  )
+}
+
+/** A full disk may have a hole for a small row left: the change that is refused is a long one. */
+async function refusedChange(ann: Caller): Promise<unknown> {
+  let n = 0
+  return until(async () => {
+    const body = { slug: `more-${n++}`, url: 'https://more.test/', description: 'x'.repeat(900) }
+    const answer = await ann.api('POST', '/links', body)
+    return answer.status !== 201 && answer
+  }, 'a change to be refused')
+}
+
+async function refused(load: Load): Promise<void> {
+  const before = load.refused.length
+  await until(() => load.refused.length > before + 4 * SENDERS, 'senders to be refused', 20_000)
+}
+
+async function accepted(load: Load): Promise<void> {
+  const before = load.acked.length
+  await until(() => load.acked.length > before + 50, 'deliveries to be accepted', 20_000)
+}
