@@ -105,19 +105,40 @@ select id, provider, event_type, trust_mode, verified, payload_size, received_at
  limit $5;
 
 -- name: searchWindowEnd :optional
--- How far one step of a search looks: the event $3 places below the first one under the position; empty when
--- fewer are left.
+-- How far one step of a search looks: the event $3 places below the position, or the first one with which there are
+-- more than $4 bytes of payloads; empty when less is left.
 select received_at, id
-  from hooks.events
- where (received_at, id) < ($1, $2)
+  from (select received_at, id,
+               row_number() over position as place,
+               sum(payload_size) over position as bytes
+          from (select received_at, id, payload_size
+                  from hooks.events
+                 where (received_at, id) < ($1, $2)
+                 order by received_at desc, id desc
+                 limit $3) nearest
+        window position as (order by received_at desc, id desc)) step
+ where place = $3
+    or bytes > $4
  order by received_at desc, id desc
-offset $3
+ limit 1;
+
+-- name: searchWindowThrough :optional
+-- The same upwards: the first event above id $1 and up to $2 with which there are more than $3 bytes of payloads;
+-- empty when there are not so many.
+select id
+  from (select id, sum(payload_size) over (order by id) as bytes
+          from hooks.events
+         where id > $1
+           and id <= $2) step
+ where bytes > $3
+ order by id
  limit 1;
 
 -- name: searchEvents :many
 -- Of the events between two positions those whose payload holds the bytes $9, or at the JSON path $11 the value
--- $12; $10, the member's name, rules most payloads out before they are read as JSON. Of over 100,000 brackets none
--- is read: nested, they would end the embedded engine, whose own limit does not see them.
+-- $12; $10, the member's name, rules most payloads out before they are read as JSON. None over 1 MiB is read, which would
+-- take the embedded engine gigabytes, and none with over 100,000 brackets, which could end it: nested, its own limit
+-- does not see them.
 select id, provider, event_type, trust_mode, verified, payload_size, received_at
   from hooks.events
  where (received_at, id) < ($1, $2)
@@ -129,8 +150,8 @@ select id, provider, event_type, trust_mode, verified, payload_size, received_at
    and ($9::bytea is null or position($9::bytea in payload) > 0)
    and ($10::bytea is null
         or position($10::bytea in payload) > 0
-           and hooks.payload_json(case when payload_size <= 100000
-                                         or length(encode(payload, 'escape'))
+           and hooks.payload_json(case when payload_size <= 1048576
+                                        and length(encode(payload, 'escape'))
                                             - length(translate(encode(payload, 'escape'), '[{', '')) <= 100000
                                        then payload end) #>> string_to_array($11::text, '.') = $12::text)
  order by received_at desc, id desc
@@ -157,8 +178,8 @@ select id, provider, event_type, trust_mode, verified, verify_detail, external_i
    and ($5::bytea is null or position($5::bytea in payload) > 0)
    and ($6::bytea is null
         or position($6::bytea in payload) > 0
-           and hooks.payload_json(case when payload_size <= 100000
-                                         or length(encode(payload, 'escape'))
+           and hooks.payload_json(case when payload_size <= 1048576
+                                        and length(encode(payload, 'escape'))
                                             - length(translate(encode(payload, 'escape'), '[{', '')) <= 100000
                                        then payload end) #>> string_to_array($7::text, '.') = $8::text)
  order by id

@@ -35,7 +35,11 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
   listEvents: { args: page, row: EventSummary },
   listEventsOfProvider: { args: [...page, 'text'], row: EventSummary },
   listEventsOfType: { args: [...page, 'text', 'text'], row: EventSummary },
-  searchWindowEnd: { args: ['timestamptz', 'int8', 'int8'], row: Position },
+  searchWindowEnd: { args: ['timestamptz', 'int8', 'int8', 'int8'], row: Position },
+  searchWindowThrough: {
+    args: ['int8', 'int8', 'int8'],
+    row: Type.Object({ id: Type.Integer() }),
+  },
   searchEvents: {
     args: [
       ...['timestamptz', 'int8', 'timestamptz', 'int8', 'text', 'text', 'timestamptz', 'int8'],

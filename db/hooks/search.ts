@@ -12,13 +12,29 @@ export interface PayloadFilter {
   readonly json: { readonly path: string; readonly value: string } | null
 }
 
-/** The last of the next `rows` events below a position, or undefined when fewer are left. */
+/** Bytes of payloads that one statement of a search may look through, beside the last one of them. */
+const STEP_BYTES = 8 * 1024 * 1024
+
+/**
+ * The last of the next `rows` events below a position, or of fewer where their payloads are large;
+ * undefined when nothing is left beyond them.
+ */
 export function searchWindowEnd(
   db: Executor,
   below: Position,
   rows: number,
 ): Promise<Position | undefined> {
-  return optional(db, q.searchWindowEnd, [below.received_at, below.id, rows - 1])
+  return optional(db, q.searchWindowEnd, [below.received_at, below.id, rows, STEP_BYTES])
+}
+
+/** The highest id up to `last` that one statement of a search looks through above `after`. */
+export async function searchWindowThrough(
+  db: Executor,
+  after: number,
+  last: number,
+): Promise<number> {
+  const row = await optional<{ id: number }>(db, q.searchWindowThrough, [after, last, STEP_BYTES])
+  return row?.id ?? last
 }
 
 /** Matching events from `below` (exclusive) down to `end` (inclusive), newest first. */

@@ -2,7 +2,7 @@ import { saveAttempt } from '../../db/hooks/attempts.ts'
 import { streamBounds } from '../../db/hooks/events.ts'
 import { moveForwarder } from '../../db/hooks/forwarders.ts'
 import type { Attached, Attempt, StoredEvent } from '../../db/hooks/rows.ts'
-import { findEventAfter } from '../../db/hooks/search.ts'
+import { findEventAfter, searchWindowThrough } from '../../db/hooks/search.ts'
 import type { Database } from '../../db/client.ts'
 import type { Channel } from '../../kernel/channel.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -48,7 +48,7 @@ export interface Session {
 
 /** How many ids one statement looks through for the next event that is wanted. */
 const WINDOW = 10_000
-/** The same where the payload decides: each one is read. */
+/** The same where the payload decides, at most: each one is read. */
 const SEARCH_WINDOW = 2_000
 
 /** A forwarder that plays by the rules has a result and a `next` under way, never more. */
@@ -67,7 +67,7 @@ export function startSession(
   const { db, reader, clock, log, registry, forwarded } = options
   const { request } = forwarder
   const { text, json } = request.payload
-  const step = text === null && json === null ? WINDOW : SEARCH_WINDOW
+  const searches = text !== null || json !== null
   const wants = eventTest(request.provider, request.event_type) ?? (() => true)
   /** No event up to this one is wanted any more; `kept` is what the database knows of that. */
   let position = forwarder.position
@@ -142,7 +142,8 @@ export function startSession(
         tell({ type: 'gap', removed_through: pruned_through })
       }
       while (position < newest && !ended) {
-        const through = Math.min(newest, position + step)
+        const last = Math.min(newest, position + (searches ? SEARCH_WINDOW : WINDOW))
+        const through = searches ? await searchWindowThrough(db, position, last) : last
         const event = await findEventAfter(db, position, through, request, request.payload)
         if (event !== undefined) return sendEvent(event)
         position = through

@@ -78,6 +78,17 @@ await eachBackend(t, 'what of the payload is wanted', async (t: Test, backend) =
     }
   })
 
+  await t.test('an event behind large ones', async (t) => {
+    const large = [await send('x'.repeat(9_000_000)), await send('y'.repeat(9_000_000))]
+    const behind = await send('{"data":{"object":{"id":"evt_1"}}}')
+    const [, second = 0] = large
+    const [all, one] = [{ text: 'evt_1' }, { text: 'yyy' }]
+    t.same(await given(t, base, { name: 'behind', ...all, since: String(large[0]) }, behind), [
+      behind,
+    ])
+    t.same(await given(t, base, { name: 'large', ...one }, second), [second])
+  })
+
   await t.test('an event far behind many that do not match', async (t) => {
     t.equal((await server.stop()).code, 0)
     // Rows as the receiver stores them, so many that a search takes several steps.

@@ -91,7 +91,19 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       await store('deep.type', '['.repeat(depth) + ']'.repeat(depth))
     }
     await store('wide.type', `[${'{},'.repeat(90_000)}0]`)
-    t.same(await typesFound(server, 'json=deep=1'), ['wide.type', 'deep.type'], 'the last two')
+    await store('long.type', `[${'1,'.repeat(600_000)}0]`)
+    t.same(await typesFound(server, 'json=deep=1'), ['wide.type', 'deep.type'], 'two of them')
+  })
+
+  await t.test('behind large payloads', async (t) => {
+    const headers = { 'x-event-type': 'large.type' }
+    for (let n = 0; n < 3; n++) {
+      const body = `large${n} `.repeat(700_000)
+      await request(`${server.hooks}/webhooks/generic/search`, { method: 'POST', headers, body })
+    }
+    t.same(await typesFound(server, 'text=obj_1'), ['text.type', 'first.type'])
+    t.same(await typesFound(server, 'text=large1'), ['large.type'])
+    t.same(await typesFound(server, 'json=id=evt_1'), ['first.type'])
   })
 
   await t.test('a page of another site may not search unseen', async (t) => {
