@@ -312,8 +312,8 @@ update ops.alerts
  where id = $1;
 
 -- name: listAlerts :many
--- The one that was delivered last comes first, from row $1 on.
-select id, fingerprint, source, title, payload, count, first_seen, last_seen, outcome, problem, session_id
+-- The one that was delivered last comes first, from row $1 on; of each delivery the first $3 characters.
+select id, fingerprint, source, title, left(payload, $3) as payload, count, first_seen, last_seen, outcome, problem, session_id
   from ops.alerts
  order by last_seen desc, id desc
 offset $1

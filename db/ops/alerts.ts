@@ -28,9 +28,12 @@ export async function noteAlert(
   await db.run(q.noteAlert, [id, outcome, problem, session])
 }
 
-/** Alerts, the one that was delivered last first. */
+/** Of a delivery, so many characters are listed: a page of whole ones could take all memory. */
+export const LISTED_PAYLOAD = 20_000
+
+/** Alerts, the one that was delivered last first, each with the beginning of its delivery. */
 export function listAlerts(db: Executor, offset: number, limit: number): Promise<readonly Alert[]> {
-  return many(db, q.listAlerts, [offset, limit])
+  return many(db, q.listAlerts, [offset, limit, LISTED_PAYLOAD])
 }
 
 export function findAlert(db: Executor, id: number): Promise<Alert | undefined> {

@@ -77,7 +77,7 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   },
   saveAlert: { args: ['text', 'text', 'text', 'text', 'timestamptz', 'text'], row: Id },
   noteAlert: { args: ['int8', 'text', 'text', 'int8'] },
-  listAlerts: { args: ['int8', 'int8'], row: Alert },
+  listAlerts: { args: ['int8', 'int8', 'int4'], row: Alert },
   findAlert: { args: ['int8'], row: Alert },
   findStatus: { args: ['int8'], row: Type.Pick(Session, ['status']) },
   listLinesBefore: { args: ['int8', 'int4', 'int8'], row: Line },

@@ -5,6 +5,8 @@ import { timeTag } from '../time.ts'
 import { opsPage } from './layout.ts'
 import { olderLink, refusedNote } from './parts.ts'
 
+/** Characters of a delivery that are shown, which is what a list has of it. */
+const SHOWN = 20_000
 const LOOK: Readonly<Record<AlertOutcome, string>> = {
   received: 'token',
   acknowledged: 'open',
@@ -71,7 +73,12 @@ export function alertCard(alert: Alert, refused: string | null = null): Html {
     </dl>
     <details>
       <summary>Newest delivery</summary>
-      <pre class="payload" tabindex="0" aria-label="Newest delivery"><code>${payload}</code></pre>
+      ${payload.length >= SHOWN && html`<p class="muted">Its first ${SHOWN} characters:</p>`}
+      <pre
+        class="payload"
+        tabindex="0"
+        aria-label="Newest delivery"
+      ><code>${payload.slice(0, SHOWN)}</code></pre>
     </details>
     <form
       method="post"

@@ -95,6 +95,8 @@ await eachBackend(t, 'the order of refusals', async (t: Test, backend) => {
     const half = ' '.repeat(MIB / 2)
     refuses(t, await deliverAlert(base, [half, half, ' ']), 413, /1048576/, 'in chunks, blank')
     acknowledged(t, await deliverAlert(base, HUGE.slice(1)), 'exactly 1 MiB')
+    const page = await request(`${base}/alerts`)
+    t.equal(/x{1000,}/.exec(page.text)?.[0].length, 20_000, 'its beginning is shown')
   })
 
   await t.test('400 when blank, although a session runs', async (t) => {
