@@ -2,6 +2,7 @@ import { availableParallelism, cpus, totalmem } from 'node:os'
 import { SHARED_POSTGRES, startPostgres } from '../test/helpers/postgres.ts'
 import type { Part } from './helpers/measure.ts'
 import { HAS_WRK } from './helpers/wrk.ts'
+import { dashboard } from './dashboard.ts'
 import { executable } from './executable.ts'
 import { ingest } from './ingest.ts'
 import { linkLists } from './link-lists.ts'
@@ -20,6 +21,7 @@ const PARTS: readonly Part[] = [
   executable,
   ingest,
   logPages,
+  dashboard,
   redirects,
   linkLists,
   opsHealth,

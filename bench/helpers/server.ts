@@ -4,32 +4,36 @@ import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { temporaryFolder } from '../../test/helpers/owner.ts'
 import { ROOT } from '../../test/helpers/program.ts'
-import { parseReady } from '../../test/helpers/ready.ts'
+import { parseReady, type Service } from '../../test/helpers/ready.ts'
 import type { Owner } from './measure.ts'
 
 /** A running product whose log is thrown away, so that keeping it costs the measurement nothing. */
 export interface BenchServer {
   readonly hooks: string
   readonly links: string
+  /** Empty where it does not run. */
+  readonly ops: string
   readonly pid: number
   /** Milliseconds from spawn to the ready line. */
   readonly readyMs: number
   stop(): Promise<void>
 }
 
-/** Starts `serve hooks links` on free ports. */
+/** Starts these services on free ports. */
 export async function startBenchServer(
   owner: Owner,
   env: Readonly<Record<string, string | undefined>>,
+  services: readonly Service[] = ['hooks', 'links'],
 ): Promise<BenchServer> {
   const own = {
     PATH: process.env['PATH'],
     HOOKS_ADDR: '127.0.0.1:0',
     LINKS_ADDR: '127.0.0.1:0',
+    OPS_ADDR: '127.0.0.1:0',
     GATEHOUSE_DATA_DIR: await temporaryFolder(owner),
   }
   const started = performance.now()
-  const child = spawn(process.execPath, ['server.ts', 'serve', 'hooks', 'links'], {
+  const child = spawn(process.execPath, ['server.ts', 'serve', ...services], {
     cwd: ROOT,
     env: { ...own, ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -42,10 +46,10 @@ export async function startBenchServer(
   owner.teardown(stop)
   for await (const line of createInterface(child.stdout)) {
     const addresses = parseReady(`${line}\n`)
-    if (addresses?.hooks === undefined || addresses.links === undefined) continue
+    if (addresses === undefined) continue
+    const { hooks = '', links = '', ops = '' } = addresses
     return {
-      hooks: addresses.hooks,
-      links: addresses.links,
+      ...{ hooks, links, ops },
       pid: child.pid ?? 0,
       readyMs: performance.now() - started,
       stop,
