@@ -23,7 +23,11 @@ export function writeReply(
   headers['x-content-type-options'] = 'nosniff'
   headers['x-request-id'] = requestId
   const unread = !request.complete && !isEmptyBody(request)
-  if (closing || unread) headers['connection'] = 'close'
+  if (closing || unread || !response.shouldKeepAlive) {
+    // A 426 has an option of its own there, and what a reply sets is all that Node says and does.
+    const own = headers['connection']
+    headers['connection'] = own === undefined ? 'close' : `${String(own)}, close`
+  }
 
   if (typeof body === 'function') {
     response.writeHead(status, headers as Record<string, string>)
