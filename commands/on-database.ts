@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
-import { refuseOldServer } from '../db/server-facts.ts'
+import { refuseUnfitServer } from '../db/server-facts.ts'
 import type { Address } from '../kernel/address.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
@@ -151,7 +151,7 @@ export async function runWithDatabase(
   }
   const database = await openDatabase({ url, dataDirectory }, log)
   try {
-    if (url !== undefined) await refuseOldServer(database.db)
+    if (url !== undefined) await refuseUnfitServer(database.db)
     if (name !== 'migrate') await migrate(database.db)
     return await runOnDatabase(argv, database.db, context, output, input)
   } finally {

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
-import { refuseOldServer } from '../db/server-facts.ts'
+import { refuseUnfitServer } from '../db/server-facts.ts'
 import { systemClock } from '../kernel/clock.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import { createHttpMetrics } from '../kernel/http-metrics.ts'
@@ -47,7 +47,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   const database = await openDatabase({ url, dataDirectory }, log)
   try {
-    if (url !== undefined) await refuseOldServer(database.db)
+    if (url !== undefined) await refuseUnfitServer(database.db)
     const applied = await migrate(database.db)
     if (applied.length > 0) log.info('migrated', { migrations: applied.join(' ') })
     return await run(options, database, stopAsked)

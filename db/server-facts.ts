@@ -48,10 +48,19 @@ export function readServerFacts(db: Executor): Promise<ServerFacts> {
   return one(db, READ, [])
 }
 
-/** Throws an Error with one line for a server that is too old to be used. */
-export async function refuseOldServer(db: Executor): Promise<void> {
-  const old = tooOld(await readServerFacts(db))
-  if (old !== undefined) throw new Error(`${old}: upgrade it`)
+/** Why a database would not keep every text and byte as it is, in one line; undefined when it does. */
+export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
+  return encoding === 'UTF8'
+    ? undefined
+    : `the database has the encoding ${encoding}; make one with UTF8`
+}
+
+/** Throws an Error with one line for a server or a database that can't be used. */
+export async function refuseUnfitServer(db: Executor): Promise<void> {
+  const facts = await readServerFacts(db)
+  const old = tooOld(facts)
+  const unfit = old === undefined ? wronglyEncoded(facts) : `${old}: upgrade it`
+  if (unfit !== undefined) throw new Error(unfit)
 }
 
 /** How far a clock is ahead of the database's (negative: behind), and by how much that may be wrong. */

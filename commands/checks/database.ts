@@ -4,7 +4,13 @@ import { hasCluster } from '../../db/embedded/places.ts'
 import { listSenders } from '../../db/hooks/providers.ts'
 import { migrationState } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
-import { compareClocks, readServerFacts, tooOld, type ServerFacts } from '../../db/server-facts.ts'
+import {
+  compareClocks,
+  readServerFacts,
+  tooOld,
+  wronglyEncoded,
+  type ServerFacts,
+} from '../../db/server-facts.ts'
 import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { SigningSecrets } from '../../services/hooks/signing-secrets.ts'
@@ -107,6 +113,8 @@ function serverFinding(facts: ServerFacts, config: ConfigSource): Finding {
   const place = placeOf(config)
   if (tooOld(facts) !== undefined)
     return wrong(WHAT, `${place} ${version}: PostgreSQL 15 or newer is needed; upgrade it`)
+  const encoding = wronglyEncoded(facts)
+  if (encoding !== undefined) return wrong(WHAT, `${place} ${version}: ${encoding}`)
   if (read_only)
     return wrong(WHAT, `${place} ${version} takes no writes: give the primary in DATABASE_URL`)
   if (config.current.DATABASE_URL === undefined) return fine(WHAT, place)

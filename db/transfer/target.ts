@@ -1,6 +1,6 @@
 import type { Database } from '../client.ts'
 import { migrationState } from '../migrate.ts'
-import { readServerFacts, tooOld } from '../server-facts.ts'
+import { readServerFacts, tooOld, wronglyEncoded } from '../server-facts.ts'
 import { firstWithContent, NotEmpty } from './load.ts'
 import { listTables } from './tables.ts'
 
@@ -13,13 +13,11 @@ import { listTables } from './tables.ts'
  */
 export async function inspectTarget(db: Database, level: number): Promise<number> {
   const facts = await readServerFacts(db)
-  const { read_only, encoding } = facts
   const old = tooOld(facts)
   if (old !== undefined) throw new Error(old)
-  if (read_only) throw new Error('the server takes no writes: give the primary')
-  if (encoding !== 'UTF8') {
-    throw new Error(`the database has the encoding ${encoding}; make one with UTF8`)
-  }
+  if (facts.read_only) throw new Error('the server takes no writes: give the primary')
+  const wrong = wronglyEncoded(facts)
+  if (wrong !== undefined) throw new Error(wrong)
   const { applied, faults } = await migrationState(db)
   if (faults[0] !== undefined) throw new Error(faults[0])
   if (applied.length === 0 || applied.length === level) return applied.length

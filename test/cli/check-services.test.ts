@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
@@ -6,6 +7,7 @@ import { backends } from '../helpers/backends.ts'
 import { check } from '../helpers/check.ts'
 import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import { run, sharedPostgres } from '../helpers/postgres.ts'
 import { freePort } from '../helpers/postgres-process.ts'
 import type { Env } from '../helpers/program.ts'
 import { startRedis } from '../helpers/redis.ts'
@@ -73,6 +75,27 @@ t.test('a server that is too old, or takes no writes', async (t) => {
   t.match(reading.about('database'), [
     /^fail .* takes no writes: give the primary in DATABASE_URL$/,
   ])
+})
+
+t.test('a database that is not in UTF8', async (t) => {
+  const databases = await sharedPostgres()
+  const latin = new URL(databases.url())
+  latin.pathname = `/latin_${randomUUID().replaceAll('-', '')}`
+  t.teardown(() => databases.dropDatabase(latin.href))
+  const name = latin.pathname.slice(1)
+  const create = `create database ${name} template template0 encoding 'LATIN1' locale 'C'`
+  await run(databases.url(), create)
+  const env = { DATABASE_URL: latin.href, HOOKS_ADDR: '127.0.0.1:0' }
+  const looked = await check(env)
+  t.equal(looked.code, 1)
+  t.match(looked.about('database'), [
+    /^fail PostgreSQL server .+: the database has the encoding LATIN1; make one with UTF8$/,
+  ])
+  for (const args of [['serve', 'hooks'], ['migrate']]) {
+    const { code, stderr } = await runCli(args, { env })
+    t.equal(code, 1, args.join(' '))
+    t.match(stderr, 'gatehouse: the database has the encoding LATIN1; make one with UTF8')
+  }
 })
 
 t.test('the broker of the queue, which no start waits for', async (t) => {
