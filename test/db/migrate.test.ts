@@ -19,9 +19,7 @@ const files = readdirSync(join(ROOT, 'sql/migrations')).toSorted()
 const expected = files.map((file) => ({
   number: Number(file.slice(0, 4)),
   name: file.replace(/\.sql$/, ''),
-  sha256: createHash('sha256')
-    .update(readFileSync(join(ROOT, 'sql/migrations', file)))
-    .digest('hex'),
+  sha256: createHash('sha256').update(textOf(file)).digest('hex'),
 }))
 const first = expected[0]?.name ?? ''
 
@@ -65,6 +63,8 @@ t.test('several processes migrate one empty database at once', async (t) => {
 
 const second = expected[1]?.name ?? ''
 const latest = expected.at(-1)?.name ?? ''
+/** The latest that makes something which can be there without its record. */
+const making = expected.findLast(({ name }) => /^create /m.test(textOf(`${name}.sql`)))
 
 /** A database that must not be used, made from a migrated one, and what is said of it in one line. */
 const DAMAGES: readonly { readonly what: string; readonly sql: string; readonly line: string }[] = [
@@ -89,9 +89,9 @@ const DAMAGES: readonly { readonly what: string; readonly sql: string; readonly 
   },
   {
     what: 'tables without their record',
-    sql: `delete from gatehouse.migrations where number = ${expected.length}`,
+    sql: `delete from gatehouse.migrations where number >= ${making?.number}`,
     line:
-      `Migration ${latest} is not recorded, but SOMETHING is there: it was applied by hand or ` +
+      `Migration ${making?.name} is not recorded, but SOMETHING is there: it was applied by hand or ` +
       'restored in part; restore the whole backup, or use an empty database',
   },
   {
@@ -99,7 +99,7 @@ const DAMAGES: readonly { readonly what: string; readonly sql: string; readonly 
     sql: 'drop schema gatehouse cascade',
     line:
       `Migration ${first} is not recorded, but schema hooks is there: it was applied by hand or restored ` +
-      `in part; restore the whole backup, or use an empty database (and ${expected.length - 1} more: gatehouse check)`,
+      `in part; restore the whole backup, or use an empty database (and ${(making?.number ?? 0) - 1} more: gatehouse check)`,
   },
   {
     what: 'a record without its table',
@@ -214,7 +214,7 @@ async function refused(
 /** What the last migration makes is not this test's to know. */
 function general(text: string): string {
   return text.replace(
-    new RegExp(`(Migration ${latest} is not recorded, but )\\w+ [\\w.]+`),
+    new RegExp(`(Migration ${making?.name} is not recorded, but )\\w+ [\\w.]+`),
     '$1SOMETHING',
   )
 }
@@ -240,4 +240,8 @@ async function migrated(t: Parameters<Backend['env']>[0], backend: Backend): Pro
 
 function lines(text: string): readonly string[] {
   return text.split('\n').filter((line) => line !== '')
+}
+
+function textOf(migration: string): string {
+  return readFileSync(join(ROOT, 'sql/migrations', migration), 'utf8')
 }
