@@ -86,7 +86,7 @@ function eventFields(filter: LogFilter): Html {
         name="json"
         value="${filter.json}"
         placeholder="data.object.id=evt_1"
-        title="A path into the JSON payload and the value it must have"
+        title="A path into the JSON payload (1 MiB at most) and the value it must have"
         autocomplete="off"
         spellcheck="false"
       />

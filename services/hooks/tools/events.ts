@@ -40,7 +40,7 @@ const PayloadMember = Type.String({
   maxLength: LONGEST_SEARCH,
   description:
     'PATH=VALUE of a member of the JSON payload, such as data.object.id=evt_1: steps between ' +
-    'dots, a number for a place in an array; the whole value counts',
+    'dots, a number for a place in an array; the whole value counts; payloads over 1 MiB have none',
 })
 
 /** `list_webhook_events`: the log, newest first, page by page. */
