@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -9,6 +9,7 @@ import { sharedPostgres } from '../test/helpers/postgres.ts'
 import { ROOT } from '../test/helpers/program.ts'
 import { buildBareExecutable } from './helpers/bare-executable.ts'
 import { median, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { residentBytes } from './helpers/server.ts'
 
 const ROUNDS = 9
 /** What the start has left behind is collected by then. */
@@ -87,8 +88,7 @@ async function startOnce(program: string, env: Readonly<Record<string, string>>)
       if (!line.includes('ready')) continue
       const readyMs = performance.now() - started
       await pause(SETTLE_MS)
-      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
-      return { readyMs, resident: Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024 }
+      return { readyMs, resident: residentBytes(child.pid ?? 0) }
     }
     throw new Error(`${program} ended before it was ready; start it by hand to see why`)
   } finally {

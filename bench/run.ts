@@ -8,6 +8,7 @@ import { ingest } from './ingest.ts'
 import { linkLists } from './link-lists.ts'
 import { logPages } from './log-pages.ts'
 import { mcp } from './mcp.ts'
+import { memory } from './memory.ts'
 import { opsHealth } from './ops-health.ts'
 import { queue } from './queue.ts'
 import { redirects } from './redirects.ts'
@@ -28,6 +29,7 @@ const PARTS: readonly Part[] = [
   streams,
   mcp,
   queue,
+  memory,
   transfer,
 ]
 

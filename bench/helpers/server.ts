@@ -64,3 +64,9 @@ export function cpuSeconds(pid: number): number {
   const fields = rest.split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
+
+/** Resident memory of a process, in bytes. */
+export function residentBytes(pid: number): number {
+  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kibibytes) * 1024
+}

@@ -1,0 +1,78 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { createSender } from '../test/helpers/deliveries.ts'
+import { sharedPostgres } from '../test/helpers/postgres.ts'
+import { median, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { cpuSeconds, residentBytes, startBenchServer } from './helpers/server.ts'
+import { loadRound } from './helpers/wrk.ts'
+
+const FEW = 10_000
+const MANY = 1_000_000
+const CONNECTIONS = 64
+const BOUND = 1.3
+/** The process rests when it took less than 2 % of a processor for ten seconds in a row. */
+const REST = { seconds: 10, processor: 0.02 }
+const LONGEST_WAIT_S = 120
+const SAMPLES = 11
+const MEBI = 1024 * 1024
+
+/**
+ * Resident memory of the server after 10,000 and after 1,000,000 signed deliveries at 64 connections. It is the median
+ * of 11 samples, a second apart, once the process rests: what is collected only when there is work again counts.
+ */
+export const memory: Part = {
+  name: 'memory',
+  async run(owner: Owner): Promise<readonly Figure[]> {
+    const databases = await sharedPostgres()
+    const url = await databases.createDatabase()
+    owner.teardown(() => databases.dropDatabase(url))
+    const sender = createSender()
+    const server = await startBenchServer(owner, { ...sender.env, DATABASE_URL: url })
+    const { body, headers } = await sender.delivery({ size: 200 })
+    const { 'X-CodeHost-Delivery': _, ...others } = headers
+    const lines = [
+      'POST /webhooks/code_host HTTP/1.1',
+      'Host: 127.0.0.1',
+      ...Object.entries(others).map(([name, value]) => `${name}: ${value}`),
+      `Content-Length: ${Buffer.byteLength(body)}`,
+    ]
+    const order = {
+      port: Number(new URL(server.hooks).port),
+      connections: CONNECTIONS,
+      head: `${lines.join('\r\n')}\r\nX-CodeHost-Delivery: `,
+      tail: `\r\n\r\n${body}`,
+      expect: 'HTTP/1.1 202',
+    }
+    let sent = 0
+    async function sendUntil(count: number, seconds: number): Promise<number> {
+      while (sent < count) sent += (await loadRound({ ...order, seconds })).answered
+      return settled(server.pid)
+    }
+
+    const fresh = await settled(server.pid)
+    const [few, fewSent] = [await sendUntil(FEW, 1), sent]
+    const [many, manySent] = [await sendUntil(MANY, 10), sent]
+    const ratio = many / few
+    return [
+      { name: 'resident after the start', value: fresh / MEBI, unit: 'MiB' },
+      { name: `resident after ${fewSent} deliveries`, value: few / MEBI, unit: 'MiB' },
+      { name: `resident after ${manySent}`, value: many / MEBI, unit: 'MiB' },
+      { name: 'the ratio', value: ratio, unit: '×', bound: `≤ ${BOUND}`, kept: ratio <= BOUND },
+    ]
+  },
+}
+
+async function settled(pid: number): Promise<number> {
+  let [waited, quiet] = [0, 0]
+  while (quiet < REST.seconds) {
+    if (waited++ > LONGEST_WAIT_S) throw new Error(`the server took no rest in ${waited} s`)
+    const before = cpuSeconds(pid)
+    await pause(1_000)
+    quiet = cpuSeconds(pid) - before < REST.processor ? quiet + 1 : 0
+  }
+  const samples: number[] = []
+  for (let n = 0; n < SAMPLES; n++) {
+    samples.push(residentBytes(pid))
+    await pause(1_000)
+  }
+  return median(samples)
+}
