@@ -3,7 +3,8 @@ import postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
 import { messageOf } from '../kernel/log.ts'
 import type { Query } from './queries.ts'
-import { openSessions, type Session } from './sessions.ts'
+import { openSessions, type Connection, type Session } from './sessions.ts'
+import { socketMaker } from './socket.ts'
 
 /** Runs named queries, either each on its own or inside one transaction. */
 export interface Executor {
@@ -77,17 +78,31 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     max_lifetime: null,
     fetch_types: false,
     backoff: (retries: number) => Math.min(0.05 * 2 ** retries, 0.5),
-    connection: { application_name: 'gatehouse', statement_timeout: deadlineMs, TimeZone: 'UTC' },
+    connection: {
+      application_name: 'gatehouse',
+      statement_timeout: deadlineMs,
+      // The locks of a transaction whose connection was lost on the way must not stay for hours.
+      idle_in_transaction_session_timeout: 4 * deadlineMs,
+      TimeZone: 'UTC',
+    },
     types: { bigint: BIGINT },
   }
-  function connect(own: { readonly max: number; readonly onclose?: () => void }): postgres.Sql {
-    if (typeof target === 'string') return postgres(target, { ...settings, ...own })
+  function connect(onclose: () => void): Connection {
     // The option `socket` is missing from the published types.
+    const own = { ...settings, max: 1, onclose }
+    if (typeof target === 'string') {
+      const make = socketMaker()
+      let socket: Duplex | undefined
+      const options = { ...own, socket: (to: Parameters<typeof make>[0]) => (socket = make(to)) }
+      return { sql: postgres(target, options as typeof own), cut: () => socket?.destroy() }
+    }
     const embedded = { socket: target, host: 'embedded', user: 'postgres', database: 'postgres' }
-    return postgres({ ...settings, ...own, ...embedded } as typeof settings)
+    return { sql: postgres({ ...own, ...embedded } as typeof own), cut: () => undefined }
   }
-  const sql = connect({ max: connections })
-  const sessions = openSessions((onclose) => connect({ max: 1, onclose }), connections, deadlineMs)
+  const statements = openSessions(connect, connections, deadlineMs)
+  const sessions = openSessions(connect, connections, deadlineMs)
+  /** Makes connections for LISTEN and needs none for itself. */
+  const ears = connect(() => undefined)
   let fullUntil = 0
 
   function executor(handle: Pick<postgres.Sql, 'unsafe'>): Executor {
@@ -126,6 +141,19 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     }
   }
 
+  /** Runs one statement by itself. */
+  function alone<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+    return statements.use(async (session) => {
+      try {
+        return await work(session.sql)
+      } catch (error) {
+        // Anything but a refusal leaves it in doubt.
+        if (!(error instanceof QueryError)) session.lost = true
+        throw error
+      }
+    })
+  }
+
   async function transact<T>(session: Session, work: (tx: Executor) => Promise<T>): Promise<T> {
     const inner = executor(session.sql)
     let failed: { readonly error: unknown } | undefined
@@ -159,14 +187,15 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
   }
 
   return {
-    ...executor(sql),
+    run: (query, args) => alone((sql) => executor(sql).run(query, args)),
+    script: (text) => alone((sql) => executor(sql).script(text)),
     transaction: (work) => sessions.use((session) => transact(session, work)),
     async ping() {
       if (performance.now() < fullUntil) throw new Unavailable('ping: no space for changes')
-      await bounded('ping', sql.unsafe('select 1', [], PREPARED))
+      await alone((sql) => bounded('ping', sql.unsafe('select 1', [], PREPARED)))
     },
     async describe(query) {
-      const result = await sql.unsafe(query.text, [], PREPARED).describe()
+      const result = await alone((sql) => sql.unsafe(query.text, [], PREPARED).describe())
       return {
         args: result.types,
         columns: result.columns.map((column) => ({ name: column.name, type: column.type })),
@@ -175,11 +204,12 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     async listen(channel, onNotice) {
       await bounded(
         `listen ${channel}`,
-        sql.listen(channel, onNotice, () => onNotice()),
+        ears.sql.listen(channel, onNotice, () => onNotice()),
       )
     },
     async close() {
-      await Promise.all([sql.end({ timeout: 3 }), sessions.close(3)])
+      const deaf = ears.sql.end({ timeout: 3 }).finally(ears.cut)
+      await Promise.all([deaf, statements.close(3), sessions.close(3)])
     },
   }
 }

@@ -2,40 +2,56 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
 
-/** A connection that one transaction has for itself. */
-export interface Session {
+/** A client of one connection. */
+export interface Connection {
   readonly sql: postgres.Sql
-  /** True once the connection is gone or in doubt: nothing more may be sent on it. */
-  lost: boolean
+  /** Ends its socket at once: what was lost on the way would hold it for a quarter of an hour. */
+  readonly cut: () => unknown
 }
 
-/** The connections for transactions. */
+/** A connection that one statement or transaction has for itself. */
+export interface Session extends Connection {
+  /** True once the connection is gone or in doubt: nothing more may be sent on it. */
+  lost: boolean
+  /** True once it has worked. */
+  proven: boolean
+}
+
+/** Connections, each used by one statement or transaction at a time. */
 export interface Sessions {
   /** Gives `work` a session; one that is lost by then is thrown away. Rejects with `Unavailable`. */
   use<T>(work: (session: Session) => Promise<T>): Promise<T>
   close(timeoutSeconds: number): Promise<void>
 }
 
+/** A database that is away, or starts, is asked this often at most, and less often the longer it is away. */
+const FIRST_PAUSE_MS = 25
+const LONGEST_PAUSE_MS = 500
+
 /**
- * Opens up to `most` clients of one connection each, when they are needed. The client's own `begin()`
- * is no choice: when a connection dies in a transaction it goes on to write to it, which ends the whole
- * process, or, on a connection that is back, outside of any transaction (porsager/postgres issues 1208
- * and 1216). Here a lost connection is known before the next statement, and never comes back.
+ * Opens up to `most` clients of one connection each, when they are needed. A client of more is no choice, for
+ * what it does when a connection dies: in its own `begin()` it goes on to write to it, which ends the whole
+ * process, or, on a connection that is back, outside of any transaction (porsager/postgres issues 1208 and
+ * 1216); where the answer was cut after its first row, the next answer on the connection that is back has its
+ * rows in the wrong places; and a connection that never answers keeps its place for ever. Here a lost
+ * connection is known before the next statement, and never comes back.
  */
 export function openSessions(
-  connect: (onClose: () => void) => postgres.Sql,
+  connect: (onClose: () => void) => Connection,
   most: number,
   deadlineMs: number,
 ): Sessions {
   const idle: Session[] = []
   const all = new Set<Session>()
   const waiting: ((session: Session) => void)[] = []
+  let failures = 0
+  let notBefore = 0
 
   function open(): Session {
-    const sql = connect(() => {
+    const connection = connect(() => {
       session.lost = true
     })
-    const session: Session = { sql, lost: false }
+    const session: Session = { ...connection, lost: false, proven: false }
     all.add(session)
     return session
   }
@@ -43,7 +59,21 @@ export function openSessions(
   function drop(session: Session): void {
     all.delete(session)
     // What it was doing is over in any case: PostgreSQL rolls back when the connection ends.
-    session.sql.end({ timeout: 0 }).catch(() => undefined)
+    session.sql
+      .end({ timeout: 0 })
+      .catch(() => undefined)
+      .finally(session.cut)
+  }
+
+  /** Says how an attempt with a session ended. */
+  function judge(session: Session): void {
+    if (!session.lost) {
+      session.proven = true
+      failures = 0
+    } else if (!session.proven) {
+      failures = Math.min(failures + 1, 10)
+      notBefore = performance.now() + Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
+    }
   }
 
   async function take(): Promise<Session> {
@@ -77,13 +107,18 @@ export function openSessions(
     async use(work) {
       const session = await take()
       try {
+        const early = session.proven || failures === 0 ? 0 : notBefore - performance.now()
+        if (early > 0) await pause(early)
         return await work(session)
       } finally {
+        judge(session)
         give(session)
       }
     },
     async close(timeoutSeconds) {
-      await Promise.all([...all].map(({ sql }) => sql.end({ timeout: timeoutSeconds })))
+      await Promise.all(
+        [...all].map(({ sql, cut }) => sql.end({ timeout: timeoutSeconds }).finally(cut)),
+      )
     },
   }
 }

@@ -1,0 +1,136 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import Type from 'typebox'
+import { openClient } from '../../db/client.ts'
+import type { Database } from '../../db/client.ts'
+import type { Query } from '../../db/queries.ts'
+import { Unavailable } from '../../kernel/fault.ts'
+import { run, sharedPostgres } from '../helpers/postgres.ts'
+import { startTcpProxy } from '../helpers/tcp-proxy.ts'
+import type { TcpProxy } from '../helpers/tcp-proxy.ts'
+import { until } from '../helpers/until.ts'
+
+// The promise: whatever the network does to a connection, its statement is unavailable, the next one works, and
+// the answer of the one is never that of the other.
+
+const DEADLINE_MS = 400
+const CONNECTIONS = 2
+const numbers = query('numbers', 'select n::integer as n from generate_series(1, 3) as n')
+const NUMBERS = [{ n: 1 }, { n: 2 }, { n: 3 }]
+const OURS = `select pid from pg_stat_activity
+  where datname = current_database() and application_name = 'gatehouse'`
+
+await t.test('an answer that is cut anywhere spoils no later one', async (t) => {
+  const { proxy, db } = await open(t)
+  let [cut, whole] = [0, 0]
+  for (let bytes = 0; whole < CONNECTIONS + 1; bytes++) {
+    await until(() => db.run(numbers, []), 'a connection')
+    proxy.cutAfter(bytes)
+    try {
+      t.same(await db.run(numbers, []), NUMBERS, `whole before the cut after ${bytes} bytes`)
+      whole++
+    } catch (error) {
+      cut++
+      if (!(error instanceof Unavailable)) t.fail(`after ${bytes} bytes: ${String(error)}`)
+    }
+    await proxy.pass()
+    const next = await until(() => db.run(numbers, []), 'the next answer')
+    t.same(next, NUMBERS, `the one after a cut after ${bytes} bytes`)
+  }
+  t.ok(cut > 40, `${cut} were cut`)
+})
+
+await t.test('connections that are lost without a word are replaced each time', async (t) => {
+  const { url, proxy, db } = await open(t)
+  for (let round = 0; round < 4; round++) {
+    const both = (): Promise<unknown> => Promise.all([db.run(numbers, []), db.run(numbers, [])])
+    await until(both, 'two connections')
+    const locked = Promise.withResolvers<void>()
+    const over = Promise.withResolvers<void>()
+    const transaction = db.transaction(async (tx) => {
+      await tx.run(query('lock', 'select pg_advisory_xact_lock(7)::text as locked'), [])
+      locked.resolve()
+      await over.promise
+      await tx.run(numbers, [])
+    })
+    await locked.promise
+    proxy.lose()
+    const answers = await Promise.allSettled([db.run(numbers, []), db.run(numbers, [])])
+    for (const answer of answers) {
+      t.ok(answer.status === 'rejected' && answer.reason instanceof Unavailable)
+    }
+    over.resolve()
+    await t.rejects(transaction, { name: 'Unavailable' }, 'its transaction too')
+    await until(both, 'two new connections')
+    t.ok(proxy.open <= CONNECTIONS, `${proxy.open} connections now`)
+  }
+  const locks = "select 1 from pg_locks where locktype = 'advisory' and objid = 7 and granted"
+  await until(async () => (await run(url, locks)).length === 0, 'nobody to hold the lock')
+  await until(() => db.transaction((tx) => tx.run(numbers, [])), 'another transaction')
+})
+
+await t.test('a server that hangs up is asked again, but not thousands of times', async (t) => {
+  const { proxy, db } = await open(t)
+  await until(() => db.run(numbers, []), 'a connection')
+  await db.listen('news', () => undefined)
+  proxy.refuse('ended')
+  proxy.reset()
+  const before = proxy.accepted
+  for (let n = 0; n < 5; n++) {
+    const answers = await Promise.allSettled([1, 2, 3, 4].map(() => db.run(numbers, [])))
+    t.ok(answers.every((answer) => answer.status === 'rejected'))
+  }
+  const asked = proxy.accepted - before
+  t.ok(asked > 0 && asked < 60, `${asked} connections for 20 statements`)
+  await proxy.pass()
+  t.same(await until(() => db.run(numbers, []), 'it to be back'), NUMBERS)
+})
+
+await t.test('after all kinds of faults no connection is left over', async (t) => {
+  const { url, proxy, db } = await open(t)
+  const counted = async (): Promise<number> => (await run(url, OURS)).length
+  const faults: ((proxy: TcpProxy) => void)[] = [
+    (at) => at.reset(),
+    (at) => at.end('to-client'),
+    (at) => at.end('to-server'),
+    (at) => at.end(),
+    (at) => at.cutAfter(3),
+    (at) => at.stall(),
+    (at) => at.stall('to-client'),
+    (at) => at.stall('to-server'),
+    (at) => at.refuse(),
+  ]
+  await db.listen('news', () => undefined)
+  for (const fault of faults) {
+    fault(proxy)
+    const work = [1, 2, 3, 4].flatMap(() => [
+      db.run(numbers, []),
+      db.transaction((tx) => tx.run(numbers, [])),
+    ])
+    for (const answer of await Promise.allSettled(work)) {
+      if (answer.status === 'fulfilled') t.same(answer.value, NUMBERS)
+      else if (!(answer.reason instanceof Unavailable)) t.fail(String(answer.reason))
+    }
+    await proxy.pass()
+    t.same(await until(() => db.run(numbers, []), 'it to be back'), NUMBERS)
+  }
+  const most = 2 * CONNECTIONS + 1
+  await until(async () => (await counted()) <= most, `${most} connections at most`)
+  await db.close()
+  await until(async () => (await counted()) === 0, 'none after the end')
+})
+
+async function open(t: Test): Promise<{ url: string; proxy: TcpProxy; db: Database }> {
+  const databases = await sharedPostgres()
+  const url = await databases.createDatabase()
+  t.teardown(() => databases.dropDatabase(url))
+  const proxy = await startTcpProxy(t, url)
+  const target = proxy.through(url)
+  const db = openClient({ target, deadlineMs: DEADLINE_MS, connections: CONNECTIONS })
+  t.teardown(() => db.close())
+  return { url, proxy, db }
+}
+
+function query(name: string, text: string): Query {
+  return { name, text, result: 'many', args: [], row: Type.Object({}) }
+}

@@ -1,0 +1,192 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { Server, Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Owner } from './owner.ts'
+import type { Random } from './random.ts'
+
+/** Which way bytes go. */
+export type Way = 'to-server' | 'to-client'
+
+/** A TCP proxy that does to connections what networks do to them. */
+export type TcpProxy = {
+  /** The same address, through the proxy. */
+  through(url: string): string
+  /** Connections that are open now, without those that were lost. */
+  readonly open: number
+  /** Connections accepted so far. */
+  readonly accepted: number
+  /** Ends every fault: what was stalled goes on, whole, and new connections are accepted. */
+  pass(): Promise<void>
+  /** Holds bytes up, one way or both, also of new connections. */
+  stall(...ways: readonly Way[]): void
+  /** Loses what is open without a word, as a firewall that was restarted: it never goes on. */
+  lose(): void
+  /** Resets what is open (RST). */
+  reset(): void
+  /** Ends one way or both of what is open, in order (FIN). */
+  end(...ways: readonly Way[]): void
+  /** Resets each connection that is open once it has brought that many more bytes to the client. */
+  cutAfter(bytes: number): void
+  /** Makes packets of up to `most` bytes of every packet, also of new connections. */
+  split(random: Random, most: number): void
+  /** Takes no new connections: they are refused, or ended when they are hardly there. */
+  refuse(how?: 'refused' | 'ended'): void
+}
+
+interface Pair {
+  readonly client: Socket
+  readonly server: Socket
+  /** Bytes that may still go to the client. */
+  left: number
+  lost: boolean
+}
+
+const BOTH: readonly Way[] = ['to-server', 'to-client']
+
+/** Starts a proxy in front of the server of a URL; it ends with the test. */
+export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy> {
+  const { hostname: host, port } = new URL(target)
+  const open = new Set<Pair>()
+  const lost = new Set<Pair>()
+  let stalled: readonly Way[] = []
+  let goesOn = Promise.withResolvers<void>()
+  let pieces: { readonly random: Random; readonly most: number } | undefined
+  let hangsUp = false
+  let accepted = 0
+
+  function accept(client: Socket): void {
+    accepted++
+    client.on('error', () => undefined)
+    if (hangsUp) return void client.resume().end()
+    const server = connect({ host, port: Number(port), noDelay: true, allowHalfOpen: true })
+    const pair = { client, server, left: Number.POSITIVE_INFINITY, lost: false }
+    open.add(pair)
+    client.on('error', () => resetBoth(pair))
+    server.on('error', () => resetBoth(pair))
+    void Promise.all([carry(pair, 'to-server'), carry(pair, 'to-client')]).then(() =>
+      open.delete(pair),
+    )
+  }
+
+  function resetBoth(pair: Pair): void {
+    // A side of a lost connection hears nothing of the other one's end.
+    if (pair.lost) return
+    open.delete(pair)
+    pair.client.resetAndDestroy()
+    pair.server.resetAndDestroy()
+  }
+
+  async function carry(pair: Pair, way: Way): Promise<void> {
+    const [from, to] = sides(pair, way)
+    try {
+      for await (const chunk of from.iterator({ destroyOnReturn: false })) {
+        for (const piece of piecesOf(chunk)) {
+          await leave(pair, way)
+          const whole = way === 'to-server' || piece.length <= pair.left
+          const fits = to.write(whole ? piece : piece.subarray(0, pair.left))
+          if (!whole) return resetBoth(pair)
+          if (way === 'to-client') pair.left -= piece.length
+          if (!fits) await once(to, 'drain')
+          if (pieces !== undefined) await nextTurn()
+        }
+      }
+      await leave(pair, way)
+      to.end()
+    } catch {
+      resetBoth(pair)
+    }
+  }
+
+  /** Resolves when bytes may go this way. */
+  async function leave(pair: Pair, way: Way): Promise<void> {
+    while (stalled.includes(way)) await goesOn.promise
+    if (pair.lost) await new Promise(() => undefined)
+  }
+
+  function piecesOf(chunk: Buffer): readonly Buffer[] {
+    if (pieces === undefined) return [chunk]
+    const cut: Buffer[] = []
+    for (let at = 0; at < chunk.length;) {
+      const end = at + 1 + pieces.random(pieces.most)
+      cut.push(chunk.subarray(at, end))
+      at = end
+    }
+    return cut
+  }
+
+  async function listen(at: number): Promise<Server> {
+    const server = createServer({ noDelay: true, allowHalfOpen: true }, accept)
+    await once(server.listen(at, '127.0.0.1'), 'listening')
+    return server
+  }
+
+  let listener: Server | undefined = await listen(0)
+  const address = listener.address()
+  const own = typeof address === 'object' && address !== null ? address.port : 0
+  t.teardown(() => {
+    listener?.close()
+    for (const { client, server } of [...open, ...lost]) {
+      client.destroy()
+      server.destroy()
+    }
+  })
+
+  return {
+    through(url) {
+      const address = new URL(url)
+      address.port = String(own)
+      return address.href
+    },
+    get open() {
+      return open.size
+    },
+    get accepted() {
+      return accepted
+    },
+    async pass() {
+      stalled = []
+      pieces = undefined
+      hangsUp = false
+      for (const pair of open) pair.left = Number.POSITIVE_INFINITY
+      goesOn.resolve()
+      goesOn = Promise.withResolvers()
+      listener ??= await listen(own)
+    },
+    stall(...ways) {
+      stalled = ways.length === 0 ? BOTH : ways
+    },
+    lose() {
+      for (const pair of open) {
+        pair.lost = true
+        lost.add(pair)
+      }
+      open.clear()
+    },
+    reset() {
+      for (const pair of open) resetBoth(pair)
+    },
+    end(...ways) {
+      for (const way of ways.length === 0 ? BOTH : ways) {
+        for (const pair of open) sides(pair, way)[1].end()
+      }
+    },
+    cutAfter(bytes) {
+      for (const pair of open) pair.left = bytes
+    },
+    split(random, most) {
+      pieces = { random, most }
+    },
+    refuse(how = 'refused') {
+      hangsUp = how === 'ended'
+      if (hangsUp) return
+      listener?.close()
+      listener = undefined
+    },
+  }
+}
+
+/** Where bytes come from and where they go to. */
+function sides({ client, server }: Pair, way: Way): readonly [Socket, Socket] {
+  return way === 'to-server' ? [client, server] : [server, client]
+}
