@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Owner } from './owner.ts'
 import { openStream } from './sse.ts'
 import type { EventStream, StreamEvent } from './sse.ts'
@@ -32,12 +33,16 @@ export function follow(
         // Long enough for the start of a process: its socket takes connections before it runs.
         const stream = await openStream(t, url, { lastEventId, timeoutMs: 30_000 })
         streams.push(stream)
-        if (stream.status !== 200) refused.push(`status ${stream.status}`)
+        if (stream.status !== 200) {
+          refused.push(`status ${stream.status}`)
+          await pause(20)
+        }
         if (stopped) stream.close()
         await stream.closed
         stopped ||= stream.events.some(last)
       } catch (error) {
         refused.push(error instanceof Error ? error.message : String(error))
+        await pause(20)
       }
     }
   }
