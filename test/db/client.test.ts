@@ -43,6 +43,29 @@ await eachBackend(t, 'values keep their kind in both directions', async (t: Test
 
 await eachBackend(
   t,
+  'bytes stay what they are, whatever they look like',
+  async (t: Test, backend) => {
+    const db = await open(t, backend)
+    const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+    const kinds = [
+      Buffer.alloc(0),
+      Buffer.from('{"a":"\\\\ \\u0041 \\101 \\n"}\r\n'),
+      ...['\\x41', '\\', '\\\\x41', '\ufeffé€😀', "it's $1", '\u0001\u007f'].map((x) =>
+        Buffer.from(x),
+      ),
+      Buffer.from([0x61, 0, 0x62]),
+      Buffer.from([0xc3]),
+      Buffer.from([0xed, 0xa0, 0x80]),
+      all,
+      Buffer.concat([Buffer.from('text'), all]),
+    ]
+    const echo = query('echo', 'select $1::bytea as bytes, length($1::bytea) as size')
+    for (const bytes of kinds) t.same(await db.run(echo, [bytes]), [{ bytes, size: bytes.length }])
+  },
+)
+
+await eachBackend(
+  t,
   'a refused statement is a QueryError with its constraint',
   async (t: Test, backend) => {
     const db = await open(t, backend)
