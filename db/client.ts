@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
 import { messageOf } from '../kernel/log.ts'
+import { BYTEA } from './bytea.ts'
 import type { Query } from './queries.ts'
 import { openSessions, type Connection, type Session } from './sessions.ts'
 import { socketMaker } from './socket.ts'
@@ -85,7 +86,7 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
       idle_in_transaction_session_timeout: 4 * deadlineMs,
       TimeZone: 'UTC',
     },
-    types: { bigint: BIGINT },
+    types: { bigint: BIGINT, bytea: BYTEA },
   }
   function connect(onclose: () => void): Connection {
     // The option `socket` is missing from the published types.
