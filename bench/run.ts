@@ -34,9 +34,9 @@ const PARTS: readonly Part[] = [
 ]
 
 const wanted = process.argv.slice(2)
-const memory = Math.round(totalmem() / 2 ** 30)
+const gibibytes = Math.round(totalmem() / 2 ** 30)
 console.log(
-  `${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores, ${memory} GiB, Node ${process.version}, load by ${HAS_WRK ? 'wrk' : 'our own client'}`,
+  `${cpus()[0]?.model ?? 'unknown'}, ${availableParallelism()} cores, ${gibibytes} GiB, Node ${process.version}, load by ${HAS_WRK ? 'wrk' : 'our own client'}`,
 )
 
 // One cluster for all parts, found by the helpers as in the test suite.
