@@ -74,6 +74,19 @@ await eachBackend(t, 'lists hold what the visitor may find', async (t: Test, bac
     t.match((await ann.get('/-/all?q=bob-co')).text, `href="/-/links/${co.id}"`)
   })
 
+  await t.test('a page of another site may not measure a search', async (t) => {
+    for (const path of ['/-/', '/-/all']) {
+      for (const dest of ['image', 'iframe', 'script', 'empty']) {
+        const from = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': dest }
+        t.equal((await ann.get(`${path}?q=ann`, from)).status, 403, `${path} ${dest}`)
+      }
+      const followed = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'document' }
+      t.equal((await ann.get(`${path}?q=ann`, followed)).status, 200, 'a link that is followed')
+      const own = { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'empty' }
+      t.equal((await ann.get(`${path}?q=ann`, own)).status, 200, 'a page of ours')
+    }
+  })
+
   await t.test('what is no filter and no cursor is refused', async (t) => {
     for (const query of [
       'visibility=all',

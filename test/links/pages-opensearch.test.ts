@@ -107,6 +107,9 @@ await eachBackend(t, "a browser's search", async (t: Test, backend) => {
       const page = await go(who, 'doc')
       const named = [...page.text.matchAll(/href="\/(docs[a-z-]*)"/g)].map(([, slug]) => slug)
       t.same(named, names, 'nor shown on the page')
+      const unseen = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'iframe' }
+      const loaded = await who.get('/-/go?q=doc', unseen)
+      t.notMatch(loaded.text, /docs-(hidden|secure)/, 'and by a page of another site for nobody')
       const words = await go(who, 'secure docs')
       t.equal(words.text.includes('docs-secure'), names.length > 1, 'nor found by its words')
     }

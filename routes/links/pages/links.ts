@@ -1,5 +1,6 @@
 import type { Route } from '../../../kernel/router.ts'
 import { queryOf } from '../../../kernel/context.ts'
+import { isForeignLoad } from '../../../kernel/guard.ts'
 import { linksListFragment, linksListPage } from '../../../html/links/links-list.ts'
 import { listPath, type ListName } from '../../../html/links/links-filter.ts'
 import type { ShortLinks } from '../../../html/links/link-parts.ts'
@@ -16,6 +17,8 @@ import type { LinksRoutes } from '../options.ts'
 import { pageOrFragment, pageRoute, type PageCall } from './page.ts'
 
 const ROWS = 50
+/** The time of the answer would tell what stands in links that are not for everybody. */
+const FOREIGN = refusal('FORBIDDEN', 'a page of another site may not search here; follow a link')
 
 /** `/-/`: the visitor's links; `/-/all`: all that the visitor may see (decisions.md section 4). */
 export function listRoutes(options: LinksRoutes): readonly Route[] {
@@ -37,6 +40,7 @@ async function answer(
   const query = queryOf(context)
   const filter = readListFilter(query)
   if (isRefusal(filter)) return filter
+  if (filter.q !== '' && isForeignLoad(context.headers)) return FOREIGN
   const from = readListCursor(query.get('cursor'))
   if (from === undefined) {
     return refusal('BAD_REQUEST', 'cursor is none of this list; start again from the first page')

@@ -2,6 +2,7 @@ import type { User } from '../../../db/links/rows.ts'
 import { searchDescription } from '../../../html/links/opensearch.ts'
 import { searchPage } from '../../../html/links/search.ts'
 import { queryOf, type Context } from '../../../kernel/context.ts'
+import { isForeignLoad } from '../../../kernel/guard.ts'
 import { bytesReply, htmlReply, jsonReply, type Reply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
 import { searchLinks } from '../../../services/links/find-links.ts'
@@ -36,7 +37,8 @@ export function searchRoutes(options: LinksRoutes): readonly Route[] {
     const found = await termsOfLink(targets, terms, shortKeyword(), now)
     if (found !== undefined) return leadTo(`/${encodePath(found.name + found.rest)}`)
     const name = terms.name.slice(0, LONGEST)
-    const visitor = await visitorAt(context)
+    // Whose page loads it unseen could learn by the time what only the visitor may find.
+    const visitor = isForeignLoad(context.headers) ? undefined : await visitorAt(context)
     const view = {
       name,
       rest: encodePath(terms.rest),
