@@ -1,0 +1,26 @@
+import type { Database } from '../../db/client.ts'
+import { saveEvents } from '../../db/hooks/events.ts'
+import type { Ingest } from '../../services/hooks/ingest.ts'
+
+/** What group commit is compared with: each delivery is inserted and committed by itself. */
+export function createIngest(db: Database): Ingest {
+  const running = new Set<Promise<unknown>>()
+  return {
+    async save(event) {
+      const saving = saveEvents(db, [{ event, attempts: 1 }])
+      running.add(saving)
+      try {
+        const [saved] = await saving
+        return saved
+      } finally {
+        running.delete(saving)
+      }
+    },
+    async drained() {
+      while (running.size > 0) await Promise.allSettled(running)
+    },
+    get waiting() {
+      return running.size
+    },
+  }
+}
