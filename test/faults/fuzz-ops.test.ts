@@ -1,0 +1,18 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import { extent } from '../helpers/faults.ts'
+import { fuzz } from '../helpers/fuzz.ts'
+import { opsToFuzz } from '../helpers/fuzz-ops.ts'
+
+// Random requests to every route of the ops service: see test/helpers/fuzz.ts.
+
+const RUNS = extent({
+  short: { postgres: { plain: 1, sequences: 80 }, embedded: { plain: 1, sequences: 15 } },
+  long: { postgres: { plain: 50, sequences: 8_000 }, embedded: { plain: 20, sequences: 1_500 } },
+})
+
+await eachBackend(t, 'ops: no request breaks a promise', async (t: Test, backend) => {
+  const { server, profile } = await opsToFuzz(t, backend)
+  await fuzz(t, server, profile, RUNS[backend.name])
+})

@@ -1,0 +1,265 @@
+import { STATUS_CODES } from 'node:http'
+import fc from 'fast-check'
+import { openHooksService } from '../../commands/services/hooks.ts'
+import type { Backend } from './backends.ts'
+import { messages, mirrored, toolsOf } from './fuzz-mcp.ts'
+import type { Caller, FuzzProfile } from './fuzz-profile.ts'
+import { typeOf } from './fuzz-promises.ts'
+import { routesOf } from './fuzz-routes.ts'
+import { MARKER, oddCursor } from './fuzz-values.ts'
+import { exchange } from './fuzz-wire.ts'
+import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
+import { addEndpoint, modern } from './mcp.ts'
+import type { Endpoint } from './mcp.ts'
+import type { Owner } from './owner.ts'
+import { addSigned, change, secretKey, sendStandard, standardHeaders } from './senders-setup.ts'
+import type { TestServer } from './server.ts'
+import {
+  addProvider,
+  deliver,
+  enable,
+  eventIds,
+  post,
+  SECRETS,
+  SIGNED,
+  signatureHeaders,
+  startHooks,
+} from './signing-setup.ts'
+
+/** Where a replay goes: nobody listens there. */
+const NOBODY = 'http://127.0.0.1:9/hook'
+const [OPEN, TOKEN, STANDARD] = ['keep-open', 'keep-token', 'keep-signed'] as const
+
+/** Starts the hooks service, and gives what a fuzz has to know of it. */
+export async function hooksToFuzz(
+  t: Owner,
+  backend: Backend,
+): Promise<{ server: TestServer; profile: FuzzProfile }> {
+  const { server, base } = await startHooks(t, backend, {
+    ...{ GATEHOUSE_SECRET_KEY: secretKey(), HOOKS_REPLAY_TARGETS: '127.0.0.1:9' },
+    ...(backend.name === 'postgres' && { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }),
+  })
+  const keep = openKeep(base)
+  await keep.refresh()
+  const tools = await toolsOf(keep.endpoint())
+  const callers = callersOf(keep)
+  const profile: FuzzProfile = {
+    ...{ base, callers, pools: keep.pools, refresh: keep.refresh, refusalFault },
+    table: await routesOf(t, openHooksService),
+    known: KNOWN,
+    forms: FORMS,
+    needs: { 'GET /relay': ['name', 'target'] },
+    query: [
+      'provider',
+      'event_type',
+      'since',
+      'cursor',
+      'limit',
+      'text',
+      'json',
+      'rejected',
+      'name',
+      'target',
+    ],
+    bodies: {
+      'POST /webhooks/:provider': delivery,
+      'POST /webhooks/generic/:name': delivery,
+      'POST /webhooks/generic/:name/:token': delivery,
+      'POST /mcp/:endpoint': messages(tools, KNOWN),
+    },
+    best: ({ path }) =>
+      path === '/relay' ? 'forwarder' : path.startsWith('/mcp/') ? 'tool' : 'sender',
+    mayFail: [],
+    mayWarn: {},
+    secrets: [...Object.values(SECRETS)],
+  }
+  return { server, profile }
+}
+
+/** The senders and the endpoint that requests go to, made anew when a request has removed them. */
+function openKeep(base: string) {
+  let [token, secret] = ['', '']
+  let endpoint: Endpoint | undefined
+  let pools: Readonly<Record<string, readonly string[]>> = {}
+
+  async function remake(name: string, make: () => Promise<string>): Promise<string> {
+    await change(base, `generic:${name}`, 'remove')
+    return make()
+  }
+
+  async function refresh(): Promise<void> {
+    for (const provider of SIGNED) await enable(base, provider, true)
+    const body = '{"id":"evt_1","type":"kept","event_id":"evt_1"}'
+    for (const provider of SIGNED) await deliver(base, provider, body)
+    const opened = await post(base, `generic/${OPEN}`, body)
+    if (opened.status !== 202) await remake(OPEN, () => addProvider(base, OPEN, { open: true }))
+    const known = await post(base, `generic/${TOKEN}`, body, { Authorization: `Bearer ${token}` })
+    if (known.status !== 202) token = await remake(TOKEN, () => addProvider(base, TOKEN))
+    const signed = secret === '' ? 0 : (await sendStandard(base, STANDARD, secret)).status
+    if (signed !== 202) secret = await remake(STANDARD, () => addSigned(base, STANDARD))
+    const asked = endpoint === undefined ? 0 : (await modern(endpoint, 'tools/list')).status
+    if (asked !== 200) {
+      await change(base, '', '../settings/endpoints/keep/revoke')
+      endpoint = await addEndpoint(base, 'keep', { allow_replay: 'true' })
+    }
+    // It leaves at once: its name is known, and may be forgotten.
+    await exchange(new URL(base), forwarder(base, OPEN))
+    const ids = (await eventIds(base)).slice(0, 40).map(String)
+    pools = {
+      event: ids,
+      name: [OPEN, TOKEN, STANDARD, 'shop', 'ci', 'a-b_c', '0'],
+      token: [token],
+    }
+  }
+
+  return {
+    refresh,
+    pools: () => pools,
+    token: () => token,
+    secret: () => secret,
+    endpoint: (): Endpoint => endpoint ?? { url: '', token: '' },
+  }
+}
+
+type Keep = ReturnType<typeof openKeep>
+
+function callersOf(keep: Keep): Readonly<Record<string, Caller>> {
+  const sender: Caller = ({ target, body = Buffer.alloc(0) }) => {
+    const name = /\/webhooks\/(?:generic\/)?([^/?]*)/.exec(target)?.[1]
+    const provider = SIGNED.find((signed) => signed === name)
+    if (provider !== undefined) return Object.entries(signatureHeaders(provider, body))
+    if (name === STANDARD) return Object.entries(standardHeaders(keep.secret(), body))
+    return name === TOKEN ? [['authorization', `Bearer ${keep.token()}`]] : []
+  }
+  return {
+    sender,
+    nobody: () => [],
+    tool: (request) => [['authorization', `Bearer ${keep.endpoint().token}`], ...mirrored(request)],
+    forwarder: () => UPGRADE,
+    stale: (request) =>
+      sender(request).map(([name, value]) => [
+        name,
+        value.replace(/\d/, (d) => `${9 - Number(d)}`),
+      ]),
+    foreign: () => [
+      ['origin', 'http://evil.example'],
+      ['sec-fetch-site', 'cross-site'],
+    ],
+    proxied: () => [
+      ['x-forwarded-for', '203.0.113.7, 127.0.0.1'],
+      ['x-forwarded-proto', 'https'],
+      ['remote-email', 'ann@example.com'],
+    ],
+  }
+}
+
+const UPGRADE: readonly (readonly [string, string])[] = [
+  ['connection', 'Upgrade'],
+  ['upgrade', 'websocket'],
+  ['sec-websocket-version', '13'],
+  ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ=='],
+]
+
+function forwarder(base: string, name: string): WireRequest {
+  return {
+    ...{ method: 'GET', body: undefined, framing: 'length' },
+    target: `/relay?name=${name}&target=${NOBODY}`,
+    headers: [['host', new URL(base).host], ...UPGRADE],
+  }
+}
+
+const delivery = fc.oneof(
+  fc
+    .record(
+      {
+        ...{ id: fc.constantFrom('evt_1', 'evt_2', '', MARKER), event_id: fc.nat(9).map(String) },
+        type: fc.constantFrom('push', 'url_verification', MARKER, 'x'.repeat(300), '\0'),
+        ...{
+          challenge: fc.constantFrom('c', MARKER, null),
+          payload: fc.jsonValue({ maxDepth: 2 }),
+        },
+      },
+      { requiredKeys: [] },
+    )
+    .map(text),
+  fc.constantFrom('payload=%7B%7D', 'a=1&command=%2Fgo', '{"type":"\\ud800"}', '{"id":"a\\u0000"}'),
+)
+
+const name = fc.nat(6).map((at) => `~name.${at}~`)
+const provider = fc.oneof(
+  name.map((one) => `generic:${one}`),
+  fc.constantFrom(...SIGNED),
+)
+const id = fc.nat(9).map((at) => `~event.${at}~`)
+
+const KNOWN: FuzzProfile['known'] = {
+  'providers.name': provider,
+  ...{ name, id, provider, endpoint: fc.constant('keep'), token: fc.constant('~token.0~') },
+  event_type: fc.constantFrom('kept', 'push'),
+  since: fc.oneof(id, fc.constantFrom('0', '2026-01-01T00:00:00Z', '2026-01-01')),
+  last_event_id: id,
+  limit: fc.constantFrom('1', '2', '200'),
+  cursor: fc.oneof(fc.constant('WyIyMDI2LTAxLTAxVDAwOjAwOjAwLjAwMFoiLDFd'), oddCursor),
+  text: fc.constantFrom('evt', 'kept', MARKER),
+  json: fc.constantFrom('id:"evt_1"', 'type:"kept"', 'a.b:1', 'payload:null'),
+  rejected: fc.constant('1'),
+  target: fc.constant(NOBODY),
+  target_url: fc.constantFrom(NOBODY, ''),
+  replay_default_target: fc.constantFrom(NOBODY, ''),
+  timeout_s: fc.constant(1),
+  trust_mode: fc.constantFrom('token', 'signed', 'open'),
+  acknowledge_open: fc.constantFrom('true', 'on'),
+  secret: fc.constantFrom('', `whsec_${Buffer.alloc(24).toString('base64')}`),
+  enabled: fc.constantFrom('true', 'true', 'false'),
+  overlap: fc.constantFrom('0', '3600', '2592000'),
+  expected_interval: fc.constantFrom('', '1h', '30d'),
+  rejection_burst: fc.constantFrom('', '10/5m', '10 in 5m'),
+  allow_replay: fc.constantFrom('on', 'true', ''),
+  retention_max_age_days: fc.constantFrom('0', '30', '2147483647'),
+  retention_max_rows: fc.constantFrom('0', '50000', '2147483647'),
+  sse_retry_ms: fc.constantFrom('250', '3000'),
+}
+
+const FORMS: FuzzProfile['forms'] = {
+  'POST /providers': ['name', 'trust_mode', 'acknowledge_open', 'secret?'],
+  'POST /providers/:name/enabled': ['enabled'],
+  'POST /providers/:name/alarm': ['expected_interval?', 'rejection_burst?'],
+  'POST /providers/:name/rotate': ['overlap?', 'secret?'],
+  'POST /log/:id/replay': ['target_url?'],
+  'POST /settings': [
+    ...[
+      'retention_max_age_days?',
+      'retention_max_rows?',
+      'sse_retry_ms?',
+      'replay_default_target?',
+    ],
+  ],
+  'POST /settings/endpoints': ['name', 'allow_replay?'],
+}
+
+/** hooks.md section 7: a problem; a page for who navigates; JSON-RPC where tools are called. */
+function refusalFault(answer: WireAnswer, { target, headers }: WireRequest): string | undefined {
+  const type = typeOf(answer)
+  const asks = headers.some(([key, value]) => /^accept$/i.test(key) && value.includes('text/html'))
+  const navigates = asks || headers.some(([, value]) => value === 'navigate')
+  if (type.startsWith('text/html')) return navigates ? undefined : 'a page for no browser'
+  const body: unknown = JSON.parse(answer.body.toString('utf8'))
+  if (!isObject(body)) return 'no object'
+  if (type === 'application/json' && target.includes('/mcp/')) {
+    return 'jsonrpc' in body && 'error' in body ? undefined : 'no answer of JSON-RPC'
+  }
+  if (type !== 'application/problem+json') return `its type is ${type}`
+  const members = Object.keys(body).join()
+  if (members !== 'type,title,status,detail,instance') return `its members are ${members}`
+  const { status, title } = { status: 0, title: '', ...body }
+  if (status !== answer.status || title !== STATUS_CODES[status]) return 'another status in it'
+  return undefined
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+function text(value: unknown): string {
+  return JSON.stringify(value) ?? ''
+}

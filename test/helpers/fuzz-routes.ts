@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto'
+import type { OpenService } from '../../commands/services/service.ts'
+import { migrate } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/open.ts'
+import { openConfig } from '../../kernel/config.ts'
+import { createLog } from '../../kernel/log.ts'
+import { createMetrics } from '../../kernel/metrics.ts'
+import { createRouter } from '../../kernel/router.ts'
+import type { FindRoute, Route } from '../../kernel/router.ts'
+import { metricsRoute } from '../../routes/metrics.ts'
+import { followSecrets } from '../../services/hooks/signing-secrets.ts'
+import { backends } from './backends.ts'
+import type { Owner } from './owner.ts'
+
+/** The routes of a service, with the one that answers where the others do not, and what finds one. */
+export type RouteTable = { readonly routes: readonly Route[]; readonly find: FindRoute }
+
+/**
+ * The routes that a service has, from the service itself: it is opened as `serve` opens it, on a
+ * database of its own, and asked what its listener would serve.
+ */
+export async function routesOf(t: Owner, open: OpenService): Promise<RouteTable> {
+  const env = await backends[1].env(t)
+  const config = openConfig({ flags: env, envFile: undefined, collects: true })
+  const log = createLog(
+    () => undefined,
+    () => new Date(),
+  )
+  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
+  const database = await openDatabase({ url, dataDirectory }, log)
+  try {
+    await migrate(database.db)
+    const metrics = createMetrics()
+    const nothing = { current: undefined, previous: undefined }
+    const service = await open({
+      ...{ config, log, metrics, version: 'test', db: database.db, backend: 'postgresql' },
+      secrets: followSecrets({
+        ...{ read: () => nothing, key: () => undefined },
+        ...{ random: randomBytes, now: () => new Date() },
+      }),
+      addresses: () => new Map(),
+    })
+    const parts = service.parts(() => '')
+    const table = [...parts.routes, metricsRoute(metrics)]
+    const find = createRouter(table, parts.unmatched)
+    const other = find('GET', '/none')
+    await service.close()
+    return { routes: other.kind === 'route' ? [...table, other.route] : table, find }
+  } finally {
+    await database.close()
+    config.close()
+  }
+}
