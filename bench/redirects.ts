@@ -9,7 +9,7 @@ const LINKS = 1_000
 const ROUNDS = 7
 const SECONDS = 4
 const CONNECTIONS = 32
-const BOUND = 0.6
+const BOUND = 0.7
 const P99_MS = 5
 
 const SEED = `
