@@ -3,6 +3,7 @@ import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server-facts.ts'
+import { createBodyBudget } from '../kernel/body.ts'
 import { systemClock } from '../kernel/clock.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import { createHttpMetrics } from '../kernel/http-metrics.ts'
@@ -76,7 +77,7 @@ async function run(
     for (const name of options.services) services.push(await OPEN[name](context))
     const shared = {
       config,
-      bodyBudget: { used: 0, limit: 256 * 1024 * 1024 },
+      bodyBudget: createBodyBudget(256 * 1024 * 1024),
       log,
       metrics,
       httpMetrics: createHttpMetrics(metrics),

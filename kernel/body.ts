@@ -9,6 +9,33 @@ export type BodyResult =
 export interface BodyBudget {
   used: number
   readonly limit: number
+  /** Once a body has taken so long, it gives its place to others when there is none left. */
+  readonly patienceMs: number
+  /** In the order in which they began. */
+  readonly reading: Set<Reading>
+}
+
+interface Reading {
+  readonly since: number
+  size: number
+  readonly giveUp: () => void
+}
+
+/**
+ * A budget of so many bytes. A body has ten seconds in any case: without an end to that, whoever sends
+ * most of a few large ones and waits would keep everybody else's away.
+ */
+export function createBodyBudget(limit: number, patienceMs = 10_000): BodyBudget {
+  return { used: 0, limit, patienceMs, reading: new Set() }
+}
+
+/** Gives up the oldest bodies until the others fit, as far as they have had their time. */
+function makeRoom(budget: BodyBudget): void {
+  const begunBefore = performance.now() - budget.patienceMs
+  for (const { since, size, giveUp } of budget.reading) {
+    if (budget.used <= budget.limit || since > begunBefore) return
+    if (size > 0) giveUp()
+  }
 }
 
 /** Whether a body follows the head; without one there is nothing to read, and no event says so. */
@@ -39,25 +66,33 @@ export function readBody(
   proceed()
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
-    let size = 0
+    const reading: Reading = {
+      since: performance.now(),
+      size: 0,
+      giveUp: () => settle({ ok: false, reason: 'overloaded' }),
+    }
 
     function settle(result: BodyResult): void {
-      budget.used -= size
+      budget.reading.delete(reading)
+      budget.used -= reading.size
       request.off('data', onData)
       request.off('end', onEnd)
       request.off('close', onClose)
       resolve(result)
     }
     function onData(chunk: Buffer): void {
-      size += chunk.length
+      reading.size += chunk.length
       budget.used += chunk.length
-      if (size > limit) return settle({ ok: false, reason: 'too-large' })
-      if (budget.used > budget.limit) return settle({ ok: false, reason: 'overloaded' })
+      if (reading.size > limit) return settle({ ok: false, reason: 'too-large' })
+      makeRoom(budget)
+      if (!budget.reading.has(reading)) return
+      if (budget.used > budget.limit) return reading.giveUp()
       chunks.push(chunk)
     }
     function onEnd(): void {
       const [only] = chunks
-      const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, size)
+      const whole = chunks.length === 1 && only !== undefined
+      const bytes = whole ? only : Buffer.concat(chunks, reading.size)
       settle({ ok: true, bytes })
     }
     function onClose(): void {
@@ -65,6 +100,7 @@ export function readBody(
     }
 
     if (request.destroyed) return onClose()
+    budget.reading.add(reading)
     request.on('data', onData)
     request.on('end', onEnd)
     request.on('close', onClose)

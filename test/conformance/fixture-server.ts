@@ -1,3 +1,4 @@
+import { createBodyBudget } from '../../kernel/body.ts'
 import { createHttpMetrics } from '../../kernel/http-metrics.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { createGuard } from '../../kernel/guard.ts'
@@ -105,7 +106,7 @@ export async function startFixtures(t: Owner): Promise<string> {
     faultReply: (fault, { path }) => problem(fault, path),
     guard: createGuard({ hosts: [], trustedProxies: () => false }),
     trustedProxies: () => false,
-    bodyBudget: { used: 0, limit: 16 * 1024 * 1024 },
+    bodyBudget: createBodyBudget(16 * 1024 * 1024),
     log: { info: ignore, warn: ignore, error: ignore, flush: ignore },
     metrics: createHttpMetrics(createMetrics()),
     clock: systemClock,

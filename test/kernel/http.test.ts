@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { createBodyBudget } from '../../kernel/body.ts'
 import type { BodyBudget } from '../../kernel/body.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { createGuard } from '../../kernel/guard.ts'
@@ -25,9 +26,9 @@ type Running = {
 }
 
 /** A listener with routes of the test's own. */
-async function listen(t: Test, routes: readonly Route[]): Promise<Running> {
+async function listen(t: Test, routes: readonly Route[], patienceMs?: number): Promise<Running> {
   let lines = ''
-  const budget = { used: 0, limit: 10 }
+  const budget = createBodyBudget(10, patienceMs)
   const log = createLog(
     (text) => (lines += text),
     () => new Date(),
@@ -89,35 +90,56 @@ t.test('what a handler throws stays in the log', async (t: Test) => {
   t.equal((await request(`${base}/well`)).status, 200)
 })
 
+/** Answers what of a body was read, which may have eight bytes. */
+const ECHO: Route = {
+  method: 'POST',
+  path: '/',
+  access: 'open',
+  async handle(context) {
+    const body = await context.body(8)
+    return jsonReply(body.ok ? body.bytes.toString() : body.reason)
+  },
+}
+
+/** Begins a request whose body has eight bytes. */
+function begin(t: Test, port: number, start: string): { socket: Socket; heard(): string } {
+  let heard = ''
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('data', (bytes) => (heard += bytes.toString()))
+  socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8\r\n\r\n${start}`)
+  return { socket, heard: () => heard }
+}
+
 t.test('bodies share one budget, and give it back', async (t: Test) => {
-  const { base, port, budget } = await listen(t, [
-    {
-      method: 'POST',
-      path: '/',
-      access: 'open',
-      async handle(context) {
-        const body = await context.body(8)
-        return jsonReply(body.ok ? body.bytes.toString() : body.reason)
-      },
-    },
-  ])
+  const { base, port, budget } = await listen(t, [ECHO])
   const send = (body: string): Promise<{ text: string }> => request(base, { method: 'POST', body })
-  const holding: Socket[] = []
-  for (const part of ['1234', '567']) {
-    const socket = connect(port, '127.0.0.1')
-    socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8\r\n\r\n${part}`)
-    holding.push(socket)
-    t.teardown(() => socket.destroy())
-  }
+  const [gone, whole] = [begin(t, port, '1234'), begin(t, port, '567')]
   await until(() => budget.used === 7, 'what has come to be counted')
   t.equal((await send('abcd')).text, '"overloaded"')
   t.equal((await send('abc')).text, '"abc"', 'what fits is read')
   t.equal((await send('x'.repeat(9))).text, '"too-large"')
   t.equal(budget.used, 7)
-  const [gone, whole] = holding
-  gone?.destroy()
+  gone.socket.destroy()
   await until(() => budget.used === 3, 'a client that left to be forgotten')
-  whole?.write('89012')
-  await until(() => budget.used === 0, 'a whole body to be taken')
+  whole.socket.write('89012')
+  await until(() => whole.heard().endsWith('"56789012"'), 'a whole body to be taken')
+  t.equal(budget.used, 0)
   t.equal((await send('abcdefgh')).text, '"abcdefgh"')
+})
+
+t.test('a body that takes its time gives its place to others', async (t: Test) => {
+  const { base, port, budget } = await listen(t, [ECHO], 0)
+  const silent = begin(t, port, '')
+  const held = begin(t, port, '1234567')
+  await until(() => budget.used === 7, 'most of a body')
+  const younger = begin(t, port, 'abc')
+  await until(() => budget.used === 10, 'the start of another one')
+  t.equal((await request(base, { method: 'POST', body: 'ABCD' })).text, '"ABCD"')
+  await until(() => held.heard().endsWith('"overloaded"'), 'the oldest one to be refused')
+  younger.socket.write('defgh')
+  await until(() => younger.heard().endsWith('"abcdefgh"'), 'the younger one to be taken')
+  silent.socket.write('ijklmnop')
+  await until(() => silent.heard().endsWith('"ijklmnop"'), 'the one that took no room to be taken')
+  t.match({ used: budget.used, reading: budget.reading.size }, { used: 0, reading: 0 })
 })
