@@ -44,8 +44,8 @@ const MOST_BYTES = 16 * 1024 * 1024
 const REFUSED_DATA = /^(22|23|54)/
 
 /**
- * Reads, stores, acknowledges, one batch after the other: an entry is acknowledged only after its
- * event is committed, and what is read twice is known by its delivery id.
+ * Reads, stores, acknowledges; while a batch is stored the next one is read and made ready. An entry is
+ * acknowledged only after its event is committed, and what is read twice is known by its delivery id.
  */
 export function startConsumer(options: ConsumerOptions): Consumer {
   const { channel, connect, enabled, ingest, rejections, clock, random, log } = options
@@ -71,18 +71,26 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       }
       if (failures > 0) await pause(backoffMs(failures, random), waiting.signal)
       const life = new AbortController()
+      /** What was read last: two batches at most are on their way into the database. */
+      let last = Promise.resolve()
       try {
         const session = await Promise.race([aborted(waiting.signal), connect(life.signal)])
         if (session !== undefined) reached()
         while (session !== undefined && !waiting.signal.aborted) {
           const entries = await session.receive(most, waiting.signal)
           failures = 0
-          await settle(session, entries)
+          const before = last
+          last = settle(session, entries)
+          // Its failure is seen where it is waited for, which may be after the next read.
+          last.catch(() => undefined)
+          await before
         }
+        await last
       } catch (error) {
         failures++
         if (!waiting.signal.aborted) missed(messageOf(error))
       } finally {
+        await last.catch(() => undefined)
         life.abort()
       }
     }
