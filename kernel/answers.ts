@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
 
 /** Answers that are under way on the connections of a listener. */
 export interface Answers {
@@ -9,15 +9,25 @@ export interface Answers {
   begun(response: ServerResponse): void
   /** The answer was handed to its connection, whose client may take it slowly. */
   given(response: ServerResponse, isStream: boolean): void
-  /** What comes on a connection makes no sense: true when it ends with the answer that is under way there. */
-  endsWithAnswer(socket: Duplex): boolean
+  /** No further request of this connection is heard. */
+  last(socket: Socket): void
+  areOver(socket: Socket): boolean
+  /**
+   * What comes on a connection is no request: true when nobody waits for an answer to it, and the
+   * connection ends with the answers that are under way.
+   */
+  endsWithAnswer(socket: Socket, error: Error): boolean
 }
+
+/** By Node's parser: something comes behind a request with `Connection: close`. */
+const BEHIND_THE_LAST = 'HPE_CLOSED_CONNECTION'
 
 /** A client that takes nothing of its answer for `stalledMs` loses its connection. */
 export function createAnswers(stalledMs: number): Answers {
   const leaving = new Set<ServerResponse>()
   /** The newest one of each connection, until it is given; of a stream until the next one. */
-  const begun = new WeakMap<Duplex, ServerResponse>()
+  const begun = new WeakMap<Socket, ServerResponse>()
+  const over = new WeakSet<Socket>()
 
   return {
     leaving,
@@ -32,11 +42,16 @@ export function createAnswers(stalledMs: number): Answers {
       response.setTimeout(stalledMs, () => response.destroy())
       response.once('close', () => leaving.delete(response))
     },
-    endsWithAnswer(socket) {
+    last: (socket) => void over.add(socket),
+    areOver: (socket) => over.has(socket),
+    endsWithAnswer(socket, error) {
       const response = begun.get(socket)
       // Where the request itself breaks off, the refusal is its answer.
-      if (response === undefined || response.writableFinished || !response.req.complete)
-        return false
+      if (response === undefined || response.writableFinished || !response.req.complete) {
+        const isOver = over.has(socket) || ('code' in error && error.code === BEHIND_THE_LAST)
+        if (isOver) socket.destroySoon()
+        return isOver
+      }
       if (response.headersSent) response.destroy()
       else response.shouldKeepAlive = false
       return true

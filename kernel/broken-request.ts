@@ -7,6 +7,8 @@ import { authorityOf } from './request-target.ts'
 /** A name, an IPv4 address or a bracketed IPv6 one, and a port (RFC 9110 section 7.2). */
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i
 
+const NO_HTTP = badRequest('The request is not valid HTTP/1.1.')
+
 /** The fault of a request that Node's parser gave up on, by the parser's error code. */
 export function faultOfBrokenRequest(error: Error): Fault {
   const code = 'code' in error ? error.code : undefined
@@ -16,7 +18,7 @@ export function faultOfBrokenRequest(error: Error): Fault {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return { status: 408, code: 'REQUEST_TIMEOUT', detail: 'The request did not arrive in time.' }
   }
-  return badRequest('The request is not valid HTTP/1.1.')
+  return NO_HTTP
 }
 
 /**
@@ -25,6 +27,9 @@ export function faultOfBrokenRequest(error: Error): Fault {
  */
 export function ambiguity(request: IncomingMessage): Fault | undefined {
   const { headers, rawHeaders, httpVersion } = request
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+    return NO_HTTP
+  }
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? ''

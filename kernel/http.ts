@@ -98,7 +98,7 @@ export function createListener(options: ListenerOptions): Listener {
   // An expectation that we don't know may be ignored (RFC 9110); Node's own 417 bears no header of ours.
   server.on('checkExpectation', (request, response) => serve(request, response, false))
   server.on('clientError', (error, socket) => {
-    if (answers.endsWithAnswer(socket)) return
+    if (answers.endsWithAnswer(socket as Socket, error)) return
     const fault = faultOfBrokenRequest(error)
     const reply = faultReply(fault, { method: '', path: '', headers: {} })
     const requestId = nextId()
@@ -122,6 +122,8 @@ export function createListener(options: ListenerOptions): Listener {
     waits: boolean,
     upgrade?: Upgrade,
   ): void {
+    // The one before it on this connection was told that it is the last.
+    if (answers.areOver(request.socket)) return
     const started = performance.now()
     const requestId = nextId()
     const method = request.method ?? ''
@@ -131,6 +133,7 @@ export function createListener(options: ListenerOptions): Listener {
     const unclear = ambiguity(request)
     // Behind an upgrade that is ignored, Node drops what has come of the next request.
     const last = upgrade !== undefined || unclear !== undefined || 'upgrade' in request.headers
+    if (last) answers.last(request.socket)
     const context: Context = {
       method,
       path,
