@@ -1,10 +1,10 @@
 import type { Context } from '../kernel/context.ts'
-import type { Fault } from '../kernel/fault.ts'
+import { unavailable, type Fault } from '../kernel/fault.ts'
 
 /** Largest form that a page of ours sends. */
 const FORM_LIMIT = 64 * 1024
 
-/** A form post's fields, or why it can't be read: 415, 413 or 400. */
+/** A form post's fields, or why it can't be read: 415, 413, 503 or 400. */
 export async function readForm(context: Context): Promise<URLSearchParams | Fault> {
   const type = (context.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/x-www-form-urlencoded') {
@@ -16,6 +16,7 @@ export async function readForm(context: Context): Promise<URLSearchParams | Faul
   if (body.reason === 'too-large') {
     return { status: 413, code: 'BODY_TOO_LARGE', detail: `The form exceeds ${FORM_LIMIT} bytes.` }
   }
+  if (body.reason === 'overloaded') return unavailable('Too many bodies at once; try again.')
   return { status: 400, code: 'BAD_REQUEST', detail: 'The form did not arrive whole.' }
 }
 
