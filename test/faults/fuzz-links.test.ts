@@ -9,7 +9,7 @@ import { linksToFuzz } from '../helpers/fuzz-links.ts'
 
 const RUNS = extent({
   short: { postgres: { plain: 1, sequences: 80 }, embedded: { plain: 1, sequences: 15 } },
-  long: { postgres: { plain: 50, sequences: 8_000 }, embedded: { plain: 20, sequences: 1_500 } },
+  long: { postgres: { plain: 10, sequences: 2_500 }, embedded: { plain: 3, sequences: 300 } },
 })
 
 await eachBackend(t, 'links: no request breaks a promise', async (t: Test, backend) => {

@@ -141,12 +141,7 @@ function* statusFaults(
     yield `${status} is documented nowhere for ${name}`
   }
   if (isBroken(answer, request)) {
-    const hosts = request.headers.filter(([name]) => name === 'host')
-    const hosted =
-      request.target.startsWith('/') &&
-      hosts.length === 1 &&
-      /^[\w.:[\]-]+$/.test(hosts[0]?.[1] ?? '')
-    if (hosted && isFramed(request) && !isOdd(request)) yield 'a good request is called broken'
+    if (isFramed(request) && !isOdd(request)) yield 'a good request is called broken'
     return
   }
   if (status >= 400 && request.method !== 'HEAD') {
@@ -177,14 +172,17 @@ function* documentFaults(
   }
 }
 
-/** Whether a request has bytes that no parser need take, or more than a head may have. */
+/** Whether a request has bytes that no parser need take, more than a head may have, or no one host. */
 function isOdd({ method, target, headers }: WireRequest): boolean {
   const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
+  const [host = ['', ''], ...more] = headers.filter(([name]) => name === 'host')
+  const hosted = more.length === 0 && /^[\w.:[\]-]+$/.test(host[1])
   // oxlint-disable-next-line no-control-regex -- these are what a head may not have
   const odd = /[^\t\x20-\x7e\x80-\xff]/
   return (
     size + target.length > 15_000 ||
-    !/^(?:\/|https?:\/\/)[\x21-\x7e]*$/.test(target) ||
+    !hosted ||
+    !/^\/[\x21-\x7e]*$/.test(target) ||
     !/^[A-Z]+$/.test(method) ||
     /^(?:FOO|CONNECT)$/.test(method) ||
     headers.some(([name, value]) => odd.test(name + value))

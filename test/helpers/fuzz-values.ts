@@ -110,9 +110,15 @@ export const oddValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
 )
 
-/** A cursor as lists make them, of a position that may be none. */
+/** A cursor as lists make them, of a position in it or of one that is none. */
 export const oddCursor: fc.Arbitrary<string> = fc
-  .oneof(fc.array(oddValue, { maxLength: 3 }), fc.jsonValue({ maxDepth: 1 }))
+  .oneof(
+    fc.tuple(fc.oneof(oddText, lone), fc.constantFrom('links', 'tags', 'users')),
+    fc.tuple(fc.constantFrom('prefix', 'rest'), fc.oneof(oddText, lone)),
+    fc.tuple(fc.constantFrom(0, 253_402_300_799_999, 1e308), fc.maxSafeInteger()),
+    fc.tuple(fc.maxSafeInteger()),
+    fc.array(oddValue, { maxLength: 3 }),
+  )
   .map((position) => Buffer.from(JSON.stringify(position)).toString('base64url'))
 
 /** Values that are right for a member of this name, whatever stands in the schema. */
