@@ -43,10 +43,14 @@ console.log(
 const cluster = await startPostgres()
 process.env[SHARED_POSTGRES] = cluster.url()
 
+/** What ends what the present part has started. */
+const ends: (() => unknown)[] = []
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void endPart().then(() => process.exit(1)))
+
 let missed = 0
 for (const part of PARTS) {
   if (wanted.length > 0 && !wanted.includes(part.name)) continue
-  const ends: (() => unknown)[] = []
   try {
     console.log(`\n${part.name}`)
     for (const { name, value, unit, bound, kept } of await part.run({
@@ -59,8 +63,19 @@ for (const part of PARTS) {
       )
     }
   } finally {
-    for (const end of ends.reverse()) await end()
+    await endPart()
   }
 }
 await cluster.destroy()
 process.exit(missed === 0 ? 0 : 1)
+
+/** The last first, and all of them: one that fails leaves nothing of the others behind. */
+async function endPart(): Promise<void> {
+  for (let end = ends.pop(); end !== undefined; end = ends.pop()) {
+    try {
+      await end()
+    } catch (error) {
+      console.error(error)
+    }
+  }
+}
