@@ -4,11 +4,17 @@ import { parseBlocks, type AddressSet } from './peers.ts'
 // quotes no value.
 
 export function parseBaseUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const plain =
-    url !== undefined && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === ''
-  if (!plain || url.username !== '') throw new SyntaxError('it is no such URL')
+  const url = webUrl(text)
+  if (url.pathname !== '/' || url.search !== '') throw new SyntaxError('it is no such URL')
   return url.origin
+}
+
+/** An http or https URL; a user or a password in it would be shown where the address is. */
+function webUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const plain = url?.username === '' && url.password === '' && /^https?:$/.test(url.protocol)
+  if (url === undefined || !plain) throw new SyntaxError('it is no such URL')
+  return url
 }
 
 export function parseDatabaseUrl(text: string): string {
@@ -64,9 +70,8 @@ export function parseName(text: string): string {
 }
 
 export function parseModelUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const good = url !== undefined && /^https?:$/.test(url.protocol) && url.username === ''
-  if (!good || !/\/v1\/?$/.test(url.pathname)) throw new SyntaxError('it is no such URL')
+  const url = webUrl(text)
+  if (!/\/v1\/?$/.test(url.pathname)) throw new SyntaxError('it is no such URL')
   return url.href.replace(/\/$/, '')
 }
 
@@ -105,10 +110,7 @@ export function parseSeconds(text: string, least: number, most: number): number 
 
 export function parseNotifyUrl(text: string): string {
   const plain = text.replace(/^ntfy\+/, '')
-  const url = URL.canParse(plain) ? new URL(plain) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '') {
-    throw new SyntaxError('it is no such URL')
-  }
+  const url = webUrl(plain)
   if (text !== plain && !/^\/[^/]+$/.test(url.pathname)) throw new SyntaxError('it names no topic')
   return text
 }

@@ -74,6 +74,14 @@ t.test('each wrong value has its line, and the rest is looked at', async (t) => 
   t.match(about('LINKS_ADDR'), ['ok '])
   t.same([about('HOOKS_ADDR'), about('database')], [[], []], 'what depends on them is not')
 
+  const named = await check({
+    ...{ GATEHOUSE_DATA_DIR: data, HOOKS_BASE_URL: 'https://:password-1@hooks.example' },
+    ...{ OPS_MODEL_URL: 'https://:password-2@h/v1', OPS_NOTIFY_URL: 'https://u:password-3@h' },
+  })
+  const refused = named.about('configuration').filter((line) => line.startsWith('fail '))
+  t.equal(refused.length, 3, 'a user or a password has no place in these')
+  t.notMatch(JSON.stringify(named.findings), /password-\d/)
+
   const none = join(data, 'none.env')
   const unread = await check({ GATEHOUSE_ENV_FILE: none })
   t.equal(unread.code, 1)
