@@ -1,3 +1,4 @@
+import { request } from '../test/helpers/http.ts'
 import { addEndpoint, META, MODERN, modern, type Endpoint } from '../test/helpers/mcp.ts'
 import { sharedPostgres } from '../test/helpers/postgres.ts'
 import { startBare } from './helpers/bare.ts'
@@ -36,6 +37,10 @@ export const mcp: Part = {
         if (round >= 0) rounds[name].push(made)
       }
     }
+    // A call that failed is answered with 200, too.
+    const { text: metrics } = await request(`${server.hooks}/metrics`)
+    if (/^gatehouse_hooks_tool_calls.*outcome="error"/m.test(metrics))
+      throw new Error('calls of the tool have failed')
     const rate = (name: keyof typeof ports): number =>
       median(rounds[name].map(({ perSecond }) => perSecond))
     const p99 = (name: keyof typeof ports): number => median(rounds[name].map((each) => each.p99))
