@@ -236,12 +236,12 @@ select service, action_type, count(*) as count, max(at) as last_action
 select pg_advisory_xact_lock(7203003);
 
 -- name: countActions :one
--- How often action $2 was done to service $1 since $3.
+-- How often action $2 was done to service $1 between $3 and $4.
 select count(*) as count
   from ops.actions
  where service = $1
    and action_type = $2
-   and at >= $3;
+   and at between $3 and $4;
 
 -- name: addAction :one
 insert into ops.actions (session_id, service, action_type, operation, at)
@@ -268,11 +268,13 @@ with saved as (
 select pg_notify('ops_settings', '');
 
 -- name: claimSchedule :optional
--- The turn to start the scheduled session at $1, unless one was claimed since $2; then empty.
+-- The turn to start the scheduled session at $1, unless one was claimed since $2; then empty. One of the future is no
+-- claim: a clock was set back.
 update ops.settings
    set scheduled_at = $1
  where scheduled_at is null
     or scheduled_at < $2
+    or scheduled_at > $1::timestamptz + interval '1 minute'
 returning scheduled_at;
 
 -- name: saveCheckStates :many
@@ -381,12 +383,13 @@ select to_char(coalesce(s.day, e.day), 'YYYY-MM-DD') as day, coalesce(s.sessions
 
 -- name: claimNotice :optional
 -- The next notice that is due at $1, taken for one try; without an answer it is due again, later each time: after
--- 10 s, 20 s, 40 s, an hour at most. Notices over a day old are no news. Empty when none is due.
+-- 10 s, 20 s, 40 s, an hour at most. Notices over a day old are no news. What is due in over an hour is so by a clock
+-- that was set back since. Empty when none is due.
 with due as (
   select id
     from ops.notices
    where sent_at is null
-     and next_at <= $1::timestamptz
+     and (next_at <= $1::timestamptz or next_at > $1::timestamptz + interval '61 minutes')
      and created_at > $1::timestamptz - interval '1 day'
    order by next_at, id
    limit 1

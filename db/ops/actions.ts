@@ -24,17 +24,19 @@ export async function takeActionTurn(tx: Executor): Promise<void> {
   await tx.run(q.takeActionTurn, [])
 }
 
-/** How often a kind of action was done to a service since a time. */
+/** How often a kind of action was done to a service between two times: after the clock was set back, some are of the future. */
 export async function countActions(
   tx: Executor,
   service: string,
   actionType: string,
   since: Date,
+  now: Date,
 ): Promise<number> {
   const row = await one<{ readonly count: number }>(tx, q.countActions, [
     service,
     actionType,
     since,
+    now,
   ])
   return row.count
 }

@@ -62,7 +62,7 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   listMemories: { args: ['int8', 'int8', 'text', 'text', 'bool'], row: Memory },
   listCooldowns: { args: ['timestamptz', 'int8'], row: Cooldown },
   takeActionTurn: { args: [] },
-  countActions: { args: ['text', 'text', 'timestamptz'], row: Count },
+  countActions: { args: ['text', 'text', 'timestamptz', 'timestamptz'], row: Count },
   addAction: { args: ['int8', 'text', 'text', 'text', 'timestamptz'], row: Id },
   finishAction: { args: ['int8', 'text'] },
   claimNotice: { args: ['timestamptz'], row: Notice },

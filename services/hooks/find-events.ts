@@ -33,7 +33,7 @@ export async function findEvents(
     const rows = await listEvents(db, filter, limit + 1)
     return { ...pageOf(rows, limit), searchedTo: null }
   }
-  const until = clock.now().getTime() + SEARCH_MS
+  const until = clock.elapsed() + SEARCH_MS
   const found: EventSummary[] = []
   let below = filter.before ?? NEWEST_POSITION
   for (;;) {
@@ -45,8 +45,7 @@ export async function findEvents(
       end === undefined || (filter.sinceTime !== null && end.received_at < filter.sinceTime)
     if (found.length > limit || exhausted) return { ...pageOf(found, limit), searchedTo: null }
     below = end
-    if (clock.now().getTime() >= until)
-      return { events: found, next: end, searchedTo: end.received_at }
+    if (clock.elapsed() >= until) return { events: found, next: end, searchedTo: end.received_at }
   }
 }
 

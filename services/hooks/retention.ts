@@ -9,6 +9,7 @@ import {
 } from '../../db/hooks/retention.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import { openSteadyTime } from '../../kernel/steady-time.ts'
 import type { Registry } from './registry.ts'
 import { REJECTIONS_KEPT } from './rejections.ts'
 import type { Relay } from './relay.ts'
@@ -37,6 +38,7 @@ export function startRetention(
   clock: Clock,
   log: Log,
 ): Retention {
+  const steadyNow = openSteadyTime(clock)
   let running: Promise<void> | undefined
   let again = false
   let closed = false
@@ -46,7 +48,7 @@ export function startRetention(
     do {
       again = false
       const { retention_max_age_days, retention_max_rows } = registry.settings
-      const now = clock.now().getTime()
+      const now = steadyNow().getTime()
       // At the start nobody has come back yet: after a long pause every forwarder would seem gone.
       if (!first) {
         const gone = new Date(now - FORWARDER_DAYS * DAY_MS)

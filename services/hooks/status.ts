@@ -50,7 +50,7 @@ export function createStatusReader(
   noteAlarms: AlarmBoard['note'],
 ): (fresh?: boolean) => Promise<StatusMessage> {
   let pending: Promise<StatusMessage> | undefined
-  let readAt = 0
+  let readAt = Number.NEGATIVE_INFINITY
   let before: StatusMessage | undefined
 
   async function read(): Promise<StatusMessage> {
@@ -77,7 +77,7 @@ export function createStatusReader(
   }
 
   return (fresh = false) => {
-    const time = clock.now().getTime()
+    const time = clock.elapsed()
     if (fresh || pending === undefined || time - readAt >= 1_000) {
       readAt = time
       pending = read()

@@ -41,7 +41,7 @@ export async function searchLinks(
   from: ListPosition | undefined,
   limit: number,
 ): Promise<LinksPage> {
-  const stopAt = clock.now().getTime() + SEARCH_MS
+  const stopAt = clock.elapsed() + SEARCH_MS
   const since = firstClickDay(clock.now())
   const prefix = prefixOf(search)
   const found: { readonly link: ListedLink; readonly part: ListPosition['part'] }[] = []
@@ -63,7 +63,7 @@ export async function searchLinks(
     }
     if (end === undefined && !inPrefix) return { links, next: null, searchedTo: null }
     at = end === undefined ? REST : { part, after: end }
-    if (clock.now().getTime() >= stopAt) return { links, next: at, searchedTo: at.after }
+    if (clock.elapsed() >= stopAt) return { links, next: at, searchedTo: at.after }
   }
 }
 

@@ -34,7 +34,7 @@ export interface Links extends LinksOptions, LinkParts {
 export async function openLinks(options: LinksOptions): Promise<Links> {
   const { db, clock, log, metrics } = options
   await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())
-  const targets = await openTargetCache(db, clock, metrics)
+  const targets = await openTargetCache(db, metrics)
   const clicks = await openClicks(options)
   let endUpkeep: (() => Promise<void>) | undefined
   return {

@@ -1,7 +1,6 @@
 import type { Database } from '../../db/client.ts'
 import type { Visibility } from '../../db/links/rows.ts'
 import { findTarget } from '../../db/links/visits.ts'
-import type { Clock } from '../../kernel/clock.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { prepareTarget, type Target } from './target.ts'
@@ -32,6 +31,8 @@ interface Entry {
   readonly link: KnownLink
   /** When it was asked for. */
   readonly at: number
+  /** How often notices may have been missed by then. */
+  readonly missed: number
   /** Used since it was put in, or since it was spared. */
   used: boolean
 }
@@ -45,16 +46,12 @@ const PATIENCE_MS = 250
 const PAUSE_MS = 1_000
 
 /** Opens the cache: changes by any instance reach it by NOTIFY. */
-export async function openTargetCache(
-  db: Database,
-  clock: Clock,
-  metrics: Metrics,
-): Promise<TargetCache> {
+export async function openTargetCache(db: Database, metrics: Metrics): Promise<TargetCache> {
   /** By `/slug`, as a visit brings it: a part of a text is a new text for a map. The oldest first. */
   const entries = new Map<string, Entry>()
   const reading = new Map<string, Promise<KnownLink | undefined>>()
-  /** Entries from before this may have missed a notice. */
-  let suspectUntil = 0
+  /** How often notices may have been missed: entries from before the last time are to be read again. */
+  let missed = 0
   let pausedUntil = 0
 
   metrics.gauge('gatehouse_links_cached', 'Links in memory.', () => [[{}, entries.size]])
@@ -69,9 +66,9 @@ export async function openTargetCache(
     reading.delete(slug)
   }
 
-  function keep(slug: string, link: KnownLink, at: number): void {
+  function keep(slug: string, entry: Entry): void {
     entries.delete(`/${slug}`)
-    entries.set(`/${slug}`, { link, at, used: true })
+    entries.set(`/${slug}`, entry)
     if (entries.size > MOST) dropOne()
   }
 
@@ -88,6 +85,7 @@ export async function openTargetCache(
   function load(slug: string, now: number): Promise<KnownLink | undefined> {
     const running = reading.get(slug)
     if (running !== undefined) return running
+    const asked = { at: now, missed, used: true }
     const started = findTarget(db, slug).then((row) => {
       const link = row && {
         ...row,
@@ -97,7 +95,7 @@ export async function openTargetCache(
       if (reading.get(slug) !== started) return link
       reading.delete(slug)
       if (link === undefined) entries.delete(`/${slug}`)
-      else keep(slug, link, now)
+      else keep(slug, { ...asked, link })
       return link
     })
     reading.set(slug, started)
@@ -107,15 +105,15 @@ export async function openTargetCache(
 
   // A notice without a slug: the connection is new, so any notice may have been missed.
   await db.listen('links_changed', (slug) => {
-    if (slug === undefined) suspectUntil = clock.now().getTime()
+    if (slug === undefined) missed++
     else forget(slug)
   })
 
   function fresh(path: string, now: number): KnownLink | undefined {
     const entry = entries.get(path)
-    if (entry === undefined || entry.at <= suspectUntil || now - entry.at > FRESH_MS) {
-      return undefined
-    }
+    if (entry === undefined || entry.missed !== missed) return undefined
+    // The clock may have been set back.
+    if (Math.abs(now - entry.at) > FRESH_MS) return undefined
     entry.used = true
     fromMemory()
     return entry.link
@@ -129,7 +127,7 @@ export async function openTargetCache(
       if (known !== undefined) return known
       const before = entries.get(`/${slug}`)?.link
       const mayBeStale = before !== undefined && !before.isSecure
-      if (mayBeStale && now < pausedUntil) {
+      if (mayBeStale && now < pausedUntil && now >= pausedUntil - PAUSE_MS) {
         fromBefore()
         return before
       }

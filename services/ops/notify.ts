@@ -4,6 +4,7 @@ import type { Notice } from '../../db/ops/rows.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Counter, Metrics } from '../../kernel/metrics.ts'
+import { openSteadyTime } from '../../kernel/steady-time.ts'
 
 export interface NotifyOptions {
   readonly db: Database
@@ -33,18 +34,19 @@ export function startNotifier(options: NotifyOptions): () => Promise<void> {
   const { db, clock, log, metrics, notifyUrl } = options
   const sent = metrics.counter('gatehouse_ops_notices', 'Notices by what came of a try.')
   const stopping = new AbortController()
+  const steadyNow = openSteadyTime(clock)
   let busy = false
-  let pruned = 0
+  let pruned = Number.NEGATIVE_INFINITY
 
   async function look(): Promise<void> {
     busy = true
     try {
       const url = notifyUrl()
       while (url !== undefined && (await tellNext(options, url, sent, stopping.signal)));
-      const now = clock.now().getTime()
-      if (now - pruned < PRUNE_MS) return
-      pruned = now
-      await pruneNotices(db, new Date(now - NEWS_MS))
+      const elapsed = clock.elapsed()
+      if (elapsed - pruned < PRUNE_MS) return
+      pruned = elapsed
+      await pruneNotices(db, new Date(steadyNow().getTime() - NEWS_MS))
     } catch (error) {
       log.warn('notices not looked up', { error: messageOf(error) })
     } finally {

@@ -5,6 +5,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { machineId, seesProcesses } from '../../kernel/processes.ts'
 import { ownHolder } from '../../kernel/spawn.ts'
+import { openSteadyTime } from '../../kernel/steady-time.ts'
 import { receiveAlert, type AlertOutcome } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/synthesis.ts'
 import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
@@ -65,8 +66,9 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     machine: machineId(),
   })
   const lines = await openLineStream({ ...options, sessions })
+  const steadyNow = openSteadyTime(clock)
   function fade(): Promise<void> {
-    return fadeMemories(db, clock.now()).catch((error: unknown) =>
+    return fadeMemories(db, steadyNow()).catch((error: unknown) =>
       log.warn('memories not faded', { error: messageOf(error) }),
     )
   }

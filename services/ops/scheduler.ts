@@ -29,16 +29,16 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
   let busy = false
 
   async function look(): Promise<void> {
-    const now = clock.now()
+    const [now, elapsed] = [clock.now(), clock.elapsed()]
     const interval = config.current.interval * 1_000
-    if (now.getTime() - last < interval) return
+    if (elapsed - last < interval) return
     busy = true
     try {
       const first = last === Number.NEGATIVE_INFINITY
       const apart = first ? Math.min(interval, SAME_START_MS) : interval
       const since = new Date(now.getTime() - apart + SLACK_MS)
       const mine = await claimSchedule(db, now, since)
-      last = now.getTime()
+      last = elapsed
       if (!mine) return
       const started = await sessions.start({ tier: 1, trigger: 'scheduled', prompt: null })
       if (started === undefined) log.info('scheduled session left out: another one runs')

@@ -59,6 +59,7 @@ export async function openTimedSessions(
   let forward = 0
   const clock: Clock = {
     now: () => new Date(Date.now() + forward),
+    elapsed: () => performance.now() + forward,
     every(ms, callback) {
       const timer = setInterval(callback, ms / 20)
       return () => clearInterval(timer)

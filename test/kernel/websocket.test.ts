@@ -13,6 +13,7 @@ function manualClock(): Clock & { beat(): void; readonly timers: number } {
   const timers = new Set<() => void>()
   return {
     now: () => new Date(0),
+    elapsed: () => 0,
     every(_, callback) {
       timers.add(callback)
       return () => timers.delete(callback)

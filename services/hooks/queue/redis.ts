@@ -34,7 +34,7 @@ export const openRedis: OpenSession = async ({ url, channel, consumer, clock }, 
   await forgetGoneConsumers()
   const readerId = await answer(reader.clientId())
   let claimCursor = '0-0'
-  let claimedAt = 0
+  let claimedAt = Number.NEGATIVE_INFINITY
 
   async function createGroup(): Promise<void> {
     try {
@@ -59,7 +59,7 @@ export const openRedis: OpenSession = async ({ url, channel, consumer, clock }, 
       main.xAutoClaim(channel, GROUP, consumer, ABANDONED_MS, claimCursor, { COUNT: most }),
     )
     claimCursor = reply.nextId.toString()
-    if (claimCursor === '0-0') claimedAt = clock.now().getTime()
+    if (claimCursor === '0-0') claimedAt = clock.elapsed()
     return entriesOf(reply.messages)
   }
 
@@ -85,7 +85,7 @@ export const openRedis: OpenSession = async ({ url, channel, consumer, clock }, 
 
   return {
     async receive(most, stop) {
-      if (clock.now().getTime() - claimedAt >= CLAIM_EVERY_MS) {
+      if (clock.elapsed() - claimedAt >= CLAIM_EVERY_MS) {
         const claimed = await claim(most)
         if (claimed.length > 0) return claimed
       }

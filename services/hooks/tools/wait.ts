@@ -61,11 +61,11 @@ async function nextEvent(
   const early: EventSummary[] = []
   let look = (events: readonly EventSummary[]): void => void early.push(...events)
 
-  const started = clock.now().getTime()
+  const started = clock.elapsed()
   const { ready, stop } = reader.watch({ events: (events) => look(events), closed: over })
   const stopTimer = clock.every(seconds * 1000, over)
   const stopProgress = clock.every(PROGRESS_MS, () => {
-    const waited = Math.round((clock.now().getTime() - started) / 1000)
+    const waited = Math.round((clock.elapsed() - started) / 1000)
     progress(waited, seconds, 'Waiting for an event')
   })
   signal.addEventListener('abort', over, { once: true })

@@ -1,6 +1,6 @@
 import type { Database, Executor } from '../../../db/client.ts'
 import { addEvent } from '../../../db/ops/events.ts'
-import type { Ending, Session, Trigger } from '../../../db/ops/rows.ts'
+import type { Ending, Lease, Session, Trigger } from '../../../db/ops/rows.ts'
 import {
   announceSessions,
   askToStop,
@@ -56,6 +56,8 @@ interface Begun {
 
 /** A lease that was not renewed for this long has lapsed. */
 const LEASE_MS = 20_000
+/** One heartbeat and a little: what is renewed is alive, whatever the clocks say. */
+const RENEWED_MS = 6_000
 const LOOK_MS = 5_000
 
 /** Starts nothing yet, but ends what a dead process has left behind. */
@@ -64,6 +66,7 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
   const callbacks = new Set<() => void>()
   let running: Supervised | undefined
   let closed = false
+  let seen: { readonly id: number; readonly beat: number; readonly since: number } | undefined
 
   async function begin(
     tx: Executor,
@@ -130,14 +133,23 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     if (child !== undefined) await run(child)
   }
 
+  /** By the clocks or, as one of them may be wrong, by what is seen; at the start by the clocks alone. */
+  function isSilent({ id, heartbeat_at }: Lease, atStart: boolean): boolean {
+    const [beat, now] = [heartbeat_at.getTime(), clock.elapsed()]
+    const before = seen?.id === id && seen.beat === beat ? seen : { id, beat, since: now }
+    seen = before
+    const unchanged = now - before.since
+    if (unchanged > LEASE_MS) return true
+    return clock.now().getTime() - beat > LEASE_MS && (atStart || unchanged > RENEWED_MS)
+  }
+
   /** Ends what a process left that is gone: its row and its children. */
-  async function endLapsed(): Promise<void> {
+  async function endLapsed(atStart = false): Promise<void> {
     const lease = await findLease(db)
     if (lease === undefined || running?.id === lease.id) return
     const here = lease.machine === machine
     const dead = here && !isAlive(lease.holder)
-    const silent = clock.now().getTime() - lease.heartbeat_at.getTime() > LEASE_MS
-    if (!silent && !dead) return
+    if (!dead && !isSilent(lease, atStart)) return
     // Before its row ends: were this process to end in between, nobody would look for them again.
     if (dead) await endMarked(lease.marker)
     const at = clock.now()
@@ -161,7 +173,7 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     )
   }
 
-  await endLapsed()
+  await endLapsed(true)
   const stopLooking = clock.every(LOOK_MS, lookAfter)
   await db.listen('ops_sessions', () => {
     running?.look()

@@ -3,6 +3,7 @@ import { addEvent } from '../../../db/ops/events.ts'
 import type { Ending, Session } from '../../../db/ops/rows.ts'
 import { renewLease } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/clock.ts'
+import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { endMarked } from '../../../kernel/spawn.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
@@ -65,7 +66,8 @@ export function supervise(
   let cause: Cause | undefined
   let escalation: Escalation | undefined
   let spoke = false
-  let lastSign = clock.now().getTime()
+  const began = clock.elapsed()
+  let lastSign = began
 
   function end(why: Cause): void {
     if (cause !== undefined) return
@@ -76,14 +78,14 @@ export function supervise(
   /** What the runner and the deadlines have in common: the agent has said or done something. */
   function alive(): void {
     spoke = true
-    lastSign = clock.now().getTime()
+    lastSign = clock.elapsed()
   }
 
   function watchTime(): void {
-    const now = clock.now().getTime()
+    const now = clock.elapsed()
     const limit = LIMIT_MS[session.tier] ?? FIRST_OUTPUT_MS
     const silence = now - lastSign
-    if (now - session.started_at.getTime() > limit) {
+    if (now - began > limit) {
       end({ status: 'timed_out', problem: `it took over ${limit / 60_000} minutes` })
     } else if (silence > (spoke ? IDLE_MS : FIRST_OUTPUT_MS)) {
       const said = spoke ? 'was silent for' : 'gave no output within'
@@ -161,6 +163,7 @@ export function supervise(
     try {
       return await Promise.race([runner.run(job), left.promise])
     } catch (error) {
+      if (error instanceof Unavailable) return failedOutcome('the database was out of reach')
       log.error('runner broke', {
         session: session.id,
         error: messageOf(error),

@@ -81,7 +81,7 @@ function admit(
       return { refusal: done(`Dry run: ${name} was recorded and not run.`) }
     }
     const since = new Date(at.getTime() - window_s * 1_000)
-    const count = await countActions(tx, service, action_type, since)
+    const count = await countActions(tx, service, action_type, since, at)
     if (count >= most) {
       const message = `${name} was not run: ${action_type} of ${service} was done ${count} times within ${window_s} s, ${most} at most`
       await addEvent(tx, { ...event, level: 'warning', message })

@@ -1,0 +1,173 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { eachBackend } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { ackOf, createSender, keepAlive, send } from '../helpers/deliveries.ts'
+import { extent } from '../helpers/faults.ts'
+import { follow } from '../helpers/follower.ts'
+import { apiOf } from '../helpers/api.ts'
+import { request } from '../helpers/http.ts'
+import { linksServer, makeLink } from '../helpers/links-setup.ts'
+import { opsServer, startGate } from '../helpers/ops-setup.ts'
+import type { Session } from '../helpers/ops-setup.ts'
+import { noFailureIn } from '../helpers/outage-setup.ts'
+import { keepSecret, secret } from '../helpers/secrets.ts'
+import { startServer } from '../helpers/server.ts'
+import { openSetClock } from '../helpers/set-clock.ts'
+import { paymentsHeaders } from '../helpers/sign.ts'
+import { postForm } from '../helpers/signing-setup.ts'
+import { openStream } from '../helpers/sse.ts'
+import { until } from '../helpers/until.ts'
+import { leadsTo } from '../helpers/visits.ts'
+
+// While the server runs its clock is set forward and back, by hours, days and a year. Each time:
+// - ids go on in order, and the stream brings each event once, in order, without a gap;
+// - signatures with a time are held against the clock as it is now; a token ends by it, and is good
+//   again when the clock is set back before its end;
+// - a session that runs is not ended for it, and the schedule neither stops nor hurries;
+// - what is young stays, also when retention runs under the wrong clock;
+// - the live status goes on, a changed link is seen, a cursor from before leads on, each event is in the
+//   log once, and pages show no negative or missing time;
+// - nothing crashes, and nothing is answered 500.
+
+const [HOUR, DAY] = [3_600_000, 24 * 3_600_000]
+const YEAR = 365 * DAY
+const AHEAD = extent({
+  short: [YEAR, -3 * HOUR],
+  long: [3 * HOUR, 0, -3 * HOUR, 3 * DAY, -3 * DAY, YEAR, 0, -YEAR, YEAR],
+})
+const PAGES = {
+  hooks: ['/', '/log', '/providers', '/settings'],
+  links: ['/-/'],
+  ops: ['/', '/sessions'],
+}
+const WRONG_TIME = /Invalid Date|NaN|[>\s]-\d+ ?(ms|s|m|min|h|d|days?|hours?|minutes?|seconds?)\b/
+const INTERVAL_S = 2
+
+await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
+  const clock = await openSetClock(t)
+  const [sender, key, gate] = [createSender(), secret('payments'), await startGate(t)]
+  const env = {
+    ...(await backend.env(t)),
+    ...sender.env,
+    HOOKS_PAYMENTS_SECRET: key,
+    OPS_INTERVAL: String(INTERVAL_S),
+    OPS_INVENTORY: gate.inventory,
+  }
+  const server = await startServer(t, { env: { ...env, ...clock.env } })
+  const began = performance.now()
+  const { hooks, links } = server
+  const { api } = opsServer(server, env)
+  const service = linksServer(server, env)
+  const ann = await service.user('ann')
+  const link = await makeLink(ann, 'moves', { url: 'https://first.test/' })
+  const made = await runCli(['token', 'create', ann.email, '--expires', '10d'], {
+    ...{ env, secretShown: true },
+  })
+  const mortal = apiOf(links, keepSecret('token', made.stdout.trim()))
+  const agent = keepAlive(t, 1)
+  const live = follow(t, `${hooks}/events`)
+  const ids: number[] = []
+  async function deliver(count: number): Promise<void> {
+    for (const one of await sender.deliveries(count)) {
+      const answer = await send(agent, hooks, one)
+      t.equal(answer.status, 202, 'a delivery')
+      ids.push(ackOf(one, answer).id)
+    }
+  }
+  const pay = async (at: number): Promise<number> => {
+    const body = JSON.stringify({ id: `evt_${Math.random()}`, type: 'charge.succeeded' })
+    const signed = paymentsHeaders(key, body, { at: Math.floor(at / 1_000) })
+    const headers = { 'Content-Type': 'application/json', ...signed }
+    const answer = await request(`${hooks}/webhooks/payments`, { method: 'POST', headers, body })
+    if (answer.status === 202) ids.push(answer.json<{ id: number }>().id)
+    return answer.status
+  }
+  const sessions = async (): Promise<readonly Session[]> =>
+    (await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=100')).json.sessions
+
+  await deliver(5)
+  const cursor = nextOf((await request(`${hooks}/log?limit=2`)).text)
+  for (const ahead of AHEAD) {
+    await t.test(`${ahead / HOUR} hours ahead`, async (t) => {
+      await until(() => gate.waiting() > 0, 'a session of the schedule to run')
+      const [running] = await sessions()
+      clock.set(ahead)
+      const present = (): number => Date.now() + ahead
+      const follows = async (): Promise<boolean> => {
+        const stream = await openStream(t, `${hooks}/events`)
+        const { data } = await stream.until(({ event }) => event === 'status')
+        stream.close()
+        const { generated_at }: { generated_at: string } = JSON.parse(data)
+        return Math.abs(Date.parse(generated_at) - present()) < 10_000
+      }
+      await until(follows, 'the live status to have the new time')
+
+      await deliver(5)
+      t.equal(await pay(present()), 202, 'signed by the clock as it is now')
+      t.equal(await pay(present() + 2 * HOUR), 401, 'signed ahead of it')
+      t.equal(await pay(present() - 2 * HOUR), 401, 'stale by it')
+      t.equal((await mortal('GET', '/users/me')).status, ahead > 10 * DAY ? 401 : 200, 'a token')
+
+      const url = `https://at-${Math.abs(ahead)}.test/`
+      t.equal((await ann.api('PUT', `/links/${link.id}`, { url })).status, 200)
+      await until(async () => (await leadsTo(links, '/moves')) === url, 'a change to be seen')
+
+      const saved = await postForm(hooks, '/settings', { retention_max_age_days: '1' })
+      t.equal(saved.status, 200, 'which has retention run')
+      t.equal((await request(hooks + cursor)).status, 200, 'a cursor from before')
+      for (const [name, paths] of Object.entries(PAGES)) {
+        for (const path of paths) {
+          const { status, text } = await request(server[name as keyof typeof PAGES] + path)
+          t.equal(status, 200, `${name} ${path}`)
+          t.notMatch(text.replaceAll(/<(script|style).*?<\/\1>/gs, ''), WRONG_TIME)
+        }
+      }
+
+      gate.open()
+      await until(async () => {
+        const now = (await sessions()).find(({ id }) => id === running?.id)
+        return now?.status !== 'running' && t.equal(now?.status, 'completed', 'the session')
+      }, 'the session to end')
+      const after = (await sessions()).length
+      await until(() => gate.waiting() > 0, 'the schedule to go on', 20_000)
+      t.ok((await sessions()).length > after, 'by another session')
+    })
+  }
+  gate.open(true)
+
+  const most = (performance.now() - began) / 1_000 / INTERVAL_S + 2
+  t.ok((await sessions()).length <= most, 'no storm of sessions')
+  t.same(
+    ids,
+    ids.toSorted((a, b) => a - b),
+    'ids in order',
+  )
+  const first = ids[0] ?? 0
+  t.same(
+    ids,
+    ids.map((_, at) => first + at),
+    'and without a hole',
+  )
+  await until(() => live.ids.at(-1) === ids.at(-1), 'the stream to have all')
+  t.same(live.ids, ids, 'each once and in order')
+  t.same(await logOf(hooks), ids, 'the log has each once')
+  noFailureIn(t, server)
+  t.same(await server.stop(), { code: 0, signal: null })
+})
+
+function nextOf(text: string): string {
+  return /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '/no-next'
+}
+
+/** All ids of the log, page by page, in their order. */
+async function logOf(base: string): Promise<readonly number[]> {
+  const ids: number[] = []
+  for (let path = '/log?limit=4'; path !== '/no-next';) {
+    const { text } = await request(base + path)
+    const links = [...text.matchAll(/href="\/log\/(\d+)"/g)].map(([, id]) => Number(id))
+    ids.push(...new Set(links))
+    path = nextOf(text)
+  }
+  return ids.toSorted((a, b) => a - b)
+}
