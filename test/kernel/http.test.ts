@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { t } from 'tap'
@@ -7,6 +8,7 @@ import type { BodyBudget } from '../../kernel/body.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { createGuard } from '../../kernel/guard.ts'
 import { createHttpMetrics } from '../../kernel/http-metrics.ts'
+import { HTTP_TIMES } from '../../kernel/http-times.ts'
 import { createListener } from '../../kernel/http.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
@@ -26,7 +28,12 @@ type Running = {
 }
 
 /** A listener with routes of the test's own. */
-async function listen(t: Test, routes: readonly Route[], patienceMs?: number): Promise<Running> {
+async function listen(
+  t: Test,
+  routes: readonly Route[],
+  patienceMs?: number,
+  times = HTTP_TIMES,
+): Promise<Running> {
   let lines = ''
   const budget = createBodyBudget(10, patienceMs)
   const log = createLog(
@@ -44,6 +51,7 @@ async function listen(t: Test, routes: readonly Route[], patienceMs?: number): P
     log,
     metrics: createHttpMetrics(createMetrics()),
     clock: systemClock,
+    times,
   })
   await listener.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => listener.close(0))
@@ -142,4 +150,60 @@ t.test('a body that takes its time gives its place to others', async (t: Test) =
   silent.socket.write('ijklmnop')
   await until(() => silent.heard().endsWith('"ijklmnop"'), 'the one that took no room to be taken')
   t.match({ used: budget.used, reading: budget.reading.size }, { used: 0, reading: 0 })
+})
+
+t.test('slow clients are ended, each by its limit', async (t: Test) => {
+  const large = 'x'.repeat(20_000_000)
+  const times = { head: 300, request: 900, idle: 300, stalled: 300, look: 50 }
+  const routes: readonly Route[] = [
+    { method: 'GET', path: '/', access: 'open', handle: () => jsonReply({}) },
+    {
+      method: 'GET',
+      path: '/large',
+      access: 'open',
+      handle: () => bytesReply(large, 'text/plain'),
+    },
+    {
+      ...{ method: 'POST', path: '/', access: 'open' },
+      handle: async (context) => jsonReply((await context.body(8)).ok),
+    },
+  ]
+  const { port, base } = await listen(t, routes, undefined, times)
+  const host = 'Host: localhost\r\n'
+  for (const [name, sent, answer] of [
+    ['silent', '', /^HTTP\/1\.1 408 /],
+    ['a head without end', `GET / HTTP/1.1\r\n${host}`, /^HTTP\/1\.1 408 /],
+    ['a body', `POST / HTTP/1.1\r\n${host}Content-Length: 5\r\n\r\nx`, /^HTTP\/1\.1 408 /],
+    [
+      'a chunk',
+      `POST / HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n5\r\nx`,
+      /^HTTP\/1\.1 408 /,
+    ],
+    ['idle', `GET / HTTP/1.1\r\n${host}\r\n`, /^HTTP\/1\.1 200 [^]*\{\}$/],
+  ] as const) {
+    const { text, closed } = await rawExchange(port, sent)
+    t.ok(closed, name)
+    t.match(text, answer, name)
+  }
+
+  const deaf = connect(port, '127.0.0.1')
+  deaf.pause()
+  deaf.write(`GET /large HTTP/1.1\r\n${host}\r\n`)
+  let came = 0
+  const patient = connect(port, '127.0.0.1')
+  patient.write(`GET /large HTTP/1.1\r\n${host}\r\n`)
+  patient.on('data', (chunk: Buffer) => {
+    came += chunk.length
+    // It takes longer than the limit over the whole, and never stands still for so long.
+    patient.pause()
+    setTimeout(() => patient.resume(), 1)
+  })
+  await once(patient, 'close')
+  t.ok(came > large.length, 'who reads on has the whole answer')
+  let heard = 0
+  deaf.on('error', () => undefined)
+  deaf.on('data', (chunk: Buffer) => (heard += chunk.length))
+  await once(deaf.resume(), 'close')
+  t.ok(heard < large.length, `who did not has ${heard} bytes, and no connection`)
+  t.equal((await request(base)).status, 200)
 })
