@@ -1,0 +1,81 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { extent } from '../helpers/faults.ts'
+import { request } from '../helpers/http.ts'
+import { openSockets } from '../helpers/open-sockets.ts'
+import { noFailureIn } from '../helpers/outage-setup.ts'
+import { descriptorLimit, openDescriptors, residentKib } from '../helpers/process-figures.ts'
+import { startServer } from '../helpers/server.ts'
+import { addProvider, post } from '../helpers/signing-setup.ts'
+import { until } from '../helpers/until.ts'
+
+const [embedded] = backends
+/** Connections that stay open behind an answer. */
+const CONNECTIONS = extent({ short: 2_000, long: 10_000 })
+/** What each may cost the process. */
+const KIB_EACH = 32
+const IDLE_MS = 65_000
+const PROBE = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+// Thousands of connections that stay open: others are served, each costs the process KIB_EACH at
+// most, and nothing is left of them when they go; in the long form they are ended by the server, a
+// minute after their last request. Where descriptors run out, who is there goes on, further clients
+// wait or are turned away, and the server is well again when there is room.
+
+const room = descriptorLimit('self') - 500
+const few = room < CONNECTIONS && `only ${room} descriptors: raise "ulimit -n"`
+await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t: Test) => {
+  const server = await startServer(t, { services: ['hooks'], env: await embedded.env(t) })
+  const base = server.hooks
+  await addProvider(base, 'lan', { open: true })
+  const port = Number(new URL(base).port)
+  const start = openDescriptors(server.pid)
+  // What the process needs for many at once, and keeps, comes first.
+  const warm = await openSockets(t, port, 200, { first: PROBE })
+  await until(() => warm.every(({ text }) => text.includes('"status"')), 'answers')
+  for (const { socket } of warm) socket.destroy()
+  await until(() => openDescriptors(server.pid) <= start + 2, 'the first to be gone')
+  const before = { fds: openDescriptors(server.pid), kib: residentKib(server.pid) }
+
+  const idle = await openSockets(t, port, CONNECTIONS, { first: PROBE, atOnce: 200 })
+  await until(() => idle.every(({ text }) => text.includes('"status"')), 'answers', 60_000)
+  t.equal(idle.filter(({ closed }) => closed).length, 0, 'all of them are open')
+  t.ok(openDescriptors(server.pid) >= before.fds + CONNECTIONS)
+  t.equal((await post(base, 'generic/lan', '{}')).status, 202)
+  t.equal((await request(`${base}/log`)).status, 200)
+  const each = (residentKib(server.pid) - before.kib) / CONNECTIONS
+  t.ok(each < KIB_EACH, `${each.toFixed(1)} KiB for each`)
+  t.comment(`${each.toFixed(1)} KiB for each of ${CONNECTIONS}`)
+
+  if (extent({ short: false, long: true })) {
+    await until(() => idle.every(({ closed }) => closed), 'all to be ended', IDLE_MS + 30_000)
+  } else for (const { socket } of idle) socket.destroy()
+  await until(() => openDescriptors(server.pid) <= before.fds + 2, 'descriptors to be closed')
+  t.equal((await post(base, 'generic/lan', '{}')).status, 202)
+  noFailureIn(t, server)
+})
+
+await t.test('more connections than descriptors', async (t: Test) => {
+  const limited = ['sh', '-c', 'ulimit -n 200; exec "$0" "$@"', process.execPath, 'server.ts']
+  const server = await startServer(t, {
+    ...{ services: ['hooks'], env: await embedded.env(t), program: limited },
+  })
+  t.equal(descriptorLimit(server.pid), 200, 'its limit')
+  const base = server.hooks
+  await addProvider(base, 'lan', { open: true })
+  const before = openDescriptors(server.pid)
+  const port = Number(new URL(base).port)
+  const many = await openSockets(t, port, 600, { first: PROBE })
+  await until(() => openDescriptors(server.pid) >= 195, 'the last descriptors to be in use')
+  const first = await until(() => many.find(({ text }) => text.includes('"status"')), 'an answer')
+  const said = first.text.length
+  first.socket.write(PROBE)
+  await until(() => first.text.length > said, 'who is there to be answered')
+  for (const { socket } of many) socket.destroy()
+  await until(() => openDescriptors(server.pid) <= before + 2, 'descriptors to be closed')
+  const answer = await until(() => post(base, 'generic/lan', '{}'), 'the server to take another')
+  t.equal(answer.status, 202)
+  t.equal((await request(`${base}/log`)).status, 200)
+  noFailureIn(t, server)
+})

@@ -1,0 +1,16 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Resident memory of a process in KiB, by Linux's /proc. */
+export function residentKib(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+}
+
+/** How many file descriptors a process has open. */
+export function openDescriptors(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length
+}
+
+/** How many file descriptors a process may open. */
+export function descriptorLimit(pid: number | 'self'): number {
+  return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1])
+}
