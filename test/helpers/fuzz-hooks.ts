@@ -2,33 +2,18 @@ import { STATUS_CODES } from 'node:http'
 import fc from 'fast-check'
 import { openHooksService } from '../../commands/services/hooks.ts'
 import type { Backend } from './backends.ts'
+import { NOBODY, openKeep, STANDARD, TOKEN, UPGRADE } from './fuzz-hooks-keep.ts'
+import type { Keep } from './fuzz-hooks-keep.ts'
 import { messages, mirrored, toolsOf } from './fuzz-mcp.ts'
 import type { Caller, FuzzProfile } from './fuzz-profile.ts'
 import { typeOf } from './fuzz-promises.ts'
 import { routesOf } from './fuzz-routes.ts'
 import { MARKER, oddCursor } from './fuzz-values.ts'
-import { exchange } from './fuzz-wire.ts'
 import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
-import { addEndpoint, modern } from './mcp.ts'
-import type { Endpoint } from './mcp.ts'
 import type { Owner } from './owner.ts'
-import { addSigned, change, secretKey, sendStandard, standardHeaders } from './senders-setup.ts'
+import { secretKey, standardHeaders } from './senders-setup.ts'
 import type { TestServer } from './server.ts'
-import {
-  addProvider,
-  deliver,
-  enable,
-  eventIds,
-  post,
-  SECRETS,
-  SIGNED,
-  signatureHeaders,
-  startHooks,
-} from './signing-setup.ts'
-
-/** Where a replay goes: nobody listens there. */
-const NOBODY = 'http://127.0.0.1:9/hook'
-const [OPEN, TOKEN, STANDARD] = ['keep-open', 'keep-token', 'keep-signed'] as const
+import { SECRETS, SIGNED, signatureHeaders, startHooks } from './signing-setup.ts'
 
 /** Starts the hooks service, and gives what a fuzz has to know of it. */
 export async function hooksToFuzz(
@@ -76,53 +61,6 @@ export async function hooksToFuzz(
   return { server, profile }
 }
 
-/** The senders and the endpoint that requests go to, made anew when a request has removed them. */
-function openKeep(base: string) {
-  let [token, secret] = ['', '']
-  let endpoint: Endpoint | undefined
-  let pools: Readonly<Record<string, readonly string[]>> = {}
-
-  async function remake(name: string, make: () => Promise<string>): Promise<string> {
-    await change(base, `generic:${name}`, 'remove')
-    return make()
-  }
-
-  async function refresh(): Promise<void> {
-    for (const provider of SIGNED) await enable(base, provider, true)
-    const body = '{"id":"evt_1","type":"kept","event_id":"evt_1"}'
-    for (const provider of SIGNED) await deliver(base, provider, body)
-    const opened = await post(base, `generic/${OPEN}`, body)
-    if (opened.status !== 202) await remake(OPEN, () => addProvider(base, OPEN, { open: true }))
-    const known = await post(base, `generic/${TOKEN}`, body, { Authorization: `Bearer ${token}` })
-    if (known.status !== 202) token = await remake(TOKEN, () => addProvider(base, TOKEN))
-    const signed = secret === '' ? 0 : (await sendStandard(base, STANDARD, secret)).status
-    if (signed !== 202) secret = await remake(STANDARD, () => addSigned(base, STANDARD))
-    const asked = endpoint === undefined ? 0 : (await modern(endpoint, 'tools/list')).status
-    if (asked !== 200) {
-      await change(base, '', '../settings/endpoints/keep/revoke')
-      endpoint = await addEndpoint(base, 'keep', { allow_replay: 'true' })
-    }
-    // It leaves at once: its name is known, and may be forgotten.
-    await exchange(new URL(base), forwarder(base, OPEN))
-    const ids = (await eventIds(base)).slice(0, 40).map(String)
-    pools = {
-      event: ids,
-      name: [OPEN, TOKEN, STANDARD, 'shop', 'ci', 'a-b_c', '0'],
-      token: [token],
-    }
-  }
-
-  return {
-    refresh,
-    pools: () => pools,
-    token: () => token,
-    secret: () => secret,
-    endpoint: (): Endpoint => endpoint ?? { url: '', token: '' },
-  }
-}
-
-type Keep = ReturnType<typeof openKeep>
-
 function callersOf(keep: Keep): Readonly<Record<string, Caller>> {
   const sender: Caller = ({ target, body = Buffer.alloc(0) }) => {
     const name = /\/webhooks\/(?:generic\/)?([^/?]*)/.exec(target)?.[1]
@@ -150,21 +88,6 @@ function callersOf(keep: Keep): Readonly<Record<string, Caller>> {
       ['x-forwarded-proto', 'https'],
       ['remote-email', 'ann@example.com'],
     ],
-  }
-}
-
-const UPGRADE: readonly (readonly [string, string])[] = [
-  ['connection', 'Upgrade'],
-  ['upgrade', 'websocket'],
-  ['sec-websocket-version', '13'],
-  ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ=='],
-]
-
-function forwarder(base: string, name: string): WireRequest {
-  return {
-    ...{ method: 'GET', body: undefined, framing: 'length' },
-    target: `/relay?name=${name}&target=${NOBODY}`,
-    headers: [['host', new URL(base).host], ...UPGRADE],
   }
 }
 

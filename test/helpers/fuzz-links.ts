@@ -69,7 +69,9 @@ async function openKeep(links: LinksServer) {
     }
     const { json } = await root.api<{ links: readonly Link[] }>('GET', '/admin/links?limit=200')
     const kept = json.links.filter(({ slug }) => slug.startsWith('keep-'))
-    for (const { id, owners } of kept) {
+    for (const { id, owners, url, tags, visibility } of kept) {
+      const whole = { url, tags: ['kept'], visibility }
+      if (!tags.includes('kept')) await root.api('PUT', `/links/${id}`, whole)
       const owned = owners.some(({ email }) => email === ann.email)
       if (!owned) await root.api('POST', `/links/${id}/owners`, { email: ann.email })
       await root.api('POST', `/links/${id}/shares`, { email: bob.email })
