@@ -16,6 +16,8 @@ const SECONDS = 4
 /** As fast as the clients receive: so many events at most are on their way to one of them. */
 const ON_THEIR_WAY = 16
 const EVENTS_EACH = 30
+/** A round that takes longer has lost events. */
+const LONGEST_MS = 120_000
 const BOUND = 0.8
 const P99_MS = 250
 /** The type of the events: a byte that stands nowhere else in the stream. */
@@ -102,7 +104,11 @@ async function measure(side: Side, sendEvents: Send): Promise<Round> {
   const [started, cpu] = [performance.now(), cpuSeconds(side.pid)]
   // Connections of the round before may just be closed for their rest.
   const agent = new Agent({ keepAlive: true })
-  const frames = (await sendEvents(side, agent).finally(() => agent.destroy())) * CLIENTS
+  const missing = pause(LONGEST_MS, undefined, { ref: false }).then(() => {
+    throw new Error(`clients still miss events after ${LONGEST_MS} ms`)
+  })
+  const sent = await Promise.race([sendEvents(side, agent), missing]).finally(() => agent.destroy())
+  const frames = sent * CLIENTS
   const seconds = (performance.now() - started) / 1_000
   const cost = ((cpuSeconds(side.pid) - cpu) * 1e6) / frames
   return { perSecond: frames / seconds, cost, p99: side.clients.delay(0.99) }
