@@ -125,10 +125,11 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
       }
 
       gate.open()
-      await until(async () => {
-        const now = (await sessions()).find(({ id }) => id === running?.id)
-        return now?.status !== 'running' && t.equal(now?.status, 'completed', 'the session')
+      const ended = await until(async () => {
+        const status = (await sessions()).find(({ id }) => id === running?.id)?.status
+        return status !== 'running' && status
       }, 'the session to end')
+      t.equal(ended, 'completed', 'the session')
       const after = (await sessions()).length
       await until(() => gate.waiting() > 0, 'the schedule to go on', 20_000)
       t.ok((await sessions()).length > after, 'by another session')
