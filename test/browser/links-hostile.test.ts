@@ -27,6 +27,7 @@ const TARGETS = [
   'vbscript:x',
   '//evil.test/',
   'https://user:pass@evil.test/',
+  'https://evil.test/?\u202Egpj.exe',
 ] as const
 
 /** Elements that only hostile text could have made. */
@@ -55,7 +56,7 @@ await t.test('what somebody typed is text and nothing else', async (t: Test) => 
 
   for (const [at, text] of TEXTS.entries()) {
     await t.test(text.slice(0, 40), async (t) => {
-      const url = `https://evil.test/?${text.replaceAll(/\s/g, '+')}`
+      const url = `https://evil.test/?${text.replaceAll(/[\s\u202e]/g, '+')}`
       const fields = { title: text, description: text, url, tags: ['x'] }
       const link = await makeLink(ann, `evil-${at}`, fields)
       await ann.api('POST', `/links/${link.id}/owners`, { email: sly.email })
