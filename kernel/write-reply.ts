@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isEmptyBody } from './body.ts'
-import type { Reply } from './reply.ts'
+import type { PiecesBody, Reply, StreamBody } from './reply.ts'
 import { createSink } from './sink.ts'
 
 /** What is left of an unread body after its refusal: read on so that the client sees the answer. */
@@ -39,20 +39,27 @@ export function writeReply(
     body(createSink(response))
     return undefined
   }
-  const length = body === null ? 0 : Buffer.byteLength(body)
-  if (body !== null) headers['content-length'] = length
-  else if (status !== 204 && status !== 304) headers['content-length'] = 0
+  const pieces = piecesOf(body)
+  const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0)
+  if (body !== null || (status !== 204 && status !== 304)) headers['content-length'] = length
   response.writeHead(status, headers as Record<string, string>)
-  const bytes = request.method === 'HEAD' ? null : body
-  const sent = bytes === null ? 0 : length
-  if (!unread) {
-    response.end(bytes)
-    return sent
+  const sent = request.method === 'HEAD' ? [] : pieces
+  if (unread) {
+    if (sent.length === 0) response.flushHeaders()
+    for (const piece of sent) response.write(piece)
+    drain(request, () => response.end())
+  } else {
+    // Several go out as one, too: `end` uncorks.
+    if (sent.length > 1) response.cork()
+    for (const piece of sent.slice(0, -1)) response.write(piece)
+    response.end(sent.at(-1))
   }
-  if (bytes !== null) response.write(bytes)
-  else response.flushHeaders()
-  drain(request, () => response.end())
-  return sent
+  return sent.length === 0 ? 0 : length
+}
+
+function piecesOf(body: Exclude<Reply['body'], StreamBody>): PiecesBody['pieces'] {
+  if (body === null) return []
+  return typeof body === 'object' && 'pieces' in body ? body.pieces : [body]
 }
 
 /** Reads a refused body to its end, within bounds: closing at once would reset the client's connection. */

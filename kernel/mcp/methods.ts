@@ -113,13 +113,12 @@ const callTool: Method = async (server, params, call) => {
   try {
     const answer = await tool.call(params['arguments'] ?? {}, call)
     if ('inputRequests' in answer) return askClient(answer, params)
-    const { content, structured, isError } = answer
-    return { result: { content, ...(structured && { structuredContent: structured }), isError } }
+    return { result: {}, shared: answer.members }
   } catch (error) {
     if (error instanceof BadRequest) throw error
     server.onFault(tool.name, error)
-    const { content, isError } = toolError('internal', 'The tool failed; try again later.')
-    return { result: { content, isError } }
+    const { members } = toolError('internal', 'The tool failed; try again later.')
+    return { result: {}, shared: members }
   }
 }
 

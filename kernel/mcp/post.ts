@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Context } from '../context.ts'
 import { unavailable, type Fault } from '../fault.ts'
-import { jsonReply, type Reply } from '../reply.ts'
+import { bytesReply, type Reply } from '../reply.ts'
 import { capabilitiesOf, checkLegacy, checkModern, eraOf, metaOf, type Era } from './era.ts'
 import {
   errorEnvelope,
@@ -9,6 +9,7 @@ import {
   readMessage,
   resultEnvelope,
   RPC,
+  type Envelope,
   type Members,
   type RpcFailure,
   type RpcId,
@@ -69,7 +70,7 @@ export async function postMcp(
   }
   const call = { ...callOf(ready), signal: options.signal, progress: () => undefined }
   const { envelope, status } = await answer(server, ready, call)
-  return jsonReply(envelope, status)
+  return envelopeReply(envelope, status)
 }
 
 /** Nothing is answered to a notification. A response would be to a question that is never asked. */
@@ -84,13 +85,14 @@ async function answer(
   server: McpServer,
   { era, id, method, params }: Ready,
   call: Call,
-): Promise<{ readonly envelope: Members; readonly status: number }> {
+): Promise<{ readonly envelope: Envelope; readonly status: number }> {
   const outcome = await runMethod(server, era, method, params, call)
   if ('failure' in outcome) {
     const { failure } = outcome
     return { envelope: errorEnvelope(id, failure), status: statusOf(failure, era) }
   }
-  return { envelope: resultEnvelope(id, dressResult(server, era, outcome)), status: 200 }
+  const result = dressResult(server, era, outcome)
+  return { envelope: resultEnvelope(id, result, outcome.shared), status: 200 }
 }
 
 /** What the request itself says to the handler. */
@@ -109,7 +111,11 @@ function statusOf(failure: RpcFailure, era: Era): number {
 }
 
 function failed(id: RpcId | null, failure: RpcFailure): Reply {
-  return jsonReply(errorEnvelope(id, failure), failure.status)
+  return envelopeReply(errorEnvelope(id, failure), failure.status)
+}
+
+function envelopeReply(pieces: Envelope, status: number): Reply {
+  return bytesReply({ pieces }, 'application/json', { 'cache-control': 'no-store' }, status)
 }
 
 const NO_RESPONSES: RpcFailure = {

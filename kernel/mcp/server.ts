@@ -21,10 +21,10 @@ export interface McpServer {
 /** One block of a result: text, image, audio or an embedded resource, as MCP writes it. */
 export type Content = Members & { readonly type: string }
 
-/** What a tool answers. `structured` conforms to its output schema. */
+/** What a tool answers, as `tool.ts` makes it. */
 export interface ToolResult {
-  readonly content: readonly Content[]
-  readonly structured?: Members
+  /** The members of the result as JSON, without its braces: written once for all who share it. */
+  readonly members: Uint8Array
   readonly isError?: true
 }
 

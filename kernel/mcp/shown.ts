@@ -6,6 +6,8 @@ import type { McpServer, Prompt, Resource, ResourceTemplate, Tool } from './serv
 export interface Success {
   readonly result: Members
   readonly freshMs?: number
+  /** Further members of the result, as JSON without braces. */
+  readonly shared?: Uint8Array
 }
 
 /** Who answers; part of every modern result. */

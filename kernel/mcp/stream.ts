@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Reply, Sink } from '../reply.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../sse.ts'
-import type { Members } from './json-rpc.ts'
+import type { Envelope } from './json-rpc.ts'
 import type { Call } from './server.ts'
 
 export interface StreamOptions {
@@ -19,7 +19,7 @@ const KEEP_ALIVE_MS = 15_000
  */
 export function streamAnswer(
   { clock, signal, progressToken }: StreamOptions,
-  work: (call: Pick<Call, 'signal' | 'progress'>) => Promise<Members>,
+  work: (call: Pick<Call, 'signal' | 'progress'>) => Promise<Envelope>,
 ): Reply {
   return {
     status: 200,
@@ -36,7 +36,8 @@ export function streamAnswer(
         progress(progress, total, message) {
           if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
           const params = { progressToken, progress, total, message }
-          send(sink, { jsonrpc: '2.0', method: 'notifications/progress', params })
+          const notice = { jsonrpc: '2.0', method: 'notifications/progress', params }
+          send(sink, [JSON.stringify(notice)])
         },
       }).then(
         (response) => {
@@ -50,6 +51,7 @@ export function streamAnswer(
   }
 }
 
-function send(sink: Sink, message: Members): void {
-  sink.write(encodeFrame({ event: 'message', data: JSON.stringify(message) }))
+function send(sink: Sink, message: Envelope): void {
+  const data = Buffer.concat(message.map((piece) => Buffer.from(piece))).toString('utf8')
+  sink.write(encodeFrame({ event: 'message', data }))
 }

@@ -2,7 +2,7 @@ import type Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { lazy } from '../lazy.ts'
 import type { Members } from './json-rpc.ts'
-import type { Call, InputRequired, Tool, ToolAnnotations, ToolResult } from './server.ts'
+import type { Call, Content, InputRequired, Tool, ToolAnnotations, ToolResult } from './server.ts'
 
 /** A tool by its schemas: they validate its arguments, type them, and are what clients are shown. */
 export interface ToolDefinition<Input extends Type.TObject> {
@@ -40,14 +40,27 @@ export function defineTool<Input extends Type.TObject>(definition: ToolDefinitio
 /** The result of a tool that could not do it: a code for programs and a line for the model. */
 export function toolError(code: string, message: string): ToolResult {
   const text = JSON.stringify({ error: { code, message } })
-  return { content: [{ type: 'text', text }], isError: true }
+  return { members: membersOf([{ type: 'text', text }], ',"isError":true'), isError: true }
 }
 
-/** A tool's value, as structured content and repeated as text for clients that know only that. */
+/**
+ * A tool's value, which conforms to its output schema, as structured content and repeated as text
+ * for clients that know only that.
+ */
 export function toolValue(value: Members, notice?: string): ToolResult {
-  const content = [{ type: 'text', text: JSON.stringify(value) }]
+  const text = JSON.stringify(value)
+  const content = [{ type: 'text', text }]
   if (notice !== undefined) content.push({ type: 'text', text: notice })
-  return { content, structured: value }
+  return { members: membersOf(content, `,"structuredContent":${text}`) }
+}
+
+/** A result of blocks alone. */
+export function toolContent(...content: readonly Content[]): ToolResult {
+  return { members: membersOf(content, '') }
+}
+
+function membersOf(content: readonly Content[], more: string): Uint8Array {
+  return Buffer.from(`"content":${JSON.stringify(content)}${more}`)
 }
 
 /** A schema as plain JSON: an object without properties needs no empty list of them. */

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import Type from 'typebox'
 import type { Members } from '../../kernel/mcp/json-rpc.ts'
 import type { Call, Content, InputRequired, Tool, ToolResult } from '../../kernel/mcp/server.ts'
-import { defineTool, toolError } from '../../kernel/mcp/tool.ts'
+import { defineTool, toolContent, toolError } from '../../kernel/mcp/tool.ts'
 
 /** One red pixel, and a sound without samples: the smallest files of their kinds. */
 export const PNG =
@@ -30,7 +30,7 @@ export function fixture(name: string, description: string, answer: Answer, strea
 }
 
 export function text(value: string): ToolResult {
-  return { content: [{ type: 'text', text: value }] }
+  return toolContent({ type: 'text', text: value })
 }
 
 const image: Content = { type: 'image', data: PNG, mimeType: 'image/png' }
@@ -77,22 +77,22 @@ export const plainTools: readonly Tool[] = [
   fixture('test_simple_text', 'Tests text', () =>
     text('This is a simple text response for testing.'),
   ),
-  fixture('test_image_content', 'Tests an image', () => ({ content: [image] })),
-  fixture('test_audio_content', 'Tests a sound', () => ({
-    content: [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }],
-  })),
-  fixture('test_embedded_resource', 'Tests an embedded resource', () => ({
-    content: [
+  fixture('test_image_content', 'Tests an image', () => toolContent(image)),
+  fixture('test_audio_content', 'Tests a sound', () =>
+    toolContent({ type: 'audio', data: WAV, mimeType: 'audio/wav' }),
+  ),
+  fixture('test_embedded_resource', 'Tests an embedded resource', () =>
+    toolContent(
       embedded('test://embedded-resource', 'text/plain', 'This is an embedded resource content.'),
-    ],
-  })),
-  fixture('test_multiple_content_types', 'Tests several blocks', () => ({
-    content: [
+    ),
+  ),
+  fixture('test_multiple_content_types', 'Tests several blocks', () =>
+    toolContent(
       { type: 'text', text: 'Multiple content types test:' },
       image,
       embedded('test://mixed-content-resource', 'application/json', '{"test":"data","value":123}'),
-    ],
-  })),
+    ),
+  ),
   fixture('test_error_handling', 'Tests an error', () =>
     toolError('test', 'This tool intentionally returns an error for testing'),
   ),

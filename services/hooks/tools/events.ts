@@ -3,8 +3,9 @@ import { findEventStart } from '../../../db/hooks/event-start.ts'
 import { listEvents } from '../../../db/hooks/events.ts'
 import { EventSummary } from '../../../db/hooks/rows.ts'
 import { nullable } from '../../../db/rows.ts'
-import type { Resource, Tool } from '../../../kernel/mcp/server.ts'
+import type { Resource, Tool, ToolResult } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
+import { createShared } from '../../../kernel/shared.ts'
 import { eventDetail, EventDetail } from '../event-detail.ts'
 import { findEvents } from '../find-events.ts'
 import { eventCursor, LONGEST_SEARCH, readLogQuery } from '../log-filter.ts'
@@ -45,6 +46,19 @@ const PayloadMember = Type.String({
 
 /** `list_webhook_events`: the log, newest first, page by page. */
 export function listTool({ db, clock }: ToolOptions): Tool {
+  const together = createShared<ToolResult>()
+
+  async function list(args: object): Promise<ToolResult> {
+    const query = new URLSearchParams()
+    for (const [name, value] of Object.entries(args)) query.set(name, String(value))
+    const wanted = readLogQuery(query)
+    if (typeof wanted === 'string') return failure('invalid_argument', wanted)
+    const { filter, payload, limit } = wanted
+    const { events, next } = await findEvents(db, clock, filter, payload, limit)
+    const next_cursor = next === null ? null : eventCursor(next)
+    return toolValue({ events, next_cursor }, UNTRUSTED)
+  }
+
   return defineTool({
     name: 'list_webhook_events',
     title: 'List webhook events',
@@ -74,15 +88,10 @@ export function listTool({ db, clock }: ToolOptions): Tool {
       next_cursor: nullable(Type.String()),
     }),
     annotations: READ_ONLY,
-    async call(args) {
-      const query = new URLSearchParams()
-      for (const [name, value] of Object.entries(args)) query.set(name, String(value))
-      const wanted = readLogQuery(query)
-      if (typeof wanted === 'string') return failure('invalid_argument', wanted)
-      const { filter, payload, limit } = wanted
-      const { events, next } = await findEvents(db, clock, filter, payload, limit)
-      const next_cursor = next === null ? null : eventCursor(next)
-      return toolValue({ events, next_cursor }, UNTRUSTED)
+    call(args) {
+      // A search may take its time: to wait for somebody else's before one's own would double that.
+      const searches = args.text !== undefined || args.json !== undefined
+      return searches ? list(args) : together(JSON.stringify(args), () => list(args))
     },
   })
 }
