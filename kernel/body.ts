@@ -48,6 +48,38 @@ export function isEmptyBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 }
 
+/** Chunks smaller than a piece of this size share one: as objects of their own they cost 400 bytes each. */
+const PIECE_BYTES = 16 * 1024
+
+/** What has come of a body, in memory that its size bounds however small the chunks were. */
+function createPieces(): { add(chunk: Buffer): void; whole(size: number): Buffer } {
+  const full: Buffer[] = []
+  let open = Buffer.alloc(0)
+  let used = 0
+
+  function close(): void {
+    if (used > 0) full.push(open.subarray(0, used))
+    open = Buffer.alloc(0)
+    used = 0
+  }
+  return {
+    add(chunk) {
+      if (used + chunk.length > open.length) {
+        close()
+        // The first is kept as it is: nearly every body comes in one.
+        if (full.length === 0 || chunk.length >= PIECE_BYTES) return void full.push(chunk)
+        open = Buffer.allocUnsafeSlow(PIECE_BYTES)
+      }
+      used += chunk.copy(open, used)
+    },
+    whole(size) {
+      close()
+      const [only] = full
+      return full.length === 1 && only !== undefined ? only : Buffer.concat(full, size)
+    },
+  }
+}
+
 /**
  * Reads a whole request body and counts while reading, so that a chunked body is bounded as well.
  * Nothing is truncated: over `limit` the bytes are dropped and the result says so.
@@ -65,7 +97,7 @@ export function readBody(
   }
   proceed()
   return new Promise((resolve) => {
-    const chunks: Buffer[] = []
+    const pieces = createPieces()
     const reading: Reading = {
       since: performance.now(),
       size: 0,
@@ -87,13 +119,10 @@ export function readBody(
       makeRoom(budget)
       if (!budget.reading.has(reading)) return
       if (budget.used > budget.limit) return reading.giveUp()
-      chunks.push(chunk)
+      pieces.add(chunk)
     }
     function onEnd(): void {
-      const [only] = chunks
-      const whole = chunks.length === 1 && only !== undefined
-      const bytes = whole ? only : Buffer.concat(chunks, reading.size)
-      settle({ ok: true, bytes })
+      settle({ ok: true, bytes: pieces.whole(reading.size) })
     }
     function onClose(): void {
       settle({ ok: false, reason: 'aborted' })
