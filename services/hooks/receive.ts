@@ -67,7 +67,9 @@ export async function receiveSigned(
     }
   }
   if (provider === 'chat' && members['type'] === 'url_verification') {
-    return { kind: 'handshake', challenge: String(members['challenge'] ?? '') }
+    const { challenge } = members
+    // A list as text could be deeper than the stack.
+    return { kind: 'handshake', challenge: typeof challenge === 'string' ? challenge : '' }
   }
   const bodyHash = sha256Hex(body)
   const fields = signedFields(provider, headers, members)

@@ -24,8 +24,20 @@ export function readPayload(bytes: Uint8Array): Payload {
   if (!isObject(value) || !('tier' in value)) return { text, value, tier: FIRST_TIER }
   const { tier, ...rest } = value
   const asks = typeof tier === 'number' && Number.isInteger(tier) && tier >= FIRST_TIER
-  const left = JSON.stringify(rest).replaceAll('\0', '\u{FFFD}')
-  return { text: left, value: rest, tier: asks ? tier : FIRST_TIER }
+  return { text: written(rest), value: rest, tier: asks ? tier : FIRST_TIER }
+}
+
+/** A JSON object as text; a member that is nested deeper than the stack reaches becomes a note. */
+function written(members: Members): string {
+  const parts = Object.entries(members).map(([name, value]) => {
+    try {
+      return `${JSON.stringify(name)}:${JSON.stringify(value)}`
+    } catch {
+      // RangeError: JSON.parse takes any depth, its counterpart does not.
+      return `${JSON.stringify(name)}:"(nested too deep to be shown)"`
+    }
+  })
+  return `{${parts.join(',')}}`.replaceAll('\0', '\u{FFFD}')
 }
 
 /** The member of a JSON object at a path of names and places in lists. */
