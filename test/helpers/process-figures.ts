@@ -5,6 +5,11 @@ export function residentKib(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
 }
 
+/** The most resident memory that a process ever had, in KiB. */
+export function peakKib(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+}
+
 /** How many file descriptors a process has open. */
 export function openDescriptors(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length
