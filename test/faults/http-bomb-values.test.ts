@@ -6,7 +6,7 @@ import { openSockets } from '../helpers/open-sockets.ts'
 import { noFailureIn } from '../helpers/outage-setup.ts'
 import { deliver, FORM_TYPE, JSON_TYPE, payloadOf, post } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
-import { headOf, HOOKS_LIMIT, isWell, startBombed, watchMemory } from './bomb-setup.ts'
+import { flood, headOf, HOOKS_LIMIT, isWell, startBombed, watchMemory } from './bomb-setup.ts'
 
 // Bodies, queries and paths within the limits whose content is the bomb, and more bodies at once than
 // there is memory for: each is answered as its contract says, never 5xx but for the 503 of too many
@@ -19,6 +19,8 @@ const CLIENTS = extent({ short: 140, long: 200 })
 const bombed = await startBombed(t)
 const { server, bearer, portOf } = bombed
 const { hooks, links, ops } = server
+const { generic, 'links API': linksApi } = bombed.targets
+if (generic === undefined || linksApi === undefined) throw new Error('a target is missing')
 const memory = watchMemory(server.pid)
 
 const lists = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
@@ -63,9 +65,11 @@ await t.test('JSON', async (t: Test) => {
     t.equal(listed.status, 200, `tools: ${name}`)
 
     const small = members.length < 65_000
-    const slug = `"slug":"bomb-${made}","url":"https://bomb.test/"`
-    const link = await request(`${links}/api/v1/links`, asJson(bearer.links, slug))
-    t.equal(link.status, small ? 201 : 413, `links API: ${name}`)
+    // By hand: the check of the API against its document is not made for such depth.
+    const link = `{"slug":"bomb-${made}","url":"https://bomb.test/",${members}}`
+    const api = headOf(linksApi, `Content-Length: ${link.length}`, 'Connection: close')
+    const { text } = await flood(portOf('links'), api, link, 1)
+    t.match(text, small ? /^HTTP\/1\.1 201 / : /^HTTP\/1\.1 413 /, `links API: ${name}`)
     if (small) made++
 
     const prompt = await request(`${ops}/api/v1/memories`, asJson('', '"category":"timing"'))
@@ -139,8 +143,6 @@ await t.test('forms and queries', async (t: Test) => {
 })
 
 await t.test('more bodies at once than there is memory for', async (t: Test) => {
-  const { generic } = bombed.targets
-  if (generic === undefined) throw new Error('there is no target generic')
   const before = await bombed.stored()
   const start = headOf(generic, `Content-Length: ${HOOKS_LIMIT - 1}`, 'Connection: close')
   const most = Buffer.concat([Buffer.from(start), Buffer.alloc(HOOKS_LIMIT - 2, 'x')])
