@@ -1,10 +1,12 @@
-/** A run that is under way, and the one after it, which those share who asked meanwhile. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** The work of a key that is under way, and the one that has not begun, which can be joined. */
 interface Turn<T> {
-  readonly running: Promise<T>
-  next?: Promise<T>
+  running?: Promise<T> | undefined
+  next?: Promise<T> | undefined
 }
 
-/** Runs the work of a key, or joins the run that begins next; see `createShared`. */
+/** Runs the work of a key, or joins the one that begins next; see `createShared`. */
 export type Shared<T> = (key: string, work: () => Promise<T>) => Promise<T>
 
 /**
@@ -16,21 +18,23 @@ export type Shared<T> = (key: string, work: () => Promise<T>) => Promise<T>
 export function createShared<T>(): Shared<T> {
   const turns = new Map<string, Turn<T>>()
 
-  function begin(key: string, work: () => Promise<T>): Promise<T> {
-    const turn: Turn<T> = { running: work() }
-    turns.set(key, turn)
-    const over = (): void => {
+  async function run(key: string, turn: Turn<T>, work: () => Promise<T>): Promise<T> {
+    await turn.running?.catch(() => undefined)
+    // Questions that have arrived by now are read first, so that they are part of this.
+    await nextTurn()
+    turn.running = turn.next
+    turn.next = undefined
+    try {
+      return await work()
+    } finally {
       if (turn.next === undefined) turns.delete(key)
     }
-    turn.running.then(over, over)
-    return turn.running
   }
 
   return (key, work) => {
-    const turn = turns.get(key)
-    if (turn === undefined) return begin(key, work)
-    const start = (): Promise<T> => begin(key, work)
-    turn.next ??= turn.running.then(start, start)
+    const turn = turns.get(key) ?? {}
+    turns.set(key, turn)
+    turn.next ??= run(key, turn, work)
     return turn.next
   }
 }
