@@ -21,8 +21,6 @@ const BATCH_ROWS = 256
 const BATCH_BYTES = 8 * 1024 * 1024
 const QUEUE_ROWS = 4_096
 const QUEUE_BYTES = 128 * 1024 * 1024
-/** Statements under way: while the database stores one batch, the next is made and sent. */
-const FLIGHTS = 2
 /** A failure that took longer is a database that hangs, not one that refuses. */
 const STALLED_MS = 2_000
 
@@ -38,28 +36,22 @@ interface Entry {
 }
 
 /**
- * Group commit: rows gather while earlier statements run and go in together, so that an idle
- * service answers at once and a busy one needs few commits. Repeats of one delivery share a row; those
- * that follow it into the next statement meet its delivery id there, because writers take turns.
+ * Group commit: rows gather while the previous statement runs and go in together, so that an idle
+ * service answers at once and a busy one needs few commits. Repeats of one delivery share a row.
  */
 export function createIngest(db: Database): Ingest {
   const queue: Entry[] = []
   let queuedBytes = 0
   const byDelivery = new Map<string, Entry>()
-  const flights = new Set<Promise<void>>()
+  let running: Promise<void> | undefined
 
-  async function fly(): Promise<void> {
-    const flight = Promise.withResolvers<void>()
-    flights.add(flight.promise)
+  async function run(): Promise<void> {
     while (queue.length > 0) {
       // What has arrived in this turn of the event loop goes into one statement.
       await endOfTurn()
-      const batch = takeBatch()
-      if (batch.length > 0) await saveBatch(batch)
+      await saveBatch(takeBatch())
     }
-    // In one go with the last look at the queue: what came in between would wait for nobody.
-    flights.delete(flight.promise)
-    flight.resolve()
+    running = undefined
   }
 
   function takeBatch(): Entry[] {
@@ -125,11 +117,11 @@ export function createIngest(db: Database): Ingest {
         queue.push(entry)
         queuedBytes += event.body.length
         if (key !== undefined) byDelivery.set(key, entry)
-        if (flights.size < FLIGHTS) void fly()
+        running ??= run()
       })
     },
     drained: async () => {
-      while (flights.size > 0) await Promise.all(flights)
+      while (running !== undefined) await running
     },
     get waiting() {
       return queue.length
