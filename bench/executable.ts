@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { temporaryFolder } from '../test/helpers/owner.ts'
-import { sharedPostgres } from '../test/helpers/postgres.ts'
 import { ROOT } from '../test/helpers/program.ts'
 import { buildBareExecutable } from './helpers/bare-executable.ts'
+import { freshDatabase } from './helpers/database.ts'
 import { median, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { residentBytes } from './helpers/server.ts'
 
@@ -31,9 +31,7 @@ export const executable: Part = {
     const program = join(folder, 'gatehouse')
     execFileSync(process.execPath, ['deploy/build.ts', program], { cwd: ROOT, stdio: 'ignore' })
     const bare = buildBareExecutable(await temporaryFolder(owner, 'bare'))
-    const databases = await sharedPostgres()
-    const url = await databases.createDatabase()
-    owner.teardown(() => databases.dropDatabase(url))
+    const url = await freshDatabase(owner)
     const data = await temporaryFolder(owner)
 
     const starts: Record<'bare' | 'server' | 'embedded', Start[]> = {

@@ -1,9 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { Agent, get } from 'node:http'
+import { Agent } from 'node:http'
 import { encodeCursor } from '../kernel/cursor.ts'
-import { run, sharedPostgres } from '../test/helpers/postgres.ts'
+import { run } from '../test/helpers/postgres.ts'
+import { migratedDatabase } from './helpers/database.ts'
+import { fetchPage } from './helpers/fetch-page.ts'
 import { BIG_OWNER, POPULAR, seedLinks } from './helpers/link-seed.ts'
-import { median, timed, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { atMost, median, timed, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { startBenchServer } from './helpers/server.ts'
 
 const LINKS = 1_000_000
@@ -46,11 +48,7 @@ const LISTS: readonly List[] = [
 export const linkLists: Part = {
   name: 'link-lists',
   async run(owner: Owner): Promise<readonly Figure[]> {
-    const databases = await sharedPostgres()
-    const url = await databases.createDatabase()
-    owner.teardown(() => databases.dropDatabase(url))
-    const empty = await startBenchServer(owner, { DATABASE_URL: url })
-    await empty.stop()
+    const url = await migratedDatabase(owner)
     await seedLinks(url, LINKS)
     await run(url, `update links.users set role = 'admin' where email = '${ADMIN}'`)
     const server = await startBenchServer(owner, { DATABASE_URL: url })
@@ -68,26 +66,24 @@ export const linkLists: Part = {
     }
     for (let round = -WARM_UP; round < ROUNDS; round++) {
       for (const { list, first, deep, times } of pages) {
-        const token = tokens.get(list.caller) ?? ''
+        const authorization = `Bearer ${tokens.get(list.caller) ?? ''}`
         const pair = [
           { address: first, figures: times[0] },
           { address: deep, figures: times[1] },
         ]
         // Whoever comes second finds warmer memory: they take turns.
         for (const { address, figures } of round % 2 === 0 ? pair : pair.toReversed()) {
-          const ms = await timed(() => fetchPage(address, token, agent))
+          const ms = await timed(() => fetchPage(address, agent, { authorization }))
           if (round >= 0) figures.push(ms)
         }
       }
     }
     return pages.flatMap(({ list: { name }, times: [first, deep] }) => {
       const [shallow, far] = [median(first), median(deep)]
-      const ratio = far / shallow
-      const kept = ratio <= BOUND
       return [
         { name: `${name}: first (median)`, value: shallow, unit: 'ms' },
         { name: `${name}: deep (median)`, value: far, unit: 'ms' },
-        { name: `${name}: deep / first`, value: ratio, unit: '×', bound: `≤ ${BOUND}`, kept },
+        atMost(`${name}: deep / first`, far / shallow, BOUND, '×'),
       ]
     })
   },
@@ -100,13 +96,4 @@ async function makeToken(url: string, email: string): Promise<string> {
     select id, 'bench', 'full', $2, now() from links.users where email = $1`
   await run(url, text, [email, hash])
   return token
-}
-
-function fetchPage(url: string, token: string, agent: Agent): Promise<void> {
-  return new Promise((resolve, reject) => {
-    get(url, { agent, headers: { authorization: `Bearer ${token}` } }, (response) => {
-      if (response.statusCode !== 200) reject(new Error(`${url}: ${response.statusCode}`))
-      response.resume().on('end', resolve).on('error', reject)
-    }).on('error', reject)
-  })
 }

@@ -1,8 +1,10 @@
-import { Agent, get } from 'node:http'
+import { Agent } from 'node:http'
 import { eventCursor } from '../services/hooks/log-filter.ts'
-import { run, sharedPostgres } from '../test/helpers/postgres.ts'
+import { run } from '../test/helpers/postgres.ts'
 import { seedEvents } from './helpers/event-seed.ts'
-import { median, timed, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { migratedDatabase } from './helpers/database.ts'
+import { fetchPage } from './helpers/fetch-page.ts'
+import { atMost, median, timed, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { startBenchServer } from './helpers/server.ts'
 
 const EVENTS = 1_000_000
@@ -14,11 +16,7 @@ const BOUND = 1.2
 export const logPages: Part = {
   name: 'log-pages',
   async run(owner: Owner): Promise<readonly Figure[]> {
-    const databases = await sharedPostgres()
-    const url = await databases.createDatabase()
-    owner.teardown(() => databases.dropDatabase(url))
-    const empty = await startBenchServer(owner, { DATABASE_URL: url })
-    await empty.stop()
+    const url = await migratedDatabase(owner)
     await seedEvents(url, EVENTS)
     const server = await startBenchServer(owner, { DATABASE_URL: url })
 
@@ -52,24 +50,6 @@ export const logPages: Part = {
     }))
     const values = medians.map(({ value }) => value)
     const ratio = Math.max(...values) / Math.min(...values)
-    return [
-      ...medians,
-      {
-        name: 'slowest / fastest',
-        value: ratio,
-        unit: '×',
-        bound: `≤ ${BOUND}`,
-        kept: ratio <= BOUND,
-      },
-    ]
+    return [...medians, atMost('slowest / fastest', ratio, BOUND, '×')]
   },
-}
-
-function fetchPage(url: string, agent: Agent): Promise<void> {
-  return new Promise((resolve, reject) => {
-    get(url, { agent }, (response) => {
-      if (response.statusCode !== 200) reject(new Error(`${url}: ${response.statusCode}`))
-      response.resume().on('end', resolve).on('error', reject)
-    }).on('error', reject)
-  })
 }

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createSender } from '../test/helpers/deliveries.ts'
-import { sharedPostgres } from '../test/helpers/postgres.ts'
-import { median, type Figure, type Owner, type Part } from './helpers/measure.ts'
-import { cpuSeconds, residentBytes, startBenchServer } from './helpers/server.ts'
+import { freshDatabase } from './helpers/database.ts'
+import { atMost, median, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { cpuSeconds, portOf, residentBytes, startBenchServer } from './helpers/server.ts'
 import { loadRound } from './helpers/wrk.ts'
 
 const FEW = 10_000
@@ -22,9 +22,7 @@ const MEBI = 1024 * 1024
 export const memory: Part = {
   name: 'memory',
   async run(owner: Owner): Promise<readonly Figure[]> {
-    const databases = await sharedPostgres()
-    const url = await databases.createDatabase()
-    owner.teardown(() => databases.dropDatabase(url))
+    const url = await freshDatabase(owner)
     const sender = createSender()
     const server = await startBenchServer(owner, { ...sender.env, DATABASE_URL: url })
     const { body, headers } = await sender.delivery({ size: 200 })
@@ -36,7 +34,7 @@ export const memory: Part = {
       `Content-Length: ${Buffer.byteLength(body)}`,
     ]
     const order = {
-      port: Number(new URL(server.hooks).port),
+      port: portOf(server.hooks),
       connections: CONNECTIONS,
       head: `${lines.join('\r\n')}\r\nX-CodeHost-Delivery: `,
       tail: `\r\n\r\n${body}`,
@@ -51,12 +49,11 @@ export const memory: Part = {
     const fresh = await settled(server.pid)
     const [few, fewSent] = [await sendUntil(FEW, 1), sent]
     const [many, manySent] = [await sendUntil(MANY, 10), sent]
-    const ratio = many / few
     return [
       { name: 'resident after the start', value: fresh / MEBI, unit: 'MiB' },
       { name: `resident after ${fewSent} deliveries`, value: few / MEBI, unit: 'MiB' },
       { name: `resident after ${manySent}`, value: many / MEBI, unit: 'MiB' },
-      { name: 'the ratio', value: ratio, unit: '×', bound: `≤ ${BOUND}`, kept: ratio <= BOUND },
+      atMost('the ratio', many / few, BOUND, '×'),
     ]
   },
 }

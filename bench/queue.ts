@@ -1,10 +1,11 @@
-import { run, sharedPostgres } from '../test/helpers/postgres.ts'
+import { run } from '../test/helpers/postgres.ts'
 import { add, groupOf, queueEnv, settled } from '../test/helpers/queue-setup.ts'
 import { startRedis } from '../test/helpers/redis.ts'
 import { postForm } from '../test/helpers/signing-setup.ts'
 import { until } from '../test/helpers/until.ts'
 import { readBare } from './helpers/bare-queue.ts'
-import { median, timed, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { freshDatabase } from './helpers/database.ts'
+import { atLeast, median, timed, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { startBenchServer } from './helpers/server.ts'
 
 const ENTRIES = 20_000
@@ -22,9 +23,7 @@ const [STREAM, BARE_GROUP] = ['bench', 'bare']
 export const queue: Part = {
   name: 'queue',
   async run(owner: Owner): Promise<readonly Figure[]> {
-    const databases = await sharedPostgres()
-    const url = await databases.createDatabase()
-    owner.teardown(() => databases.dropDatabase(url))
+    const url = await freshDatabase(owner)
     const redis = await startRedis(owner)
     const env = { DATABASE_URL: url, ...queueEnv(redis, STREAM) }
     const server = await startBenchServer(owner, env)
@@ -57,14 +56,10 @@ export const queue: Part = {
     const [row] = await run(url, 'select count(*)::int as events from hooks.events')
     const stored = Number(row?.['events'])
     const sent = ENTRIES * (ROUNDS + 1)
-    const ratio = median(rates.gatehouse) / median(rates.bare)
     return [
       { name: 'bare (median)', value: median(rates.bare), unit: 'entries/s' },
       { name: 'Gatehouse (median)', value: median(rates.gatehouse), unit: 'entries/s' },
-      {
-        ...{ name: 'Gatehouse / bare', value: ratio, unit: '' },
-        ...{ bound: `≥ ${BOUND}`, kept: ratio >= BOUND },
-      },
+      atLeast('Gatehouse / bare', median(rates.gatehouse) / median(rates.bare), BOUND),
       {
         ...{ name: 'events in the database', value: stored, unit: '' },
         ...{ bound: `${sent}, all of them`, kept: stored === sent },

@@ -1,8 +1,9 @@
 import { request } from '../test/helpers/http.ts'
-import { run, sharedPostgres } from '../test/helpers/postgres.ts'
+import { run } from '../test/helpers/postgres.ts'
 import { startBare } from './helpers/bare.ts'
-import { median, type Figure, type Owner, type Part } from './helpers/measure.ts'
-import { startBenchServer } from './helpers/server.ts'
+import { freshDatabase } from './helpers/database.ts'
+import { atLeast, atMost, median, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { portOf, startBenchServer } from './helpers/server.ts'
 import { HAS_WRK, ownLoad, wrkLoad, type LoadRound } from './helpers/wrk.ts'
 
 const LINKS = 1_000
@@ -21,9 +22,7 @@ select 'bench-' || n, 'https://example.com/page/' || n, '', '', 'public', false,
 export const redirects: Part = {
   name: 'redirects',
   async run(owner: Owner): Promise<readonly Figure[]> {
-    const databases = await sharedPostgres()
-    const url = await databases.createDatabase()
-    owner.teardown(() => databases.dropDatabase(url))
+    const url = await freshDatabase(owner)
     const server = await startBenchServer(owner, { DATABASE_URL: url })
     await run(url, SEED)
     const bare = await startBare(owner, 'bare-redirect.ts', String(LINKS))
@@ -46,22 +45,23 @@ export const redirects: Part = {
     const measured = (name: keyof typeof ports, value: (round: LoadRound) => number): number =>
       median(rounds[name].slice(1).map(value))
     const rate = (name: keyof typeof ports): number => measured(name, ({ perSecond }) => perSecond)
-    const ratio = rate('gatehouse') / rate('bare')
     const p99 = measured('gatehouse', (round) => round.p99)
     return [
       { name: 'bare (median)', value: rate('bare'), unit: '/s' },
       { name: 'Gatehouse (median)', value: rate('gatehouse'), unit: '/s' },
-      bounded('Gatehouse / bare', ratio, '', `≥ ${BOUND}`, ratio >= BOUND),
+      atLeast('Gatehouse / bare', rate('gatehouse') / rate('bare'), BOUND),
       { name: 'p99 bare (median)', value: measured('bare', (round) => round.p99), unit: 'ms' },
-      bounded('p99 Gatehouse (median)', p99, 'ms', `≤ ${P99_MS}`, p99 <= P99_MS),
+      atMost('p99 Gatehouse (median)', p99, P99_MS, 'ms'),
       { name: 'redirects made', value: made, unit: '' },
-      bounded('clicks in the database', clicks, '', 'all of them', exact),
+      {
+        name: 'clicks in the database',
+        value: clicks,
+        unit: '',
+        bound: 'all of them',
+        kept: exact,
+      },
     ]
   },
-}
-
-function bounded(name: string, value: number, unit: string, bound: string, kept: boolean): Figure {
-  return { name, value, unit, bound, kept }
 }
 
 /** The slugs in turn; our own client visits one only. */
@@ -82,8 +82,4 @@ async function redirectsMade(base: string): Promise<number> {
   const line =
     /^gatehouse_http_requests_total\{service="links",route="\/:slug",status="302"\} (\d+)$/m
   return Number(line.exec(text)?.[1])
-}
-
-function portOf(url: string): number {
-  return Number(new URL(url).port)
 }

@@ -1,11 +1,11 @@
 import { Agent } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createSender, send } from '../test/helpers/deliveries.ts'
-import { sharedPostgres } from '../test/helpers/postgres.ts'
 import { openStream } from '../test/helpers/sse.ts'
 import { startBare } from './helpers/bare.ts'
-import { median, type Figure, type Owner, type Part } from './helpers/measure.ts'
-import { cpuSeconds, startBenchServer } from './helpers/server.ts'
+import { freshDatabase } from './helpers/database.ts'
+import { atLeast, atMost, median, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import { cpuSeconds, portOf, startBenchServer } from './helpers/server.ts'
 import { openStreamClients, type StreamClients } from './helpers/stream-clients.ts'
 
 const CLIENTS = 1_000
@@ -44,9 +44,7 @@ type Rounds = Readonly<Record<'bare' | 'gatehouse', Round[]>>
 export const streams: Part = {
   name: 'streams',
   async run(owner: Owner): Promise<readonly Figure[]> {
-    const databases = await sharedPostgres()
-    const url = await databases.createDatabase()
-    owner.teardown(() => databases.dropDatabase(url))
+    const url = await freshDatabase(owner)
     const sender = createSender()
     const server = await startBenchServer(owner, { ...sender.env, DATABASE_URL: url })
     async function post(base: string, agent = new Agent()): Promise<void> {
@@ -54,7 +52,7 @@ export const streams: Part = {
       if (status !== 202) throw new Error(`expected 202, was ${status}`)
     }
     async function sideOf(base: string, pid: number): Promise<Side> {
-      const target = { port: Number(new URL(base).port), path: '/events', clients: CLIENTS }
+      const target = { port: portOf(base), path: '/events', clients: CLIENTS }
       const clients = await openStreamClients(owner, { ...target, mark: MARK.charCodeAt(0) })
       return { pid, clients, post: (agent) => post(base, agent) }
     }
@@ -85,7 +83,7 @@ export const streams: Part = {
     return [
       ...figuresOf(`${PER_SECOND} events/s`, steady),
       { name: 'p99 bare', value: median(steady.bare.map((round) => round.p99)), unit: 'ms' },
-      { name: 'p99 Gatehouse', value: p99, unit: 'ms', bound: `≤ ${P99_MS}`, kept: p99 <= P99_MS },
+      atMost('p99 Gatehouse', p99, P99_MS, 'ms'),
       ...figuresOf('as fast as received', fast),
     ]
   },
@@ -138,7 +136,7 @@ function figuresOf(what: string, rounds: Rounds): readonly Figure[] {
   return [
     { name: `${what}: bare (median)`, value: of('bare', 'perSecond'), unit: '/s' },
     { name: `${what}: Gatehouse (median)`, value: of('gatehouse', 'perSecond'), unit: '/s' },
-    { name: 'Gatehouse / bare', value: ratio, unit: '', bound: `≥ ${BOUND}`, kept: ratio >= BOUND },
+    atLeast('Gatehouse / bare', ratio, BOUND),
     { name: 'processor, bare', value: of('bare', 'cost'), unit: 'µs a frame' },
     { name: 'processor, Gatehouse', value: of('gatehouse', 'cost'), unit: 'µs a frame' },
   ]

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import type postgres from 'postgres'
 
 /**
- * Bytes as the text of a `bytea`. Text, as most bodies are, goes in the escape format: half of what
- * hex is, and twice as fast on both sides. It needs a database in UTF8, else PostgreSQL would convert
- * it, and `refuseUnfitServer` refuses any other at the start.
+ * Bytes as the text of a `bytea`. Text, as most bodies are, goes in the escape format, which is half as
+ * long as hex and a quarter cheaper to send. It needs a database in UTF8, else PostgreSQL would
+ * convert it: `refuseUnfitServer` refuses any other at the start.
  */
 export const BYTEA: postgres.PostgresType<Buffer> = {
   to: 17,

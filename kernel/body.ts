@@ -51,15 +51,17 @@ export function isEmptyBody({ headers }: IncomingMessage): boolean {
 /** Chunks smaller than a piece of this size share one: as objects of their own they cost 400 bytes each. */
 const PIECE_BYTES = 16 * 1024
 
+const EMPTY = Buffer.alloc(0)
+
 /** What has come of a body, in memory that its size bounds however small the chunks were. */
 function createPieces(): { add(chunk: Buffer): void; whole(size: number): Buffer } {
   const full: Buffer[] = []
-  let open = Buffer.alloc(0)
+  let open = EMPTY
   let used = 0
 
   function close(): void {
     if (used > 0) full.push(open.subarray(0, used))
-    open = Buffer.alloc(0)
+    open = EMPTY
     used = 0
   }
   return {
@@ -91,7 +93,7 @@ export function readBody(
   budget: BodyBudget,
   proceed: () => void,
 ): Promise<BodyResult> {
-  if (!bringsBody(request)) return Promise.resolve({ ok: true, bytes: Buffer.alloc(0) })
+  if (!bringsBody(request)) return Promise.resolve({ ok: true, bytes: EMPTY })
   if (Number(request.headers['content-length'] ?? 0) > limit) {
     return Promise.resolve({ ok: false, reason: 'too-large' })
   }

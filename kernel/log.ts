@@ -72,7 +72,11 @@ export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') {
     return error.errors.map(messageOf).join('; ')
   }
-  const text = error instanceof Error ? error.message : String(error)
+  return oneLine(error instanceof Error ? error.message : String(error))
+}
+
+/** A text of several lines in one; the spaces around their ends, and empty lines, go. */
+export function oneLine(text: string): string {
   // Line by line: a pattern for the white space around would try each of many spaces anew.
   const lines = text.split('\n').map((line) => line.trim())
   return lines.filter((line) => line !== '').join(' ')

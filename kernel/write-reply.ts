@@ -40,25 +40,30 @@ export function writeReply(
     return undefined
   }
   const pieces = piecesOf(body)
-  const length = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0)
+  let length = 0
+  for (const piece of pieces) length += Buffer.byteLength(piece)
   if (body !== null || (status !== 204 && status !== 304)) headers['content-length'] = length
   response.writeHead(status, headers as Record<string, string>)
-  const sent = request.method === 'HEAD' ? [] : pieces
+  const sent = request.method === 'HEAD' ? NOTHING : pieces
   if (unread) {
     if (sent.length === 0) response.flushHeaders()
     for (const piece of sent) response.write(piece)
     drain(request, () => response.end())
   } else {
-    // Several go out as one, too: `end` uncorks.
-    if (sent.length > 1) response.cork()
-    for (const piece of sent.slice(0, -1)) response.write(piece)
+    if (sent.length > 1) {
+      // They go out as one, too: `end` uncorks.
+      response.cork()
+      for (const piece of sent.slice(0, -1)) response.write(piece)
+    }
     response.end(sent.at(-1))
   }
   return sent.length === 0 ? 0 : length
 }
 
+const NOTHING: PiecesBody['pieces'] = []
+
 function piecesOf(body: Exclude<Reply['body'], StreamBody>): PiecesBody['pieces'] {
-  if (body === null) return []
+  if (body === null) return NOTHING
   return typeof body === 'object' && 'pieces' in body ? body.pieces : [body]
 }
 

@@ -25,6 +25,16 @@ export interface Figure {
   readonly kept?: boolean
 }
 
+/** A figure that must not be lower than its bound. */
+export function atLeast(name: string, value: number, least: number, unit = ''): Figure {
+  return { name, value, unit, bound: `≥ ${least}`, kept: value >= least }
+}
+
+/** A figure that must not be higher than its bound. */
+export function atMost(name: string, value: number, most: number, unit: string): Figure {
+  return { name, value, unit, bound: `≤ ${most}`, kept: value <= most }
+}
+
 /** One part of the suite. */
 export interface Part {
   readonly name: string

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { temporaryFolder } from '../../test/helpers/owner.ts'
+import { residentKib } from '../../test/helpers/process-figures.ts'
 import { ROOT } from '../../test/helpers/program.ts'
 import { parseReady, type Service } from '../../test/helpers/ready.ts'
 import type { Owner } from './measure.ts'
@@ -58,6 +59,11 @@ export async function startBenchServer(
   throw new Error('The server ended before it was ready; start it by hand to see why')
 }
 
+/** The port of an address. */
+export function portOf(base: string): number {
+  return Number(new URL(base).port)
+}
+
 /** Seconds of the processor that a process has taken, all its threads together, to a hundredth. */
 export function cpuSeconds(pid: number): number {
   const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
@@ -67,6 +73,5 @@ export function cpuSeconds(pid: number): number {
 
 /** Resident memory of a process, in bytes. */
 export function residentBytes(pid: number): number {
-  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return Number(kibibytes) * 1024
+  return residentKib(pid) * 1024
 }

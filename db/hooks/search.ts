@@ -12,6 +12,11 @@ export interface PayloadFilter {
   readonly json: { readonly path: string; readonly value: string } | null
 }
 
+/** Whether payloads must be read: such a search goes in steps and takes its time. */
+export function readsPayloads({ text, json }: PayloadFilter): boolean {
+  return text !== null || json !== null
+}
+
 /** Bytes of payloads that one statement of a search may look through, beside the last one of them. */
 const STEP_BYTES = 8 * 1024 * 1024
 

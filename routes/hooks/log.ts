@@ -1,5 +1,6 @@
 import { listSenders } from '../../db/hooks/providers.ts'
 import { listRejections } from '../../db/hooks/rejections.ts'
+import { readsPayloads } from '../../db/hooks/search.ts'
 import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../html/hooks/log.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/context.ts'
 import type { Fault } from '../../kernel/fault.ts'
@@ -23,9 +24,9 @@ export function logRoute({ hooks }: HooksRoutes): Route {
     const query = queryOf(context)
     const wanted = readLogQuery(query)
     if (typeof wanted === 'string') return hooksFault(badRequest(wanted), context)
-    const { text, json } = wanted.payload
-    const searches = text !== null || json !== null
-    if (searches && isForeignLoad(context.headers)) return hooksFault(FOREIGN_SEARCH, context)
+    if (readsPayloads(wanted.payload) && isForeignLoad(context.headers)) {
+      return hooksFault(FOREIGN_SEARCH, context)
+    }
     const providers = (await listSenders(hooks.db)).map((sender) => sender.name)
     return query.get('rejected') === '1'
       ? rejected(context, query, wanted, providers)

@@ -1,7 +1,12 @@
 import type { Database } from '../../db/client.ts'
 import { listEvents, NEWEST_POSITION, type EventFilter } from '../../db/hooks/events.ts'
 import type { EventSummary, Position } from '../../db/hooks/rows.ts'
-import { searchEvents, searchWindowEnd, type PayloadFilter } from '../../db/hooks/search.ts'
+import {
+  readsPayloads,
+  searchEvents,
+  searchWindowEnd,
+  type PayloadFilter,
+} from '../../db/hooks/search.ts'
 import type { Clock } from '../../kernel/clock.ts'
 
 /** A page of events, newest first. */
@@ -29,7 +34,7 @@ export async function findEvents(
   payload: PayloadFilter,
   limit: number,
 ): Promise<EventsPage> {
-  if (payload.text === null && payload.json === null) {
+  if (!readsPayloads(payload)) {
     const rows = await listEvents(db, filter, limit + 1)
     return { ...pageOf(rows, limit), searchedTo: null }
   }

@@ -2,7 +2,7 @@ import { saveAttempt } from '../../db/hooks/attempts.ts'
 import { streamBounds } from '../../db/hooks/events.ts'
 import { moveForwarder } from '../../db/hooks/forwarders.ts'
 import type { Attached, Attempt, StoredEvent } from '../../db/hooks/rows.ts'
-import { findEventAfter, searchWindowThrough } from '../../db/hooks/search.ts'
+import { findEventAfter, readsPayloads, searchWindowThrough } from '../../db/hooks/search.ts'
 import type { Database } from '../../db/client.ts'
 import type { Channel } from '../../kernel/channel.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -66,8 +66,7 @@ export function startSession(
 ): Session {
   const { db, reader, clock, log, registry, forwarded } = options
   const { request } = forwarder
-  const { text, json } = request.payload
-  const searches = text !== null || json !== null
+  const searches = readsPayloads(request.payload)
   const wants = eventTest(request.provider, request.event_type) ?? (() => true)
   /** No event up to this one is wanted any more; `kept` is what the database knows of that. */
   let position = forwarder.position

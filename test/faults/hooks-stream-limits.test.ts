@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { createSender, metricOf, sendAll } from '../helpers/deliveries.ts'
 import { request as ask } from '../helpers/http.ts'
+import { residentKib } from '../helpers/process-figures.ts'
 import { startServer } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { EventStream } from '../helpers/sse.ts'
@@ -160,11 +160,6 @@ function visit(url: string, stay: number): Promise<boolean> {
     if (stay === 0) outgoing.destroy()
   })
   return gone.promise
-}
-
-/** Resident memory of a process by Linux's /proc. */
-function residentKib(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
 }
 
 function seenBy(stream: EventStream): readonly number[] {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import { nameOf } from './fuzz-profile.ts'
@@ -8,6 +7,7 @@ import { plainShot, requestOf, wildShot } from './fuzz-requests.ts'
 import type { Shot } from './fuzz-requests.ts'
 import { curlLine, exchange, isFramed, told } from './fuzz-wire.ts'
 import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
+import { residentKib } from './process-figures.ts'
 import type { TestServer } from './server.ts'
 import { until } from './until.ts'
 
@@ -65,12 +65,12 @@ export async function fuzz(
   })
   let [played, middle] = [0, 0]
   const property = fc.asyncProperty(sequence, async (one) => {
-    if (played++ === Math.floor(runs.sequences / 2)) middle = residentBytes(server)
+    if (played++ === Math.floor(runs.sequences / 2)) middle = residentKib(server.pid)
     await player.play(one)
   })
   await hold(property, { numRuns: runs.sequences, seed })
 
-  const grown = residentBytes(server) - middle
+  const grown = (residentKib(server.pid) - middle) * 1024
   t.ok(grown < MAY_GROW, `memory grew by ${Math.round(grown / MEGABYTE)} MiB in the second half`)
   const { status, headers } = await player.ask(healthOf(profile))
   t.equal(status, 200, 'the server still answers')
@@ -195,9 +195,4 @@ function pathOf(target: string): string {
     ? target
     : target.replace(/^https?:\/\/[^/?#]*(?=[/?]|$)/i, '') || '/'
   return origin.split('?', 1)[0] ?? ''
-}
-
-function residentBytes({ pid }: TestServer): number {
-  const text = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024
 }

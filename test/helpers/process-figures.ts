@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 /** Resident memory of a process in KiB, by Linux's /proc. */
 export function residentKib(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  return statusKib(pid, 'VmRSS')
 }
 
 /** The most resident memory that a process ever had, in KiB. */
 export function peakKib(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  return statusKib(pid, 'VmHWM')
 }
 
 /** How many file descriptors a process has open. */
@@ -18,4 +18,9 @@ export function openDescriptors(pid: number): number {
 /** How many file descriptors a process may open. */
 export function descriptorLimit(pid: number | 'self'): number {
   return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1])
+}
+
+function statusKib(pid: number, name: string): number {
+  const text = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1])
 }

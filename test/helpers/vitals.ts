@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
+import { residentKib } from './process-figures.ts'
 import { until } from './until.ts'
 
 /** How a process is, in MiB and counts. */
@@ -48,9 +49,8 @@ export async function openDoctor(t: Owner): Promise<Doctor> {
       process.kill(pid, 'SIGUSR2')
       const text = await until(() => readFileSync(file, 'utf8'), 'the server to tell of its heap')
       const { heap, handles }: { heap: number; handles: number } = JSON.parse(text)
-      const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
       const files = openFiles(pid).filter((path) => !CLUSTER.test(path)).length
-      return { rss: Number(kib) / 1024, heap: heap / MIB, files, handles }
+      return { rss: residentKib(pid) / 1024, heap: heap / MIB, files, handles }
     },
   }
 }

@@ -7,6 +7,7 @@ import { request } from '../helpers/http.ts'
 import { ended, trigger } from '../helpers/ops-setup.ts'
 import type { Event, OpsServer, Session } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import { residentKib } from '../helpers/process-figures.ts'
 import { secret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 
@@ -176,6 +177,5 @@ t.test('an agent that is not there fails its session', async (t) => {
 })
 
 function residentMiB(): number {
-  const status = readFileSync(`/proc/${ops.server.pid}/status`, 'utf8')
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024
+  return residentKib(ops.server.pid) / 1024
 }

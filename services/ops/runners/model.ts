@@ -1,4 +1,5 @@
 import { listMemories } from '../../../db/ops/memories.ts'
+import { oneLine } from '../../../kernel/log.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { spentBefore, type Budgets } from './budget.ts'
@@ -207,14 +208,6 @@ function functionTools(tier: number): readonly FunctionTool[] {
     type: 'function',
     function: { name, description, parameters: schema },
   }))
-}
-
-function oneLine(text: string): string {
-  // Not by a pattern that looks for spaces around line ends: models may write spaces for ever.
-  return text
-    .split('\n')
-    .map((line) => line.trim())
-    .join(' ')
 }
 
 function outcome(
