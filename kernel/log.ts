@@ -28,7 +28,8 @@ export function createLog(
   now: () => Date,
   prefix?: Readonly<Record<LogLevel, string>>,
 ): Log {
-  let waiting = ''
+  const lead = prefix ?? { info: '', warn: '', error: '' }
+  let waiting: string[] = []
   let scheduled = false
   let lastAt = Number.NaN
   let lastTime = ''
@@ -45,15 +46,13 @@ export function createLog(
 
   function flush(): void {
     scheduled = false
-    const text = waiting
-    waiting = ''
-    if (text !== '') write(text)
+    const lines = waiting
+    waiting = []
+    if (lines.length > 0) write(lines.join(''))
   }
 
   function line(level: LogLevel, msg: string, fields: LogFields | undefined): void {
-    const more = JSON.stringify(fields ?? {}).slice(1)
-    const start = `${prefix?.[level] ?? ''}{"time":"${timeText()}","level":"${level}","msg":${JSON.stringify(msg)}`
-    waiting += more === '}' ? `${start}}\n` : `${start},${more}\n`
+    waiting.push(lead[level], JSON.stringify({ time: timeText(), level, msg, ...fields }), '\n')
     if (scheduled) return
     scheduled = true
     setTimeout(flush, GATHER_MS)

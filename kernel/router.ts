@@ -33,7 +33,13 @@ export type Unmatched = (path: string, allow: string | undefined, method: string
 
 interface Pattern {
   readonly route: Route
-  readonly segments: readonly string[]
+  readonly segments: readonly Segment[]
+}
+
+/** A segment that must be there as it is, or any at all, which is the parameter of that name. */
+interface Segment {
+  readonly literal: string | undefined
+  readonly name: string
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
@@ -49,7 +55,7 @@ export function createRouter(routes: readonly Route[], unmatched: Unmatched = no
   const patterned = new Map<number, Pattern[]>()
   for (const route of routes) {
     if (route.path.includes(':')) {
-      const segments = route.path.split('/')
+      const segments = route.path.split('/').map(segmentOf)
       const alike = patterned.get(segments.length) ?? []
       patterned.set(segments.length, [...alike, { route, segments }])
     } else fixed.set(route.path, [...(fixed.get(route.path) ?? []), route])
@@ -64,9 +70,9 @@ export function createRouter(routes: readonly Route[], unmatched: Unmatched = no
         ? unmatched(path, methodsOf(here), method)
         : { kind: 'route', route, params: NO_PARAMS }
     }
-    const candidates = patterned.get(countSegments(path))
-    if (candidates === undefined) return unmatched(path, undefined, method)
     const segments = path.split('/')
+    const candidates = patterned.get(segments.length)
+    if (candidates === undefined) return unmatched(path, undefined, method)
     const others: Route[] = []
     for (const candidate of candidates) {
       const params = matchSegments(candidate.segments, segments)
@@ -88,27 +94,26 @@ function methodsOf(routes: readonly Route[]): string {
   return [...methods].sort().join(', ')
 }
 
-function countSegments(path: string): number {
-  let count = 1
-  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) count++
-  return count
+function segmentOf(text: string): Segment {
+  return text.startsWith(':')
+    ? { literal: undefined, name: text.slice(1) }
+    : { literal: text, name: '' }
 }
 
 function matchSegments(
-  pattern: readonly string[],
+  pattern: readonly Segment[],
   segments: readonly string[],
 ): Readonly<Record<string, string>> | undefined {
   const params: Record<string, string> = {}
-  for (let i = 0; i < pattern.length; i++) {
-    const expected = pattern[i] ?? ''
+  for (const [i, { literal, name }] of pattern.entries()) {
     const segment = segments[i] ?? ''
-    if (!expected.startsWith(':')) {
-      if (expected !== segment) return undefined
+    if (literal !== undefined) {
+      if (literal !== segment) return undefined
       continue
     }
     const value = decodeSegment(segment)
     if (value === undefined || value === '') return undefined
-    params[expected.slice(1)] = value
+    params[name] = value
   }
   return params
 }
