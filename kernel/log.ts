@@ -10,7 +10,7 @@ export interface Log {
   flush(): void
 }
 
-const GATHER_MS = 1
+const GATHER_MS = 5
 
 /** What a line begins with for systemd's journal, which takes it off and keeps it as the priority. */
 export const JOURNAL_PREFIX: Readonly<Record<LogLevel, string>> = {
@@ -20,7 +20,7 @@ export const JOURNAL_PREFIX: Readonly<Record<LogLevel, string>> = {
 }
 
 /**
- * Makes a log over a writer of text. Lines of a millisecond are written together: writes to a pipe
+ * Makes a log over a writer of text. Lines of a few milliseconds are written together: writes to a pipe
  * block, and one a request would cost more than the request.
  */
 export function createLog(

@@ -70,12 +70,11 @@ export function createRouter(routes: readonly Route[], unmatched: Unmatched = no
         ? unmatched(path, methodsOf(here), method)
         : { kind: 'route', route, params: NO_PARAMS }
     }
-    const segments = path.split('/')
-    const candidates = patterned.get(segments.length)
+    const candidates = patterned.get(countSegments(path))
     if (candidates === undefined) return unmatched(path, undefined, method)
     const others: Route[] = []
     for (const candidate of candidates) {
-      const params = matchSegments(candidate.segments, segments)
+      const params = matchPath(candidate.segments, path)
       if (params === undefined) continue
       if (candidate.route.method === wanted)
         return { kind: 'route', route: candidate.route, params }
@@ -100,13 +99,23 @@ function segmentOf(text: string): Segment {
     : { literal: text, name: '' }
 }
 
-function matchSegments(
+function countSegments(path: string): number {
+  let count = 1
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) count++
+  return count
+}
+
+/** The parameters of a path of as many segments; splitting it would cost twice as much. */
+function matchPath(
   pattern: readonly Segment[],
-  segments: readonly string[],
+  path: string,
 ): Readonly<Record<string, string>> | undefined {
   const params: Record<string, string> = {}
-  for (const [i, { literal, name }] of pattern.entries()) {
-    const segment = segments[i] ?? ''
+  let at = 0
+  for (const { literal, name } of pattern) {
+    const slash = path.indexOf('/', at)
+    const segment = path.slice(at, slash < 0 ? undefined : slash)
+    at += segment.length + 1
     if (literal !== undefined) {
       if (literal !== segment) return undefined
       continue

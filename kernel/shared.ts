@@ -6,17 +6,37 @@ interface Turn<T> {
   next?: Promise<T> | undefined
 }
 
-/** Runs the work of a key, or joins the one that begins next; see `createShared`. */
+/** An answer that is given again while nothing is known to have changed. */
+interface Kept<T> {
+  readonly answer: Promise<T>
+  readonly version: number
+  readonly since: number
+}
+
+/** By what an answer is known to be old. */
+export interface Freshness {
+  /** Changes with whatever this process changes of what answers are made from. */
+  readonly version: () => number
+  /** Milliseconds since some moment, as a clock counts them. */
+  readonly elapsed: () => number
+}
+
+/** Gives the answer of a key, made by `work` where there is none that is fresh; see `createShared`. */
 export type Shared<T> = (key: string, work: () => Promise<T>) => Promise<T>
 
+/** What others have changed, another process for one, is seen after so long at most. */
+const KEPT_MS = 100
+const MOST_KEPT = 16
+
 /**
- * Lets those who ask for the same at the same time share one answer. Of each key one work runs at a
- * time; who asks meanwhile gets the result, or the error, of the next one, never of one that began
- * before the question: an answer is as fresh as if it had been asked for alone. Nothing is kept
- * once nobody waits, so there are never more keys than questions.
+ * Lets those who ask for the same share one answer, which is as fresh as if each had asked alone as far
+ * as this process changes things, and a tenth of a second old at most in any case. Of each key one work
+ * runs at a time; who asks meanwhile gets the result, or the error, of the next one, never of one that
+ * began before the question.
  */
-export function createShared<T>(): Shared<T> {
+export function createShared<T>({ version, elapsed }: Freshness): Shared<T> {
   const turns = new Map<string, Turn<T>>()
+  const answers = new Map<string, Kept<T>>()
 
   async function run(key: string, turn: Turn<T>, work: () => Promise<T>): Promise<T> {
     await turn.running?.catch(() => undefined)
@@ -24,14 +44,26 @@ export function createShared<T>(): Shared<T> {
     await nextTurn()
     turn.running = turn.next
     turn.next = undefined
+    const begun = { version: version(), since: elapsed() }
     try {
-      return await work()
+      const result = await work()
+      keep(key, { ...begun, answer: Promise.resolve(result) })
+      return result
     } finally {
       if (turn.next === undefined) turns.delete(key)
     }
   }
 
+  function keep(key: string, kept: Kept<T>): void {
+    answers.delete(key)
+    answers.set(key, kept)
+    const [oldest] = answers.keys()
+    if (answers.size > MOST_KEPT && oldest !== undefined) answers.delete(oldest)
+  }
+
   return (key, work) => {
+    const kept = answers.get(key)
+    if (kept?.version === version() && elapsed() - kept.since < KEPT_MS) return kept.answer
     const turn = turns.get(key) ?? {}
     turns.set(key, turn)
     turn.next ??= run(key, turn, work)

@@ -28,6 +28,9 @@ export interface PostOptions {
   readonly signal: AbortSignal
 }
 
+/** Who waits for an answer, as far as a handler may know. */
+type Listener = Pick<Call, 'signal' | 'progress'>
+
 /** One request, checked and ready to be run. */
 interface Ready {
   readonly era: Era
@@ -64,12 +67,12 @@ export async function postMcp(
   const tool = method === 'tools/call' ? calledTool(server, params) : undefined
   if (tool?.streams === true && (context.headers.accept ?? '').includes('text/event-stream')) {
     const { progressToken } = metaOf(params)
-    return streamAnswer({ ...options, progressToken }, async (call) => {
-      return (await answer(server, ready, { ...callOf(ready), ...call })).envelope
+    return streamAnswer({ ...options, progressToken }, async (listener) => {
+      return (await answer(server, ready, listener)).envelope
     })
   }
-  const call = { ...callOf(ready), signal: options.signal, progress: () => undefined }
-  const { envelope, status } = await answer(server, ready, call)
+  const listener = { signal: options.signal, progress: () => undefined }
+  const { envelope, status } = await answer(server, ready, listener)
   return envelopeReply(envelope, status)
 }
 
@@ -84,8 +87,16 @@ function acknowledge(kind: 'notification' | 'response', era: Era, context: Conte
 async function answer(
   server: McpServer,
   { era, id, method, params }: Ready,
-  call: Call,
+  { signal, progress }: Listener,
 ): Promise<{ readonly envelope: Envelope; readonly status: number }> {
+  const { inputResponses, requestState } = params
+  const call = {
+    capabilities: capabilitiesOf(params),
+    inputResponses: isObject(inputResponses) ? inputResponses : {},
+    requestState: typeof requestState === 'string' ? requestState : undefined,
+    signal,
+    progress,
+  }
   const outcome = await runMethod(server, era, method, params, call)
   if ('failure' in outcome) {
     const { failure } = outcome
@@ -93,16 +104,6 @@ async function answer(
   }
   const result = dressResult(server, era, outcome)
   return { envelope: resultEnvelope(id, result, outcome.shared), status: 200 }
-}
-
-/** What the request itself says to the handler. */
-function callOf({ params }: Ready): Pick<Call, 'capabilities' | 'inputResponses' | 'requestState'> {
-  const { inputResponses, requestState } = params
-  return {
-    capabilities: capabilitiesOf(params),
-    inputResponses: isObject(inputResponses) ? inputResponses : {},
-    requestState: typeof requestState === 'string' ? requestState : undefined,
-  }
 }
 
 /** The legacy era carries every error of a method in a 200. */

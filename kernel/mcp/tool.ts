@@ -28,11 +28,12 @@ export function defineTool<Input extends Type.TObject>(definition: ToolDefinitio
     ...(output !== undefined && { outputSchema: shownSchema(output) }),
     annotations,
     streams,
-    async call(args, call) {
+    call(args, call) {
       if (schema().Check(args)) return definition.call(args, call)
       const [problem] = schema().Errors(args)
       const place = (problem?.instancePath ?? '').slice(1).replaceAll('/', '.')
-      return toolError('invalid_argument', `${place || 'arguments'} ${problem?.message ?? ''}.`)
+      const message = `${place || 'arguments'} ${problem?.message ?? ''}.`
+      return Promise.resolve(toolError('invalid_argument', message))
     },
   }
 }

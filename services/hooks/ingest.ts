@@ -14,6 +14,8 @@ export interface Ingest {
   /** Resolves when nothing is waiting any more. */
   drained(): Promise<void>
   readonly waiting: number
+  /** How often something was committed; it has changed before any of those deliveries is answered. */
+  readonly commits: number
 }
 
 /** Bounds of one statement and of what may wait for the next. */
@@ -44,6 +46,7 @@ export function createIngest(db: Database): Ingest {
   let queuedBytes = 0
   const byDelivery = new Map<string, Entry>()
   let running: Promise<void> | undefined
+  let commits = 0
 
   async function run(): Promise<void> {
     while (queue.length > 0) {
@@ -76,6 +79,7 @@ export function createIngest(db: Database): Ingest {
     try {
       const rows = batch.map(({ event, waiters }) => ({ event, attempts: waiters.length }))
       const saved = await saveEvents(db, rows)
+      commits++
       for (const [n, entry] of batch.entries()) {
         const row = saved[n]
         if (row === undefined || row.n !== n) throw new Error(`saveEvents: no answer for row ${n}`)
@@ -125,6 +129,9 @@ export function createIngest(db: Database): Ingest {
     },
     get waiting() {
       return queue.length
+    },
+    get commits() {
+      return commits
     },
   }
 }

@@ -45,8 +45,8 @@ const PayloadMember = Type.String({
 })
 
 /** `list_webhook_events`: the log, newest first, page by page. */
-export function listTool({ db, clock }: ToolOptions): Tool {
-  const together = createShared<ToolResult>()
+export function listTool({ db, ingest, clock }: ToolOptions): Tool {
+  const shared = createShared<ToolResult>({ version: () => ingest.commits, elapsed: clock.elapsed })
 
   async function list(args: object): Promise<ToolResult> {
     const query = new URLSearchParams()
@@ -91,7 +91,7 @@ export function listTool({ db, clock }: ToolOptions): Tool {
     call(args) {
       // A search may take its time: to wait for somebody else's before one's own would double that.
       const searches = args.text !== undefined || args.json !== undefined
-      return searches ? list(args) : together(JSON.stringify(args), () => list(args))
+      return searches ? list(args) : shared(JSON.stringify(args), () => list(args))
     },
   })
 }

@@ -23,39 +23,49 @@ export function createToolServers(options: ToolOptions): (endpoint: EndpointKey)
 
   /** A tool as one endpoint may call it: within bounds, and without a database it says so. */
   function bounded(tool: Tool, endpoint: string): Tool {
-    async function call(...[args, call]: Parameters<Tool['call']>) {
+    const ended = {
+      ok: calls.series({ tool: tool.name, outcome: 'ok' }),
+      error: calls.series({ tool: tool.name, outcome: 'error' }),
+    }
+    async function call(...[args, call]: Parameters<Tool['call']>): ReturnType<Tool['call']> {
+      let outcome: keyof typeof ended = 'error'
       const leave = limits.enter(endpoint, tool.streams)
-      if (leave === undefined) return failure('rate_limited', TOO_MANY)
       try {
-        return await tool.call(args, call)
+        if (leave === undefined) return failure('rate_limited', TOO_MANY)
+        const answer = await tool.call(args, call)
+        if (!('isError' in answer)) outcome = 'ok'
+        return answer
       } catch (error) {
         if (!(error instanceof Unavailable)) throw error
         log.warn('unavailable', { tool: tool.name, error: messageOf(error) })
         return failure('internal', 'The database is out of reach; try again shortly.')
       } finally {
-        leave()
+        leave?.()
+        ended[outcome]()
       }
     }
+    return { ...tool, call }
+  }
+
+  function serverOf({ name, may_replay }: EndpointKey): McpServer {
     return {
-      ...tool,
-      async call(args, context) {
-        const answer = await call(args, context)
-        const outcome = 'isError' in answer && answer.isError === true ? 'error' : 'ok'
-        calls.add({ tool: tool.name, outcome })
-        return answer
-      },
+      name: 'gatehouse',
+      title: 'Gatehouse webhooks',
+      version,
+      instructions: `${INSTRUCTIONS} ${UNTRUSTED}`,
+      tools: [...reading, ...(may_replay ? replaying : [])].map((tool) => bounded(tool, name)),
+      resources,
+      onFault: (what, error) => log.error('tool failed', { tool: what, error: messageOf(error) }),
     }
   }
 
-  return ({ name, may_replay }) => ({
-    name: 'gatehouse',
-    title: 'Gatehouse webhooks',
-    version,
-    instructions: `${INSTRUCTIONS} ${UNTRUSTED}`,
-    tools: [...reading, ...(may_replay ? replaying : [])].map((tool) => bounded(tool, name)),
-    resources,
-    onFault: (what, error) => log.error('tool failed', { tool: what, error: messageOf(error) }),
-  })
+  // The registry gives the same key until it reads all of them again.
+  const servers = new WeakMap<EndpointKey, McpServer>()
+  return (endpoint) => {
+    const server = servers.get(endpoint) ?? serverOf(endpoint)
+    servers.set(endpoint, server)
+    return server
+  }
 }
 
 const INSTRUCTIONS =
