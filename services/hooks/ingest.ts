@@ -31,6 +31,9 @@ interface Waiter {
   readonly reject: (error: unknown) => void
 }
 
+/** Settles those who wait for a statement. */
+type Tell = () => void
+
 /** One row to be inserted, and everybody who delivered it since the last batch. */
 interface Entry {
   readonly event: NewEvent
@@ -48,13 +51,18 @@ export function createIngest(db: Database): Ingest {
   let running: Promise<void> | undefined
   let commits = 0
 
+  /** One statement after the other. Who waited for one is told when the next is on its way. */
   async function run(): Promise<void> {
+    // What has arrived in this turn of the event loop goes into one statement.
+    await endOfTurn()
+    let tell: Tell = () => undefined
     while (queue.length > 0) {
-      // What has arrived in this turn of the event loop goes into one statement.
-      await endOfTurn()
-      await saveBatch(takeBatch())
+      const saving = saveBatch(takeBatch())
+      setImmediate(tell)
+      tell = await saving
     }
     running = undefined
+    tell()
   }
 
   function takeBatch(): Entry[] {
@@ -74,26 +82,34 @@ export function createIngest(db: Database): Ingest {
     return batch
   }
 
-  async function saveBatch(batch: readonly Entry[]): Promise<void> {
+  /** Never rejects; gives what tells those who wait how it ended. */
+  async function saveBatch(batch: readonly Entry[]): Promise<Tell> {
     const started = performance.now()
     try {
       const rows = batch.map(({ event, waiters }) => ({ event, attempts: waiters.length }))
       const saved = await saveEvents(db, rows)
       commits++
-      for (const [n, entry] of batch.entries()) {
+      const answered = batch.map(({ waiters }, n) => {
         const row = saved[n]
-        if (row === undefined || row.n !== n) throw new Error(`saveEvents: no answer for row ${n}`)
-        for (const waiter of entry.waiters) waiter.resolve(row)
+        if (row?.n !== n) throw new Error(`saveEvents: no answer for row ${n}`)
+        return { waiters, row }
+      })
+      return () => {
+        for (const { waiters, row } of answered) for (const { resolve } of waiters) resolve(row)
       }
     } catch (error) {
       // A row that the database refuses must not fail its neighbours: each gets a statement of its own.
       if (error instanceof QueryError && batch.length > 1) {
-        for (const entry of batch) await saveBatch([entry])
-        return
+        const each: Tell[] = []
+        for (const entry of batch) each.push(await saveBatch([entry]))
+        return () => {
+          for (const tell of each) tell()
+        }
       }
       const stalled = error instanceof Unavailable && performance.now() - started > STALLED_MS
-      for (const entry of stalled ? [...batch, ...takeAll()] : batch) {
-        for (const waiter of entry.waiters) waiter.reject(error)
+      const failed = stalled ? [...batch, ...takeAll()] : batch
+      return () => {
+        for (const { waiters } of failed) for (const { reject } of waiters) reject(error)
       }
     }
   }

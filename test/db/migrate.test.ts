@@ -138,7 +138,7 @@ t.test('the embedded database is judged like a server', async (t) => {
 t.test('an index that an operator dropped is no fault', async (t) => {
   const [, backend] = backends
   const env = await migrated(t, backend)
-  await backend.query(env, 'drop index hooks.events_by_body')
+  await backend.query(env, 'drop index hooks.events_of_body')
   t.match(await runCli(['migrate'], { env }), { code: 0, stdout: 'nothing to apply\n', stderr: '' })
 })
 
