@@ -37,7 +37,7 @@ export const mcp: Part = {
     }
     // A call that failed is answered with 200, too.
     const { text: metrics } = await request(`${server.hooks}/metrics`)
-    if (/^gatehouse_hooks_tool_calls.*outcome="error"/m.test(metrics))
+    if (/^gatehouse_hooks_tool_calls.*outcome="error"\} [1-9]/m.test(metrics))
       throw new Error('calls of the tool have failed')
     const rate = (name: keyof typeof ports): number =>
       median(rounds[name].map(({ perSecond }) => perSecond))

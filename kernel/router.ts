@@ -52,12 +52,12 @@ export const noRoute: Unmatched = (_path, allow) =>
 export function createRouter(routes: readonly Route[], unmatched: Unmatched = noRoute): FindRoute {
   const fixed = new Map<string, Route[]>()
   /** By how many segments they have: most paths have no candidate at all. */
-  const patterned = new Map<number, Pattern[]>()
+  const patterned: Pattern[][] = []
   for (const route of routes) {
     if (route.path.includes(':')) {
       const segments = route.path.split('/').map(segmentOf)
-      const alike = patterned.get(segments.length) ?? []
-      patterned.set(segments.length, [...alike, { route, segments }])
+      const alike = (patterned[segments.length] ??= [])
+      alike.push({ route, segments })
     } else fixed.set(route.path, [...(fixed.get(route.path) ?? []), route])
   }
 
@@ -70,7 +70,7 @@ export function createRouter(routes: readonly Route[], unmatched: Unmatched = no
         ? unmatched(path, methodsOf(here), method)
         : { kind: 'route', route, params: NO_PARAMS }
     }
-    const candidates = patterned.get(countSegments(path))
+    const candidates = patterned[countSegments(path)]
     if (candidates === undefined) return unmatched(path, undefined, method)
     const others: Route[] = []
     for (const candidate of candidates) {

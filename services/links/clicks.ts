@@ -27,7 +27,7 @@ export interface ClicksOptions {
 interface Tally {
   readonly kind: ClickKind
   readonly day: number
-  readonly links: Map<string, number>
+  readonly links: Map<string, { clicks: number }>
 }
 
 const FLUSH_MS = 1_000
@@ -48,12 +48,14 @@ export async function openClicks(options: ClicksOptions): Promise<Clicks> {
 
   function count(link: string, kind: ClickKind, at: Date): void {
     const { links } = tallyOf(kind, Math.floor(at.getTime() / DAY_MS))
-    links.set(link, (links.get(link) ?? 0) + 1)
+    const counted = links.get(link)
+    if (counted === undefined) links.set(link, { clicks: 1 })
+    else counted.clicks++
   }
 
   function tallyOf(kind: ClickKind, day: number): Tally {
     for (const tally of waiting) if (tally.kind === kind && tally.day === day) return tally
-    const tally = { kind, day, links: new Map() }
+    const tally: Tally = { kind, day, links: new Map() }
     waiting.push(tally)
     return tally
   }
@@ -98,7 +100,7 @@ export async function openClicks(options: ClicksOptions): Promise<Clicks> {
 
   function unwritten(): number {
     const counted = waiting.flatMap(({ links }) => [...links.values()])
-    return [...counted, ...(sent?.clicks ?? []).map(({ clicks }) => clicks)].reduce(sum, 0)
+    return [...counted, ...(sent?.clicks ?? [])].reduce((sum, { clicks }) => sum + clicks, 0)
   }
 
   metrics.gauge('gatehouse_links_clicks_waiting', 'Clicks not in the database yet.', () => [
@@ -122,9 +124,5 @@ export async function openClicks(options: ClicksOptions): Promise<Clicks> {
 
 function rowsOf({ kind, day, links }: Tally): ClickBatch['clicks'] {
   const date = new Date(day * DAY_MS).toISOString().slice(0, 10)
-  return [...links].map(([link_id, clicks]) => ({ link_id, kind, day: date, clicks }))
-}
-
-function sum(a: number, b: number): number {
-  return a + b
+  return [...links].map(([link_id, { clicks }]) => ({ link_id, kind, day: date, clicks }))
 }
