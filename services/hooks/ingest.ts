@@ -37,6 +37,8 @@ type Tell = () => void
 /** One row to be inserted, and everybody who delivered it since the last batch. */
 interface Entry {
   readonly event: NewEvent
+  /** The delivery, as far as the sender names it. */
+  readonly key: string | undefined
   readonly waiters: Waiter[]
 }
 
@@ -74,9 +76,8 @@ export function createIngest(db: Database): Ingest {
       count++
     }
     const batch = queue.splice(0, count)
-    for (const { event } of batch) {
+    for (const { event, key } of batch) {
       queuedBytes -= event.body.length
-      const key = deliveryKey(event)
       if (key !== undefined) byDelivery.delete(key)
     }
     return batch
@@ -133,7 +134,7 @@ export function createIngest(db: Database): Ingest {
           same.waiters.push({ resolve, reject })
           return
         }
-        const entry = { event, waiters: [{ resolve, reject }] }
+        const entry = { event, key, waiters: [{ resolve, reject }] }
         queue.push(entry)
         queuedBytes += event.body.length
         if (key !== undefined) byDelivery.set(key, entry)
