@@ -101,11 +101,8 @@ export function createIngest(db: Database): Ingest {
     } catch (error) {
       // A row that the database refuses must not fail its neighbours: each gets a statement of its own.
       if (error instanceof QueryError && batch.length > 1) {
-        const each: Tell[] = []
-        for (const entry of batch) each.push(await saveBatch([entry]))
-        return () => {
-          for (const tell of each) tell()
-        }
+        for (const entry of batch) (await saveBatch([entry]))()
+        return () => undefined
       }
       const stalled = error instanceof Unavailable && performance.now() - started > STALLED_MS
       const failed = stalled ? [...batch, ...takeAll()] : batch
