@@ -19,6 +19,8 @@ function webUrl(text: string): URL {
 
 export function parseDatabaseUrl(text: string): string {
   if (!/^postgres(ql)?:\/\//.test(text)) throw new SyntaxError('it does not start with postgres://')
+  // Throws URIError where the client would: at a % that starts no encoded byte.
+  decodeURIComponent(/^\w+:\/\/([^/?#]*)@/.exec(text)?.[1] ?? '')
   return text
 }
 

@@ -136,9 +136,7 @@ select id
 
 -- name: searchEvents :many
 -- Of the events between two positions those whose payload holds the bytes $9, or at the JSON path $11 the value
--- $12; $10, the member's name, rules most payloads out before they are read as JSON. None over 1 MiB is read, which would
--- take the embedded engine gigabytes, and none with over 100,000 brackets, which could end it: nested, its own limit
--- does not see them.
+-- $12; $10, the member's name, rules most payloads out before they are read as JSON.
 select id, provider, event_type, trust_mode, verified, payload_size, received_at
   from hooks.events
  where (received_at, id) < ($1, $2)
@@ -150,10 +148,7 @@ select id, provider, event_type, trust_mode, verified, payload_size, received_at
    and ($9::bytea is null or position($9::bytea in payload) > 0)
    and ($10::bytea is null
         or position($10::bytea in payload) > 0
-           and hooks.payload_json(case when payload_size <= 1048576
-                                        and length(encode(payload, 'escape'))
-                                            - length(translate(encode(payload, 'escape'), '[{', '')) <= 100000
-                                       then payload end) #>> string_to_array($11::text, '.') = $12::text)
+           and hooks.payload_json(payload) #>> string_to_array($11::text, '.') = $12::text)
  order by received_at desc, id desc
  limit $13;
 
@@ -178,10 +173,7 @@ select id, provider, event_type, trust_mode, verified, verify_detail, external_i
    and ($5::bytea is null or position($5::bytea in payload) > 0)
    and ($6::bytea is null
         or position($6::bytea in payload) > 0
-           and hooks.payload_json(case when payload_size <= 1048576
-                                        and length(encode(payload, 'escape'))
-                                            - length(translate(encode(payload, 'escape'), '[{', '')) <= 100000
-                                       then payload end) #>> string_to_array($7::text, '.') = $8::text)
+           and hooks.payload_json(payload) #>> string_to_array($7::text, '.') = $8::text)
  order by id
  limit 1;
 

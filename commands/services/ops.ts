@@ -84,7 +84,17 @@ function secretsOf({ origins }: ConfigSource): readonly string[] {
     if (notesOf(name).secret !== true) continue
     secrets.push(text)
     const password = URL.canParse(text) ? new URL(text).password : ''
-    if (password !== '') secrets.push(password, decodeURIComponent(password))
+    if (password !== '') secrets.push(password, ...decoded(password))
   }
   return secrets
+}
+
+/** The text behind a percent-encoded one, when it is one. */
+function decoded(text: string): readonly string[] {
+  try {
+    return [decodeURIComponent(text)]
+  } catch {
+    // URIError: a % that starts no encoded byte stands for itself.
+    return []
+  }
 }

@@ -2,11 +2,9 @@ import type { Static } from 'typebox'
 import { findCommandLine, runCommand } from '../../../kernel/spawn.ts'
 import { hardeningNote, processNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
+import { OUTPUT_BYTES } from '../tools/sandbox.ts'
 import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'
 import type { CheckContext, Finding } from './finding.ts'
-
-/** Bytes of a command's output that are looked at. */
-const OUTPUT_BYTES = 64 * 1024
 
 const OFFLINE =
   /not been booted with systemd|connect to .*bus|: Transport endpoint is not connected/i

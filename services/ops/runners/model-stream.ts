@@ -115,8 +115,11 @@ export async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerat
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of body) {
-    rest += decoder.decode(chunk, { stream: true })
+    const text = decoder.decode(chunk, { stream: true })
+    rest += text
     if (rest.length > REPLY_CHARACTERS) throw new BadReply('the answer has a line without an end')
+    // A long line in many chunks is not looked through again with each of them.
+    if (!text.includes('\n')) continue
     const lines = rest.split(/\r?\n/)
     rest = lines.pop() ?? ''
     for (const line of lines) if (line.startsWith('data:')) yield line.slice(5).trim()
