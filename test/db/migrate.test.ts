@@ -64,7 +64,9 @@ t.test('several processes migrate one empty database at once', async (t) => {
 const second = expected[1]?.name ?? ''
 const latest = expected.at(-1)?.name ?? ''
 /** Those that make something which can be there without its record. */
-const making = expected.filter(({ name }) => /^create (?!or replace)|add column/m.test(textOf(`${name}.sql`)))
+const making = expected.filter(({ name }) =>
+  /^create (?!or replace)|add column/m.test(textOf(`${name}.sql`)),
+)
 const lastMaking = making.at(-1)
 
 /** A database that must not be used, made from a migrated one, and what is said of it in one line. */

@@ -5,20 +5,28 @@ import type { Cluster } from './postgres.ts'
 
 /** Stops every process of a cluster where it stands (SIGSTOP); gives what lets them go on. */
 export async function stallPostgres(t: Owner, cluster: Cluster): Promise<() => void> {
-  const processes = await processesOf(cluster.url())
-  const goOn = (): void => signalAll(processes, 'SIGCONT')
+  const parent = await parentOf(cluster.url())
+  const stopped = [parent]
+  const goOn = (): void => signalAll(stopped, 'SIGCONT')
   t.teardown(goOn)
-  signalAll(processes, 'SIGSTOP')
+  // First of all: it must start no session between the look and the stop.
+  signalAll(stopped, 'SIGSTOP')
+  stopped.push(...childrenOf(parent))
+  signalAll(stopped, 'SIGSTOP')
   return goOn
 }
 
-/** Process ids of a whole cluster: the sessions, the helpers and their parent, which comes first. */
-async function processesOf(url: string): Promise<readonly number[]> {
-  const rows = await run(url, 'select pid from pg_stat_activity where pid <> pg_backend_pid()')
-  const pids = rows.map((row) => Number(row['pid']))
-  const stat = readFileSync(`/proc/${pids[0]}/stat`, 'utf8')
-  const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
-  return [parent, ...pids]
+/** The process that all sessions and helpers of a cluster are children of. */
+async function parentOf(url: string): Promise<number> {
+  const query = 'select pid from pg_stat_activity where pid <> pg_backend_pid() limit 1'
+  const [helper] = await run(url, query)
+  const stat = readFileSync(`/proc/${String(helper?.['pid'])}/stat`, 'utf8')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+}
+
+function childrenOf(pid: number): readonly number[] {
+  const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return list.trim().split(' ').map(Number)
 }
 
 function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
