@@ -89,6 +89,8 @@ await t.test('one-byte chunks', async (t: Test) => {
 await t.test('compressed bodies are never inflated', async (t: Test) => {
   const bomb = gzipSync(Buffer.alloc(extent({ short: 50, long: 500 }) * MB, ' '))
   t.ok(bomb.length < HOOKS_LIMIT)
+  // The long one is larger, as it comes, than what the API takes.
+  const refused = extent({ short: /^HTTP\/1\.1 400 /, long: /^HTTP\/1\.1 (?:400|413) / })
   for (const [name, target] of reading) {
     if (name.endsWith('form') || name === 'ops webhook') continue
     const length = `Content-Length: ${bomb.length}`
@@ -98,7 +100,7 @@ await t.test('compressed bodies are never inflated', async (t: Test) => {
       t.match(text, /^HTTP\/1\.1 202 /)
       const id = Number(/"id":(\d+)/.exec(text)?.[1])
       t.ok((await payloadOf(server.hooks, id)).equals(bomb), 'stored as it came')
-    } else t.match(text, name === 'signed' ? /^HTTP\/1\.1 401 / : /^HTTP\/1\.1 400 /, name)
+    } else t.match(text, name === 'signed' ? /^HTTP\/1\.1 401 / : refused, name)
   }
 })
 
