@@ -26,9 +26,8 @@ export const JOURNAL_PREFIX: Readonly<Record<LogLevel, string>> = {
 export function createLog(
   write: (text: string) => void,
   now: () => Date,
-  prefix?: Readonly<Record<LogLevel, string>>,
+  prefix: Readonly<Record<LogLevel, string>> = { info: '', warn: '', error: '' },
 ): Log {
-  const lead = prefix ?? { info: '', warn: '', error: '' }
   let waiting: string[] = []
   let scheduled = false
   let lastAt = Number.NaN
@@ -52,7 +51,8 @@ export function createLog(
   }
 
   function line(level: LogLevel, msg: string, fields: LogFields | undefined): void {
-    waiting.push(lead[level], JSON.stringify({ time: timeText(), level, msg, ...fields }), '\n')
+    const text = JSON.stringify({ time: timeText(), level, msg, ...fields })
+    waiting.push(`${prefix[level]}${text}\n`)
     if (scheduled) return
     scheduled = true
     setTimeout(flush, GATHER_MS)

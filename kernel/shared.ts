@@ -15,7 +15,7 @@ interface Kept<T> {
 
 /** By what an answer is known to be old. */
 export interface Freshness {
-  /** Changes with whatever this process changes of what answers are made from. */
+  /** Changes when no answer from before may be given any more. */
   readonly version: () => number
   /** Milliseconds since some moment, as a clock counts them. */
   readonly elapsed: () => number
@@ -24,15 +24,14 @@ export interface Freshness {
 /** Gives the answer of a key, made by `work` where there is none that is fresh; see `createShared`. */
 export type Shared<T> = (key: string, work: () => Promise<T>) => Promise<T>
 
-/** What others have changed, another process for one, is seen after so long at most. */
+/** What the version does not tell, such as another process's change, is seen after so long at most. */
 const KEPT_MS = 100
 const MOST_KEPT = 16
 
 /**
- * Lets those who ask for the same share one answer, which is as fresh as if each had asked alone as far
- * as this process changes things, and a tenth of a second old at most in any case. Of each key one work
- * runs at a time; who asks meanwhile gets the result, or the error, of the next one, never of one that
- * began before the question.
+ * Lets those who ask for the same share one answer: never one that was begun before the version changed,
+ * and none older than a tenth of a second. Of each key one work runs at a time; who asks meanwhile, when
+ * no answer is fresh, gets the result, or the error, of the next one.
  */
 export function createShared<T>({ version, elapsed }: Freshness): Shared<T> {
   const turns = new Map<string, Turn<T>>()

@@ -60,6 +60,7 @@ export function createIngest(db: Database): Ingest {
     let tell: Tell = () => undefined
     while (queue.length > 0) {
       const saving = saveBatch(takeBatch())
+      // Not at once: the statement is sent a few steps later.
       setImmediate(tell)
       tell = await saving
     }

@@ -11,8 +11,10 @@ interface Setting {
 /** A shared answer that says how often it was made, in a time of our own. */
 function setUp(): Setting & { ask(key?: string): Promise<number> } {
   const setting = { version: 0, elapsed: 0, works: 0 }
-  const { version, elapsed } = { version: () => setting.version, elapsed: () => setting.elapsed }
-  const shared = createShared<number>({ version, elapsed })
+  const shared = createShared<number>({
+    version: () => setting.version,
+    elapsed: () => setting.elapsed,
+  })
   return Object.assign(setting, {
     ask: (key = 'a') => shared(key, () => Promise.resolve(++setting.works)),
   })

@@ -22,7 +22,7 @@ const results = await temporaryFolder(t, 'results')
 const ops = await startAgentOps(t, postgres, {
   ...database,
   ...{ OPS_CHAT_API_KEY: awkward, OPS_MODEL_KEY: plain, ANTHROPIC_API_KEY: agentKey },
-  // Nothing that a password is: the % stands for itself.
+  // A secret that only looks like a URL: its % begins no encoded byte.
   HOOKS_CHAT_SECRET: 'https://user:100%@example.com',
   OPS_RESULTS_DIR: results,
 })
