@@ -85,17 +85,20 @@ export interface CommandResult {
   readonly problem: string | null
 }
 
+/** Bytes of a command's output that are kept where nothing else is said. */
+export const OUTPUT_BYTES = 64 * 1024
+
 export interface CommandOptions extends SpawnOptions {
   readonly timeoutMs: number
   readonly signal?: AbortSignal
-  /** Bytes of output that are kept; 64 KiB when absent. */
+  /** Bytes of output that are kept; `OUTPUT_BYTES` when absent. */
   readonly limit?: number
 }
 
 /** Runs a command to its end, its time-out or the signal; its whole group is gone afterwards. */
 export function runCommand(
   argv: readonly string[],
-  { timeoutMs, signal, limit = 65_536, ...options }: CommandOptions,
+  { timeoutMs, signal, limit = OUTPUT_BYTES, ...options }: CommandOptions,
 ): Promise<CommandResult> {
   const child = startProcess(argv, options)
   const { promise, resolve } = Promise.withResolvers<CommandResult>()

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { databaseAnswers } from '../../db/answers.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { notesOf, type ConfigSource } from '../../kernel/config.ts'
+import { percentDecoded } from '../../kernel/percent.ts'
 import { opsFault } from '../../routes/ops/faults.ts'
 import { opsRoutes, unmatchedOps } from '../../routes/ops/routes.ts'
 import type { Config } from '../../services/ops/config.ts'
@@ -84,17 +85,7 @@ function secretsOf({ origins }: ConfigSource): readonly string[] {
     if (notesOf(name).secret !== true) continue
     secrets.push(text)
     const password = URL.canParse(text) ? new URL(text).password : ''
-    if (password !== '') secrets.push(password, ...decoded(password))
+    if (password !== '') secrets.push(password, percentDecoded(password) ?? password)
   }
   return secrets
-}
-
-/** The text behind a percent-encoded one, when it is one. */
-function decoded(text: string): readonly string[] {
-  try {
-    return [decodeURIComponent(text)]
-  } catch {
-    // URIError: a % that starts no encoded byte stands for itself.
-    return []
-  }
 }

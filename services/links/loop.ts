@@ -1,5 +1,6 @@
 import type { Executor } from '../../db/client.ts'
 import { findLinkBySlug, takeLoopTurn } from '../../db/links/links.ts'
+import { percentDecoded } from '../../kernel/percent.ts'
 import { refusal, type Refusal } from './refusal.ts'
 import { readSearchTerms } from './search-terms.ts'
 import { slugsMeant } from './slug.ts'
@@ -61,10 +62,6 @@ function namesAsked({ pathname, searchParams }: URL, isOwn: OwnHosts): readonly 
 
 function firstSegment(pathname: string): string {
   const [, segment = ''] = pathname.split('/')
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    // URIError: no slug has such an encoding.
-    return ''
-  }
+  // No slug has an encoding that is broken.
+  return percentDecoded(segment) ?? ''
 }

@@ -1,8 +1,7 @@
 import type { Static } from 'typebox'
-import { findCommandLine, runCommand } from '../../../kernel/spawn.ts'
+import { findCommandLine, OUTPUT_BYTES, runCommand } from '../../../kernel/spawn.ts'
 import { hardeningNote, processNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
-import { OUTPUT_BYTES } from '../tools/sandbox.ts'
 import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'
 import type { CheckContext, Finding } from './finding.ts'
 
@@ -46,7 +45,7 @@ export async function commandCheck(
   { argv, exit_code = 0, contains }: Static<typeof CommandCheck>,
   context: CheckContext,
 ): Promise<Finding> {
-  const { code, output, problem } = await runCommand(argv, { ...context, limit: OUTPUT_BYTES })
+  const { code, output, problem } = await runCommand(argv, context)
   if (problem !== null) return { ok: false, message: problem }
   // Before it is cut: half a secret would stay.
   const clean = redactCut(output, Buffer.byteLength(output) >= OUTPUT_BYTES, context.redact)

@@ -2,14 +2,13 @@ import Type from 'typebox'
 import { setTimeout as pause } from 'node:timers/promises'
 import { addAction, countActions, finishAction, takeActionTurn } from '../../../db/ops/actions.ts'
 import { addEvent } from '../../../db/ops/events.ts'
-import { runCommand } from '../../../kernel/spawn.ts'
+import { OUTPUT_BYTES, runCommand } from '../../../kernel/spawn.ts'
 import { runCheck } from '../checks/check.ts'
 import { hardeningNote } from '../hardening.ts'
 import { nameOf } from '../inventory/inventory.ts'
 import type { Operation, Service } from '../inventory/schema.ts'
 import { redactCut } from '../redact.ts'
 import { commandText } from './programs.ts'
-import { OUTPUT_BYTES } from './sandbox.ts'
 import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 const closed = { additionalProperties: false }
@@ -102,7 +101,7 @@ async function runAdmitted(
 ): Promise<ToolResult> {
   const { session, marker, signal } = job
   const { name, argv, timeout_s = TIMEOUT_S } = operation
-  const options = { timeoutMs: timeout_s * 1_000, limit: OUTPUT_BYTES, marker, signal }
+  const options = { timeoutMs: timeout_s * 1_000, marker, signal }
   const { code, output, problem } = await runCommand(argv, options)
   const note = code === 0 ? undefined : hardeningNote(output)
   const ran = [problem ?? `ended with ${code}`, note].filter((text) => text).join('; ')

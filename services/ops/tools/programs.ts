@@ -1,7 +1,8 @@
 import Type from 'typebox'
+import { OUTPUT_BYTES } from '../../../kernel/spawn.ts'
 import { withNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
-import { OUTPUT_BYTES, runLooking } from './sandbox.ts'
+import { runLooking } from './sandbox.ts'
 import { defineTool, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 const closed = { additionalProperties: false }

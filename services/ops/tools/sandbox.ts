@@ -10,8 +10,6 @@ const BWRAP = [
 ]
 const PROBE_MS = 5_000
 const TIMEOUT_MS = 60_000
-/** Bytes of output that are read. */
-export const OUTPUT_BYTES = 64 * 1024
 
 let works: Promise<boolean> | undefined
 
@@ -25,7 +23,7 @@ export async function runLooking(
 ): Promise<CommandResult> {
   works ??= probe(log)
   const sandboxed = (await works) ? [...BWRAP, ...argv] : argv
-  return runCommand(sandboxed, { timeoutMs: TIMEOUT_MS, limit: OUTPUT_BYTES, marker, signal })
+  return runCommand(sandboxed, { timeoutMs: TIMEOUT_MS, marker, signal })
 }
 
 /** Whether bwrap can make a sandbox; where it is installed and can't, the log says why. */
