@@ -7,3 +7,10 @@ export function percentDecoded(text: string): string | undefined {
     return undefined
   }
 }
+
+/** A segment of a path, decoded; undefined where it is broken or has a NUL, which can't be stored. */
+export function decodeSegment(segment: string): string | undefined {
+  if (!segment.includes('%')) return segment
+  const text = percentDecoded(segment)
+  return text?.includes('\0') ? undefined : text
+}

@@ -1,6 +1,7 @@
 import type { ChannelReply } from './channel.ts'
 import type { Context } from './context.ts'
 import type { Access } from './guard.ts'
+import { decodeSegment } from './percent.ts'
 import type { Reply } from './reply.ts'
 
 /** One endpoint. `:name` in the path matches one segment. HEAD is served by GET. */
@@ -125,16 +126,4 @@ function matchPath(
     params[name] = value
   }
   return params
-}
-
-function decodeSegment(segment: string): string | undefined {
-  if (!segment.includes('%')) return segment
-  try {
-    const text = decodeURIComponent(segment)
-    // A NUL can't be stored, so nothing has such a name.
-    return text.includes('\0') ? undefined : text
-  } catch {
-    // URIError: the percent-encoding is broken, so no route has this name.
-    return undefined
-  }
 }

@@ -1,6 +1,7 @@
 import type { ClickKind, User } from '../../db/links/rows.ts'
 import { mayVisit } from '../../db/links/visits.ts'
 import type { Context } from '../../kernel/context.ts'
+import { decodeSegment } from '../../kernel/percent.ts'
 import type { Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { clickKind } from '../../services/links/click-kind.ts'
@@ -149,14 +150,4 @@ function readVisit(path: string): Visit | undefined {
   const previews =
     more.length === 0 && first.endsWith('+') && slugsMeant(first.slice(0, -1)).length > 0
   return { asked: previews ? first.slice(0, -1) : first, more, previews }
-}
-
-function decodeSegment(segment: string): string | undefined {
-  try {
-    const text = decodeURIComponent(segment)
-    return text.includes('\0') ? undefined : text
-  } catch {
-    // URIError: the percent-encoding is broken.
-    return undefined
-  }
 }
