@@ -5,7 +5,12 @@ import { extent } from '../helpers/faults.ts'
 import { request } from '../helpers/http.ts'
 import { openSockets } from '../helpers/open-sockets.ts'
 import { noFailureIn } from '../helpers/outage-setup.ts'
-import { descriptorLimit, openDescriptors, residentKib } from '../helpers/process-figures.ts'
+import {
+  descriptorLimit,
+  openDescriptors,
+  openSocketCount,
+  residentKib,
+} from '../helpers/process-figures.ts'
 import { startServer } from '../helpers/server.ts'
 import { addProvider, post } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
@@ -30,18 +35,18 @@ await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t: Test) =
   const base = server.hooks
   await addProvider(base, 'lan', { open: true })
   const port = Number(new URL(base).port)
-  const start = openDescriptors(server.pid)
+  const start = openSocketCount(server.pid)
   // What the process needs for many at once, and keeps, comes first.
   const warm = await openSockets(t, port, 200, { first: PROBE })
   await until(() => warm.every(({ text }) => text.includes('"status"')), 'answers')
   for (const { socket } of warm) socket.destroy()
-  await until(() => openDescriptors(server.pid) <= start + 2, 'the first to be gone')
-  const before = { fds: openDescriptors(server.pid), kib: residentKib(server.pid) }
+  await until(() => openSocketCount(server.pid) <= start + 2, 'the first to be gone')
+  const before = { sockets: openSocketCount(server.pid), kib: residentKib(server.pid) }
 
   const idle = await openSockets(t, port, CONNECTIONS, { first: PROBE, atOnce: 200 })
   await until(() => idle.every(({ text }) => text.includes('"status"')), 'answers', 60_000)
   t.equal(idle.filter(({ closed }) => closed).length, 0, 'all of them are open')
-  t.ok(openDescriptors(server.pid) >= before.fds + CONNECTIONS)
+  t.ok(openSocketCount(server.pid) >= before.sockets + CONNECTIONS)
   t.equal((await post(base, 'generic/lan', '{}')).status, 202)
   t.equal((await request(`${base}/log`)).status, 200)
   const each = (residentKib(server.pid) - before.kib) / CONNECTIONS
@@ -51,7 +56,7 @@ await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t: Test) =
   if (extent({ short: false, long: true })) {
     await until(() => idle.every(({ closed }) => closed), 'all to be ended', IDLE_MS + 30_000)
   } else for (const { socket } of idle) socket.destroy()
-  await until(() => openDescriptors(server.pid) <= before.fds + 2, 'descriptors to be closed')
+  await until(() => openSocketCount(server.pid) <= before.sockets + 2, 'connections to be closed')
   t.equal((await post(base, 'generic/lan', '{}')).status, 202)
   noFailureIn(t, server)
 })
@@ -64,7 +69,7 @@ await t.test('more connections than descriptors', async (t: Test) => {
   t.equal(descriptorLimit(server.pid), 200, 'its limit')
   const base = server.hooks
   await addProvider(base, 'lan', { open: true })
-  const before = openDescriptors(server.pid)
+  const before = openSocketCount(server.pid)
   const port = Number(new URL(base).port)
   const many = await openSockets(t, port, 600, { first: PROBE })
   await until(() => openDescriptors(server.pid) >= 195, 'the last descriptors to be in use')
@@ -73,7 +78,7 @@ await t.test('more connections than descriptors', async (t: Test) => {
   first.socket.write(PROBE)
   await until(() => first.text.length > said, 'who is there to be answered')
   for (const { socket } of many) socket.destroy()
-  await until(() => openDescriptors(server.pid) <= before + 2, 'descriptors to be closed')
+  await until(() => openSocketCount(server.pid) <= before + 2, 'connections to be closed')
   const answer = await until(() => post(base, 'generic/lan', '{}'), 'the server to take another')
   t.equal(answer.status, 202)
   t.equal((await request(`${base}/log`)).status, 200)

@@ -6,7 +6,7 @@ import { request } from '../helpers/http.ts'
 import { openSockets } from '../helpers/open-sockets.ts'
 import type { HeldSocket } from '../helpers/open-sockets.ts'
 import { noFailureIn } from '../helpers/outage-setup.ts'
-import { openDescriptors, residentKib } from '../helpers/process-figures.ts'
+import { openSocketCount, residentKib } from '../helpers/process-figures.ts'
 import { startServer } from '../helpers/server.ts'
 import { addProvider, eventIds, payloadOf, post } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
@@ -33,7 +33,7 @@ await t.test('slow and silent clients', async (t: Test) => {
   const big = await post(base, 'generic/lan', Buffer.alloc(LARGE, 'x'))
   const { id } = big.json<{ id: number }>()
   t.equal((await payloadOf(base, id)).length, LARGE)
-  const before = { fds: openDescriptors(server.pid), kib: residentKib(server.pid) }
+  const before = { sockets: openSocketCount(server.pid), kib: residentKib(server.pid) }
   const port = Number(new URL(base).port)
 
   const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
@@ -59,7 +59,10 @@ await t.test('slow and silent clients', async (t: Test) => {
   }
   const slow = [...silent, ...heads, ...bodies, ...chunks]
   const all = [...slow, ...deaf]
-  await until(() => openDescriptors(server.pid) >= before.fds + all.length, 'all to be accepted')
+  await until(
+    () => openSocketCount(server.pid) >= before.sockets + all.length,
+    'all to be accepted',
+  )
 
   let stored = 1
   for (let round = 0; round < 5; round++) {
@@ -83,7 +86,7 @@ await t.test('slow and silent clients', async (t: Test) => {
     for (const { text } of slow) t.match(text, /^HTTP\/1\.1 408 /)
   }
   for (const { socket } of all) socket.destroy()
-  await until(() => openDescriptors(server.pid) <= before.fds + 2, 'descriptors to be closed')
+  await until(() => openSocketCount(server.pid) <= before.sockets + 2, 'connections to be closed')
   t.equal((await eventIds(base)).length, stored)
   t.equal((await request(`${base}/healthz`)).status, 200)
   noFailureIn(t, server)

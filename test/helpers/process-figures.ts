@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** Resident memory of a process in KiB, by Linux's /proc. */
 export function residentKib(pid: number): number {
@@ -15,9 +15,24 @@ export function openDescriptors(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length
 }
 
+/** How many of them are sockets: what clients cost, apart from the embedded database's files. */
+export function openSocketCount(pid: number): number {
+  const folder = `/proc/${pid}/fd`
+  return readdirSync(folder).filter((fd) => isSocket(`${folder}/${fd}`)).length
+}
+
 /** How many file descriptors a process may open. */
 export function descriptorLimit(pid: number | 'self'): number {
   return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1])
+}
+
+function isSocket(link: string): boolean {
+  try {
+    return readlinkSync(link).startsWith('socket:')
+  } catch {
+    // It was closed since the folder was read.
+    return false
+  }
 }
 
 function statusKib(pid: number, name: string): number {
