@@ -24,3 +24,13 @@ export function unavailable(detail: string, retryAfterSeconds = 2): Fault {
     headers: { 'retry-after': String(retryAfterSeconds) },
   }
 }
+
+/** The path is known, but for other methods: `allow` names them. */
+export function wrongMethod(allow: string): Fault {
+  return {
+    status: 405,
+    code: 'METHOD_NOT_ALLOWED',
+    detail: `This path answers ${allow} only.`,
+    headers: { allow },
+  }
+}

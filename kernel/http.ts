@@ -7,13 +7,15 @@ import type { ChannelReply } from './channel.ts'
 import type { Clock } from './clock.ts'
 import { closeServer } from './close-server.ts'
 import type { Context } from './context.ts'
-import { unavailable, Unavailable, type Fault } from './fault.ts'
+import { faultOfFailure } from './failure.ts'
+import { wrongMethod, type Fault } from './fault.ts'
 import type { Guard } from './guard.ts'
-import { messageOf, type Log } from './log.ts'
+import type { Log } from './log.ts'
 import type { HttpMetrics } from './http-metrics.ts'
 import { HTTP_TIMES, type HttpTimes } from './http-times.ts'
 import { clientAddress, peerAddress, type AddressSet } from './peers.ts'
 import { ambiguity, faultOfBrokenRequest, refuseBrokenRequest } from './broken-request.ts'
+import { createOutbox } from './outbox.ts'
 import type { Reply } from './reply.ts'
 import { splitTarget } from './request-target.ts'
 import type { FindRoute } from './router.ts'
@@ -72,6 +74,7 @@ export function createListener(options: ListenerOptions): Listener {
   /** Connections that are no longer Node's: of WebSockets. */
   const upgraded = new Set<Duplex>()
   const answers = createAnswers(times.stalled)
+  const outbox = createOutbox()
 
   const server = createServer({
     requireHostHeader: false,
@@ -152,8 +155,25 @@ export function createListener(options: ListenerOptions): Listener {
         }),
     }
 
+    /** At once: what comes behind the head may be nothing that could be read. */
+    function refuse(fault: Fault): void {
+      give(faultReply(fault, context))()
+    }
     function send(reply: Reply | ChannelReply): void {
-      if (response.destroyed) return finished(499, 0)
+      outbox(() => {
+        try {
+          return give(reply)
+        } catch (error) {
+          const instead = failure(error)
+          if (!response.headersSent) return give(instead)
+          response.destroy()
+          return () => finished(instead.status)
+        }
+      })
+    }
+    /** Gives an answer to its connection, and to the caller what is left to do then. */
+    function give(reply: Reply | ChannelReply): () => void {
+      if (response.destroyed) return () => finished(499, 0)
       let bytes: number | undefined
       if (!('open' in reply)) {
         bytes = writeReply(request, response, reply, requestId, stopping || last)
@@ -162,22 +182,10 @@ export function createListener(options: ListenerOptions): Listener {
         response.detachSocket(request.socket)
         acceptChannel(request, upgrade, reply, requestId, clock)
       }
-      finished(reply.status, bytes)
+      return () => finished(reply.status, bytes)
     }
-    function fail(error: unknown): void {
-      const down = error instanceof Unavailable
-      log[down ? 'warn' : 'error'](down ? 'unavailable' : 'handler failed', {
-        request_id: requestId,
-        service,
-        route: context.route,
-        error: messageOf(error),
-        ...(down || !(error instanceof Error) ? {} : { stack: error.stack }),
-      })
-      const fault: Fault = down
-        ? unavailable('The database is out of reach; nothing was stored. Try again shortly.')
-        : { status: 500, code: 'INTERNAL_ERROR', detail: 'Internal server error.' }
-      if (response.headersSent) response.destroy()
-      else send(faultReply(fault, context))
+    function failure(error: unknown): Reply {
+      return faultReply(faultOfFailure(error, log, service, context), context)
     }
     function finished(status: number, bytes?: number): void {
       const elapsed = performance.now() - started
@@ -196,22 +204,22 @@ export function createListener(options: ListenerOptions): Listener {
     }
 
     try {
-      if (unclear !== undefined) return send(faultReply(unclear, context))
-      if (match.kind === 'none') return send(faultReply(noRoute, context))
-      if (match.kind === 'wrong-method') return send(faultReply(wrongMethod(match.allow), context))
+      if (unclear !== undefined) return refuse(unclear)
+      if (match.kind === 'none') return refuse(noRoute)
+      if (match.kind === 'wrong-method') return refuse(wrongMethod(match.allow))
       const { access, speaksWebSocket } = match.route
       const asked = { method, headers: request.headers, peer }
       const refusal =
         access === 'open' ? undefined : guard(asked, asksForWebSocket(request) ? 'strict' : access)
-      if (refusal !== undefined) return send(faultReply(refusal, context))
+      if (refusal !== undefined) return refuse(refusal)
       const unfit = speaksWebSocket && handshakeFault(request, upgrade !== undefined)
-      if (unfit) return send(faultReply(unfit, context))
-      const reply = match.route.handle(context)
-      if (!(reply instanceof Promise)) return send(reply)
+      if (unfit) return refuse(unfit)
       answers.begun(response)
-      reply.then(send).catch(fail)
+      const reply = match.route.handle(context)
+      if (reply instanceof Promise) reply.then(send, (error: unknown) => send(failure(error)))
+      else send(reply)
     } catch (error) {
-      fail(error)
+      send(failure(error))
     }
   }
 
@@ -229,15 +237,6 @@ export function createListener(options: ListenerOptions): Listener {
       stopping = true
       return closeServer({ server, leaving: answers.leaving, upgraded }, graceMs)
     },
-  }
-}
-
-function wrongMethod(allow: string): Fault {
-  return {
-    status: 405,
-    code: 'METHOD_NOT_ALLOWED',
-    detail: `This path answers ${allow} only.`,
-    headers: { allow },
   }
 }
 

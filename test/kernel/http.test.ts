@@ -15,6 +15,7 @@ import { createMetrics } from '../../kernel/metrics.ts'
 import { problem } from '../../kernel/problem.ts'
 import { bytesReply, jsonReply } from '../../kernel/reply.ts'
 import { createRouter } from '../../kernel/router.ts'
+import type { Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { request } from '../helpers/http.ts'
 import { rawExchange } from '../helpers/raw-http.ts'
@@ -96,6 +97,34 @@ t.test('what a handler throws stays in the log', async (t: Test) => {
   t.equal(log().match(/"msg":"handler failed"/g)?.length, 4)
   t.equal(log().match(/relation \\"hooks\.events\\"/g)?.length, 6, 'each with its stack')
   t.equal((await request(`${base}/well`)).status, 200)
+})
+
+t.test('answers of one turn leave in order, each for itself', async (t: Test) => {
+  const route = (path: string, reply: Reply): Route => {
+    return { method: 'GET', path, access: 'open', handle: () => reply }
+  }
+  const { base, port, log } = await listen(t, [
+    route('/well', bytesReply('well', 'text/plain')),
+    route('/no-header', bytesReply('', 'text/plain', { 'x-bad': 'a\nb' })),
+  ])
+  const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  const paths = ['/well', '/no-header', '/well', '/none', '/well']
+  // In one packet, so that all of them are read in one turn.
+  const { text } = await rawExchange(port, paths.map(ask).join(''), {
+    until: (heard) => heard.match(/HTTP\/1/g)?.length === paths.length && heard.endsWith('well'),
+  })
+  const statuses = [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
+  t.same(statuses, [200, 500, 200, 404, 200])
+  t.equal(log().match(/"status":200/g)?.length, 3)
+  const answers = await Promise.all(paths.map((path) => request(base + path)))
+  t.same(
+    answers.map(({ status }) => status),
+    statuses,
+    'the same on connections of their own',
+  )
+  const cut = await rawExchange(port, `${ask('/well')}nonsense\r\n\r\n`)
+  t.match(cut.text, /^HTTP\/1\.1 200 [^]*well$/, 'an answer leaves that nonsense stands behind')
+  t.ok(cut.closed)
 })
 
 /** Answers what of a body was read, which may have eight bytes. */

@@ -1,0 +1,23 @@
+import type { Context } from './context.ts'
+import { unavailable, Unavailable, type Fault } from './fault.ts'
+import { messageOf, type Log } from './log.ts'
+
+/** Logs what the handler of a request has thrown; the fault for its client tells nothing of it. */
+export function faultOfFailure(
+  error: unknown,
+  log: Log,
+  service: string,
+  { requestId, route }: Pick<Context, 'requestId' | 'route'>,
+): Fault {
+  const down = error instanceof Unavailable
+  log[down ? 'warn' : 'error'](down ? 'unavailable' : 'handler failed', {
+    request_id: requestId,
+    service,
+    route,
+    error: messageOf(error),
+    ...(down || !(error instanceof Error) ? {} : { stack: error.stack }),
+  })
+  return down
+    ? unavailable('The database is out of reach; nothing was stored. Try again shortly.')
+    : { status: 500, code: 'INTERNAL_ERROR', detail: 'Internal server error.' }
+}
