@@ -30,8 +30,8 @@ export function queryOf(context: Context): URLSearchParams {
 }
 
 /** One request header's value; repeated headers arrive joined by `, `. */
-export function headerOf(context: Context, name: string): string | undefined {
-  const value = context.headers[name]
+export function headerOf({ headers }: Pick<Context, 'headers'>, name: string): string | undefined {
+  const value = headers[name]
   return Array.isArray(value) ? value.join(', ') : value
 }
 

@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { ListenOptions, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createAnswers } from './answers.ts'
-import { isEmptyBody, readBody, type BodyBudget } from './body.ts'
+import { bringsBody, isEmptyBody, readBody, type BodyBudget } from './body.ts'
 import type { ChannelReply } from './channel.ts'
 import type { Clock } from './clock.ts'
 import { closeServer } from './close-server.ts'
-import type { Context } from './context.ts'
+import { headerOf, type Context } from './context.ts'
 import { faultOfFailure } from './failure.ts'
 import { wrongMethod, type Fault } from './fault.ts'
 import type { Guard } from './guard.ts'
@@ -15,10 +15,10 @@ import type { HttpMetrics } from './http-metrics.ts'
 import { HTTP_TIMES, type HttpTimes } from './http-times.ts'
 import { clientAddress, peerAddress, type AddressSet } from './peers.ts'
 import { ambiguity, faultOfBrokenRequest, refuseBrokenRequest } from './broken-request.ts'
-import { createOutbox } from './outbox.ts'
 import type { Reply } from './reply.ts'
 import { splitTarget } from './request-target.ts'
 import type { FindRoute } from './router.ts'
+import { createTurn } from './turn.ts'
 import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './upgrade.ts'
 import { acceptChannel } from './websocket.ts'
 import { writeReply } from './write-reply.ts'
@@ -74,7 +74,7 @@ export function createListener(options: ListenerOptions): Listener {
   /** Connections that are no longer Node's: of WebSockets. */
   const upgraded = new Set<Duplex>()
   const answers = createAnswers(times.stalled)
-  const outbox = createOutbox()
+  const turn = createTurn()
 
   const server = createServer({
     requireHostHeader: false,
@@ -98,7 +98,7 @@ export function createListener(options: ListenerOptions): Listener {
     serve(request, responseOn(request, socket), false, { socket, head })
   })
   server.on('checkContinue', (request, response) => serve(request, response, true))
-  // An expectation that we don't know may be ignored (RFC 9110); Node's own 417 bears no header of ours.
+  // An unknown expectation may be ignored (RFC 9110); Node's own 417 bears no header of ours.
   server.on('checkExpectation', (request, response) => serve(request, response, false))
   server.on('clientError', (error, socket) => {
     if (answers.endsWithAnswer(socket as Socket, error)) return
@@ -147,7 +147,7 @@ export function createListener(options: ListenerOptions): Listener {
       rawHeaders: request.rawHeaders,
       requestId,
       peer,
-      client: clientAddress(peer, joined(request.headers['x-forwarded-for']), trustedProxies),
+      client: clientAddress(peer, headerOf(request, 'x-forwarded-for'), trustedProxies),
       receivedAt: clock.now(),
       body: (limit) =>
         readBody(request, limit, bodyBudget, () => {
@@ -160,7 +160,7 @@ export function createListener(options: ListenerOptions): Listener {
       give(faultReply(fault, context))()
     }
     function send(reply: Reply | ChannelReply): void {
-      outbox(() => {
+      turn.leave(() => {
         try {
           return give(reply)
         } catch (error) {
@@ -203,24 +203,32 @@ export function createListener(options: ListenerOptions): Listener {
       })
     }
 
-    try {
-      if (unclear !== undefined) return refuse(unclear)
-      if (match.kind === 'none') return refuse(noRoute)
-      if (match.kind === 'wrong-method') return refuse(wrongMethod(match.allow))
-      const { access, speaksWebSocket } = match.route
-      const asked = { method, headers: request.headers, peer }
-      const refusal =
-        access === 'open' ? undefined : guard(asked, asksForWebSocket(request) ? 'strict' : access)
-      if (refusal !== undefined) return refuse(refusal)
-      const unfit = speaksWebSocket && handshakeFault(request, upgrade !== undefined)
-      if (unfit) return refuse(unfit)
-      answers.begun(response)
-      const reply = match.route.handle(context)
-      if (reply instanceof Promise) reply.then(send, (error: unknown) => send(failure(error)))
-      else send(reply)
-    } catch (error) {
-      send(failure(error))
+    function run(): void {
+      try {
+        if (unclear !== undefined) return refuse(unclear)
+        if (match.kind === 'none') return refuse(noRoute)
+        if (match.kind === 'wrong-method') return refuse(wrongMethod(match.allow))
+        const { access, speaksWebSocket, handle } = match.route
+        const asked = { method, headers: request.headers, peer }
+        const refusal =
+          access === 'open'
+            ? undefined
+            : guard(asked, asksForWebSocket(request) ? 'strict' : access)
+        if (refusal !== undefined) return refuse(refusal)
+        const unfit = speaksWebSocket && handshakeFault(request, upgrade !== undefined)
+        if (unfit) return refuse(unfit)
+        const reply = handle(context)
+        if (reply instanceof Promise) reply.then(send, (error: unknown) => send(failure(error)))
+        else send(reply)
+      } catch (error) {
+        send(failure(error))
+      }
     }
+
+    answers.begun(response)
+    // Of these the next bytes on the connection are a part, or no request.
+    if (unclear !== undefined || bringsBody(request)) run()
+    else turn.handle(run)
   }
 
   return {
@@ -238,8 +246,4 @@ export function createListener(options: ListenerOptions): Listener {
       return closeServer({ server, leaving: answers.leaving, upgraded }, graceMs)
     },
   }
-}
-
-function joined(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header.join(',') : header
 }
