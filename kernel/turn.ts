@@ -19,12 +19,11 @@ export function createTurn(): Turn {
   let scheduled = false
 
   function end(): void {
-    scheduled = false
-    const arrived = handlers
+    for (const handler of handlers) handler()
     handlers = []
-    for (const handler of arrived) handler()
     const leaving = departures
     departures = []
+    scheduled = false
     for (const left of leaving.map((departure) => departure())) left()
   }
   function schedule(): void {

@@ -123,7 +123,9 @@ export async function run(
   text: string,
   params: readonly postgres.ParameterOrJSON<never>[] = [],
 ): Promise<readonly postgres.Row[]> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined, connect_timeout: 5 })
+  // Its own limit of a connection's life is a timer of half an hour, for which a process would wait.
+  const settings = { onnotice: () => undefined, connect_timeout: 5, max_lifetime: null }
+  const sql = postgres(url, { max: 1, ...settings })
   try {
     return await sql.unsafe(text, [...params])
   } finally {

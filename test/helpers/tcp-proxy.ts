@@ -47,8 +47,9 @@ const BOTH: readonly Way[] = ['to-server', 'to-client']
 /** Starts a proxy in front of the server of a URL; it ends with the test. */
 export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy> {
   const { hostname: host, port } = new URL(target)
+  /** All there are, also of connections that count no more. */
+  const sockets = new Set<Socket>()
   const open = new Set<Pair>()
-  const lost = new Set<Pair>()
   let stalled: readonly Way[] = []
   let goesOn = Promise.withResolvers<void>()
   let pieces: { readonly random: Random; readonly most: number } | undefined
@@ -57,9 +58,10 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
 
   function accept(client: Socket): void {
     accepted++
-    client.on('error', () => undefined)
+    hold(client)
     if (hangsUp) return void client.resume().end()
     const server = connect({ host, port: Number(port), noDelay: true, allowHalfOpen: true })
+    hold(server)
     const pair = { client, server, left: Number.POSITIVE_INFINITY, lost: false }
     open.add(pair)
     client.on('error', () => resetBoth(pair))
@@ -67,6 +69,11 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
     void Promise.all([carry(pair, 'to-server'), carry(pair, 'to-client')]).then(() =>
       open.delete(pair),
     )
+  }
+
+  function hold(socket: Socket): void {
+    sockets.add(socket)
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
   }
 
   function resetBoth(pair: Pair): void {
@@ -126,10 +133,7 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
   const own = typeof address === 'object' && address !== null ? address.port : 0
   t.teardown(() => {
     listener?.close()
-    for (const { client, server } of [...open, ...lost]) {
-      client.destroy()
-      server.destroy()
-    }
+    for (const socket of sockets) socket.destroy()
   })
 
   return {
@@ -157,10 +161,7 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
       stalled = ways.length === 0 ? BOTH : ways
     },
     lose() {
-      for (const pair of open) {
-        pair.lost = true
-        lost.add(pair)
-      }
+      for (const pair of open) pair.lost = true
       open.clear()
     },
     reset() {
