@@ -89,7 +89,9 @@ function follow(t: Test, bases: readonly string[], number: number): Follower {
     const headers = { Accept: 'text/event-stream', ...(byQuery ? {} : { 'Last-Event-ID': last }) }
     const outgoing = request(url, { agent: false, headers }, (incoming) => {
       current = incoming
-      read(incoming)
+      // It may have been stopped on its way.
+      if (stopped) incoming.destroy()
+      else read(incoming)
     })
     outgoing.on('error', again)
     outgoing.end()
