@@ -210,8 +210,10 @@ export function createListener(options: ListenerOptions): Listener {
         if (match.kind === 'wrong-method') return refuse(wrongMethod(match.allow))
         const { access, speaksWebSocket, handle } = match.route
         const asked = { method, headers: request.headers, peer }
-        const shakes = speaksWebSocket === true && asksForWebSocket(request)
-        const refusal = access === 'open' ? undefined : guard(asked, shakes ? 'strict' : access)
+        const refusal =
+          access === 'open'
+            ? undefined
+            : guard(asked, asksForWebSocket(request) ? 'strict' : access)
         if (refusal !== undefined) return refuse(refusal)
         const unfit = speaksWebSocket && handshakeFault(request, upgrade !== undefined)
         if (unfit) return refuse(unfit)
