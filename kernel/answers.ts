@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 export interface Answers {
   /** Given, and not all sent yet. Not streams: their clients come back for the rest. */
   readonly leaving: ReadonlySet<ServerResponse>
-  /** The answer is to be given soon. */
+  /** A handler works on the answer, or it waits for the end of its turn. */
   begun(response: ServerResponse): void
   /** The answer was handed to its connection, whose client may take it slowly. */
   given(response: ServerResponse, isStream: boolean): void

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { temporaryFolder } from '../../test/helpers/owner.ts'
-import { residentKib } from '../../test/helpers/process-figures.ts'
+import { residentKib, statFields } from '../../test/helpers/process-figures.ts'
 import { ROOT } from '../../test/helpers/program.ts'
 import { parseReady, type Service } from '../../test/helpers/ready.ts'
 import type { Owner } from './measure.ts'
@@ -66,8 +65,7 @@ export function portOf(base: string): number {
 
 /** Seconds of the processor that a process has taken, all its threads together, to a hundredth. */
 export function cpuSeconds(pid: number): number {
-  const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
-  const fields = rest.split(' ')
+  const fields = statFields(pid)
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 

@@ -1,5 +1,6 @@
 import { appendFileSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { statFields } from './process-figures.ts'
 
 const LIST = 'left-behind.ndjson'
 
@@ -48,9 +49,7 @@ function recorded(folder: string): readonly Recorded[] {
 /** Clock ticks at which a process started, by Linux's /proc; undefined when it is gone or a zombie. */
 function startTime(pid: number): string | undefined {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The program's name stands in brackets and may hold spaces: count from behind the last one.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const fields = statFields(pid)
     return fields[0] === 'Z' ? undefined : fields[19]
   } catch {
     return undefined

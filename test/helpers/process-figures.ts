@@ -10,6 +10,13 @@ export function peakKib(pid: number): number {
   return statusKib(pid, 'VmHWM')
 }
 
+/** What /proc/PID/stat says behind the program's name: state, parent, … Throws when the process is gone. */
+export function statFields(pid: number): readonly string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // The name stands in brackets and may hold spaces and brackets: count from behind the last one.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
 /** How many file descriptors a process has open. */
 export function openDescriptors(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Owner } from './owner.ts'
 import { run } from './postgres.ts'
 import type { Cluster } from './postgres.ts'
+import { statFields } from './process-figures.ts'
 
 /** Stops every process of a cluster where it stands (SIGSTOP); gives what lets them go on. */
 export async function stallPostgres(t: Owner, cluster: Cluster): Promise<() => void> {
@@ -20,8 +21,7 @@ export async function stallPostgres(t: Owner, cluster: Cluster): Promise<() => v
 async function parentOf(url: string): Promise<number> {
   const query = 'select pid from pg_stat_activity where pid <> pg_backend_pid() limit 1'
   const [helper] = await run(url, query)
-  const stat = readFileSync(`/proc/${String(helper?.['pid'])}/stat`, 'utf8')
-  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+  return Number(statFields(Number(helper?.['pid']))[1])
 }
 
 function childrenOf(pid: number): readonly number[] {
