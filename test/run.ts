@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { checkContracts } from './helpers/api-contracts.ts'
-import { EMBEDDED_TEMPLATE, makeEmbeddedTemplate } from './helpers/embedded-template.ts'
+import { EMBEDDED_TEMPLATES, makeEmbeddedTemplates } from './helpers/embedded-templates.ts'
 import { findLeaks, leakMessage } from './helpers/leaks.ts'
 import { LONG_FAULTS } from './helpers/faults.ts'
 import { endOrphans } from './helpers/orphans.ts'
-import { SHARED_POSTGRES, startPostgres } from './helpers/postgres.ts'
+import { makeServerTemplate, SHARED_POSTGRES, startPostgres } from './helpers/postgres.ts'
 import { ROOT } from './helpers/program.ts'
 import { RUN_FOLDER } from './helpers/run-folder.ts'
 import { deploymentParts, ensureSystemParts, systemParts } from './helpers/system-parts.ts'
@@ -77,7 +77,8 @@ async function runWithDatabases(args: readonly string[], folder: string): Promis
   const cluster = await startPostgres()
   try {
     process.env[SHARED_POSTGRES] = cluster.url()
-    process.env[EMBEDDED_TEMPLATE] = await makeEmbeddedTemplate(folder)
+    await makeServerTemplate(cluster)
+    process.env[EMBEDDED_TEMPLATES] = await makeEmbeddedTemplates(folder)
     buildTap()
     const totals = await runTap(args)
     if (interrupted === undefined) totals.failed += await brokenContracts(folder)

@@ -15,7 +15,6 @@ const [embedded] = backends
 t.test('a backup beside a server that takes deliveries', async (t) => {
   const sender = createSender()
   const env = { ...(await embedded.env(t)), ...sender.env }
-  t.match(await runCli(['migrate'], { env }), { code: 0 })
   await embedded.query(env, seedStatements({ events: 10_000, links: 1_000, sessions: 6 }))
   const server = await startServer(t, { services: ['hooks'], env })
   const load = startLoad(t, { base: () => server.hooks, sender, senders: 8 })
@@ -36,7 +35,7 @@ t.test('a backup beside a server that takes deliveries', async (t) => {
   const { code } = await server.stop()
   t.equal(code, 0)
 
-  const other = await embedded.env(t)
+  const other = await embedded.emptyEnv(t)
   t.match(await runCli(['restore', join(folder, 'live')], { env: other }), { code: 0 })
   const restored = await storedEvents(embedded, other)
   t.ok(before.length > 200)
@@ -46,7 +45,6 @@ t.test('a backup beside a server that takes deliveries', async (t) => {
 
 t.test('a backup that ends too early leaves nothing', async (t) => {
   const env = await embedded.env(t)
-  t.match(await runCli(['migrate'], { env }), { code: 0 })
   await embedded.query(env, seedStatements({ events: 20_000, links: 100, sessions: 1 }))
   const data = env['GATEHOUSE_DATA_DIR'] ?? ''
   const folder = await temporaryFolder(t, 'backups')

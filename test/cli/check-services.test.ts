@@ -16,7 +16,7 @@ const [, postgres] = backends
 
 /** What the server says is what a function of this name in `public` says: it is looked up first. */
 async function overruled(t: Test, functions: string): Promise<Env> {
-  const env = await postgres.env(t)
+  const env = await postgres.emptyEnv(t)
   const { pathname } = new URL(env['DATABASE_URL'] ?? '')
   await postgres.query(env, functions)
   const path = `alter database ${pathname.slice(1)} set search_path to public, pg_catalog`

@@ -24,11 +24,10 @@ const MOMENTS = [
 
 t.test('a move that is killed at any moment leaves nothing, and is made again', async (t) => {
   const source = await embedded.env(t)
-  t.match(await runCli(['migrate'], { env: source }), { code: 0 })
   await embedded.query(source, seedStatements({ events: 6_000, links: 2_000, sessions: 12 }))
   const wanted = await contentsOf(embedded, source)
 
-  const target = await postgres.env(t)
+  const target = await postgres.emptyEnv(t)
   const args = ['db', 'move', '--to', target['DATABASE_URL'] ?? '']
   for (const { when, seen } of MOMENTS) {
     const child = spawnProgram(args, source)

@@ -15,7 +15,7 @@ import { contentsOf } from '../helpers/transfer-check.ts'
 
 const [embedded, postgres] = backends
 
-const source = await migrated(t)
+const source = await embedded.env(t)
 
 t.test('wrong usage', async (t) => {
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
@@ -71,7 +71,6 @@ t.test('a server that can not be reached', async (t) => {
 
 t.test('a target with content is left as it is', async (t) => {
   const target = await postgres.env(t)
-  await runCli(['migrate'], { env: target })
   await runCli(['user', 'add', 'ann@example.com'], { env: target })
   const before = await contentsOf(postgres, target)
   await refused(
@@ -87,7 +86,6 @@ t.test('a target with content is left as it is', async (t) => {
 
 t.test('a target of another version', async (t) => {
   const newer = await postgres.env(t)
-  await runCli(['migrate'], { env: newer })
   await postgres.query(newer, `insert into gatehouse.migrations values (9999, '9999_future', '')`)
   await refused(t, newer, /^gatehouse: The database has migration 9999_future, .* newer/)
 
@@ -107,7 +105,7 @@ t.test('a target of another version', async (t) => {
 
 t.test('a target without rights, with another encoding', async (t) => {
   const databases = await sharedPostgres()
-  const target = await postgres.env(t)
+  const target = await postgres.emptyEnv(t)
   const url = new URL(target['DATABASE_URL'] ?? '')
   const role = `guest_${url.pathname.slice(-8)}`
   const password = secret('guest-password')
@@ -141,18 +139,11 @@ t.test('a target without rights, with another encoding', async (t) => {
   )
 })
 
-async function migrated(t: Owner): Promise<Env> {
-  const env = await embedded.env(t)
-  const { code, stderr } = await runCli(['migrate'], { env })
-  if (code !== 0) throw new Error(`migrate ended with ${code}: ${stderr}`)
-  return env
-}
-
 /** A server's database as an older program left it. */
 async function atMigration(t: Owner, through: number): Promise<Env> {
   const { openClient } = await import('../../db/client.ts')
   const { migrate } = await import('../../db/migrate.ts')
-  const env = await postgres.env(t)
+  const env = await postgres.emptyEnv(t)
   const db = openClient({ target: env['DATABASE_URL'] ?? '', deadlineMs: 5_000, connections: 1 })
   await migrate(db, through)
   await db.close()

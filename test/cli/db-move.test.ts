@@ -17,12 +17,11 @@ t.test(
   '100,000 events and all else move to a server, also after a kill in the middle',
   async (t) => {
     const source = await embedded.env(t)
-    t.match(await runCli(['migrate'], { env: source }), { code: 0 })
     await embedded.query(source, seedStatements(SEED))
     const wanted = await contentsOf(embedded, source)
     for (const { name, rows } of wanted) t.ok(Number(rows) > 0, `${name} has rows to be moved`)
 
-    const target = await postgres.env(t)
+    const target = await postgres.emptyEnv(t)
     await killed(t, source, target)
     const moved = await move(source, target)
     t.match(moved, { code: 0, stdout: /^hooks\.events +100002 /m, stderr: /set DATABASE_URL/ })

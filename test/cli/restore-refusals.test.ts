@@ -71,7 +71,7 @@ t.test('a file that is not as it was made is refused before anything is opened',
 })
 
 t.test('rows that are not what the file says are undone', async (t) => {
-  const env = await embedded.env(t)
+  const env = await embedded.emptyEnv(t)
   const file = join(folder, 'liar')
   const [, users = ''] =
     /"name":"links\.users","rows":1,"sha256":"([0-9a-f]{64})"/.exec(
@@ -89,7 +89,7 @@ t.test('rows that are not what the file says are undone', async (t) => {
 })
 
 t.test('a file that somebody made to do harm', async (t) => {
-  const env = await embedded.env(t)
+  const env = await embedded.emptyEnv(t)
   const file = join(folder, 'hostile')
   const rows = zstdCompressSync(Buffer.alloc(200 * 1024 * 1024, ' '))
   const bomb = resealed((text) => {

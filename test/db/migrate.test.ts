@@ -27,7 +27,7 @@ const LIST = 'select number, name, sha256 from gatehouse.migrations order by num
 const SCHEMAS = `select nspname as name from pg_namespace where nspname in ('hooks', 'links', 'ops')`
 
 await eachBackend(t, 'each migration is applied once and recorded', async (t: Test, backend) => {
-  const env = await backend.env(t)
+  const env = await backend.emptyEnv(t)
   const before = await runCli(['migrate'], { env })
   t.match(before, { code: 0, stderr: '' })
   t.same(
@@ -47,7 +47,7 @@ await eachBackend(t, 'each migration is applied once and recorded', async (t: Te
 
 t.test('several processes migrate one empty database at once', async (t) => {
   const [, backend] = backends
-  const env = await backend.env(t)
+  const env = await backend.emptyEnv(t)
   const results = await Promise.all([1, 2, 3].map(() => runCli(['migrate'], { env })))
   for (const { code, stderr } of results) t.match({ code, stderr }, { code: 0, stderr: '' })
   const applied = results.flatMap(({ stdout }) =>
@@ -154,7 +154,7 @@ await eachBackend(t, 'an older program refuses a newer database', async (t: Test
 })
 
 await eachBackend(t, 'a migration that fails leaves nothing behind', async (t: Test, backend) => {
-  const env = await backend.env(t)
+  const env = await backend.emptyEnv(t)
   // Fails in the middle of the first migration, after its schema and some tables were made.
   await backend.query(
     env,
@@ -235,7 +235,7 @@ async function programWithout(t: Owner, file: string): Promise<readonly string[]
 }
 
 async function migrated(t: Parameters<Backend['env']>[0], backend: Backend): Promise<Env> {
-  const env = await backend.env(t)
+  const env = await backend.emptyEnv(t)
   const { code, stderr } = await runCli(['migrate'], { env })
   if (code !== 0) throw new Error(`migrate ended with ${code}, expected 0: ${stderr}`)
   return env

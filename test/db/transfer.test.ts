@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
 
 /** Whoever adds one of these has to teach it to db/transfer. */
 const NOT_CARRIED = `
@@ -32,7 +31,6 @@ await eachBackend(
   'the schema has nothing that a move would leave out',
   async (t: Test, backend) => {
     const env = await backend.env(t)
-    t.match(await runCli(['migrate'], { env }), { code: 0 })
     t.same(await backend.query(env, NOT_CARRIED), [])
   },
 )

@@ -42,7 +42,7 @@ async function contents(
 }
 
 await eachBackend(t, 'the first schema becomes the present one', async (t: Test, backend) => {
-  const env = await backend.env(t)
+  const env = await backend.emptyEnv(t)
   const [token, key] = [secret('upgrade-token'), secret('upgrade-code-host')]
   await backend.query(env, dumpWith(token))
   const tables = await backend.query(env, COLUMNS)

@@ -1,8 +1,13 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import postgres from 'postgres'
-import { seedEmbedded } from './embedded-template.ts'
+import { seedEmbedded } from './embedded-templates.ts'
+import type { EmbeddedState } from './embedded-templates.ts'
+import { migrate } from './migrate.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
-import { run, sharedPostgres } from './postgres.ts'
+import { MIGRATED, run, sharedPostgres } from './postgres.ts'
 import type { Env } from './program.ts'
 
 /** A stored row. */
@@ -15,22 +20,23 @@ export type Param = string | number | boolean | null | Date | Uint8Array
 export type Backend = {
   readonly name: 'embedded' | 'postgres'
   /**
-   * Variables of a fresh database that goes away with the test. The same ones again reopen its data;
-   * on postgres, two servers may use them at once.
+   * Variables of a fresh database that goes away with the test, as the first start leaves it. The same ones
+   * again reopen its data; on postgres, two servers may use them at once.
    */
   env(t: Owner): Promise<Env>
+  /** The same of a database that nobody has started on: what fills it must make everything. */
+  emptyEnv(t: Owner): Promise<Env>
   /** Looks into the database; embedded: only while no server runs on it. */
   query(env: Env, text: string, params?: readonly Param[]): Promise<readonly Row[]>
 }
 
 const embedded: Backend = {
   name: 'embedded',
-  async env(t) {
-    const env = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
-    await seedEmbedded(env)
-    return env
-  },
+  env: (t) => embeddedEnv(t, 'migrated'),
+  emptyEnv: (t) => embeddedEnv(t, 'empty'),
   async query(env, text, params = []) {
+    // As `node server.ts` is started (see program.ts): no optimised WebAssembly for a look.
+    setFlagsFromString('--liftoff-only')
     // Loaded here only: most files never look into an embedded database.
     const { openEmbedded } = await import('../../db/embedded/open.ts')
     const engine = await openEmbedded({ directory: required(env, 'GATEHOUSE_DATA_DIR') })
@@ -47,13 +53,24 @@ const embedded: Backend = {
 
 const server: Backend = {
   name: 'postgres',
-  async env(t) {
-    const databases = await sharedPostgres()
-    const url = await databases.createDatabase()
-    t.teardown(() => databases.dropDatabase(url))
-    return { DATABASE_URL: url, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
-  },
+  env: (t) => serverEnv(t, MIGRATED),
+  emptyEnv: (t) => serverEnv(t),
   query: (env, text, params = []) => run(required(env, 'DATABASE_URL'), text, params),
+}
+
+async function embeddedEnv(t: Owner, state: EmbeddedState): Promise<Env> {
+  const env = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  await seedEmbedded(env, state)
+  // A file that runs alone has no template.
+  if (state === 'migrated' && !existsSync(join(env.GATEHOUSE_DATA_DIR, 'pg'))) await migrate(env)
+  return env
+}
+
+async function serverEnv(t: Owner, template?: typeof MIGRATED): Promise<Env> {
+  const databases = await sharedPostgres()
+  const url = await databases.createDatabase(template)
+  t.teardown(() => databases.dropDatabase(url))
+  return { DATABASE_URL: url, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
 }
 
 /** Both databases: whatever a user sees must be the same on each. */

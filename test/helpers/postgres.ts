@@ -11,6 +11,7 @@ import {
   initializeCluster,
   startClusterProcess,
 } from './postgres-process.ts'
+import { migrate } from './migrate.ts'
 import { recordFolder } from './orphans.ts'
 import type { Owner } from './owner.ts'
 import { runFolder } from './run-folder.ts'
@@ -21,12 +22,15 @@ import { until } from './until.ts'
 /** Environment variable by which test/run.ts hands its cluster to every test file. */
 export const SHARED_POSTGRES = 'GATEHOUSE_TEST_POSTGRES_URL'
 
+/** The database of a shared cluster from which migrated ones are copied: a migration costs twice a start. */
+export const MIGRATED = 'template_migrated'
+
 /** Databases of a running PostgreSQL. */
 export type Databases = {
   /** Address of a database, with user and password. */
   url(database?: string): string
-  /** A fresh empty database with a random name; gives its address. */
-  createDatabase(): Promise<string>
+  /** A fresh database with a random name, empty or a copy of `template`; gives its address. */
+  createDatabase(template?: typeof MIGRATED): Promise<string>
   /** Removes a database by its address, also when somebody is connected. */
   dropDatabase(url: string): Promise<void>
 }
@@ -111,10 +115,17 @@ async function openShared(): Promise<Databases> {
   const given = process.env[SHARED_POSTGRES]
   if (given !== undefined && given !== '') return databasesAt(given)
   const cluster = await startPostgres()
+  await makeServerTemplate(cluster)
   // Loaded here only: importing tap in the runner would print a TAP report of its own.
   const { t } = await import('tap')
   t.teardown(() => cluster.destroy())
   return cluster
+}
+
+/** Makes the template MIGRATED of a new cluster. */
+export async function makeServerTemplate(cluster: Databases): Promise<void> {
+  await run(cluster.url(), `create database ${MIGRATED}`)
+  await migrate({ DATABASE_URL: cluster.url(MIGRATED), GATEHOUSE_DATA_DIR: runFolder() })
 }
 
 /** Runs one statement on a connection of its own; for set-up and for looking at what is stored. */
@@ -141,9 +152,12 @@ function databasesAt(admin: string): Databases {
   }
   return {
     url,
-    async createDatabase() {
+    async createDatabase(template) {
       const name = `test_${randomBytes(8).toString('hex')}`
-      await run(admin, `create database ${name}`)
+      await run(
+        admin,
+        `create database ${name} ${template === undefined ? '' : `template ${template}`}`,
+      )
       return url(name)
     },
     async dropDatabase(address) {

@@ -7,6 +7,12 @@ import { runFolder } from './run-folder.ts'
 /** The repository's root. */
 export const ROOT = join(import.meta.dirname, '..', '..')
 
+/**
+ * `node server.ts`. Each start of the embedded engine compiles its WebAssembly anew; the optimising compiler would
+ * cost more of the processor than it saves a process that lives for seconds.
+ */
+const FROM_SOURCE = [process.execPath, '--liftoff-only', 'server.ts']
+
 /** Variables for a process of the product. */
 export type Env = Readonly<Record<string, string>>
 
@@ -20,7 +26,7 @@ export type Exit = { code: number | null; signal: NodeJS.Signals | null }
 export function spawnProgram(
   args: readonly string[],
   env: Env,
-  program: readonly string[] = [process.execPath, 'server.ts'],
+  program: readonly string[] = FROM_SOURCE,
 ): ChildProcessWithoutNullStreams {
   const compiled = process.env['NODE_COMPILE_CACHE']
   const base = {

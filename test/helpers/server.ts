@@ -1,4 +1,4 @@
-import { seedEmbedded } from './embedded-template.ts'
+import { seedEmbedded } from './embedded-templates.ts'
 import { keepExchanges } from './exchanges.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'

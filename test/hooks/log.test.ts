@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
 import { deliver, eventIds, startHooks } from '../helpers/signing-setup.ts'
@@ -21,7 +20,6 @@ const STORED = 'select id::int, provider, event_type, received_at from hooks.eve
 
 await eachBackend(t, 'GET /log', async (t: Test, backend) => {
   const env = await backend.env(t)
-  await runCli(['migrate'], { env })
   await backend.query(env, SEED)
   const rows = await backend.query(env, STORED)
   const stored = rows.map((row) => row as Event).toSorted(newestFirst)

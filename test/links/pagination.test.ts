@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller } from '../helpers/links-setup.ts'
 import { walk } from './pagination-walk.ts'
@@ -46,7 +45,6 @@ const padded = (n: number): string => String(n).padStart(5, '0')
 
 await eachBackend(t, 'walks over 10,000 rows while others write', async (t: Test, backend) => {
   const env = await backend.env(t)
-  t.equal((await runCli(['migrate'], { env })).code, 0)
   for (const statement of SEED) await backend.query(env, statement)
   const links = await startLinks(t, backend, env)
   const root = await links.user('root', { admin: true })
