@@ -1,23 +1,23 @@
 -- name: saveEvents :many
--- One batch: $1 all bodies joined, $2 a JSON array of rows with offset and length into it. Writers take turns
+-- One batch: $1 all bodies joined, $2 a JSON array of rows, each an array (saveEvents in db/hooks/events.ts has its
+-- order; objects take twice as long to read) that ends with its body's offset in $1 and length. Writers take turns
 -- by the advisory lock until they commit, so that no reader ever sees an id before a lower one. A row whose
 -- delivery id is known only raises attempts; it returns the first event with fresh = false.
 with turn as materialized (
   select pg_advisory_xact_lock(7203001)
 ), incoming as materialized (
-  select nextval('hooks.events_id_seq') as id, r.*
-    from turn,
-         jsonb_to_recordset($2::jsonb) as r(
-           n integer, provider text, event_type text, trust_mode text, verified boolean, verify_detail text,
-           external_id text, content_type text, source_ip text, headers jsonb, body_hash text, attempts integer,
-           received_at timestamptz, body_at integer, body_length integer)
+  select nextval('hooks.events_id_seq') as id, n::integer - 1 as n,
+         r ->> 0 as provider, r ->> 1 as event_type, r ->> 2 as trust_mode, (r ->> 3)::boolean as verified,
+         r ->> 4 as verify_detail, r ->> 5 as external_id, r ->> 6 as content_type, r ->> 7 as source_ip,
+         r -> 8 as headers, decode(r ->> 9, 'hex') as body_hash, (r ->> 10)::integer as attempts,
+         (r ->> 11)::timestamptz as received_at, (r ->> 12)::integer as body_at, (r ->> 13)::integer as body_length
+    from turn, jsonb_array_elements($2::jsonb) with ordinality as incoming(r, n)
 ), saved as (
   insert into hooks.events (id, provider, event_type, trust_mode, verified, verify_detail, external_id,
                             content_type, source_ip, headers, payload, body_hash, attempts, received_at)
   overriding system value
   select id, provider, event_type, trust_mode, verified, verify_detail, external_id, content_type, source_ip,
-         headers, substring($1::bytea from body_at + 1 for body_length), decode(body_hash, 'hex'), attempts,
-         received_at
+         headers, substring($1::bytea from body_at + 1 for body_length), body_hash, attempts, received_at
     from incoming
    order by n
   on conflict (provider, external_id) do update set attempts = hooks.events.attempts + excluded.attempts
@@ -62,10 +62,11 @@ select id, provider, event_type, trust_mode, verified, verify_detail, external_i
  where id = $1;
 
 -- name: findSameBody :optional
--- The first event with the same body under another delivery id; empty for a body seen once.
+-- The first signed event with the same body under another delivery id; empty for a body seen once.
 select id
   from hooks.events
- where body_hash = (select body_hash from hooks.events where id = $1)
+ where trust_mode = 'signed'
+   and body_hash = (select body_hash from hooks.events where id = $1)
    and provider = (select provider from hooks.events where id = $1)
    and id < $1
  order by id

@@ -19,25 +19,36 @@ export async function saveEvents(
   events: readonly { readonly event: NewEvent; readonly attempts: number }[],
 ): Promise<readonly SavedEvent[]> {
   let at = 0
-  const rows = events.map(({ event: { body, ...fields }, attempts }, n) => {
-    const row = { ...fields, n, attempts, body_at: at, body_length: body.length }
-    at += body.length
+  const rows = events.map(({ event, attempts }) => {
+    const row = [...fieldsOf(event), attempts, event.received_at, at, event.body.length]
+    at += event.body.length
     return row
   })
-  return many(db, q.saveEvents, [
-    Buffer.concat(
-      events.map(({ event }) => event.body),
-      at,
-    ),
-    rows,
-  ])
+  const bodies = events.map(({ event }) => event.body)
+  return many(db, q.saveEvents, [Buffer.concat(bodies, at), rows])
+}
+
+/** In the order in which the statement takes a row apart. */
+function fieldsOf(event: NewEvent): readonly unknown[] {
+  return [
+    event.provider,
+    event.event_type,
+    event.trust_mode,
+    event.verified,
+    event.verify_detail,
+    event.external_id,
+    event.content_type,
+    event.source_ip,
+    event.headers,
+    event.body_hash,
+  ]
 }
 
 export function findEvent(db: Executor, id: number): Promise<StoredEvent | undefined> {
   return optional(db, q.findEvent, [id])
 }
 
-/** Id of the first event of the same provider with the same body. */
+/** Id of the first signed event of the same provider with the same body. */
 export async function findSameBody(db: Executor, id: number): Promise<number | undefined> {
   const row = await optional<{ id: number }>(db, q.findSameBody, [id])
   return row?.id

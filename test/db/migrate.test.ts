@@ -63,9 +63,10 @@ t.test('several processes migrate one empty database at once', async (t) => {
 
 const second = expected[1]?.name ?? ''
 const latest = expected.at(-1)?.name ?? ''
-/** Those that make something which can be there without its record. */
-const making = expected.filter(({ name }) =>
-  /^create (?!or replace)|add column/m.test(textOf(`${name}.sql`)),
+/** Those that make something which can be there without its record: of 0011 nothing is left. */
+const making = expected.filter(
+  ({ name, number }) =>
+    number !== 11 && /^create (?!or replace)|add column/m.test(textOf(`${name}.sql`)),
 )
 const lastMaking = making.at(-1)
 
@@ -141,7 +142,7 @@ t.test('the embedded database is judged like a server', async (t) => {
 t.test('an index that an operator dropped is no fault', async (t) => {
   const [, backend] = backends
   const env = await migrated(t, backend)
-  await backend.query(env, 'drop index hooks.events_of_body')
+  await backend.query(env, 'drop index hooks.events_of_signed_body')
   t.match(await runCli(['migrate'], { env }), { code: 0, stdout: 'nothing to apply\n', stderr: '' })
 })
 
