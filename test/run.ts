@@ -10,7 +10,7 @@ import { findLeaks, leakMessage } from './helpers/leaks.ts'
 import { LONG_FAULTS } from './helpers/faults.ts'
 import { endOrphans } from './helpers/orphans.ts'
 import { makeServerTemplate, SHARED_POSTGRES, startPostgres } from './helpers/postgres.ts'
-import { ROOT } from './helpers/program.ts'
+import { ROOT, SHORT_LIVES } from './helpers/program.ts'
 import { RUN_FOLDER } from './helpers/run-folder.ts'
 import { deploymentParts, ensureSystemParts, systemParts } from './helpers/system-parts.ts'
 import { createReportReader, totalsLine } from './helpers/tap-report.ts'
@@ -50,7 +50,7 @@ async function main(args: readonly string[]): Promise<number> {
   process.on('SIGTERM', () => interrupt('SIGTERM'))
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-run-'))
   process.env[RUN_FOLDER] = folder
-  if (long) process.env[LONG_FAULTS] = '1'
+  process.env[long ? LONG_FAULTS : SHORT_LIVES] = '1'
   // Types are stripped and code is compiled once a run, not at each of some thousand starts.
   const compiled = mkdtempSync(join(tmpdir(), 'gatehouse-compiled-'))
   process.env['NODE_COMPILE_CACHE'] = compiled

@@ -7,11 +7,16 @@ import { runFolder } from './run-folder.ts'
 /** The repository's root. */
 export const ROOT = join(import.meta.dirname, '..', '..')
 
+/** Environment variable by which test/run.ts says that the processes of this run live for seconds. */
+export const SHORT_LIVES = 'GATEHOUSE_TEST_SHORT_LIVES'
+
 /**
- * `node server.ts`. Each start of the embedded engine compiles its WebAssembly anew; the optimising compiler would
- * cost more of the processor than it saves a process that lives for seconds.
+ * Each start of the embedded engine compiles its WebAssembly anew, and the optimising compiler costs more of the
+ * processor than it saves a process that lives for seconds. Long runs and the bench have it as users do.
  */
-const FROM_SOURCE = [process.execPath, '--liftoff-only', 'server.ts']
+const ENGINE_FLAGS = process.env[SHORT_LIVES] === undefined ? [] : ['--liftoff-only']
+
+const FROM_SOURCE = [process.execPath, ...ENGINE_FLAGS, 'server.ts']
 
 /** Variables for a process of the product. */
 export type Env = Readonly<Record<string, string>>
