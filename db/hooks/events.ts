@@ -19,29 +19,29 @@ export async function saveEvents(
   events: readonly { readonly event: NewEvent; readonly attempts: number }[],
 ): Promise<readonly SavedEvent[]> {
   let at = 0
+  // In the order in which the statement takes a row apart.
   const rows = events.map(({ event, attempts }) => {
-    const row = [...fieldsOf(event), attempts, event.received_at, at, event.body.length]
+    const row = [
+      event.provider,
+      event.event_type,
+      event.trust_mode,
+      event.verified,
+      event.verify_detail,
+      event.external_id,
+      event.content_type,
+      event.source_ip,
+      event.headers,
+      event.body_hash,
+      attempts,
+      event.received_at,
+      at,
+      event.body.length,
+    ]
     at += event.body.length
     return row
   })
   const bodies = events.map(({ event }) => event.body)
   return many(db, q.saveEvents, [Buffer.concat(bodies, at), rows])
-}
-
-/** In the order in which the statement takes a row apart. */
-function fieldsOf(event: NewEvent): readonly unknown[] {
-  return [
-    event.provider,
-    event.event_type,
-    event.trust_mode,
-    event.verified,
-    event.verify_detail,
-    event.external_id,
-    event.content_type,
-    event.source_ip,
-    event.headers,
-    event.body_hash,
-  ]
 }
 
 export function findEvent(db: Executor, id: number): Promise<StoredEvent | undefined> {

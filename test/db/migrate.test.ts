@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import type { Backend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -124,7 +123,7 @@ const DAMAGES: readonly { readonly what: string; readonly sql: string; readonly 
 t.test('a database that does not fit is refused by every command in one line', async (t) => {
   const [, backend] = backends
   for (const { what, sql, line } of DAMAGES) {
-    const env = await migrated(t, backend)
+    const env = await backend.env(t)
     await backend.query(env, sql)
     await refused(t, env, line, what)
   }
@@ -132,7 +131,7 @@ t.test('a database that does not fit is refused by every command in one line', a
 
 t.test('the embedded database is judged like a server', async (t) => {
   const [backend] = backends
-  const env = await migrated(t, backend)
+  const env = await backend.env(t)
   for (const { what, sql, line } of [DAMAGES[2], DAMAGES[1]].flatMap((one) => one ?? [])) {
     await backend.query(env, sql)
     await refused(t, env, line, what)
@@ -141,13 +140,13 @@ t.test('the embedded database is judged like a server', async (t) => {
 
 t.test('an index that an operator dropped is no fault', async (t) => {
   const [, backend] = backends
-  const env = await migrated(t, backend)
+  const env = await backend.env(t)
   await backend.query(env, 'drop index hooks.events_of_signed_body')
   t.match(await runCli(['migrate'], { env }), { code: 0, stdout: 'nothing to apply\n', stderr: '' })
 })
 
 await eachBackend(t, 'an older program refuses a newer database', async (t: Test, backend) => {
-  const env = await migrated(t, backend)
+  const env = await backend.env(t)
   const older = await programWithout(t, `${latest}.sql`)
   await refused(t, env, newerLine(latest), backend.name, older)
   t.same(await backend.query(env, LIST), expected, 'and changes nothing')
@@ -233,13 +232,6 @@ async function programWithout(t: Owner, file: string): Promise<readonly string[]
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   await rm(join(folder, 'sql/migrations', file))
   return [process.execPath, join(folder, 'server.ts')]
-}
-
-async function migrated(t: Parameters<Backend['env']>[0], backend: Backend): Promise<Env> {
-  const env = await backend.emptyEnv(t)
-  const { code, stderr } = await runCli(['migrate'], { env })
-  if (code !== 0) throw new Error(`migrate ended with ${code}, expected 0: ${stderr}`)
-  return env
 }
 
 function lines(text: string): readonly string[] {

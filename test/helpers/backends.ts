@@ -8,6 +8,7 @@ import { migrate } from './migrate.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import { MIGRATED, run, sharedPostgres } from './postgres.ts'
+import { ENGINE_FLAGS } from './program.ts'
 import type { Env } from './program.ts'
 
 /** A stored row. */
@@ -35,8 +36,7 @@ const embedded: Backend = {
   env: (t) => embeddedEnv(t, 'migrated'),
   emptyEnv: (t) => embeddedEnv(t, 'empty'),
   async query(env, text, params = []) {
-    // As `node server.ts` is started (see program.ts): no optimised WebAssembly for a look.
-    setFlagsFromString('--liftoff-only')
+    for (const flag of ENGINE_FLAGS) setFlagsFromString(flag)
     // Loaded here only: most files never look into an embedded database.
     const { openEmbedded } = await import('../../db/embedded/open.ts')
     const engine = await openEmbedded({ directory: required(env, 'GATEHOUSE_DATA_DIR') })
@@ -66,7 +66,7 @@ async function embeddedEnv(t: Owner, state: EmbeddedState): Promise<Env> {
   return env
 }
 
-async function serverEnv(t: Owner, template?: typeof MIGRATED): Promise<Env> {
+async function serverEnv(t: Owner, template?: string): Promise<Env> {
   const databases = await sharedPostgres()
   const url = await databases.createDatabase(template)
   t.teardown(() => databases.dropDatabase(url))

@@ -30,7 +30,7 @@ export type Databases = {
   /** Address of a database, with user and password. */
   url(database?: string): string
   /** A fresh database with a random name, empty or a copy of `template`; gives its address. */
-  createDatabase(template?: typeof MIGRATED): Promise<string>
+  createDatabase(template?: string): Promise<string>
   /** Removes a database by its address, also when somebody is connected. */
   dropDatabase(url: string): Promise<void>
 }
@@ -152,12 +152,9 @@ function databasesAt(admin: string): Databases {
   }
   return {
     url,
-    async createDatabase(template) {
+    async createDatabase(template = 'template1') {
       const name = `test_${randomBytes(8).toString('hex')}`
-      await run(
-        admin,
-        `create database ${name} ${template === undefined ? '' : `template ${template}`}`,
-      )
+      await run(admin, `create database ${name} template ${template}`)
       return url(name)
     },
     async dropDatabase(address) {

@@ -14,7 +14,7 @@ export const SHORT_LIVES = 'GATEHOUSE_TEST_SHORT_LIVES'
  * Each start of the embedded engine compiles its WebAssembly anew, and the optimising compiler costs more of the
  * processor than it saves a process that lives for seconds. Long runs and the bench have it as users do.
  */
-const ENGINE_FLAGS = process.env[SHORT_LIVES] === undefined ? [] : ['--liftoff-only']
+export const ENGINE_FLAGS = process.env[SHORT_LIVES] === undefined ? [] : ['--liftoff-only']
 
 const FROM_SOURCE = [process.execPath, ...ENGINE_FLAGS, 'server.ts']
 
