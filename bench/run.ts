@@ -1,5 +1,5 @@
 import { availableParallelism, cpus, totalmem } from 'node:os'
-import { SHARED_POSTGRES, startPostgres } from '../test/helpers/postgres.ts'
+import { makeServerTemplate, SHARED_POSTGRES, startPostgres } from '../test/helpers/postgres.ts'
 import type { Part } from './helpers/measure.ts'
 import { HAS_WRK } from './helpers/wrk.ts'
 import { dashboard } from './dashboard.ts'
@@ -42,6 +42,7 @@ console.log(
 // One cluster for all parts, found by the helpers as in the test suite.
 const cluster = await startPostgres()
 process.env[SHARED_POSTGRES] = cluster.url()
+await makeServerTemplate(cluster)
 
 /** What ends what the present part has started. */
 const ends: (() => unknown)[] = []

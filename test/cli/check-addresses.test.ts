@@ -9,7 +9,7 @@ import { check } from '../helpers/check.ts'
 import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { freePort } from '../helpers/postgres-process.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { startServer } from '../helpers/server.ts'
 
 const [, postgres] = backends

@@ -8,7 +8,7 @@ import { check } from '../helpers/check.ts'
 import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
-import { freePort } from '../helpers/postgres-process.ts'
+import { freePort } from '../helpers/free-port.ts'
 import type { Env } from '../helpers/program.ts'
 import { startRedis } from '../helpers/redis.ts'
 

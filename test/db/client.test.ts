@@ -13,7 +13,7 @@ import type { Backend } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { sharedPostgres } from '../helpers/postgres.ts'
-import { freePort } from '../helpers/postgres-process.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { until } from '../helpers/until.ts'
 
 const DEADLINE_MS = 400

@@ -5,7 +5,7 @@ import { brokenOf, lostOf, startLoad, storedEvents } from '../helpers/deliveries
 import { request } from '../helpers/http.ts'
 import { noFailureIn, startOnOwnPostgres } from '../helpers/outage-setup.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
-import { freePort } from '../helpers/postgres-process.ts'
+import { freePort } from '../helpers/free-port.ts'
 import type { Env } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
 import { stallPostgres } from '../helpers/stalled-postgres.ts'

@@ -1,8 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { chownSync, closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { recordProcess } from './orphans.ts'
 import { runFolder } from './run-folder.ts'
@@ -59,24 +57,6 @@ export function startClusterProcess(
 /** The end of the cluster's log, for an error message. */
 export function clusterLogTail(folder: string): string {
   return readFileSync(clusterLog(folder), 'utf8').trim().split('\n').slice(-5).join(' | ')
-}
-
-/**
- * Ports for servers of tests, which stop and come back on the same one. Below those that systems give to
- * outgoing connections and to listeners on any port: those would take it in between.
- */
-const PORTS = { from: 20_000, to: 32_000 }
-
-/** A TCP port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(PORTS.from, PORTS.to)
-    const server = createServer()
-    const listening = Promise.withResolvers<boolean>()
-    server.once('error', () => listening.resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => listening.resolve(true)))
-    if (await listening.promise) return port
-  }
 }
 
 function clusterLog(folder: string): string {

@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import {
   clusterLogTail,
-  freePort,
   initializeCluster,
   startClusterProcess,
 } from './postgres-process.ts'
+import { freePort } from './free-port.ts'
 import { migrate } from './migrate.ts'
 import { recordFolder } from './orphans.ts'
 import type { Owner } from './owner.ts'

@@ -12,7 +12,7 @@ import {
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Owner } from './owner.ts'
-import { freePort } from './postgres-process.ts'
+import { freePort } from './free-port.ts'
 import { exitOf, ROOT, spawnProgram } from './program.ts'
 import { until } from './until.ts'
 

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { Event, Memory, OpsServer, Session } from '../helpers/ops-setup.ts'
-import { freePort } from '../helpers/postgres-process.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import { until } from '../helpers/until.ts'
 

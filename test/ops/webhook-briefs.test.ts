@@ -8,7 +8,7 @@ import { backends, eachBackend } from '../helpers/backends.ts'
 import { ended, startOps } from '../helpers/ops-setup.ts'
 import type { OpsServer, Session } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { freePort } from '../helpers/postgres-process.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { until } from '../helpers/until.ts'
 
 const FORM = 'application/x-www-form-urlencoded'

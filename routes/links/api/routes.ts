@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { wrongMethod } from '../../../kernel/fault.ts'
 import type { Operation } from '../../../kernel/operation.ts'
 import { jsonReply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
@@ -54,13 +55,8 @@ export function missingOperation({ links }: LinksRoutes, allow: string | undefin
         return linksFault(UNAUTHORIZED, context)
       }
       if (allow === undefined) return linksFault(NOT_FOUND, context)
-      const fault = {
-        status: 405,
-        code: 'METHOD_NOT_ALLOWED',
-        detail: `this path answers ${allow} only`,
-        headers: { allow },
-      }
-      return linksFault(fault, context)
+      const detail = `this path answers ${allow} only`
+      return linksFault({ ...wrongMethod(allow), detail }, context)
     },
   }
 }
