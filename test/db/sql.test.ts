@@ -100,6 +100,18 @@ await eachBackend(
   },
 )
 
+/** Indexes of texts in another order than that of their bytes. */
+const BY_LANGUAGE = `select i.indexrelid::regclass::text as name
+  from pg_index i join pg_class c on c.oid = i.indexrelid
+  where c.relnamespace::regnamespace::text in ('gatehouse', 'hooks', 'links', 'ops')
+    and exists (select from unnest(i.indcollation) as rules where rules not in (0, '"C"'::regcollation))
+  order by 1`
+
+await eachBackend(t, 'no index depends on the rules of a language', async (t: Test, backend) => {
+  const env = await backend.env(t)
+  t.same(await backend.query(env, BY_LANGUAGE), [])
+})
+
 t.test('a list is bounded by its own limit, or by what it counts', async (t) => {
   // Operators make providers one by one, and a batch answers row by row: these lists stay short.
   const bounded = [
