@@ -5,11 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import {
-  clusterLogTail,
-  initializeCluster,
-  startClusterProcess,
-} from './postgres-process.ts'
+import { clusterLogTail, initializeCluster, startClusterProcess } from './postgres-process.ts'
 import { freePort } from './free-port.ts'
 import { migrate } from './migrate.ts'
 import { recordFolder } from './orphans.ts'
