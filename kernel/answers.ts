@@ -12,6 +12,8 @@ export interface Answers {
   /** No further request of this connection is heard. */
   last(socket: Socket): void
   areOver(socket: Socket): boolean
+  /** An earlier request of this connection has no whole answer yet. */
+  isBusy(socket: Socket): boolean
   /**
    * What comes on a connection is no request: true when nobody waits for an answer to it, and the
    * connection ends with the answers that are under way.
@@ -44,6 +46,11 @@ export function createAnswers(stalledMs: number): Answers {
     },
     last: (socket) => void over.add(socket),
     areOver: (socket) => over.has(socket),
+    isBusy(socket) {
+      if (begun.get(socket)?.writableFinished === false) return true
+      for (const response of leaving) if (response.req.socket === socket) return true
+      return false
+    },
     endsWithAnswer(socket, error) {
       const response = begun.get(socket)
       // Where the request itself breaks off, the refusal is its answer.
@@ -57,4 +64,11 @@ export function createAnswers(stalledMs: number): Answers {
       return true
     },
   }
+}
+
+/** Aborted when an answer has left whole, or nobody waits for it any more. */
+export function endOf(response: ServerResponse): AbortSignal {
+  const end = new AbortController()
+  response.once('close', () => end.abort())
+  return end.signal
 }

@@ -22,6 +22,8 @@ export interface Context {
   readonly receivedAt: Date
   /** Reads the whole body once; a body over `limit` bytes is refused without being kept. */
   body(limit: number): Promise<BodyResult>
+  /** Aborted when the client has its answer, or is gone and waits for none any more. */
+  gone(): AbortSignal
 }
 
 /** The query's parameters, decoded. */

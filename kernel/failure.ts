@@ -18,6 +18,8 @@ export function faultOfFailure(
     ...(down || !(error instanceof Error) ? {} : { stack: error.stack }),
   })
   return down
-    ? unavailable('The database is out of reach; nothing was stored. Try again shortly.')
+    ? unavailable(
+        'The database is out of reach; what was sent may not be stored. Try again shortly.',
+      )
     : { status: 500, code: 'INTERNAL_ERROR', detail: 'Internal server error.' }
 }

@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { createAnswers } from './answers.ts'
+import { createAnswers, endOf } from './answers.ts'
 import { bringsBody, isEmptyBody, readBody, type BodyBudget } from './body.ts'
 import type { ChannelReply } from './channel.ts'
 import type { Clock } from './clock.ts'
@@ -87,6 +88,8 @@ export function createListener(options: ListenerOptions): Listener {
     // Elsewhere an upgrade is ignored, as HTTP allows: the request is answered like any other.
     shouldUpgradeCallback: (request) => {
       if (!asksForWebSocket(request) || !isEmptyBody(request)) return false
+      // The connection still belongs to the answers before it.
+      if (answers.isBusy(request.socket)) return false
       const match = find(request.method ?? '', splitTarget(request).path)
       return match.kind === 'route' && match.route.speaksWebSocket === true
     },
@@ -153,6 +156,7 @@ export function createListener(options: ListenerOptions): Listener {
         readBody(request, limit, bodyBudget, () => {
           if (waits) response.writeContinue()
         }),
+      gone: () => endOf(response),
     }
 
     /** At once: what comes behind the head may be nothing that could be read. */
@@ -233,14 +237,10 @@ export function createListener(options: ListenerOptions): Listener {
 
   return {
     server,
-    listen: (where) =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject)
-        server.listen(where, where.backlog, () => {
-          server.off('error', reject)
-          resolve()
-        })
-      }),
+    async listen(where) {
+      server.listen(where, where.backlog)
+      await once(server, 'listening')
+    },
     close(graceMs) {
       stopping = true
       return closeServer({ server, leaving: answers.leaving, upgraded }, graceMs)

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { commandLineOf, environmentOf, listProcesses, startOf } from './processes.ts'
 
@@ -44,12 +44,20 @@ export function startProcess(argv: readonly string[], options: SpawnOptions = {}
     return value === undefined ? [] : [[name, value] as const]
   })
   const marked = options.marker === undefined ? {} : { [MARKER]: options.marker }
-  return spawn(program, args, {
+  const child: ChildProcess = spawn(program, args, {
     cwd: options.cwd,
     env: { ...Object.fromEntries(inherited), ...options.env, ...marked },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
+  if (hasOutput(child)) return child
+  // Without descriptors for its pipes; the event that says so comes later, and nobody else listens for it.
+  child.on('error', () => undefined)
+  throw new Error(`${program} can't be started: no file descriptors are left`)
+}
+
+function hasOutput(child: ChildProcess): child is Child {
+  return (child.stdout ?? null) !== null && (child.stderr ?? null) !== null
 }
 
 /** Sends a signal to a process and all of its group. */

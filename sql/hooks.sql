@@ -136,8 +136,9 @@ select id
  limit 1;
 
 -- name: searchEvents :many
--- Of the events between two positions those whose payload holds the bytes $9, or at the JSON path $11 the value
--- $12; $10, the member's name, rules most payloads out before they are read as JSON.
+-- Of the events between two positions those whose payload holds the bytes $9 in its first MiB, or at the JSON path
+-- $11 the value $12; $10, the member's name, rules most payloads out before they are read as JSON. The comparison takes
+-- up to the length of the one times that of the other: a MiB bounds it.
 select id, provider, event_type, trust_mode, verified, payload_size, received_at
   from hooks.events
  where (received_at, id) < ($1, $2)
@@ -146,9 +147,9 @@ select id, provider, event_type, trust_mode, verified, payload_size, received_at
    and ($6::text is null or event_type = $6)
    and ($7::timestamptz is null or received_at >= $7)
    and ($8::bigint is null or id >= $8)
-   and ($9::bytea is null or position($9::bytea in payload) > 0)
+   and ($9::bytea is null or position($9::bytea in substring(payload from 1 for 1048576)) > 0)
    and ($10::bytea is null
-        or position($10::bytea in payload) > 0
+        or position($10::bytea in substring(payload from 1 for 1048576)) > 0
            and hooks.payload_json(payload) #>> string_to_array($11::text, '.') = $12::text)
  order by received_at desc, id desc
  limit $13;
@@ -171,9 +172,9 @@ select id, provider, event_type, trust_mode, verified, verify_detail, external_i
    and id <= $2
    and ($3::text is null or provider = $3)
    and ($4::text is null or event_type = $4)
-   and ($5::bytea is null or position($5::bytea in payload) > 0)
+   and ($5::bytea is null or position($5::bytea in substring(payload from 1 for 1048576)) > 0)
    and ($6::bytea is null
-        or position($6::bytea in payload) > 0
+        or position($6::bytea in substring(payload from 1 for 1048576)) > 0
            and hooks.payload_json(payload) #>> string_to_array($7::text, '.') = $8::text)
  order by id
  limit 1;
@@ -479,9 +480,13 @@ select retention_max_age_days, retention_max_rows, sse_retry_ms, replay_default_
   from hooks.settings;
 
 -- name: writeSettings :exec
+-- A null keeps the value; the target may become null, where $5 says that it is given.
 with changed as (
   update hooks.settings
-     set retention_max_age_days = $1, retention_max_rows = $2, sse_retry_ms = $3, replay_default_target = $4
+     set retention_max_age_days = coalesce($1, retention_max_age_days),
+         retention_max_rows = coalesce($2, retention_max_rows),
+         sse_retry_ms = coalesce($3, sse_retry_ms),
+         replay_default_target = case when $5 then $4 else replay_default_target end
   returning only_row
 )
 select pg_notify('hooks_config', '') from changed;

@@ -87,7 +87,7 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
   listRejectionTotals: { args: [], row: RejectionTotal },
   pruneRejections: { args: ['int8'] },
   readSettings: { args: [], row: Settings },
-  writeSettings: { args: ['int4', 'int4', 'int4', 'text'] },
+  writeSettings: { args: ['int4', 'int4', 'int4', 'text', 'bool'] },
   pruneByAge: { args: ['timestamptz', 'int8'], row: Removed },
   pruneByCount: { args: ['int8', 'int8'], row: Removed },
   pruneActivity: { args: ['timestamptz'] },

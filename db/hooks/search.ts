@@ -6,7 +6,7 @@ import type { EventSummary, Position, StoredEvent } from './rows.ts'
 
 /** What a payload must hold; null asks for nothing. */
 export interface PayloadFilter {
-  /** Bytes that stand anywhere in it. */
+  /** Bytes that stand anywhere in its first MiB. */
   readonly text: string | null
   /** A member of its JSON, by dotted path, and the text of its value. */
   readonly json: { readonly path: string; readonly value: string } | null
@@ -18,7 +18,7 @@ export function readsPayloads({ text, json }: PayloadFilter): boolean {
 }
 
 /** Bytes of payloads that one statement of a search may look through, beside the last one of them. */
-const STEP_BYTES = 8 * 1024 * 1024
+const STEP_BYTES = 4 * 1024 * 1024
 
 /**
  * The last of the next `rows` events below a position, or of fewer where their payloads are large;

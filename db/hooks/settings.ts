@@ -7,13 +7,13 @@ export function readSettings(db: Executor): Promise<Settings> {
   return one(db, q.readSettings, [])
 }
 
-export async function writeSettings(db: Executor, settings: Settings): Promise<void> {
-  const { retention_max_age_days, retention_max_rows, sse_retry_ms, replay_default_target } =
-    settings
+/** Writes the settings that are given; the others keep their value, whoever changes them meanwhile. */
+export async function writeSettings(db: Executor, given: Partial<Settings>): Promise<void> {
   await db.run(q.writeSettings, [
-    retention_max_age_days,
-    retention_max_rows,
-    sse_retry_ms,
-    replay_default_target,
+    given.retention_max_age_days ?? null,
+    given.retention_max_rows ?? null,
+    given.sse_retry_ms ?? null,
+    given.replay_default_target ?? null,
+    given.replay_default_target !== undefined,
   ])
 }

@@ -187,7 +187,9 @@ function addRow(event) {
 /** On the log, events that pass its filters are counted beside a link that shows them. */
 function countNews(event) {
   const results = document.getElementById('log-results')
-  const { logProvider, logType } = results.dataset
+  const { logProvider, logType, logSearches } = results.dataset
+  // Whether a payload would be found is known to the server alone.
+  if (logSearches !== undefined) return
   if (logProvider !== '' && logProvider !== event.provider) return
   if (logType !== '' && logType !== event.event_type) return
   const link = document.querySelector('#log-news a')

@@ -78,7 +78,13 @@ function eventFields(filter: LogFilter): Html {
     </label>
     <label>
       Payload contains
-      <input name="text" value="${filter.text}" autocomplete="off" spellcheck="false" />
+      <input
+        name="text"
+        value="${filter.text}"
+        title="Text in the first MiB of the payload; upper and lower case differ"
+        autocomplete="off"
+        spellcheck="false"
+      />
     </label>
     <label>
       JSON member

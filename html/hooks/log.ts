@@ -12,7 +12,7 @@ export function logPage(view: LogView): Html {
   return hooksPage({
     title: 'Log',
     section: 'log',
-    body: html`<div data-live>
+    body: html`<div data-live="${view.position}">
       <h1>Log</h1>
       ${tabs(false)} ${filterForm(view.filter, view.providers, false)} ${logFragment(view)}
     </div>`,
@@ -24,21 +24,26 @@ export function logPage(view: LogView): Html {
  * filter form takes it whole; the link takes the rows and the next link out of it.
  */
 export function logFragment(view: LogView): Html {
-  const { filter, events, next, searchedTo } = view
+  const { filter, events, below, next, searchedTo } = view
+  const searches = filter.text !== '' || filter.json !== ''
   // "New events" is said, not inserted: rows must not move under the reader.
   return html`<div
     id="log-results"
     class="results"
     data-log-provider="${filter.provider}"
     data-log-type="${filter.event_type}"
+    ${searches && html`data-log-searches`}
   >
     <p id="log-news" class="news" role="status"><a href="${logUrl(filter)}" hidden></a></p>
     ${
       events.length === 0
-        ? searchedTo === null && noEvents(filter)
+        ? searchedTo === null && (below ? nothingOlder(logUrl(filter)) : noEvents(filter))
         : eventTable('log-rows', 'Events, newest first', events.map(eventRow))
     }
-    ${(events.length > 0 || searchedTo !== null) && more(next, searchedTo, events.length > 0)}
+    ${
+      (events.length > 0 || below || searchedTo !== null) &&
+      more(next, searchedTo, events.length > 0)
+    }
   </div>`
 }
 
@@ -58,7 +63,11 @@ export function rejectionsPage(view: RejectionsView): Html {
 }
 
 /** The table of `/log?rejected=1`; used as `logFragment` is. */
-export function rejectionsFragment({ filter, rejections, next }: RejectionsView): Html {
+export function rejectionsFragment({ filter, rejections, below, next }: RejectionsView): Html {
+  if (rejections.length === 0 && below) {
+    const newest = logUrl({ ...filter, rejected: true })
+    return html`<div id="log-results" class="results">${nothingOlder(newest)} ${more(null)}</div>`
+  }
   if (rejections.length === 0) {
     return html`<div id="log-results" class="results">
       <div class="panel empty">
@@ -113,6 +122,14 @@ function more(next: string | null, searchedTo: Date | null = null, appends = tru
         : html`<a id="log-more-link" href="${next}" ${appends && append}>${label}</a>`
     }
   </p>`
+}
+
+/** What was there when the link to this page was made may have been removed since. */
+function nothingOlder(newest: string): Html {
+  return html`<div class="panel empty">
+    <p><strong>Nothing older is kept.</strong></p>
+    <p><a href="${newest}">Show the newest</a></p>
+  </div>`
 }
 
 function noEvents(filter: LogFilter): Html {

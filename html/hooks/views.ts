@@ -36,7 +36,11 @@ export type LogFilter = Pick<
 export interface LogView {
   readonly filter: LogFilter
   readonly providers: readonly string[]
+  /** Id of the newest event when the page was made: what the stream goes on from. */
+  readonly position: number
   readonly events: readonly EventSummary[]
+  /** True for what is below a cursor. */
+  readonly below: boolean
   /** Path and query of the next page, or null on the last one. */
   readonly next: string | null
   /** A search that looked long enough stopped here; `next` goes on from it. */
@@ -48,6 +52,7 @@ export interface RejectionsView {
   readonly filter: LogFilter
   readonly providers: readonly string[]
   readonly rejections: readonly Rejection[]
+  readonly below: boolean
   readonly next: string | null
 }
 

@@ -71,7 +71,10 @@ export async function postMcp(
       return (await answer(server, ready, listener)).envelope
     })
   }
-  const listener = { signal: options.signal, progress: () => undefined }
+  // What takes its time ends with who waits for it.
+  const signal =
+    tool?.streams === true ? AbortSignal.any([options.signal, context.gone()]) : options.signal
+  const listener = { signal, progress: () => undefined }
   const { envelope, status } = await answer(server, ready, listener)
   return envelopeReply(envelope, status)
 }

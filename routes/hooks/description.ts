@@ -18,7 +18,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   403: 'The provider is disabled, or its token or signature is missing or wrong',
   404: 'There is no such provider, or it is not configured',
   413: 'The body is too large',
-  503: 'The database is out of reach or more comes than can be stored; nothing was stored',
+  503: 'The database is out of reach or more comes than can be stored: to be sent again',
 }
 
 /** What the document says of the endpoints for programs; pages and tools (MCP) are not among them. */

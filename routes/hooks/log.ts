@@ -1,3 +1,4 @@
+import { streamBounds } from '../../db/hooks/events.ts'
 import { listSenders } from '../../db/hooks/providers.ts'
 import { listRejections } from '../../db/hooks/rejections.ts'
 import { readsPayloads } from '../../db/hooks/search.ts'
@@ -39,6 +40,8 @@ export function logRoute({ hooks }: HooksRoutes): Route {
     wanted: LogQuery,
     providers: readonly string[],
   ): Promise<Reply> {
+    // Before the events: what comes in between is told by the stream.
+    const { newest: position } = await streamBounds(hooks.db, 0)
     const page = await findEvents(
       hooks.db,
       hooks.clock,
@@ -49,7 +52,9 @@ export function logRoute({ hooks }: HooksRoutes): Route {
     const view = {
       filter: wanted,
       providers,
+      position,
       events: page.events,
+      below: wanted.filter.before !== null,
       searchedTo: page.searchedTo,
       next: page.next === null ? null : next(query, eventCursor(page.next)),
     }
@@ -72,6 +77,7 @@ export function logRoute({ hooks }: HooksRoutes): Route {
       filter: wanted,
       providers,
       rejections: page,
+      below: below !== null,
       next: more ? next(query, rejectionCursor(last)) : null,
     }
     return htmlReply(

@@ -47,7 +47,7 @@ export function settingsRoutes(options: HooksRoutes): readonly Route[] {
   async function save(context: Context): Promise<Reply> {
     const form = await readForm(context)
     if ('status' in form) return hooksFault(form, context)
-    const wanted = readSettingsForm(form, registry.settings)
+    const wanted = readSettingsForm(form)
     if ('field' in wanted) {
       const fault = { status: 422, code: 'UNPROCESSABLE', detail: wanted.message }
       return wantsFullPage(context)

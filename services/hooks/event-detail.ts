@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import Type from 'typebox'
 import { StoredEvent } from '../../db/hooks/rows.ts'
+import { firstFields } from './event-fields.ts'
 import { indentJson } from './indent-json.ts'
 import { isRepeatable } from './outgoing-headers.ts'
 import { REDACTED } from './redact.ts'
@@ -21,7 +22,7 @@ export function eventDetail(event: StoredEvent): EventDetail {
 /** A longer payload is shown as it came: to take it apart could need more memory than there is. */
 const READABLE = 1024 * 1024
 
-/** The payload for reading: JSON indented, a form one field a line; null for everything else. */
+/** The payload for reading: JSON indented, a form of up to 1,000 fields one a line; null for everything else. */
 export function prettyPayload({
   payload,
   payload_encoding,
@@ -31,6 +32,7 @@ export function prettyPayload({
   const json = indentJson(payload)
   if (json !== null) return json
   if (!(content_type ?? '').startsWith('application/x-www-form-urlencoded')) return null
+  if (firstFields(payload) !== payload) return null
   return [...new URLSearchParams(payload)].map(([name, value]) => `${name} = ${value}`).join('\n')
 }
 

@@ -21,6 +21,8 @@ export interface EventsPage {
 /** Events that one step of a search looks through, and how long a page may search. */
 const STEP = 2_000
 const SEARCH_MS = 1_500
+/** The last step of each database's searches: they take turns, so that many leave room for what is stored. */
+const steps = new WeakMap<Database, Promise<unknown>>()
 const OLDEST: Position = { received_at: new Date(0), id: 0 }
 
 /**
@@ -42,16 +44,31 @@ export async function findEvents(
   const found: EventSummary[] = []
   let below = filter.before ?? NEWEST_POSITION
   for (;;) {
-    const end = await searchWindowEnd(db, below, STEP)
-    found.push(
-      ...(await searchEvents(db, below, end ?? OLDEST, filter, payload, limit + 1 - found.length)),
-    )
+    const { end, matching } = await inTurn(db, async () => {
+      const end = await searchWindowEnd(db, below, STEP)
+      const room = limit + 1 - found.length
+      const matching = await searchEvents(db, below, end ?? OLDEST, filter, payload, room)
+      return { end, matching }
+    })
+    found.push(...matching)
     const exhausted =
       end === undefined || (filter.sinceTime !== null && end.received_at < filter.sinceTime)
     if (found.length > limit || exhausted) return { ...pageOf(found, limit), searchedTo: null }
     below = end
     if (clock.elapsed() >= until) return { events: found, next: end, searchedTo: end.received_at }
   }
+}
+
+/** Runs a step when those that were asked for before it have ended. */
+function inTurn<T>(db: Database, step: () => Promise<T>): Promise<T> {
+  const before = steps.get(db) ?? Promise.resolve()
+  const turn = before.then(step)
+  // How it ends is its caller's concern, not that of the next one.
+  steps.set(
+    db,
+    turn.catch(() => undefined),
+  )
+  return turn
 }
 
 /** One row more than the page holds tells that there is a next page. */

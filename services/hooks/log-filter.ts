@@ -117,17 +117,30 @@ export function readRejectionCursor(text: string | null): number | null | undefi
 
 type Since = Pick<EventFilter, 'sinceTime' | 'sinceId'>
 
-const TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/
+const TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/
+const LARGEST_INT64 = 2n ** 63n - 1n
 
 /** A time without a zone is taken as UTC, like every time that the pages show without script. */
 function readSince(text: string): Since | undefined {
   if (text === '') return { sinceTime: null, sinceId: null }
-  if (/^\d{1,15}$/.test(text)) return { sinceTime: null, sinceId: Number(text) }
-  if (!TIME.test(text)) return undefined
+  if (/^\d{1,19}$/.test(text)) {
+    // No event has an id that a number can't hold exactly.
+    const sinceId = Math.min(Number(text), Number.MAX_SAFE_INTEGER)
+    return BigInt(text) <= LARGEST_INT64 ? { sinceTime: null, sinceId } : undefined
+  }
+  const day = TIME.exec(text)?.[1]
+  if (day === undefined || !isDay(day)) return undefined
   const zoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`
   const sinceTime = new Date(zoned)
-  // The database knows no year 0.
-  return sinceTime.getUTCFullYear() >= 1 ? { sinceTime, sinceId: null } : undefined
+  // The database knows no year 0, and a zone may lead out of the last one that has four digits.
+  const year = sinceTime.getUTCFullYear()
+  return year >= 1 && year <= 9999 ? { sinceTime, sinceId: null } : undefined
+}
+
+/** False for a day such as 30 February, which `Date` takes for one in March. */
+function isDay(text: string): boolean {
+  const day = new Date(text)
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
 }
 
 function readCursor(text: string): { received_at: Date; id: number } | undefined {

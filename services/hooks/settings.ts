@@ -1,3 +1,4 @@
+import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { lazy } from '../../kernel/lazy.ts'
 import { Settings } from '../../db/hooks/rows.ts'
@@ -9,7 +10,7 @@ export interface SettingRefusal {
   readonly message: string
 }
 
-const schema = lazy(() => Compile(Settings))
+const schema = lazy(() => Compile(Type.Partial(Settings)))
 
 const ACCEPTED: Readonly<Record<keyof Settings, string>> = {
   retention_max_age_days: 'a whole number of days from 0 (no limit) to 36500',
@@ -19,14 +20,11 @@ const ACCEPTED: Readonly<Record<keyof Settings, string>> = {
 }
 
 /**
- * Settings as a form asks for them (hooks.md section 4): absent fields keep their value, an empty
+ * The settings that a form asks for (hooks.md section 4); absent fields are to keep their value, an empty
  * `replay_default_target` is none. Nothing is taken when one field is bad.
  */
-export function readSettingsForm(
-  form: URLSearchParams,
-  present: Settings,
-): Settings | SettingRefusal {
-  const wanted: Record<string, unknown> = { ...present }
+export function readSettingsForm(form: URLSearchParams): Partial<Settings> | SettingRefusal {
+  const wanted: Record<string, unknown> = {}
   for (const field of Object.keys(ACCEPTED)) {
     const text = form.get(field)
     if (text === null) continue
@@ -34,14 +32,13 @@ export function readSettingsForm(
     else wanted[field] = /^\d{1,10}$/.test(text.trim()) ? Number(text) : text
   }
   for (const [field, accepted] of Object.entries(ACCEPTED)) {
+    if (!(field in wanted)) continue
     const value = wanted[field]
     const bad =
-      field === 'replay_default_target'
-        ? !isTarget(value)
-        : !schema().Check({ ...present, [field]: value })
+      field === 'replay_default_target' ? !isTarget(value) : !schema().Check({ [field]: value })
     if (bad) return { field, message: `${field} must be ${accepted}.` }
   }
-  return wanted as Settings
+  return wanted as Partial<Settings>
 }
 
 function isTarget(value: unknown): boolean {

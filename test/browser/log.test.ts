@@ -125,6 +125,17 @@ await t.test('the log in a browser', async (t: Test) => {
     await page.locator('#log-news a').click()
     t.same(await untilRows(page, before.length + 1), [id, ...before])
     t.equal(await textOf(page.locator('#log-news')), '')
+    // What came before the stream was open is told as well.
+    await page.route(
+      '**/events?*',
+      async (route) => {
+        await send(base, 'generic/shop', '{}', { 'X-Event-Type': 'order.paid' })
+        await route.continue()
+      },
+      { times: 1 },
+    )
+    await page.reload()
+    await untilText(page.locator('#log-news'), '1 new event – show')
   })
 
   await t.test('nothing found, and a filter that is refused', async (t) => {

@@ -24,6 +24,8 @@ import { leadsTo } from '../helpers/visits.ts'
 const ROUNDS = extent({ short: 12, long: 300 })
 /** Statements, transactions and LISTEN. */
 const CONNECTIONS = 10 + 10 + 1
+/** A transaction whose connection is lost keeps its locks for four deadlines of a statement. */
+const AGAIN_MS = 60_000
 
 const seed = newSeed()
 const random = randomOf(seed)
@@ -91,11 +93,11 @@ await t.test(`random faults of the network under load, seed ${seed}`, async (t) 
     await pause(random(500))
     await proxy.pass()
     const before = acked()
-    await until(healthy, `good health after "${name}"`, 30_000)
+    await until(healthy, `good health after "${name}"`, AGAIN_MS)
     await until(
       () => acked().every((count, n) => n === 3 || count > (before[n] ?? 0)),
       `all to be served again after "${name}"`,
-      30_000,
+      AGAIN_MS,
     )
   }
   await load.stop()

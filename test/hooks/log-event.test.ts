@@ -83,6 +83,13 @@ await eachBackend(t, 'GET /log/{id}', async (t: Test, backend) => {
       t.notMatch(text, 'id="raw-payload"', `${what}: not indented`)
       t.ok(text.length < 2_000_000, `${what}: ${text.length} characters`)
     }
+    const fields = (count: number): Promise<number> =>
+      store('a&'.repeat(count - 1) + 'b=c', {
+        'Content-Type': 'application/x-www-form-urlencoded',
+      })
+    const page = async (id: number): Promise<string> => (await request(`${base}/log/${id}`)).text
+    t.match(await page(await fields(1_000)), 'b = c', 'a form of a thousand fields')
+    t.notMatch(await page(await fields(1_001)), 'id="raw-payload"', 'one of more')
     const flat = `[${'{"a":"[[[[\\""},'.repeat(10_000)}0]`
     t.match((await request(`${base}/log/${await store(flat)}`)).text, 'id="raw-payload"')
   })

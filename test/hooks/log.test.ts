@@ -86,6 +86,8 @@ await eachBackend(t, 'GET /log', async (t: Test, backend) => {
         (e) => e.id >= middle.id && e.event_type === 'deploy',
       ],
       ['provider=&event_type=&since=&cursor=&limit=200', () => true],
+      ['since=9223372036854775807', () => false],
+      ['since=2028-02-29', () => false],
     ]
     for (const [query, passes] of cases) {
       t.same((await list(base, `?limit=200&${query}`)).ids, ids(passes), query)
@@ -96,9 +98,26 @@ await eachBackend(t, 'GET /log', async (t: Test, backend) => {
     t.same([...first.ids, ...second.ids], own.slice(0, 8), 'the next page keeps the filter')
   })
 
+  const cursor = (value: unknown): string =>
+    `cursor=${Buffer.from(JSON.stringify(value)).toString('base64url')}`
+
+  await t.test('below all that is kept there is nothing older', async (t) => {
+    for (const query of [cursor([1, 1]), `rejected=1&${cursor([1])}`]) {
+      const { text } = await request(`${base}/log?limit=5&${query}`)
+      t.match(text, 'Nothing older is kept.', query)
+      t.match(text, /id="log-more-link"[^>]*>No older entries\./, 'for the link that led here')
+      t.notMatch(text, 'No event was received')
+    }
+  })
+
+  await t.test('the page says from where on new events are news', async (t) => {
+    const newest = Math.max(...all)
+    t.match((await request(`${base}/log?limit=1`)).text, `data-live="${newest}"`)
+    t.notMatch((await request(`${base}/log`)).text, 'data-log-searches')
+    t.match((await request(`${base}/log?text=a`)).text, 'data-log-searches')
+  })
+
   await t.test('what is refused', async (t) => {
-    const cursor = (value: unknown): string =>
-      `cursor=${Buffer.from(JSON.stringify(value)).toString('base64url')}`
     const bad = {
       limit: [
         'limit=0',
@@ -115,6 +134,10 @@ await eachBackend(t, 'GET /log', async (t: Test, backend) => {
         'since=-5',
         'since=1.5',
         'since=0000-01-01',
+        'since=2026-02-30',
+        'since=2026-02-31T00:00:00Z',
+        'since=9999-12-31T23:59:59-12:00',
+        'since=9223372036854775808',
       ],
       cursor: [
         'cursor=zzz',

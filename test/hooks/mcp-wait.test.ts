@@ -97,15 +97,18 @@ await eachBackend(t, 'waiting', async (t: Test, backend) => {
 /** A wait under way, over a connection that can be cut. */
 type OpenWait = { readonly cut: () => void; readonly answer: Promise<string> }
 
-/** Starts a wait that no event ends; once the head of its answer is there, it has its place. */
-async function openWait({ url, token }: Endpoint): Promise<OpenWait> {
-  const controller = new AbortController()
+/** Starts a wait that no event ends. */
+function startWait(
+  { url, token }: Endpoint,
+  accept: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Response> {
   const params = { _meta: META, name: WAIT, arguments: { timeout_s: 55 } }
-  const response = await fetch(url, {
+  return fetch(url, {
     method: 'POST',
-    signal: controller.signal,
+    signal,
     headers: {
-      ...STREAM,
+      ...accept,
       Authorization: `Bearer ${token}`,
       'Content-Type': 'application/json',
       'MCP-Protocol-Version': MODERN,
@@ -114,6 +117,12 @@ async function openWait({ url, token }: Endpoint): Promise<OpenWait> {
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
   })
+}
+
+/** The same as a stream: once the head of its answer is there, it has its place. */
+async function openWait(endpoint: Endpoint): Promise<OpenWait> {
+  const controller = new AbortController()
+  const response = await startWait(endpoint, STREAM, controller.signal)
   const answer = response.text()
   // A cut connection is what the test wants; who looks at the answer sees its failure there.
   answer.catch(() => undefined)
@@ -140,6 +149,19 @@ t.test('what ends a wait early, and how many there may be', async (t) => {
   for (const { cut } of waits.slice(0, 4)) cut()
   await until(async () => (await ended(base)) >= before + 4, 'the four waits to end')
   t.equal(await limited(endpoint), false, 'a client that left gives its place back')
+
+  const plain = await addEndpoint(base, 'plain')
+  const json = { Accept: 'application/json' }
+  const leave = new AbortController()
+  const lone: Promise<unknown>[] = []
+  const full = async (): Promise<boolean> => {
+    for (let n = 0; n < 4; n++) lone.push(startWait(plain, json, leave.signal))
+    return limited(plain)
+  }
+  await until(full, 'waits without a stream to have all places')
+  leave.abort()
+  await Promise.allSettled(lone)
+  await until(async () => !(await limited(plain)), 'those who left to give them back')
 
   const revoked = await openWait(other)
   t.equal((await postForm(base, '/settings/endpoints/other/revoke', {})).status, 200)

@@ -106,6 +106,20 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
     t.same(await typesFound(server, 'json=id=evt_1'), ['first.type'])
   })
 
+  await t.test(
+    'the first MiB of a payload counts, which bounds what a text may cost',
+    async (t) => {
+      const body = `${'a'.repeat(1024 * 1024 - 6)}inside, outside${'a'.repeat(23 * 1024 * 1024)}`
+      const headers = { 'x-event-type': 'huge.type' }
+      await request(`${server.hooks}/webhooks/generic/search`, { method: 'POST', headers, body })
+      t.same(await typesFound(server, 'text=inside'), ['huge.type'])
+      t.same(await typesFound(server, 'text=outside'), [])
+      // The worst there is: it fits everywhere but for its last byte.
+      const worst = await request(`${server.hooks}/log?text=${'a'.repeat(499)}b`)
+      t.match(worst, { status: 200, text: 'No event matches' })
+    },
+  )
+
   await t.test('a page of another site may not search unseen', async (t) => {
     const status = async (query: string, site: string, kind: string): Promise<number> => {
       const headers = { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': kind }

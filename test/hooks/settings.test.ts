@@ -52,6 +52,20 @@ await eachBackend(t, 'settings', async (t: Test, backend) => {
     t.equal((await save(OTHER)).status, 200)
   })
 
+  await t.test('changes of different fields at once are all kept', async (t) => {
+    for (let round = 1; round <= 5; round++) {
+      const changes = {
+        retention_max_age_days: String(7 + round),
+        retention_max_rows: String(1_000 + round),
+        sse_retry_ms: String(500 + round),
+        replay_default_target: `https://example.com/${round}`,
+      }
+      await Promise.all(Object.entries(changes).map(([name, value]) => save({ [name]: value })))
+      t.same(await settingsOf(base), changes, `round ${round}`)
+    }
+    t.equal((await save(OTHER)).status, 200)
+  })
+
   await t.test('an invalid value is refused, and nothing is taken then', async (t) => {
     const bad: Readonly<Record<string, readonly string[]>> = {
       retention_max_age_days: ['-1', '1.5', 'x', '', '36501', '99999999999999999999', '1e2', '0x1'],

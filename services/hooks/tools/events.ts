@@ -34,7 +34,8 @@ export const EventType = Type.String({
 const PayloadText = Type.String({
   minLength: 1,
   maxLength: LONGEST_SEARCH,
-  description: 'Text that stands anywhere in the payload, exactly so; upper and lower case differ',
+  description:
+    'Text that stands in the first MiB of the payload, exactly so; upper and lower case differ',
 })
 const PayloadMember = Type.String({
   minLength: 1,

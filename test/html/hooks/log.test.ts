@@ -21,7 +21,7 @@ t.test('the fragment is a part of the page, to the letter', async (t) => {
     source: '203.0.113.0/24',
     reason: HOSTILE,
   }
-  const rejections = { filter, providers, next, rejections: [rejection] }
+  const rejections = { filter, providers, below: false, next, rejections: [rejection] }
   const fragment = render(rejectionsFragment(rejections))
   t.ok(render(rejectionsPage(rejections)).includes(fragment))
   t.match(fragment, ESCAPED)
