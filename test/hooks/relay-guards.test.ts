@@ -116,6 +116,23 @@ t.test('who may not have the WebSocket', async (t: Test) => {
     await t.rejects(openPeer(t, base, QUERY, ['gatehouse-relay-9']), /subprotocol/)
   })
 
+  await t.test('nor behind a request that has no answer yet', async (t) => {
+    const wanted = head(`GET ${path}`, { Host: host, ...HANDSHAKE })
+    const others = ['GET /healthz', 'GET /log', 'GET /nowhere', 'GET /events', `GET ${path}`]
+    for (const line of others) {
+      const before = head(line, { Host: host })
+      for (const content of [before + wanted, [before, wanted], before + before + wanted]) {
+        const until = (text: string): boolean => /HTTP\/1\.1 426 [^]*\}$/.test(text)
+        const { text } = await rawExchange(Number(port), content, { until, timeoutMs: 1_000 })
+        t.notMatch(text, 'HTTP/1.1 500', line)
+        t.equal((await request(`${base}/healthz`)).status, 200, `${line}: the program goes on`)
+      }
+    }
+    const health = head('GET /healthz', { Host: host })
+    const { text } = await rawExchange(Number(port), health + wanted)
+    t.match(text, /HTTP\/1\.1 200 [^]*HTTP\/1\.1 426 [^]*\r\nconnection: [^\r]*close\r\n/i)
+  })
+
   await t.test('elsewhere an upgrade is not heard', async (t) => {
     t.match(
       await raw('GET /log', { ...HANDSHAKE, Connection: 'Upgrade, close' }),
