@@ -88,7 +88,8 @@ function alarmText({ expected_interval_s: interval, rejection_burst: burst }: Al
   if (interval === null) said.push('silence raises no alarm')
   else if (interval !== undefined) said.push(`silent after ${formatDuration(interval)}`)
   if (burst === null) said.push('refusals raise no alarm')
-  else if (burst !== undefined) said.push(`a burst is ${burst} refusals in 5 minutes`)
+  else if (burst !== undefined)
+    said.push(`a burst is ${burst} ${burst === 1 ? 'refusal' : 'refusals'} in 5 minutes`)
   return said.join('; ')
 }
 

@@ -63,7 +63,7 @@ const PREPARED = { prepare: true, simple: false }
 
 /** Connection trouble, a server that stops or starts or takes no changes: the caller may try again later. */
 const UNAVAILABLE =
-  /^(08|57P|53[123]|25006|55P03|57014|CONNECT|ECONN|ENOENT|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN)/
+  /^(08|57P|53[0123]|25006|55P03|57014|CONNECT|ECONN|ENOENT|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN)/
 
 /** No space, or no changes any more for the want of it (or on a standby): reading goes on. */
 const FULL = /^(53100|25006)$/

@@ -11,6 +11,7 @@ interface Stream {
 }
 interface NodeMount {
   realPath: (node: unknown) => string
+  node_ops: { mknod: (parent: unknown, name: string, ...rest: unknown[]) => unknown }
   stream_ops: {
     fsync?: (stream: Stream) => number
     write: (stream: Stream, ...rest: unknown[]) => number
@@ -19,7 +20,11 @@ interface NodeMount {
 type PostgresMod = postgresMod.PostgresMod
 interface Mod {
   NODEFS: NodeMount
-  FS: { ErrnoError: new (errno: number) => Error }
+  FS: {
+    ErrnoError: new (errno: number) => Error
+    lookupNode: (parent: unknown, name: string) => unknown
+    destroyNode: (node: unknown) => void
+  }
 }
 
 const EIO = 29
@@ -54,6 +59,16 @@ export class DurableFS extends NodeFS {
       } catch {
         // PostgreSQL answers a failed fsync with a panic, which is right: the pages may be lost.
         throw new FS.ErrnoError(EIO)
+      }
+    }
+    const { mknod } = NODEFS.node_ops
+    NODEFS.node_ops.mknod = (parent, name, ...rest) => {
+      try {
+        return mknod(parent, name, ...rest)
+      } catch (error) {
+        // Without a descriptor or an inode for it: else it would be there for PostgreSQL until the next start.
+        FS.destroyNode(FS.lookupNode(parent, name))
+        throw error
       }
     }
     const write = NODEFS.stream_ops.write

@@ -104,7 +104,7 @@ function alarms({ alarm }: ProviderCard): string {
   const { interval, burst } = alarm
   const set = [
     interval !== null && `silent after ${interval}`,
-    burst !== null && `${burst} refusals in 5 minutes`,
+    burst !== null && `${burst} ${burst === 1 ? 'refusal' : 'refusals'} in 5 minutes`,
   ].filter((text) => text !== false)
   return set.length === 0 ? 'off' : set.join('; ')
 }

@@ -119,8 +119,15 @@ function noLinks({ list, filter }: LinksView): Html {
       filtered
         ? html`<p><strong>No link matches.</strong></p>
             <p><a href="${list === 'mine' ? '/-/' : '/-/all'}">Show the whole list</a></p>`
-        : html`<p><strong>There is no link yet.</strong></p>
-            <p><a href="/-/new">Make the first one</a></p>`
+        : html`<p>
+              <strong
+                >${list === 'mine' ? 'You have no link yet.' : 'There is no link yet.'}</strong
+              >
+            </p>
+            <p>
+              <a href="/-/new">Make one</a>
+              ${list === 'mine' && html`or look at <a href="/-/all">all links</a>`}
+            </p>`
     }
   </div>`
 }

@@ -30,7 +30,9 @@ function row({ service, action_type, count, last_action }: Cooldown): Html {
   return html`<tr role="row">
     <td role="cell" class="type">${service}</td>
     <td role="cell">${action_type}</td>
-    <td role="cell" class="number">${count} <span class="narrow-only">times</span></td>
+    <td role="cell" class="number">
+      ${count} <span class="narrow-only">${count === 1 ? 'time' : 'times'}</span>
+    </td>
     <td role="cell" class="when">${timeTag(last_action)}</td>
   </tr>`
 }

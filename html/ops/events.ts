@@ -24,11 +24,14 @@ export function eventsPage(view: EventsView): Html {
 }
 
 /** The list alone, which htmx puts below the filters. */
-export function eventsFragment({ events, older }: EventsView): Html {
+export function eventsFragment({ events, older, level, service }: EventsView): Html {
+  const filtered = level !== '' || service !== ''
   return html`<section id="events-results" aria-label="Events">
     ${
       events.length === 0
-        ? html`<p class="panel empty">No event is like that.</p>`
+        ? html`<p class="panel empty">
+            ${filtered ? 'No event is like that.' : 'Nothing was noted yet.'}
+          </p>`
         : eventTable('event-rows', 'Events, newest first', events)
     }
     ${olderLink(older, 'events')}

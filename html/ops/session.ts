@@ -111,7 +111,10 @@ function stateSection(session: FoundSession, stop: StopView): Html {
       ${session.ended_at !== null && fact('Ended', timeTag(session.ended_at))}
       ${took !== null && fact('Took', durationText(took))}
       ${fact('Cost', costText(session.cost_usd))}
-      ${fact('Cost of the chain', costText(session.chain_cost))}
+      ${
+        session.chain_cost !== (session.cost_usd ?? 0) &&
+        fact('Cost of the chain', costText(session.chain_cost))
+      }
       ${session.num_turns !== null && fact('Turns', session.num_turns)}
       ${session.exit_code !== null && fact('Exit code', session.exit_code)}
       ${

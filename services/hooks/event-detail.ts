@@ -58,10 +58,15 @@ export function curlCommand(event: EventDetail, receiver: string, payloadUrl: st
   const lines = [`${inline ? '' : `curl -sS ${quote(payloadUrl)} | `}curl -sS ${quote(receiver)}`]
   for (const [name, value] of Object.entries(event.headers)) {
     if (!isRepeatable(name) || SET_BY_CURL.test(name) || NOT_PASTED.test(value)) continue
-    lines.push(`-H ${quote(`${name}: ${value === REDACTED ? 'REPLACE_ME' : value}`)}`)
+    lines.push(`-H ${quote(`${name}: ${value === REDACTED ? placeholder(name) : value}`)}`)
   }
   lines.push(inline ? `--data-raw ${quote(event.payload)}` : '--data-binary @-')
   return lines.join(' \\\n  ')
+}
+
+/** What stands where a value was that is not kept: a token is believed in this form only. */
+function placeholder(name: string): string {
+  return name === 'authorization' ? 'Bearer REPLACE_ME' : 'REPLACE_ME'
 }
 
 /** Text as one word of a POSIX shell. */

@@ -37,6 +37,11 @@ async function looksRight(t: Test, page: Page): Promise<void> {
     }
   }
   await page.setViewportSize({ width: 1280, height: 800 })
+  for (const button of await page.locator('button:visible:enabled').all()) {
+    await button.hover()
+    const low = await measure(page, `lowContrast(${LEAST_CONTRAST})`)
+    t.same(low, [], 'contrast under the mouse')
+  }
 }
 
 /** Each thing that can be used is reached by Tab, in both schemes with a visible focus. */

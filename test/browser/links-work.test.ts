@@ -130,7 +130,7 @@ await eachBackend(t, 'a link from its making to its end', async (t: Test, backen
     await page.getByRole('link', { name: 'Delete…' }).click()
     await page.getByRole('button', { name: 'Delete the link' }).click()
     await page.waitForURL(`${links.base}/-/`)
-    t.equal(await textOf(page.locator('.empty strong')), 'There is no link yet.')
+    t.equal(await textOf(page.locator('.empty strong')), 'You have no link yet.')
     t.equal((await ann.get('/handbook')).status, 404)
   })
 })

@@ -63,9 +63,8 @@ await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t: Test) =
 
 await t.test('more connections than descriptors', async (t: Test) => {
   const limited = ['sh', '-c', 'ulimit -n 200; exec "$0" "$@"', process.execPath, 'server.ts']
-  const server = await startServer(t, {
-    ...{ services: ['hooks'], env: await embedded.env(t), program: limited },
-  })
+  const env = { ...(await embedded.env(t)), NOTIFY_SOCKET: '/nowhere', WATCHDOG_USEC: '1000000' }
+  const server = await startServer(t, { services: ['hooks'], env, program: limited })
   t.equal(descriptorLimit(server.pid), 200, 'its limit')
   const base = server.hooks
   await addProvider(base, 'lan', { open: true })
@@ -77,10 +76,25 @@ await t.test('more connections than descriptors', async (t: Test) => {
   const said = first.text.length
   first.socket.write(PROBE)
   await until(() => first.text.length > said, 'who is there to be answered')
+  // The database has no descriptors for new files either.
+  const large = 'x'.repeat(12 * 1024 * 1024)
+  for (let n = 0; n < 3; n++) {
+    const heard = first.text.length
+    first.socket.write(`${delivery(large)}${PROBE}`)
+    const answered = (): boolean => first.text.slice(heard).includes('"status":"ok"')
+    await until(() => answered() || first.closed, 'a large delivery to be answered')
+    t.notMatch(first.text.slice(heard), 'HTTP/1.1 500')
+  }
   for (const { socket } of many) socket.destroy()
   await until(() => openSocketCount(server.pid) <= before + 2, 'connections to be closed')
   const answer = await until(() => post(base, 'generic/lan', '{}'), 'the server to take another')
   t.equal(answer.status, 202)
+  t.equal((await post(base, 'generic/lan', large)).status, 202, 'files can be made again')
   t.equal((await request(`${base}/log`)).status, 200)
   noFailureIn(t, server)
 })
+
+function delivery(body: string): string {
+  const head = `POST /webhooks/generic/lan HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}`
+  return `${head}\r\n\r\n${body}`
+}
