@@ -36,6 +36,9 @@ await t.test('real senders: what is grouped, and what it is called', async (t: T
     ...['at=2026-11-21T03%3A20%3A11Z&x=1', 'at=2026-11-22T03%3A20%3A12Z&x=1', '{"id":7,"n":1}'],
     ...['{"id":7,"n":2}', '{"dedup_key":"k","id":8}', '{"dedup_key":"k","id":9}'],
     `{"text":"the key is ${CHAT_KEY}"}`,
+    // The title is cut within the key.
+    `{"text":"${'x'.repeat(190)}${CHAT_KEY}"}`,
+    `${'y'.repeat(190)}${CHAT_KEY}`,
   ]) {
     t.equal((await deliverAlert(ops.base, body)).status, 502, 'kept without a model')
   }
@@ -54,12 +57,14 @@ await t.test('real senders: what is grouped, and what it is called', async (t: T
       ['7', null, /"n":2/, 2],
       ['k', null, /"id":9/, 2],
       [/^sha256:/, null, 'the key is «redacted»', 1],
+      [/^sha256:/, null, /^x{190}«redacted»$/, 1],
+      [/^sha256:/, null, /^y{190}«redacted»$/, 1],
     ],
   )
-  t.equal(rows.length, 10)
+  t.equal(rows.length, 12)
   for (const { first_seen, last_seen, count } of rows) {
     t.ok(Number(last_seen) >= Number(first_seen))
     if (count === 1) t.same(last_seen, first_seen)
   }
-  t.notMatch(JSON.stringify(rows), CHAT_KEY)
+  t.notMatch(JSON.stringify(rows), CHAT_KEY.slice(0, 8))
 })

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { redactLine, type Redact } from '../redact.ts'
 import { memberAt, type Payload } from './payload.ts'
 
 /** What an alert is called in the list, and what tells it from others. */
@@ -48,13 +49,13 @@ const TIMES = [
   /\b[12]\d{9}(?:\.\d+|(?:\d{3}){1,3})?\b/g,
 ]
 
-/** Tells which alert a delivery is of: deliveries with the same fingerprint stand together. */
-export function identify(payload: Payload): Identity {
+/** Tells which alert a delivery is of, without secrets: deliveries with the same fingerprint stand together. */
+export function identify(payload: Payload, redact: Redact): Identity {
   const { text, value } = payload
   return {
-    fingerprint: fingerprintOf(payload),
+    fingerprint: redact(fingerprintOf(payload)),
     source: sourceOf(value),
-    title: titleOf(text, value),
+    title: titleOf(text, value, redact),
   }
 }
 
@@ -82,15 +83,11 @@ function sourceOf(value: unknown): string | null {
   return kuma ? 'uptime-kuma' : null
 }
 
-function titleOf(text: string, value: unknown): string {
+function titleOf(text: string, value: unknown, redact: Redact): string {
   const said = TITLES.map((path) => memberAt(value, ...path))
   const found = said.find((part) => typeof part === 'string' && part.trim() !== '')
   const line = typeof found === 'string' ? found : text
-  const plain = line
-    .trim()
-    .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
-    .trim()
-  return (plain === '' ? 'an alert without text' : plain).slice(0, LONGEST).toWellFormed()
+  return redactLine(line, LONGEST, redact) || 'an alert without text'
 }
 
 function idText(value: unknown): string | undefined {
