@@ -102,6 +102,23 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
   const told = model.asked.find(({ prompt }) => prompt === 'again')?.request.messages[0]?.content
   t.match(told, /- shop, timing \(0.7\): slow on Sundays/)
 
+  t.test('a memory that is seen again', async (t) => {
+    const seen = async (before: object): Promise<unknown> => {
+      const note = { category: 'behavior', observation: `noted ${JSON.stringify(before)}` }
+      const made = await ops.api<Memory>('POST', '/memories', { ...note, ...before })
+      model.answer(steps([['remember', note]]))
+      await ended(ops, (await trigger(ops)).id)
+      const after = (await memoriesOf(ops)).find(({ id }) => id === made.json.id)
+      await ops.api('DELETE', `/memories/${made.json.id}`)
+      return [after?.confidence, after?.active]
+    }
+    const rests = { active: false }
+    t.same(await seen({ ...rests, confidence: 0.1 }), [0.2, false], 'it rests under 0.3')
+    t.same(await seen({ ...rests, confidence: 0.2 }), [0.3, true], 'and no more from there on')
+    t.same(await seen({ ...rests, confidence: 0.5 }), [0.6, false], 'unless people want it to')
+    t.same(await seen({ active: true, confidence: 0.1 }), [0.2, true], 'or want it not to')
+  })
+
   t.test('memories in the prompt: the active ones, best first, 8,000 characters', async (t) => {
     const note = async (observation: string, confidence: number, active = true): Promise<void> => {
       const made = { category: 'behavior', observation, confidence, active }
