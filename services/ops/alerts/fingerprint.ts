@@ -39,12 +39,14 @@ const TITLES: readonly (readonly (string | number)[])[] = [
   ['text'],
   ['name'],
 ]
-/** Points in time, as they stand in bodies of any kind; in a form their signs are escaped. */
+/** Dates and times, as they stand in bodies of any kind; in a form their signs are escaped. */
 const TIMES = [
   /\d{4}-\d{2}-\d{2}(?:[T +]|%20)\d{2}(?::|%3A)\d{2}(?:(?::|%3A)\d{2}(?:[.,]\d+)?)?(?: ?(?:Z|(?:[+-]|%2B)\d{2}(?::|%3A)?\d{2}))?/gi,
-  /(?:(?:mon|tue|wed|thu|fri|sat|sun),? )?\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) \d{4} \d{2}:\d{2}(?::\d{2})?/gi,
-  /\b(?:mon|tue|wed|thu|fri|sat|sun) (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) +\d{1,2} \d{2}:\d{2}:\d{2}/gi,
-  /\b\d{1,2}:\d{2}:\d{2}(?:\.\d+)?\b/g,
+  /(?:(?:mon|tue|wed|thu|fri|sat|sun),? )?\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) \d{4}(?: \d{2}:\d{2}(?::\d{2})?)?/gi,
+  /\b(?:(?:mon|tue|wed|thu|fri|sat|sun) )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) +\d{1,2} \d{2}:\d{2}:\d{2}/gi,
+  /(?<!\d)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)/g,
+  // A time of day begins a word, also behind an escaped sign: `host-1:40` and `fe80::10:40` are none.
+  /(?:(?<![\w:.-])|(?<=%(?!3A)[\dA-F]{2}|\\[nrt]))(?:[01]?\d|2[0-3])(?::|%3A)[0-5]\d(?:(?::|%3A)[0-5]\d(?:[.,]\d+)?)?(?: ?[ap]m|Z)?(?![\w:])/gi,
   // Unix time from 2001 to 2065, in seconds to nanoseconds.
   /\b[12]\d{9}(?:\.\d+|(?:\d{3}){1,3})?\b/g,
 ]
