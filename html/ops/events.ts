@@ -3,7 +3,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import { listFilter } from '../list-filter.ts'
 import { eventTable } from './event-table.ts'
 import { opsPage } from './layout.ts'
-import { olderLink } from './parts.ts'
+import { nextLink } from './parts.ts'
 
 /** What `/events` shows. */
 export interface EventsView {
@@ -31,7 +31,7 @@ export function eventsFragment({ events, older }: EventsView): Html {
         ? html`<p class="panel empty">No event is like that.</p>`
         : eventTable('event-rows', 'Events, newest first', events)
     }
-    ${olderLink(older, 'events')}
+    ${nextLink(older, 'Older events')}
   </section>`
 }
 

@@ -36,8 +36,18 @@ await t.test('real senders: what is grouped, and what it is called', async (t: T
     ...['at=2026-11-21T03%3A20%3A11Z&x=1', 'at=2026-11-22T03%3A20%3A12Z&x=1', '{"id":7,"n":1}'],
     ...['{"id":7,"n":2}', '{"dedup_key":"k","id":8}', '{"dedup_key":"k","id":9}'],
     ...['cpu at 10:40', 'cpu at 10:41 pm', 'cpu at 9:05'],
-    ...['backup of 2026-11-21.', 'backup of 2026-11-22.', 'x=cpu%20at%2010%3A40&y', 'x=cpu%20at%207%3A05&y'],
-    ...['Nov 21 03:20:11 db-1: slow', 'Nov  2 04:20:11 db-1: slow', 'on 21 Nov 2026', 'on 2 Nov 2026'],
+    ...[
+      'backup of 2026-11-21.',
+      'backup of 2026-11-22.',
+      'x=cpu%20at%2010%3A40&y',
+      'x=cpu%20at%207%3A05&y',
+    ],
+    ...[
+      'Nov 21 03:20:11 db-1: slow',
+      'Nov  2 04:20:11 db-1: slow',
+      'on 21 Nov 2026',
+      'on 2 Nov 2026',
+    ],
     // None of these is a time.
     ...['host-1:40 is down', 'host-1:41 is down', 'fe80::10:40 is down', 'fe80::10:41 is down'],
     `{"text":"the key is ${CHAT_KEY}"}`,
