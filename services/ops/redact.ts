@@ -60,7 +60,11 @@ export function redactCut(text: string, cut: boolean, redact: Redaction): string
 /** The beginning of a text, in one line: no half of a secret stands where it is cut. */
 export function redactLine(text: string, longest: number, redact: Redact): string {
   // Once more after white space is gone: without it, a text may have become a secret.
-  const line = redact(redact(text).replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim())
+  const line = redact(
+    redact(text)
+      .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+      .trim(),
+  )
   return line.slice(0, longest).toWellFormed()
 }
 
