@@ -82,7 +82,7 @@ function readNamespace(): string {
 /** Text of a file of the kernel; empty when the process is gone or another user's. */
 function read(path: string): string {
   try {
-    return readFileSync(path, 'latin1')
+    return readFileSync(path, 'utf8')
   } catch {
     return ''
   }

@@ -67,13 +67,25 @@ export function parseSize(text: string): number {
 }
 
 export function parseName(text: string): string {
-  if (!/^[^\p{C}]{1,200}$/u.test(text)) throw new SyntaxError('it is empty or too long')
+  const problem = nameProblem(text)
+  if (problem !== undefined) throw new SyntaxError(`it ${problem}`)
   return text
+}
+
+/** What is wrong with the name of a model, wherever it is given. */
+export function nameProblem(text: string): string | undefined {
+  if (text.trim() === '' || text.length > 200) return 'must have 1 to 200 characters'
+  if (/\p{Cc}/u.test(text)) return 'must have no control characters'
+  // A headless agent is given it as an argument, and might take it for one of its flags.
+  return text.startsWith('-') ? 'must not begin with -' : undefined
 }
 
 export function parseModelUrl(text: string): string {
   const url = webUrl(text)
-  if (!/\/v1\/?$/.test(url.pathname)) throw new SyntaxError('it is no such URL')
+  // Requests append to it: what stood behind a ? or a # would swallow their path.
+  if (!/\/v1\/?$/.test(url.pathname) || /[?#]/.test(url.href)) {
+    throw new SyntaxError('it is no such URL')
+  }
   return url.href.replace(/\/$/, '')
 }
 
@@ -105,7 +117,7 @@ export function parseAmount(text: string): number {
 }
 
 export function parseSeconds(text: string, least: number, most: number): number {
-  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : -1
+  const seconds = /^\d{1,10}$/.test(text) ? Number(text) : -1
   if (seconds < least || seconds > most) throw new RangeError('it is no such number')
   return seconds
 }

@@ -1,23 +1,33 @@
 import type { Context } from '../kernel/context.ts'
 import { unavailable, type Fault } from '../kernel/fault.ts'
 
-/** Largest form that a page of ours sends. */
+/** Largest form that a page of ours sends, but for those with a long text. */
 const FORM_LIMIT = 64 * 1024
+/** Of one with a long text: 100,000 characters of any script have up to 900,000 bytes in a form. */
+export const LONG_FORM_LIMIT = 1024 * 1024
 
 /** A form post's fields, or why it can't be read: 415, 413, 503 or 400. */
-export async function readForm(context: Context): Promise<URLSearchParams | Fault> {
+export async function readForm(
+  context: Context,
+  limit = FORM_LIMIT,
+): Promise<URLSearchParams | Fault> {
   const type = (context.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/x-www-form-urlencoded') {
     const detail = 'The body must be a form: application/x-www-form-urlencoded.'
     return { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', detail }
   }
-  const body = await context.body(FORM_LIMIT)
+  const body = await context.body(limit)
   if (body.ok) return new URLSearchParams(body.bytes.toString('utf8'))
   if (body.reason === 'too-large') {
-    return { status: 413, code: 'BODY_TOO_LARGE', detail: `The form exceeds ${FORM_LIMIT} bytes.` }
+    return { status: 413, code: 'BODY_TOO_LARGE', detail: `The form exceeds ${limit} bytes.` }
   }
   if (body.reason === 'overloaded') return unavailable('Too many bodies at once; try again.')
   return { status: 400, code: 'BAD_REQUEST', detail: 'The form did not arrive whole.' }
+}
+
+/** A text of several lines: browsers send CR LF for what they count as one character. */
+export function linesIn(form: URLSearchParams, name: string): string {
+  return (form.get(name) ?? '').replaceAll('\r\n', '\n')
 }
 
 /** As `readForm`, where every field may be absent: a post without a body has no type either. */

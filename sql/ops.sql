@@ -165,9 +165,12 @@ values ($1, $2, $3, $4, $5, $6::timestamptz, $6, $6::timestamptz + interval '37 
 returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier;
 
 -- name: strengthenMemory :optional
--- The same observation once more: its confidence rises by a tenth. Empty when it is new.
+-- The same observation once more: its confidence rises by a tenth. One that rests becomes active when that leads
+-- from under 0.3 to it: where the confidence was higher, an operator has put it to rest. Empty when it is new.
 update ops.memories
-   set confidence = least(1, round((confidence + 0.1)::numeric, 3)), active = true, updated_at = $4::timestamptz,
+   set confidence = least(1, round((confidence + 0.1)::numeric, 3)),
+       active = active or (confidence < 0.3 and round((confidence + 0.1)::numeric, 3) >= 0.3),
+       updated_at = $4::timestamptz,
        fades_at = $4::timestamptz + interval '37 days'
  where id = (select id
                from ops.memories

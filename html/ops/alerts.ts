@@ -3,7 +3,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import { fact } from '../fact.ts'
 import { timeTag } from '../time.ts'
 import { opsPage } from './layout.ts'
-import { olderLink, refusedNote } from './parts.ts'
+import { nextLink, refusedNote } from './parts.ts'
 
 /** Characters of a delivery that are shown, which is what a list has of it. */
 const SHOWN = 20_000
@@ -48,7 +48,7 @@ export function alertsPage(
               )}
             </div>`
       }
-      ${olderLink(older, 'alerts')}`,
+      ${nextLink(older, 'Older alerts')}`,
   })
 }
 

@@ -3,7 +3,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import { listFilter } from '../list-filter.ts'
 import { eventTable } from './event-table.ts'
 import { opsPage } from './layout.ts'
-import { olderLink } from './parts.ts'
+import { nextLink } from './parts.ts'
 
 /** What `/events` shows. */
 export interface EventsView {
@@ -34,7 +34,7 @@ export function eventsFragment({ events, older, level, service }: EventsView): H
           </p>`
         : eventTable('event-rows', 'Events, newest first', events)
     }
-    ${olderLink(older, 'events')}
+    ${nextLink(older, 'Older events')}
   </section>`
 }
 

@@ -8,7 +8,7 @@ import {
   type MemoryTyped,
   type NewMemoryView,
 } from './memory-forms.ts'
-import { olderLink, refusedNote } from './parts.ts'
+import { nextLink, refusedNote } from './parts.ts'
 
 /** What `/memories` shows. */
 export interface MemoriesView {
@@ -53,7 +53,7 @@ export function memoriesFragment({ memories, older, added, edited }: MemoriesVie
             ${memories.map((memory) => memoryCard(memory, edited?.id === memory.id ? edited : null))}
           </div>`
     }
-    ${olderLink(older, 'memories')}
+    ${nextLink(older, 'More memories')}
   </section>`
 }
 

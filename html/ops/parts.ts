@@ -49,9 +49,9 @@ export function shortText(text: string, longest: number): string {
   return line.length <= longest ? line : `${line.slice(0, longest - 1).trimEnd()}…`.toWellFormed()
 }
 
-/** The way to older entries of a list; nothing when there are none. */
-export function olderLink(href: string | undefined, what: string): Html | false {
-  return href !== undefined && html`<p class="more"><a href="${href}">Older ${what}</a></p>`
+/** The way to the next entries of a list; nothing when there are none. */
+export function nextLink(href: string | undefined, text: string): Html | false {
+  return href !== undefined && html`<p class="more"><a href="${href}">${text}</a></p>`
 }
 
 /** What was refused, where it is said to everybody. */

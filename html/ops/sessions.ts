@@ -1,7 +1,7 @@
 import type { Session } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { opsPage } from './layout.ts'
-import { olderLink } from './parts.ts'
+import { nextLink } from './parts.ts'
 import { sessionTable } from './session-table.ts'
 
 /** `/sessions`, newest first. */
@@ -17,6 +17,6 @@ export function sessionsPage(sessions: readonly Session[], older: string | undef
             </p>`
           : sessionTable('session-rows', 'Sessions, newest first', sessions)
       }
-      ${olderLink(older, 'sessions')}`,
+      ${nextLink(older, 'Older sessions')}`,
   })
 }

@@ -4,6 +4,7 @@ import type { SavedSettings } from '../../db/ops/rows.ts'
 import { readSettings, writeSettings } from '../../db/ops/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import { nameProblem } from '../../kernel/variable-readings.ts'
 
 /** ops.md section 2, Config. */
 export const Config = Type.Object({
@@ -36,7 +37,6 @@ export interface RunningConfig {
   close(): void
 }
 
-const NAME_LONGEST = 200
 const LARGEST = 2_147_483_647
 const POLL_MS = 5_000
 
@@ -51,12 +51,9 @@ export function readConfigUpdate(body: Readonly<Record<string, unknown>>): Confi
   for (const name of ['tier1_model', 'tier2_model', 'tier3_model']) {
     const value = body[name]
     if (value === undefined) continue
-    if (typeof value !== 'string' || value.trim() === '' || value.length > NAME_LONGEST) {
-      return `${name} must be a string with 1 to ${NAME_LONGEST} characters`
-    }
-    if (/\p{Cc}/u.test(value)) return `${name} must have no control characters`
-    // A headless agent is given it as an argument, and might take it for one of its flags.
-    if (value.startsWith('-')) return `${name} must not begin with -`
+    if (typeof value !== 'string') return `${name} must be a string`
+    const problem = nameProblem(value)
+    if (problem !== undefined) return `${name} ${problem}`
     models[name] = value
   }
   return {

@@ -103,5 +103,6 @@ function readText(
 
 function readConfidence({ confidence: value }: Body): number | string {
   const good = typeof value === 'number' && value >= 0 && value <= 1
-  return good ? value : 'confidence is required and must be a number from 0 to 1'
+  if (good) return value
+  return `confidence ${value === undefined ? 'is required and ' : ''}must be a number from 0 to 1`
 }

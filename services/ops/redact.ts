@@ -57,6 +57,17 @@ export function redactCut(text: string, cut: boolean, redact: Redaction): string
   return cut ? clean.slice(0, Math.max(0, clean.length - redact.longest())) : clean
 }
 
+/** The beginning of a text, in one line: no half of a secret stands where it is cut. */
+export function redactLine(text: string, longest: number, redact: Redact): string {
+  // Once more after white space is gone: without it, a text may have become a secret.
+  const line = redact(
+    redact(text)
+      .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+      .trim(),
+  )
+  return line.slice(0, longest).toWellFormed()
+}
+
 /**
  * The secret as it is, in a URL or a form, in JSON, in hex, and as base64 wherever it stands in what is
  * encoded. Of one with several lines each line counts: texts are looked at line by line.

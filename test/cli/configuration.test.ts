@@ -146,6 +146,13 @@ t.test('an invalid value is refused with the accepted form', async (t) => {
     ['GATEHOUSE_TRUSTED_PROXIES', ['10.0.0.0/33', '10.0.0.0/', 'proxy'], 'list of CIDR blocks'],
     ['HOOKS_MAX_BODY', ['0', '25MB', '101MiB', '-1', '1.5MiB'], 'a size from 1 to 100 MiB'],
     ['HOOKS_FRESHNESS_S', ['0', '86401', '1.5', '5m'], 'seconds from 1 to 86400'],
+    ['OPS_INTERVAL', ['0', '2147483648', '99999999999'], 'seconds'],
+    [
+      'OPS_MODEL_URL',
+      ['http://h/v2', 'http://h/v1?a=b', 'http://h/v1/#x', 'http://h/v1?'],
+      'that ends in /v1',
+    ],
+    ['OPS_TIER1_MODEL', ['--debug', '  ', 'x'.repeat(201), '🙂'.repeat(101)], 'name of a model'],
   ]
   for (const [name, values, form] of cases) {
     for (const value of values) {

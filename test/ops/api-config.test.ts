@@ -122,7 +122,8 @@ await eachBackend(t, 'configuration of the API', async (t: Test, backend) => {
 })
 
 await t.test('PUT config is applied to the scheduler that runs', async (t: Test) => {
-  const ops = await startOps(t, backends[1])
+  const ops = await startOps(t, backends[1], { OPS_INTERVAL: '2147483647' })
+  t.equal((await config(ops)).interval, 2_147_483_647)
   const other = await startOps(t, backends[1], ops.env)
   await ended(ops)
   t.equal(await count(ops), 1)

@@ -77,7 +77,7 @@ await eachBackend(t, 'memories of the API', async (t: Test, backend) => {
       ['observation', { ...good, observation: ' ' }],
       ['observation', { ...good, observation: null }],
       ['observation', { ...good, observation: 'a\0b' }],
-      ['confidence', { ...good, confidence: 1.01 }],
+      ['^confidence must be a number from 0 to 1$', { ...good, confidence: 1.01 }],
       ['confidence', { ...good, confidence: -0.1 }],
       ['confidence', { ...good, confidence: '0.5' }],
       ['confidence', { ...good, confidence: null }],

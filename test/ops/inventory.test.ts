@@ -1,12 +1,16 @@
 import { t } from 'tap'
+import { messageOf } from '../../kernel/log.ts'
 import { backends } from '../helpers/backends.ts'
 import { inventoryFile, startOps } from '../helpers/ops-setup.ts'
+import { secret } from '../helpers/secrets.ts'
 
 const [, postgres] = backends
 
 function checks(...list: readonly object[]): object {
   return { services: [{ name: 'a', checks: list }] }
 }
+const URL_WRONG = /wrong: \/services\/0\/checks\/1\/url must be a URL without user and password$/m
+const password = secret('password')
 const disk = { type: 'disk', path: '/' }
 const none = { name: 'a', checks: [] }
 
@@ -21,10 +25,16 @@ t.test('an inventory that is wrong stops start-up, in one line that says where',
     ],
     [checks({ type: 'pixie' }), /\/services\/0\/checks\/0\/type must be one of http, tcp, tls, /],
     [checks(disk, disk), /has "disk \/" twice in service "a"$/m],
+    ...['http://', 'http://a b/', `http://user:${password}@h/`, `https://${password}@h/`].map(
+      (url) => [checks(disk, { type: 'http', url }), URL_WRONG] as const,
+    ),
     [{ services: [none, none] }, /has service "a" twice$/m],
   ] as const) {
     const file = await inventoryFile(t, inventory)
-    await t.rejects(startOps(t, postgres, { OPS_INVENTORY: file }), { message: said })
+    const start = startOps(t, postgres, { OPS_INVENTORY: file })
+    const message = await start.then(() => 'started', messageOf)
+    t.match(message, said)
+    t.notMatch(message, password)
   }
   const missing = startOps(t, postgres, { OPS_INVENTORY: '/nothing/here.json' })
   await t.rejects(missing, { message: /Inventory \/nothing\/here\.json can't be read: ENOENT/ })

@@ -7,6 +7,8 @@ import type { Call } from '../helpers/model-endpoint.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { run } from '../helpers/postgres.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import { secret } from '../helpers/secrets.ts'
 
 const [, postgres] = backends
 
@@ -80,4 +82,31 @@ t.test('a secret that a model or a tool echoes is kept nowhere', async (t) => {
   for (const [place, text] of Object.entries(places)) {
     for (const form of [...forms, middle]) t.notOk(text.includes(form), `${place} has no ${form}`)
   }
+})
+
+t.test('no half of a secret stays where an error of the endpoint is cut', async (t) => {
+  const key = secret('model-key')
+  const stream = { 'content-type': 'text/event-stream' }
+  const text = { 'content-type': 'text/plain' }
+  const answers = [
+    // 300 characters are told, and 10,000 bytes are read.
+    [400, text, `${'x'.repeat(290)}${key}`],
+    [400, text, `${' '.repeat(9_990)}${key}`],
+    [200, stream, `data: ${JSON.stringify({ error: `${'y'.repeat(290)}${key}` })}\n\n`],
+  ] as const
+  let at = 0
+  const { url } = await startReceiver(t, (_, response) => {
+    const [status, headers, body] = answers[at] ?? answers[0]
+    response.writeHead(status, headers).end(body)
+  })
+  const env = { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: key }
+  const ops = await startOps(t, postgres, env)
+  t.match(await ended(ops), { status: 'failed' })
+  for (at = 1; at < answers.length; at++) {
+    t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
+  }
+  const stored = await everything(ops.env['DATABASE_URL'] ?? '')
+  t.match(stored, /x{290}«redacted»/)
+  t.match(stored, /y{290}«redacted»/)
+  t.notMatch(stored, key.slice(0, 10))
 })

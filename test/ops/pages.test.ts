@@ -104,7 +104,28 @@ await t.test('pages and forms', async (t: Test) => {
     }
     const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
     isJson(t, await request(`${base}/sessions/trigger`, json), 415, /form/)
-    isJson(t, await post('/sessions/trigger', { prompt: 'x'.repeat(70_000) }, {}), 413, /exceeds/)
+    isJson(
+      t,
+      await post('/sessions/trigger', { prompt: 'x'.repeat(1_048_577) }, {}),
+      413,
+      /exceeds/,
+    )
+  })
+
+  await t.test('as long as the fields allow, in any script, counted as browsers do', async (t) => {
+    // A line end is sent as CR LF and counts as one.
+    const prompt = `${'漢'.repeat(99_998)}\r\nx`
+    t.equal((await post('/sessions/trigger', { prompt })).status, 303)
+    t.equal((await ended(ops)).prompt_text, prompt.replace('\r', ''))
+    const observation = `${'漢'.repeat(9_998)}\r\nx`
+    const memory = { category: 'long', observation, confidence: '1' }
+    t.equal((await post('/memories', memory)).status, 303)
+    const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories?category=long')
+    t.match(json.memories, [{ observation: observation.replace('\r', '') }])
+    const path = `/memories/${json.memories[0]?.id}`
+    t.equal((await post(path, { ...memory, confidence: '0.5' })).status, 303)
+    t.equal((await post(`${path}/delete`)).status, 303)
+    isPage(t, await post('/sessions/trigger', { prompt: 'x'.repeat(100_001) }), 400)
   })
 
   await t.test('while a session runs: trigger is 409, stop stops it', async (t) => {
@@ -155,10 +176,10 @@ await t.test('pages and forms', async (t: Test) => {
     for (const [where, fields, says] of [
       ['/memories', { ...wanted, category: '' }, /category is required/i],
       ['/memories', { ...wanted, observation: ' ' }, /observation is required/i],
-      ['/memories', { ...wanted, confidence: 'x' }, /confidence is required and must be/i],
+      ['/memories', { ...wanted, confidence: 'x' }, /confidence must be a number from 0 to 1/i],
       [path, { ...change, observation: '' }, /observation is required/i],
-      [path, { ...change, confidence: '2' }, /confidence is required and must be/i],
-      [path, { ...change, confidence: '' }, /confidence is required/i],
+      [path, { ...change, confidence: '2' }, /confidence must be a number from 0 to 1/i],
+      [path, { ...change, confidence: '' }, /confidence must be a number/i],
     ] as const) {
       const page = await post(where, fields)
       isPage(t, page, 400)
@@ -188,7 +209,7 @@ await t.test('pages and forms', async (t: Test) => {
     for (const [fields, says] of [
       [{ interval: '0', tier1_model: 'x' }, /interval must be a positive integer/],
       [{ interval: '1.5' }, /interval must be/],
-      [{ tier3_model: ' ' }, /tier3_model must be/],
+      [{ tier3_model: ' ' }, /tier3_model must have 1 to 200 characters/],
       [{ dry_run: 'maybe' }, /dry_run must be/],
     ] as const) {
       const page = await post('/config', fields)
@@ -270,6 +291,8 @@ await t.test('pages and forms', async (t: Test) => {
     t.same(messages(await get(older.replaceAll('&amp;', '&'))), ['event 2'])
     t.notMatch((await get(older.replaceAll('&amp;', '&'))).text, />Older/)
     isFragment(t, await get('/events?service=shop', HTMX), 200)
+    await api('POST', '/memories', { category: 'c', observation: 'one more' })
+    t.match((await get('/memories?limit=1')).text, />More memories</)
     const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions')
     const sessions = await get('/sessions?limit=1')
     t.match(sessions.text, `href="/sessions/${json.sessions[0]?.id}"`)

@@ -35,7 +35,25 @@ await t.test('real senders: what is grouped, and what it is called', async (t: T
     ...[log('Sat, 21 Nov 2026 03:20:11'), log('1795231211'), log('1795231211', 'memory')],
     ...['at=2026-11-21T03%3A20%3A11Z&x=1', 'at=2026-11-22T03%3A20%3A12Z&x=1', '{"id":7,"n":1}'],
     ...['{"id":7,"n":2}', '{"dedup_key":"k","id":8}', '{"dedup_key":"k","id":9}'],
+    ...['cpu at 10:40', 'cpu at 10:41 pm', 'cpu at 9:05'],
+    ...[
+      'backup of 2026-11-21.',
+      'backup of 2026-11-22.',
+      'x=cpu%20at%2010%3A40&y',
+      'x=cpu%20at%207%3A05&y',
+    ],
+    ...[
+      'Nov 21 03:20:11 db-1: slow',
+      'Nov  2 04:20:11 db-1: slow',
+      'on 21 Nov 2026',
+      'on 2 Nov 2026',
+    ],
+    // None of these is a time.
+    ...['host-1:40 is down', 'host-1:41 is down', 'fe80::10:40 is down', 'fe80::10:41 is down'],
     `{"text":"the key is ${CHAT_KEY}"}`,
+    // The title is cut within the key.
+    `{"text":"${'x'.repeat(190)}${CHAT_KEY}"}`,
+    `${'y'.repeat(190)}${CHAT_KEY}`,
   ]) {
     t.equal((await deliverAlert(ops.base, body)).status, 502, 'kept without a model')
   }
@@ -53,13 +71,23 @@ await t.test('real senders: what is grouped, and what it is called', async (t: T
       [/^sha256:/, null, /^at=2026-11-22/, 2],
       ['7', null, /"n":2/, 2],
       ['k', null, /"id":9/, 2],
+      [/^sha256:/, null, 'cpu at 9:05', 3],
+      [/^sha256:/, null, 'backup of 2026-11-22.', 2],
+      [/^sha256:/, null, 'x=cpu%20at%207%3A05&y', 2],
+      [/^sha256:/, null, 'Nov 2 04:20:11 db-1: slow', 2],
+      [/^sha256:/, null, 'on 2 Nov 2026', 2],
+      ...['host-1:40', 'host-1:41', 'fe80::10:40', 'fe80::10:41'].map((what) => [
+        ...[/^sha256:/, null, `${what} is down`, 1],
+      ]),
       [/^sha256:/, null, 'the key is «redacted»', 1],
+      [/^sha256:/, null, /^x{190}«redacted»$/, 1],
+      [/^sha256:/, null, /^y{190}«redacted»$/, 1],
     ],
   )
-  t.equal(rows.length, 10)
+  t.equal(rows.length, 21)
   for (const { first_seen, last_seen, count } of rows) {
     t.ok(Number(last_seen) >= Number(first_seen))
     if (count === 1) t.same(last_seen, first_seen)
   }
-  t.notMatch(JSON.stringify(rows), CHAT_KEY)
+  t.notMatch(JSON.stringify(rows), CHAT_KEY.slice(0, 8))
 })

@@ -6,7 +6,7 @@ import type { Context } from '../../../kernel/context.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import type { Reply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
-import { readForm } from '../../form.ts'
+import { LONG_FORM_LIMIT, linesIn, readForm } from '../../form.ts'
 import { badRequest, sentence } from '../faults.ts'
 import type { OpsRoutes } from '../options.ts'
 import { doneReply, pageOrFragment, pageRoute, refusedReply, SESSION_RUNS } from './page.ts'
@@ -60,9 +60,9 @@ export function dashboardRoutes({ ops }: OpsRoutes): readonly Route[] {
     pageRoute({
       ...{ method: 'POST', path: '/sessions/trigger' },
       async answer(context) {
-        const form = await readForm(context)
+        const form = await readForm(context, LONG_FORM_LIMIT)
         if ('status' in form) return form
-        const prompt = form.get('prompt') ?? ''
+        const prompt = linesIn(form, 'prompt')
         const asked = form.get('tier') ?? 'auto'
         const typed = { ...NEW_TRIGGER, prompt, tier: asked }
         const tier = Object.hasOwn(TIERS, asked) ? TIERS[asked] : undefined

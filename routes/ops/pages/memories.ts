@@ -23,7 +23,7 @@ import {
   readMemory,
   readMemoryUpdate,
 } from '../../../services/ops/memories.ts'
-import { readForm, readOptionalForm } from '../../form.ts'
+import { LONG_FORM_LIMIT, linesIn, readForm, readOptionalForm } from '../../form.ts'
 import { filterOf, readList, type ListRequest } from '../api/operation.ts'
 import { badRequest, notFound, sentence } from '../faults.ts'
 import type { OpsRoutes } from '../options.ts'
@@ -60,7 +60,7 @@ export function memoryRoutes({ ops }: OpsRoutes): readonly Route[] {
     pageRoute({
       ...{ method: 'POST', path: PATH },
       async answer(context) {
-        const form = await readForm(context)
+        const form = await readForm(context, LONG_FORM_LIMIT)
         if ('status' in form) return form
         const typed = typedIn(form)
         const memory = readMemory({ ...typed, confidence: numberIn(typed.confidence) })
@@ -82,7 +82,7 @@ export function memoryRoutes({ ops }: OpsRoutes): readonly Route[] {
     pageRoute({
       ...{ method: 'POST', path: `${PATH}/:id` },
       async answer(context) {
-        const form = await readForm(context)
+        const form = await readForm(context, LONG_FORM_LIMIT)
         if ('status' in form) return form
         return change(context, form)
       },
@@ -133,7 +133,7 @@ function typedIn(form: URLSearchParams): NewMemoryView['typed'] {
   return {
     service: text('service'),
     category: text('category'),
-    observation: text('observation'),
+    observation: linesIn(form, 'observation'),
     confidence: text('confidence'),
     active: form.has('active') && form.get('active') !== 'false',
   }

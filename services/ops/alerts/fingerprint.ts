@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { redactLine, type Redact } from '../redact.ts'
 import { memberAt, type Payload } from './payload.ts'
 
 /** What an alert is called in the list, and what tells it from others. */
@@ -38,23 +39,25 @@ const TITLES: readonly (readonly (string | number)[])[] = [
   ['text'],
   ['name'],
 ]
-/** Points in time, as they stand in bodies of any kind; in a form their signs are escaped. */
+/** Dates and times, as they stand in bodies of any kind; in a form their signs are escaped. */
 const TIMES = [
   /\d{4}-\d{2}-\d{2}(?:[T +]|%20)\d{2}(?::|%3A)\d{2}(?:(?::|%3A)\d{2}(?:[.,]\d+)?)?(?: ?(?:Z|(?:[+-]|%2B)\d{2}(?::|%3A)?\d{2}))?/gi,
-  /(?:(?:mon|tue|wed|thu|fri|sat|sun),? )?\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) \d{4} \d{2}:\d{2}(?::\d{2})?/gi,
-  /\b(?:mon|tue|wed|thu|fri|sat|sun) (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) +\d{1,2} \d{2}:\d{2}:\d{2}/gi,
-  /\b\d{1,2}:\d{2}:\d{2}(?:\.\d+)?\b/g,
+  /(?:(?:mon|tue|wed|thu|fri|sat|sun),? )?\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) \d{4}(?: \d{2}:\d{2}(?::\d{2})?)?/gi,
+  /\b(?:(?:mon|tue|wed|thu|fri|sat|sun) )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) +\d{1,2} \d{2}:\d{2}:\d{2}/gi,
+  /(?<!\d)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)/g,
+  // A time of day begins a word, also behind an escaped sign: `host-1:40` and `fe80::10:40` are none.
+  /(?:(?<![\w:.-])|(?<=%(?!3A)[\dA-F]{2}|\\[nrt]))(?:[01]?\d|2[0-3])(?::|%3A)[0-5]\d(?:(?::|%3A)[0-5]\d(?:[.,]\d+)?)?(?: ?[ap]m|Z)?(?![\w:])/gi,
   // Unix time from 2001 to 2065, in seconds to nanoseconds.
   /\b[12]\d{9}(?:\.\d+|(?:\d{3}){1,3})?\b/g,
 ]
 
-/** Tells which alert a delivery is of: deliveries with the same fingerprint stand together. */
-export function identify(payload: Payload): Identity {
+/** Tells which alert a delivery is of, without secrets: deliveries with the same fingerprint stand together. */
+export function identify(payload: Payload, redact: Redact): Identity {
   const { text, value } = payload
   return {
-    fingerprint: fingerprintOf(payload),
+    fingerprint: redact(fingerprintOf(payload)),
     source: sourceOf(value),
-    title: titleOf(text, value),
+    title: titleOf(text, value, redact),
   }
 }
 
@@ -82,15 +85,11 @@ function sourceOf(value: unknown): string | null {
   return kuma ? 'uptime-kuma' : null
 }
 
-function titleOf(text: string, value: unknown): string {
+function titleOf(text: string, value: unknown, redact: Redact): string {
   const said = TITLES.map((path) => memberAt(value, ...path))
   const found = said.find((part) => typeof part === 'string' && part.trim() !== '')
   const line = typeof found === 'string' ? found : text
-  const plain = line
-    .trim()
-    .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
-    .trim()
-  return (plain === '' ? 'an alert without text' : plain).slice(0, LONGEST).toWellFormed()
+  return redactLine(line, LONGEST, redact) || 'an alert without text'
 }
 
 function idText(value: unknown): string | undefined {

@@ -3,17 +3,17 @@ import { noteAlert, saveAlert } from '../../../db/ops/alerts.ts'
 import { findRunning } from '../../../db/ops/sessions.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
-import type { Redact } from '../redact.ts'
+import type { Redaction } from '../redact.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import { identify } from './fingerprint.ts'
-import { readPayload, type Payload } from './payload.ts'
+import { readPayload } from './payload.ts'
 import { synthesize, type SynthesisConfig } from './synthesis.ts'
 
 /** What the alert webhook works with; the key and the model are looked up for every delivery. */
 export interface AlertsOptions {
   readonly db: Database
   readonly log: Log
-  readonly redact: Redact
+  readonly redact: Redaction
   readonly sessions: Pick<Sessions, 'start'>
   readonly random: RandomBytes
   readonly synthesis: () => SynthesisConfig
@@ -45,18 +45,18 @@ export async function receiveAlert(
   // A sender may repeat its key in the body; neither the list nor the model is to know it.
   const text = redact(payload.text)
   const save = (outcome: 'received' | 'acknowledged'): Promise<number> =>
-    saveAlert(db, { ...identityOf(payload, redact), payload: text, outcome, at })
+    saveAlert(db, { ...identify(payload, redact), payload: text, outcome, at })
 
   if ((await findRunning(db)) !== undefined) {
     await save('acknowledged')
     return { kind: 'acknowledged' }
   }
   const id = await save('received')
-  const synthesis = await synthesize(text, options.synthesis(), random)
+  const synthesis = await synthesize(text, options.synthesis(), { random, redact })
   if ('problem' in synthesis) {
     const { problem, detail } = synthesis
-    log.warn('alert not synthesized', { alert: id, problem: redact(detail) })
-    await noteAlert(db, id, 'failed', { problem: redact(detail) })
+    log.warn('alert not synthesized', { alert: id, problem: detail })
+    await noteAlert(db, id, 'failed', { problem: detail })
     return { kind: 'failed', problem }
   }
   const { brief } = synthesis
@@ -67,9 +67,4 @@ export async function receiveAlert(
   }
   await noteAlert(db, id, 'triggered', { session: session.id })
   return { kind: 'triggered', session: session.id, tier: session.tier }
-}
-
-function identityOf(payload: Payload, redact: Redact): ReturnType<typeof identify> {
-  const { fingerprint, source, title } = identify(payload)
-  return { fingerprint: redact(fingerprint), source, title: redact(title) }
 }

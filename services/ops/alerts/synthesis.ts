@@ -1,4 +1,5 @@
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
+import type { Redaction } from '../redact.ts'
 import { completeChat, type Endpoint } from '../runners/model-chat.ts'
 
 /** Where briefs are written, as configured now. */
@@ -29,7 +30,7 @@ Output plain text only: no headings, no lists, no markup, no preamble.`
 export async function synthesize(
   payload: string,
   { endpoint, model, systemPrompt = SYSTEM_PROMPT }: SynthesisConfig,
-  random: RandomBytes,
+  { random, redact }: { readonly random: RandomBytes; readonly redact: Redaction },
 ): Promise<Synthesis> {
   if (endpoint === undefined) {
     return failed('OPS_MODEL_URL is not set, so there is no model that could read the alert')
@@ -41,7 +42,7 @@ export async function synthesize(
   ] as const
   const signal = AbortSignal.timeout(DEADLINE_MS)
   const ignored = { text: () => undefined, sign: () => undefined }
-  const options = { signal, attempts: ATTEMPTS, ...ignored }
+  const options = { signal, redact, attempts: ATTEMPTS, ...ignored }
   const result = await completeChat(endpoint, { model, messages }, options)
   if (result.kind === 'aborted') {
     return failed(`the model endpoint gave no brief within ${DEADLINE_MS / 1_000} s`)

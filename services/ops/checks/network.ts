@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Static } from 'typebox'
 import type { DnsCheck, HttpCheck, TcpCheck, TlsCheck } from '../inventory/schema.ts'
@@ -53,7 +53,9 @@ export async function tlsCheck(
   { signal }: CheckContext,
 ): Promise<Finding> {
   // What is wrong with it is told below: without that, a certificate that is refused shows no date.
-  const socket = connectTls({ host, port, servername: host, rejectUnauthorized: false })
+  const options = { host, port, rejectUnauthorized: false }
+  // The protocol has names alone for what is asked of a server, and the client refuses an address there.
+  const socket = connectTls(isIP(host) === 0 ? { ...options, servername: host } : options)
   try {
     await once(socket, 'secureConnect', { signal })
     const left = (Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / DAY_MS

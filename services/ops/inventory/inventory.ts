@@ -38,7 +38,10 @@ function readInventory(value: unknown): Inventory {
   const names = value.services.map(({ name }) => name)
   const twice = names.find((name, at) => names.indexOf(name) !== at)
   if (twice !== undefined) throw new SyntaxError(`has service "${twice}" twice`)
-  for (const service of value.services) refuseTwins(service)
+  for (const [at, service] of value.services.entries()) {
+    refuseUrls(service, at)
+    refuseTwins(service)
+  }
   return value
 }
 
@@ -67,6 +70,18 @@ export function nameOf(check: Check): string {
     case 'command':
       return `command ${check.argv.join(' ')}`
   }
+}
+
+/** What no request can be made of; the address would be quoted in events, with a password in it. */
+function refuseUrls({ checks }: Service, service: number): void {
+  const wrong = checks.findIndex((check) => {
+    if (check.type !== 'http') return false
+    const url = URL.canParse(check.url) ? new URL(check.url) : undefined
+    return url === undefined || url.username !== '' || url.password !== ''
+  })
+  if (wrong === -1) return
+  const where = `/services/${service}/checks/${wrong}/url`
+  throw new SyntaxError(`is wrong: ${where} must be a URL without user and password`)
 }
 
 function refuseTwins({ name, checks, operations = [] }: Service): void {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../../../kernel/log.ts'
 import { readStart } from '../read-start.ts'
+import { redactCut, redactLine, type Redaction } from '../redact.ts'
 import { BadReply, createReply, dataLines, errorText, parse } from './model-stream.ts'
 import type { Reply, ReplyListener } from './model-stream.ts'
 
@@ -44,6 +45,8 @@ export interface ChatRequest {
 
 export interface ChatOptions extends ReplyListener {
   readonly signal: AbortSignal
+  /** What an endpoint says of a problem is told without secrets. */
+  readonly redact: Redaction
   /** How often it is tried; 5 times when absent. */
   readonly attempts?: number
   /** It is tried again in so many milliseconds, because of a problem. */
@@ -73,6 +76,8 @@ const LONGEST_PAUSE_MS = 60_000
 const ERROR_BYTES = 10_000
 /** And of an answer that is not streamed. */
 const ANSWER_BYTES = 4 * 1024 * 1024
+/** Characters of an error that are told. */
+const SAID = 300
 
 /**
  * Asks a model, streaming (decisions.md section 5, Runners). 408, 409, 429, 5xx and trouble on the way
@@ -107,7 +112,7 @@ export async function completeChat(
 async function tryOnce(
   { url, key }: Endpoint,
   { model, messages, tools }: ChatRequest,
-  { signal, text, sign, lost }: ChatOptions,
+  { signal, redact, text, sign, lost }: ChatOptions,
 ): Promise<Reply | Trouble> {
   const gathered = createReply({ text, sign })
   let begun = false
@@ -130,7 +135,7 @@ async function tryOnce(
         stream_options: { include_usage: true },
       }),
     })
-    if (!response.ok) return await refusal(response)
+    if (!response.ok) return await refusal(response, redact)
     begun = true
     await gather(response, gathered.take)
     if (gathered.reply.finish === null) throw new BadReply('the answer broke off')
@@ -138,10 +143,10 @@ async function tryOnce(
   } catch (error) {
     if (begun) lost?.(gathered.reply)
     if (error instanceof BadReply) {
-      return { problem: `answered badly: ${error.message}`, again: true }
+      return { problem: `answered badly: ${redactLine(error.message, SAID, redact)}`, again: true }
     }
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-    return { problem: `can't be reached: ${messageOf(cause)}`, again: true }
+    return { problem: `can't be reached: ${redact(messageOf(cause))}`, again: true }
   }
 }
 
@@ -157,10 +162,11 @@ async function gather(response: Response, take: (data: string) => void): Promise
   }
 }
 
-async function refusal(response: Response): Promise<Trouble> {
+async function refusal(response: Response, redact: Redaction): Promise<Trouble> {
   const { status, headers } = response
-  const { text } = await readStart(response, ERROR_BYTES)
-  const said = errorText(parse(text)?.['error'] ?? text)
+  const { text, cut } = await readStart(response, ERROR_BYTES)
+  const error = parse(text)?.['error'] ?? redactCut(text, cut, redact)
+  const said = redactLine(errorText(error), SAID, redact)
   return {
     problem: `answered ${status}${said === '' ? '' : ` (${said})`}`,
     again: [408, 409, 429].includes(status) || status >= 500,

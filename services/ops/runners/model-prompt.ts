@@ -64,11 +64,15 @@ export function memoryText(memories: readonly Memory[]): string {
   const lines: string[] = []
   for (const { service, category, observation, confidence } of memories) {
     const where = service === null ? category : `${service}, ${category}`
-    const text = observation.replaceAll(/\s+/g, ' ').trim()
-    const line = `- ${where} (${confidence}): ${text}`
+    const line = `- ${inLine(where)} (${confidence}): ${inLine(observation)}`
     if (line.length + 1 > left) continue
     left -= line.length + 1
     lines.push(line)
   }
   return lines.length === 0 ? '' : [head, ...lines].join('\n')
+}
+
+/** An agent writes all parts of a memory: none may begin a line that looks like ours. */
+function inLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim()
 }

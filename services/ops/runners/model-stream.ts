@@ -127,11 +127,10 @@ export async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerat
   if (rest.startsWith('data:')) yield rest.slice(5).trim()
 }
 
-/** What an endpoint says of an error, in one line; empty when it says nothing. */
+/** What an endpoint says of an error, as long as it is; empty when it says nothing. */
 export function errorText(value: unknown): string {
   const error = typeof value === 'string' ? value : object(value)['message']
-  const text = typeof error === 'string' ? error : JSON.stringify(value)
-  return text.replaceAll(/\s+/g, ' ').trim().slice(0, 300)
+  return typeof error === 'string' ? error : JSON.stringify(value)
 }
 
 /** The object that a JSON text holds. */

@@ -99,7 +99,7 @@ async function talkToEnd(talk: Talk): Promise<TalkEnd> {
     }
     const result = await ask(talk)
     if (result.kind === 'aborted') return ENDED
-    if (result.kind === 'failed') return { summary: null, problem: options.redact(result.problem) }
+    if (result.kind === 'failed') return { summary: null, problem: result.problem }
     const { text, toolCalls } = result.reply
     talk.turns++
     if (toolCalls.length === 0 && text.trim() !== '') {
@@ -144,13 +144,14 @@ async function ask({
     { model: session.model, messages, tools },
     {
       signal,
+      redact: options.redact,
       text: (piece) => output.write('text', piece),
       sign: alive,
       lost: charge,
       retry(problem, waitMs) {
         output.endLine()
         const line = `The model endpoint ${problem}; once more in ${waitMs / 1_000} s`
-        output.write('error', `${options.redact(line)}\n`)
+        output.write('error', `${line}\n`)
       },
     },
   )

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Database } from '../../../db/client.ts'
 import { saveCheckStates } from '../../../db/ops/checks.ts'
 import { addEvent } from '../../../db/ops/events.ts'
@@ -24,6 +25,8 @@ interface Checked extends CheckResult {
   readonly type: string
 }
 
+/** As long as a name that is given. */
+const NAME_LONGEST = 200
 /** Typical times are remembered by these steps, so that the same time is the same memory. */
 const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000]
 
@@ -44,7 +47,7 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   output.write('system', `${checks.length} checks of ${services.length} services\n`)
   const results = await Promise.all(
     checks.map(async ({ service, check }): Promise<Checked> => {
-      const name = redact(nameOf(check))
+      const name = short(redact(nameOf(check)))
       const result = await runCheck(check, { signal, marker, redact })
       const word = result.ok ? 'ok  ' : 'FAIL'
       output.write('result', `${word} ${service}: ${name}: ${result.message} (${result.ms} ms)\n`)
@@ -71,6 +74,13 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   const summary = summaryOf(results)
   output.write('text', `${summary}\n`)
   return outcome(summary)
+}
+
+/** A check without a name may look at something long: the database's index takes no such name. */
+function short(name: string): string {
+  if (name.length <= NAME_LONGEST) return name
+  const rest = createHash('sha256').update(name).digest('hex').slice(0, 16)
+  return `${name.slice(0, NAME_LONGEST - rest.length - 1).toWellFormed()}…${rest}`
 }
 
 function timing({ service, name, ms }: Checked) {
