@@ -85,7 +85,7 @@ export async function stopGroup(child: Child): Promise<void> {
 
 /** What came of a command. */
 export interface CommandResult {
-  /** Its exit code; null when it was ended by a signal or did not start. */
+  /** Its exit code; null when it was ended or did not start. */
   readonly code: number | null
   /** Standard output and error as they came, up to the limit. */
   readonly output: string
@@ -101,12 +101,17 @@ export interface CommandOptions extends SpawnOptions {
   readonly signal?: AbortSignal
   /** Bytes of output that are kept; `OUTPUT_BYTES` when absent. */
   readonly limit?: number
+  /** What it has left in its group when it ended with 0 lives on, such as a service that it started. */
+  readonly leaves?: boolean
 }
 
-/** Runs a command to its end, its time-out or the signal; its whole group is gone afterwards. */
+/**
+ * Runs a command to its end, its time-out or the signal; its whole group is gone afterwards, unless it
+ * ended well and may leave something.
+ */
 export function runCommand(
   argv: readonly string[],
-  { timeoutMs, signal, limit = OUTPUT_BYTES, ...options }: CommandOptions,
+  { timeoutMs, signal, limit = OUTPUT_BYTES, leaves = false, ...options }: CommandOptions,
 ): Promise<CommandResult> {
   const child = startProcess(argv, options)
   const { promise, resolve } = Promise.withResolvers<CommandResult>()
@@ -128,19 +133,31 @@ export function runCommand(
   signal?.addEventListener('abort', abort, { once: true })
   if (signal?.aborted === true) abort()
 
+  function clear(code: number | null): void {
+    if (code !== 0 || !leaves) signalGroup(child, 'SIGKILL')
+  }
   function settle(code: number | null, problem: string | null): void {
+    clear(code)
+    resolve({ code, output: Buffer.concat(chunks).toString('utf8'), problem })
+  }
+  /** It has ended, or never began: neither time-out nor signal is about what it has left. */
+  function over(): void {
     clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
-    signalGroup(child, 'SIGKILL')
-    resolve({ code, output: Buffer.concat(chunks).toString('utf8'), problem })
   }
   child.stdout.on('data', collect)
   child.stderr.on('data', collect)
-  child.on('error', (error) => settle(null, `it could not be started: ${error.message}`))
-  child.on('exit', (code, by) => {
-    const finish = (): void =>
-      settle(code, ended ?? (code === null ? `it was ended by ${by}` : null))
-    signalGroup(child, 'SIGKILL')
+  child.on('error', (error) => {
+    over()
+    settle(null, `it could not be started: ${error.message}`)
+  })
+  child.on('exit', (exitCode, by) => {
+    over()
+    const problem = ended ?? (exitCode === null ? `it was ended by ${by}` : null)
+    // One that ends with 0 when it is told to has not come to its end.
+    const code = problem === null ? exitCode : null
+    const finish = (): void => settle(code, problem)
+    clear(code)
     // Its last words may still be in the pipes; a process that it left behind may hold them open.
     const last = setTimeout(finish, LAST_WORDS_MS)
     child.on('close', () => {

@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
+import { runAgentProcess } from '../../services/ops/runners/cli-process.ts'
 import { claudeResult, processesWith, startAgentOps } from '../helpers/agent-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
@@ -78,10 +80,30 @@ cat; echo '${result}'
   t.same(readdirSync(join(state, 'sessions')), [], 'an empty folder does not stay')
 })
 
-t.test('a prompt longer than an argument may be is cut, not refused', async (t) => {
-  agent.does(`printf '%s' "$2" | tail -c 40 > ${agent.folder}/end\necho '${result}'\n`)
-  t.match(await session('€'.repeat(100_000)), { status: 'completed' })
-  t.match(readFileSync(join(agent.folder, 'end'), 'utf8'), /\(\d+ bytes are cut off\)$/)
+t.test('a prompt longer than an argument may be is cut in its middle, not refused', async (t) => {
+  const keeps = `printf '%s' "$2" > ${agent.folder}/prompt\n`
+  const read = (): string => readFileSync(join(agent.folder, 'prompt'), 'utf8')
+  agent.does(`${keeps}echo '${result}'\n`)
+  t.match(await session(`begin ${'€'.repeat(99_000)} end`), { status: 'completed' })
+  t.match(read(), /The task:\nbegin €+\n\(\d+ bytes are cut off\)\n€+ end$/)
+  t.ok(Buffer.byteLength(read()) < 80 * 1024)
+
+  // The longest that a tier may find, twice.
+  const found = (tier: number): string => `found ${tier} ${'漢'.repeat(19_980)}`
+  const asks = (tier: number): string => {
+    const report = { escalate: { reason: `reason ${tier}`, findings: found(tier) } }
+    const line = JSON.stringify(claudeResult({ result: `Deep.\n${JSON.stringify(report)}` }))
+    writeFileSync(join(agent.folder, `tier${tier}`), `${line}\n`)
+    return `*"tier ${tier} of 3"*) cat ${agent.folder}/tier${tier};;`
+  }
+  agent.does(`case "$2" in ${asks(1)} ${asks(2)} *) ${keeps}echo '${result}';; esac\n`)
+  t.match(await session(`begin ${'€'.repeat(99_000)}`), { status: 'escalated' })
+  t.match(await ended(ops), { tier: 3, status: 'completed' })
+  const ends = [1, 2].map((tier) => {
+    const fence = `\\${tier}`
+    return `[^]*(FINDINGS-\\S+) [^]*\n${fence}\nreason ${tier}\n\nfound ${tier} 漢+…\n${fence}`
+  })
+  t.match(read(), new RegExp(`\nbegin €+\n\\(\\d+ bytes are cut off\\)\n€+${ends.join('')}$`))
 })
 
 t.test('a session that is stopped leaves its agent time to say what it has cost', async (t) => {
@@ -174,6 +196,24 @@ t.test('an agent that is not there fails its session', async (t) => {
   t.match(failed, { status: 'failed', exit_code: 1, cost_usd: null })
   const { json } = await other.api<{ events: readonly Event[] }>('GET', '/events')
   t.match(json.events, [{ message: /could not be started: .*ENOENT/ }])
+})
+
+t.test('a line that our own code fails on ends the agent, and is said', async (t) => {
+  const argv = ['sh', '-c', `echo one; sleep ${long} & setsid sleep ${long} & sleep ${long}`]
+  const run = runAgentProcess(
+    argv,
+    { marker: randomUUID() },
+    {
+      line: (text) => {
+        throw new Error(`broke on ${text}`)
+      },
+      aside() {},
+      ready: async () => undefined,
+      signal: new AbortController().signal,
+    },
+  )
+  await t.rejects(run, { message: 'broke on one' })
+  t.same(sleepers(), [])
 })
 
 function residentMiB(): number {

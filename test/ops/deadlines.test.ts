@@ -80,6 +80,27 @@ t.test(
   },
 )
 
+t.test('a session that is stopped while its report is recorded records no more', async (t) => {
+  for (const text of [
+    `create function ops.slow() returns trigger language plpgsql as
+       $$ begin perform pg_sleep(0.3); return new; end $$`,
+    'create trigger slow before insert on ops.events for each row execute function ops.slow()',
+  ]) {
+    await postgres.query(env, text)
+  }
+  const events = Array.from({ length: 20 }, (_, at) => ({ level: 'info', message: `event ${at}` }))
+  const report = { events, memories: [], escalate: { reason: 'deep', findings: 'much' } }
+  agent.says([claudeResult({ result: `Looked.\n${JSON.stringify(report)}` })])
+  const id = await start()
+  await until(async () => (await eventsOf(id)).length > 0, 'its first event')
+  await sessions.stop(id)
+  t.match(await ended(id), { status: 'stopped' })
+  t.ok((await eventsOf(id)).length < 10)
+  const rows = await postgres.query(env, 'select id from ops.sessions where id > $1', [id])
+  t.same(rows, [], 'it does not escalate')
+  await postgres.query(env, 'drop trigger slow on ops.events')
+})
+
 t.test('a session whose end could not be written fails when its lease lapses', async (t) => {
   await postgres.query(
     env,

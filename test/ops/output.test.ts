@@ -45,6 +45,8 @@ t.test('what a terminal acts on is taken out', async (t) => {
     ['user\u202egpj.exe\u202c', 'usergpj.exe'],
     ['\u2066isolated\u2069 \u200fmarks\u200e', 'isolated marks'],
     ['zero\u200bwidth\u200d \ufeffmark\u2060', 'zerowidth mark'],
+    ['\u001b(Bplain\u001b)0 \u001b7saved\u001b8 \u001b#8\u001b=keys\u001bc', 'plain saved keys'],
+    ['twice \u001b\u001b[31mred, and cut \u001b', 'twice red, and cut '],
     ['a\ttab stays', 'a\ttab stays'],
     ['Ünïcödé 漢字 🙂 stays', 'Ünïcödé 漢字 🙂 stays'],
   ]
@@ -92,6 +94,24 @@ t.test('what the database can’t keep harms no session', async (t) => {
     id,
   ])
   t.same(rows, [{ summary: `Sum: ${clean}` }])
+})
+
+t.test('a long line that is cut within a character harms no other', async (t) => {
+  // Invisible, so that the line is short where it is cut, at both places that a character can have.
+  const texts = [65_000, 65_001].map((hidden) => '\u200b'.repeat(hidden) + '🙂'.repeat(5_000))
+  const [even, odd] = await put([...texts.map(says)])
+  t.match(even, /^🙂+…$/u)
+  t.match(odd, /^🙂+\ufffd?…$/u)
+})
+
+t.test('a line that is nested beyond measure is shown as it is', async (t) => {
+  const deep = '['.repeat(20_000) + ']'.repeat(20_000)
+  const within = `{"type":"assistant","message":{"content":[{"type":"tool_use","input":${deep}}]}}`
+  const texts = await put([deep, within])
+  t.same(
+    texts.map((text) => text.slice(0, 100)),
+    [deep, within].map((text) => text.slice(0, 100)),
+  )
 })
 
 t.test('bytes that are no UTF-8, and no line end at the end', async (t) => {

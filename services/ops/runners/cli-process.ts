@@ -38,7 +38,10 @@ const LINE_MOST = 4 * 1024 * 1024
 const LOOK_MS = 100
 const SILENT_LOOKS = 20
 
-/** Runs an agent to its end or the signal. Whatever it has started is gone afterwards. */
+/**
+ * Runs an agent to its end or the signal. Whatever it has started is gone afterwards, also when a line is
+ * not taken: that ends it, and is thrown.
+ */
 export async function runAgentProcess(
   argv: readonly string[],
   options: SpawnOptions & { readonly marker: string },
@@ -62,8 +65,17 @@ export async function runAgentProcess(
 
   let silent = 0
   let held = 0
+  let bug: { readonly error: unknown } | undefined
   async function read(stream: Readable, take: (line: string) => void): Promise<void> {
-    const lines = splitLines(LINE_MOST, take)
+    const lines = splitLines(LINE_MOST, (line) => {
+      if (bug !== undefined) return
+      try {
+        take(line)
+      } catch (error) {
+        bug = { error }
+        stop()
+      }
+    })
     try {
       for await (const chunk of stream) {
         lines.push(chunk)
@@ -92,6 +104,7 @@ export async function runAgentProcess(
   }, LOOK_MS)
   await streams
   clearInterval(look)
+  if (bug !== undefined) throw bug.error
   return end
 }
 

@@ -1,5 +1,6 @@
 import type { Memory, Session } from '../../../db/ops/rows.ts'
 import type { Inventory } from '../inventory/schema.ts'
+import { ESCALATION_BYTES } from '../sessions/escalation.ts'
 import { REPORT_FORM } from './cli-report.ts'
 import { memoryText, taskPrompt } from './model-prompt.ts'
 
@@ -13,6 +14,8 @@ export interface About {
 
 /** The kernel takes arguments of 128 KiB; memories and names of services stand in it as well. */
 const TASK_BYTES = 64 * 1024
+/** So much of a task's end stays: there stands all that lower tiers have found, two of them at most. */
+const TASK_END_BYTES = 2 * ESCALATION_BYTES
 const NAMES_BYTES = 8 * 1024
 
 const ROLE: Readonly<Record<number, string>> = {
@@ -42,15 +45,19 @@ export function agentPrompt(
     REPORT_FORM,
     withinBytes(`Services: ${services.map(({ name }) => name).join(', ')}`, NAMES_BYTES),
     memoryText(memories),
-    `The task:\n${withinBytes(taskPrompt(session), TASK_BYTES)}`,
+    `The task:\n${withinBytes(taskPrompt(session), TASK_BYTES, TASK_END_BYTES)}`,
   ]
     .filter((part) => part !== '')
     .join('\n\n')
 }
 
-function withinBytes(text: string, bytes: number): string {
+/** Text of so many bytes at most; of one that is longer, so many of its end stay. */
+function withinBytes(text: string, bytes: number, end = 0): string {
   const all = Buffer.from(text)
   if (all.length <= bytes) return text
-  const cut = all.toString('utf8', 0, bytes).replace(/\ufffd$/, '')
-  return `${cut}\n(${all.length - bytes} bytes are cut off)`
+  // What is left of a character that is cut goes.
+  const first = all.toString('utf8', 0, bytes - end).replace(/\ufffd$/, '')
+  const last = all.toString('utf8', all.length - end).replace(/^\ufffd+/, '')
+  const cut = `(${all.length - bytes} bytes are cut off)`
+  return [first, cut, last].filter((part) => part !== '').join('\n')
 }

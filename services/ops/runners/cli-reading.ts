@@ -1,4 +1,4 @@
-import { redactDeep } from '../redact.ts'
+import { redactDeep, type Redact } from '../redact.ts'
 import type { LineKind } from '../sessions/output.ts'
 import { readClaude } from './cli-claude.ts'
 import { readCodex } from './cli-codex.ts'
@@ -91,7 +91,7 @@ export function createReading(
   return {
     take(line) {
       if (line.trim() === '') return
-      const value = redactDeep(parse(line), redact)
+      const value = parse(line, redact)
       const said = value === undefined ? undefined : knownBy(value)
       if (said?.part === true && said.message !== undefined) {
         const more = (parts ?? '') + said.message
@@ -131,11 +131,12 @@ function knownBy(value: unknown): Said | undefined {
   return undefined
 }
 
-/** Undefined for a line that is no JSON. */
-function parse(line: string): unknown {
+/** Undefined for a line that is no JSON, or is nested deeper than can be gone through (a RangeError). */
+function parse(line: string, redact: Redact): unknown {
   try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
+    return redactDeep(JSON.parse(line), redact)
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof RangeError) return undefined
+    throw error
   }
 }

@@ -121,6 +121,7 @@ async function record(options: CliOptions, job: Job, report: Report): Promise<vo
     ...(report.escalate === undefined ? [] : [['escalate', report.escalate] as const]),
   ]
   for (const [name, args] of calls) {
+    if (job.signal.aborted) return
     const { ok, text } = await callTool(name, args, { ...options, job })
     if (!ok) job.output.write('error', `${name}: ${text}\n`)
   }

@@ -46,7 +46,7 @@ const WAITING = 2_000
 /** Escape sequences of terminals, then controls, bidirectional, zero-width and other invisible characters. */
 const NOISE =
   // oxlint-disable-next-line no-control-regex, no-misleading-character-class
-  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b(?:\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b(?:\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]+[0-~]|[0-Z\\-~])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
 
 /** Opens the output of a session. Its lines are numbered from 1. */
 export function openOutput(options: OutputOptions, session: number): Output {
@@ -71,8 +71,10 @@ export function openOutput(options: OutputOptions, session: number): Output {
   /** Secrets go first: what is cut off or taken out might leave half of one. */
   function clean(text: string, cut: boolean): string {
     const plain = redact(redact(text).replaceAll(NOISE, ''))
-    // The end of a line that was cut may be the beginning of a secret.
-    return cutAt(cut ? `${plain.slice(0, -redact.longest() || undefined)}…` : plain, LINE_BYTES)
+    if (!cut) return cutAt(plain, LINE_BYTES)
+    // Its end may be the beginning of a secret. Half a character, which that leaves, no database keeps.
+    const whole = plain.slice(0, -redact.longest() || undefined).toWellFormed()
+    return cutAt(`${whole}…`, LINE_BYTES)
   }
 
   function flush(): Promise<void> {
@@ -149,7 +151,7 @@ export function openOutput(options: OutputOptions, session: number): Output {
 }
 
 /** Text of at most that many bytes, never cut within a character; `…` says that it is cut. */
-function cutAt(text: string, bytes: number): string {
+export function cutAt(text: string, bytes: number): string {
   if (Buffer.byteLength(text) <= bytes) return text
   const buffer = Buffer.from(text)
   let end = bytes - Buffer.byteLength('…')

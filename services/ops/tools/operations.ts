@@ -99,9 +99,10 @@ async function runAdmitted(
   operation: Operation,
   action: number,
 ): Promise<ToolResult> {
-  const { session, marker, signal } = job
+  const { session, signal } = job
   const { name, argv, timeout_s = TIMEOUT_S } = operation
-  const options = { timeoutMs: timeout_s * 1_000, marker, signal }
+  // Without the session's marker: a service that it starts by itself is to outlive the session.
+  const options = { timeoutMs: timeout_s * 1_000, signal, leaves: true }
   const { code, output, problem } = await runCommand(argv, options)
   const note = code === 0 ? undefined : hardeningNote(output)
   const ran = [problem ?? `ended with ${code}`, note].filter((text) => text).join('; ')
