@@ -146,13 +146,16 @@ echo '${result}'
 t.test('an agent that turns in circles, or spends too much, is stopped', async (t) => {
   const turn = `{"type":"step_start","sessionID":"s"}
 {"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls","cost":COST}}`
-  const loop = (cost: number): string =>
-    `while :; do cat <<'END'\n${turn.replace('COST', String(cost))}\nEND\nsleep 0.05; done\n`
-  agent.does(loop(0.01))
+  // It goes on until it is stopped, but says nothing more then.
+  const turns = (count: number, cost: number): string => {
+    const said = `${turn.replace('COST', String(cost))}\n`.repeat(count)
+    return `cat <<'END'\n${said}END\nsleep 600\n`
+  }
+  agent.does(turns(6, 0.01))
   const circling = await session()
   t.match(circling, { status: 'failed', num_turns: 6 })
   t.match(await reasonOf(circling), /the cap of 5 turns/)
-  agent.does(loop(0.6))
+  agent.does(turns(2, 0.6))
   const spending = await session()
   t.match(spending, { status: 'failed', cost_usd: 1.2 })
   t.match(await reasonOf(spending), /the budget is spent: \$1\.2/)
