@@ -9,8 +9,6 @@ import { sessionTable } from './session-table.ts'
 
 /** What `/sessions/{id}` shows. */
 export interface SessionView extends HeadView {
-  /** All sessions of its escalation chain, itself too. */
-  readonly chain: readonly Session[]
   /** The newest lines, or those before one. */
   readonly lines: readonly Line[]
   /** Whether the lines are the newest ones. */
@@ -22,6 +20,8 @@ export interface HeadView {
   readonly session: FoundSession
   /** The newest of what it has noted. */
   readonly events: readonly Event[]
+  /** All sessions of its escalation chain, itself too. */
+  readonly chain: readonly Session[]
   /** What came of a request to stop it. */
   readonly stop: StopView
 }
@@ -32,8 +32,7 @@ export interface StopView {
 }
 
 export function sessionPage(view: SessionView): Html {
-  const { session, chain } = view
-  const { id, prompt_text } = session
+  const { id, prompt_text } = view.session
   return opsPage({
     title: `Session ${id}`,
     section: 'sessions',
@@ -51,19 +50,12 @@ export function sessionPage(view: SessionView): Html {
                 aria-label="Prompt"
               ><code>${prompt_text}</code></pre>`
         }
-      </section>
-      ${
-        chain.length > 1 &&
-        html`<section id="chain" aria-labelledby="chain-title">
-          <h2 id="chain-title">Escalation chain</h2>
-          ${sessionTable('chain-rows', 'Sessions of the escalation chain', chain, id)}
-        </section>`
-      }`,
+      </section>`,
   })
 }
 
 /** The answer to `POST /sessions/{id}/stop`; the page asks for it again when the session has ended. */
-export function headFragment({ session, events, stop }: HeadView): Html {
+export function headFragment({ session, events, chain, stop }: HeadView): Html {
   return html`<div
     id="session-head"
     hx-get="/sessions/${session.id}"
@@ -77,6 +69,13 @@ export function headFragment({ session, events, stop }: HeadView): Html {
       html`<section aria-labelledby="events-title">
         <h2 id="events-title">Events</h2>
         ${eventTable('event-rows', 'Events of the session, newest first', events)}
+      </section>`
+    }
+    ${
+      chain.length > 1 &&
+      html`<section aria-labelledby="chain-title">
+        <h2 id="chain-title">Escalation chain</h2>
+        ${sessionTable('chain-rows', 'Sessions of the escalation chain', chain, session.id)}
       </section>`
     }
   </div>`

@@ -31,15 +31,18 @@ export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
 
   async function headOf(session: FoundSession, stop: StopView): Promise<HeadView> {
     const filter = { level: null, service: null, session: session.id }
-    return { session, stop, events: await listEvents(db, filter, 0, EVENTS) }
+    const [events, chain] = await Promise.all([
+      listEvents(db, filter, 0, EVENTS),
+      listChain(db, session.id),
+    ])
+    return { session, stop, events, chain }
   }
   async function page(session: FoundSession, before: number, stop: StopView): Promise<Html> {
-    const [head, chain, lines] = await Promise.all([
+    const [head, lines] = await Promise.all([
       headOf(session, stop),
-      listChain(db, session.id),
       listLinesBefore(db, session.id, before, LINES),
     ])
-    return sessionPage({ ...head, chain, lines, atEnd: before === AFTER_ALL })
+    return sessionPage({ ...head, lines, atEnd: before === AFTER_ALL })
   }
 
   return [
