@@ -24,6 +24,9 @@ select format('%I.%I', s.schemaname, s.relname) as name
   row: Type.Object({ name: Type.String() }),
 }
 
+/** The queries of this file, for the test that compares every declaration with a server's. */
+export const statisticsQueries: readonly Query[] = [PASS_ON, CHANGED]
+
 /**
  * Analyzes each table of which more than 50 rows and a tenth have changed since it was analyzed. This
  * also drops the plans that the one session has made for smaller tables, which it would keep for ever.

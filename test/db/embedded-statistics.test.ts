@@ -19,6 +19,7 @@ t.test('what changed much is analyzed, whoever changed it', async (t: Test) => {
   )
   const dataDirectory = await temporaryFolder(t)
   const { db, close } = await openDatabase({ url: undefined, dataDirectory, statisticsMs: 50 }, log)
+  t.teardown(close)
   await db.transaction((tx) =>
     tx.script(`
       create table big as select generate_series(1, 5000) as n;
@@ -36,7 +37,6 @@ t.test('what changed much is analyzed, whoever changed it', async (t: Test) => {
   await are(5_000)
   await db.transaction((tx) => tx.script('insert into big select generate_series(1, 1000)'))
   await are(6_000)
-  await close()
   t.same(lines, [])
 })
 
