@@ -29,6 +29,8 @@ export interface Database extends Executor {
    * (re)connect, then without one.
    */
   listen(channel: string, onNotice: (payload?: string) => void): Promise<void>
+  /** Has the planner look at tables that have changed much, where no autovacuum does it. */
+  renewStatistics(): Promise<void>
   close(): Promise<void>
 }
 
@@ -208,6 +210,7 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
         ears.sql.listen(channel, onNotice, () => onNotice()),
       )
     },
+    renewStatistics: () => Promise.resolve(),
     async close() {
       const deaf = ears.sql.end({ timeout: 3 }).finally(ears.cut)
       await Promise.all([deaf, statements.close(3), sessions.close(3)])

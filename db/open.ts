@@ -1,6 +1,9 @@
+import { systemClock } from '../kernel/clock.ts'
+import { Unavailable } from '../kernel/fault.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { openClient, type Database } from './client.ts'
 import { openEmbedded } from './embedded/open.ts'
+import { analyzeChanged } from './embedded/statistics.ts'
 
 /** Where the database is: a server by URL, or the embedded engine in the data directory. */
 export interface DatabaseOptions {
@@ -8,6 +11,8 @@ export interface DatabaseOptions {
   readonly dataDirectory: string
   /** Longest wait for one statement; by default what a request can wait. */
   readonly deadlineMs?: number
+  /** How often the embedded engine's statistics are looked at; by default each ten seconds. */
+  readonly statisticsMs?: number
 }
 
 export interface OpenedDatabase {
@@ -22,10 +27,11 @@ export interface OpenedDatabase {
 /** One statement's deadline; a sender gives up after 10 s, so a stalled database must answer sooner. */
 const DEADLINE_MS = 5_000
 const CONNECTIONS = 10
+const STATISTICS_MS = 10_000
 
 /** Opens the database of this process. Throws when another process holds the data directory. */
 export async function openDatabase(options: DatabaseOptions, log: Log): Promise<OpenedDatabase> {
-  const { url, dataDirectory, deadlineMs = DEADLINE_MS } = options
+  const { url, dataDirectory, deadlineMs = DEADLINE_MS, statisticsMs = STATISTICS_MS } = options
   if (url !== undefined) {
     const db = openClient({ target: url, deadlineMs, connections: CONNECTIONS })
     return {
@@ -44,13 +50,28 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
     },
   })
   // One session serves all, so more connections would only wait for each other.
-  const db = openClient({ target: engine.socket, deadlineMs, connections: 4 })
+  const client = openClient({ target: engine.socket, deadlineMs, connections: 4 })
+  let renewing: Promise<void> | undefined
+  /** Who asks while it is done waits for that. */
+  function renewStatistics(): Promise<void> {
+    renewing ??= analyzeChanged(client).finally(() => (renewing = undefined))
+    return renewing
+  }
+  const endRenewing = systemClock.every(statisticsMs, () => {
+    renewStatistics().catch((error: unknown) => {
+      // Who holds the engine for long is let finish.
+      if (error instanceof Unavailable) return
+      log.warn('statistics not renewed', { error: messageOf(error) })
+    })
+  })
   return {
-    db,
+    db: { ...client, renewStatistics },
     backend: 'embedded',
     failed: engine.failed,
     async close() {
-      await db
+      endRenewing()
+      await renewing?.catch(() => undefined)
+      await client
         .close()
         .catch((error: unknown) => log.warn('client not closed', { error: messageOf(error) }))
       await engine.close()

@@ -57,12 +57,13 @@ select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibili
 
 -- name: linkWindowEnd :optional
 -- The last slug of the next $6 that a list looks through, from $4 (exclusive) to $5 (inclusive). The list is $2 of user
--- $1: `mine` (`primary`, `co` or `shared` alone), or else all links, those with tag $3 alone unless it is ''. Empty when
--- fewer are left.
+-- $1: `mine` (`primary`, `co` or `shared` alone), `visible` (public links and the user's), or `every` link; of the last
+-- two those with tag $3 alone unless it is ''. Empty when fewer are left. It stops at no link that the user may not see,
+-- and looks at none, since neither the slug nor the time may tell of one.
 with candidates as (
   (select slug
      from links.link_owners
-    where $2 in ('mine', 'primary', 'co')
+    where ($2 in ('mine', 'primary', 'co') or $2 = 'visible' and $3 = '')
       and user_id = $1
       and slug > $4
       and slug <= $5
@@ -71,8 +72,38 @@ with candidates as (
   union
   (select slug
      from links.link_shares
-    where $2 in ('mine', 'shared')
+    where ($2 in ('mine', 'shared') or $2 = 'visible' and $3 = '')
       and user_id = $1
+      and slug > $4
+      and slug <= $5
+    order by slug
+    limit $6)
+  union
+  (select slug
+     from links.links
+    where $2 = 'visible'
+      and $3 = ''
+      and visibility = 'public'
+      and slug > $4
+      and slug <= $5
+    order by slug
+    limit $6)
+  union all
+  (select slug
+     from links.link_tags
+    where $2 = 'visible'
+      and tag = $3
+      and is_public
+      and slug > $4
+      and slug <= $5
+    order by slug
+    limit $6)
+  union all
+  (select slug
+     from links.hidden_tags
+    where $2 = 'visible'
+      and user_id = $1
+      and tag = $3
       and slug > $4
       and slug <= $5
     order by slug
@@ -80,7 +111,7 @@ with candidates as (
   union all
   (select slug
      from links.links
-    where $2 in ('visible', 'every')
+    where $2 = 'every'
       and $3 = ''
       and slug > $4
       and slug <= $5
@@ -89,8 +120,7 @@ with candidates as (
   union all
   (select slug
      from links.link_tags
-    where $2 in ('visible', 'every')
-      and $3 <> ''
+    where $2 = 'every'
       and tag = $3
       and slug > $4
       and slug <= $5
@@ -104,69 +134,98 @@ offset $6 - 1
  limit 1;
 
 -- name: findLinks :many
--- The links of a list, as linkWindowEnd has it, from slug $4 (exclusive) to $5 (inclusive), that the user may see in it
--- (`every`: without looking), with visibility $6 unless it is '', and with each text of the JSON array $7 of patterns in
--- slug, title, url or tags; not those whose slug begins with $8 unless it is ''. With the clicks since day $9.
+-- The links of a list, as linkWindowEnd has it, from slug $4 (exclusive) to $5 (inclusive), with visibility $6 unless it
+-- is '', and with each text of the JSON array $7 of patterns in slug, title, url or tags; not those whose slug begins
+-- with $8 unless it is ''. With the clicks since day $9. Links are looked up one by one (`offset 0`): whoever may see few
+-- does not pass by all of them.
 with candidates as (
   select slug
     from links.link_owners
-   where $2 in ('mine', 'primary', 'co')
+   where ($2 in ('mine', 'primary', 'co') or $2 = 'visible' and $3 = '')
      and user_id = $1
-     and ($2 = 'mine' or is_primary = ($2 = 'primary'))
+     and ($2 in ('mine', 'visible') or is_primary = ($2 = 'primary'))
      and slug > $4
      and slug <= $5
   union
   select slug
     from links.link_shares
-   where $2 in ('mine', 'shared')
+   where ($2 in ('mine', 'shared') or $2 = 'visible' and $3 = '')
      and user_id = $1
+     and slug > $4
+     and slug <= $5
+  union
+  select slug
+    from links.links
+   where $2 = 'visible'
+     and $3 = ''
+     and visibility = 'public'
+     and slug > $4
+     and slug <= $5
+  union all
+  select slug
+    from links.link_tags
+   where $2 = 'visible'
+     and tag = $3
+     and is_public
+     and slug > $4
+     and slug <= $5
+  union all
+  select slug
+    from links.hidden_tags
+   where $2 = 'visible'
+     and user_id = $1
+     and tag = $3
      and slug > $4
      and slug <= $5
   union all
   select slug
     from links.links
-   where $2 in ('visible', 'every')
+   where $2 = 'every'
      and $3 = ''
      and slug > $4
      and slug <= $5
   union all
   select slug
     from links.link_tags
-   where $2 in ('visible', 'every')
-     and $3 <> ''
+   where $2 = 'every'
      and tag = $3
      and slug > $4
      and slug <= $5
 ), found as (
-  select l.slug
+  select c.slug
     from candidates c
-    join links.links l on l.slug = c.slug
+   cross join lateral (select slug, title, url, visibility from links.links where slug = c.slug offset 0) l
    where ($6 = '' or l.visibility = $6)
      and ($8 = '' or not starts_with(l.slug, $8))
-     and ($2 <> 'visible'
-          or l.visibility = 'public'
-          or exists (select from links.link_owners o where o.user_id = $1 and o.slug = l.slug)
-          or exists (select from links.link_shares s where s.user_id = $1 and s.slug = l.slug))
-     and ($3 = '' or exists (select from links.link_tags t where t.slug = l.slug and t.tag = $3))
+     and ($3 = '' or $2 in ('visible', 'every')
+          or exists (select from links.link_tags t where t.slug = l.slug and t.tag = $3))
      and ($7 = '[]'::jsonb
           or lower(concat_ws(' ', l.slug, l.title, l.url,
                              (select string_agg(t.tag, ' ') from links.link_tags t where t.slug = l.slug)))
              like all (array(select lower(pattern) from jsonb_array_elements_text($7) as pattern)))
-   order by l.slug
+   order by c.slug
    limit $10
 )
 select l.id, l.slug, l.url, l.title, l.tags, l.visibility,
-       exists (select from links.link_owners o where o.user_id = $1 and o.slug = l.slug and o.is_primary) as is_primary,
-       exists (select from links.link_owners o where o.user_id = $1 and o.slug = l.slug) as is_owner,
-       exists (select from links.link_shares s where s.user_id = $1 and s.slug = l.slug) as is_recipient,
+       coalesce(own.is_primary, false) as is_primary, own.slug is not null as is_owner,
+       given.slug is not null as is_recipient,
        coalesce((select sum(c.clicks)
                    from links.clicks c
                   where c.link_id = l.id
                     and c.day >= $9::text::date
                     and c.kind <> 'preview'), 0)::bigint as clicks
   from found
-  join links.shown_links l on l.slug = found.slug
- order by l.slug
+ cross join lateral (
+         select s.id, s.slug, s.url, s.title, s.tags, s.visibility
+           from links.shown_links s
+          where s.slug = found.slug
+         offset 0
+       ) l
+  left join lateral (
+         select slug, is_primary from links.link_owners where user_id = $1 and slug = found.slug offset 0) own on true
+  left join lateral (
+         select slug from links.link_shares where user_id = $1 and slug = found.slug offset 0) given on true
+ order by found.slug
  limit $10;
 
 -- name: addLink :optional
@@ -477,26 +536,54 @@ select exists (
 
 -- name: suggestLinks :many
 -- Links that user $3 (null: nobody) may see, or an admin ($4): those whose slug is in the JSON array $1, then those
--- that begin with $2.
-with near as (
+-- that begin with $2. Nothing that the visitor may not see takes a place among these, nor time.
+with begun as (
+  (select slug
+     from links.links
+    where $4::boolean
+      and slug >= $2
+      and slug < $2 || '{'
+    order by slug
+    limit 50)
+  union all
+  (select slug
+     from links.links
+    where visibility = 'public'
+      and slug >= $2
+      and slug < $2 || '{'
+    order by slug
+    limit 50)
+  union all
+  (select slug
+     from links.link_owners
+    where user_id = $3::uuid
+      and slug >= $2
+      and slug < $2 || '{'
+    order by slug
+    limit 50)
+  union all
+  (select slug
+     from links.link_shares
+    where user_id = $3::uuid
+      and slug >= $2
+      and slug < $2 || '{'
+    order by slug
+    limit 50)
+), near as (
   select l.slug, 1 as rank
     from jsonb_array_elements_text($1::jsonb) as asked(slug)
     join links.links l on l.slug = asked.slug
+   where l.visibility = 'public'
+      or $4::boolean
+      or exists (select from links.link_owners o where o.user_id = $3::uuid and o.slug = l.slug)
+      or exists (select from links.link_shares s where s.user_id = $3::uuid and s.slug = l.slug)
   union all
-  (select l.slug, 2
-     from links.links l
-    where l.slug >= $2
-      and l.slug < $2 || '{'
-    order by l.slug
-    limit 50)
+  select slug, 2
+    from begun
 )
 select l.slug, l.title
   from (select slug, min(rank) as rank from near group by slug) found
   join links.links l on l.slug = found.slug
- where l.visibility = 'public'
-    or $4::boolean
-    or exists (select from links.link_owners o where o.user_id = $3::uuid and o.slug = l.slug)
-    or exists (select from links.link_shares s where s.user_id = $3::uuid and s.slug = l.slug)
  order by found.rank, length(l.slug), l.slug
  limit $5;
 

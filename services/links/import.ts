@@ -37,6 +37,9 @@ export interface ImportTools extends LinkParts {
 /** Lines that are looked up, and links that are made, by one statement. */
 const BATCH = 500
 
+/** Plans for few links are bad ones for many, so statistics are renewed at this many, and each time at twice as many. */
+const FIRST_RENEWAL = 500
+
 /**
  * Imports links by the rules of the API, in batches, and reports each line in the file's order. A link
  * that is there stays as it is unless `update` says otherwise, so that a file can be imported again.
@@ -53,12 +56,16 @@ export async function importLinks(
   /** What a dry run would have left of each slug. */
   const imagined = new Map<string, Link>()
   let batch = new Map<string, ImportLine>()
+  let renewAt = FIRST_RENEWAL
 
   async function flush(): Promise<void> {
     const reports = await importBatch({ tools, options, people, imagined }, [...batch.values()])
     for (const { outcome } of reports) totals[outcome] += 1
     batch = new Map()
     await report(reports)
+    if (totals.created < renewAt) return
+    await tools.db.renewStatistics()
+    renewAt = 2 * totals.created
   }
   for await (const line of lines) {
     const key = 'problem' in line ? `line ${line.line}` : line.slug

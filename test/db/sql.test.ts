@@ -5,6 +5,7 @@ import { hooksQueries } from '../../db/hooks/queries.ts'
 import { linksQueries } from '../../db/links/queries.ts'
 import { opsQueries } from '../../db/ops/queries.ts'
 import { migrate, migrationQueries } from '../../db/migrate.ts'
+import { statisticsQueries } from '../../db/embedded/statistics.ts'
 import { objectQueries } from '../../db/migration-objects.ts'
 import { openDatabase } from '../../db/open.ts'
 import { serverQueries } from '../../db/server-facts.ts'
@@ -57,6 +58,7 @@ const queries: readonly Query[] = [
   ...migrationQueries,
   ...objectQueries,
   ...serverQueries,
+  ...statisticsQueries,
   ...transferQueries,
 ]
 

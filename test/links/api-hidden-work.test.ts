@@ -56,6 +56,48 @@ t.test('an invisible tag costs what one costs that does not exist', async (t) =>
   }
 })
 
+t.test('a list neither looks at nor stops at what its visitor may not see', async (t) => {
+  const [, postgres] = backends
+  const links = await startLinks(t, postgres)
+  const url = links.env['DATABASE_URL'] ?? ''
+  const { linkWindowEnd: windowEnd, findLinks: find } = linksQueries
+  const ann = await links.user('ann')
+  await makeHidden(ann, 'h', OTHERS, ['hidden'])
+  const eve = await links.user('eve')
+  const owner = await links.user('owner')
+  await makeHidden(owner, 'own', OWN, ['mine'])
+  await makeLink(owner, 'a-public', { tags: ['mine'] })
+
+  for (const statistics of ['as they come', 'fresh']) {
+    if (statistics === 'fresh') await run(url, 'analyze')
+    for (const plan of ['force_custom_plan', 'force_generic_plan']) {
+      const planned = `${url}?plan_cache_mode=${plan}`
+      for (const { id, email } of [eve, owner]) {
+        const what = `${email}, statistics ${statistics}, ${plan}`
+        const args = (tag: string) => [id, 'visible', tag, '', '{']
+        const rest = ['', [], '', '2026-01-31', 51]
+        const texts = ['', ['%zzqq%'], '', '2026-01-31', 51]
+        for (const [query, more] of [
+          [windowEnd, [20]],
+          [find, rest],
+          [find, texts],
+        ] as const) {
+          const hidden = await rowsOf(planned, query, [...args('hidden'), ...more])
+          const absent = await rowsOf(planned, query, [...args('absent'), ...more])
+          t.same(hidden, absent, `${what}: ${query.name} by tag looks at the same rows`)
+          const rows = await rowsOf(planned, query, [...args(''), ...more])
+          const most = Math.max(0, ...Object.values(rows))
+          t.ok(most < OTHERS / 2, `${what}: ${query.name} looks at ${JSON.stringify(rows)}`)
+        }
+        const ends = await run(planned, windowEnd.text, [...args(''), 20])
+        t.same(ends, email === owner.email ? [{ slug: 'own-25' }] : [], `${what}: where it stops`)
+        const tagged = await run(planned, windowEnd.text, [...args('hidden'), 20])
+        t.same(tagged, [], `${what}: nowhere by a tag of others`)
+      }
+    }
+  }
+})
+
 /** Private links, eight at a time. */
 async function makeHidden(
   caller: Caller,
@@ -77,7 +119,7 @@ async function makeHidden(
 async function rowsOf(
   url: string,
   { text }: Query,
-  args: readonly Param[],
+  args: readonly (Param | readonly string[])[],
 ): Promise<Readonly<Record<string, number>>> {
   const [row = {}] = await run(url, `explain (analyze, format json) ${text}`, args)
   const plans: readonly { readonly Plan: Step }[] = row['QUERY PLAN']

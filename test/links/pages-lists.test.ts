@@ -78,7 +78,12 @@ await eachBackend(t, 'lists hold what the visitor may find', async (t: Test, bac
     for (const path of ['/-/', '/-/all']) {
       for (const dest of ['image', 'iframe', 'script', 'empty']) {
         const from = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': dest }
-        t.equal((await ann.get(`${path}?q=ann`, from)).status, 403, `${path} ${dest}`)
+        for (const search of ['q=ann', 'tag=ann'])
+          t.equal(
+            (await ann.get(`${path}?${search}`, from)).status,
+            403,
+            `${path} ${dest} ${search}`,
+          )
       }
       const followed = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'document' }
       t.equal((await ann.get(`${path}?q=ann`, followed)).status, 200, 'a link that is followed')

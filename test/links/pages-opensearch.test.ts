@@ -115,6 +115,22 @@ await eachBackend(t, "a browser's search", async (t: Test, backend) => {
     }
   })
 
+  await t.test('what others keep to themselves takes no place among suggestions', async (t) => {
+    for (let at = 10; at < 70; at++) {
+      await makeLink(ann, `plan-${at}`, { visibility: 'private' })
+    }
+    await makeLink(ann, 'plan-open')
+    await makeLink(bob, 'plan-own', { visibility: 'private' })
+    for (const [who, names] of [
+      [bob, ['plan-own', 'plan-open']],
+      [nobody, ['plan-open']],
+    ] as const) {
+      t.same((await suggested(who, 'plan')).names, names)
+    }
+    t.equal((await suggested(ann, 'plan')).names.length, 5)
+    t.equal((await suggested(eve, 'plan')).names.length, 5)
+  })
+
   await t.test('a suggestion has its title, its address and the path that was typed', async (t) => {
     const { text, names, titles, urls } = await suggested(ann, 'docs/a b')
     t.equal(text, 'docs/a b')

@@ -40,7 +40,7 @@ async function answer(
   const query = queryOf(context)
   const filter = readListFilter(query)
   if (isRefusal(filter)) return filter
-  if (filter.q !== '' && isForeignLoad(context.headers)) return FOREIGN
+  if (filter.q + filter.tag !== '' && isForeignLoad(context.headers)) return FOREIGN
   const from = readListCursor(query.get('cursor'))
   if (from === undefined) {
     return refusal('BAD_REQUEST', 'cursor is none of this list; start again from the first page')

@@ -1,0 +1,64 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { openDatabase } from '../../db/open.ts'
+import type { Query } from '../../db/queries.ts'
+import { createLog } from '../../kernel/log.ts'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { makeLink, startLinks } from '../helpers/links-setup.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { until } from '../helpers/until.ts'
+
+const [embedded] = backends
+
+t.test('what changed much is analyzed, whoever changed it', async (t: Test) => {
+  const lines: string[] = []
+  const log = createLog(
+    (line) => lines.push(line),
+    () => new Date(),
+  )
+  const dataDirectory = await temporaryFolder(t)
+  const { db, close } = await openDatabase({ url: undefined, dataDirectory, statisticsMs: 50 }, log)
+  t.teardown(close)
+  await db.transaction((tx) =>
+    tx.script(`
+      create table big as select generate_series(1, 5000) as n;
+      create table small as select generate_series(1, 40) as n`),
+  )
+  const text = `select reltuples from pg_class where relname in ('big', 'small') order by relname`
+  const query: Query = { name: 'known', text, result: 'many', args: [], row: undefined }
+  async function known(): Promise<string> {
+    return JSON.stringify(await db.run(query, []))
+  }
+  async function are(big: number): Promise<void> {
+    const wanted = JSON.stringify([{ reltuples: big }, { reltuples: -1 }])
+    await until(async () => (await known()) === wanted, `statistics of ${big} rows`)
+  }
+  await are(5_000)
+  await db.transaction((tx) => tx.script('insert into big select generate_series(1, 1000)'))
+  await are(6_000)
+  t.same(lines, [])
+})
+
+t.test('an import has fresh statistics on its way, also after calls on few links', async (t) => {
+  const links = await startLinks(t, embedded)
+  const ann = await links.user('ann')
+  for (let call = 0; call < 8; call++) {
+    await makeLink(ann, `call-${call}`, { tags: ['calls'] })
+    t.equal((await ann.api('GET', '/links')).status, 200)
+  }
+  const lines = Array.from({ length: 3_000 }, (_, n) => {
+    const slug = `many-${String(n).padStart(5, '0')}`
+    return `${slug},https://example.com/${n},tag-${n % 20},ann@example.com`
+  })
+  const input = ['slug,url,tags,owner', ...lines].join('\n')
+  const imported = await runCli(['import', '-'], { env: links.env, input })
+  t.equal(imported.code, 0, imported.stderr)
+  await links.server.stop()
+  const text = `select relname, reltuples from pg_class
+                 where oid in ('links.links'::regclass, 'links.link_owners'::regclass,
+                               'links.link_tags'::regclass, 'links.changes'::regclass)`
+  for (const { relname, reltuples } of await embedded.query(links.env, text)) {
+    t.ok(Number(reltuples) >= 2_000, `${relname} is known to have ${reltuples} rows`)
+  }
+})
