@@ -21,9 +21,12 @@ export function parseDatabaseUrl(text: string): string {
   if (!/^postgres(ql)?:\/\//.test(text)) throw new SyntaxError('it does not start with postgres://')
   // Throws URIError where the client would: at a % that starts no encoded byte.
   decodeURIComponent(/^\w+:\/\/([^/?#]*)@/.exec(text)?.[1] ?? '')
-  // Of several hosts the client takes the first for that of the URL.
-  const alone = text.replace(/^(\w+:\/\/(?:[^@/?]*@)?[^/?,]*),[^/?]*/, '$1')
-  if (!URL.canParse(alone)) throw new SyntaxError('it is no such URL')
+  // Several hosts, with commas between them, are none of a URL's own: each is looked at alone.
+  const [, start = '', hosts = '', rest = ''] =
+    /^(\w+:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/s.exec(text) ?? []
+  if (!hosts.split(',').every((host) => URL.canParse(start + host + rest))) {
+    throw new SyntaxError('it is no such URL')
+  }
   return text
 }
 
