@@ -29,6 +29,9 @@ export type RunCommand = (
 /** The words of a command are short; a file comes after them and is never held whole. */
 const LONGEST_ARGUMENTS = 1024 * 1024
 
+/** Nobody listens; EINVAL is a path too long for a socket, on which a server can't listen either. */
+const NOBODY: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED', 'EINVAL'])
+
 /** The socket by which other commands reach the server that has the embedded database. */
 export function controlPath(dataDirectory: string): string {
   return join(dataDirectory, 'control.sock')
@@ -79,7 +82,7 @@ export function runRemotely(
     })
     outgoing.on('error', (error) => {
       const code = 'code' in error ? error.code : undefined
-      if (code === 'ENOENT' || code === 'ECONNREFUSED') resolve(undefined)
+      if (NOBODY.has(code)) resolve(undefined)
       else reject(error)
     })
     outgoing.once('socket', (socket) =>

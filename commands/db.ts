@@ -55,8 +55,9 @@ export async function runDb(
     throw new Error(`there is no database in ${directory}: nothing to move`)
   }
   const meter = openMeter()
-  const database = await openStopped(config, log, 'db move')
+  // Before the source, which nobody would close: it throws at a setting in the URL that there is not.
   const target = openClient({ target: url, deadlineMs: TRANSFER_DEADLINE_MS, connections: 2 })
+  const database = await openStopped(config, log, 'db move')
   let moved: Loaded
   try {
     moved = await move(database.db, target, meter.progress)

@@ -48,14 +48,29 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   const database = await openDatabase({ url, dataDirectory }, log)
   try {
-    if (url !== undefined) await refuseUnfitServer(database.db)
-    const applied = await migrate(database.db)
-    if (applied.length > 0) log.info('migrated', { migrations: applied.join(' ') })
-    return await run(options, database, stopAsked)
+    const prepared = prepare(database, log)
+    // A migration may wait for another instance's, for as long as that takes.
+    const signal = await Promise.race([stopAsked, prepared])
+    if (signal === undefined) return await run(options, database, stopAsked)
+    log.info('stopping', { signal })
+    endInTime()
+    return DONE
   } finally {
     await database.close()
     log.flush()
   }
+}
+
+/** Whatever a stop waits for, it waits no longer than this. */
+function endInTime(): void {
+  setTimeout(() => process.exit(FAILED), STOP_MS).unref()
+}
+
+/** Makes the database one that this program can use. */
+async function prepare({ db, backend }: OpenedDatabase, log: Log): Promise<undefined> {
+  if (backend === 'postgresql') await refuseUnfitServer(db)
+  const applied = await migrate(db)
+  if (applied.length > 0) log.info('migrated', { migrations: applied.join(' ') })
 }
 
 async function run(
@@ -99,7 +114,7 @@ async function run(
   } finally {
     manager.stopping()
     // Also when one listener could not start: what already runs would keep the process alive.
-    setTimeout(() => process.exit(FAILED), STOP_MS).unref()
+    endInTime()
     for (const service of services) service.endStreams?.()
     control?.close()
     control?.closeAllConnections()

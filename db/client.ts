@@ -87,6 +87,9 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
       // The locks of a transaction whose connection was lost on the way must not stay for hours.
       idle_in_transaction_session_timeout: 4 * deadlineMs,
       TimeZone: 'UTC',
+      // In these forms answers are read, whatever the role or the database has been set to.
+      DateStyle: 'ISO, MDY',
+      bytea_output: 'hex',
     },
     types: { bigint: BIGINT, bytea: BYTEA },
   }

@@ -9,9 +9,13 @@ const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i
 
 const NO_HTTP = badRequest('The request is not valid HTTP/1.1.')
 
-/** The fault of a request that Node's parser gave up on, by the parser's error code. */
-export function faultOfBrokenRequest(error: Error): Fault {
-  const code = 'code' in error ? error.code : undefined
+/**
+ * The fault of a request that Node's parser gave up on, by the parser's error code; undefined when it is the
+ * connection that broke, which is no request and leaves nobody to answer.
+ */
+export function faultOfBrokenRequest(error: Error): Fault | undefined {
+  const code = 'code' in error ? String(error.code) : ''
+  if (!/^(HPE|ERR_HTTP)_/.test(code)) return undefined
   if (code === 'HPE_HEADER_OVERFLOW') {
     return { status: 431, code: 'HEADERS_TOO_LARGE', detail: 'The request headers exceed 16 KiB.' }
   }
@@ -43,7 +47,9 @@ export function ambiguity(request: IncomingMessage): Fault | undefined {
   if (authority !== undefined && authority.toLowerCase() !== host.toLowerCase()) {
     return badRequest('The Host header and the URL of the request line differ.')
   }
-  const coding = headers['transfer-encoding'] ?? 'chunked'
+  const coding = headers['transfer-encoding']
+  if (coding === undefined) return undefined
+  if (httpVersion === '1.0') return badRequest('A request of HTTP/1.0 has no transfer coding.')
   return coding.toLowerCase() === 'chunked'
     ? undefined
     : badRequest('The only transfer coding taken here is "chunked".')

@@ -56,7 +56,11 @@ const RELOAD_MS = 1_000
  * changes; a file that has become invalid is reported and changes nothing.
  */
 export function openConfig(options: ConfigOptions): ConfigSource {
-  const envFile = options.envFile ?? process.env['GATEHOUSE_ENV_FILE']
+  const [envFile] =
+    firstSet([
+      [options.envFile, 'flag'],
+      [process.env['GATEHOUSE_ENV_FILE'], 'environment'],
+    ]) ?? []
   let loaded = load(options.flags, envFile)
   if (options.collects !== true) refuse(loaded)
 

@@ -106,6 +106,7 @@ export function createListener(options: ListenerOptions): Listener {
   server.on('clientError', (error, socket) => {
     if (answers.endsWithAnswer(socket as Socket, error)) return
     const fault = faultOfBrokenRequest(error)
+    if (fault === undefined) return void socket.destroy()
     const reply = faultReply(fault, { method: '', path: '', headers: {} })
     const requestId = nextId()
     refuseBrokenRequest(socket as Socket, reply, requestId)

@@ -21,6 +21,12 @@ export function parseDatabaseUrl(text: string): string {
   if (!/^postgres(ql)?:\/\//.test(text)) throw new SyntaxError('it does not start with postgres://')
   // Throws URIError where the client would: at a % that starts no encoded byte.
   decodeURIComponent(/^\w+:\/\/([^/?#]*)@/.exec(text)?.[1] ?? '')
+  // Several hosts, with commas between them, are none of a URL's own: each is looked at alone.
+  const [, start = '', hosts = '', rest = ''] =
+    /^(\w+:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/s.exec(text) ?? []
+  if (!hosts.split(',').every((host) => URL.canParse(start + host + rest))) {
+    throw new SyntaxError('it is no such URL')
+  }
   return text
 }
 

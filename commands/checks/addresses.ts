@@ -109,7 +109,8 @@ async function socketFinding(what: string, path: string): Promise<Finding> {
 }
 
 function listen(address: Address): Promise<Server> {
-  const server = createServer()
+  // A client that comes meanwhile would keep it open.
+  const server = createServer((socket) => socket.destroy())
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(listenOptions(address, []), () => resolve(server))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, rename, rm, type FileHandle } from 'node:fs/promises'
+import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress } from 'node:zlib'
@@ -61,15 +61,24 @@ export async function writeBackup(
     const body = await writeBody(file, rows)
     await file.write(headOf({ ...contents(), ...body }), 0, HEAD, 0)
     await file.sync()
-    await file.close()
+    if (!(await isAt(file, part))) {
+      throw new Error(`another backup to ${path} has begun meanwhile: this one is given up`)
+    }
     await rename(part, path)
     syncPath(dirname(path))
     return HEAD + body.bytes
   } catch (error) {
-    await file.close()
-    await rm(part, { force: true })
+    if (await isAt(file, part)) await rm(part, { force: true })
     throw error
+  } finally {
+    await file.close()
   }
+}
+
+/** Whether a name is still that of an open file, and not of what somebody else has put there. */
+async function isAt(file: FileHandle, path: string): Promise<boolean> {
+  const [own, there] = await Promise.all([file.stat(), stat(path).catch(() => undefined)])
+  return own.ino === there?.ino && own.dev === there.dev
 }
 
 /** Reads what a backup says of itself, once every byte of it is as it was written; throws an Error with one line. */

@@ -60,14 +60,24 @@ export async function load(tx: Executor, source: Source, progress: Progress): Pr
   return { wasThere: full !== undefined, tables: carried }
 }
 
+/**
+ * A row that a migration has made bears its transaction. A database loaded from a dump may have all rows of one
+ * transaction, so a migration counts only while it shares its own with no other, nor with the making of their table.
+ */
+const MADE = `
+select from gatehouse.migrations m
+ where m.xmin = t.xmin
+   and not exists (select from gatehouse.migrations o where o.xmin = m.xmin and o.number <> m.number)
+   and not exists (select from pg_constraint c
+                    where c.conrelid = 'gatehouse.migrations'::regclass and c.xmin = m.xmin)`
+
 /** A table with a row that no migration has made; undefined when there is none. */
 export async function firstWithContent(
   tx: Executor,
   tables: readonly Table[],
 ): Promise<string | undefined> {
   for (const { name } of tables) {
-    const made = 'select from gatehouse.migrations m where m.xmin = t.xmin'
-    const text = `select exists (select from ${name} t where not exists (${made})) as there`
+    const text = `select exists (select from ${name} t where not exists (${MADE})) as there`
     const [row] = (await tx.run(statement('content', text), [])) as readonly { there: boolean }[]
     if (row?.there === true) return name
   }

@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { ROOT } from '../helpers/program.ts'
+import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
 import { contentsOf } from '../helpers/transfer-check.ts'
 import { seedStatements } from '../helpers/transfer-seed.ts'
+import { until } from '../helpers/until.ts'
 
 const [embedded, postgres] = backends
 const HEAD = 64 * 1024
@@ -87,6 +88,31 @@ t.test('a backup of the first schema is restored and brought up to date', async 
     stderr:
       /^gatehouse: the database was made by a newer version than the backup .*new folder; nothing was changed\n$/,
   })
+})
+
+t.test('of two backups to one file the one that began last makes it', async (t) => {
+  const env = await postgres.env(t)
+  await postgres.query(env, seedStatements({ events: 20_000, links: 100, sessions: 1 }))
+  const file = join(await temporaryFolder(t, 'backups'), 'file')
+  const part = (): number | undefined => statSync(`${file}.part`, { throwIfNoEntry: false })?.ino
+  const begun = async () => {
+    const before = part()
+    const child = spawnProgram(['backup', file], env)
+    const ended = exitOf(child)
+    await until(() => part() !== undefined && part() !== before, 'rows to be written', 30_000)
+    child.kill('SIGSTOP')
+    return { child, ended }
+  }
+  const first = await begun()
+  const last = await begun()
+  first.child.kill('SIGCONT')
+  t.match(await first.ended, { code: 1 })
+  t.same(readdirSync(dirname(file)), ['file.part'], 'what the other one writes is left to it')
+  last.child.kill('SIGCONT')
+  t.match(await last.ended, { code: 0 })
+  t.same(readdirSync(dirname(file)), ['file'])
+  const restored = await runCli(['restore', file], { env: await postgres.emptyEnv(t) })
+  t.match(restored, { code: 0, stdout: /^hooks\.events +20002 /m })
 })
 
 t.test('a file that is there is kept, one that is replaced is so as a whole', async (t) => {

@@ -1,6 +1,6 @@
 import { createServer as createHttp } from 'node:http'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import type { AddressInfo, ListenOptions, Server } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
@@ -80,6 +80,25 @@ t.test('an address that somebody holds: a Gatehouse, or another program', async 
     const line = `fail ${text} is held by another program (ss -ltnp): stop that or choose another; ${SYSTEMD}`
     t.same(taken.about(what), [line])
   }
+})
+
+t.test('a client that comes while addresses are looked at', async (t) => {
+  const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  const port = await freePort()
+  let [looking, came] = [true, 0]
+  const knock = (): void => {
+    // It never ends the connection by itself.
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    client.once('connect', () => (came += 1))
+    client.on('error', () => undefined)
+    client.once('close', () => looking && setTimeout(knock, 1))
+    t.teardown(() => client.destroy())
+  }
+  knock()
+  const found = await check({ ...data, HOOKS_ADDR: `127.0.0.1:${port}` })
+  looking = false
+  t.same(found.about('HOOKS_ADDR'), [`ok 127.0.0.1:${port} is free`])
+  t.ok(came > 0)
 })
 
 t.test("an address that can't be listened on", async (t) => {

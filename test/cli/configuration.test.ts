@@ -59,7 +59,13 @@ t.test('flag over environment file over environment over default', async (t) => 
 })
 
 t.test('an empty variable counts as unset', async (t) => {
-  const env = { HOOKS_FRESHNESS_S: '', HOOKS_CHAT_SECRET: '', HOOKS_MAX_BODY: '', DATABASE_URL: '' }
+  const env = {
+    HOOKS_FRESHNESS_S: '',
+    HOOKS_CHAT_SECRET: '',
+    HOOKS_MAX_BODY: '',
+    DATABASE_URL: '',
+    GATEHOUSE_ENV_FILE: '',
+  }
   const server = await startServer(t, { services: ['hooks'], env })
   const shown = await configurationOf(server.hooks)
   t.equal(shown['HOOKS_FRESHNESS_S'], '300 (default)')
@@ -162,12 +168,17 @@ t.test('an invalid value is refused with the accepted form', async (t) => {
     }
   }
   const password = secret('database-password')
-  for (const start of ['mysql://', 'postgres://%zz']) {
-    const url = `${start}gatehouse:${password}@127.0.0.1/db`
+  for (const [start, port] of [
+    ['mysql://', 5432],
+    ['postgres://%zz', 5432],
+    ['postgres://', 'port'],
+    ['postgres://', '5432,127.0.0.1:port'],
+  ] as const) {
+    const url = `${start}gatehouse:${password}@127.0.0.1:${port}/db`
     const line = /^gatehouse: DATABASE_URL is not valid/
     const { stderr } = await refused(t, { DATABASE_URL: url }, line)
     t.match(stderr, 'expected a postgres:// URL')
-    t.notOk(stderr.includes(password) || stderr.includes(start), 'the value is not shown')
+    t.notOk(stderr.includes(password) || stderr.includes(url), 'the value is not shown')
   }
 })
 

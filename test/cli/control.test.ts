@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, spawnProgram } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -45,4 +47,11 @@ t.test('what comes over the socket is bounded, and a file of any size is not', a
   const rows = await embedded.query(env, 'select count(*)::int as n from links.links')
   t.same(rows[0]?.['n'], 1_000, 'what was reported is done, and nothing else')
   cut.stdin.destroy()
+})
+
+t.test('a data directory whose name is too long for a socket', async (t) => {
+  const folder = join(await temporaryFolder(t), 'x'.repeat(110))
+  const env = { GATEHOUSE_DATA_DIR: folder }
+  t.match(await runCli(['user', 'add', 'ann@example.com'], { env }), { code: 0 })
+  t.match(await runCli(['user', 'list'], { env }), { code: 0, stdout: /ann@example\.com/ })
 })

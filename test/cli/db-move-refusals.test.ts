@@ -24,6 +24,7 @@ t.test('wrong usage', async (t) => {
     [['db', 'move'], /Missing --to URL/],
     [['db', 'move', 'postgres://x/y'], /Too many arguments/],
     [['db', 'move', '--to', 'mysql://x/y'], /--to must be a postgres:\/\/ URL/],
+    [['db', 'move', '--to', 'postgres://u:p@h:port/y'], /--to must be .*: it is no such URL\n/],
   ]
   for (const [args, line] of wrong) {
     t.match(
@@ -43,6 +44,11 @@ t.test('a source that there is not', async (t) => {
     stderr: /^gatehouse: there is no database in .*none: nothing to move\n$/,
   })
   t.notOk(existsSync(folder), 'nothing was made')
+  const unknown = `${move[3]}?target_session_attrs=none`
+  t.match(await runCli(['db', 'move', '--to', unknown], { env: source }), {
+    code: 1,
+    stderr: /^gatehouse: target_session_attrs none is not supported\n$/,
+  })
   const server = { ...source, DATABASE_URL: 'postgres://127.0.0.1:1/x' }
   t.match(await runCli(move, { env: server }), {
     code: 1,

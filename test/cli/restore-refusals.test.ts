@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import { ROOT } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
 import { contentsOf } from '../helpers/transfer-check.ts'
@@ -127,6 +128,29 @@ t.test('only an empty database is restored into', async (t) => {
   await startServer(t, { services: ['links'], env })
   await refused(t, env, /^gatehouse: "restore" has the database to itself: stop the server, .*\n$/)
 })
+
+await eachBackend(
+  t,
+  'what was loaded from a dump in one transaction is no empty database',
+  async (t: Test, backend) => {
+    const dump = readFileSync(join(ROOT, 'test/fixtures/databases/first-issue.sql'), 'utf8')
+    const old = await backend.emptyEnv(t)
+    await backend.query(old, dump.replaceAll(/^\\.*$/gm, ''))
+    await refused(t, old, /but hooks\.\w+ holds rows already/)
+
+    const env = await backend.env(t)
+    // As pg_restore --single-transaction leaves them: every row of one transaction.
+    await backend.query(
+      env,
+      `update gatehouse.migrations set name = name; update hooks.providers set name = name;
+       update hooks.settings set only_row = only_row; update ops.settings set only_row = only_row;
+       insert into hooks.endpoints values ('a', sha256('a'), true)`,
+    )
+    const before = await contentsOf(backend, env)
+    await refused(t, env, /holds rows already/)
+    t.same(await contentsOf(backend, env), before)
+  },
+)
 
 async function refused(t: Test, env: Env, line: RegExp): Promise<void> {
   t.match(await runCli(['restore', whole], { env }), { code: 1, stdout: '', stderr: line })

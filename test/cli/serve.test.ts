@@ -46,6 +46,26 @@ t.test('one line says that it is ready, and where', async (t) => {
   }
 })
 
+t.test('a stop while another instance migrates', async (t) => {
+  const env = { ...FREE, ...(await postgres.emptyEnv(t)) }
+  const held = postgres.query(env, 'select pg_advisory_lock(7203000), pg_sleep(60)')
+  // It ends with its database.
+  held.catch(() => undefined)
+  const locks = (isHeld: boolean) => async (): Promise<boolean> => {
+    const text = `select 1 from pg_locks l join pg_database d on d.oid = l.database
+                   where locktype = 'advisory' and granted = $1 and datname = current_database()`
+    return (await postgres.query(env, text, [isHeld])).length > 0
+  }
+  await until(locks(true), 'the lock', 10_000)
+  const child = spawnProgram(['serve', 'hooks'], env)
+  const exited = exitOf(child)
+  await until(locks(false), 'the start to wait for it', 30_000)
+  const asked = performance.now()
+  child.kill('SIGTERM')
+  t.same(await exited, { code: 0, signal: null })
+  t.ok(performance.now() - asked < 10_000)
+})
+
 t.test('a port in use is one line and code 1, whichever listener it hits', async (t) => {
   const taken = await listen(t)
   const database = await postgres.env(t)

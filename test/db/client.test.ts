@@ -12,7 +12,7 @@ import { eachBackend } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { sharedPostgres } from '../helpers/postgres.ts'
+import { run, sharedPostgres } from '../helpers/postgres.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { until } from '../helpers/until.ts'
 
@@ -63,6 +63,21 @@ await eachBackend(
     for (const bytes of kinds) t.same(await db.run(echo, [bytes]), [{ bytes, size: bytes.length }])
   },
 )
+
+t.test('settings of a role or a database change nothing that is read', async (t) => {
+  const databases = await sharedPostgres()
+  const url = await databases.createDatabase()
+  t.teardown(() => databases.dropDatabase(url))
+  const name = new URL(url).pathname.slice(1)
+  for (const setting of [`bytea_output = 'escape'`, `DateStyle = 'German'`]) {
+    await run(url, `alter database ${name} set ${setting}`)
+  }
+  const db = openClient({ target: url, deadlineMs: 5_000, connections: 1 })
+  t.teardown(() => db.close())
+  const row = { bytes: Buffer.from([0, 92, 255]), at: new Date('2026-02-28T23:59:59.123Z') }
+  const text = 'select $1::bytea as bytes, $2::timestamptz as at'
+  t.same(await db.run(query('settings', text), Object.values(row)), [row])
+})
 
 await eachBackend(
   t,

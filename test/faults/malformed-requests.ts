@@ -61,7 +61,9 @@ export function malformedRequests({ line, headers, poison }: Target): readonly M
   add('a URL of another scheme', head('GET ftp://localhost/api/ HTTP/1.1', HOST, LAST), 404)
   add('a fragment', head('GET /api/#top HTTP/1.1', HOST, LAST), 404)
   add('broken percent-encoding', head('GET /api/%zz%/%00 HTTP/1.1', HOST, LAST), 404)
-  add('chunks in HTTP/1.0', `${head('POST /healthz HTTP/1.0', HOST, CHUNKED)}0\r\n\r\n`, 405)
+  add('chunks in HTTP/1.0', `${head('GET /healthz HTTP/1.0', HOST, CHUNKED)}0\r\n\r\n`, 400)
+  const kept = head('GET /healthz HTTP/1.0', HOST, 'Connection: keep-alive', CHUNKED)
+  add('chunks in HTTP/1.0, kept open', `${kept}0\r\n\r\n`, 400)
   add('nonsense behind a request', `${head(PROBE, HOST)}NONSENSE\r\n\r\n`, 200)
   add('two requests and nonsense', `${head(PROBE, HOST).repeat(2)}NONSENSE\r\n\r\n`, 200, 200)
   add(

@@ -127,6 +127,21 @@ t.test('answers of one turn leave in order, each for itself', async (t: Test) =>
   t.ok(cut.closed)
 })
 
+t.test('a connection that breaks is no request', async (t: Test) => {
+  const { base, port, log } = await listen(t, [])
+  for (const begun of ['', 'GET / HT', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n']) {
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    socket.write(begun)
+    // What it has written is read before the reset.
+    await request(base)
+    socket.resetAndDestroy()
+    await once(socket, 'close')
+  }
+  t.equal((await request(base)).status, 404)
+  t.notMatch(log(), /malformed/)
+})
+
 /** Answers what of a body was read, which may have eight bytes. */
 const ECHO: Route = {
   method: 'POST',
