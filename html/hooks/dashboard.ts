@@ -1,5 +1,6 @@
 import type { RejectionTotal } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import { PROGRAM_NAME } from '../../kernel/program-name.ts'
 import { breakable } from '../breakable.ts'
 import { copyBox } from '../copy-box.ts'
 import { hooksPage } from './layout.ts'
@@ -90,7 +91,7 @@ function firstWebhook(baseUrl: string): Html {
     ${copyBox(
       'first-command',
       'commands',
-      `TOKEN=$(gatehouse provider add first --enable)\ncurl -X POST '${url}' \\\n` +
+      `TOKEN=$(${PROGRAM_NAME} provider add first --enable)\ncurl -X POST '${url}' \\\n` +
         `  -H "Authorization: Bearer $TOKEN" \\\n  -H 'Content-Type: application/json' \\\n` +
         `  -H 'X-Event-Type: greeting' \\\n  -d '{"hello": "world"}'`,
     )}

@@ -49,7 +49,7 @@ t.test('the stream resumes after the newest event on the page', async (t) => {
 t.test('the first webhook is explained until there is one', async (t) => {
   t.notMatch(render(dashboardPage(view())), 'first-webhook')
   const empty = render(dashboardPage(view({ events: [] })))
-  t.match(empty, 'gatehouse provider add first --enable')
+  t.match(empty, '$(npx gatehouse provider add first --enable)')
   t.match(empty, 'http://127.0.0.1:8080/webhooks/generic/first')
   t.match(empty, /<section id="recent"[^>]*hidden/)
 })
