@@ -115,10 +115,12 @@ async function list(db: Database, user: User, json: boolean, output: Output): Pr
   return DONE
 }
 
-/** A time as it stands, or that far from now. */
+/** A time as it stands, or that far from now; what is beyond all times stays as it is. */
 function readWhen(text: string, now: Date): string {
   const seconds = parseDuration(text)
-  return seconds === undefined ? text : new Date(now.getTime() + seconds * 1000).toISOString()
+  if (seconds === undefined) return text
+  const time = new Date(now.getTime() + seconds * 1000)
+  return Number.isNaN(time.getTime()) ? text : time.toISOString()
 }
 
 function fail(message: string, output: Output): number {

@@ -396,8 +396,7 @@ select u.id, u.email, o.is_primary
   join links.link_owners o on o.slug = l.slug
   join links.users u on u.id = o.user_id
  where l.id = $1
- order by o.is_primary desc, u.email
- limit $2;
+ order by o.is_primary desc, u.email;
 
 -- name: addOwner :optional
 -- Makes user $2 an owner of the link $1. Empty when the user is one already.
@@ -429,8 +428,7 @@ select u.id, u.email, s.shared_by, s.created_at
   join links.link_shares s on s.slug = l.slug
   join links.users u on u.id = s.user_id
  where l.id = $1
- order by u.email
- limit $2;
+ order by u.email;
 
 -- name: addShare :optional
 -- Empty when the link $1 is shared with user $2 already.
@@ -440,11 +438,13 @@ on conflict (user_id, slug) do nothing
 returning created_at;
 
 -- name: removeShare :optional
--- Empty when the link $1 is not shared with user $2.
-delete from links.link_shares
- where slug = $1
-   and user_id = $2
-returning user_id as id;
+-- Ends the share of link $1 with user $2. Empty when it is not shared with them.
+delete from links.link_shares s
+ using links.users u
+ where s.slug = $1
+   and s.user_id = $2
+   and u.id = s.user_id
+returning u.email;
 
 -- name: saveChange :exec
 -- Notes what $3 did to link $1 at $2.

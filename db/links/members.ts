@@ -3,12 +3,9 @@ import { many, optional } from '../rows.ts'
 import { linksQueries as q } from './queries.ts'
 import type { Owner, Share } from './rows.ts'
 
-/** More owners or recipients than this are not listed; nobody has so many. */
-const MOST = 1_000
-
 /** The owners of a link, the primary one first. */
 export function listOwners(db: Executor, link: string): Promise<readonly Owner[]> {
-  return many(db, q.listOwners, [link, MOST])
+  return many(db, q.listOwners, [link])
 }
 
 /** False when the user is an owner already. */
@@ -32,7 +29,7 @@ export function removeOwner(
 
 /** With whom a link is shared. */
 export function listShares(db: Executor, link: string): Promise<readonly Share[]> {
-  return many(db, q.listShares, [link, MOST])
+  return many(db, q.listShares, [link])
 }
 
 /** False when the link is shared with the user already. */
@@ -45,7 +42,11 @@ export async function addShare(
   return (await optional(tx, q.addShare, [slug, user, shared_by, created_at])) !== undefined
 }
 
-/** False when the link is not shared with the user. */
-export async function removeShare(tx: Executor, slug: string, user: string): Promise<boolean> {
-  return (await optional(tx, q.removeShare, [slug, user])) !== undefined
+/** Ends a share and gives its recipient's address; undefined when the link is not shared with the user. */
+export function removeShare(
+  tx: Executor,
+  slug: string,
+  user: string,
+): Promise<Pick<Share, 'email'> | undefined> {
+  return optional(tx, q.removeShare, [slug, user])
 }

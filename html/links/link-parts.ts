@@ -15,8 +15,8 @@ export function shortName({ keyword }: ShortLinks, slug: string): Html {
 
 const ABOUT: Readonly<Record<Visibility, string>> = {
   public: 'Everybody who is signed in finds it',
-  private: 'Whoever knows it may follow it; only owners and recipients find it',
-  secure: 'Only owners and recipients may follow it',
+  private: 'Whoever knows it may follow it; only owners, recipients and admins find it',
+  secure: 'Only owners, recipients and admins may follow it',
 }
 
 export function visibilityBadge(visibility: Visibility): Html {

@@ -1,27 +1,20 @@
 import type { ClickKind, User } from '../../db/links/rows.ts'
 import { mayVisit } from '../../db/links/visits.ts'
 import type { Context } from '../../kernel/context.ts'
-import { decodeSegment } from '../../kernel/percent.ts'
 import type { Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { clickKind } from '../../services/links/click-kind.ts'
 import { linkMeant } from '../../services/links/link-meant.ts'
-import { RESERVED_SLUGS, slugsMeant } from '../../services/links/slug.ts'
+import { RESERVED_SLUGS } from '../../services/links/slug.ts'
 import { targetOf } from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
+import { readVisitPath } from '../../services/links/visit-path.ts'
 import { visitorOf } from '../../services/links/visitor.ts'
 import { linksFault, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { forbiddenPage, noPathPage, previewPage, unknownPage } from './visit-pages.ts'
 
 const REDIRECT = { 'cache-control': 'no-store', 'x-robots-tag': 'noindex' }
-
-/** What a visit's path asks for: its segments, decoded, the first without a `+` at its end. */
-interface Visit {
-  readonly asked: string
-  readonly more: readonly string[]
-  readonly previews: boolean
-}
 
 /** What the resolver is made from: it counts how visits end. */
 interface Resolver extends LinksRoutes {
@@ -67,7 +60,7 @@ async function resolve(
 ): Promise<Reply> {
   if (isReservedPath(context.path)) return linksFault(NOT_FOUND, context)
   const { links, identify, ended } = resolver
-  const visit = readVisit(context.path)
+  const visit = readVisitPath(context.path)
   const link =
     known ?? (visit && (await linkMeant(links.targets, visit.asked, context.receivedAt.getTime())))
   if (visit && link && !visit.previews && !link.isSecure) {
@@ -132,22 +125,4 @@ function count(
   kind: ClickKind,
 ): void {
   if (method === 'GET') links.clicks.count(id, kind, receivedAt)
-}
-
-/**
- * Undefined for a path that no link can have. A slash at the end adds no segment. `.` and `..` would
- * lead out of the place that the link gives to the path; browsers have resolved them before.
- */
-function readVisit(path: string): Visit | undefined {
-  const segments = path.slice(1).replace(/\/$/, '').split('/')
-  const decoded: string[] = []
-  for (const segment of segments) {
-    const text = decodeSegment(segment)
-    if (text === undefined || text === '.' || text === '..') return undefined
-    decoded.push(text)
-  }
-  const [first = '', ...more] = decoded
-  const previews =
-    more.length === 0 && first.endsWith('+') && slugsMeant(first.slice(0, -1)).length > 0
-  return { asked: previews ? first.slice(0, -1) : first, more, previews }
 }

@@ -41,7 +41,7 @@ async function createGroup(
   try {
     return await parts.db.transaction(async (tx) => {
       // Nothing to ask the database for, where a link leads elsewhere.
-      const loop = await refuseLoop(tx, parts.ownHosts, first.slug, first.url)
+      const loop = await refuseLoop(tx, parts.ownHosts, first.slug, first)
       return loop === undefined ? create(tx, links, at) : new Map([[first.slug, loop]])
     })
   } catch (error) {

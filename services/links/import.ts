@@ -141,7 +141,8 @@ async function createLine(
 ): Promise<LineResult> {
   const { db, ownHosts, now } = tools
   if (options.dryRun && ownHosts(new URL(input.url))) {
-    const loop = await db.transaction((tx) => refuseLoop(tx, ownHosts, line.slug, input.url))
+    const fields = { url: input.url, append_path: input.append_path ?? false }
+    const loop = await db.transaction((tx) => refuseLoop(tx, ownHosts, line.slug, fields))
     if (loop !== undefined) return { outcome: 'refused', message: loop.message }
   }
   const members = await people.of(line)

@@ -48,7 +48,7 @@ export async function createLink(
 ): Promise<Link | Refusal> {
   const result = await inTransaction(parts.db, async (tx) => {
     const fields = fieldsOf(input, { visibility: 'public', append_path: false })
-    const loop = await refuseLoop(tx, parts.ownHosts, slug, fields.url)
+    const loop = await refuseLoop(tx, parts.ownHosts, slug, fields)
     if (loop !== undefined) throw new Refused(loop)
     const id = await addLink(tx, slug, fields, at)
     if (id === undefined) throw new Refused(refusal('SLUG_CONFLICT', 'slug already taken', 'slug'))
@@ -73,7 +73,7 @@ export async function replaceLink(
 ): Promise<Link | Refusal> {
   const result = await changeLink(parts.db, caller, id, async (tx, link) => {
     const fields = fieldsOf(input, link)
-    const loop = await refuseLoop(tx, parts.ownHosts, link.slug, fields.url)
+    const loop = await refuseLoop(tx, parts.ownHosts, link.slug, fields)
     if (loop !== undefined) throw new Refused(loop)
     await updateLink(tx, id, fields, at)
     const after = { tags: input.tags, visibility: fields.visibility }

@@ -1,9 +1,11 @@
 import type { Executor } from '../../db/client.ts'
 import { findLinkBySlug, takeLoopTurn } from '../../db/links/links.ts'
-import { percentDecoded } from '../../kernel/percent.ts'
+import type { LinkFields } from '../../db/links/rows.ts'
 import { refusal, type Refusal } from './refusal.ts'
-import { readSearchTerms } from './search-terms.ts'
+import { encodePath, readSearchTerms, type SearchTerms } from './search-terms.ts'
 import { slugsMeant } from './slug.ts'
+import { prepareTarget, targetOf, type Target } from './target.ts'
+import { readVisitPath, type VisitPath } from './visit-path.ts'
 
 /** Tells whether a URL's host (with its port) is one under which this resolver is reached. */
 export type OwnHosts = (url: URL) => boolean
@@ -11,57 +13,89 @@ export type OwnHosts = (url: URL) => boolean
 /** Longer chains of links to links are nobody's wish, and refused as well. */
 const LONGEST_CHAIN = 10
 
+/** Where the browsers' search leads is said by its query, which any visit may replace. */
+const SEARCH = '/-/go'
+
+/** Further segments as visits may bring them: as many as there are places with a number. */
+const FURTHER = Array.from({ length: 10 }, (_, count) => Array<string>(count).fill('a'))
+
 /**
- * Refuses a url that leads back to its own link, at once or by way of others. Such links are written
- * one at a time: two at once could each close the other's loop.
+ * Refuses a url that leads back to its own link, at once or by way of others. What a visit adds never
+ * decides to which link of ours a url leads, so that following the plain visit tells of all. Such links
+ * are written one at a time: two at once could each close the other's loop.
  */
 export async function refuseLoop(
   tx: Executor,
   isOwn: OwnHosts,
   slug: string,
-  target: string,
+  { url, append_path }: Pick<LinkFields, 'url' | 'append_path'>,
 ): Promise<Refusal | undefined> {
-  let url = new URL(target)
-  if (!isOwn(url)) return undefined
+  if (!isOwn(new URL(url))) return undefined
   await takeLoopTurn(tx)
+  const target = prepareTarget(url, append_path)
+  if (isVisitsChoice(target)) return looping('may lead back to this link')
+  let location = targetOf(target, [], '')
   for (let hops = 0; hops < LONGEST_CHAIN; hops++) {
-    const names = namesAsked(url, isOwn)
-    if (names.some((name) => /\{[1-9*]\}/.test(name))) {
-      return looping('may lead back to this link')
+    if (location === undefined) return undefined
+    const address = new URL(location)
+    if (!isOwn(address)) return undefined
+    const visits = visitsOf(address, isOwn)
+    if (visits.some(({ asked }) => slugsMeant(asked).includes(slug))) {
+      return looping('leads back to this link')
     }
-    const meant = names.flatMap((name) => slugsMeant(name))
-    if (meant.includes(slug)) return looping('leads back to this link')
-    const next = await firstLink(tx, meant)
-    if (next === undefined) return undefined
-    url = new URL(next)
-    if (!isOwn(url)) return undefined
+    location = await locationOf(tx, visits)
   }
-  return looping(`leads through more than ${LONGEST_CHAIN} links`)
+  return location === undefined
+    ? undefined
+    : looping(`leads through more than ${LONGEST_CHAIN} links`)
 }
 
-async function firstLink(tx: Executor, slugs: readonly string[]): Promise<string | undefined> {
-  for (const slug of slugs) {
-    const link = await findLinkBySlug(tx, slug, null)
-    if (link !== undefined) return link.url
+/** Whether the segments or the query of a visit decide which link or page of ours it leads to. */
+function isVisitsChoice(target: Target): boolean {
+  const paths = FURTHER.map((more) => targetOf(target, more, ''))
+    .filter((location) => location !== undefined)
+    .map((location) => new URL(location).pathname)
+  const answering = paths.map((path) => /^\/(-\/)?[^/]*/.exec(path)?.[0])
+  return paths.includes(SEARCH) || new Set(answering).size > 1
+}
+
+/** A visit of this resolver: its path, and its query without the `?`. */
+interface Visit extends VisitPath {
+  readonly search: string
+}
+
+/** The visits that an address of the resolver may stand for, the likeliest first. */
+function visitsOf({ pathname, search, searchParams }: URL, isOwn: OwnHosts): readonly Visit[] {
+  if (pathname !== SEARCH) return visitsAt([pathname], search.slice(1))
+  const terms = readSearchTerms(searchParams.get('q') ?? '')
+  const keyword = `http://${terms.name}/`
+  const isKeyword = URL.canParse(keyword) && isOwn(new URL(keyword))
+  const meant = isKeyword ? [terms, readSearchTerms(terms.rest)] : [terms]
+  return visitsAt(
+    meant.map(({ name, rest }: SearchTerms) => `/${encodePath(name + rest)}`),
+    '',
+  )
+}
+
+function visitsAt(paths: readonly string[], search: string): readonly Visit[] {
+  return paths
+    .map(readVisitPath)
+    .filter((path) => path !== undefined)
+    .map((path) => ({ ...path, search }))
+}
+
+/** Where the first link leads that one of these visits finds; undefined when it redirects nobody. */
+async function locationOf(tx: Executor, visits: readonly Visit[]): Promise<string | undefined> {
+  for (const { asked, more, search } of visits) {
+    for (const slug of slugsMeant(asked)) {
+      const link = await findLinkBySlug(tx, slug, null)
+      if (link === undefined) continue
+      return targetOf(prepareTarget(link.url, link.append_path), more, search)
+    }
   }
   return undefined
 }
 
 function looping(problem: string): Refusal {
   return refusal('INVALID_URL', `url ${problem}; give where it should end`, 'url')
-}
-
-/** The name of a link that a url of the resolver asks for; a search's may stand behind the keyword. */
-function namesAsked({ pathname, searchParams }: URL, isOwn: OwnHosts): readonly string[] {
-  if (pathname !== '/-/go') return [firstSegment(pathname)]
-  const { name, rest } = readSearchTerms(searchParams.get('q') ?? '')
-  const keyword = `http://${name}/`
-  const isKeyword = URL.canParse(keyword) && isOwn(new URL(keyword))
-  return isKeyword ? [name, readSearchTerms(rest).name] : [name]
-}
-
-function firstSegment(pathname: string): string {
-  const [, segment = ''] = pathname.split('/')
-  // No slug has an encoding that is broken.
-  return percentDecoded(segment) ?? ''
 }

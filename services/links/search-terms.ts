@@ -8,9 +8,9 @@ export interface SearchTerms {
   readonly rest: string
 }
 
-/** Reads what was typed; a `/` before the name says nothing. */
+/** Reads what was typed; a `/` before the name says nothing, nor does NUL, which no database and no page takes. */
 export function readSearchTerms(text: string): SearchTerms {
-  const terms = text.trim().replace(/^\/+/, '')
+  const terms = text.replaceAll('\0', '').trim().replace(/^\/+/, '')
   const slash = terms.indexOf('/')
   return slash < 0
     ? { name: terms, rest: '' }

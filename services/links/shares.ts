@@ -48,8 +48,8 @@ export function endShare(
   at: Date,
 ): Promise<Refusal | undefined> {
   return changeLink(db, caller, id, async (tx, link) => {
-    const share = (await listShares(tx, id)).find((candidate) => candidate.id === recipient)
-    if (share === undefined || !(await removeShare(tx, link.slug, recipient))) {
+    const share = await removeShare(tx, link.slug, recipient)
+    if (share === undefined) {
       return undo(refusal('NOT_FOUND', 'the link is not shared with this user'))
     }
     await writeHiddenTags(tx, [link.slug])

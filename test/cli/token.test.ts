@@ -133,6 +133,8 @@ t.test('wrong usage', async (t) => {
     [['create', EMAIL, '--name', ' '], /--name must have 1 to 100 characters/],
     [['create', EMAIL, '--name', 'a\u0007'], /--name must have no control characters/],
     [['create', EMAIL, '--expires', 'soon'], /--expires must be a time with its zone such as .*7d/],
+    [['create', EMAIL, '--expires', '999999999d'], /--expires must be a time with .*7d/],
+    [['create', EMAIL, '--expires', '3000000d'], /--expires must be a time with .*7d/],
     [['create', EMAIL, '--expires', '2020-01-31T12:00:00Z'], /--expires must be in the future/],
     [['create', EMAIL, '--expires', '0'], /--expires must be in the future/],
   ]

@@ -4,7 +4,7 @@ import { goodForm } from '../helpers/api.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
-import type { LinksServer } from '../helpers/links-setup.ts'
+import type { Caller, LinksServer } from '../helpers/links-setup.ts'
 
 const ID = '00000000-0000-4000-8000-000000000000'
 
@@ -76,6 +76,7 @@ const UNKNOWN = [
 await eachBackend(t, 'doors of the API', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const ann = await links.user('ann')
+  const root = await links.user('root', { admin: true })
 
   await t.test('401 UNAUTHORIZED without a valid token, before anything else', async (t) => {
     const stranger = links.api()
@@ -176,14 +177,31 @@ await eachBackend(t, 'doors of the API', async (t: Test, backend) => {
     for (const [path, allow] of Object.entries(METHODS)) {
       for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
         if (allow.split(', ').includes(method)) continue
-        const answer = await ann.api(method, path)
+        const answer = await root.api(method, path)
         refuses(t, answer, 405, 'METHOD_NOT_ALLOWED', { what: `${method} ${path}` })
         t.equal(answer.headers['allow'], allow)
       }
     }
   })
 
-  await t.test('HEAD is GET without its body', (t) => headLikeGet(t, links))
+  await t.test('below /admin/ whoever is no admin is refused, whatever is there', async (t) => {
+    for (const [method, path] of [
+      ['GET', '/admin/nothing'],
+      ['GET', '/admin/'],
+      ['POST', '/admin/users'],
+      ['GET', `/admin/users/${ID}/role`],
+    ] as const) {
+      const error = 'only admins may do this'
+      refuses(t, await ann.api(method, path), 403, 'FORBIDDEN', {
+        what: `${method} ${path}`,
+        error,
+      })
+      refuses(t, await links.api()(method, path), 401, 'UNAUTHORIZED')
+    }
+    refuses(t, await root.api('GET', '/admin/nothing'), 404, 'NOT_FOUND')
+  })
+
+  await t.test('HEAD is GET without its body', (t) => headLikeGet(t, links, root))
 
   await t.test('GET /config is public and says the short keyword alone', async (t) => {
     const answer = await links.api()('GET', '/config')
@@ -202,8 +220,7 @@ await eachBackend(t, 'doors of the API', async (t: Test, backend) => {
   })
 })
 
-async function headLikeGet(t: Test, links: LinksServer): Promise<void> {
-  const root = await links.user('root', { admin: true })
+async function headLikeGet(t: Test, links: LinksServer, root: Caller): Promise<void> {
   const link = await makeLink(root, 'headed', { tags: ['docs'] })
   const gets = OPERATIONS.filter(([method]) => method === 'GET').map(([, path]) =>
     path.replace(ID, link.id),

@@ -1,9 +1,10 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller, Link, LinksServer } from '../helpers/links-setup.ts'
+import { run } from '../helpers/postgres.ts'
 
 const ID = '00000000-0000-4000-8000-000000000000'
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -22,6 +23,39 @@ await eachBackend(t, 'owners and shares', async (t: Test, backend) => {
   await t.test('owners', (t) => owners(t, people))
   await t.test('shares', (t) => shares(t, people))
   await t.test('refusals of both', (t) => refusals(t, links, people))
+})
+
+await t.test('more than a thousand owners and recipients', async (t) => {
+  const links = await startLinks(t, backends[1])
+  const ann = await links.user('ann')
+  const { id } = await makeLink(ann, 'crowded', { visibility: 'secure' })
+  const url = links.env['DATABASE_URL'] ?? ''
+  await run(
+    url,
+    `with made as (
+       insert into links.users (email, display_name, role, created_at)
+       select 'u' || n || '@example.com', 'u' || n, 'user', now() from generate_series(1001, 2200) as n
+       returning id, email
+     ), owners as (
+       insert into links.link_owners (slug, user_id, is_primary) select 'crowded', id, false from made
+     )
+     insert into links.link_shares (slug, user_id, shared_by, created_at)
+     select 'crowded', id, 'ann@example.com', now() from made`,
+    [],
+  )
+  for (const [what, count] of [
+    ['owners', 1_201],
+    ['shares', 1_200],
+  ] as const) {
+    const path = `/links/${id}/${what}`
+    const { json } = await ann.api<{ id: string; email: string }[]>('GET', path)
+    t.equal(json.length, count, `all ${what} are listed`)
+    const last = json.at(-1)
+    t.equal(last?.email, 'u2200@example.com')
+    t.equal((await ann.api('DELETE', `${path}/${last?.id}`)).status, 204, 'and the last one ends')
+  }
+  const [entry] = await run(url, `select detail from links.changes where action = 'share ended'`)
+  t.same(entry, { detail: { share: ['u2200@example.com', null] } })
 })
 
 async function owners(t: Test, { ann, bob, cat, eve, root }: People): Promise<void> {

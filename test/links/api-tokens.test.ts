@@ -156,6 +156,8 @@ async function fields(t: Test, links: LinksServer, { api }: Caller): Promise<voi
       '2099-01-31T25:00:00Z',
       ' 2099-01-31T12:00:00Z',
       '12099-01-01T00:00Z',
+      '9999-12-31T23:59:59-23:59',
+      '0000-01-01T00:00:00Z',
     ],
   ]) {
     const what = `expires_at ${JSON.stringify(expires_at)}`

@@ -86,7 +86,13 @@ await eachBackend(t, "a browser's search", async (t: Test, backend) => {
     t.equal(hostile.status, 200)
     t.notMatch(hostile.text, /<img src=x|<i>/)
     t.notMatch(hostile.text, 'value="&quot;', 'no link can have this name')
-    for (const q of ['\0', 'a\0b', 'x'.repeat(5_000), '%', '\u{1f600}']) {
+    for (const q of ['\0', ' \0/']) {
+      t.match(await go(ann, q), { status: 302, headers: { location: '/-/' } }, JSON.stringify(q))
+    }
+    const cut = await go(ann, 'no\0ne')
+    t.match(cut, { status: 200, text: 'No link is named “none”' })
+    t.notMatch(cut.text, '\0')
+    for (const q of ['a\0b', 'x'.repeat(5_000), '%', '\u{1f600}']) {
       t.equal((await go(ann, q)).status, 200, JSON.stringify(q.slice(0, 9)))
     }
   })

@@ -30,6 +30,9 @@ export interface Endpoint extends Omit<Operation, 'handle' | 'access' | 'needsTo
   readonly answer: (call: ApiCall) => Promise<Reply | Refusal | Fault>
 }
 
+/** Why whoever is no admin is refused. */
+export const FOR_ADMINS: Refusal = { refused: 'FORBIDDEN', message: 'only admins may do this' }
+
 const BODY_LIMIT = 64 * 1024
 
 export const UuidParam = Type.String({ format: 'uuid' })
@@ -122,5 +125,5 @@ function refuseScope(
     }
   }
   if (!admin || role === 'admin') return undefined
-  return { refused: 'FORBIDDEN', message: 'only admins may do this' }
+  return FOR_ADMINS
 }

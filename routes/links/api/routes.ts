@@ -3,9 +3,9 @@ import { wrongMethod } from '../../../kernel/fault.ts'
 import type { Operation } from '../../../kernel/operation.ts'
 import { jsonReply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
-import { linksFault, NOT_FOUND, UNAUTHORIZED } from '../faults.ts'
+import { linksFault, NOT_FOUND, refuse, UNAUTHORIZED } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
-import { authenticate } from './endpoint.ts'
+import { authenticate, FOR_ADMINS } from './endpoint.ts'
 import { linkOperations } from './links.ts'
 import { memberOperations } from './members.ts'
 import { tagOperations } from './tags.ts'
@@ -13,6 +13,7 @@ import { tokenOperations } from './tokens.ts'
 import { userOperations } from './users.ts'
 
 export const API = '/api/v1/'
+const ADMIN = `${API}admin/`
 
 /** links.md section 2, Config. */
 export const Config = Type.Object({
@@ -43,7 +44,8 @@ export function apiOperations(options: LinksRoutes): readonly Operation[] {
 
 /**
  * What a path or a method leads to that the API has not: a stranger learns nothing but 401 there
- * (links.md section 5), whoever has a token learns 404, or 405 with the methods that there are.
+ * (links.md section 5), whoever has a token learns 404, or 405 with the methods that there are. What is
+ * below `admin/` says to nobody else what there is.
  */
 export function missingOperation({ links }: LinksRoutes, allow: string | undefined): Route {
   return {
@@ -51,8 +53,10 @@ export function missingOperation({ links }: LinksRoutes, allow: string | undefin
     path: '/api/v1/(none)',
     access: 'open',
     async handle(context) {
-      if ((await authenticate(links, context)) === undefined) {
-        return linksFault(UNAUTHORIZED, context)
+      const caller = await authenticate(links, context)
+      if (caller === undefined) return linksFault(UNAUTHORIZED, context)
+      if (context.path.startsWith(ADMIN) && caller.role !== 'admin') {
+        return refuse(FOR_ADMINS, context)
       }
       if (allow === undefined) return linksFault(NOT_FOUND, context)
       const detail = `this path answers ${allow} only`

@@ -50,8 +50,7 @@ export function searchRoutes(options: LinksRoutes): readonly Route[] {
   }
 
   async function foundFor(visitor: User, name: string) {
-    // The database takes no NUL.
-    const filter = { q: name.replaceAll('\0', ' '), tag: '', visibility: '', role: '' } as const
+    const filter = { q: name, tag: '', visibility: '', role: '' } as const
     const search = searchOf(filter, visitor, 'all')
     return (await searchLinks(db, clock, search, undefined, FOUND_MOST)).links
   }

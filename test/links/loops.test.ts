@@ -1,0 +1,113 @@
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { makeLink, startLinks } from '../helpers/links-setup.ts'
+import type { Caller } from '../helpers/links-setup.ts'
+import { run } from '../helpers/postgres.ts'
+import { leadsTo } from '../helpers/visits.ts'
+
+const [, postgres] = backends
+
+/** What the service says of a new link: its status, and the code of a refusal. */
+async function made(who: Caller, slug: string, url: string, append_path = false): Promise<string> {
+  const { status, json } = await who.api<{ code?: string }>('POST', '/links', {
+    slug,
+    url,
+    append_path,
+  })
+  return `${status} ${json.code ?? ''}`.trim()
+}
+
+const REFUSED = '400 INVALID_URL'
+
+await t.test('a url that leads back to the resolver is refused', async (t) => {
+  const { base, user } = await startLinks(t, postgres, {
+    LINKS_BASE_URL: 'https://go.example.com',
+  })
+  const ann = await user('ann')
+  await makeLink(ann, 'first', { url: `${base}/second` })
+  const loops = [
+    'second',
+    'Second',
+    'second/x',
+    'first',
+    'FIRST.',
+    '%66irst',
+    '{1}',
+    '{*}',
+    '{1}/{1}',
+    '-/go?q=second',
+    '-/go?q=/First%20/x',
+    '-/go?q=go/first',
+    '-/go?q={1}',
+    '-/go?q=docs/{1}',
+    '-/go',
+    '-/{1}',
+    '-',
+    '-/',
+    '',
+    'x/../{1}',
+    'docs/{*}/../..',
+  ]
+  const port = new URL(base).port
+  const hosts = ['localhost', 'localhost.', 'any.localhost', 'any.localhost.', '127.0.0.2', '[::1]']
+  const others = [...hosts, '0.0.0.0', '[::]', '[::ffff:127.0.0.1]'].map(
+    (h) => `http://${h}:${port}`,
+  )
+  const named = ['https://go.example.com', 'https://go.example.com.', 'http://go', 'http://go.:80']
+  const urls = [
+    ...loops.map((path) => `${base}/${path}`),
+    ...[...others, ...named].map((place) => `${place}/first`),
+  ]
+  for (const url of urls) {
+    const refused = await ann.api('POST', '/links', { slug: 'second', url, append_path: true })
+    t.match(refused, { status: 400, json: { code: 'INVALID_URL' } }, url)
+  }
+  for (const [at, url] of [
+    `${base}/-/all?q={1}`,
+    `${base}/docs/{1}?q={2}`,
+    `${base}/`,
+    `${base}/-/`,
+    `${base}/-/tags/{1}`,
+    'http://go.example.org/first',
+    'http://localhost.example:80/first',
+  ].entries()) {
+    const { status } = await ann.api('POST', '/links', { slug: `other-${at}`, url })
+    t.equal(status, 201, `${url} is no loop`)
+  }
+})
+
+await t.test('what a visit adds decides of no link where it ends', async (t) => {
+  const { base, env, user } = await startLinks(t, postgres)
+  const ann = await user('ann')
+  for (const [slug, url, append] of [
+    ['root', `${base}/`, true],
+    ['pages', `${base}/-`, true],
+    ['pages', `${base}/-/`, true],
+    ['search', `${base}/-/go`, false],
+    ['search', `${base}/-/go?q=other`, false],
+  ] as const) {
+    t.equal(await made(ann, slug, url, append), REFUSED, `${slug} ${url}`)
+  }
+  // Without further path it ends on the page.
+  const { id } = await makeLink(ann, 'root', { url: `${base}/` })
+  const append = { url: `${base}/`, append_path: true }
+  const replaced = await ann.api('PUT', `/links/${id}`, append)
+  t.match(replaced, { status: 400, json: { code: 'INVALID_URL' } }, 'nor may it begin to')
+
+  // As they are after the service was given another address.
+  const sql = `update links.links set url = $2, append_path = $3 where slug = $1`
+  const url = env['DATABASE_URL'] ?? ''
+  await makeLink(ann, 'search')
+  await makeLink(ann, 'docs')
+  await run(url, sql, ['root', `${base}/`, true])
+  await run(url, sql, ['search', `${base}/-/go?q=docs`, false])
+  t.equal(await made(ann, 'aa', `${base}/root/aa`), REFUSED)
+  t.equal(await made(ann, 'aa', `${base}/root/root/aa`), REFUSED)
+  t.equal(await made(ann, 'aa', `${base}/root/-/go?q=aa`), REFUSED)
+  t.equal(await made(ann, 'aa', `${base}/search?q=aa`), REFUSED)
+  t.equal(await made(ann, 'aa', `${base}/search?q=root/aa`), REFUSED)
+  t.equal(await made(ann, 'aa', `${base}/search?q=127.0.0.1/root/aa`), REFUSED)
+  t.equal(await made(ann, 'aa', `${base}/root/docs`), '201', 'this ends')
+  t.equal(await made(ann, 'bb', `${base}/search?q=aa`), '201', 'and so does this')
+  t.equal(await leadsTo(base, '/root/docs'), `${base}/docs`)
+})
