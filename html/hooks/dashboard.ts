@@ -1,6 +1,5 @@
 import type { RejectionTotal } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { PROGRAM_NAME } from '../../kernel/program-name.ts'
 import { breakable } from '../breakable.ts'
 import { copyBox } from '../copy-box.ts'
 import { hooksPage } from './layout.ts'
@@ -28,7 +27,7 @@ export function dashboardPage(view: DashboardView): Html {
           ${view.status.providers.map((provider) => providerTile(provider, view))}
         </div>
       </section>
-      ${empty && firstWebhook(view.baseUrl)}
+      ${empty && firstWebhook(view)}
       <section id="recent" aria-labelledby="recent-title" ${empty && html`hidden`}>
         <div class="title-line">
           <h2 id="recent-title">Recent events</h2>
@@ -83,7 +82,7 @@ function rejectedLine({ provider, total }: RejectionTotal): Html {
   </p>`
 }
 
-function firstWebhook(baseUrl: string): Html {
+function firstWebhook({ baseUrl, program }: DashboardView): Html {
   const url = `${baseUrl}/webhooks/generic/first`
   return html`<section id="first-webhook" class="panel" aria-labelledby="first-title">
     <h2 id="first-title">Send the first webhook</h2>
@@ -91,7 +90,7 @@ function firstWebhook(baseUrl: string): Html {
     ${copyBox(
       'first-command',
       'commands',
-      `TOKEN=$(${PROGRAM_NAME} provider add first --enable)\ncurl -X POST '${url}' \\\n` +
+      `TOKEN=$(${program} provider add first --enable)\ncurl -X POST '${url}' \\\n` +
         `  -H "Authorization: Bearer $TOKEN" \\\n  -H 'Content-Type: application/json' \\\n` +
         `  -H 'X-Event-Type: greeting' \\\n  -d '{"hello": "world"}'`,
     )}

@@ -16,6 +16,8 @@ import type { StatusMessage } from '../../services/hooks/status.ts'
 /** What `/` shows. */
 export interface DashboardView {
   readonly baseUrl: string
+  /** How the operator calls this program. */
+  readonly program: string
   /** Where the live stream goes on: no event after it need be on the page. */
   readonly position: number
   readonly status: StatusMessage

@@ -1,6 +1,5 @@
 import type { User } from '../../db/links/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { PROGRAM_NAME } from '../../kernel/program-name.ts'
 import { listTable } from '../table.ts'
 import { timeTag } from '../time.ts'
 import { adminTabs } from './admin.ts'
@@ -122,7 +121,7 @@ function stepDown({ id, email }: User, query: string): Html {
       <input type="hidden" name="role" value="user" />
       <p class="note">
         This is your own account: you will not see these pages any more. Only another admin, or
-        <code>${PROGRAM_NAME} user role ${email} admin</code> on the host, makes you an admin again.
+        <code>gatehouse user role ${email} admin</code> on the host, makes you an admin again.
       </p>
       <label class="choice">
         <input type="checkbox" name="acknowledge_own" value="true" required />

@@ -3,6 +3,7 @@ import { listActivity } from '../../db/hooks/providers.ts'
 import { listRejectionTotals } from '../../db/hooks/rejections.ts'
 import { dashboardPage } from '../../html/hooks/dashboard.ts'
 import { Unavailable } from '../../kernel/fault.ts'
+import { PROGRAM_NAME } from '../../kernel/program-name.ts'
 import { htmlReply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { recentSince } from '../../services/hooks/status.ts'
@@ -28,7 +29,15 @@ export function dashboardRoute({ hooks, baseUrl }: HooksRoutes): Route {
         listRejectionTotals(db),
       ])
       if (status.db === 'error') throw new Unavailable('dashboard: no status')
-      const view = { baseUrl: baseUrl(), position, status, events, activity, rejections }
+      const view = {
+        baseUrl: baseUrl(),
+        program: PROGRAM_NAME,
+        position,
+        status,
+        events,
+        activity,
+        rejections,
+      }
       return htmlReply(dashboardPage(view))
     },
   }

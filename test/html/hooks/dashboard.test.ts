@@ -10,6 +10,7 @@ const now = new Date('2026-05-04T08:30:00.000Z')
 function view(changes: Partial<DashboardView> = {}): DashboardView {
   return {
     baseUrl: 'http://127.0.0.1:8080',
+    program: 'npx gatehouse',
     position: 42,
     status: {
       connection: 'idle',
