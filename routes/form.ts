@@ -1,5 +1,6 @@
 import type { Context } from '../kernel/context.ts'
 import { unavailable, type Fault } from '../kernel/fault.ts'
+import { firstFields, MOST_FIELDS } from '../kernel/form-fields.ts'
 
 /** Largest form that a page of ours sends, but for those with a long text. */
 const FORM_LIMIT = 64 * 1024
@@ -17,7 +18,7 @@ export async function readForm(
     return { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', detail }
   }
   const body = await context.body(limit)
-  if (body.ok) return new URLSearchParams(body.bytes.toString('utf8'))
+  if (body.ok) return fieldsOf(body.bytes.toString('utf8'))
   if (body.reason === 'too-large') {
     return { status: 413, code: 'BODY_TOO_LARGE', detail: `The form exceeds ${limit} bytes.` }
   }
@@ -28,6 +29,12 @@ export async function readForm(
 /** A text of several lines: browsers send CR LF for what they count as one character. */
 export function linesIn(form: URLSearchParams, name: string): string {
   return (form.get(name) ?? '').replaceAll('\r\n', '\n')
+}
+
+function fieldsOf(text: string): URLSearchParams | Fault {
+  if (firstFields(text) === text) return new URLSearchParams(text)
+  const detail = `The form has more than ${MOST_FIELDS} fields.`
+  return { status: 413, code: 'BODY_TOO_LARGE', detail }
 }
 
 /** As `readForm`, where every field may be absent: a post without a body has no type either. */

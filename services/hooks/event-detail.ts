@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import Type from 'typebox'
 import { StoredEvent } from '../../db/hooks/rows.ts'
-import { firstFields } from './event-fields.ts'
+import { firstFields } from '../../kernel/form-fields.ts'
 import { indentJson } from './indent-json.ts'
 import { isRepeatable } from './outgoing-headers.ts'
 import { REDACTED } from './redact.ts'

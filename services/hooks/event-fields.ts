@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { firstFields } from '../../kernel/form-fields.ts'
 import type { SignedProvider } from './signing-secrets.ts'
 import { cleanId, cleanText } from './text.ts'
 
@@ -25,19 +26,6 @@ export function readMembers(body: Buffer, contentType: string | undefined): Memb
   }
   if (mediaType(contentType) !== 'application/x-www-form-urlencoded') return undefined
   return Object.fromEntries(new URLSearchParams(firstFields(text)))
-}
-
-/** Of a form only so many fields are read: for millions URLSearchParams takes hours. */
-const MOST_FIELDS = 1_000
-
-/** The text of a form up to its thousandth field. */
-export function firstFields(text: string): string {
-  let end = -1
-  for (let count = 0; count < MOST_FIELDS; count++) {
-    end = text.indexOf('&', end + 1)
-    if (end < 0) return text
-  }
-  return text.slice(0, end)
 }
 
 /** Event type and delivery id of a signed delivery (the table of header names and members). */

@@ -85,6 +85,8 @@ t.test('an address that somebody holds: a Gatehouse, or another program', async 
 t.test('a client that comes while addresses are looked at', async (t) => {
   const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
   const port = await freePort()
+  // It says nothing when it is asked who it is: meanwhile the first address is held.
+  const mute = portOf(await listen(t, createServer(), { host: '127.0.0.1', port: 0 }))
   let [looking, came] = [true, 0]
   const knock = (): void => {
     // It never ends the connection by itself.
@@ -95,7 +97,8 @@ t.test('a client that comes while addresses are looked at', async (t) => {
     t.teardown(() => client.destroy())
   }
   knock()
-  const found = await check({ ...data, HOOKS_ADDR: `127.0.0.1:${port}` })
+  const addresses = { HOOKS_ADDR: `127.0.0.1:${port}`, LINKS_ADDR: `127.0.0.1:${mute}` }
+  const found = await check({ ...data, ...addresses })
   looking = false
   t.same(found.about('HOOKS_ADDR'), [`ok 127.0.0.1:${port} is free`])
   t.ok(came > 0)

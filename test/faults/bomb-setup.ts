@@ -102,7 +102,7 @@ export async function startBombed(t: Owner): Promise<Bombed> {
       ...{ service: 'ops', line: 'POST /api/v1/memories', headers: [json], limit: mib },
     },
     'ops form': {
-      ...{ service: 'ops', line: 'POST /memories', headers: [form], limit: mib / 16 },
+      ...{ service: 'ops', line: 'POST /memories', headers: [form], limit: mib },
     },
     'ops webhook': {
       ...{ service: 'ops', line: 'POST /api/v1/webhook', limit: mib },
