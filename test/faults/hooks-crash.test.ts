@@ -13,16 +13,17 @@ import {
   storedEvents,
 } from '../helpers/deliveries.ts'
 import type { Acked } from '../helpers/deliveries.ts'
+import { extent } from '../helpers/faults.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
-const ROUNDS = 20
+const ROUNDS = extent({ short: 8, long: 100 })
 const SENDERS = 16
 /** Latest moment of a crash, after the first acknowledgement of its round. */
 const LATEST_MS = 700
 /** Crashes between two looks at the whole table: in between the server itself recovers. */
-const LOOK_EVERY = 10
+const LOOK_EVERY = extent({ short: 4, long: 10 })
 
 await eachBackend(t, 'kill -9 under load', async (t: Test, backend) => {
   const sender = createSender()
