@@ -116,7 +116,8 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       t.same(await typesFound(server, 'text=outside'), [])
       // The worst there is: it fits everywhere but for its last byte.
       const worst = await request(`${server.hooks}/log?text=${'a'.repeat(499)}b`)
-      t.match(worst, { status: 200, text: 'No event matches' })
+      t.equal(worst.status, 200)
+    t.notMatch(worst.text, 'huge.type')
     },
   )
 
