@@ -117,7 +117,7 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       // The worst there is: it fits everywhere but for its last byte.
       const worst = await request(`${server.hooks}/log?text=${'a'.repeat(499)}b`)
       t.equal(worst.status, 200)
-    t.notMatch(worst.text, 'huge.type')
+      t.notMatch(worst.text, 'huge.type')
     },
   )
 

@@ -115,7 +115,7 @@ async function makeHidden(
   await Promise.all(Array.from({ length: 8 }, work))
 }
 
-/** How many rows of each table a query looks at. */
+/** How many rows of each table a query looks at; without those of which it finds none, however it is planned. */
 async function rowsOf(
   url: string,
   { text }: Query,
@@ -129,9 +129,9 @@ async function rowsOf(
     const removed = step['Rows Removed by Filter'] ?? 0
     const rechecked = step['Rows Removed by Index Recheck'] ?? 0
     const rows = (step['Actual Rows'] + removed + rechecked) * step['Actual Loops']
-    if (table !== undefined) counts[table] = (counts[table] ?? 0) + Math.round(rows)
-    // It has no table's name, but reads an index of one.
-    if (step['Node Type'] === 'Bitmap Index Scan') counts['bitmap'] = (counts['bitmap'] ?? 0) + rows
+    // A bitmap's scan has no table's name, but reads an index of one.
+    const name = step['Node Type'] === 'Bitmap Index Scan' ? 'bitmap' : table
+    if (name !== undefined && rows > 0) counts[name] = (counts[name] ?? 0) + Math.round(rows)
     for (const inner of step.Plans ?? []) add(inner)
   }
   for (const { Plan } of plans) add(Plan)
