@@ -7,12 +7,12 @@ import { eventRow, eventTable } from './event-row.ts'
 import { filterForm, logUrl } from './log-filter.ts'
 import type { LogFilter, LogView, RejectionsView } from './views.ts'
 
-/** `/log`: the stored events, newest first. */
-export function logPage(view: LogView): Html {
+/** `/log`: the stored events, newest first; the stream goes on from `position`, the newest id before they were read. */
+export function logPage(view: LogView, position: number): Html {
   return hooksPage({
     title: 'Log',
     section: 'log',
-    body: html`<div data-live="${view.position}">
+    body: html`<div data-live="${position}">
       <h1>Log</h1>
       ${tabs(false)} ${filterForm(view.filter, view.providers, false)} ${logFragment(view)}
     </div>`,

@@ -38,8 +38,6 @@ export type LogFilter = Pick<
 export interface LogView {
   readonly filter: LogFilter
   readonly providers: readonly string[]
-  /** Id of the newest event when the page was made: what the stream goes on from. */
-  readonly position: number
   readonly events: readonly EventSummary[]
   /** True for what is below a cursor. */
   readonly below: boolean

@@ -41,7 +41,7 @@ export function logRoute({ hooks }: HooksRoutes): Route {
     providers: readonly string[],
   ): Promise<Reply> {
     // Before the events: what comes in between is told by the stream.
-    const { newest: position } = await streamBounds(hooks.db, 0)
+    const bounds = wantsFragment(context) ? undefined : await streamBounds(hooks.db, 0)
     const page = await findEvents(
       hooks.db,
       hooks.clock,
@@ -52,13 +52,13 @@ export function logRoute({ hooks }: HooksRoutes): Route {
     const view = {
       filter: wanted,
       providers,
-      position,
       events: page.events,
       below: wanted.filter.before !== null,
       searchedTo: page.searchedTo,
       next: page.next === null ? null : next(query, eventCursor(page.next)),
     }
-    return htmlReply(wantsFragment(context) ? logFragment(view) : logPage(view), 200, VARY)
+    const body = bounds === undefined ? logFragment(view) : logPage(view, bounds.newest)
+    return htmlReply(body, 200, VARY)
   }
 
   async function rejected(

@@ -11,7 +11,7 @@ import { ESCAPED, HOSTILE, logView, NO_FILTER, summary } from './samples.ts'
 
 t.test('the fragment is a part of the page, to the letter', async (t) => {
   const view = logView()
-  t.ok(render(logPage(view)).includes(render(logFragment(view))))
+  t.ok(render(logPage(view, 42)).includes(render(logFragment(view))))
   const { filter, providers, next } = view
   const rejection = {
     id: 1,
@@ -41,7 +41,7 @@ t.test('a hostile event type stays text, in cells and in attributes', async (t) 
   const text = render(logFragment(logView({ filter, events, next: `/log?cursor=${HOSTILE}` })))
   t.match(text, ESCAPED)
   t.notMatch(text, '<script')
-  const page = render(logPage(logView({ filter, events, providers: [HOSTILE] })))
+  const page = render(logPage(logView({ filter, events, providers: [HOSTILE] }), 42))
   t.notMatch(page, 'alert("1")')
 })
 
@@ -74,7 +74,7 @@ t.test('an empty log says why and leads on', async (t) => {
 
 t.test('a provider that is gone stays chosen in the filter', async (t) => {
   const filter = { ...NO_FILTER, provider: 'generic:gone' }
-  t.match(render(logPage(logView({ filter }))), /<option selected\s*>generic:gone</)
+  t.match(render(logPage(logView({ filter }), 42)), /<option selected\s*>generic:gone</)
 })
 
 t.test('addresses of the log carry what differs from the default', async (t) => {

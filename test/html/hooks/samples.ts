@@ -28,7 +28,6 @@ export const NO_FILTER: LogFilter = {
 export function logView(changes: Partial<LogView> = {}): LogView {
   return {
     filter: NO_FILTER,
-    position: 42,
     below: false,
     searchedTo: null,
     providers: ['code_host', 'generic:ci'],
