@@ -1,4 +1,5 @@
-import { openClient, QueryError, type Database } from '../db/client.ts'
+import { openClient, type Database } from '../db/client.ts'
+import { QueryError } from '../db/errors.ts'
 import { hasCluster } from '../db/embedded/places.ts'
 import { migrate, migrationState } from '../db/migrate.ts'
 import { openDatabaseSource } from '../db/transfer/database-source.ts'

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
-import { messageOf } from '../kernel/log.ts'
 import { BYTEA } from './bytea.ts'
+import { isFull, QueryError, translate } from './errors.ts'
+import { createEnder, type Ender } from './lost-connections.ts'
 import type { Query } from './queries.ts'
 import { openSessions, type Connection, type Session } from './sessions.ts'
 import { socketMaker } from './socket.ts'
@@ -39,19 +41,6 @@ export interface Column {
   readonly type: number
 }
 
-/** A statement that the database refused. `constraint` names the violated one. */
-export class QueryError extends Error {
-  override name = 'QueryError'
-  readonly code: string
-  readonly constraint: string | undefined
-
-  constructor(message: string, code: string, constraint: string | undefined, cause: unknown) {
-    super(message, { cause })
-    this.code = code
-    this.constraint = constraint
-  }
-}
-
 export interface ClientOptions {
   /** Connection URL of a server, or the socket maker of the embedded engine. */
   readonly target: string | (() => Duplex)
@@ -63,14 +52,14 @@ export interface ClientOptions {
 /** Named prepared statement in the extended protocol: a second statement in the text is refused. */
 const PREPARED = { prepare: true, simple: false }
 
-/** Connection trouble, a server that stops or starts or takes no changes: the caller may try again later. */
-const UNAVAILABLE =
-  /^(08|57P|53[0123]|25006|55P03|57014|CONNECT|ECONN|ENOENT|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN)/
+/** Ends connections by their names; anybody may end those of the own role. */
+const END = `
+select pg_terminate_backend(pid)
+  from pg_stat_activity
+ where application_name = any(string_to_array($1, ',')) and usename = current_user`
 
-/** No space, or no changes any more for the want of it (or on a standby): reading goes on. */
-const FULL = /^(53100|25006)$/
+/** How long a database that had no space counts as away. */
 const FULL_MS = 5_000
-const NO_CHANGES = 'the database takes no changes: its disk is nearly full, or it is a standby'
 
 /** Opens the client; it connects at the first statement and reconnects by itself. */
 export function openClient({ target, deadlineMs, connections }: ClientOptions): Database {
@@ -82,10 +71,13 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     fetch_types: false,
     backoff: (retries: number) => Math.min(0.05 * 2 ** retries, 0.5),
     connection: {
-      application_name: 'gatehouse',
       statement_timeout: deadlineMs,
       // The locks of a transaction whose connection was lost on the way must not stay for hours.
       idle_in_transaction_session_timeout: 4 * deadlineMs,
+      // Nor those of one that was lost amid its messages, where that time does not run, when this host went with it.
+      tcp_keepalives_idle: 30,
+      tcp_keepalives_interval: 10,
+      tcp_keepalives_count: 3,
       TimeZone: 'UTC',
       // In these forms answers are read, whatever the role or the database has been set to.
       DateStyle: 'ISO, MDY',
@@ -94,19 +86,24 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     types: { bigint: BIGINT, bytea: BYTEA },
   }
   function connect(onclose: () => void): Connection {
+    const name = `gatehouse ${randomUUID()}`
+    const connection = { ...settings.connection, application_name: name }
     // The option `socket` is missing from the published types.
-    const own = { ...settings, max: 1, onclose }
+    const own = { ...settings, connection, max: 1, onclose }
     if (typeof target === 'string') {
       const make = socketMaker()
       let socket: Duplex | undefined
       const options = { ...own, socket: (to: Parameters<typeof make>[0]) => (socket = make(to)) }
-      return { sql: postgres(target, options as typeof own), cut: () => socket?.destroy() }
+      return { name, sql: postgres(target, options as typeof own), cut: () => socket?.destroy() }
     }
     const embedded = { socket: target, host: 'embedded', user: 'postgres', database: 'postgres' }
-    return { sql: postgres({ ...own, ...embedded } as typeof own), cut: () => undefined }
+    return { name, sql: postgres({ ...own, ...embedded } as typeof own), cut: () => undefined }
   }
-  const statements = openSessions(connect, connections, deadlineMs)
-  const sessions = openSessions(connect, connections, deadlineMs)
+  // The embedded engine sees by itself who has left.
+  const ender: Ender | undefined = typeof target === 'string' ? createEnder(endOnServer) : undefined
+  const onLost = (name: string): void => ender?.end(name)
+  const statements = openSessions(connect, { most: connections, deadlineMs, onLost })
+  const sessions = openSessions(connect, { most: connections, deadlineMs, onLost })
   /** Makes connections for LISTEN and needs none for itself. */
   const ears = connect(() => undefined)
   let fullUntil = 0
@@ -140,11 +137,17 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     try {
       return await Promise.race([pending, late])
     } catch (error) {
-      if (FULL.test(codeOf(error))) fullUntil = performance.now() + FULL_MS
+      if (isFull(error)) fullUntil = performance.now() + FULL_MS
       throw translate(name, error)
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  async function endOnServer(names: readonly string[]): Promise<void> {
+    await alone((sql) =>
+      bounded('end lost connections', sql.unsafe(END, [names.join(',')], PREPARED)),
+    )
   }
 
   /** Runs one statement by itself. */
@@ -215,6 +218,7 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     },
     renewStatistics: () => Promise.resolve(),
     async close() {
+      ender?.close()
       const deaf = ears.sql.end({ timeout: 3 }).finally(ears.cut)
       await Promise.all([deaf, statements.close(3), sessions.close(3)])
     },
@@ -227,22 +231,4 @@ const BIGINT: postgres.PostgresType<number> = {
   from: [20],
   serialize: String,
   parse: Number,
-}
-
-function translate(name: string, error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof Unavailable || error instanceof QueryError)
-    return error
-  const code = codeOf(error)
-  // "cannot execute INSERT in a read-only transaction" does not tell an operator what to look at.
-  const reason = code === '25006' ? NO_CHANGES : messageOf(error)
-  const message = `${name}: ${reason}`
-  if (UNAVAILABLE.test(code)) return new Unavailable(message, { cause: error })
-  if (code === '') return error
-  const constraint = error instanceof postgres.PostgresError ? error.constraint_name : undefined
-  return new QueryError(message, code, constraint, error)
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error) || !('code' in error)) return ''
-  return typeof error.code === 'string' ? error.code : ''
 }

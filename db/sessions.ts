@@ -4,6 +4,8 @@ import { Unavailable } from '../kernel/fault.ts'
 
 /** A client of one connection. */
 export interface Connection {
+  /** What the server knows it by. */
+  readonly name: string
   readonly sql: postgres.Sql
   /** Ends its socket at once: what was lost on the way would hold it for a quarter of an hour. */
   readonly cut: () => unknown
@@ -24,6 +26,14 @@ export interface Sessions {
   close(timeoutSeconds: number): Promise<void>
 }
 
+export interface SessionOptions {
+  readonly most: number
+  /** Longest wait for a free one, in milliseconds. */
+  readonly deadlineMs: number
+  /** Told the name of a connection that was lost while it was used. */
+  readonly onLost: (name: string) => void
+}
+
 /** A database that is away, or starts, is asked this often at most, and less often the longer it is away. */
 const FIRST_PAUSE_MS = 25
 const LONGEST_PAUSE_MS = 500
@@ -38,14 +48,14 @@ const LONGEST_PAUSE_MS = 500
  */
 export function openSessions(
   connect: (onClose: () => void) => Connection,
-  most: number,
-  deadlineMs: number,
+  { most, deadlineMs, onLost }: SessionOptions,
 ): Sessions {
   const idle: Session[] = []
   const all = new Set<Session>()
   const waiting: ((session: Session) => void)[] = []
   let failures = 0
   let notBefore = 0
+  let closed = false
 
   function open(): Session {
     const connection = connect(() => {
@@ -58,7 +68,8 @@ export function openSessions(
 
   function drop(session: Session): void {
     all.delete(session)
-    // What it was doing is over in any case: PostgreSQL rolls back when the connection ends.
+    // What it was doing is over in any case: PostgreSQL rolls back when the connection ends, which it may not know yet.
+    onLost(session.name)
     session.sql
       .end({ timeout: 0 })
       .catch(() => undefined)
@@ -77,6 +88,8 @@ export function openSessions(
   }
 
   async function take(): Promise<Session> {
+    // A connection that is made now would be ended by nobody.
+    if (closed) throw new Unavailable('no connection: the program ends')
     for (let session = idle.pop(); session !== undefined; session = idle.pop()) {
       if (!session.lost) return session
       drop(session)
@@ -100,7 +113,7 @@ export function openSessions(
     if (next !== undefined) return next(session)
     if (!session.lost) return void idle.push(session)
     drop(session)
-    waiting.shift()?.(open())
+    if (!closed) waiting.shift()?.(open())
   }
 
   return {
@@ -116,6 +129,7 @@ export function openSessions(
       }
     },
     async close(timeoutSeconds) {
+      closed = true
       await Promise.all(
         [...all].map(({ sql, cut }) => sql.end({ timeout: timeoutSeconds }).finally(cut)),
       )

@@ -1,5 +1,6 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import { QueryError, type Database } from '../../db/client.ts'
+import type { Database } from '../../db/client.ts'
+import { QueryError } from '../../db/errors.ts'
 import { saveEvents } from '../../db/hooks/events.ts'
 import type { NewEvent, SavedEvent } from '../../db/hooks/rows.ts'
 import { Unavailable } from '../../kernel/fault.ts'

@@ -1,4 +1,5 @@
-import { QueryError, type Executor } from '../../db/client.ts'
+import type { Executor } from '../../db/client.ts'
+import { QueryError } from '../../db/errors.ts'
 import { announceLinks, importLinks } from '../../db/links/transfer.ts'
 import type { NewLink, TagCount } from '../../db/links/rows.ts'
 import { countTags, writeHiddenTags } from '../../db/links/tags.ts'

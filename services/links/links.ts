@@ -1,4 +1,5 @@
-import { QueryError, type Database, type Executor } from '../../db/client.ts'
+import type { Database, Executor } from '../../db/client.ts'
+import { QueryError } from '../../db/errors.ts'
 import {
   addLink,
   announceLink,

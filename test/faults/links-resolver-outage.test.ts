@@ -114,7 +114,7 @@ async function forgetsToTrust(base: string, url: string): Promise<void> {
   await run(
     url,
     `select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and application_name = 'gatehouse'`,
+      where datname = current_database() and application_name like 'gatehouse %'`,
   )
   const told = async (): Promise<boolean> =>
     (await visit(base, '/busy-1', { method: 'HEAD' })).headers.location?.endsWith('?new') === true

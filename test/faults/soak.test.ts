@@ -89,7 +89,7 @@ for (const backend of backends) {
       const [row] = await backend.query(
         env,
         `select count(*)::int as open from pg_stat_activity
-          where datname = current_database() and application_name = 'gatehouse'`,
+          where datname = current_database() and application_name like 'gatehouse %'`,
       )
       t.ok(Number(row?.['open']) <= CONNECTIONS, `${Number(row?.['open'])} connections`)
     }

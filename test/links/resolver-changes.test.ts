@@ -137,7 +137,7 @@ await t.test('notices that were lost with their connection', async (t) => {
   const ended = await run(
     url,
     `select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and application_name = 'gatehouse'`,
+      where datname = current_database() and application_name like 'gatehouse %'`,
   )
   t.ok(ended.length > 0)
   await until(async () => (await leadsTo(base, '/docs')) === 'https://v1.test/', 'the new url')

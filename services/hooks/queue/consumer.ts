@@ -1,4 +1,4 @@
-import { QueryError } from '../../../db/client.ts'
+import { QueryError } from '../../../db/errors.ts'
 import type { NewEvent } from '../../../db/hooks/rows.ts'
 import { backoffMs } from '../../../kernel/backoff.ts'
 import type { Clock } from '../../../kernel/clock.ts'

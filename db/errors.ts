@@ -1,0 +1,48 @@
+import postgres from 'postgres'
+import { Unavailable } from '../kernel/fault.ts'
+import { messageOf } from '../kernel/log.ts'
+
+/** A statement that the database refused. `constraint` names the violated one. */
+export class QueryError extends Error {
+  override name = 'QueryError'
+  readonly code: string
+  readonly constraint: string | undefined
+
+  constructor(message: string, code: string, constraint: string | undefined, cause: unknown) {
+    super(message, { cause })
+    this.code = code
+    this.constraint = constraint
+  }
+}
+
+/** Connection trouble, a server that stops or starts or takes no changes: the caller may try again later. */
+const UNAVAILABLE =
+  /^(08|57P|53[0123]|25006|55P03|57014|CONNECT|ECONN|ENOENT|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN)/
+
+/** No space, or no changes any more for the want of it (or on a standby): reading goes on. */
+const FULL = /^(53100|25006)$/
+const NO_CHANGES = 'the database takes no changes: its disk is nearly full, or it is a standby'
+
+/** Whether there was no space for a change, or no change is taken. */
+export function isFull(error: unknown): boolean {
+  return FULL.test(codeOf(error))
+}
+
+/** What went wrong with the named query, as `Unavailable` or `QueryError`; what is neither stays as it is. */
+export function translate(name: string, error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof Unavailable || error instanceof QueryError)
+    return error
+  const code = codeOf(error)
+  // "cannot execute INSERT in a read-only transaction" does not tell an operator what to look at.
+  const reason = code === '25006' ? NO_CHANGES : messageOf(error)
+  const message = `${name}: ${reason}`
+  if (UNAVAILABLE.test(code)) return new Unavailable(message, { cause: error })
+  if (code === '') return error
+  const constraint = error instanceof postgres.PostgresError ? error.constraint_name : undefined
+  return new QueryError(message, code, constraint, error)
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error) || !('code' in error)) return ''
+  return typeof error.code === 'string' ? error.code : ''
+}
