@@ -1,6 +1,6 @@
 import type { Context } from './context.ts'
 import { hostName, isLoopbackName } from './guard.ts'
-import { isLoopback, type AddressSet } from './peers.ts'
+import { isLoopback, isProxyHeader, type AddressSet } from './peers.ts'
 
 /** Who sits at a browser, as far as the connection tells (decisions.md section 4, UI sign-in). */
 export type Identity =
@@ -26,9 +26,7 @@ export function identityReader(options: IdentityOptions): (context: Context) => 
       const email = typeof named === 'string' ? named.trim() : ''
       return email === '' ? { kind: 'anonymous' } : { kind: 'user', email }
     }
-    const forwarded = Object.keys(headers).some(
-      (name) => name === 'forwarded' || name.startsWith('x-forwarded-'),
-    )
+    const forwarded = Object.keys(headers).some(isProxyHeader)
     const local = isLoopback(peer) && isLoopbackName(hostName(headers.host)) && !forwarded
     return { kind: local ? 'operator' : 'anonymous' }
   }

@@ -37,6 +37,11 @@ export function peerAddress(remote: string | undefined): string {
   return remote.startsWith('::ffff:') && remote.includes('.') ? remote.slice(7) : remote
 }
 
+/** True for the name of a header by which a proxy tells what it has passed on, in lower case. */
+export function isProxyHeader(name: string): boolean {
+  return /^(forwarded|x-forwarded-.*|x-real-ip|via)$/.test(name)
+}
+
 /**
  * Who sent the request: the peer, or, when the peer is a trusted proxy, the right-most entry of
  * `X-Forwarded-For` that is not itself a trusted proxy. An entry that is no address ends the search.
@@ -66,7 +71,7 @@ export function redactAddress(address: string): string {
     .split(':')
     .slice(0, 3)
     .filter((group) => group !== '')
-  return `${groups.join(':')}::/48`.replace(/^::\/48$/, '::/48')
+  return `${groups.join(':')}::/48`
 }
 
 function stripPort(entry: string): string {

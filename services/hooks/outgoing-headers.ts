@@ -1,12 +1,13 @@
+import { isProxyHeader } from '../../kernel/peers.ts'
 import { isSensitiveName, REDACTED } from './redact.ts'
 
-/** Headers of one connection, or of the way that the delivery came: true of no other request. */
+/** Headers of one connection: true of no other request. */
 const OF_ONE_CONNECTION =
-  /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|http2-settings|host|content-length|expect|forwarded|x-forwarded-.*|x-real-ip|via)$/
+  /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|http2-settings|host|content-length|expect)$/
 
-/** True for a header that another connection may carry as well. */
+/** True for a header that another connection may carry as well: not of this one, nor of the way that the delivery came. */
 export function isRepeatable(name: string): boolean {
-  return !OF_ONE_CONNECTION.test(name)
+  return !OF_ONE_CONNECTION.test(name) && !isProxyHeader(name)
 }
 
 /**

@@ -85,6 +85,8 @@ await eachBackend(t, 'the local operator', async (t: Test, backend) => {
     'X-Forwarded-Host',
     'X-Forwarded-Proto',
     'x-forwarded-x',
+    'X-Real-IP',
+    'Via',
   ]
   for (const name of forwarded) {
     t.equal(await status({ [name]: '127.0.0.1' }), 403, name)
