@@ -116,6 +116,10 @@ await eachBackend(t, "a browser's search", async (t: Test, backend) => {
       const unseen = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'iframe' }
       const loaded = await who.get('/-/go?q=doc', unseen)
       t.notMatch(loaded.text, /docs-(hidden|secure)/, 'and by a page of another site for nobody')
+      const path = '/-/suggest?q=doc'
+      t.same((await who.get(path, unseen)).json<[string, string[]]>()[1], ['docs'])
+      const asked = { 'sec-fetch-site': 'none', 'sec-fetch-dest': 'empty' }
+      t.same((await who.get(path, asked)).json<[string, string[]]>()[1], names, 'as browsers ask')
       const words = await go(who, 'secure docs')
       t.equal(words.text.includes('docs-secure'), names.length > 1, 'nor found by its words')
     }

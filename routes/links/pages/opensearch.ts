@@ -26,8 +26,11 @@ export function searchRoutes(options: LinksRoutes): readonly Route[] {
   const { links, baseUrl, shortKeyword, identify } = options
   const { db, clock, targets } = links
 
-  const visitorAt = (context: Context): Promise<User | undefined> =>
-    visitorOf(db, identify(context), context.receivedAt)
+  /** Nobody where a page of another site loads it unseen: by the time it could learn what only the visitor may find. */
+  const visitorAt = async (context: Context): Promise<User | undefined> =>
+    isForeignLoad(context.headers)
+      ? undefined
+      : visitorOf(db, identify(context), context.receivedAt)
 
   /** `/-/go?q=`: to the link, else to what may have been meant. */
   async function go(context: Context): Promise<Reply> {
@@ -37,8 +40,7 @@ export function searchRoutes(options: LinksRoutes): readonly Route[] {
     const found = await termsOfLink(targets, terms, shortKeyword(), now)
     if (found !== undefined) return leadTo(`/${encodePath(found.name + found.rest)}`)
     const name = terms.name.slice(0, LONGEST)
-    // Whose page loads it unseen could learn by the time what only the visitor may find.
-    const visitor = isForeignLoad(context.headers) ? undefined : await visitorAt(context)
+    const visitor = await visitorAt(context)
     const view = {
       name,
       rest: encodePath(terms.rest),
