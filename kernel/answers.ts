@@ -68,6 +68,7 @@ export function createAnswers(stalledMs: number): Answers {
 
 /** Aborted when an answer has left whole, or nobody waits for it any more. */
 export function endOf(response: ServerResponse): AbortSignal {
+  if (response.closed) return AbortSignal.abort()
   const end = new AbortController()
   response.once('close', () => end.abort())
   return end.signal

@@ -127,6 +127,30 @@ t.test('answers of one turn leave in order, each for itself', async (t: Test) =>
   t.ok(cut.closed)
 })
 
+t.test('a client that is gone is told to who asks late, too', async (t: Test) => {
+  const left = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<boolean>()
+  const { base, log } = await listen(t, [
+    {
+      ...{ method: 'GET', path: '/late', access: 'open' },
+      async handle(context) {
+        const gone = context.gone()
+        left.resolve()
+        await once(gone, 'abort')
+        asked.resolve(context.gone().aborted)
+        return jsonReply({})
+      },
+    },
+  ])
+  const client = new AbortController()
+  const answer = fetch(`${base}/late`, { signal: client.signal }).catch(() => undefined)
+  await left.promise
+  client.abort()
+  t.equal(await asked.promise, true)
+  await answer
+  await until(() => log().includes('"status":499'), 'its log line')
+})
+
 t.test('a connection that breaks is no request', async (t: Test) => {
   const { base, port, log } = await listen(t, [])
   for (const begun of ['', 'GET / HT', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n']) {
