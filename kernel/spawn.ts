@@ -2,8 +2,11 @@ import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_p
 import type { Readable } from 'node:stream'
 import { commandLineOf, environmentOf, listProcesses, startOf } from './processes.ts'
 
-/** The variable in the environment of every process that a session starts; children inherit it. */
-export const MARKER = 'OPS_SESSION'
+/**
+ * The variable in the environment of every process that is started with a marker; children inherit it. A
+ * `gatehouse` among them takes none of this name for a variable of its configuration.
+ */
+const MARKER = 'STARTED_BY_GATEHOUSE'
 
 /** Sweeps until nothing is found any more, a few seconds of them. */
 const SWEEPS = 200
@@ -201,7 +204,7 @@ export async function endMarked(marker: string): Promise<number> {
  * The processes that bear a marker, but this one; only those of the same user can be seen. One that has
  * cleared its environment belongs to them too while its parent or its terminal session does.
  */
-export function findMarked(marker: string): readonly number[] {
+function findMarked(marker: string): readonly number[] {
   const wanted = `${MARKER}=${marker}`
   const others = listProcesses().filter(({ pid, state }) => pid !== process.pid && state !== 'Z')
   const found = new Set<number>()

@@ -8,6 +8,7 @@ import { createServer } from 'node:tls'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { ended, inventoryFile, startOps } from '../helpers/ops-setup.ts'
 import { ROOT } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
@@ -64,6 +65,13 @@ t.test('process: a text that is not ASCII', async (t) => {
     { type, name: 'away', match: `${match}ß` },
   ])
   t.same(Object.fromEntries(good), { there: true, away: false })
+})
+
+t.test('command: a gatehouse that is run reads its configuration like any other', async (t) => {
+  const folder = await temporaryFolder(t)
+  const argv = [process.execPath, join(ROOT, 'server.ts'), 'user', 'list', '--data-dir', folder]
+  const { said } = await probed(t, [{ type: 'command', name: 'users', argv, timeout_s: 60 }])
+  t.same(said, [])
 })
 
 t.test('checks without a name that look at something long are told apart', async (t) => {

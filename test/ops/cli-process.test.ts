@@ -71,7 +71,7 @@ cat; echo '${result}'
       .split('\n')
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   )
-  t.match(environment.get('OPS_SESSION'), /^[0-9a-f-]{36}$/, 'the marker')
+  t.match(environment.get('STARTED_BY_GATEHOUSE'), /^[0-9a-f-]{36}$/, 'the marker')
   t.equal(environment.get('ANTHROPIC_API_KEY'), key, 'the key of its own')
   for (const name of ['DATABASE_URL', 'OPS_MODEL_KEY', 'OPS_ADDR', 'OPENAI_API_KEY']) {
     t.notOk(environment.has(name), `no ${name}`)

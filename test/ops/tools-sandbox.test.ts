@@ -65,7 +65,7 @@ t.test('the journal is asked for what was meant, and commands get nothing secret
     `${usual} --lines=5 --unit=shop@1.service --since=-10min --priority=err`,
     `${usual} --lines=100`,
   ])
-  t.match(answers[2], /^OPS_SESSION=[0-9a-f-]{36}$/m, 'the mark by which it is found')
+  t.match(answers[2], /^STARTED_BY_GATEHOUSE=[0-9a-f-]{36}$/m, 'the mark by which it is found')
   const whole = answers.slice(3, 13).filter((text) => /x{16000}\n\(34000 char/.test(text))
   t.equal(whole.length, 10, 'all that a command has said is read')
   t.equal(answers[13], 'left', 'what it leaves behind holds nothing up')
