@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
 import {
   createServer,
@@ -11,6 +10,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import { messageOf, type Log } from '../kernel/log.ts'
+import { drained } from '../kernel/sink.ts'
 import { FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
 
 /**
@@ -116,9 +116,7 @@ function outputTo(response: ServerResponse): Output {
     err: (line) => print(['err', line]),
     async drained() {
       if (response.destroyed) throw new Error('the caller is gone')
-      if (response.writableNeedDrain) {
-        await Promise.race([once(response, 'drain'), once(response, 'close')])
-      }
+      await drained(response)
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Sink } from './reply.ts'
 
-/** The socket side of a streaming reply; `kernel/http.ts` has sent the head already. */
+/** The socket side of a streaming reply; `kernel/write-reply.ts` has sent the head already. */
 export function createSink(response: ServerResponse): Sink {
   return {
     write(chunk) {
@@ -13,17 +13,7 @@ export function createSink(response: ServerResponse): Sink {
     get closed() {
       return response.writableEnded || response.destroyed
     },
-    drained: () =>
-      new Promise((resolve) => {
-        if (!response.writableNeedDrain || response.destroyed) return resolve()
-        function settle(): void {
-          response.off('drain', settle)
-          response.off('close', settle)
-          resolve()
-        }
-        response.on('drain', settle)
-        response.on('close', settle)
-      }),
+    drained: () => drained(response),
     end(chunk) {
       if (!response.writableEnded) response.end(chunk)
     },
@@ -34,4 +24,19 @@ export function createSink(response: ServerResponse): Sink {
       response.once('close', callback)
     },
   }
+}
+
+/** Resolves when a response takes more again, or its client is gone. */
+export function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (!response.writableNeedDrain || response.destroyed) return resolve()
+    // One of the two may never come: neither listener stays.
+    function settle(): void {
+      response.off('drain', settle)
+      response.off('close', settle)
+      resolve()
+    }
+    response.on('drain', settle)
+    response.on('close', settle)
+  })
 }

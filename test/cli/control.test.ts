@@ -49,6 +49,25 @@ t.test('what comes over the socket is bounded, and a file of any size is not', a
   cut.stdin.destroy()
 })
 
+t.test('a command that says more than its caller has taken waits, each time anew', async (t) => {
+  const env = await embedded.env(t)
+  const server = await startServer(t, { services: ['links'], env })
+  const description = 'x'.repeat(1_900)
+  // More parts than Node lets listeners wait for one event without a warning.
+  const lines = Array.from({ length: 6_500 }, (_, at) => `l${at},https://l.test/,${description}`)
+  const input = `slug,url,description\n${lines.join('\n')}\n`
+  const filled = await runCli(['import', '-', '--owner', 'operator@localhost'], { env, input })
+  t.equal(filled.code, 0)
+  const { code, stdout } = await runCli(['export'], { env })
+  t.equal(code, 0)
+  t.equal(stdout.split('\n').length, lines.length + 2)
+  t.same(
+    server.logs().filter((line) => !line.startsWith('{')),
+    [],
+    'Node warns of nothing',
+  )
+})
+
 t.test('a data directory whose name is too long for a socket', async (t) => {
   const folder = join(await temporaryFolder(t), 'x'.repeat(110))
   const env = { GATEHOUSE_DATA_DIR: folder }
