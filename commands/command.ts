@@ -11,6 +11,13 @@ export const DONE = 0
 export const FAILED = 1
 export const WRONG_USAGE = 2
 
+/** Says why a command has failed, and what may help, and gives its exit code. */
+export function fail(output: Output, problem: string, hint?: string): number {
+  output.err(`gatehouse: ${problem}`)
+  if (hint !== undefined) output.err(hint)
+  return FAILED
+}
+
 /** Thrown for wrong arguments: the message and the usage line go to stderr, the exit code is 2. */
 export class UsageError extends Error {
   override name = 'UsageError'

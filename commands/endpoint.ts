@@ -8,7 +8,7 @@ import {
   revokeEndpoint,
 } from '../services/hooks/endpoints.ts'
 import { parseAction } from './action-arguments.ts'
-import { DONE, FAILED, table, UsageError, type Output } from './command.ts'
+import { DONE, fail, table, UsageError, type Output } from './command.ts'
 
 export const ENDPOINT_USAGE =
   'gatehouse endpoint add NAME [--allow replay] | list [--json] | revoke NAME'
@@ -17,8 +17,8 @@ export const ENDPOINT_USAGE =
 export interface EndpointTools {
   readonly db: Database
   readonly random: RandomBytes
-  /** Public address of the hooks service, for the configuration that is printed. */
-  readonly baseUrl: string
+  /** Where clients reach the hooks service, for the configuration that is printed, when that is known. */
+  readonly baseUrl: string | undefined
 }
 
 /**
@@ -36,15 +36,16 @@ export async function runEndpoint(
       return list(db, flags.json === true, output)
     case 'add': {
       const made = await createEndpoint(db, random, { name, may_replay: flags.allow === 'replay' })
-      if ('code' in made) return refuse(made.message, output)
+      if ('code' in made) return fail(output, made.message)
       output.err(`${name} created. Client configuration, with the token below for TOKEN:`)
-      output.err(clientConfiguration(endpointUrl(baseUrl, name), name, 'TOKEN'))
+      output.err(clientConfiguration(endpointUrl(baseUrl ?? 'http://HOST', name), name, 'TOKEN'))
+      if (baseUrl === undefined) output.err(NO_ADDRESS)
       output.out(made.token)
       return DONE
     }
     case 'revoke': {
       const refusal = await revokeEndpoint(db, name)
-      if (refusal !== undefined) return refuse(refusal.message, output)
+      if (refusal !== undefined) return fail(output, refusal.message)
       output.err(`${name} is revoked; its token no longer works`)
       return DONE
     }
@@ -52,6 +53,9 @@ export async function runEndpoint(
       throw new UsageError(`Unknown action "${action}"`)
   }
 }
+
+const NO_ADDRESS =
+  'HOST stands for where clients reach hooks: its address names no TCP port; HOOKS_BASE_URL does'
 
 interface Parsed {
   readonly action: string
@@ -88,9 +92,4 @@ async function list(db: Database, json: boolean, output: Output): Promise<number
   ])
   for (const line of table(['NAME', 'MAY', 'CREATED', 'LAST USED'], rows)) output.out(line)
   return DONE
-}
-
-function refuse(message: string, output: Output): number {
-  output.err(`gatehouse: ${message}`)
-  return FAILED
 }

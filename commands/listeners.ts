@@ -1,10 +1,10 @@
 import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
-import { isLocal, listenOptions, removeDeadSocket, type Address } from '../kernel/address.ts'
+import { isLocal, listenOptions, removeDeadSocket } from '../kernel/address.ts'
 import type { BodyBudget } from '../kernel/body.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { ConfigError, type ConfigSource } from '../kernel/config.ts'
-import { createGuard } from '../kernel/guard.ts'
+import { createGuard, hostName } from '../kernel/guard.ts'
 import { createListener, type FaultReply, type Listener } from '../kernel/http.ts'
 import type { HttpMetrics } from '../kernel/http-metrics.ts'
 import type { Fault } from '../kernel/fault.ts'
@@ -12,6 +12,7 @@ import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import { createRouter, type Route, type Unmatched } from '../kernel/router.ts'
 import { metricsRoute } from '../routes/metrics.ts'
+import { placeOf, urlOf } from './places.ts'
 import type { ServiceName } from './service-names.ts'
 
 export const NO_ROUTE: Fault = {
@@ -62,7 +63,7 @@ export async function startListener(
     const { address } = await lookup(configured.host)
     if (proxies === undefined && !isLocal({ address })) throw beyondLoopback(service)
   }
-  if (baseUrl !== undefined) hosts.push(new URL(baseUrl).hostname)
+  if (baseUrl !== undefined) hosts.push(hostName(new URL(baseUrl).host))
 
   let place = ''
   const address = (): string => place
@@ -91,21 +92,10 @@ export async function startListener(
   return { service, listener, address }
 }
 
-/** Where a service listens, and its public address. */
-export function placeOf(
-  service: ServiceName,
-  { current }: ConfigSource,
-): { readonly address: Address; readonly baseUrl: string | undefined } {
-  const { HOOKS_ADDR, LINKS_ADDR, OPS_ADDR, HOOKS_BASE_URL, LINKS_BASE_URL, OPS_BASE_URL } = current
-  if (service === 'hooks') return { address: HOOKS_ADDR, baseUrl: HOOKS_BASE_URL }
-  if (service === 'links') return { address: LINKS_ADDR, baseUrl: LINKS_BASE_URL }
-  return { address: OPS_ADDR, baseUrl: OPS_BASE_URL }
-}
-
 function addressText(bound: string | AddressInfo | null): string {
   if (bound === null) return ''
   if (typeof bound === 'string') return `unix:${bound}`
-  return `http://${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`
+  return urlOf(bound.address, bound.port)
 }
 
 /** An address beyond loopback without a proxy to trust. */

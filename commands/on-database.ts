@@ -4,18 +4,20 @@ import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server-facts.ts'
-import type { Address } from '../kernel/address.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
 import { UsageError, type Output } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
+import { serviceUrl, type Addresses } from './places.ts'
 
 /** What a command that needs the database is run with, in its own process or inside the server. */
 export interface DatabaseContext {
   readonly config: ConfigSource
   readonly secrets: SigningSecrets
   readonly log: Log
+  /** Where the services of this process listen, when it has any. */
+  readonly addresses?: Addresses
   /** Has the links service of this process drop what it knows of a slug, where there is one. */
   readonly forget?: (slug: string) => void
 }
@@ -67,9 +69,10 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
   },
   endpoint: {
     check: async (args) => (await import('./endpoint.ts')).parseEndpoint(args),
-    async run(args, db, { config }, output) {
+    async run(args, db, { config, addresses }, output) {
       const { runEndpoint } = await import('./endpoint.ts')
-      return runEndpoint(args, { ...TOOLS, db, baseUrl: hooksUrl(config) }, output)
+      const baseUrl = serviceUrl('hooks', config, addresses)
+      return runEndpoint(args, { ...TOOLS, db, baseUrl }, output)
     },
   },
   user: {
@@ -85,14 +88,11 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
   import: {
     check: async (args) => (await import('./import.ts')).parseImport(args),
     input: async (args) => (await import('./import.ts')).openImport(args),
-    async run(args, db, { config, log, forget = () => undefined }, output, input) {
+    async run(args, db, { config, log, addresses, forget = () => undefined }, output, input) {
       const { runImport } = await import('./import.ts')
-      const { firstLabel, ownHosts } = await import('./own-hosts.ts')
-      const isOwn = ownHosts(
-        () => [linksUrl(config)],
-        () => config.current.LINKS_SHORT_KEYWORD ?? firstLabel(linksUrl(config)),
-      )
-      return runImport(args, { ...TOOLS, db, log, ownHosts: isOwn, forget, input }, output)
+      const { hostsOfLinks } = await import('./own-hosts.ts')
+      const ownHosts = hostsOfLinks(config, addresses)
+      return runImport(args, { ...TOOLS, db, log, ownHosts, forget, input }, output)
     },
   },
   export: {
@@ -157,17 +157,4 @@ export async function runWithDatabase(
   } finally {
     await database.close()
   }
-}
-
-/** Where clients reach a service, as far as the configuration tells. */
-function hooksUrl({ current: { HOOKS_BASE_URL, HOOKS_ADDR } }: ConfigSource): string {
-  return HOOKS_BASE_URL ?? urlOf(HOOKS_ADDR)
-}
-
-function linksUrl({ current: { LINKS_BASE_URL, LINKS_ADDR } }: ConfigSource): string {
-  return LINKS_BASE_URL ?? urlOf(LINKS_ADDR)
-}
-
-function urlOf(address: Address): string {
-  return `http://${address.kind === 'tcp' ? `${address.host}:${address.port}` : 'HOST'}`
 }

@@ -1,5 +1,7 @@
+import type { ConfigSource } from '../kernel/config.ts'
 import { isLoopbackName } from '../kernel/guard.ts'
 import type { OwnHosts } from '../services/links/loop.ts'
+import { listeningUrl, serviceUrl, type Addresses } from './places.ts'
 
 /**
  * Whether a URL leads to a service of ours, such as links: by its public address, by the address it
@@ -9,6 +11,22 @@ export function ownHosts(addresses: () => readonly string[], keyword: () => stri
   return (url) =>
     nameOf(url) === keyword() ||
     addresses().some((address) => URL.canParse(address) && isSamePlace(url, new URL(address)))
+}
+
+/** Whether a URL leads to links, as far as configuration and `addresses` tell. */
+export function hostsOfLinks(config: ConfigSource, addresses?: Addresses): OwnHosts {
+  function places(): readonly string[] {
+    const base = serviceUrl('links', config, addresses)
+    const listening = listeningUrl('links', config, addresses)
+    return [base, listening].filter((place) => place !== undefined)
+  }
+  return ownHosts(places, () => shortKeyword(config, addresses))
+}
+
+/** The short-link prefix: configured, or the first label of the public address. */
+export function shortKeyword(config: ConfigSource, addresses?: Addresses): string {
+  const address = (): string => serviceUrl('links', config, addresses) ?? ''
+  return config.current.LINKS_SHORT_KEYWORD ?? firstLabel(address())
 }
 
 function isSamePlace(url: URL, own: URL): boolean {
@@ -27,7 +45,7 @@ function isThisMachine(name: string): boolean {
 }
 
 /** The first DNS label of an address's host; an IP address has none and is taken whole. */
-export function firstLabel(address: string): string {
+function firstLabel(address: string): string {
   const hostname = URL.canParse(address) ? new URL(address).hostname : ''
   const [label = ''] = hostname.split('.')
   return /^[\d.]+$|:/.test(hostname) ? hostname : label

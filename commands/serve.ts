@@ -1,5 +1,4 @@
 import type { Server } from 'node:http'
-import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server-facts.ts'
@@ -14,9 +13,10 @@ import { DONE, FAILED } from './command.ts'
 import { controlPath, openControl } from './control.ts'
 import { startListener, type RunningListener } from './listeners.ts'
 import { runOnDatabase } from './on-database.ts'
+import type { Addresses } from './places.ts'
 import { openServiceManager } from './service-manager.ts'
 import type { ServiceName } from './service-names.ts'
-import type { OpenService, Service } from './services/service.ts'
+import type { OpenService, Service, ServiceContext } from './services/service.ts'
 import { stopSignal } from './stop-signal.ts'
 
 /** The services, loaded when they are asked for. */
@@ -81,7 +81,7 @@ async function run(
   const { config, version, log } = options
   const metrics = createMetrics()
   const listeners: RunningListener[] = []
-  const addresses = (): ReadonlyMap<ServiceName, string> =>
+  const addresses: Addresses = () =>
     new Map(listeners.map(({ service, address }) => [service, address()]))
   const context = { ...options, metrics, db, backend, addresses }
   const services: Service[] = []
@@ -99,7 +99,7 @@ async function run(
       clock: systemClock,
     }
     for (const { name, parts } of services) listeners.push(await startListener(shared, name, parts))
-    if (backend === 'embedded') control = await startControl(options, db, services)
+    if (backend === 'embedded') control = await startControl(context, services)
     const where = [...addresses()].map(([service, address]) => `${service}=${address}`).join(' ')
     options.ready(`gatehouse ${version} ready ${where}`)
     log.info('ready', { version, backend, addresses: where })
@@ -126,11 +126,10 @@ async function run(
 
 /** Without the socket the services still run; other commands then say that the database is held. */
 async function startControl(
-  options: ServeOptions,
-  db: Database,
+  context: ServiceContext,
   services: readonly Service[],
 ): Promise<Server | undefined> {
-  const { config, log } = options
+  const { config, log, db } = context
   const path = controlPath(config.current.GATEHOUSE_DATA_DIR)
   try {
     return await openControl(
@@ -139,7 +138,7 @@ async function startControl(
         const forget = (slug: string): void => {
           for (const service of services) service.forgetLink?.(slug)
         }
-        const code = await runOnDatabase(argv, db, { ...options, forget }, output, input)
+        const code = await runOnDatabase(argv, db, { ...context, forget }, output, input)
         // When the command has ended, its change counts: the notice of it may come later.
         await Promise.all(services.map((service) => service.refresh?.()))
         return code

@@ -6,20 +6,17 @@ import { linksFault, NOT_FOUND } from '../../routes/links/faults.ts'
 import type { LinksRoutes } from '../../routes/links/options.ts'
 import { linksRoutes, unmatchedLinks } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
-import { firstLabel, ownHosts } from '../own-hosts.ts'
+import { hostsOfLinks, shortKeyword } from '../own-hosts.ts'
 import type { OpenService } from './service.ts'
 
 /** The links service, made from the configuration. */
 export const openLinksService: OpenService = async (context) => {
   const { db, backend, log, metrics, config, version, addresses } = context
-  const bound = (): string => addresses().get('links') ?? ''
-  const baseUrl = (): string => config.current.LINKS_BASE_URL ?? bound()
-  /** The short-link prefix: configured, or the first label of the public address. */
-  const shortKeyword = (): string => config.current.LINKS_SHORT_KEYWORD ?? firstLabel(baseUrl())
+  const baseUrl = (): string => config.current.LINKS_BASE_URL ?? addresses().get('links') ?? ''
   const links = await openLinks({
     ...{ db, log, metrics, clock: systemClock, random: randomBytes },
     vacuums: backend === 'embedded',
-    ownHosts: ownHosts(() => [baseUrl(), bound()], shortKeyword),
+    ownHosts: hostsOfLinks(config, addresses),
   })
   return {
     name: 'links',
@@ -28,7 +25,7 @@ export const openLinksService: OpenService = async (context) => {
         links,
         version,
         baseUrl,
-        shortKeyword,
+        shortKeyword: () => shortKeyword(config, addresses),
         identify: identityReader({
           trustedProxies: config.current.GATEHOUSE_TRUSTED_PROXIES,
           userHeader: () => config.current.GATEHOUSE_USER_HEADER,

@@ -4,6 +4,7 @@ import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { SigningSecrets } from '../../services/hooks/signing-secrets.ts'
 import type { ServiceParts } from '../listeners.ts'
+import type { Addresses } from '../places.ts'
 import type { ServiceName } from '../service-names.ts'
 
 /** What a running program gives each of its services. */
@@ -16,7 +17,7 @@ export interface ServiceContext {
   readonly db: Database
   readonly backend: 'embedded' | 'postgresql'
   /** Where each running service listens, once its listener does. */
-  readonly addresses: () => ReadonlyMap<ServiceName, string>
+  readonly addresses: Addresses
 }
 
 /** A service as `serve` runs it. */

@@ -40,7 +40,10 @@ t.test('endpoint commands in a process of their own', async (t) => {
       },
     },
   })
-  tokenOf(t, await run(env, 'add', 'agent'))
+  const listening = { ...env, HOOKS_BASE_URL: '', HOOKS_ADDR: '[::1]:8080' }
+  const agent = await run(listening, 'add', 'agent')
+  tokenOf(t, agent)
+  t.match(agent.stderr, '"url": "http://[::1]:8080/mcp/agent"')
   t.match(await run(env, 'add', 'agent'), { code: 1, stdout: '', stderr: /"agent" already/ })
   t.match(await run(env, 'add', 'Agent'), { code: 1, stdout: '', stderr: /1 to 64 of a-z/ })
 
@@ -54,12 +57,23 @@ t.test('endpoint commands in a process of their own', async (t) => {
 
   t.match(await run(env, 'revoke', 'desk'), { code: 0, stdout: '', stderr: /desk is revoked/ })
   t.match(await run(env, 'revoke', 'desk'), { code: 1, stdout: '', stderr: /no endpoint "desk"/ })
+
+  for (const HOOKS_ADDR of ['unix:/tmp/none.sock', 'fd:hooks', '127.0.0.1:0']) {
+    const hidden = await run({ ...listening, HOOKS_ADDR }, 'add', 'desk')
+    tokenOf(t, hidden)
+    t.match(hidden.stderr, '"url": "http://HOST/mcp/desk"', HOOKS_ADDR)
+    t.match(hidden.stderr, /\nHOST stands for .*HOOKS_BASE_URL/, HOOKS_ADDR)
+    t.match(await run(env, 'revoke', 'desk'), { code: 0 })
+  }
 })
 
 await eachBackend(t, 'endpoint commands beside a running server', async (t: Test, backend) => {
   const env = await backend.env(t)
   const { hooks: base } = await startServer(t, { services: ['hooks'], env })
-  const token = tokenOf(t, await run(env, 'add', 'agent'))
+  const made = await run(env, 'add', 'agent')
+  const token = tokenOf(t, made)
+  // Which port it is that stands as 0 in the configuration, the server alone knows.
+  if (backend.name === 'embedded') t.match(made.stderr, `"url": "${base}/mcp/agent"`)
   const endpoint = { url: `${base}/mcp/agent`, token }
   const status = async (): Promise<number> => (await modern(endpoint, 'tools/list')).status
   await until(async () => (await status()) === 200, 'the server to know the token')

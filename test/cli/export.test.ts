@@ -39,6 +39,13 @@ await eachBackend(t, 'import and export beside a running server', async (t: Test
   if (backend.name === 'embedded') t.equal(await location(), 'https://new.example.com/')
   else await until(async () => (await location()) === 'https://new.example.com/', 'the new url')
 
+  // Which port it is that stands as 0 in the configuration, the server alone knows.
+  const loop = `slug,url,owner\nloop,${base}/loop,${ann.email}\n`
+  if (backend.name === 'embedded') {
+    const closed = await runCli(['import', '-'], { env, input: loop })
+    t.match(closed, { code: 1, stdout: /refused .*leads back to this link/ })
+  }
+
   const many = Array.from({ length: 3_000 }, (_, at) => `l${at},https://l.test/${at},${ann.email}`)
   const input = `slug,url,owner\n${many.join('\n')}\n`
   const bulk = await runCli(['import', '-'], { env, input })

@@ -211,6 +211,31 @@ t.test('each line is refused for its own reason, the others are taken', async (t
   t.match(open, { code: 1, stdout: / {5}2 {2}refused .* a quoted field is never closed/ })
 })
 
+t.test('a link that leads back to itself is refused', async (t) => {
+  const env = await emptyDatabase(t)
+  const loop = async (url: string, place: Env) => {
+    const file = `slug,url\nloop,${url}/loop\n`
+    const said = await importText({ ...env, ...place }, file, '--owner', 'ann@example.com')
+    return { code: said.code, refused: said.stdout.includes('leads back to this link') }
+  }
+  const base = { LINKS_BASE_URL: 'https://go.example.com' }
+  for (const [url, place] of [
+    ['http://[::1]:8081', { LINKS_ADDR: '[::1]:8081' }],
+    ['http://localhost:8081', { LINKS_ADDR: '[::1]:8081' }],
+    ['http://localhost:8081', { LINKS_ADDR: '127.0.0.1:8081' }],
+    ['https://go.example.com', base],
+    ['http://go', base],
+    ['http://127.0.0.1:8081', { ...base, LINKS_ADDR: '127.0.0.1:8081' }],
+    ['https://go.example.com', { ...base, LINKS_ADDR: 'unix:/tmp/none.sock' }],
+  ] as const) {
+    t.same(await loop(url, place), { code: 1, refused: true }, url)
+  }
+  for (const LINKS_ADDR of ['unix:/tmp/none.sock', 'fd:links', '127.0.0.1:0']) {
+    t.same(await loop('http://host', { LINKS_ADDR }), { code: 0, refused: false }, LINKS_ADDR)
+    await run(env['DATABASE_URL'] ?? '', 'delete from links.links')
+  }
+})
+
 t.test('owners: made with --create-users, replaced by --owner', async (t) => {
   const env = await emptyDatabase(t)
   const file =

@@ -52,6 +52,16 @@ function refused(t: Test, answer: Response, detail: RegExp, what: string): void 
   t.match(answer.json(), { type: 'about:blank', title: 'Forbidden', status: 403, detail }, what)
 }
 
+t.test('a public address that is an IPv6 literal', async (t) => {
+  const { base } = await startHooks(t, postgres, { HOOKS_BASE_URL: 'http://[2001:DB8::7]:8080' })
+  for (const [name, status] of [
+    ['[2001:db8::7]:8080', 200],
+    ['[2001:db8::8]:8080', 403],
+  ] as const) {
+    t.equal((await request(`${base}/log`, { headers: { Host: name } })).status, status, name)
+  }
+})
+
 t.test('guards of a listener on loopback', async (t: Test) => {
   const { base } = await startHooks(t, postgres, { HOOKS_BASE_URL: 'https://Hooks.example:8443' })
   const { port, host } = new URL(base)
