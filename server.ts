@@ -11,6 +11,7 @@ import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 import { flagOf, Variables, type VariableName } from './kernel/variables.ts'
 import {
   followSecrets,
+  secretVariable,
   type ConfiguredSecret,
   type SignedProvider,
   type SigningSecrets,
@@ -75,20 +76,9 @@ function splitArguments(argv: readonly string[]): {
 
 function secretsOf(config: ConfigSource): SigningSecrets {
   function read(provider: SignedProvider): ConfiguredSecret {
-    const { current } = config
-    if (provider === 'code_host') {
-      return {
-        current: current.HOOKS_CODE_HOST_SECRET,
-        previous: current.HOOKS_CODE_HOST_SECRET_PREVIOUS,
-      }
-    }
-    if (provider === 'payments') {
-      return {
-        current: current.HOOKS_PAYMENTS_SECRET,
-        previous: current.HOOKS_PAYMENTS_SECRET_PREVIOUS,
-      }
-    }
-    return { current: current.HOOKS_CHAT_SECRET, previous: current.HOOKS_CHAT_SECRET_PREVIOUS }
+    const variable = secretVariable(provider)
+    const { [variable]: current, [`${variable}_PREVIOUS` as const]: previous } = config.current
+    return { current, previous }
   }
   const key = (): Buffer | undefined => config.current.GATEHOUSE_SECRET_KEY
   return followSecrets({ read, key, random: randomBytes, now: () => new Date() })

@@ -12,7 +12,7 @@ import type { Carried, Progress } from '../db/transfer/load.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import { readFlags } from './action-arguments.ts'
-import { DONE, FAILED, UsageError, type Output } from './command.ts'
+import { DONE, fail, UsageError, type Output } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { TRANSFER_DEADLINE_MS } from './stopped-database.ts'
 import { stopSignal } from './stop-signal.ts'
@@ -54,8 +54,7 @@ export async function runBackup(
   const { file, force, json } = parseBackup(args)
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: directory } = tools.config.current
   if (!force && existsSync(file)) {
-    output.err(`gatehouse: ${file} is there already; --force replaces it`)
-    return FAILED
+    return fail(output, `${file} is there already; --force replaces it`)
   }
   // Before a server copies its database for nothing.
   accessSync(dirname(resolve(file)), constants.W_OK)

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os'
-import { parseArgs } from 'node:util'
 import { redactUrlTokens } from '../services/hooks/redact.ts'
 import {
   readRelayRequest,
@@ -8,12 +7,16 @@ import {
 } from '../services/hooks/relay-request.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
 import { cleanText, sha256Hex } from '../services/hooks/text.ts'
+import { readFlags } from './action-arguments.ts'
 import { UsageError } from './command.ts'
 
 export const FORWARD_USAGE =
   'gatehouse forward TARGET [--from URL] [--provider P] [--event-type T] [--text T]\n' +
   '                    [--json-member PATH=VALUE] [--name N] [--since ID] [--retries N]\n' +
   '                    [--skip-failed] [--json]'
+
+/** Where a server listens unless it is told otherwise. */
+const USUAL_FROM = 'http://127.0.0.1:8080'
 
 /** How often a failed event is tried again before `--skip-failed` leaves it out. */
 const RETRIES_BEFORE_SKIP = 3
@@ -32,7 +35,7 @@ export interface ForwardArguments {
 type Asked = 'provider' | 'event-type' | 'text' | 'json-member' | 'name' | 'since'
 
 const FLAGS = {
-  from: { type: 'string', default: 'http://127.0.0.1:8080' },
+  from: { type: 'string' },
   provider: { type: 'string' },
   'event-type': { type: 'string' },
   text: { type: 'string' },
@@ -40,34 +43,27 @@ const FLAGS = {
   name: { type: 'string' },
   since: { type: 'string' },
   retries: { type: 'string' },
-  'skip-failed': { type: 'boolean', default: false },
-  json: { type: 'boolean', default: false },
+  'skip-failed': { type: 'boolean' },
+  json: { type: 'boolean' },
 } as const
 
 /** Reads the arguments; throws `UsageError` for those that are wrong. */
 export function parseForward(args: readonly string[]): ForwardArguments {
-  let parsed
-  try {
-    parsed = parseArgs({ args: [...args], options: FLAGS, allowPositionals: true })
-  } catch (error) {
-    // TypeError: an unknown flag, or one without its value.
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
-  const [text, ...rest] = parsed.positionals
-  const { values } = parsed
+  const { positionals, flags } = readFlags(args, FLAGS)
+  const [text, ...rest] = positionals
   if (text === undefined) throw new UsageError('Missing TARGET')
   if (rest.length > 0) throw new UsageError('Too many arguments')
   const target = parseTarget(text)
   if (target === undefined) throw new UsageError(`TARGET must be ${TARGET_FORM}`)
-  const skipFailed = values['skip-failed']
+  const { from = USUAL_FROM, retries, 'skip-failed': skipFailed = false, json = false } = flags
   const usual = skipFailed ? RETRIES_BEFORE_SKIP : Number.POSITIVE_INFINITY
   return {
-    from: readFrom(values.from),
+    from: readFrom(from),
     target,
-    request: readRequest(target, values),
-    retries: values.retries === undefined ? usual : readRetries(values.retries),
+    request: readRequest(target, flags),
+    retries: retries === undefined ? usual : readRetries(retries),
     skipFailed,
-    json: values.json,
+    json,
   }
 }
 

@@ -6,7 +6,7 @@ import { forward, type ForwardReport } from '../services/hooks/relay-client.ts'
 import { createDelivery, type Delivered } from '../services/hooks/relay-delivery.ts'
 import { RELAY_PROTOCOL } from '../services/hooks/relay-protocol.ts'
 import type { RelayRequest } from '../services/hooks/relay-request.ts'
-import { DONE, FAILED, type Output } from './command.ts'
+import { DONE, fail, type Output } from './command.ts'
 import { parseForward } from './forward-arguments.ts'
 import { stopSignal } from './stop-signal.ts'
 
@@ -51,9 +51,7 @@ export async function runForward(
     stop: stop.signal,
     report: reportTo(output, request, json),
   })
-  if (problem === undefined) return DONE
-  output.err(`gatehouse: ${problem}`)
-  return FAILED
+  return problem === undefined ? DONE : fail(output, problem)
 }
 
 /** Tells what happens: a line an event that is done with on stdout, troubles on stderr. */

@@ -14,7 +14,7 @@ import { readLinks, UnreadableFile, type Format } from '../services/links/import
 import type { OwnHosts } from '../services/links/loop.ts'
 import { readEmail } from '../services/links/users.ts'
 import { readFlags } from './action-arguments.ts'
-import { DONE, FAILED, UsageError, type Output } from './command.ts'
+import { DONE, fail, FAILED, UsageError, type Output } from './command.ts'
 import { readFormat } from './export.ts'
 
 export const IMPORT_USAGE =
@@ -98,8 +98,7 @@ export async function runImport(
     totals = await importLinks(tools, options, readLinks(input, options.format), report)
   } catch (error) {
     if (!(error instanceof UnreadableFile)) throw error
-    output.err(`gatehouse: ${error.message}`)
-    return FAILED
+    return fail(output, error.message)
   }
   output.out(json ? JSON.stringify({ dry_run: dryRun, totals }) : totalsText(totals, dryRun))
   return totals.refused + totals.conflict === 0 ? DONE : FAILED

@@ -13,7 +13,7 @@ import {
 } from '../services/hooks/providers.ts'
 import { isSignedProvider } from '../services/hooks/signing-secrets.ts'
 import { readProviders } from '../services/hooks/status.ts'
-import { DONE, FAILED, table, UsageError, type Output } from './command.ts'
+import { DONE, fail, table, UsageError, type Output } from './command.ts'
 import { parseProvider, type Parsed } from './provider-arguments.ts'
 
 export const PROVIDER_USAGE =
@@ -125,10 +125,7 @@ function report(
   done: string,
   output: Output,
 ): number {
-  if (result !== undefined && 'code' in result) {
-    output.err(`gatehouse: ${result.message}`)
-    return FAILED
-  }
+  if (result !== undefined && 'code' in result) return fail(output, result.message)
   output.err(result === undefined ? done : `${result.name} ${done}`)
   if (result !== undefined && result.token !== null) output.out(result.token)
   return DONE

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { OutboundRequest, OutboundResult } from '../kernel/outbound.ts'
 import type { RandomBytes } from '../kernel/token-hash.ts'
@@ -7,10 +6,16 @@ import { isGenericName } from '../services/hooks/providers.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
 import { makeSample, type Sample } from '../services/hooks/sample.ts'
 import { signBody } from '../services/hooks/signatures.ts'
-import { isSignedProvider, type SigningSecrets } from '../services/hooks/signing-secrets.ts'
+import {
+  isSignedProvider,
+  secretVariable,
+  type SigningSecrets,
+} from '../services/hooks/signing-secrets.ts'
 import { SECRET_PREFIX, signingKey, signStandard } from '../services/hooks/standard-webhooks.ts'
 import { cleanText } from '../services/hooks/text.ts'
-import { DONE, FAILED, UsageError, type Output } from './command.ts'
+import { readFlags } from './action-arguments.ts'
+import { DONE, fail, UsageError, type Output } from './command.ts'
+import { serviceUrl } from './places.ts'
 
 export const SEND_SAMPLE_USAGE = 'gatehouse send-sample PROVIDER [--to URL] [--token-stdin]'
 
@@ -69,15 +74,9 @@ export async function sendSample(
 
 /** Reads the arguments of `send-sample`; throws `UsageError`. */
 function parseSendSample(args: readonly string[]): Wanted {
-  let parsed
-  try {
-    parsed = parseArgs({ args: [...args], options: FLAGS, allowPositionals: true })
-  } catch (error) {
-    // TypeError: an unknown flag, or one without its value.
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
-  const [name = '', ...rest] = parsed.positionals
-  const { to: target, 'token-stdin': tokenStdin = false } = parsed.values
+  const { positionals, flags } = readFlags(args, FLAGS)
+  const [name = '', ...rest] = positionals
+  const { to: target, 'token-stdin': tokenStdin = false } = flags
   if (name === '') throw new UsageError('Missing PROVIDER')
   if (rest.length > 0) throw new UsageError('Too many arguments')
   const signed = isSignedProvider(name)
@@ -92,13 +91,9 @@ function parseSendSample(args: readonly string[]): Wanted {
 const FLAGS = { to: { type: 'string' }, 'token-stdin': { type: 'boolean' } } as const
 
 /** The receiver of the server that this configuration is for; undefined without a fixed TCP port. */
-function receiverOf(provider: string, { current }: ConfigSource): URL | undefined {
-  const { HOOKS_BASE_URL: base, HOOKS_ADDR: address } = current
-  const path = receiverPath(provider)
-  if (base !== undefined) return new URL(path, base)
-  if (address.kind !== 'tcp' || address.port === 0) return undefined
-  const host = address.host.includes(':') ? `[${address.host}]` : address.host
-  return new URL(path, `http://${host}:${address.port}`)
+function receiverOf(provider: string, config: ConfigSource): URL | undefined {
+  const base = serviceUrl('hooks', config)
+  return base === undefined ? undefined : new URL(receiverPath(provider), base)
 }
 
 /** What shows that the delivery is the provider's own: a signature, a token, or nothing. */
@@ -111,7 +106,7 @@ async function proofOf(
   if (isSignedProvider(provider)) {
     const [current] = secrets.of(provider)?.accepted ?? []
     return current === undefined
-      ? { problem: `${variableOf(provider)} is not set; give this command the server's secret` }
+      ? { problem: `${secretVariable(provider)} is not set; give this command the server's secret` }
       : { headers: signBody(provider, body, current, at) }
   }
   if (!tokenStdin) return { headers: {} }
@@ -155,7 +150,7 @@ function readAnswer(text: string): { readonly id?: number; readonly detail?: str
 function hintOf(provider: string, status: number): string | undefined {
   const name = provider.replace(/^generic:/, '')
   if (isSignedProvider(provider)) {
-    const variable = variableOf(provider)
+    const variable = secretVariable(provider)
     if (status === 401) return `start the server and this command with the same ${variable}`
     if (status === 404) return `start the server with ${variable} set`
   } else {
@@ -165,16 +160,6 @@ function hintOf(provider: string, status: number): string | undefined {
     }
   }
   return status === 403 ? `enable it with: gatehouse provider enable ${name}` : undefined
-}
-
-function variableOf(provider: string): string {
-  return `HOOKS_${provider.toUpperCase()}_SECRET`
-}
-
-function fail(output: Output, problem: string, hint?: string): number {
-  output.err(`gatehouse: ${problem}`)
-  if (hint !== undefined) output.err(hint)
-  return FAILED
 }
 
 const NO_ADDRESS =

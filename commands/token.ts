@@ -14,7 +14,7 @@ import {
 } from '../services/links/tokens.ts'
 import { readEmail } from '../services/links/users.ts'
 import { parseAction } from './action-arguments.ts'
-import { DONE, FAILED, table, UsageError, type Output } from './command.ts'
+import { DONE, fail, table, UsageError, type Output } from './command.ts'
 
 export const TOKEN_USAGE =
   'gatehouse token create EMAIL [--name N] [--scope full|read|create] [--expires WHEN] |\n' +
@@ -72,12 +72,12 @@ export async function runToken(
   const { action, word, json, request } = parseToken(args, at)
   if (action === 'revoke') {
     const refusal = await revokeToken(db, word, null)
-    if (refusal !== undefined) return fail(`there is no token ${word}`, output)
+    if (refusal !== undefined) return fail(output, `there is no token ${word}`)
     output.err(`token ${word} is revoked`)
     return DONE
   }
   const user = await knownUser(db, word)
-  if (isRefusal(user)) return fail(user.message, output)
+  if (isRefusal(user)) return fail(output, user.message)
   if (action === 'list') return list(db, user, json, output)
   const made = await createToken(db, random, user.id, request, at)
   const until = made.expires_at === null ? '' : `, until ${made.expires_at.toISOString()}`
@@ -121,9 +121,4 @@ function readWhen(text: string, now: Date): string {
   if (seconds === undefined) return text
   const time = new Date(now.getTime() + seconds * 1000)
   return Number.isNaN(time.getTime()) ? text : time.toISOString()
-}
-
-function fail(message: string, output: Output): number {
-  output.err(`gatehouse: ${message}`)
-  return FAILED
 }

@@ -4,7 +4,7 @@ import { findUserByEmail, listUsers } from '../db/links/users.ts'
 import { isRefusal } from '../services/links/refusal.ts'
 import { changeRole, createUser, isRole, readEmail } from '../services/links/users.ts'
 import { parseAction } from './action-arguments.ts'
-import { DONE, FAILED, table, UsageError, type Output } from './command.ts'
+import { DONE, fail, table, UsageError, type Output } from './command.ts'
 
 export const USER_USAGE =
   'gatehouse user add EMAIL [--name N] [--admin] | list [--json] | role EMAIL user|admin'
@@ -44,7 +44,7 @@ export async function runUser(
   if (action === 'add') {
     const wanted = { email, name: flags.name, role: flags.admin ? 'admin' : 'user' } as const
     const user = await createUser(db, wanted, now())
-    if (isRefusal(user)) return fail(user.message, output)
+    if (isRefusal(user)) return fail(output, user.message)
     output.err(
       `${user.email} is a user now; make a token with: gatehouse token create ${user.email}`,
     )
@@ -52,10 +52,10 @@ export async function runUser(
   }
   const known = await findUserByEmail(db, readEmail(email) ?? '')
   if (known === undefined || !isRole(role)) {
-    return fail(`no user has the e-mail address "${email}"; see: gatehouse user list`, output)
+    return fail(output, `no user has the e-mail address "${email}"; see: gatehouse user list`)
   }
   const changed = await changeRole(db, known.id, role)
-  if (isRefusal(changed)) return fail(changed.message, output)
+  if (isRefusal(changed)) return fail(output, changed.message)
   output.err(`${changed.email} has role ${changed.role} now`)
   return DONE
 }
@@ -79,9 +79,4 @@ async function list(db: Database, json: boolean, output: Output): Promise<number
   ])
   for (const line of table(['EMAIL', 'NAME', 'ROLE', 'CREATED'], rows)) output.out(line)
   return DONE
-}
-
-function fail(message: string, output: Output): number {
-  output.err(`gatehouse: ${message}`)
-  return FAILED
 }

@@ -1,4 +1,5 @@
 import type { ConfigSource } from '../../kernel/config.ts'
+import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/signing-secrets.ts'
 import { doubt, fine, wrong, type Finding } from './finding.ts'
 
 /** A line for each variable that is wrong, or one for all; and what is set and has no effect. */
@@ -15,9 +16,10 @@ function idle({ origins, problems }: ConfigSource): readonly Finding[] {
     ['HOOKS_QUEUE_URL', 'HOOKS_QUEUE_CHANNELS'],
     ['HOOKS_QUEUE_CHANNELS', 'HOOKS_QUEUE_URL'],
     ['OPS_MODEL_KEY', 'OPS_MODEL_URL'],
-    ['HOOKS_CODE_HOST_SECRET_PREVIOUS', 'HOOKS_CODE_HOST_SECRET'],
-    ['HOOKS_PAYMENTS_SECRET_PREVIOUS', 'HOOKS_PAYMENTS_SECRET'],
-    ['HOOKS_CHAT_SECRET_PREVIOUS', 'HOOKS_CHAT_SECRET'],
+    ...SIGNED_PROVIDERS.map((provider) => {
+      const variable = secretVariable(provider)
+      return [`${variable}_PREVIOUS`, variable] as const
+    }),
   ] as const
   return pairs
     .filter(([name, other]) => origins.has(name) && !origins.has(other))

@@ -4,7 +4,11 @@ import type { ProviderCard } from '../../html/hooks/views.ts'
 import { formatDuration } from '../../kernel/duration.ts'
 import { alarmsOf } from '../../services/hooks/alarms.ts'
 import { providerStatus } from '../../services/hooks/provider-status.ts'
-import { isSignedProvider, type SigningSecrets } from '../../services/hooks/signing-secrets.ts'
+import {
+  isSignedProvider,
+  secretVariable,
+  type SigningSecrets,
+} from '../../services/hooks/signing-secrets.ts'
 import { readProviders } from '../../services/hooks/status.ts'
 import type { HooksRoutes } from './options.ts'
 
@@ -32,7 +36,7 @@ function cardOf(
     last_event_at,
     rejections: totals.find((total) => total.provider === name) ?? null,
     url: status.path === null ? null : baseUrl() + status.path,
-    variable: isSignedProvider(name) ? `HOOKS_${name.toUpperCase()}_SECRET` : null,
+    variable: isSignedProvider(name) ? secretVariable(name) : null,
     lastSecret: lastSecret(provider, hooks.secrets),
     previousUntil: retired_until !== null && now < retired_until ? retired_until : null,
     overlaps: overlaps(overlapSeconds()),

@@ -8,6 +8,11 @@ export function isSignedProvider(name: string): name is SignedProvider {
   return name === 'code_host' || name === 'payments' || name === 'chat'
 }
 
+/** The variable that has a sender's secret; the one being retired is in the same with `_PREVIOUS`. */
+export function secretVariable(provider: SignedProvider) {
+  return `HOOKS_${provider.toUpperCase() as Uppercase<SignedProvider>}_SECRET` as const
+}
+
 /** Secrets of one sender: all of `accepted` verify; `retired` ones only explain a refusal. */
 export interface ProviderSecrets {
   readonly accepted: readonly string[]
