@@ -30,7 +30,7 @@ const ARGUMENTS = {
 } as const
 
 /** Reads the arguments; throws `UsageError` for those that are wrong. */
-export function parseDb(args: readonly string[]): { readonly to: string; readonly json: boolean } {
+function parseDb(args: readonly string[]): { readonly to: string; readonly json: boolean } {
   const { flags } = parseAction(args, ARGUMENTS)
   if (flags.to === undefined)
     throw new UsageError('Missing --to URL; - reads it from standard input')

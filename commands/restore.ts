@@ -14,7 +14,7 @@ import { openMeter, reportTables } from './transfer-report.ts'
 export const RESTORE_USAGE = 'gatehouse restore FILE [--json]'
 
 /** Reads the arguments; throws `UsageError` for those that are wrong. */
-export function parseRestore(args: readonly string[]): {
+function parseRestore(args: readonly string[]): {
   readonly file: string
   readonly json: boolean
 } {

@@ -41,8 +41,3 @@ export function headerOf({ headers }: Pick<Context, 'headers'>, name: string): s
 export function wantsFragment(context: Context): boolean {
   return context.headers['hx-request'] === 'true'
 }
-
-/** True for a browser that would show the answer as a page. */
-export function wantsPage(context: Context): boolean {
-  return (context.headers.accept ?? '').includes('text/html')
-}

@@ -25,7 +25,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /** Escapes text for an element's content or a quoted attribute's value. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
 }
 

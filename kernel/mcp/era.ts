@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, RPC, type Members, type RpcFailure } from './json-rpc.ts'
 
 /** The stateless revision: every request carries its own version and capabilities. */
-export const MODERN_VERSION = '2026-07-28'
+const MODERN_VERSION = '2026-07-28'
 
 /** Revisions that begin with a handshake, newest first. */
-export const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
+const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 
 /** Every revision that is spoken here, newest first. */
 export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]

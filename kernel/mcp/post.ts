@@ -20,11 +20,11 @@ import { dressResult } from './shown.ts'
 import { streamAnswer } from './stream.ts'
 
 /** The largest message. */
-export const MESSAGE_LIMIT = 1024 * 1024
+const MESSAGE_LIMIT = 1024 * 1024
 
 export interface PostOptions {
   readonly clock: Clock
-  /** Aborted when this server's offer ends while it works: a revoked token, a stopping program. */
+  /** Aborted when who asks may ask no more, such as by a token that is revoked meanwhile. */
   readonly signal: AbortSignal
 }
 

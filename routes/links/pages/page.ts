@@ -69,7 +69,7 @@ const ADMINS_ONLY: Fault = { status: 403, code: 'FORBIDDEN', detail: 'only admin
 const UNKNOWN_ID: Fault = { status: 404, code: 'NOT_FOUND', detail: 'nothing has this id' }
 
 /** A refusal with its status. */
-export function faultOf({ refused: code, message }: Refusal): Fault {
+function faultOf({ refused: code, message }: Refusal): Fault {
   return { status: STATUS[code], code, detail: message }
 }
 
