@@ -71,8 +71,9 @@ async function complete({ ops }: OpsRoutes, context: Context): Promise<Reply> {
       body: (sink) => void stream(ops, sink, session.id, head),
     }
   }
+  const gone = context.gone()
   let content = ''
-  for await (const piece of sayings(ops.db, session.id, () => true)) content += piece
+  for await (const piece of sayings(ops.db, session.id, () => !gone.aborted)) content += piece
   const message = { role: 'assistant', content: content.trim() }
   const choices = [{ index: 0, message, finish_reason: 'stop' }]
   return jsonReply({ ...head, object: 'chat.completion', choices })

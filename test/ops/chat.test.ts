@@ -144,6 +144,29 @@ await eachBackend(
   },
 )
 
+t.test('nobody reads an answer any more for a client that is gone', async (t) => {
+  const gate = await startGate(t)
+  const ops = await startOps(t, postgres, {
+    OPS_CHAT_API_KEY: CHAT_KEY,
+    OPS_INVENTORY: gate.inventory,
+  })
+  gate.open(true)
+  await ended(ops)
+  gate.shut()
+  const client = new AbortController()
+  const asked = clientOf(ops)
+    .chat.completions.create({ model: 'tier1', messages: [...ASKED] }, { signal: client.signal })
+    .catch(() => 'gone')
+  await until(() => gate.waiting() === 1, 'the session to run')
+  client.abort()
+  t.equal(await asked, 'gone')
+  const route = '"route":"/v1/chat/completions","status":499'
+  await until(() => ops.server.logs().some((line) => line.includes(route)), 'the request to end')
+  t.equal(gate.waiting(), 1, 'and the session goes on')
+  gate.open(true)
+  t.match(await ended(ops), { status: 'completed' })
+})
+
 t.test('without a key there is no chat', async (t) => {
   const ops = await startOps(t, postgres)
   const closed = { status: 503, code: 'not_configured', type: 'server_error' }
