@@ -25,8 +25,8 @@ export function hostsOfLinks(config: ConfigSource, addresses?: Addresses): OwnHo
 
 /** The short-link prefix: configured, or the first label of the public address. */
 export function shortKeyword(config: ConfigSource, addresses?: Addresses): string {
-  const address = (): string => serviceUrl('links', config, addresses) ?? ''
-  return config.current.LINKS_SHORT_KEYWORD ?? firstLabel(address())
+  const address = serviceUrl('links', config, addresses) ?? ''
+  return config.current.LINKS_SHORT_KEYWORD ?? firstLabel(address)
 }
 
 function isSamePlace(url: URL, own: URL): boolean {

@@ -5,7 +5,7 @@ import { isSensitiveName, REDACTED } from './redact.ts'
 const OF_ONE_CONNECTION =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|http2-settings|host|content-length|expect)$/
 
-/** True for a header that another connection may carry as well: not of this one, nor of the way that the delivery came. */
+/** True for a header that another connection may carry as well, and that is not of the way to us. */
 export function isRepeatable(name: string): boolean {
   return !OF_ONE_CONNECTION.test(name) && !isProxyHeader(name)
 }

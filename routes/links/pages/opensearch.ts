@@ -26,7 +26,7 @@ export function searchRoutes(options: LinksRoutes): readonly Route[] {
   const { links, baseUrl, shortKeyword, identify } = options
   const { db, clock, targets } = links
 
-  /** Nobody where a page of another site loads it unseen: by the time it could learn what only the visitor may find. */
+  /** Nobody for a page of another site that loads it unseen: its time would tell what the visitor may find. */
   const visitorAt = async (context: Context): Promise<User | undefined> =>
     isForeignLoad(context.headers)
       ? undefined
