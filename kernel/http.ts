@@ -8,6 +8,7 @@ import type { ChannelReply } from './channel.ts'
 import type { Clock } from './clock.ts'
 import { closeServer } from './close-server.ts'
 import { headerOf, type Context } from './context.ts'
+import { createDepartures, type Exchange } from './departure.ts'
 import { faultOfFailure } from './failure.ts'
 import { wrongMethod, type Fault } from './fault.ts'
 import type { Guard } from './guard.ts'
@@ -17,12 +18,11 @@ import { HTTP_TIMES, type HttpTimes } from './http-times.ts'
 import { clientAddress, peerAddress, type AddressSet } from './peers.ts'
 import { ambiguity, faultOfBrokenRequest, refuseBrokenRequest } from './broken-request.ts'
 import type { Reply } from './reply.ts'
+import { createRequestLog } from './request-log.ts'
 import { splitTarget } from './request-target.ts'
 import type { FindRoute } from './router.ts'
 import { createTurn } from './turn.ts'
 import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './upgrade.ts'
-import { acceptChannel } from './websocket.ts'
-import { writeReply } from './write-reply.ts'
 
 /** The parts of a request that an error body may depend on. */
 export type FaultRequest = Pick<Context, 'method' | 'path' | 'headers'>
@@ -76,6 +76,13 @@ export function createListener(options: ListenerOptions): Listener {
   const upgraded = new Set<Duplex>()
   const answers = createAnswers(times.stalled)
   const turn = createTurn()
+  const requestLog = createRequestLog(service, log, metrics)
+  const failure = (error: unknown, context: Context): Reply =>
+    faultReply(faultOfFailure(error, log, service, context), context)
+  const departures = createDepartures({
+    ...{ turn, answers, requestLog, clock, failure },
+    isStopping: () => stopping,
+  })
 
   const server = createServer({
     requireHostHeader: false,
@@ -110,13 +117,8 @@ export function createListener(options: ListenerOptions): Listener {
     const reply = faultReply(fault, { method: '', path: '', headers: {} })
     const requestId = nextId()
     refuseBrokenRequest(socket as Socket, reply, requestId)
-    log.info('request', {
-      request_id: requestId,
-      service,
-      route: '(malformed)',
-      status: fault.status,
-      client: peerAddress((socket as Socket).remoteAddress),
-    })
+    const client = peerAddress((socket as Socket).remoteAddress)
+    requestLog.malformed(requestId, fault.status, client)
   })
 
   function nextId(): string {
@@ -159,55 +161,17 @@ export function createListener(options: ListenerOptions): Listener {
         }),
       gone: () => endOf(response),
     }
+    const exchange: Exchange = { request, response, upgrade, context, last, started }
 
-    /** At once: what comes behind the head may be nothing that could be read. */
     function refuse(fault: Fault): void {
-      give(faultReply(fault, context))()
+      departures.leaveNow(exchange, faultReply(fault, context))
     }
     function send(reply: Reply | ChannelReply): void {
-      turn.leave(() => {
-        try {
-          return give(reply)
-        } catch (error) {
-          const instead = failure(error)
-          if (!response.headersSent) return give(instead)
-          response.destroy()
-          return () => finished(instead.status)
-        }
-      })
+      departures.leave(exchange, reply)
     }
-    /** Gives an answer to its connection, and to the caller what is left to do then. */
-    function give(reply: Reply | ChannelReply): () => void {
-      if (response.destroyed) return () => finished(499, 0)
-      let bytes: number | undefined
-      if (!('open' in reply)) {
-        bytes = writeReply(request, response, reply, requestId, stopping || last)
-        answers.given(response, typeof reply.body === 'function')
-      } else if (upgrade !== undefined) {
-        response.detachSocket(request.socket)
-        acceptChannel(request, upgrade, reply, requestId, clock)
-      }
-      return () => finished(reply.status, bytes)
+    function fail(error: unknown): void {
+      send(failure(error, context))
     }
-    function failure(error: unknown): Reply {
-      return faultReply(faultOfFailure(error, log, service, context), context)
-    }
-    function finished(status: number, bytes?: number): void {
-      const elapsed = performance.now() - started
-      metrics.finished(service, context.route, status, elapsed / 1000)
-      log.info('request', {
-        request_id: requestId,
-        service,
-        method,
-        route: context.route,
-        status,
-        ms: Math.round(elapsed * 10) / 10,
-        bytes,
-        client: context.client,
-        peer: peer === context.client ? undefined : peer,
-      })
-    }
-
     function run(): void {
       try {
         if (unclear !== undefined) return refuse(unclear)
@@ -223,10 +187,10 @@ export function createListener(options: ListenerOptions): Listener {
         const unfit = speaksWebSocket && handshakeFault(request, upgrade !== undefined)
         if (unfit) return refuse(unfit)
         const reply = handle(context)
-        if (reply instanceof Promise) reply.then(send, (error: unknown) => send(failure(error)))
+        if (reply instanceof Promise) reply.then(send, fail)
         else send(reply)
       } catch (error) {
-        send(failure(error))
+        fail(error)
       }
     }
 

@@ -1,0 +1,35 @@
+import type { Context } from './context.ts'
+import type { HttpMetrics } from './http-metrics.ts'
+import type { Log } from './log.ts'
+
+/** What a listener counts and logs of each request, when all of its turn have left. */
+export interface RequestLog {
+  /** `started` is of `performance.now()`; `bytes` is absent where nobody counted them. */
+  answered(context: Context, started: number, status: number, bytes: number | undefined): void
+  /** Of what could not be read as a request. */
+  malformed(requestId: string, status: number, client: string): void
+}
+
+/** Makes the request log of a service's listener. */
+export function createRequestLog(service: string, log: Log, metrics: HttpMetrics): RequestLog {
+  return {
+    answered({ requestId, method, route, client, peer }, started, status, bytes) {
+      const elapsed = performance.now() - started
+      metrics.finished(service, route, status, elapsed / 1000)
+      log.info('request', {
+        request_id: requestId,
+        service,
+        method,
+        route,
+        status,
+        ms: Math.round(elapsed * 10) / 10,
+        bytes,
+        client,
+        peer: peer === client ? undefined : peer,
+      })
+    },
+    malformed(requestId, status, client) {
+      log.info('request', { request_id: requestId, service, route: '(malformed)', status, client })
+    },
+  }
+}
