@@ -40,7 +40,8 @@ await eachBackend(t, 'import and export beside a running server', async (t: Test
   else await until(async () => (await location()) === 'https://new.example.com/', 'the new url')
 
   // Which port it is that stands as 0 in the configuration, the server alone knows.
-  const loop = `slug,url,owner\nloop,${base}/loop,${ann.email}\n`
+  const own = `http://localhost:${new URL(base).port}`
+  const loop = `slug,url,owner\nloop,${own}/loop,${ann.email}\n`
   if (backend.name === 'embedded') {
     const closed = await runCli(['import', '-'], { env, input: loop })
     t.match(closed, { code: 1, stdout: /refused .*leads back to this link/ })
