@@ -295,11 +295,22 @@ select changed.name from changed left join told on true;
 
 -- name: saveSecretUses :exec
 -- Which secret was used last: $1 a JSON array. A use of before the rotation that we have seen by now says nothing;
--- the three senders whose secrets are configured are never rotated here.
+-- the three senders whose secrets are configured are never rotated here. All writers lock in one order.
+with used as (
+  select provider, secret, at, rotated_at
+    from jsonb_to_recordset($1::jsonb) as u(provider text, secret text, at timestamptz, rotated_at timestamptz)
+), known as materialized (
+  select p.name
+    from hooks.providers p
+   where p.name in (select provider from used)
+   order by p.name
+     for no key update
+)
 update hooks.providers p
    set last_secret = u.secret, last_secret_at = u.at
-  from jsonb_to_recordset($1::jsonb) as u(provider text, secret text, at timestamptz, rotated_at timestamptz)
- where p.name = u.provider
+  from used u
+  join known k on k.name = u.provider
+ where p.name = k.name
    and p.rotated_at is not distinct from u.rotated_at
    and (p.last_secret_at is null or p.last_secret_at < u.at);
 
@@ -435,7 +446,7 @@ select name, connection
 
 -- name: saveRejections :exec
 -- A batch of refused deliveries: $1 the newest of them, $2 how many there were by provider and status, $3 how many
--- by provider and minute for their signature or token.
+-- by provider and minute for their signature or token. All writers lock the counters in one order.
 with kept as (
   insert into hooks.rejections (at, provider, status, source, reason)
   select r.at, r.provider, r.status, r.source, r.reason
@@ -444,11 +455,13 @@ with kept as (
   insert into hooks.refusals (provider, minute, refused)
   select m.provider, m.minute, m.refused
     from jsonb_to_recordset($3::jsonb) as m(provider text, minute timestamptz, refused integer)
+   order by m.provider, m.minute
   on conflict (provider, minute) do update set refused = hooks.refusals.refused + excluded.refused
 )
 insert into hooks.rejection_totals (provider, status, total, last_at)
 select t.provider, t.status, t.total, t.last_at
   from jsonb_to_recordset($2::jsonb) as t(provider text, status smallint, total bigint, last_at timestamptz)
+ order by t.provider, t.status
 on conflict (provider, status) do update
    set total = hooks.rejection_totals.total + excluded.total,
        last_at = greatest(hooks.rejection_totals.last_at, excluded.last_at);
