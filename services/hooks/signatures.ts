@@ -1,32 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SecretName } from '../../db/hooks/rows.ts'
-import { explainMismatch, hmac, matchingSecret, staleness, type HmacKeys } from './hmac.ts'
+import { hmac, type HmacKeys } from './hmac.ts'
+import {
+  headerOf,
+  isUnixTime,
+  MALFORMED,
+  MISSING,
+  verify,
+  type Presented,
+  type SignedDelivery,
+  type Verification,
+} from './signed-delivery.ts'
 import type { SignedProvider } from './signing-secrets.ts'
 
-/** Whether a delivery is signed as it must be; a reason never holds a signature or a secret. */
-export type Verification =
-  | { readonly ok: true; readonly secret: SecretName }
-  | { readonly ok: false; readonly status: 400 | 401; readonly reason: string }
-
-export interface SignedDelivery {
-  readonly headers: IncomingHttpHeaders
-  /** The body as received: verification is over bytes, before anything is parsed. */
-  readonly body: Buffer
-  readonly receivedAt: Date
-}
-
-/** What a scheme reads from the headers: when it was signed, if it says so, and the signatures. */
-type Presented =
-  | { readonly time: string | null; readonly signatures: readonly Buffer[] }
-  | { readonly status: 400 | 401; readonly reason: string }
-
-const MISSING = { status: 401, reason: 'signature missing' } as const
-const MALFORMED = { status: 401, reason: 'signature malformed' } as const
-
 /**
- * Verifies a signed delivery (hooks.md section 5): HMAC-SHA256 in lower-case hex over the bytes as
- * received. Every accepted secret is tried against every presented signature, without early exit.
- * A missing time stamp of `chat` is 400, everything else that is wrong 401.
+ * Verifies a signed delivery (hooks.md section 5): HMAC-SHA256 in lower-case hex. A missing time stamp
+ * of `chat` is 400, everything else that is wrong 401.
  */
 export function verifySignature(
   provider: SignedProvider,
@@ -34,17 +22,7 @@ export function verifySignature(
   secrets: HmacKeys,
   freshnessSeconds: number,
 ): Verification {
-  const scheme = SCHEMES[provider]
-  const presented = scheme.read(delivery.headers)
-  if ('reason' in presented) return { ok: false, ...presented }
-  const { time, signatures } = presented
-  const stale = time === null ? undefined : staleness(time, delivery.receivedAt, freshnessSeconds)
-  if (stale !== undefined) return { ok: false, status: 401, reason: stale }
-  const prefix = scheme.prefix(time ?? '')
-  const secret = matchingSecret(secrets.accepted, prefix, delivery.body, signatures)
-  if (secret !== undefined) return { ok: true, secret }
-  const reason = explainMismatch(secrets, prefix, delivery.body, signatures)
-  return { ok: false, status: 401, reason }
+  return verify(SCHEMES[provider].read(delivery.headers), delivery, secrets, freshnessSeconds)
 }
 
 /**
@@ -81,10 +59,12 @@ const CHAT_TIME: Names = ['x-chat-request-timestamp', 'x-slack-request-timestamp
 const SCHEMES: Readonly<Record<SignedProvider, Scheme>> = {
   code_host: {
     read(headers) {
-      const value = header(headers, CODE_HOST_SIGNATURE)
+      const value = headerOf(headers, ...CODE_HOST_SIGNATURE)
       if (value === undefined) return MISSING
       const signature = hexAfter('sha256=', value)
-      return signature === undefined ? MALFORMED : { time: null, signatures: [signature] }
+      return signature === undefined
+        ? MALFORMED
+        : { time: null, prefix: '', signatures: [signature] }
     },
     prefix: () => '',
     write: (hex) => both(CODE_HOST_SIGNATURE, `sha256=${hex}`),
@@ -93,7 +73,7 @@ const SCHEMES: Readonly<Record<SignedProvider, Scheme>> = {
   payments: {
     /** `t=<unix>,v1=<hex>[,v1=…]`: exactly one `t` of 1–12 digits; other schemes (`v0`) are decoys. */
     read(headers) {
-      const value = header(headers, PAYMENTS_SIGNATURE)
+      const value = headerOf(headers, ...PAYMENTS_SIGNATURE)
       if (value === undefined) return MISSING
       const times: string[] = []
       const signatures: Buffer[] = []
@@ -103,33 +83,35 @@ const SCHEMES: Readonly<Record<SignedProvider, Scheme>> = {
         if (signature !== undefined) signatures.push(signature)
       }
       const [time] = times
-      if (time === undefined || times.length > 1 || !/^\d{1,12}$/.test(time)) return MALFORMED
+      if (time === undefined || times.length > 1 || !isUnixTime(time)) return MALFORMED
       if (signatures.length === 0 || /\s/.test(value)) return MALFORMED
-      return { time, signatures }
+      return { time, prefix: paymentsPrefix(time), signatures }
     },
-    prefix: (time) => `${time}.`,
+    prefix: paymentsPrefix,
     write: (hex, time) => both(PAYMENTS_SIGNATURE, `t=${time},v1=${hex}`),
   },
 
   chat: {
     read(headers) {
-      const time = header(headers, CHAT_TIME)
+      const time = headerOf(headers, ...CHAT_TIME)
       if (time === undefined) return { status: 400, reason: 'timestamp header missing' }
-      const value = header(headers, CHAT_SIGNATURE)
+      const value = headerOf(headers, ...CHAT_SIGNATURE)
       if (value === undefined) return MISSING
       const signature = hexAfter('v0=', value)
-      if (signature === undefined || !/^\d{1,12}$/.test(time)) return MALFORMED
-      return { time, signatures: [signature] }
+      if (signature === undefined || !isUnixTime(time)) return MALFORMED
+      return { time, prefix: chatPrefix(time), signatures: [signature] }
     },
-    prefix: (time) => `v0:${time}:`,
+    prefix: chatPrefix,
     write: (hex, time) => ({ ...both(CHAT_TIME, time), ...both(CHAT_SIGNATURE, `v0=${hex}`) }),
   },
 }
 
-/** The neutral header name, else the real sender's. */
-function header(headers: IncomingHttpHeaders, [neutral, real]: Names): string | undefined {
-  const value = headers[neutral] ?? headers[real]
-  return typeof value === 'string' ? value : undefined
+function paymentsPrefix(time: string): string {
+  return `${time}.`
+}
+
+function chatPrefix(time: string): string {
+  return `v0:${time}:`
 }
 
 function both([neutral, real]: Names, value: string): Readonly<Record<string, string>> {

@@ -1,38 +1,42 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SecretName } from '../../db/hooks/rows.ts'
-import { explainMismatch, hmac, matchingSecret, staleness, type HmacKeys } from './hmac.ts'
-import type { SignedDelivery } from './signatures.ts'
-
-/** Whether a delivery is signed as it must be; a reason never holds a signature or a secret. */
-export type StandardVerification =
-  | { readonly ok: true; readonly secret: SecretName }
-  | { readonly ok: false; readonly reason: string }
-
-const MALFORMED = { ok: false, reason: 'signature malformed' } as const
+import { hmac, type HmacKeys } from './hmac.ts'
+import {
+  headerOf,
+  isUnixTime,
+  MALFORMED,
+  MISSING,
+  verify,
+  type Presented,
+  type SignedDelivery,
+  type Verification,
+} from './signed-delivery.ts'
 
 /**
  * Verifies a delivery by the scheme of https://www.standardwebhooks.com: the headers `webhook-id`,
  * `webhook-timestamp` and `webhook-signature` over the bytes as received, within the window. Of the signatures those of scheme `v1` count; any may match any key.
  */
 export function verifyStandard(
-  { headers, body, receivedAt }: SignedDelivery,
+  delivery: SignedDelivery,
   keys: HmacKeys,
   freshnessSeconds: number,
-): StandardVerification {
-  const id = single(headers['webhook-id'])
-  const time = single(headers['webhook-timestamp'])
-  const presented = single(headers['webhook-signature'])
-  if (presented === undefined) return { ok: false, reason: 'signature missing' }
-  if (id === undefined) return { ok: false, reason: 'header webhook-id missing' }
-  if (time === undefined) return { ok: false, reason: 'header webhook-timestamp missing' }
-  const signatures = readSignatures(presented)
-  if (signatures === undefined || !isId(id) || !/^\d{1,12}$/.test(time)) return MALFORMED
-  const stale = staleness(time, receivedAt, freshnessSeconds)
-  if (stale !== undefined) return { ok: false, reason: stale }
-  const prefix = `${id}.${time}.`
-  const secret = matchingSecret(keys.accepted, prefix, body, signatures)
-  if (secret !== undefined) return { ok: true, secret }
-  return { ok: false, reason: explainMismatch(keys, prefix, body, signatures) }
+): Verification {
+  return verify(read(delivery.headers), delivery, keys, freshnessSeconds)
+}
+
+function read(headers: IncomingHttpHeaders): Presented {
+  const id = headerOf(headers, 'webhook-id')
+  const time = headerOf(headers, 'webhook-timestamp')
+  const value = headerOf(headers, 'webhook-signature')
+  if (value === undefined) return MISSING
+  if (id === undefined) return { status: 401, reason: 'header webhook-id missing' }
+  if (time === undefined) return { status: 401, reason: 'header webhook-timestamp missing' }
+  const signatures = readSignatures(value)
+  if (signatures === undefined || !isId(id) || !isUnixTime(time)) return MALFORMED
+  return { time, prefix: signedPrefix(id, time), signatures }
+}
+
+function signedPrefix(id: string, time: string): string {
+  return `${id}.${time}.`
 }
 
 /** The headers of a body signed at a time; `id` is the delivery's own and stays over its repeats. */
@@ -43,7 +47,7 @@ export function signStandard(
   at: Date,
 ): Readonly<Record<string, string>> {
   const time = String(Math.floor(at.getTime() / 1000))
-  const signature = hmac(key, `${id}.${time}.`, body).toString('base64')
+  const signature = hmac(key, signedPrefix(id, time), body).toString('base64')
   return {
     'webhook-id': id,
     'webhook-timestamp': time,
@@ -90,8 +94,4 @@ function readSignatures(text: string): readonly Buffer[] | undefined {
   return ours.length === 0
     ? undefined
     : ours.map((part) => Buffer.from(part.slice('v1,'.length), 'base64'))
-}
-
-function single(value: IncomingHttpHeaders[string]): string | undefined {
-  return typeof value === 'string' ? value : undefined
 }

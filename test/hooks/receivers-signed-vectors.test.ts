@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { t } from 'tap'
 import { verifySignature } from '../../services/hooks/signatures.ts'
-import type { Verification } from '../../services/hooks/signatures.ts'
+import type { Verification } from '../../services/hooks/signed-delivery.ts'
 import { dice, hmac } from '../helpers/signing-setup.ts'
 import type { Signed } from '../helpers/signing-setup.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'

@@ -6,7 +6,7 @@ import {
   signStandard,
   verifyStandard,
 } from '../../services/hooks/standard-webhooks.ts'
-import type { StandardVerification } from '../../services/hooks/standard-webhooks.ts'
+import type { Verification } from '../../services/hooks/signed-delivery.ts'
 import { dice } from '../helpers/signing-setup.ts'
 
 /** The published example. */
@@ -39,7 +39,7 @@ type Case = {
   retired?: readonly Buffer[]
 }
 
-function verify(given: Case): StandardVerification {
+function verify(given: Case): Verification {
   const { headers = {}, body = BODY, at = TIME, accepted = [KEY], retired = [] } = given
   const delivery = {
     headers: { ...HEADERS, ...headers },
@@ -111,7 +111,7 @@ t.test('what is missing is named, what is malformed too', async (t) => {
     const { [name as keyof typeof HEADERS]: _, ...rest } = HEADERS
     const delivery = { headers: rest, body: Buffer.from(BODY), receivedAt: new Date(TIME * 1000) }
     const found = verifyStandard(delivery, { accepted: [KEY], retired: [] }, 300)
-    t.same(found, { ok: false, reason })
+    t.same(found, { ok: false, status: 401, reason })
   }
   const bare = SIGNATURE.slice('v1,'.length)
   const malformed: readonly (readonly [keyof typeof HEADERS, string])[] = [
