@@ -10,7 +10,7 @@ import {
   type Delivery,
   type Outcome,
 } from '../../services/hooks/receive.ts'
-import type { KnownSender } from '../../services/hooks/registry.ts'
+import { mayDeliver } from '../../services/hooks/sender-keys.ts'
 import { isSignedProvider } from '../../services/hooks/signing-secrets.ts'
 import { hooksFault, notFound } from './faults.ts'
 import { GENERIC, GENERIC_BY_PATH, SIGNED } from './receiver-operations.ts'
@@ -106,7 +106,7 @@ export function receiverRoutes(options: HooksRoutes): readonly Operation[] {
     const provider = `generic:${name}`
     const sender = isGenericName(name) ? hooks.registry.sender(provider) : undefined
     if (sender === undefined) return hooksFault(UNKNOWN_GENERIC, context)
-    const read = await readDelivery(context, provider, mayDeliver(sender))
+    const read = await readDelivery(context, provider, mayDeliver(sender, hooks.secrets))
     if ('reply' in read) return read.reply
     const outcome = await receiveGeneric(
       hooks,
@@ -123,12 +123,6 @@ export function receiverRoutes(options: HooksRoutes): readonly Operation[] {
     { ...GENERIC_BY_PATH, handle: generic },
     { ...SIGNED, handle: signed },
   ]
-}
-
-/** A provider without its token or signing secret is disabled whatever the operator wants. */
-function mayDeliver({ enabled, trust_mode, token_hash, keys }: KnownSender): boolean {
-  if (trust_mode === 'token') return enabled && token_hash !== null
-  return enabled && (trust_mode !== 'signed' || keys !== undefined)
 }
 
 const UNKNOWN_SIGNED = notFound(

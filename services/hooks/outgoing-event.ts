@@ -1,6 +1,7 @@
 import type { StoredEvent } from '../../db/hooks/rows.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Registry } from './registry.ts'
+import { readKeys } from './sender-keys.ts'
 import { signBody } from './signatures.ts'
 import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
 import { signStandard } from './standard-webhooks.ts'
@@ -48,8 +49,9 @@ function signAgain(
     return current === undefined ? undefined : signBody(provider, payload, current, at)
   }
   if (trust_mode !== 'signed') return {}
-  const keys = registry.sender(provider)?.keys
-  if (keys === undefined) return undefined
+  const sender = registry.sender(provider)
+  const keys = sender === undefined ? undefined : readKeys(secrets, sender)
+  if (keys === undefined || 'problem' in keys) return undefined
   // A delivery id that was too long to be kept is represented by a hash, which holds no full stop.
   return signStandard(external_id ?? `event-${id}`, payload, keys.current, at)
 }

@@ -3,11 +3,10 @@ import type { NewEvent, SavedEvent, SecretName, Sender } from '../../db/hooks/ro
 import { genericFields, readMembers, signedFields, type EventFields } from './event-fields.ts'
 import type { Ingest } from './ingest.ts'
 import { sanitizeHeaders } from './redact.ts'
-import type { KnownSender } from './registry.ts'
 import type { SecretUses } from './secret-use.ts'
-import { acceptsPrevious, keysAt } from './sender-keys.ts'
+import { acceptsPrevious, keysAt, readKeys } from './sender-keys.ts'
 import { verifySignature } from './signatures.ts'
-import type { ProviderSecrets, SignedProvider } from './signing-secrets.ts'
+import type { ProviderSecrets, SignedProvider, SigningSecrets } from './signing-secrets.ts'
 import { verifyStandard } from './standard-webhooks.ts'
 import { cleanText, sha256Hex } from './text.ts'
 import { presentedToken, tokenMatches } from './tokens.ts'
@@ -23,9 +22,10 @@ export interface Delivery {
   readonly receivedAt: Date
 }
 
-/** Where deliveries go, and where it is noted which secret they came with. */
+/** Where deliveries go, by which secrets they are verified, and where it is noted which one it was. */
 export interface ReceiveParts {
   readonly ingest: Ingest
+  readonly secrets: SigningSecrets
   readonly secretUses: SecretUses
 }
 
@@ -79,13 +79,13 @@ export async function receiveSigned(
 
 /** A delivery to a generic receiver: its caller is authenticated, its bytes are stored as they are. */
 export async function receiveGeneric(
-  { ingest, secretUses }: ReceiveParts,
+  { ingest, secrets, secretUses }: ReceiveParts,
   delivery: Delivery,
-  sender: KnownSender,
+  sender: Sender,
   pathToken: string | undefined,
   freshnessSeconds: number,
 ): Promise<Outcome> {
-  const proof = prove(delivery, sender, pathToken, freshnessSeconds)
+  const proof = prove(delivery, sender, secrets, pathToken, freshnessSeconds)
   if ('reason' in proof) return { kind: 'refused', status: 403, ...proof }
   const { trust, secret } = proof
   if (secret !== null) {
@@ -106,7 +106,8 @@ const OPEN: Trust = { trust_mode: 'open', verified: false, verify_detail: null }
 /** How far a generic sender's delivery is to be trusted and by which secret, or why it is refused. */
 function prove(
   delivery: Delivery,
-  sender: KnownSender,
+  sender: Sender,
+  secrets: SigningSecrets,
   path: string | undefined,
   freshnessSeconds: number,
 ):
@@ -115,9 +116,10 @@ function prove(
   const { headers, search, receivedAt } = delivery
   if (sender.trust_mode === 'open') return { trust: OPEN, secret: null }
   if (sender.trust_mode === 'signed') {
-    if (sender.keys === undefined) return { reason: 'secret missing', detail: SIGNATURE_WRONG }
-    const keys = keysAt(sender.keys, sender, receivedAt)
-    const verification = verifyStandard(delivery, keys, freshnessSeconds)
+    const keys = readKeys(secrets, sender)
+    if ('problem' in keys) return { reason: 'secret missing', detail: SIGNATURE_WRONG }
+    const accepted = keysAt(keys, sender, receivedAt)
+    const verification = verifyStandard(delivery, accepted, freshnessSeconds)
     if (!verification.ok) return { reason: verification.reason, detail: SIGNATURE_WRONG }
     return { trust: SIGNED, secret: verification.secret }
   }

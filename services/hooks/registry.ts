@@ -5,12 +5,12 @@ import type { EndpointKey, Sender, Settings } from '../../db/hooks/rows.ts'
 import { readSettings } from '../../db/hooks/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import { readKeys, type SenderKeys } from './sender-keys.ts'
+import { readKeys } from './sender-keys.ts'
 import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
 
 /** Senders, endpoints and settings in memory, kept like the database's by NOTIFY and a slow poll. */
 export interface Registry {
-  sender(name: string): KnownSender | undefined
+  sender(name: string): Sender | undefined
   /** True when an alarm of some provider is set. */
   readonly watches: boolean
   /** The endpoint whose token has this hash. */
@@ -23,12 +23,6 @@ export interface Registry {
   close(): void
 }
 
-/** A provider as the receivers know it. */
-export interface KnownSender extends Sender {
-  /** The keys of a generic provider that signs; undefined for others and when they can't be read. */
-  readonly keys: SenderKeys | undefined
-}
-
 const POLL_MS = 5_000
 
 /** Loads the registry and follows changes; throws `Unavailable` without a database. */
@@ -38,7 +32,7 @@ export async function openRegistry(
   clock: Clock,
   log: Log,
 ): Promise<Registry> {
-  let senders = new Map<string, KnownSender>()
+  let senders = new Map<string, Sender>()
   const unreadable = new Map<string, string>()
   let endpoints = new Map<string, EndpointKey>()
   let settings = await readSettings(db)
@@ -56,24 +50,21 @@ export async function openRegistry(
     // A read that began earlier must not bring back what a later one no longer found.
     if (turn < taken) return
     taken = turn
-    const known = rows.map(withKeys)
+    for (const sender of rows) look(sender)
     const text = JSON.stringify([rows, [...unreadable], keys, fresh])
     endpoints = new Map(keys.map((key) => [key.token_hash.toString('hex'), key]))
-    senders = new Map(known.map((sender) => [sender.name, sender]))
+    senders = new Map(rows.map((sender) => [sender.name, sender]))
     settings = fresh
     if (text === seen) return
     seen = text
     for (const callback of callbacks) callback()
   }
   /** A secret that can't be read disables its provider; said once, with what helps. */
-  function withKeys(sender: Sender): KnownSender {
+  function look(sender: Sender): void {
     const { name, trust_mode } = sender
-    if (trust_mode !== 'signed' || isSignedProvider(name)) return { ...sender, keys: undefined }
+    if (trust_mode !== 'signed' || isSignedProvider(name)) return
     const keys = readKeys(secrets, sender)
-    if (!('problem' in keys)) {
-      unreadable.delete(name)
-      return { ...sender, keys }
-    }
+    if (!('problem' in keys)) return void unreadable.delete(name)
     if (unreadable.get(name) !== keys.problem) {
       const help = 'set GATEHOUSE_SECRET_KEY to the key that it was stored with, or rotate it'
       log.warn('signing secret not readable: the provider is disabled', {
@@ -83,7 +74,6 @@ export async function openRegistry(
       })
     }
     unreadable.set(name, keys.problem)
-    return { ...sender, keys: undefined }
   }
   function follow(): void {
     refresh().catch((error: unknown) =>

@@ -1,6 +1,7 @@
 import type { Sender } from '../../db/hooks/rows.ts'
+import type { SecretBox } from '../../kernel/secret-box.ts'
 import type { HmacKeys } from './hmac.ts'
-import type { SigningSecrets } from './signing-secrets.ts'
+import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
 import { signingKey } from './standard-webhooks.ts'
 
 /** The keys of a generic provider that signs, decrypted. */
@@ -19,21 +20,59 @@ export function openSecret(secrets: SigningSecrets, name: string, sealed: Buffer
   return box === undefined ? { problem: 'GATEHOUSE_SECRET_KEY is not set' } : box.open(sealed, name)
 }
 
+/** A key, or why its secret can't be read. */
+type StoredKey = { readonly key: Buffer } | { readonly problem: string }
+
+/** What came of the sealed secrets in memory, and of which box: a delivery opens none. */
+const opened = new WeakMap<Buffer, { readonly box: SecretBox | undefined } & { was: StoredKey }>()
+
+function keyOf(secrets: SigningSecrets, name: string, sealed: Buffer | null): StoredKey {
+  if (sealed === null) return { problem: 'there is no secret' }
+  const box = secrets.box()
+  const before = opened.get(sealed)
+  if (before !== undefined && before.box === box) return before.was
+  const secret = openSecret(secrets, name, sealed)
+  const key = 'text' in secret ? signingKey(secret.text) : undefined
+  const was = key !== undefined ? { key } : 'text' in secret ? { problem: 'damaged' } : secret
+  opened.set(sealed, { box, was })
+  return was
+}
+
 /** The keys of a provider that signs; a problem when the present one can't be read. */
 export function readKeys(
   secrets: SigningSecrets,
   { name, signing_secret, retired_signing_secret }: Sender,
 ): SenderKeys | { readonly problem: string } {
-  if (signing_secret === null) return { problem: 'there is no secret' }
-  const opened = openSecret(secrets, name, signing_secret)
-  if ('problem' in opened) return opened
-  const current = signingKey(opened.text)
-  if (current === undefined) return { problem: 'damaged' }
-  const retired =
-    retired_signing_secret === null ? undefined : openSecret(secrets, name, retired_signing_secret)
-  const previous =
-    retired === undefined || 'problem' in retired ? undefined : signingKey(retired.text)
-  return { current, previous }
+  const current = keyOf(secrets, name, signing_secret)
+  if ('problem' in current) return current
+  const previous = keyOf(secrets, name, retired_signing_secret)
+  return { current: current.key, previous: 'key' in previous ? previous.key : undefined }
+}
+
+/** hooks.md section 2, SecretStatus. */
+export type SecretStatus = 'configured' | 'missing' | 'none-by-design'
+
+/** Whether a provider's token or secret is there and can be used: for what is shown and what may deliver alike. */
+export function secretStatus(
+  sender: Pick<Sender, 'name' | 'trust_mode' | 'token_hash' | 'signing_secret'>,
+  secrets: SigningSecrets,
+): SecretStatus {
+  const { name, trust_mode, token_hash, signing_secret } = sender
+  if (trust_mode === 'open' || trust_mode === 'queue') return 'none-by-design'
+  const there = isSignedProvider(name)
+    ? secrets.of(name) !== undefined
+    : trust_mode === 'token'
+      ? token_hash !== null
+      : 'key' in keyOf(secrets, name, signing_secret)
+  return there ? 'configured' : 'missing'
+}
+
+/** A provider without its token or signing secret is disabled whatever the operator wants. */
+export function mayDeliver(
+  sender: Parameters<typeof secretStatus>[0] & Pick<Sender, 'enabled'>,
+  secrets: SigningSecrets,
+): boolean {
+  return sender.enabled && secretStatus(sender, secrets) !== 'missing'
 }
 
 /** Whether the token or secret before the last rotation is still accepted at a time. */

@@ -25,7 +25,7 @@ export interface ProviderSecrets {
 export interface SigningSecrets {
   /** The present secrets of a configured sender; undefined for one that is not. */
   of(provider: SignedProvider): ProviderSecrets | undefined
-  /** What the stored secrets of generic providers are sealed in; undefined without its key. */
+  /** What the stored secrets of generic providers are sealed in, the same while its key is; undefined without one. */
   box(): SecretBox | undefined
 }
 
@@ -53,6 +53,8 @@ const REMEMBERED = 3
  */
 export function followSecrets({ read, key, random, now }: SecretSources): SigningSecrets {
   const known = new Map<SignedProvider, ProviderSecrets>()
+  let boxKey: Buffer | undefined
+  let box: SecretBox | undefined
   const followed: SigningSecrets = {
     of(provider) {
       const { current, previous } = read(provider)
@@ -68,7 +70,11 @@ export function followSecrets({ read, key, random, now }: SecretSources): Signin
     },
     box() {
       const present = key()
-      return present === undefined ? undefined : createSecretBox(present, random)
+      if (present !== boxKey) {
+        boxKey = present
+        box = present === undefined ? undefined : createSecretBox(present, random)
+      }
+      return box
     },
   }
   // Read once now: a secret that is replaced before its first use is remembered as well.
