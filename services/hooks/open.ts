@@ -78,7 +78,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     () => registry.watches,
     () => void readStatus(),
   )
-  const readStatus = createStatusReader(db, secrets, clock, () => queue.broker, alarms.note)
+  const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.note)
   const reader = await openEventReader(db, clock, log)
   const live = openLive({
     db,

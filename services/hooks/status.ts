@@ -2,6 +2,8 @@ import type { Database } from '../../db/client.ts'
 import { listProviders } from '../../db/hooks/providers.ts'
 import type { Provider, TrustMode } from '../../db/hooks/rows.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { Unavailable } from '../../kernel/fault.ts'
+import { messageOf, type Log } from '../../kernel/log.ts'
 import { alarmsOf, refusedSince, type Alarm, type AlarmBoard, type AlarmKind } from './alarms.ts'
 import { providerStatus } from './provider-status.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
@@ -46,6 +48,7 @@ export function createStatusReader(
   db: Database,
   secrets: SigningSecrets,
   clock: Clock,
+  log: Log,
   broker: () => StatusMessage['broker'],
   noteAlarms: AlarmBoard['note'],
 ): (fresh?: boolean) => Promise<StatusMessage> {
@@ -64,8 +67,14 @@ export function createStatusReader(
       )
       before = statusOf(lines, now, broker())
       return before
-    } catch {
-      // Whatever failed is in the log of the query's other callers; here it means: no database.
+    } catch (error) {
+      // A database out of reach is in the log of the query's other callers; all else is a defect.
+      if (!(error instanceof Unavailable)) {
+        log.error('status not read', {
+          error: messageOf(error),
+          ...(error instanceof Error ? { stack: error.stack } : {}),
+        })
+      }
       return {
         providers: before?.providers ?? [],
         connection: 'idle',

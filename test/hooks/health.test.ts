@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { ROOT } from '../helpers/program.ts'
 import { deliver, post, startHooks } from '../helpers/signing-setup.ts'
+import { until } from '../helpers/until.ts'
 
 const manifest: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
@@ -68,3 +69,22 @@ await eachBackend(t, 'health and metrics', async (t: Test, backend) => {
     t.equal(strange.status, 403, 'guarded: only our own Host')
   })
 })
+
+t.test(
+  'a status that can’t be read for another reason than the database is in the log',
+  async (t) => {
+    const [, postgres] = backends
+    const { base, server, env } = await startHooks(t, postgres)
+    await postgres.query(env, 'alter table hooks.refusals rename to refusals_away')
+    t.equal((await request(`${base}/`)).status, 503)
+    const line = await until(
+      () => server.logs().find((text) => text.includes('"status not read"')),
+      'the line',
+    )
+    t.match(JSON.parse(line), {
+      level: 'error',
+      error: /refusals/,
+      stack: /readProviders|status\.ts/,
+    })
+  },
+)
