@@ -1,6 +1,13 @@
 import { capabilitiesOf, negotiate, SUPPORTED_VERSIONS, type Era } from './era.ts'
 import { invalidParams, isObject, RPC, type Members, type RpcFailure } from './json-rpc.ts'
-import { BadRequest, type Call, type InputRequired, type McpServer, type Tool } from './server.ts'
+import {
+  BadRequest,
+  TryLater,
+  type Call,
+  type InputRequired,
+  type McpServer,
+  type Tool,
+} from './server.ts'
 import {
   capabilities,
   serverInfo,
@@ -37,6 +44,9 @@ export async function runMethod(
     return await run(server, params, call)
   } catch (error) {
     if (error instanceof BadRequest) return { failure: invalidParams(error.message) }
+    if (error instanceof TryLater) {
+      return { failure: { code: RPC.internal, message: error.message, status: 503 } }
+    }
     server.onFault(method, error)
     return { failure: { code: RPC.internal, message: 'Internal error.', status: 500 } }
   }

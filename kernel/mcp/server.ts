@@ -43,6 +43,11 @@ export class BadRequest extends Error {
   override name = 'BadRequest'
 }
 
+/** Thrown by a handler that can't answer now: becomes -32603 with its message, for the client to read. */
+export class TryLater extends Error {
+  override name = 'TryLater'
+}
+
 /** What a handler knows of its request beside the arguments. */
 export interface Call {
   /** Capabilities that the client declared; empty in the legacy era. */

@@ -1,3 +1,4 @@
+import postgres from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
@@ -160,11 +161,11 @@ await eachBackend(t, 'endpoints and their tokens', async (t: Test, backend) => {
 })
 
 t.test('without the database a tool says so', async (t) => {
-  const [, postgres] = backends
-  const { base, server, env } = await startHooks(t, postgres)
+  const [, backend] = backends
+  const { base, server, env } = await startHooks(t, backend)
   const endpoint = await addEndpoint(base, 'agent')
   t.equal((await modern(endpoint, 'tools/list')).status, 200)
-  await postgres.query(env, 'alter table hooks.events rename to events_away')
+  await backend.query(env, 'alter table hooks.events rename to events_away')
   const broken = await callTool(endpoint, 'list_webhook_events')
   t.match(JSON.stringify(broken), /internal/)
   t.notMatch(JSON.stringify(broken), /events_away|relation|select/, 'its reason is for the log')
@@ -176,3 +177,45 @@ t.test('without the database a tool says so', async (t) => {
     'the reason in the log',
   )
 })
+
+t.test('a resource is read within the bounds of calls', async (t) => {
+  const [, server] = backends
+  const { base, env } = await startHooks(t, server)
+  const endpoint = await addEndpoint(base, 'agent')
+  const read = (): ReturnType<typeof modern> =>
+    modern(endpoint, 'resources/read', { uri: 'gatehouse://events/recent' })
+  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
+  t.teardown(() => sql.end())
+  const reads: ReturnType<typeof modern>[] = []
+  await sql.begin(async (tx) => {
+    await tx`lock table hooks.events in access exclusive mode`
+    for (let n = 0; n < 32; n++) reads.push(read())
+    // The last of them may come first: whoever finds no place is refused at once.
+    reads.push(read())
+    const busy = await Promise.race(reads)
+    t.equal(busy.status, 503)
+    t.match(busy.json(), { error: { code: -32603, message: /as many calls running as it may/ } })
+    await until(async () => (await counted(base)).error > 1, 'a read to be given up')
+  })
+  const answers = (await Promise.all(reads)).map(({ status, text }) => ({ status, text }))
+  const away = answers.filter(({ text }) => text.includes('The database is out of reach'))
+  t.ok(away.length > 0, 'a database that does not answer is said')
+  t.same([...new Set(away.map(({ status }) => status))], [503])
+  const good = answers.filter(({ status }) => status === 200).length
+  t.same(await counted(base), { ok: good, error: 33 - good })
+})
+
+/** Reads of resources, as /metrics counts them. */
+async function counted(base: string): Promise<{ ok: number; error: number }> {
+  const { text } = await request(`${base}/metrics`)
+  const of = (outcome: string): number => {
+    const series = `gatehouse_hooks_tool_calls_total{tool="resources/read",outcome="${outcome}"} `
+    return Number(
+      text
+        .split('\n')
+        .find((line) => line.startsWith(series))
+        ?.slice(series.length) ?? 0,
+    )
+  }
+  return { ok: of('ok'), error: of('error') }
+}

@@ -1,7 +1,7 @@
 import type { EndpointKey } from '../../../db/hooks/rows.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import type { McpServer, Tool } from '../../../kernel/mcp/server.ts'
+import { TryLater, type McpServer, type Resource, type Tool } from '../../../kernel/mcp/server.ts'
 import { getTool, listTool, recentResource } from './events.ts'
 import { createLimits } from './limits.ts'
 import { failure, UNTRUSTED, type ToolOptions } from './options.ts'
@@ -21,40 +21,58 @@ export function createToolServers(options: ToolOptions): (endpoint: EndpointKey)
   const replaying = [replayTool(replay)]
   const resources = [recentResource(options)]
 
-  /** A tool as one endpoint may call it: within bounds, and without a database it says so. */
-  function bounded(tool: Tool, endpoint: string): Tool {
+  /** Work as one endpoint may ask for it: within bounds, counted, and without a database it says so. */
+  function bounded<A extends unknown[], T extends object>(
+    { name: endpoint }: EndpointKey,
+    tool: string,
+    waits: boolean,
+    work: (...args: A) => Promise<T>,
+    refuse: (...why: Parameters<typeof failure>) => T,
+  ): (...args: A) => Promise<T> {
     const ended = {
-      ok: calls.series({ tool: tool.name, outcome: 'ok' }),
-      error: calls.series({ tool: tool.name, outcome: 'error' }),
+      ok: calls.series({ tool, outcome: 'ok' }),
+      error: calls.series({ tool, outcome: 'error' }),
     }
-    async function call(...[args, call]: Parameters<Tool['call']>): ReturnType<Tool['call']> {
+    return async (...args) => {
       let outcome: keyof typeof ended = 'error'
-      const leave = limits.enter(endpoint, tool.streams)
+      const leave = limits.enter(endpoint, waits)
       try {
-        if (leave === undefined) return failure('rate_limited', TOO_MANY)
-        const answer = await tool.call(args, call)
+        if (leave === undefined) return refuse('rate_limited', TOO_MANY)
+        const answer = await work(...args)
         if (!('isError' in answer)) outcome = 'ok'
         return answer
       } catch (error) {
         if (!(error instanceof Unavailable)) throw error
-        log.warn('unavailable', { tool: tool.name, error: messageOf(error) })
-        return failure('internal', 'The database is out of reach; try again shortly.')
+        log.warn('unavailable', { tool, error: messageOf(error) })
+        return refuse('internal', 'The database is out of reach; try again shortly.')
       } finally {
         leave?.()
         ended[outcome]()
       }
     }
-    return { ...tool, call }
   }
 
-  function serverOf({ name, may_replay }: EndpointKey): McpServer {
+  function toolFor(endpoint: EndpointKey, tool: Tool): Tool {
+    const { name, streams } = tool
+    return { ...tool, call: bounded(endpoint, name, streams, tool.call, failure) }
+  }
+
+  function resourceFor(endpoint: EndpointKey, resource: Resource): Resource {
+    const refuse = (_code: string, message: string): never => {
+      throw new TryLater(message)
+    }
+    return { ...resource, read: bounded(endpoint, 'resources/read', false, resource.read, refuse) }
+  }
+
+  function serverOf(endpoint: EndpointKey): McpServer {
+    const tools = [...reading, ...(endpoint.may_replay ? replaying : [])]
     return {
       name: 'gatehouse',
       title: 'Gatehouse webhooks',
       version,
       instructions: `${INSTRUCTIONS} ${UNTRUSTED}`,
-      tools: [...reading, ...(may_replay ? replaying : [])].map((tool) => bounded(tool, name)),
-      resources,
+      tools: tools.map((tool) => toolFor(endpoint, tool)),
+      resources: resources.map((resource) => resourceFor(endpoint, resource)),
       onFault: (what, error) => log.error('tool failed', { tool: what, error: messageOf(error) }),
     }
   }
