@@ -5,6 +5,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import type { Channel, ChannelEnd, ChannelReply } from './channel.ts'
 import type { Clock } from './clock.ts'
 import { messageOf } from './log.ts'
+import { readStart } from './read-start.ts'
 import type { Upgrade } from './upgrade.ts'
 
 /** A binary message travels in pieces of this size, so that pings find their way between them. */
@@ -82,8 +83,8 @@ function channelOf(webSocket: WebSocket, socket: () => Duplex | undefined, clock
   })
   webSocket.on('unexpected-response', (request, response) => {
     const status = response.statusCode ?? 0
-    readRefusal(response, (body) => {
-      ended.resolve({ kind: 'refused', status, body })
+    readStart(response, REFUSAL_BYTES, (start) => {
+      ended.resolve({ kind: 'refused', status, body: start.toString('utf8') })
       request.destroy()
       webSocket.terminate()
     })
@@ -155,19 +156,4 @@ function bytesRead(socket: Duplex | undefined): number {
 
 function bufferOf(data: Buffer | ArrayBuffer): Buffer {
   return Buffer.isBuffer(data) ? data : Buffer.from(data)
-}
-
-function readRefusal(response: IncomingMessage, done: (body: string) => void): void {
-  const chunks: Buffer[] = []
-  let size = 0
-  // A body that breaks off, or never ends, is as good as a short one.
-  response.on('error', () => undefined)
-  response.on('close', () =>
-    done(Buffer.concat(chunks).subarray(0, REFUSAL_BYTES).toString('utf8')),
-  )
-  response.on('data', (chunk: Buffer) => {
-    chunks.push(chunk)
-    size += chunk.length
-    if (size >= REFUSAL_BYTES) response.destroy()
-  })
 }
