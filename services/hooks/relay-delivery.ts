@@ -1,6 +1,7 @@
 import { backoffMs } from '../../kernel/backoff.ts'
 import type { OutboundRequest, OutboundResult } from '../../kernel/outbound.ts'
-import { isSuccess, type RelayEvent, type RelayResult } from './relay-protocol.ts'
+import type { RelayEvent, RelayResult } from './relay-protocol.ts'
+import { isSuccess, targetAnswer, type TargetAnswer } from './target-answer.ts'
 
 /** How events are brought to a target. */
 export interface DeliveryOptions {
@@ -47,11 +48,8 @@ export function createDelivery(options: DeliveryOptions): Deliver {
   let current: number | undefined
   let failures = 0
 
-  async function attempt(
-    event: RelayEvent,
-    body: Buffer,
-  ): Promise<Pick<RelayResult, 'status' | 'ms' | 'detail'>> {
-    const answer = await post({
+  async function attempt(event: RelayEvent, body: Buffer): Promise<TargetAnswer> {
+    const result = await post({
       url: target,
       headers: { ...event.headers, [MARKER]: String(event.id) },
       body,
@@ -61,13 +59,8 @@ export function createDelivery(options: DeliveryOptions): Deliver {
       answerBytes: ANSWER_BYTES,
       signal: cut,
     })
-    const { ms } = answer
-    if (answer.kind !== 'answered') {
-      return { status: null, ms, detail: answer.reason.slice(0, 1_000) }
-    }
-    const { status } = answer
-    const redirect = status >= 300 && status < 400
-    return { status, ms, detail: redirect ? 'redirects are not followed' : null }
+    const answer = targetAnswer(result)
+    return { ...answer, detail: answer.detail?.slice(0, 1_000) ?? null }
   }
 
   return async function deliver(event, body) {

@@ -78,10 +78,6 @@ export function readClientMessage(message: string | Buffer): ClientMessage | und
   return clientSchema().Check(value) ? value : undefined
 }
 
-export function isSuccess(status: number | null): boolean {
-  return status !== null && status >= 200 && status < 300
-}
-
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text)

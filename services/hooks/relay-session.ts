@@ -13,13 +13,13 @@ import type { EventReader } from './event-reader.ts'
 import { eventTest } from './log-filter.ts'
 import { headersToSend, NO_SECRET, type Signers } from './outgoing-event.ts'
 import {
-  isSuccess,
   readClientMessage,
   type ClientMessage,
   type RelayResult,
   type ServerMessage,
 } from './relay-protocol.ts'
 import type { RelayRequest } from './relay-request.ts'
+import { isSuccess } from './target-answer.ts'
 import { cleanText } from './text.ts'
 
 /** What a forwarder is served with. */

@@ -8,6 +8,7 @@ import type { OutboundRequest, OutboundResult } from '../../kernel/outbound.ts'
 import { headersToSend, NO_SECRET, type Signers } from './outgoing-event.ts'
 import { redactUrlTokens } from './redact.ts'
 import { chooseTarget, type ReplayTarget } from './replay-target.ts'
+import { isSuccess, targetAnswer } from './target-answer.ts'
 
 /** What a replay works with; the network is one of them. */
 export interface ReplayParts extends Signers {
@@ -92,15 +93,11 @@ async function send(
     trusted,
     answerBytes: 0,
   })
-  const { ms } = result
-  if (result.kind !== 'answered') {
-    const detail = result.kind === 'refused' ? `${result.reason}; ${ALLOW}` : result.reason
-    return { outcome: result.kind, status: null, ms, detail }
+  const answer = targetAnswer(result)
+  if (result.kind === 'refused') {
+    return { ...answer, outcome: 'refused', detail: `${result.reason}; ${ALLOW}` }
   }
-  const { status } = result
-  if (status >= 200 && status < 300) return { outcome: 'delivered', status, ms, detail: null }
-  const redirect = status >= 300 && status < 400 ? 'redirects are not followed' : null
-  return { outcome: 'failed', status, ms, detail: redirect }
+  return { ...answer, outcome: isSuccess(answer.status) ? 'delivered' : 'failed' }
 }
 
 const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
