@@ -3,11 +3,11 @@ import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 
 /** What was checked of an event: the states of its badge. */
-export type Verification = 'verified' | 'unverified' | 'token' | 'open' | 'queue'
+export type Verification = 'verified' | TrustMode
 
 const LABELS: Readonly<Record<Verification, readonly [label: string, meaning: string]>> = {
   verified: ['verified', 'The signature over the body was right'],
-  unverified: ['not verified', 'The signature was not checked'],
+  signed: ['not verified', 'The signature was not checked'],
   token: ['token ok', 'The caller knew the token; the body itself is not signed'],
   open: ['unchecked', 'Anybody may send to this provider'],
   queue: ['via broker', 'Read from the message broker, whose connection is trusted'],
@@ -16,10 +16,9 @@ const LABELS: Readonly<Record<Verification, readonly [label: string, meaning: st
 /** The states in the order in which a row's template lists them. */
 export const VERIFICATIONS = Object.keys(LABELS) as readonly Verification[]
 
-/** What was checked of an event. */
+/** What was checked of an event; app.js says it of the rows that it adds. */
 export function verification(event: Pick<EventSummary, 'trust_mode' | 'verified'>): Verification {
-  if (event.verified) return 'verified'
-  return event.trust_mode === 'signed' ? 'unverified' : event.trust_mode
+  return event.verified ? 'verified' : event.trust_mode
 }
 
 /** The verify status as text on a coloured ground. */

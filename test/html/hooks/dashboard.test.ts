@@ -35,6 +35,14 @@ function view(changes: Partial<DashboardView> = {}): DashboardView {
   }
 }
 
+t.test('a row that the script adds has a badge for whatever an event says', async (t) => {
+  const [template = ''] =
+    /<template id="event-row".*?<\/template/s.exec(render(dashboardPage(view()))) ?? []
+  for (const state of ['verified', 'signed', 'token', 'open', 'queue']) {
+    t.match(template, `data-verify="${state}"`)
+  }
+})
+
 t.test('the strip has exactly the two labels', async (t) => {
   const idle = view()
   t.match(render(dashboardPage(idle)), /data-connection-label>idle</)
