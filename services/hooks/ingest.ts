@@ -89,28 +89,48 @@ export function createIngest(db: Database): Ingest {
   async function saveBatch(batch: readonly Entry[]): Promise<Tell> {
     const started = performance.now()
     try {
-      const rows = batch.map(({ event, waiters }) => ({ event, attempts: waiters.length }))
-      const saved = await saveEvents(db, rows)
-      commits++
-      const answered = batch.map(({ waiters }, n) => {
-        const row = saved[n]
-        if (row?.n !== n) throw new Error(`saveEvents: no answer for row ${n}`)
-        return { waiters, row }
-      })
-      return () => {
-        for (const { waiters, row } of answered) for (const { resolve } of waiters) resolve(row)
-      }
+      return await commit(batch)
     } catch (error) {
-      // A row that the database refuses must not fail its neighbours: each gets a statement of its own.
-      if (error instanceof QueryError && batch.length > 1) {
-        for (const entry of batch) (await saveBatch([entry]))()
-        return () => undefined
+      if (error instanceof QueryError && batch.length > 1) return saveEach(batch)
+      return refusal(batch, error, started)
+    }
+  }
+
+  /** A row that the database refuses must not fail its neighbours: each gets a statement of its own. */
+  async function saveEach(batch: readonly Entry[]): Promise<Tell> {
+    for (const [n, entry] of batch.entries()) {
+      const started = performance.now()
+      try {
+        ;(await commit([entry]))()
+      } catch (error) {
+        // Out of reach for one is out of reach for those behind it, which have waited as long.
+        if (error instanceof Unavailable) return refusal(batch.slice(n), error, started)
+        refusal([entry], error, started)()
       }
-      const stalled = error instanceof Unavailable && performance.now() - started > STALLED_MS
-      const failed = stalled ? [...batch, ...takeAll()] : batch
-      return () => {
-        for (const { waiters } of failed) for (const { reject } of waiters) reject(error)
-      }
+    }
+    return () => undefined
+  }
+
+  async function commit(batch: readonly Entry[]): Promise<Tell> {
+    const rows = batch.map(({ event, waiters }) => ({ event, attempts: waiters.length }))
+    const saved = await saveEvents(db, rows)
+    commits++
+    const answered = batch.map(({ waiters }, n) => {
+      const row = saved[n]
+      if (row?.n !== n) throw new Error(`saveEvents: no answer for row ${n}`)
+      return { waiters, row }
+    })
+    return () => {
+      for (const { waiters, row } of answered) for (const { resolve } of waiters) resolve(row)
+    }
+  }
+
+  /** Tells the batch of the error of a statement begun at a time, and all who wait when the database hangs. */
+  function refusal(batch: readonly Entry[], error: unknown, started: number): Tell {
+    const stalled = error instanceof Unavailable && performance.now() - started > STALLED_MS
+    const failed = stalled ? [...batch, ...takeAll()] : batch
+    return () => {
+      for (const { waiters } of failed) for (const { reject } of waiters) reject(error)
     }
   }
 

@@ -1,4 +1,5 @@
 import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
 import type { Row } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { brokenOf, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
@@ -8,9 +9,12 @@ import { ownPostgres, run } from '../helpers/postgres.ts'
 import { freePort } from '../helpers/free-port.ts'
 import type { Env } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
+import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
 import { stallPostgres } from '../helpers/stalled-postgres.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
+
+const [, server] = backends
 
 /** Real senders give up after 10 s: they must have an answer before. */
 const ANSWER_MS = 8_000
@@ -47,6 +51,42 @@ await t.test('PostgreSQL hangs for a while', async (t) => {
   t.same(lostOf(load.acked, stored), [])
   t.same(brokenOf(load.sent, stored), [])
   noFailureIn(t, server)
+})
+
+await t.test('a database that hangs when it has refused a row', async (t) => {
+  const { base, env } = await startHooks(t, server)
+  await addProvider(base, 'any', { open: true })
+  await server.query(
+    env,
+    `create function hooks.hang() returns trigger language plpgsql as $$
+     begin
+       perform pg_sleep(case new.event_type when 'nap' then 1 when 'hangs' then 60 else 0 end);
+       return new;
+     end $$`,
+  )
+  await server.query(
+    env,
+    'create trigger hang before insert on hooks.events for each row execute function hooks.hang()',
+  )
+  await server.query(
+    env,
+    `alter table hooks.events add constraint refused check (event_type <> 'refused')`,
+  )
+  const send = (type: string): ReturnType<typeof post> =>
+    post(base, 'generic/any', '{}', { 'X-Event-Type': type })
+  const waiting = async (): Promise<string | undefined> =>
+    /^gatehouse_hooks_ingest_waiting (\d+)$/m.exec((await request(`${base}/metrics`)).text)?.[1]
+  const nap = send('nap')
+  const naps = `select 1 from pg_stat_activity where wait_event = 'PgSleep'`
+  await until(async () => (await server.query(env, naps)).length > 0, 'the first statement')
+  const refused = send('refused')
+  await until(async () => (await waiting()) === '1', 'the row to wait')
+  const started = performance.now()
+  const hanging = Array.from({ length: 5 }, () => send('hangs'))
+  t.equal((await nap).status, 202)
+  t.equal((await refused).status, 500)
+  for (const { status } of await Promise.all(hanging)) t.equal(status, 503)
+  t.ok(performance.now() - started < ANSWER_MS, 'none waits for the deadline of another')
 })
 
 await t.test('a start without a database says so in one line', async (t) => {
