@@ -28,7 +28,9 @@ export function logRoute({ hooks }: HooksRoutes): Route {
     if (readsPayloads(wanted.payload) && isForeignLoad(context.headers)) {
       return hooksFault(FOREIGN_SEARCH, context)
     }
-    const providers = (await listSenders(hooks.db)).map((sender) => sender.name)
+    // What fills the filter's form: a fragment has none.
+    const senders = wantsFragment(context) ? [] : await listSenders(hooks.db)
+    const providers = senders.map((sender) => sender.name)
     return query.get('rejected') === '1'
       ? rejected(context, query, wanted, providers)
       : events(context, query, wanted, providers)

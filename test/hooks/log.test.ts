@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
 import { deliver, eventIds, startHooks } from '../helpers/signing-setup.ts'
@@ -195,6 +195,16 @@ await eachBackend(t, 'pages stay whole while events come in', async (t: Test, ba
     'each old event exactly once',
   )
   t.equal(new Set(seen).size, seen.length, 'and nothing twice')
+})
+
+t.test('a fragment asks for no list of senders', async (t) => {
+  const [, postgres] = backends
+  const { base, env } = await startHooks(t, postgres)
+  await postgres.query(env, 'alter table hooks.providers rename to providers_away')
+  for (const path of ['/log', '/log?rejected=1']) {
+    t.equal((await request(base + path, { headers: FRAGMENT })).status, 200, path)
+    t.equal((await request(base + path)).status, 500, 'the form of a page has it')
+  }
 })
 
 type Page = { readonly ids: readonly number[]; readonly next: string | undefined }
