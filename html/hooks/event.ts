@@ -67,7 +67,8 @@ function attempts(count: number): string {
   return count === 1 ? '1' : `${count} (delivered again with the same id, stored once)`
 }
 
-function payload({ event, pretty }: EventView): Html {
+function payload({ event, omittedBytes, pretty }: EventView): Html {
+  const bytes = omittedBytes === 0 ? null : event.payload_size
   const base64 = event.payload_encoding === 'base64'
   return html`<section aria-labelledby="payload-title">
     <div class="title-line">
@@ -75,7 +76,7 @@ function payload({ event, pretty }: EventView): Html {
       <a href="/log/${event.id}/payload" download>Download raw bytes</a>
     </div>
     ${base64 && html`<p class="note">The bytes are no UTF-8 text; they are shown as base64.</p>`}
-    ${event.payload === '' ? html`<p class="muted">The body is empty.</p>` : block(pretty ?? event.payload)}
+    ${event.payload === '' ? html`<p class="muted">The body is empty.</p>` : block(pretty ?? event.payload, bytes)}
     ${
       pretty !== null &&
       html`<details id="raw-payload">
@@ -86,17 +87,14 @@ function payload({ event, pretty }: EventView): Html {
   </section>`
 }
 
-function block(text: string): Html {
+/** A text as far as it is shown; it is the beginning of `bytes`, or with null all there is. */
+function block(text: string, bytes: number | null = null): Html {
   const cut = text.length > SHOWN_CHARACTERS
+  const all = bytes === null ? `of ${text.length} characters` : `characters of ${bytes} bytes`
   return html`<pre class="payload" tabindex="0" aria-label="Payload"><code>${
       cut ? text.slice(0, SHOWN_CHARACTERS) : text
     }</code></pre>
-    ${
-      cut &&
-      html`<p class="note">
-        Only the first ${SHOWN_CHARACTERS} of ${text.length} characters are shown.
-      </p>`
-    }`
+    ${cut && html`<p class="note">Only the first ${SHOWN_CHARACTERS} ${all} are shown.</p>`}`
 }
 
 function headers(all: Readonly<Record<string, string>>): Html {

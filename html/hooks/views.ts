@@ -63,6 +63,8 @@ export interface EventView {
     readonly payload: string
     readonly payload_encoding: 'utf8' | 'base64'
   }
+  /** How much of a long payload's end was not read. */
+  readonly omittedBytes: number
   /** The payload indented, when it is JSON or a form; else null. */
   readonly pretty: string | null
   /** An earlier event with the same body, which may mean a replayed delivery. */

@@ -6,11 +6,11 @@ import { Unavailable } from '../../kernel/fault.ts'
 import { PROGRAM_NAME } from '../../kernel/program-name.ts'
 import { htmlReply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
+import { EVERY_EVENT } from '../../services/hooks/log-filter.ts'
 import { recentSince } from '../../services/hooks/status.ts'
 import type { HooksRoutes } from './options.ts'
 
 const NEWEST = 10
-const ALL = { provider: null, event_type: null, sinceTime: null, sinceId: null, before: null }
 
 /** `GET /` (hooks.md section 4). */
 export function dashboardRoute({ hooks, baseUrl }: HooksRoutes): Route {
@@ -24,7 +24,7 @@ export function dashboardRoute({ hooks, baseUrl }: HooksRoutes): Route {
       const { newest: position } = await streamBounds(db, 0)
       const [status, events, activity, rejections] = await Promise.all([
         hooks.readStatus(),
-        listEvents(db, ALL, NEWEST),
+        listEvents(db, EVERY_EVENT, NEWEST),
         listActivity(db, recentSince(clock.now())),
         listRejectionTotals(db),
       ])

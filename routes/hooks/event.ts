@@ -1,12 +1,16 @@
 import { listAttempts } from '../../db/hooks/attempts.ts'
 import { findEvent, findSameBody } from '../../db/hooks/events.ts'
-import type { StoredEvent } from '../../db/hooks/rows.ts'
 import { eventPage } from '../../html/hooks/event.ts'
 import type { ReplayView } from '../../html/hooks/views.ts'
 import type { Context } from '../../kernel/context.ts'
 import { bytesReply, htmlReply, type Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
-import { curlCommand, eventDetail, prettyPayload } from '../../services/hooks/event-detail.ts'
+import {
+  curlCommand,
+  prettyPayload,
+  READABLE,
+  readEventStart,
+} from '../../services/hooks/event-detail.ts'
 import { receiverPath } from '../../services/hooks/provider-status.ts'
 import { hooksFault, notFound } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
@@ -18,8 +22,9 @@ export const ATTEMPTS_SHOWN = 50
 export function eventRoutes(options: HooksRoutes): readonly Route[] {
   /** As a download and as plain bytes, so that a hostile payload is never run as a page of ours. */
   async function payload(context: Context): Promise<Reply> {
-    const found = await find(options, context)
-    if ('body' in found) return found
+    const id = idOf(context)
+    const found = id === undefined ? undefined : await findEvent(options.hooks.db, id)
+    if (found === undefined) return hooksFault(NO_EVENT, context)
     return bytesReply(found.payload, 'application/octet-stream', {
       'content-disposition': `attachment; filename="event-${found.id}.bin"`,
       'content-security-policy': "default-src 'none'; sandbox",
@@ -46,9 +51,10 @@ export async function eventReply(
   status = 200,
 ): Promise<Reply> {
   const { hooks, baseUrl } = options
-  const found = await find(options, context)
-  if ('body' in found) return found
-  const event = eventDetail(found)
+  const id = idOf(context)
+  const found = id === undefined ? undefined : await readEventStart(hooks.db, id, READABLE)
+  if (found === undefined) return hooksFault(NO_EVENT, context)
+  const { event, omittedBytes } = found
   const [sameBody, attempts] = await Promise.all([
     event.trust_mode === 'signed' ? findSameBody(hooks.db, event.id) : undefined,
     listAttempts(hooks.db, event.id, ATTEMPTS_SHOWN),
@@ -62,6 +68,7 @@ export async function eventReply(
   const defaultTarget = hooks.registry.settings.replay_default_target
   const page = eventPage({
     event,
+    omittedBytes,
     pretty: prettyPayload(event),
     sameBody: sameBody ?? null,
     curl,
@@ -70,10 +77,8 @@ export async function eventReply(
   return htmlReply(page, status)
 }
 
-async function find({ hooks }: HooksRoutes, context: Context): Promise<StoredEvent | Reply> {
-  const id = context.params['id'] ?? ''
-  const event = /^\d{1,15}$/.test(id) ? await findEvent(hooks.db, Number(id)) : undefined
-  return event ?? hooksFault(NO_EVENT, context)
+function idOf({ params: { id = '' } }: Context): number | undefined {
+  return /^\d{1,15}$/.test(id) ? Number(id) : undefined
 }
 
 /** What an id without an event is answered with. */

@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import Type from 'typebox'
+import type { Database } from '../../db/client.ts'
+import { findEventStart } from '../../db/hooks/event-start.ts'
 import { StoredEvent } from '../../db/hooks/rows.ts'
 import { firstFields } from '../../kernel/form-fields.ts'
 import { indentJson } from './indent-json.ts'
@@ -19,16 +21,45 @@ export function eventDetail(event: StoredEvent): EventDetail {
   return { ...event, payload: event.payload.toString(payload_encoding), payload_encoding }
 }
 
+/** An event with its payload up to `limit` bytes, never to within a character, and what that leaves out. */
+export interface EventStart {
+  readonly event: EventDetail
+  readonly omittedBytes: number
+}
+
+/** Reads an event without the rest of a long payload; undefined when no such event is stored. */
+export async function readEventStart(
+  db: Database,
+  id: number,
+  limit: number,
+): Promise<EventStart | undefined> {
+  // A byte more shows whether the limit falls within a character.
+  const event = await findEventStart(db, id, limit + 1)
+  if (event === undefined) return undefined
+  const payload = event.payload.subarray(0, cutAt(event.payload, limit))
+  const omittedBytes = event.payload_size - payload.length
+  return { event: eventDetail({ ...event, payload }), omittedBytes }
+}
+
+/** The end of the part that is given: never within a character of UTF-8. */
+function cutAt(payload: Buffer, limit: number): number {
+  if (payload.length <= limit) return payload.length
+  let end = limit
+  while (end > limit - 4 && ((payload[end] ?? 0) & 0xc0) === 0x80) end--
+  return end
+}
+
 /** A longer payload is shown as it came: to take it apart could need more memory than there is. */
-const READABLE = 1024 * 1024
+export const READABLE = 1024 * 1024
 
 /** The payload for reading: JSON indented, a form of up to 1,000 fields one a line; null for everything else. */
 export function prettyPayload({
   payload,
   payload_encoding,
+  payload_size,
   content_type,
 }: EventDetail): string | null {
-  if (payload_encoding === 'base64' || payload.length > READABLE) return null
+  if (payload_encoding === 'base64' || payload_size > READABLE) return null
   const json = indentJson(payload)
   if (json !== null) return json
   if (!(content_type ?? '').startsWith('application/x-www-form-urlencoded')) return null

@@ -88,6 +88,15 @@ function readMember(text: string): PayloadFilter['json'] | undefined {
   return path === undefined || value === undefined ? undefined : { path, value }
 }
 
+/** The filter that every event passes. */
+export const EVERY_EVENT: EventFilter = {
+  provider: null,
+  event_type: null,
+  sinceTime: null,
+  sinceId: null,
+  before: null,
+}
+
 /** The test of a filtered stream, or undefined when nothing is filtered. */
 export function eventTest(
   provider: string | null,

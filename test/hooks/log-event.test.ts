@@ -67,6 +67,23 @@ await eachBackend(t, 'GET /log/{id}', async (t: Test, backend) => {
     t.equal((await payloadOf(base, id)).length, 0)
   })
 
+  await t.test(
+    'of a long payload the page shows the beginning, and says how long it is',
+    async (t) => {
+      const shown = /<pre class="payload".*?<code>(.*?)<\/code>/s
+      // A character that lies across the first MiB is not cut in two, which would be no text any more.
+      const long = `a${'ü'.repeat(1024 * 1024)}`
+      const id = await store(long)
+      const { text } = await request(`${base}/log/${id}`)
+      t.equal(shown.exec(text)?.[1], long.slice(0, 200_000))
+      t.match(text, `first 200000 characters of ${2 * 1024 * 1024 + 1} bytes`)
+      t.equal((await payloadOf(base, id)).length, 2 * 1024 * 1024 + 1, 'all of it is downloaded')
+      const whole = 'b'.repeat(1024 * 1024)
+      const page = await request(`${base}/log/${await store(whole)}`)
+      t.match(page.text, `first 200000 of ${1024 * 1024} characters`)
+    },
+  )
+
   await t.test('what is costly to take apart is shown as it came', async (t) => {
     const nested = '['.repeat(20_000) + ']'.repeat(20_000)
     // As it came: the indented text of each would have gigabytes, or take as much to make.

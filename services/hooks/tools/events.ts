@@ -1,14 +1,13 @@
 import Type from 'typebox'
-import { findEventStart } from '../../../db/hooks/event-start.ts'
 import { listEvents } from '../../../db/hooks/events.ts'
 import { EventSummary } from '../../../db/hooks/rows.ts'
 import { nullable } from '../../../db/rows.ts'
 import type { Resource, Tool, ToolResult } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
 import { createShared } from '../../../kernel/shared.ts'
-import { eventDetail, EventDetail } from '../event-detail.ts'
+import { EventDetail, readEventStart } from '../event-detail.ts'
 import { findEvents } from '../find-events.ts'
-import { eventCursor, LONGEST_SEARCH, readLogQuery } from '../log-filter.ts'
+import { EVERY_EVENT, eventCursor, LONGEST_SEARCH, readLogQuery } from '../log-filter.ts'
 import { failure, READ_ONLY, UNTRUSTED, type ToolOptions } from './options.ts'
 
 /** The most of a payload that goes into a result, in bytes: models pay for each of them. */
@@ -113,16 +112,15 @@ export function getTool({ db }: ToolOptions): Tool {
     }),
     annotations: READ_ONLY,
     async call({ id }) {
-      // A byte more shows whether the limit falls within a character.
-      const event = await findEventStart(db, id, PAYLOAD_LIMIT + 1)
-      if (event === undefined) {
+      const found = await readEventStart(db, id, PAYLOAD_LIMIT)
+      if (found === undefined) {
         const message = `There is no event ${id}; retention may have removed it.`
         return failure('not_found', message)
       }
-      const payload = event.payload.subarray(0, cutAt(event.payload, PAYLOAD_LIMIT))
-      const omitted = event.payload_size - payload.length
-      const detail = { ...eventDetail({ ...event, payload }), payload_omitted_bytes: omitted }
-      const cut = omitted > 0 ? ` ${omitted} bytes at the end of the payload are left out.` : ''
+      const { event, omittedBytes } = found
+      const detail = { ...event, payload_omitted_bytes: omittedBytes }
+      const cut =
+        omittedBytes > 0 ? ` ${omittedBytes} bytes at the end of the payload are left out.` : ''
       return toolValue(detail, UNTRUSTED + cut)
     },
   })
@@ -132,7 +130,6 @@ export function getTool({ db }: ToolOptions): Tool {
 export function recentResource({ db }: ToolOptions): Resource {
   const uri = 'gatehouse://events/recent'
   const mimeType = 'application/json'
-  const all = { provider: null, event_type: null, sinceTime: null, sinceId: null, before: null }
   return {
     uri,
     name: 'recent-events',
@@ -140,16 +137,8 @@ export function recentResource({ db }: ToolOptions): Resource {
     description: `The ${RECENT} newest webhook events, newest first, without payloads. ${UNTRUSTED}`,
     mimeType,
     read: async () => {
-      const events = await listEvents(db, all, RECENT)
+      const events = await listEvents(db, EVERY_EVENT, RECENT)
       return { uri, mimeType, text: JSON.stringify({ notice: UNTRUSTED, events }) }
     },
   }
-}
-
-/** The end of the part that is given: never within a character of UTF-8. */
-function cutAt(payload: Buffer, limit: number): number {
-  if (payload.length <= limit) return payload.length
-  let end = limit
-  while (end > limit - 4 && ((payload[end] ?? 0) & 0xc0) === 0x80) end--
-  return end
 }

@@ -4,6 +4,7 @@ import { EventSummary } from '../../../db/hooks/rows.ts'
 import { nullable } from '../../../db/rows.ts'
 import type { Call, Tool } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
+import { eventTest } from '../log-filter.ts'
 import { EventType, ProviderName } from './events.ts'
 import { READ_ONLY, UNTRUSTED, type ToolOptions } from './options.ts'
 
@@ -37,10 +38,8 @@ export function waitTool(options: ToolOptions): Tool {
     annotations: { ...READ_ONLY, idempotentHint: false },
     streams: true,
     async call({ provider, event_type, timeout_s = USUAL_S }, call) {
-      const event = await nextEvent(options, call, timeout_s, (candidate) => {
-        const { provider: from, event_type: type } = candidate
-        return (provider ?? from) === from && (event_type ?? type) === type
-      })
+      const matches = eventTest(provider ?? null, event_type ?? null) ?? (() => true)
+      const event = await nextEvent(options, call, timeout_s, matches)
       return toolValue({ event: event ?? null }, UNTRUSTED)
     },
   })

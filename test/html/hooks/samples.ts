@@ -51,6 +51,7 @@ export function eventView(changes: Partial<EventView['event']> = {}): EventView 
       payload_encoding: 'utf8',
       ...changes,
     },
+    omittedBytes: 0,
     pretty: '{\n  "a": 1\n}',
     sameBody: null,
     replay: { eventId: 42, defaultTarget: null, attempts: [], done: false, refused: null },
