@@ -38,6 +38,7 @@ type Tell = () => void
 /** One row to be inserted, and everybody who delivered it since the last batch. */
 interface Entry {
   readonly event: NewEvent
+  readonly bytes: number
   /** The delivery, as far as the sender names it. */
   readonly key: string | undefined
   readonly waiters: Waiter[]
@@ -73,13 +74,13 @@ export function createIngest(db: Database): Ingest {
     let bytes = 0
     let count = 0
     for (const entry of queue) {
-      bytes += entry.event.body.length
+      bytes += entry.bytes
       if (count > 0 && (count === BATCH_ROWS || bytes > BATCH_BYTES)) break
       count++
     }
     const batch = queue.splice(0, count)
-    for (const { event, key } of batch) {
-      queuedBytes -= event.body.length
+    for (const { bytes: size, key } of batch) {
+      queuedBytes -= size
       if (key !== undefined) byDelivery.delete(key)
     }
     return batch
@@ -153,9 +154,10 @@ export function createIngest(db: Database): Ingest {
           same.waiters.push({ resolve, reject })
           return
         }
-        const entry = { event, key, waiters: [{ resolve, reject }] }
+        const bytes = storedBytes(event)
+        const entry = { event, bytes, key, waiters: [{ resolve, reject }] }
         queue.push(entry)
-        queuedBytes += event.body.length
+        queuedBytes += bytes
         if (key !== undefined) byDelivery.set(key, entry)
         running ??= run()
       })
@@ -170,6 +172,13 @@ export function createIngest(db: Database): Ingest {
       return commits
     },
   }
+}
+
+/** Bytes of what grows with a delivery: its body and its headers. */
+export function storedBytes({ body, headers }: NewEvent): number {
+  let bytes = body.length
+  for (const name in headers) bytes += name.length + Buffer.byteLength(headers[name] ?? '')
+  return bytes
 }
 
 function deliveryKey({ provider, external_id }: NewEvent): string | undefined {

@@ -27,7 +27,7 @@ export interface HooksOptions extends Pick<ReplayParts, 'post' | 'replayTargets'
   readonly random: RandomBytes
   readonly log: Log
   readonly metrics: Metrics
-  /** The largest payload of a queue entry, in bytes. */
+  /** The largest payload of a queue entry, in bytes with the headers that its other fields become. */
   readonly maxBody: () => number
   /** The broker to read from; undefined when none is configured. */
   readonly queueSource: QueueSource | undefined

@@ -129,8 +129,15 @@ await eachBackend(t, 'queue', async (t: Test, backend) => {
     await eventsWhen(base, 'orders', before + 1)
     await settled(redis, 'orders')
     const [refused] = await refusals(base, '&provider=queue:orders')
-    const reason = `entry ${id}: its payload is over HOOKS_MAX_BODY`
+    const reason = `entry ${id}: its payload and headers are over HOOKS_MAX_BODY`
     t.same(refused, { provider: 'queue:orders', reason, status: 413, source: 'unknown' })
+    const wide = ['event_type', 'wide', 'note', 'x'.repeat(LIMIT)]
+    const other = await add(redis, 'orders', 'payload', 'x', ...wide)
+    await add(redis, 'orders', 'payload', 'x'.repeat(LIMIT / 2), 'note', 'x'.repeat(LIMIT / 4))
+    await eventsWhen(base, 'orders', before + 2)
+    await settled(redis, 'orders')
+    const [byHeaders] = await refusals(base, '&provider=queue:orders')
+    t.match(byHeaders, { reason: new RegExp(`^entry ${other}: .*HOOKS_MAX_BODY`), status: 413 })
     const [kept] = (await redis.send('XRANGE', 'orders', id, id)) as readonly unknown[]
     t.ok(kept, 'it stays in the stream')
   })

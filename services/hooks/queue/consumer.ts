@@ -5,7 +5,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { pause } from '../../../kernel/pause.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
-import type { Ingest } from '../ingest.ts'
+import { storedBytes, type Ingest } from '../ingest.ts'
 import type { Rejections } from '../rejections.ts'
 import type { QueueEntry, QueueSession } from './broker.ts'
 import { entryEvent, entrySize } from './entry-event.ts'
@@ -136,7 +136,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
 
   /** Undefined when the entry is done with, else why it has to be tried again. */
   async function store(id: string, event: NewEvent): Promise<string | undefined> {
-    if (event.body.length > options.maxBody()) return refuse(id, event, 413, TOO_LARGE)
+    if (storedBytes(event) > options.maxBody()) return refuse(id, event, 413, TOO_LARGE)
     try {
       return (await ingest.save(event)) === undefined ? 'the ingest queue is full' : undefined
     } catch (error) {
@@ -177,7 +177,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   }
 }
 
-const TOO_LARGE = 'its payload is over HOOKS_MAX_BODY'
+const TOO_LARGE = 'its payload and headers are over HOOKS_MAX_BODY'
 
 function aborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {

@@ -40,9 +40,9 @@ export function entryEvent(channel: string, entry: QueueEntry, receivedAt: Date)
   }
 }
 
-/** Bytes of an entry, to be compared with the largest body that is taken. */
+/** Bytes of all fields of an entry. */
 export function entrySize({ fields }: QueueEntry): number {
-  return fields.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  return fields.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + value.length, 0)
 }
 
 function fieldOf({ fields }: QueueEntry, name: string): Buffer | undefined {
