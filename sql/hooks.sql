@@ -135,6 +135,16 @@ select id
  order by id
  limit 1;
 
+-- name: findIdBelow :optional
+-- The lowest id from $1 on whose event is below a position ($2, $3): with it a search by id goes on. Empty when all of
+-- them are above, which is seen by looking at each; who asks again starts from the id found.
+select id
+  from hooks.events
+ where id >= $1
+   and (received_at, id) < ($2, $3)
+ order by id
+ limit 1;
+
 -- name: searchEvents :many
 -- Of the events between two positions those whose payload holds the bytes $9 in its first MiB, or at the JSON path
 -- $11 the value $12; $10, the member's name, rules most payloads out before they are read as JSON. The comparison takes

@@ -40,6 +40,10 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
     args: ['int8', 'int8', 'int8'],
     row: Type.Object({ id: Type.Integer() }),
   },
+  findIdBelow: {
+    args: ['int8', 'timestamptz', 'int8'],
+    row: Type.Object({ id: Type.Integer() }),
+  },
   searchEvents: {
     args: [
       ...['timestamptz', 'int8', 'timestamptz', 'int8', 'text', 'text', 'timestamptz', 'int8'],

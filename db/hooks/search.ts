@@ -42,6 +42,16 @@ export async function searchWindowThrough(
   return row?.id ?? last
 }
 
+/** The lowest id from `from` on whose event is below a position; undefined when there is none. */
+export async function findIdBelow(
+  db: Executor,
+  from: number,
+  { received_at, id }: Position,
+): Promise<number | undefined> {
+  const row = await optional<{ id: number }>(db, q.findIdBelow, [from, received_at, id])
+  return row?.id
+}
+
 /** Matching events from `below` (exclusive) down to `end` (inclusive), newest first. */
 export function searchEvents(
   db: Executor,

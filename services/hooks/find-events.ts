@@ -2,6 +2,7 @@ import type { Database } from '../../db/client.ts'
 import { listEvents, NEWEST_POSITION, type EventFilter } from '../../db/hooks/events.ts'
 import type { EventSummary, Position } from '../../db/hooks/rows.ts'
 import {
+  findIdBelow,
   readsPayloads,
   searchEvents,
   searchWindowEnd,
@@ -43,18 +44,24 @@ export async function findEvents(
   const until = clock.elapsed() + SEARCH_MS
   const found: EventSummary[] = []
   let below = filter.before ?? NEWEST_POSITION
+  // Ids and times are not in one order: below the time of this id there may be more of those wanted.
+  let since = filter.sinceId
   for (;;) {
-    const { end, matching } = await inTurn(db, async () => {
+    const { end, matching, left } = await inTurn(db, async () => {
       const end = await searchWindowEnd(db, below, STEP)
       const room = limit + 1 - found.length
       const matching = await searchEvents(db, below, end ?? OLDEST, filter, payload, room)
-      return { end, matching }
+      if (end === undefined || since === null) return { end, matching, left: since }
+      return { end, matching, left: await findIdBelow(db, since, end) }
     })
     found.push(...matching)
     const exhausted =
-      end === undefined || (filter.sinceTime !== null && end.received_at < filter.sinceTime)
+      end === undefined ||
+      left === undefined ||
+      (filter.sinceTime !== null && end.received_at < filter.sinceTime)
     if (found.length > limit || exhausted) return { ...pageOf(found, limit), searchedTo: null }
     below = end
+    since = left
     if (clock.elapsed() >= until) return { events: found, next: end, searchedTo: end.received_at }
   }
 }

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { request } from '../helpers/http.ts'
 import { runCli } from '../helpers/cli.ts'
@@ -8,6 +8,7 @@ import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { Env } from '../helpers/program.ts'
+import { until } from '../helpers/until.ts'
 
 const BODIES = {
   'first.type': '{"id":"evt_1","data":{"object":{"id":"obj_1","amount":12345678901234567890}}}',
@@ -161,4 +162,30 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
     await resumed.until(({ id }) => id === stream.lastEventId)
     t.equal(resumed.events.filter(({ event }) => event === 'event-received').length, 2)
   })
+})
+
+t.test('a search by id ends where no event of those ids is left', async (t) => {
+  const [, postgres] = backends
+  const env = await postgres.env(t)
+  // The newest id stands 5,000 places down, because its delivery took so long.
+  await postgres.query(
+    env,
+    `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
+     select 'generic:search', 'open', false, '{}', 'needle', '\\x00',
+            now() - interval '1 day' + (case n when 40000 then 35000 else n end) * interval '1 s'
+       from generate_series(1, 40000) n`,
+  )
+  await postgres.query(env, 'analyze hooks.events')
+  const server = await startServer(t, { env, services: ['hooks'] })
+  const { text } = await request(`${server.hooks}/log?text=needle&since=39999`)
+  t.same(
+    [...text.matchAll(/data-id="(\d+)"/g)].map((match) => match[1]),
+    ['39999', '40000'],
+  )
+  t.match(text, 'No older entries')
+  await server.stop()
+  const looked = `select sum(idx_tup_read)::int as n from pg_stat_user_indexes where indexrelname = 'events_newest'`
+  const rows = async (): Promise<number> => Number((await postgres.query(env, looked))[0]?.['n'])
+  await until(async () => (await rows()) > 5_000, 'the figures of the server’s sessions')
+  t.ok((await rows()) < 30_000, `${await rows()} rows were looked at`)
 })
