@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 /** Answers that are under way on the connections of a listener. */
 export interface Answers {
-  /** Given, and not all sent yet. Not streams: their clients come back for the rest. */
+  /** Given, and not over yet. Not streams: their clients come back for the rest. */
   readonly leaving: ReadonlySet<ServerResponse>
   /** A handler works on the answer, or it waits for the end of its turn. */
   begun(response: ServerResponse): void
@@ -39,7 +39,8 @@ export function createAnswers(stalledMs: number): Answers {
     given(response, isStream) {
       if (isStream) return
       begun.delete(response.req.socket)
-      if (response.writableLength === 0) return
+      // Amid a reading Node gives its connection up only afterwards, though all of it has left.
+      if (response.req.complete && response.writableLength === 0) return
       leaving.add(response)
       response.setTimeout(stalledMs, () => response.destroy())
       response.once('close', () => leaving.delete(response))

@@ -71,6 +71,7 @@ export function createListener(options: ListenerOptions): Listener {
   } = options
   const boot = Math.random().toString(36).slice(2, 8)
   let counter = 0
+  const nextId = (): string => `${boot}-${(++counter).toString(36)}`
   let stopping = false
   /** Connections that are no longer Node's: of WebSockets. */
   const upgraded = new Set<Duplex>()
@@ -105,7 +106,8 @@ export function createListener(options: ListenerOptions): Listener {
   server.on('upgrade', (request, socket, head) => {
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
-    serve(request, responseOn(request, socket), false, { socket, head })
+    const response = responseOn(request, socket)
+    if (response !== undefined) serve(request, response, false, { socket, head })
   })
   server.on('checkContinue', (request, response) => serve(request, response, true))
   // An unknown expectation may be ignored (RFC 9110); Node's own 417 bears no header of ours.
@@ -120,10 +122,6 @@ export function createListener(options: ListenerOptions): Listener {
     const client = peerAddress((socket as Socket).remoteAddress)
     requestLog.malformed(requestId, fault.status, client)
   })
-
-  function nextId(): string {
-    return `${boot}-${(++counter).toString(36)}`
-  }
 
   function serve(
     request: IncomingMessage,

@@ -39,13 +39,21 @@ export function handshakeFault(request: IncomingMessage, isUpgrade: boolean): Fa
   return undefined
 }
 
-/** A response on a raw connection, for a request that does not become a WebSocket; it ends with it. */
-export function responseOn(request: IncomingMessage, socket: Duplex): ServerResponse {
+/**
+ * A response on a raw connection, for a request that does not become a WebSocket; it ends with it.
+ * Undefined when the connection belongs to another answer: then it is over.
+ */
+export function responseOn(request: IncomingMessage, socket: Duplex): ServerResponse | undefined {
   // Node no longer listens to this socket, and an unheard error would end the process.
   socket.on('error', () => socket.destroy())
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
-  response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0])
+  try {
+    response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0])
+  } catch {
+    socket.destroy()
+    return undefined
+  }
   response.on('finish', () => socket.end(() => socket.destroy()))
   return response
 }

@@ -27,7 +27,10 @@ function head(line: string, headers: Readonly<Record<string, string>>): string {
 }
 
 t.test('who may not have the WebSocket', async (t: Test) => {
-  const { base, env } = await startHooks(t, postgres, { HOOKS_BASE_URL: 'https://hooks.example' })
+  const { base, env } = await startHooks(t, postgres, {
+    HOOKS_BASE_URL: 'https://hooks.example',
+    HOOKS_MAX_BODY: '1024',
+  })
   const { host, port } = new URL(base)
   const path = `/relay?${new URLSearchParams(QUERY).toString()}`
   const raw = async (line: string, headers: Readonly<Record<string, string>>): Promise<string> =>
@@ -146,5 +149,61 @@ t.test('who may not have the WebSocket', async (t: Test) => {
     const { text } = await rawExchange(Number(port), [line, '{"a":1}'])
     t.match(text, /^HTTP\/1\.1 202 /)
     t.equal((await eventIds(base)).length, 1, 'its body was read')
+  })
+
+  await t.test('nor behind a request that is answered in the middle of a packet', async (t) => {
+    await addProvider(base, 'before', { open: true })
+    const wanted = head(`GET ${path}`, { Host: host, ...HANDSHAKE })
+    const with0 = { Host: host, 'Content-Length': '0' }
+    const with9 = { Host: host, 'Content-Length': '9' }
+    const continued = { ...with9, Expect: '100-continue' }
+    const chunked = { Host: host, 'Transfer-Encoding': 'chunked' }
+    const receiver = 'POST /webhooks/generic/before'
+    const json = '{"a":"b"}'
+    const chunks = `9\r\n${json}\r\n0\r\n\r\n`
+    const large = 'x'.repeat(2048)
+    const size = { 'Content-Length': '2048' }
+    const firsts: readonly (readonly [number, string])[] = [
+      [400, head('GET /healthz', {})],
+      [400, head('HEAD /healthz', {})],
+      [400, head('GET /healthz', { Host: 'a b' })],
+      [400, head('GET http://other.example/', { Host: host })],
+      [400, head('POST /', { Host: host, 'Transfer-Encoding': 'gzip, chunked' }) + chunks],
+      [404, head('GET /nowhere', with0)],
+      [404, head('HEAD /nowhere', { Host: host, 'Content-Length': '1' }) + 'x'],
+      [404, head('POST /nowhere', with9) + json],
+      [404, head('POST /nowhere', chunked) + chunks],
+      [404, head('POST /nowhere', continued) + json],
+      [404, head('GET /nowhere', { ...with0, Expect: 'something' })],
+      [405, head('PUT /log', with9) + json],
+      [403, head('GET /log', { ...with0, Host: 'evil.example' })],
+      [426, head(`GET ${path}`, with0)],
+      [400, head(`GET ${path}`, { ...HANDSHAKE, ...with9 }) + json],
+      [200, head('GET /healthz', with0)],
+      [200, head('GET /healthz', with9) + json],
+      [200, `GET /healthz HTTP/1.0\r\nHost: ${host}\r\nConnection: keep-alive\r\n\r\n`],
+      [202, head(receiver, with9) + json],
+      [202, head(receiver, chunked) + chunks],
+      [202, head(receiver, continued) + json],
+      [401, head('POST /webhooks/code_host', with9) + json],
+      [413, head(receiver, { Host: host, ...size }) + large],
+      [413, head(receiver, { ...continued, ...size }) + large],
+      [413, head(receiver, chunked) + `800\r\n${large}\r\n0\r\n\r\n`],
+    ]
+    for (const [status, first] of firsts) {
+      const answered = new RegExp(`^(HTTP/1\\.1 100 Continue\r\n\r\n)?HTTP/1\\.[01] ${status} `)
+      for (const before of [first, first + first, head('GET /healthz', { Host: host }) + first]) {
+        const { text, closed } = await rawExchange(Number(port), before + wanted)
+        t.ok(closed, `${before}: the connection is closed`)
+        if (before === first) t.match(text, answered, before)
+        t.notMatch(text, /HTTP\/1\.1 (101|500) /, before)
+        t.equal((await request(`${base}/healthz`)).status, 200, 'the program goes on')
+      }
+      // What is left of a body that was refused comes in one packet with what is behind it.
+      const pieces = [first.slice(0, -2), first.slice(-2) + wanted]
+      const { text } = await rawExchange(Number(port), pieces, { timeoutMs: 1_000 })
+      t.notMatch(text, 'HTTP/1.1 500', first)
+      t.equal((await request(`${base}/healthz`)).status, 200, `${first}: the program goes on`)
+    }
   })
 })
