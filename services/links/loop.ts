@@ -35,7 +35,7 @@ export async function refuseLoop(
   const target = prepareTarget(url, append_path)
   if (isVisitsChoice(target)) return looping('may lead back to this link')
   let location = targetOf(target, [], '')
-  for (let hops = 0; hops < LONGEST_CHAIN; hops++) {
+  for (let hops = 0; hops <= LONGEST_CHAIN; hops++) {
     if (location === undefined) return undefined
     const address = new URL(location)
     if (!isOwn(address)) return undefined

@@ -111,3 +111,24 @@ await t.test('what a visit adds decides of no link where it ends', async (t) => 
   t.equal(await made(ann, 'bb', `${base}/search?q=aa`), '201', 'and so does this')
   t.equal(await leadsTo(base, '/root/docs'), `${base}/docs`)
 })
+
+await t.test('a url may lead through ten links, and through no more', async (t) => {
+  const { base, user } = await startLinks(t, postgres)
+  const ann = await user('ann')
+  for (const [end, what] of [
+    ['https://example.com/', 'another site'],
+    [`${base}/-/tags`, 'a page of ours'],
+    [`${base}/nothing`, 'nothing'],
+  ] as const) {
+    const name = what.replaceAll(' ', '-')
+    for (let at = 11; at > 0; at--) {
+      const url = at === 11 ? end : `${base}/${name}-${at + 1}`
+      t.equal(await made(ann, `${name}-${at}`, url), '201')
+    }
+    t.equal(await made(ann, `${name}-through-10`, `${base}/${name}-2`), '201', what)
+    const url = `${base}/${name}-1`
+    const refused = await ann.api('POST', '/links', { slug: `${name}-through-11`, url })
+    const error = 'url leads through more than 10 links; give where it should end'
+    t.match(refused, { status: 400, json: { code: 'INVALID_URL', error } }, what)
+  }
+})
