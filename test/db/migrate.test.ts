@@ -42,6 +42,9 @@ await eachBackend(t, 'each migration is applied once and recorded', async (t: Te
     'select count(*)::int as n, max(applied_at) as at from gatehouse.migrations',
   )
   t.match(one, [{ n: expected.length, at: Date }])
+  const looked = `select oid::regclass::text as name from pg_class
+    where relkind = 'r' and relnamespace::regnamespace::text in ('hooks', 'links', 'ops') and reltuples = 0`
+  t.same(await backend.query(env, looked), [], 'no empty table is taken for one for ever')
 })
 
 t.test('several processes migrate one empty database at once', async (t) => {
