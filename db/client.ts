@@ -31,7 +31,7 @@ export interface Database extends Executor {
    * (re)connect, then without one.
    */
   listen(channel: string, onNotice: (payload?: string) => void): Promise<void>
-  /** Has the planner look at tables that have changed much, where no autovacuum does it. */
+  /** Has the planner look at tables that have changed much, where no autovacuum does it; later if it can't now. */
   renewStatistics(): Promise<void>
   close(): Promise<void>
 }

@@ -54,23 +54,23 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
   let renewing: Promise<void> | undefined
   /** Who asks while it is done waits for that. */
   function renewStatistics(): Promise<void> {
-    renewing ??= analyzeChanged(client).finally(() => (renewing = undefined))
+    renewing ??= analyzeChanged(client)
+      .catch((error: unknown) => {
+        // Who holds the engine for long is let finish.
+        if (error instanceof Unavailable) return
+        log.warn('statistics not renewed', { error: messageOf(error) })
+      })
+      .finally(() => (renewing = undefined))
     return renewing
   }
-  const endRenewing = systemClock.every(statisticsMs, () => {
-    renewStatistics().catch((error: unknown) => {
-      // Who holds the engine for long is let finish.
-      if (error instanceof Unavailable) return
-      log.warn('statistics not renewed', { error: messageOf(error) })
-    })
-  })
+  const endRenewing = systemClock.every(statisticsMs, () => void renewStatistics())
   return {
     db: { ...client, renewStatistics },
     backend: 'embedded',
     failed: engine.failed,
     async close() {
       endRenewing()
-      await renewing?.catch(() => undefined)
+      await renewing
       await client
         .close()
         .catch((error: unknown) => log.warn('client not closed', { error: messageOf(error) }))

@@ -40,6 +40,23 @@ t.test('what changed much is analyzed, whoever changed it', async (t: Test) => {
   t.same(lines, [])
 })
 
+t.test('who wants fresh statistics does without where others hold the engine', async (t: Test) => {
+  const lines: string[] = []
+  const log = createLog(
+    (line) => lines.push(line),
+    () => new Date(),
+  )
+  const dataDirectory = await temporaryFolder(t)
+  const options = { url: undefined, dataDirectory, statisticsMs: 3_600_000, deadlineMs: 300 }
+  const { db, close } = await openDatabase(options, log)
+  t.teardown(close)
+  await db.transaction(async (tx) => {
+    await tx.script('create table held (n integer)')
+    await t.resolves(db.renewStatistics())
+  })
+  t.same(lines, [])
+})
+
 t.test('an import has fresh statistics on its way, also after calls on few links', async (t) => {
   const links = await startLinks(t, embedded)
   const ann = await links.user('ann')
