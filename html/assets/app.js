@@ -190,6 +190,8 @@ function countNews(event) {
   const { logProvider, logType, logSearches } = results.dataset
   // Whether a payload would be found is known to the server alone.
   if (logSearches !== undefined) return
+  // The stream goes on from before the rows were read.
+  if (results.querySelector(`[data-id="${Number(event.id)}"]`) !== null) return
   if (logProvider !== '' && logProvider !== event.provider) return
   if (logType !== '' && logType !== event.event_type) return
   const link = document.querySelector('#log-news a')
