@@ -50,6 +50,7 @@ export function logRoute({ hooks }: HooksRoutes): Route {
       wanted.filter,
       wanted.payload,
       wanted.limit,
+      context.gone(),
     )
     const view = {
       filter: wanted,

@@ -9,6 +9,8 @@ import {
   type PayloadFilter,
 } from '../../db/hooks/search.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import { Unavailable } from '../../kernel/fault.ts'
+import { pause } from '../../kernel/pause.ts'
 
 /** A page of events, newest first. */
 export interface EventsPage {
@@ -22,13 +24,16 @@ export interface EventsPage {
 /** Events that one step of a search looks through, and how long a page may search. */
 const STEP = 2_000
 const SEARCH_MS = 1_500
-/** The last step of each database's searches: they take turns, so that many leave room for what is stored. */
-const steps = new WeakMap<Database, Promise<unknown>>()
+/** How long a step waits for its turn. */
+const TURN_MS = 5_000
+/** The end of each database's searches: their steps take turns, so that many leave room for what is stored. */
+const lines = new WeakMap<Database, Promise<void>>()
 const OLDEST: Position = { received_at: new Date(0), id: 0 }
 
 /**
  * A page of the log: by its indexes, or, when the payload counts, by looking through the events in
- * steps for a bounded time. A search may end with few events and a `next` to go on from.
+ * steps for a bounded time. A search may end with few events and a `next` to go on from. Who is `gone`
+ * loses its place among the searches. Throws `Unavailable` when others leave it no turn.
  */
 export async function findEvents(
   db: Database,
@@ -36,6 +41,7 @@ export async function findEvents(
   filter: EventFilter,
   payload: PayloadFilter,
   limit: number,
+  gone: AbortSignal,
 ): Promise<EventsPage> {
   if (!readsPayloads(payload)) {
     const rows = await listEvents(db, filter, limit + 1)
@@ -47,13 +53,15 @@ export async function findEvents(
   // Ids and times are not in one order: below the time of this id there may be more of those wanted.
   let since = filter.sinceId
   for (;;) {
-    const { end, matching, left } = await inTurn(db, async () => {
+    const looked = await inTurn(db, gone, async () => {
       const end = await searchWindowEnd(db, below, STEP)
       const room = limit + 1 - found.length
       const matching = await searchEvents(db, below, end ?? OLDEST, filter, payload, room)
       if (end === undefined || since === null) return { end, matching, left: since }
       return { end, matching, left: await findIdBelow(db, since, end) }
     })
+    if (looked === undefined) return { events: found, next: null, searchedTo: null }
+    const { end, matching, left } = looked
     found.push(...matching)
     const exhausted =
       end === undefined ||
@@ -66,16 +74,30 @@ export async function findEvents(
   }
 }
 
-/** Runs a step when those that were asked for before it have ended. */
-function inTurn<T>(db: Database, step: () => Promise<T>): Promise<T> {
-  const before = steps.get(db) ?? Promise.resolve()
-  const turn = before.then(step)
-  // How it ends is its caller's concern, not that of the next one.
-  steps.set(
+/** Runs a step when those that were asked for before it have ended; undefined for who is gone. */
+async function inTurn<T>(
+  db: Database,
+  gone: AbortSignal,
+  step: () => Promise<T>,
+): Promise<T | undefined> {
+  const before = lines.get(db) ?? Promise.resolve()
+  const { promise: over, resolve: leave } = Promise.withResolvers<void>()
+  // Who leaves early lets nobody pass those before.
+  lines.set(
     db,
-    turn.catch(() => undefined),
+    before.then(() => over),
   )
-  return turn
+  const waiting = new AbortController()
+  const late = pause(TURN_MS, AbortSignal.any([gone, waiting.signal]))
+  try {
+    const isTurn = await Promise.race([before.then(() => true), late.then(() => false)])
+    if (gone.aborted) return undefined
+    if (!isTurn) throw new Unavailable(`search: no turn in ${TURN_MS} ms`)
+    return await step()
+  } finally {
+    waiting.abort()
+    leave()
+  }
 }
 
 /** One row more than the page holds tells that there is a next page. */

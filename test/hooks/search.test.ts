@@ -1,14 +1,16 @@
+import postgres from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { request } from '../helpers/http.ts'
+import type { Response } from '../helpers/http.ts'
 import { runCli } from '../helpers/cli.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
-import type { Env } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
+import type { Env } from '../helpers/program.ts'
 
 const BODIES = {
   'first.type': '{"id":"evt_1","data":{"object":{"id":"obj_1","amount":12345678901234567890}}}',
@@ -189,3 +191,31 @@ t.test('a search by id ends where no event of those ids is left', async (t) => {
   await until(async () => (await rows()) > 5_000, 'the figures of the server’s sessions')
   t.ok((await rows()) < 30_000, `${await rows()} rows were looked at`)
 })
+
+t.test(
+  'a line of searches ends before the database answers, and sooner for who leaves it',
+  async (t) => {
+    const [, server] = backends
+    const env = await server.env(t)
+    const { hooks, logs } = await startWithEvents(t, env)
+    const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
+    t.teardown(() => sql.end())
+    const search = (timeoutMs: number): Promise<Response> => {
+      const headers = { 'hx-request': 'true' }
+      return request(`${hooks}/log?text=obj_1`, { headers, timeoutMs })
+    }
+    const ended = (status: number): number =>
+      logs().filter((line) => line.includes(`"route":"/log","status":${status},`)).length
+
+    await sql.begin(async (tx) => {
+      await tx`lock table hooks.events in access exclusive mode`
+      // The first step takes its deadline, 5 s; by then the others have waited as long.
+      const waiting = Array.from({ length: 8 }, () => search(15_000))
+      const leaving = Array.from({ length: 8 }, () => search(500))
+      for (const { status } of await Promise.allSettled(leaving)) t.equal(status, 'rejected')
+      await until(() => ended(499) === 8, 'those who left to be out of the line', 3_000)
+      for (const { status } of await Promise.all(waiting)) t.equal(status, 503)
+    })
+    t.equal((await search(10_000)).status, 200, 'the line goes on')
+  },
+)

@@ -48,13 +48,13 @@ const PayloadMember = Type.String({
 export function listTool({ db, ingest, clock }: ToolOptions): Tool {
   const shared = createShared<ToolResult>({ version: () => ingest.commits, elapsed: clock.elapsed })
 
-  async function list(args: object): Promise<ToolResult> {
+  async function list(args: object, signal: AbortSignal): Promise<ToolResult> {
     const query = new URLSearchParams()
     for (const [name, value] of Object.entries(args)) query.set(name, String(value))
     const wanted = readLogQuery(query)
     if (typeof wanted === 'string') return failure('invalid_argument', wanted)
     const { filter, payload, limit } = wanted
-    const { events, next } = await findEvents(db, clock, filter, payload, limit)
+    const { events, next } = await findEvents(db, clock, filter, payload, limit, signal)
     const next_cursor = next === null ? null : eventCursor(next)
     return toolValue({ events, next_cursor }, UNTRUSTED)
   }
@@ -65,7 +65,7 @@ export function listTool({ db, ingest, clock }: ToolOptions): Tool {
     description:
       'Lists received webhooks, newest first, without their payloads. ' +
       'Pass next_cursor as cursor to go on; it is null on the last page. With text or json a call ' +
-      'looks through payloads for about two seconds at most: a page may then have few events or ' +
+      'looks through payloads for about two seconds, a few more when others search: a page may then have few events or ' +
       'none and a next_cursor that goes on with older ones.',
     input: Type.Object(
       {
@@ -88,10 +88,11 @@ export function listTool({ db, ingest, clock }: ToolOptions): Tool {
       next_cursor: nullable(Type.String()),
     }),
     annotations: READ_ONLY,
-    call(args) {
+    call(args, { signal }) {
       // A search may take its time: to wait for somebody else's before one's own would double that.
       const searches = args.text !== undefined || args.json !== undefined
-      return searches ? list(args) : shared(JSON.stringify(args), () => list(args))
+      const work = (): Promise<ToolResult> => list(args, signal)
+      return searches ? work() : shared(JSON.stringify(args), work)
     },
   })
 }
