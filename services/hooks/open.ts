@@ -122,12 +122,11 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
       void queue.close()
     },
     async close() {
-      registry.close()
       alarms.close()
       await relay.close()
       await queue.close()
       await ingest.drained()
-      await Promise.all([rejections.close(), secretUses.close(), retention.close()])
+      await Promise.all([registry, rejections, secretUses, retention].map((part) => part.close()))
     },
   }
 }

@@ -5,6 +5,7 @@ import type { EndpointKey, Sender, Settings } from '../../db/hooks/rows.ts'
 import { readSettings } from '../../db/hooks/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import { repeat } from '../../kernel/repeat.ts'
 import { readKeys } from './sender-keys.ts'
 import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
 
@@ -20,7 +21,7 @@ export interface Registry {
   refresh(): Promise<void>
   /** Calls back when a refresh found a change, whoever made it. */
   onChange(callback: () => void): void
-  close(): void
+  close(): Promise<void>
 }
 
 const POLL_MS = 5_000
@@ -75,15 +76,13 @@ export async function openRegistry(
     }
     unreadable.set(name, keys.problem)
   }
-  function follow(): void {
-    refresh().catch((error: unknown) =>
-      log.warn('registry not refreshed', { error: messageOf(error) }),
-    )
-  }
 
   await refresh()
-  await db.listen('hooks_config', follow)
-  const stop = clock.every(POLL_MS, follow)
+  const polls = repeat(clock, POLL_MS, refresh, {
+    fails: (error) => log.warn('registry not refreshed', { error: messageOf(error) }),
+    works: () => log.info('registry is refreshed again'),
+  })
+  await db.listen('hooks_config', () => void polls.now())
 
   return {
     sender: (name) => senders.get(name),
@@ -96,6 +95,6 @@ export async function openRegistry(
     },
     refresh,
     onChange: (callback) => callbacks.push(callback),
-    close: stop,
+    close: polls.stop,
   }
 }

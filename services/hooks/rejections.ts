@@ -6,6 +6,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { redactAddress } from '../../kernel/peers.ts'
+import { repeat } from '../../kernel/repeat.ts'
 
 /** Keeps refused deliveries (401, 403, 413): counted all, listed the newest, never their payload. */
 export interface Rejections {
@@ -48,7 +49,6 @@ export function createRejections(
   let rows: Omit<Rejection, 'id'>[] = []
   let totals = new Map<string, Total>()
   let minutes = new Map<string, Minute>()
-  let flushing: Promise<void> = Promise.resolve()
   let added = 0
 
   async function write(): Promise<void> {
@@ -60,11 +60,10 @@ export function createRejections(
     try {
       await saveRejections(db, keptRows, [...keptTotals.values()], [...keptMinutes.values()])
     } catch (error) {
-      log.warn('rejections not saved', { error: messageOf(error), rows: keptRows.length })
       for (const total of keptTotals.values()) count(total)
       for (const minute of keptMinutes.values()) countMinute(minute)
       rows = [...keptRows, ...rows].slice(-KEPT)
-      return
+      throw error
     }
     added += keptRows.length
     if (added >= ADDED_AT_MOST) await prune()
@@ -92,12 +91,11 @@ export function createRejections(
     minutes.set(key, { provider, minute, refused: (minutes.get(key)?.refused ?? 0) + refused })
   }
 
-  function flush(): Promise<void> {
-    flushing = flushing.then(write)
-    return flushing
-  }
-
-  const stop = clock.every(FLUSH_MS, () => void flush())
+  const flushes = repeat(clock, FLUSH_MS, write, {
+    fails: (error) =>
+      log.warn('rejections not saved', { error: messageOf(error), rows: rows.length }),
+    works: () => log.info('rejections are saved again'),
+  })
 
   return {
     record({ provider, status, client, reason, at, wrongSecret = false }) {
@@ -110,10 +108,10 @@ export function createRejections(
       rows.push({ at, provider, status, source: redactAddress(client), reason })
       if (rows.length > KEPT) rows.shift()
     },
-    flush,
+    flush: flushes.now,
     async close() {
-      stop()
-      await flush()
+      await flushes.now()
+      await flushes.stop()
     },
   }
 }

@@ -2,6 +2,7 @@ import { attachForwarder, listConnections } from '../../db/hooks/forwarders.ts'
 import type { Channel } from '../../kernel/channel.ts'
 import { messageOf } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
+import { repeat } from '../../kernel/repeat.ts'
 import type { RelayRequest } from './relay-request.ts'
 import { startSession, type Forwarder, type RelayOptions, type Session } from './relay-session.ts'
 
@@ -46,13 +47,11 @@ export async function openRelay(
       if (row !== undefined && row.connection > connection) replaced()
     }
   }
-  function follow(): void {
-    look().catch((error: unknown) =>
-      log.warn('forwarders not compared', { error: messageOf(error) }),
-    )
-  }
-  await db.listen('hooks_forwarders', follow)
-  const stop = clock.every(POLL_MS, follow)
+  const looks = repeat(clock, POLL_MS, look, {
+    fails: (error) => log.warn('forwarders not compared', { error: messageOf(error) }),
+    works: () => log.info('forwarders are compared again'),
+  })
+  await db.listen('hooks_forwarders', () => void looks.now())
 
   return {
     get hasRoom() {
@@ -74,8 +73,9 @@ export async function openRelay(
     },
     async close() {
       closing = true
-      stop()
+      const looked = looks.stop()
       await Promise.all([...sessions].map((session) => session.close()))
+      await looked
     },
   }
 }

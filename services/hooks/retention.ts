@@ -9,6 +9,7 @@ import {
 } from '../../db/hooks/retention.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import { repeat } from '../../kernel/repeat.ts'
 import { openSteadyTime } from '../../kernel/steady-time.ts'
 import type { Registry } from './registry.ts'
 import { REJECTIONS_KEPT } from './rejections.ts'
@@ -39,33 +40,27 @@ export function startRetention(
   log: Log,
 ): Retention {
   const steadyNow = openSteadyTime(clock)
-  let running: Promise<void> | undefined
-  let again = false
   let closed = false
   let first = true
 
   async function run(): Promise<void> {
-    do {
-      again = false
-      const { retention_max_age_days, retention_max_rows } = registry.settings
-      const now = steadyNow().getTime()
-      // At the start nobody has come back yet: after a long pause every forwarder would seem gone.
-      if (!first) {
-        const gone = new Date(now - FORWARDER_DAYS * DAY_MS)
-        await pruneForwarders(db, relay.names, gone, new Date(now))
-      }
-      first = false
-      const oldest = new Date(now - retention_max_age_days * DAY_MS)
-      let removed = 0
-      if (retention_max_age_days > 0)
-        removed += await inBatches(() => pruneByAge(db, oldest, BATCH))
-      if (retention_max_rows > 0)
-        removed += await inBatches(() => pruneByCount(db, retention_max_rows, BATCH))
-      await pruneRejections(db, REJECTIONS_KEPT)
-      await pruneActivity(db, new Date(now - ACTIVITY_DAYS * DAY_MS))
-      if (removed > 0) log.info('pruned', { events: removed })
-      if (vacuums && !closed) await vacuum(db)
-    } while (again && !closed)
+    const { retention_max_age_days, retention_max_rows } = registry.settings
+    const now = steadyNow().getTime()
+    // At the start nobody has come back yet: after a long pause every forwarder would seem gone.
+    if (!first) {
+      const gone = new Date(now - FORWARDER_DAYS * DAY_MS)
+      await pruneForwarders(db, relay.names, gone, new Date(now))
+    }
+    first = false
+    const oldest = new Date(now - retention_max_age_days * DAY_MS)
+    let removed = 0
+    if (retention_max_age_days > 0) removed += await inBatches(() => pruneByAge(db, oldest, BATCH))
+    if (retention_max_rows > 0)
+      removed += await inBatches(() => pruneByCount(db, retention_max_rows, BATCH))
+    await pruneRejections(db, REJECTIONS_KEPT)
+    await pruneActivity(db, new Date(now - ACTIVITY_DAYS * DAY_MS))
+    if (removed > 0) log.info('pruned', { events: removed })
+    if (vacuums && !closed) await vacuum(db)
   }
 
   async function inBatches(batch: () => Promise<number>): Promise<number> {
@@ -77,26 +72,15 @@ export function startRetention(
     }
   }
 
-  function prune(): void {
-    if (closed) return
-    if (running !== undefined) {
-      again = true
-      return
-    }
-    running = run()
-      .catch((error: unknown) => log.warn('prune failed', { error: messageOf(error) }))
-      .finally(() => {
-        running = undefined
-      })
-  }
-
-  const stop = clock.every(HOUR_MS, prune)
+  const runs = repeat(clock, HOUR_MS, run, {
+    fails: (error) => log.warn('prune failed', { error: messageOf(error) }),
+    works: () => log.info('prune works again'),
+  })
   return {
-    prune,
-    async close() {
+    prune: () => void runs.now(),
+    close() {
       closed = true
-      stop()
-      await running
+      return runs.stop()
     },
   }
 }

@@ -4,12 +4,13 @@ import { forgetClickWriters, saveClicks, type ClickBatch } from '../../db/links/
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
+import { repeat } from '../../kernel/repeat.ts'
 import type { RandomBytes } from '../../kernel/token-hash.ts'
 
 /** Clicks on their way into the database. */
 export interface Clicks {
   count(link: string, kind: ClickKind, at: Date): void
-  /** Writes what is counted; rejects when it can't, and then keeps it. */
+  /** Writes what is counted, and keeps what it can't write. */
   flush(): Promise<void>
   /** Writes the rest, and no more afterwards. */
   close(): Promise<void>
@@ -42,9 +43,6 @@ export async function openClicks(options: ClicksOptions): Promise<Clicks> {
   /** What is being written. After a lost answer it may be written: it is sent again as it is. */
   let sent: ClickBatch | undefined
   let batches = 0
-  let flushing = Promise.resolve()
-  let isFlushing = false
-  let failing = false
 
   function count(link: string, kind: ClickKind, at: Date): void {
     const { links } = tallyOf(kind, Math.floor(at.getTime() / DAY_MS))
@@ -67,35 +65,11 @@ export async function openClicks(options: ClicksOptions): Promise<Clicks> {
   }
 
   async function write(): Promise<void> {
-    isFlushing = true
-    try {
-      await send()
-      if (waiting.length > 0) {
-        sent = { writer, number: ++batches, clicks: waiting.flatMap(rowsOf) }
-        waiting = []
-        await send()
-      }
-    } finally {
-      isFlushing = false
-    }
-  }
-
-  function flush(): Promise<void> {
-    const next = flushing.then(write)
-    flushing = next.catch(() => undefined)
-    return next
-  }
-
-  /** Says once that it fails, and once that it works again. */
-  async function flushAndSay(): Promise<void> {
-    try {
-      await flush()
-      if (failing) log.info('clicks are written again')
-      failing = false
-    } catch (error) {
-      if (!failing) log.warn('clicks not written, kept for later', { error: messageOf(error) })
-      failing = true
-    }
+    await send()
+    if (waiting.length === 0) return
+    sent = { writer, number: ++batches, clicks: waiting.flatMap(rowsOf) }
+    waiting = []
+    await send()
   }
 
   function unwritten(): number {
@@ -106,16 +80,16 @@ export async function openClicks(options: ClicksOptions): Promise<Clicks> {
   metrics.gauge('gatehouse_links_clicks_waiting', 'Clicks not in the database yet.', () => [
     [{}, unwritten()],
   ])
-  const stop = clock.every(FLUSH_MS, () => {
-    // A stalled database would gather flushes that nobody waits for.
-    if (!isFlushing) void flushAndSay()
+  const flushes = repeat(clock, FLUSH_MS, write, {
+    fails: (error) => log.warn('clicks not written, kept for later', { error: messageOf(error) }),
+    works: () => log.info('clicks are written again'),
   })
   return {
     count,
-    flush,
+    flush: flushes.now,
     async close() {
-      stop()
-      await flushAndSay()
+      await flushes.now()
+      await flushes.stop()
       const lost = unwritten()
       if (lost > 0) log.warn('clicks lost: the database is out of reach', { clicks: lost })
     },

@@ -4,6 +4,7 @@ import type { SavedSettings } from '../../db/ops/rows.ts'
 import { readSettings, writeSettings } from '../../db/ops/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import { repeat } from '../../kernel/repeat.ts'
 import { nameProblem } from '../../kernel/variable-readings.ts'
 
 /** ops.md section 2, Config. */
@@ -34,7 +35,7 @@ export interface RunningConfig {
   update(changes: ConfigUpdate): Promise<Config>
   /** Calls back after each change, whichever instance made it. */
   onChange(callback: () => void): void
-  close(): void
+  close(): Promise<void>
 }
 
 const LARGEST = 2_147_483_647
@@ -72,19 +73,24 @@ export async function openRunningConfig(
 ): Promise<RunningConfig> {
   const callbacks = new Set<() => void>()
   let saved = await readSettings(db)
+  let asked = 0
+  let taken = 0
 
   async function refresh(): Promise<void> {
+    const turn = ++asked
+    const fresh = await readSettings(db)
+    // A read that began earlier must not bring back what a later one no longer found.
+    if (turn < taken) return
+    taken = turn
     const before = JSON.stringify(saved)
-    saved = await readSettings(db)
+    saved = fresh
     if (JSON.stringify(saved) !== before) for (const callback of callbacks) callback()
   }
-  function refreshLater(): void {
-    refresh().catch((error: unknown) =>
-      log.warn('ops settings not read', { error: messageOf(error) }),
-    )
-  }
-  await db.listen('ops_settings', refreshLater)
-  const stop = clock.every(POLL_MS, refreshLater)
+  const polls = repeat(clock, POLL_MS, refresh, {
+    fails: (error) => log.warn('ops settings not read', { error: messageOf(error) }),
+    works: () => log.info('ops settings are read again'),
+  })
+  await db.listen('ops_settings', () => void polls.now())
 
   const running: RunningConfig = {
     get current() {
@@ -98,7 +104,7 @@ export async function openRunningConfig(
       return running.current
     },
     onChange: (callback) => void callbacks.add(callback),
-    close: stop,
+    close: polls.stop,
   }
   return running
 }

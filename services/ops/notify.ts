@@ -4,6 +4,7 @@ import type { Notice } from '../../db/ops/rows.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Counter, Metrics } from '../../kernel/metrics.ts'
+import { repeat } from '../../kernel/repeat.ts'
 import { openSteadyTime } from '../../kernel/steady-time.ts'
 
 export interface NotifyOptions {
@@ -35,32 +36,23 @@ export function startNotifier(options: NotifyOptions): () => Promise<void> {
   const sent = metrics.counter('gatehouse_ops_notices', 'Notices by what came of a try.')
   const stopping = new AbortController()
   const steadyNow = openSteadyTime(clock)
-  let busy = false
   let pruned = Number.NEGATIVE_INFINITY
 
   async function look(): Promise<void> {
-    busy = true
-    try {
-      const url = notifyUrl()
-      while (url !== undefined && (await tellNext(options, url, sent, stopping.signal)));
-      const elapsed = clock.elapsed()
-      if (elapsed - pruned < PRUNE_MS) return
-      pruned = elapsed
-      await pruneNotices(db, new Date(steadyNow().getTime() - NEWS_MS))
-    } catch (error) {
-      log.warn('notices not looked up', { error: messageOf(error) })
-    } finally {
-      busy = false
-    }
+    const url = notifyUrl()
+    while (url !== undefined && (await tellNext(options, url, sent, stopping.signal)));
+    const elapsed = clock.elapsed()
+    if (elapsed - pruned < PRUNE_MS) return
+    pruned = elapsed
+    await pruneNotices(db, new Date(steadyNow().getTime() - NEWS_MS))
   }
-  let looking = Promise.resolve()
-  const stop = clock.every(LOOK_MS, () => {
-    if (!busy) looking = look()
+  const looks = repeat(clock, LOOK_MS, look, {
+    fails: (error) => log.warn('notices not looked up', { error: messageOf(error) }),
+    works: () => log.info('notices are looked up again'),
   })
   return () => {
-    stop()
     stopping.abort()
-    return looking
+    return looks.stop()
   }
 }
 

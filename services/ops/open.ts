@@ -5,6 +5,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { machineId, seesProcesses } from '../../kernel/processes.ts'
 import { ownHolder } from '../../kernel/spawn.ts'
+import { repeat } from '../../kernel/repeat.ts'
 import { openSteadyTime } from '../../kernel/steady-time.ts'
 import { receiveAlert, type AlertOutcome } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/synthesis.ts'
@@ -67,18 +68,11 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   })
   const lines = await openLineStream({ ...options, sessions })
   const steadyNow = openSteadyTime(clock)
-  function fade(): Promise<void> {
-    return fadeMemories(db, steadyNow()).catch((error: unknown) =>
-      log.warn('memories not faded', { error: messageOf(error) }),
-    )
-  }
-  let fading = Promise.resolve()
-  const stops: (() => void | Promise<void>)[] = [
-    clock.every(FADE_MS, () => void (fading = fade())),
-    () => fading,
-    startNotifier(options),
-    () => config.close(),
-  ]
+  const fading = repeat(clock, FADE_MS, () => fadeMemories(db, steadyNow()), {
+    fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
+    works: () => log.info('memories fade again'),
+  })
+  const stops = [fading.stop, startNotifier(options), config.close]
   return {
     ...options,
     config,
@@ -89,7 +83,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
       return receiveAlert({ ...options, redact, sessions, synthesis }, body, at)
     },
     begin() {
-      fading = fade()
+      void fading.now()
       stops.push(startScheduler({ db, clock, log, config, sessions }))
     },
     async close() {

@@ -93,7 +93,7 @@ export async function openTimedSessions(
   })
   t.teardown(async () => {
     await sessions.close()
-    config.close()
+    await config.close()
     await close()
   })
   const later = (seconds: number): void => void (forward += seconds * 1_000)

@@ -99,6 +99,25 @@ t.test('a notice that is not taken is tried again until it is', async (t) => {
   t.match(metrics, /notices_total\{outcome="failed"\} 1\n/)
 })
 
+t.test('an outage is logged once, and its end', async (t) => {
+  const receiver = await startReceiver(t)
+  const env = await postgres.env(t)
+  const ops = await startOps(t, postgres, { ...env, OPS_NOTIFY_URL: receiver.url })
+  await ended(ops)
+  const refused = `select xact_rollback::int as count from pg_stat_database
+    where datname = current_database()`
+  const rollbacks = async (): Promise<number> =>
+    Number((await postgres.query(env, refused))[0]?.['count'])
+  const before = await rollbacks()
+  await postgres.query(env, 'alter table ops.notices rename to away')
+  await until(async () => (await rollbacks()) > before + 2, 'three tries')
+  await postgres.query(env, 'alter table ops.away rename to notices')
+  const said = (text: string): number =>
+    ops.server.logs().filter((line) => line.includes(`"msg":"${text}"`)).length
+  await until(() => said('notices are looked up again') > 0, 'the end of the outage')
+  t.same([said('notices not looked up'), said('notices are looked up again')], [1, 1])
+})
+
 t.test('ntfy gets the message, with title, priority and a link beside it', async (t) => {
   const receiver = await startReceiver(t)
   const ops = await startOps(t, postgres, {

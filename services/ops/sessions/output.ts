@@ -5,6 +5,7 @@ import type { Line } from '../../../db/ops/rows.ts'
 import { saveLines } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
+import { repeat } from '../../../kernel/repeat.ts'
 import type { Redaction } from '../redact.ts'
 
 /** What kind of thing a line is: what the agent says, a tool's call or result, or a word of ours. */
@@ -57,7 +58,6 @@ export function openOutput(options: OutputOptions, session: number): Output {
   let open: Open | undefined
   /** The text so far ended with CR, whose LF may come with the next piece. */
   let afterReturn = false
-  let flushing = Promise.resolve()
   let drained = Promise.withResolvers<void>()
   drained.resolve()
 
@@ -65,7 +65,7 @@ export function openOutput(options: OutputOptions, session: number): Output {
     const line = { seq: ++seq, at: clock.now(), kind, text: clean(text, cut) }
     waiting.push(line)
     if (waiting.length === WAITING) drained = Promise.withResolvers<void>()
-    if (waiting.length >= BATCH) void flush()
+    if (waiting.length >= BATCH) void flushes.now()
   }
 
   /** Secrets go first: what is cut off or taken out might leave half of one. */
@@ -77,21 +77,10 @@ export function openOutput(options: OutputOptions, session: number): Output {
     return cutAt(`${whole}…`, LINE_BYTES)
   }
 
-  function flush(): Promise<void> {
-    flushing = flushing.then(store)
-    return flushing
-  }
-
   async function store(): Promise<void> {
     while (waiting.length > 0) {
       const batch = waiting.slice(0, BATCH)
-      try {
-        await saveLines(db, session, batch)
-      } catch (error) {
-        // They stay, and the next flush tries again; a session goes on without its database for a while.
-        log.warn('session output not stored', { session, error: messageOf(error) })
-        return
-      }
+      await saveLines(db, session, batch)
       waiting = waiting.slice(batch.length)
       if (waiting.length < WAITING) drained.resolve()
       await keepInFile(batch)
@@ -113,7 +102,11 @@ export function openOutput(options: OutputOptions, session: number): Output {
     open = undefined
   }
 
-  const stop = clock.every(FLUSH_MS, () => void flush())
+  // What can't be stored stays for the next one: a session goes on without its database for a while.
+  const flushes = repeat(clock, FLUSH_MS, store, {
+    fails: (error) => log.warn('session output not stored', { session, error: messageOf(error) }),
+    works: () => log.info('session output is stored again', { session }),
+  })
   return {
     write(kind, text) {
       if (open !== undefined && open.kind !== kind) endLine()
@@ -135,8 +128,8 @@ export function openOutput(options: OutputOptions, session: number): Output {
     drained: () => drained.promise,
     async close() {
       endLine()
-      stop()
-      await flush()
+      await flushes.now()
+      await flushes.stop()
       if (waiting.length > 0) log.error('session output lost', { session, lines: waiting.length })
     },
   }
