@@ -5,7 +5,8 @@ insert into ops.sessions (tier, model, trigger, prompt_text, status, started_at,
                           chain_id, holder, machine)
 values ($1, $2, $3, $4, 'running', $5, $5, $6, (select coalesce(chain_id, id) from ops.sessions where id = $6), $7, $8)
 on conflict do nothing
-returning id, marker::text;
+returning id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+          parent_session_id, duration_ms, marker::text;
 
 -- name: renewLease :optional
 -- The session $1 is still run by $2; says whether somebody asked it to stop. Empty when it is no longer this holder's.

@@ -53,7 +53,7 @@ export interface NewSession extends Pick<
   readonly machine: string
 }
 
-export const Started = Type.Object({ id: Count, marker: Text })
+export const Started = Type.Object({ ...Session.properties, marker: Text })
 /** A session that has begun; its processes bear the marker in their environment. */
 export type Started = Type.Static<typeof Started>
 

@@ -61,3 +61,77 @@ t.test('an event that can’t be written costs neither the end nor the output', 
   t.same(await eventsOf(id), [])
   t.match(await linesOf(id), [{ text: 'looked' }, { text: 'Session failed: the model is gone' }])
 })
+
+t.test('output that can’t be stored waits, and that is said once', async (t) => {
+  const written = Promise.withResolvers<void>()
+  run = async (job) => {
+    job.output.write('text', 'looked\n')
+    await written.promise
+    job.output.write('text', 'looked again\n')
+    return good
+  }
+  const said = (text: string): number => logged().split(text).length - 1
+  const refused = `select xact_rollback::int as count from pg_stat_database
+    where datname = current_database()`
+  const rollbacks = async (): Promise<number> =>
+    Number((await postgres.query(env, refused))[0]?.['count'])
+  const room = await full('session_lines', 'true')
+  const before = await rollbacks()
+  const id = await start()
+  await until(async () => (await rollbacks()) > before + 5, 'several tries')
+  await room()
+  await until(() => said('session output is stored again') > 0, 'its output to be stored')
+  written.resolve()
+  t.match(await ended(id), { status: 'completed' })
+  t.match(await linesOf(id), [{ text: 'looked' }, { text: 'looked again' }])
+  t.same([said('session output not stored'), said('session output is stored again')], [1, 1])
+})
+
+t.test('a session that another instance has ended says nothing more', async (t) => {
+  let left = false
+  const lost = await openTimedSessions(t, 'lost', () => ({
+    ...{ name: 'probe', modelOf: () => 'none' },
+    async run(job) {
+      job.output.write('text', 'looked\n')
+      await new Promise((resolve) => job.signal.addEventListener('abort', resolve))
+      job.output.write('text', 'too late\n')
+      left = true
+      return failedOutcome('the agent was ended')
+    },
+  }))
+  const id = await lost.start()
+  await until(async () => (await lost.linesOf(id)).length > 0, 'its first line')
+  const end = `update ops.sessions set status = 'failed', ended_at = now(), exit_code = 1 where id = $1`
+  await postgres.query(lost.env, end, [id])
+  await until(() => left, 'its lease to be found lost')
+  await lost.sessions.close()
+  t.same(await lost.eventsOf(id), [])
+  const lines = await lost.linesOf(id)
+  t.same(
+    lines.map(({ text }) => text),
+    ['looked'],
+  )
+})
+
+t.test('what was found is told when the server stops before the next tier begins', async (t) => {
+  const told = Promise.withResolvers<Job>()
+  run = async (job) => {
+    told.resolve(job)
+    await new Promise((resolve) => job.signal.addEventListener('abort', resolve))
+    return good
+  }
+  const id = await start()
+  const job = await told.promise
+  job.escalate('the disk is full', 'logs grow by 1 GB an hour')
+  await sessions.close()
+  t.match(await ended(id), { status: 'escalated' })
+  t.match(await eventsOf(id), [
+    {
+      level: 'warning',
+      message:
+        /escalated, and the server stopped before tier 2 began: the disk is full\nlogs grow by/,
+    },
+  ])
+  const rows = await postgres.query(env, 'select id from ops.sessions where id > $1', [id])
+  t.same(rows, [])
+})

@@ -6,15 +6,16 @@ import {
   askToStop,
   failLapsed,
   findLease,
-  findSession,
   finishSession,
   startSession,
 } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
+import { repeat } from '../../../kernel/repeat.ts'
 import { endMarked, isAlive } from '../../../kernel/spawn.ts'
 import type { RunningConfig } from '../config.ts'
 import type { Runner } from '../runners/runner.ts'
+import type { Escalation } from './escalation.ts'
 import { supervise, type Supervised, type SupervisorOptions } from './supervisor.ts'
 
 /** What is asked of a session that is to start. */
@@ -49,7 +50,7 @@ export interface SessionsOptions extends Omit<SupervisorOptions, 'finish' | 'con
 
 /** A session whose row stands and that is to run: by the runner whose model its row shows. */
 interface Begun {
-  readonly id: number
+  readonly session: Session
   readonly marker: string
   readonly runner: Runner
 }
@@ -86,7 +87,8 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     })
     if (started === undefined) return undefined
     await announceSessions(tx)
-    return { ...started, runner: chosen }
+    const { marker, ...session } = started
+    return { session, marker, runner: chosen }
   }
 
   async function start(request: StartRequest): Promise<Session | undefined> {
@@ -96,41 +98,50 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     return started && run(started)
   }
 
-  async function run({ id, marker, runner: chosen }: Begun): Promise<Session> {
-    const session = await findSession(db, id)
-    if (session === undefined) throw new Error('a session that has just begun is gone')
-    const { summary: _summary, marker: _marker, chain_cost: _cost, ...shown } = session
+  /** At once: nothing may come between the row and who looks after it. */
+  function run({ session, marker, runner: chosen }: Begun): Session {
     const supervised = supervise(
-      { ...options, config: config.current, finish: (ending, next) => finish(shown, ending, next) },
+      {
+        ...options,
+        config: config.current,
+        finish: (ending, next) => finish(session, ending, next),
+      },
       chosen,
-      { ...shown, marker },
+      { ...session, marker },
     )
     running = supervised
     void supervised.over.then(() => {
       if (running === supervised) running = undefined
     })
     if (closed) void supervised.stop()
-    return shown
+    return session
   }
 
   /** The end of a session, and the start of the one that it escalates to, in one transaction. */
   async function finish(
     session: Session,
     ending: Ending,
-    next: { readonly reason: string; readonly prompt: string } | undefined,
+    next: Escalation | undefined,
   ): Promise<void> {
     const at = clock.now()
     const child = await db.transaction(async (tx) => {
       if (!(await finishSession(tx, session.id, holder, ending, at))) return undefined
       await announceSessions(tx)
-      if (next === undefined || closed) return undefined
+      if (next === undefined) return undefined
       const { id, tier } = session
-      const request = { tier: tier + 1, trigger: 'escalation', prompt: next.prompt } as const
-      const message = options.redact(`Session ${id} escalated to tier ${tier + 1}: ${next.reason}`)
-      await addEvent(tx, { session_id: id, level: 'info', service: null, message, created_at: at })
-      return begin(tx, request, id)
+      const { reason, findings, prompt } = next
+      const leaves = closed
+      const said = leaves
+        ? `Session ${id} escalated, and the server stopped before tier ${tier + 1} began: ${reason}\n${findings}`
+        : `Session ${id} escalated to tier ${tier + 1}: ${reason}`
+      await addEvent(tx, {
+        ...{ session_id: id, level: leaves ? 'warning' : 'info', service: null },
+        ...{ message: options.redact(said), created_at: at },
+      })
+      if (leaves) return undefined
+      return begin(tx, { tier: tier + 1, trigger: 'escalation', prompt }, id)
     })
-    if (child !== undefined) await run(child)
+    if (child !== undefined) run(child)
   }
 
   /** By the clocks or, as one of them may be wrong, by what is seen; at the start by the clocks alone. */
@@ -167,14 +178,11 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     if (here) await endMarked(lease.marker)
   }
 
-  function lookAfter(): void {
-    endLapsed().catch((error: unknown) =>
-      log.warn('lapsed sessions not ended', { error: messageOf(error) }),
-    )
-  }
-
   await endLapsed(true)
-  const stopLooking = clock.every(LOOK_MS, lookAfter)
+  const looks = repeat(clock, LOOK_MS, () => endLapsed(), {
+    fails: (error) => log.warn('lapsed sessions not ended', { error: messageOf(error) }),
+    works: () => log.info('lapsed sessions are ended again'),
+  })
   await db.listen('ops_sessions', () => {
     running?.look()
     for (const callback of callbacks) callback()
@@ -192,12 +200,13 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     onChange: (callback) => void callbacks.add(callback),
     async close() {
       closed = true
-      stopLooking()
+      const looked = looks.stop()
       // What it has just escalated to is stopped as well.
       for (let one = running; one !== undefined; one = running) {
         await one.stop()
         if (running === one) running = undefined
       }
+      await looked
     },
   }
 }

@@ -5,6 +5,7 @@ import { renewLease } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
+import { repeat } from '../../../kernel/repeat.ts'
 import { endMarked } from '../../../kernel/spawn.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
 import type { Config } from '../config.ts'
@@ -94,15 +95,16 @@ export function supervise(
   }
 
   async function heartbeat(): Promise<void> {
-    try {
-      const lease = await renewLease(db, session.id, holder, clock.now())
-      if (lease === undefined) end({ status: 'lost' })
-      else if (lease.stop_asked) end({ status: 'stopped' })
-    } catch (error) {
-      // The lease may lapse meanwhile; then the next renewal tells that it is lost.
-      log.warn('lease not renewed', { session: session.id, error: messageOf(error) })
-    }
+    const lease = await renewLease(db, session.id, holder, clock.now())
+    if (lease === undefined) end({ status: 'lost' })
+    else if (lease.stop_asked) end({ status: 'stopped' })
   }
+  // While it fails the lease may lapse; then the next renewal tells that it is lost.
+  const heartbeats = repeat(clock, HEARTBEAT_MS, heartbeat, {
+    fails: (error) =>
+      log.warn('lease not renewed', { session: session.id, error: messageOf(error) }),
+    works: () => log.info('lease is renewed again', { session: session.id }),
+  })
 
   const job: Job = {
     session,
@@ -114,7 +116,7 @@ export function supervise(
       ...output,
       write(kind, text) {
         alive()
-        output.write(kind, text)
+        if (cause?.status !== 'lost') output.write(kind, text)
       },
     },
     escalate(reason, findings) {
@@ -125,7 +127,6 @@ export function supervise(
 
   async function runToEnd(): Promise<void> {
     const stopWatch = clock.every(1_000, watchTime)
-    const stopBeats = clock.every(HEARTBEAT_MS, () => void heartbeat())
     try {
       const ending = await endingOfRun()
       stopWatch()
@@ -136,7 +137,7 @@ export function supervise(
       log.error('session not finished', { session: session.id, error: messageOf(error) })
     } finally {
       stopWatch()
-      stopBeats()
+      await heartbeats.stop()
     }
   }
 
@@ -147,7 +148,8 @@ export function supervise(
       await endMarked(session.marker)
       const ending = endingOf(outcome, cause, options.redact)
       const problem = cause?.status === 'timed_out' ? cause.problem : outcome.problem
-      if (problem !== null && ending.status !== 'stopped' && ending.status !== 'escalated') {
+      // Who stopped or escalated it has said why; what is lost is told by who has ended it.
+      if (problem !== null && (cause === undefined || cause.status === 'timed_out')) {
         job.output.write('error', `Session ${ending.status}: ${problem}\n`)
         await record(ending.status, problem)
       }
@@ -218,7 +220,7 @@ export function supervise(
   return {
     id: session.id,
     over,
-    look: () => void heartbeat(),
+    look: () => void heartbeats.now(),
     stop() {
       leaving = true
       end({ status: 'stopped' })
