@@ -9,7 +9,10 @@ export interface ReplyDescription {
   readonly type?: string
 }
 
-/** A route of an API with its description: the same schemas validate requests and become OpenAPI. */
+/**
+ * A route of an API with its description, which becomes OpenAPI. Its schemas don't check requests by
+ * themselves: the handler reads them, with refusals in the words of its contract.
+ */
 export interface Operation extends Route {
   /** `operationId`: unique in its API, such as `createLink`. */
   readonly id: string

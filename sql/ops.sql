@@ -61,6 +61,10 @@ update ops.sessions
    and heartbeat_at <= $2
 returning id;
 
+-- name: isRunning :one
+-- Whether a session runs; never empty.
+select exists (select from ops.sessions where status = 'running') as running;
+
 -- name: findRunning :optional
 -- The session that runs; empty when none does.
 select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,

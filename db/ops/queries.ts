@@ -39,6 +39,7 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   askToStop: { args: ['int8'], row: Id },
   findLease: { args: [], row: Lease },
   failLapsed: { args: ['int8', 'timestamptz', 'timestamptz'], row: Id },
+  isRunning: { args: [], row: Type.Object({ running: Type.Boolean() }) },
   findRunning: { args: [], row: Session },
   findSession: { args: ['int8'], row: FoundSession },
   listSessions: { args: ['int8', 'int8'], row: Session },

@@ -68,6 +68,11 @@ export async function announceSessions(tx: Executor): Promise<void> {
   await tx.run(q.announceSessions, [])
 }
 
+/** Whether a session runs, on any instance. */
+export async function isRunning(db: Executor): Promise<boolean> {
+  return (await one<{ readonly running: boolean }>(db, q.isRunning, [])).running
+}
+
 export function findRunning(db: Executor): Promise<Session | undefined> {
   return optional(db, q.findRunning, [])
 }

@@ -5,8 +5,6 @@ import { timeTag } from '../time.ts'
 import { opsPage } from './layout.ts'
 import { nextLink, refusedNote } from './parts.ts'
 
-/** Characters of a delivery that are shown, which is what a list has of it. */
-const SHOWN = 20_000
 const LOOK: Readonly<Record<AlertOutcome, string>> = {
   received: 'token',
   acknowledged: 'open',
@@ -26,9 +24,10 @@ export interface RefusedAlert {
   readonly message: string
 }
 
-/** `/alerts`: what the webhook was sent, the newest delivery first. */
+/** `/alerts`: what the webhook was sent, the newest delivery first; of each so many characters are shown. */
 export function alertsPage(
   alerts: readonly Alert[],
+  shown: number,
   older: string | undefined,
   refused: RefusedAlert | null,
 ): Html {
@@ -44,7 +43,7 @@ export function alertsPage(
             </p>`
           : html`<div class="cards">
               ${alerts.map((alert) =>
-                alertCard(alert, refused?.id === alert.id ? refused.message : null),
+                alertCard(alert, shown, refused?.id === alert.id ? refused.message : null),
               )}
             </div>`
       }
@@ -53,7 +52,7 @@ export function alertsPage(
 }
 
 /** One alert: the answer to `POST /alerts/{id}/investigate`. */
-export function alertCard(alert: Alert, refused: string | null = null): Html {
+export function alertCard(alert: Alert, shown: number, refused: string | null = null): Html {
   const { id, title, source, count, outcome, problem, session_id, payload } = alert
   return html`<article class="panel card" id="alert-${id}" aria-labelledby="alert-title-${id}">
     ${refusedNote(refused, `alert-refused-${id}`)}
@@ -73,12 +72,12 @@ export function alertCard(alert: Alert, refused: string | null = null): Html {
     </dl>
     <details>
       <summary>Newest delivery</summary>
-      ${payload.length >= SHOWN && html`<p class="muted">Its first ${SHOWN} characters:</p>`}
+      ${payload.length >= shown && html`<p class="muted">Its first ${shown} characters:</p>`}
       <pre
         class="payload"
         tabindex="0"
         aria-label="Newest delivery"
-      ><code>${payload.slice(0, SHOWN)}</code></pre>
+      ><code>${payload.slice(0, shown)}</code></pre>
     </details>
     <form
       method="post"

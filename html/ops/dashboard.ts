@@ -7,20 +7,25 @@ import { costText, shortText, statusBadge } from './parts.ts'
 import { sparkLine } from './spark.ts'
 import { triggerForm, type TriggerView } from './trigger.ts'
 
-/** What `/` shows. */
-export interface DashboardView {
+/** What goes on now. */
+export interface NowView {
   readonly running: Session | undefined
   /** The session that began last. */
   readonly last: Session | undefined
   readonly summary: Summary | undefined
+  readonly dryRun: boolean
+  /** Seconds between scheduled sessions. */
+  readonly interval: number
+}
+
+/** What `/` shows. */
+export interface DashboardView {
+  readonly now: NowView
   readonly events: readonly Event[]
   /** Days without anything have no row. */
   readonly days: readonly Day[]
   /** The days of the spark lines, oldest first. */
   readonly dayNames: readonly string[]
-  readonly dryRun: boolean
-  /** Seconds between scheduled sessions. */
-  readonly interval: number
   readonly trigger: TriggerView
 }
 
@@ -29,7 +34,7 @@ export function dashboardPage(view: DashboardView): Html {
     title: 'Dashboard',
     section: 'dashboard',
     body: html`<h1 class="hidden">Dashboard</h1>
-      ${nowFragment(view)}
+      ${nowFragment(view.now)}
       <section aria-labelledby="days-title">
         <h2 id="days-title" class="hidden">Last days</h2>
         <div class="tiles">${sparkLines(view)}</div>
@@ -39,7 +44,7 @@ export function dashboardPage(view: DashboardView): Html {
 }
 
 /** What goes on now; the page asks for it again while it is open. */
-export function nowFragment({ running, last, summary, dryRun, interval }: DashboardView): Html {
+export function nowFragment({ running, last, summary, dryRun, interval }: NowView): Html {
   const state = running === undefined ? 'idle' : 'running'
   return html`<section
     id="now"

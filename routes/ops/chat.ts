@@ -6,6 +6,7 @@ import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../../kernel/sse.ts'
 import { chatModels, promptOf, readChat, sayings } from '../../services/ops/chat.ts'
 import { readJsonObject } from '../json-body.ts'
 import { chatProblem } from './chat-problem.ts'
+import { SESSION_RUNS } from './faults.ts'
 import type { OpsRoutes } from './options.ts'
 
 const BODY_LIMIT = 1024 * 1024
@@ -59,7 +60,7 @@ async function complete({ ops }: OpsRoutes, context: Context): Promise<Reply> {
   if ('problem' in asked) return chatProblem(400, asked.problem, null)
   const session = await ops.sessions.start({ tier, trigger: 'api', prompt: asked.prompt })
   if (session === undefined) {
-    return chatProblem(409, 'a session is running; ask again later', 'session_running')
+    return chatProblem(SESSION_RUNS.status, SESSION_RUNS.detail, 'session_running')
   }
   const id = `chatcmpl-${session.id}`
   const created = Math.floor(context.receivedAt.getTime() / 1_000)

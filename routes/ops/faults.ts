@@ -38,3 +38,10 @@ export function notFound(resource: string): Fault {
 export function badRequest(detail: string): Fault {
   return { status: 400, code: 'BAD_REQUEST', detail }
 }
+
+/** 409: what was asked for needs that no session runs. */
+export const SESSION_RUNS: Fault = {
+  status: 409,
+  code: 'CONFLICT',
+  detail: 'a session is running; try again when it has ended',
+}

@@ -3,8 +3,8 @@ import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { lazy } from '../../kernel/lazy.ts'
 import type { Database } from '../../db/client.ts'
-import type { Session } from '../../db/ops/rows.ts'
-import { findSession, listChildren, listLines } from '../../db/ops/sessions.ts'
+import { findSession, findStatus, listChildren, listLines } from '../../db/ops/sessions.ts'
+import { fitsPrompt, PROMPT_RULE } from './sessions/prompt.ts'
 
 const Part = Type.Object({ type: Type.Literal('text'), text: Type.String() })
 const Content = Type.Union([Type.String(), Type.Array(Part)])
@@ -24,7 +24,6 @@ export const ChatRequest = Type.Object({
 export type ChatRequest = Type.Static<typeof ChatRequest>
 
 const schema = lazy(() => Compile(ChatRequest))
-const PROMPT_LONGEST = 100_000
 const LOOK_MS = 250
 const PAGE = 200
 
@@ -53,10 +52,7 @@ export function promptOf({ messages }: ChatRequest): { prompt: string } | { prob
   const conversation = before.map(({ role, text }) => `${role}: ${text}`).join('\n\n')
   const prompt =
     before.length === 0 ? asked.text : `${asked.text}\n\nSaid before:\n\n${conversation}`
-  if (prompt.length > PROMPT_LONGEST || prompt.includes('\0')) {
-    return { problem: `messages may have ${PROMPT_LONGEST} characters in all, and no NUL` }
-  }
-  return { prompt }
+  return fitsPrompt(prompt) ? { prompt } : { problem: `messages must in all have ${PROMPT_RULE}` }
 }
 
 /**
@@ -72,8 +68,7 @@ export async function* sayings(
     let said = false
     for (let after = 0, ended = false; !ended && isHeard();) {
       // Before its lines are read: those of a session that has ended are all there.
-      const session = await findSession(db, id)
-      ended = session === undefined || session.status !== 'running'
+      ended = (await findStatus(db, id)) !== 'running'
       for (;;) {
         const lines = await listLines(db, id, after, PAGE)
         for (const { kind, text } of lines) {
@@ -84,14 +79,24 @@ export async function* sayings(
         after = lines.at(-1)?.seq ?? after
         if (lines.length < PAGE) break
       }
-      if (ended && !said && session !== undefined) {
-        yield session.summary ?? `Session ${id} ${session.status.replace('_', ' ')}.`
-      }
       if (!ended) await pause(LOOK_MS)
     }
-    const children: readonly Session[] = isHeard() ? await listChildren(db, id) : []
-    id = children[0]?.id
+    if (!isHeard()) return
+    yield* lastWords(db, id, said)
+    const [child] = await listChildren(db, id)
+    id = child?.id
   }
+}
+
+/** The summary of a session that has said nothing else, and how it ended when that was not well. */
+async function* lastWords(db: Database, id: number, said: boolean): AsyncGenerator<string> {
+  const session = await findSession(db, id)
+  if (session === undefined) return
+  const { status, summary } = session
+  const isWell = status === 'completed' || status === 'escalated'
+  if (!said && summary !== null) yield `${summary}\n`
+  const isSilent = !said && summary === null
+  if (!isWell || isSilent) yield `Session ${id} ${status.replace('_', ' ')}.\n`
 }
 
 function textOf(content: ChatRequest['messages'][number]['content']): string {

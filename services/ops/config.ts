@@ -7,12 +7,21 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import { repeat } from '../../kernel/repeat.ts'
 import { nameProblem } from '../../kernel/variable-readings.ts'
 
+/** What the database holds. */
+const LONGEST_INTERVAL = 2_147_483_647
+const Interval = Type.Integer({
+  minimum: 1,
+  maximum: LONGEST_INTERVAL,
+  description: 'Seconds between scheduled sessions',
+})
+const Model = Type.String({ minLength: 1, maxLength: 200 })
+
 /** ops.md section 2, Config. */
 export const Config = Type.Object({
-  interval: Type.Integer({ minimum: 1, description: 'Seconds between scheduled sessions' }),
-  tier1_model: Type.String(),
-  tier2_model: Type.String(),
-  tier3_model: Type.String(),
+  interval: Interval,
+  tier1_model: Model,
+  tier2_model: Model,
+  tier3_model: Model,
   dry_run: Type.Boolean({ description: 'Operations are only recorded, never run' }),
   max_tier: Type.Integer({ minimum: 1, maximum: 3, readOnly: true }),
   state_dir: Type.String({ readOnly: true }),
@@ -38,7 +47,6 @@ export interface RunningConfig {
   close(): Promise<void>
 }
 
-const LARGEST = 2_147_483_647
 const POLL_MS = 5_000
 
 /** Reads a body of PUT config: read-only and unknown fields are ignored; a bad one refuses all. */
@@ -110,5 +118,7 @@ export async function openRunningConfig(
 }
 
 function isPositive(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= LARGEST
+  return (
+    typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= LONGEST_INTERVAL
+  )
 }

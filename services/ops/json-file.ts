@@ -55,6 +55,7 @@ export async function followJsonFile<T>(
       if (known?.place !== place || known.changed !== changed) {
         known = { place, changed, content: await readJsonFile(kind, place) }
       }
+      refused = ''
     } catch (error) {
       if (known === undefined) throw error
       const problem = messageOf(error)

@@ -1,5 +1,11 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import type { Database } from '../../db/client.ts'
+import { migrate } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/open.ts'
+import { systemClock } from '../../kernel/clock.ts'
+import { createLog } from '../../kernel/log.ts'
+import { openRunningConfig } from '../../services/ops/config.ts'
 import { goodForm } from '../helpers/api.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { ended, refuses, startOps, trigger } from '../helpers/ops-setup.ts'
@@ -135,6 +141,50 @@ await t.test('PUT config is applied to the scheduler that runs', async (t: Test)
   t.match(newest, { trigger: 'scheduled' })
   const own = await until(() => trigger(ops).catch(() => undefined), 'a session by hand')
   t.match(await ended(ops, own.id), { status: 'completed' })
+})
+
+await t.test('a read that began before a change brings nothing old back', async (t: Test) => {
+  const env = await backends[1].env(t)
+  const log = createLog(
+    () => undefined,
+    () => new Date(),
+  )
+  const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
+  t.teardown(() => opened.close())
+  await migrate(opened.db)
+  let hold: Promise<void> | undefined
+  let held = false
+  let read = 0
+  const slow: Database = {
+    ...opened.db,
+    // The changes of others are seen by the poll alone.
+    listen: async () => undefined,
+    async run(query, args) {
+      const waits = query.name === 'readSettings' ? hold : undefined
+      const rows = await opened.db.run(query, args)
+      if (waits !== undefined) held = true
+      await waits
+      if (query.name === 'readSettings') read++
+      return rows
+    },
+  }
+  let poll = (): void => undefined
+  const clock = { ...systemClock, every: (_: number, tick: () => void) => ((poll = tick), tick) }
+  const models = { tier1_model: 'x', tier2_model: 'x', tier3_model: 'x' }
+  const folders = { state_dir: '', results_dir: '', repos_dir: '' }
+  const running = await openRunningConfig(slow, clock, log, () => {
+    return { ...models, ...folders, interval: 60, dry_run: false, max_tier: 3 }
+  })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  hold = promise
+  poll()
+  hold = undefined
+  await until(() => held, 'the poll to have read')
+  t.match(await running.update({ interval: 7 }), { interval: 7 })
+  const reads = read
+  resolve()
+  await until(() => read > reads, 'the poll to end')
+  t.equal(running.current.interval, 7)
 })
 
 await eachBackend(t, 'doors of the API', async (t: Test, backend) => {

@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { startAgentOps } from '../helpers/agent-setup.ts'
 import { CHAT_KEY } from '../helpers/alerts-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
@@ -201,6 +202,25 @@ t.test('the answer goes on through an escalation, and says how a session failed'
     failed.choices[0]?.message.content,
     /\nSession failed: the model endpoint can.t be reached: /,
   )
+})
+
+t.test('the answer says that a session was stopped, also when it had said something', async (t) => {
+  const ops = await startAgentOps(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY })
+  const said = { type: 'assistant', message: { content: [{ type: 'text', text: 'I look.' }] } }
+  ops.agent.does(`echo '${JSON.stringify(said)}'; sleep 60\n`)
+  const chunks = await clientOf(ops).chat.completions.create({
+    ...{ model: 'tier1', messages: [...ASKED], stream: true },
+  })
+  let [text, id] = ['', '']
+  for await (const chunk of chunks) {
+    id = chunk.id.replace('chatcmpl-', '')
+    text += chunk.choices[0]?.delta.content ?? ''
+    if (text === 'I look.\n') {
+      await request(`${ops.base}/sessions/${id}/stop`, { method: 'POST' })
+      text += '(stop)\n'
+    }
+  }
+  t.equal(text, `I look.\n(stop)\nSession ${id} stopped.\n`)
 })
 
 async function sessionOf({ api }: OpsServer, completion: string): Promise<Session> {

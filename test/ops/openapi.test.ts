@@ -74,6 +74,13 @@ await t.test('the document of the ops API', async (t: Test) => {
     t.same(Object.keys(schemas['Error']?.properties ?? {}), ['error'])
   })
 
+  t.test('has the bounds of the configuration', async (t) => {
+    t.match(document.components.schemas['Config']?.properties, {
+      interval: { minimum: 1, maximum: 2_147_483_647 },
+      tier1_model: { minLength: 1, maxLength: 200 },
+    })
+  })
+
   t.test('is shown by the explorer, which is guarded as pages are', async (t) => {
     const moved = await request(`${base}/api/docs`)
     t.match(moved, { status: 308, headers: { location: '/api/docs/' } })

@@ -55,6 +55,15 @@ await t.test('pages and forms', async (t: Test) => {
     t.match((await get('/')).text, /aria-label="Sessions by day: 1 in 14 days, at most 1 on /)
   })
 
+  await t.test('what an open page asks for again and again reads no lists', async (t) => {
+    await backend.query(ops.env, 'alter table ops.events rename to away')
+    const fragment = await get('/', HTMX)
+    await backend.query(ops.env, 'alter table ops.away rename to events')
+    isFragment(t, fragment, 200)
+    t.match(fragment.text, /^<section\s+id="now"/)
+    isPage(t, await get('/'), 200)
+  })
+
   await t.test('what is refused is a page for a browser, else {error}', async (t) => {
     for (const [path, status] of [
       ['/nothing', 404],

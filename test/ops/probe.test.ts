@@ -157,6 +157,12 @@ await t.test(
     writeFileSync(file, JSON.stringify({ services: [{ name: 'x', checks: [check] }] }))
     await ended(ops, (await trigger(ops)).id)
     t.match(await events(ops), [{ service: 'x', message: /^dead: / }])
+    const refusals = (): number =>
+      ops.server.logs().filter((line) => line.includes('file not re-read')).length
+    const before = refusals()
+    writeFileSync(file, '{"services": [{"name": "x"}]}')
+    await ended(ops, (await trigger(ops)).id)
+    t.ok(refusals() > before, 'the same mistake after a good version is told again')
   },
 )
 

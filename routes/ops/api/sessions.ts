@@ -4,12 +4,12 @@ import { findSession, listChildren, listSessions } from '../../../db/ops/session
 import { nullable } from '../../../db/rows.ts'
 import type { Operation } from '../../../kernel/operation.ts'
 import { jsonReply } from '../../../kernel/reply.ts'
-import { badRequest, notFound } from '../faults.ts'
+import { fitsPrompt, PROMPT_LONGEST, PROMPT_RULE } from '../../../services/ops/sessions/prompt.ts'
+import { badRequest, notFound, SESSION_RUNS } from '../faults.ts'
 import type { OpsRoutes } from '../options.ts'
 import { bodyOf, idOf, IdParam, listQuery, opsOperation, readList } from './operation.ts'
 
 const USUAL = 50
-const PROMPT_LONGEST = 100_000
 
 /** ops.md section 2, detail of a session. */
 export const SessionDetail = Type.Object({
@@ -75,13 +75,9 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
         if (typeof prompt !== 'string' || prompt.trim() === '') {
           return badRequest('prompt is required and must be a string that is not blank')
         }
-        if (prompt.length > PROMPT_LONGEST || prompt.includes('\0')) {
-          return badRequest(`prompt must have ${PROMPT_LONGEST} characters at most, and no NUL`)
-        }
+        if (!fitsPrompt(prompt)) return badRequest(`prompt must have ${PROMPT_RULE}`)
         const session = await sessions.start({ tier: 1, trigger: 'api', prompt })
-        if (session !== undefined) return jsonReply(session, 201)
-        const detail = 'a session is running; try again when it has ended'
-        return { status: 409, code: 'CONFLICT', detail }
+        return session === undefined ? SESSION_RUNS : jsonReply(session, 201)
       },
     }),
   ]

@@ -1,4 +1,4 @@
-import { findAlert, listAlerts, noteAlert } from '../../../db/ops/alerts.ts'
+import { findAlert, LISTED_PAYLOAD, listAlerts, noteAlert } from '../../../db/ops/alerts.ts'
 import { alertCard, alertsPage } from '../../../html/ops/alerts.ts'
 import type { Html } from '../../../kernel/html.ts'
 import { htmlReply } from '../../../kernel/reply.ts'
@@ -6,9 +6,9 @@ import type { Route } from '../../../kernel/router.ts'
 import { investigationPrompt } from '../../../services/ops/alerts/investigate.ts'
 import { readOptionalForm } from '../../form.ts'
 import { readList } from '../api/operation.ts'
-import { notFound, sentence } from '../faults.ts'
+import { notFound, sentence, SESSION_RUNS } from '../faults.ts'
 import type { OpsRoutes } from '../options.ts'
-import { doneReply, pageOf, pageRoute, refusedReply, rowIdOf, SESSION_RUNS } from './page.ts'
+import { doneReply, pageOf, pageRoute, refusedReply, rowIdOf } from './page.ts'
 
 const USUAL = 50
 
@@ -23,7 +23,7 @@ export function alertRoutes({ ops }: OpsRoutes): readonly Route[] {
         if ('status' in asked) return asked
         const found = await listAlerts(db, asked.offset, asked.limit + 1)
         const { rows, older } = pageOf(found, asked, '/alerts')
-        return htmlReply(alertsPage(rows, older, null))
+        return htmlReply(alertsPage(rows, LISTED_PAYLOAD, older, null))
       },
     }),
     pageRoute({
@@ -41,13 +41,19 @@ export function alertRoutes({ ops }: OpsRoutes): readonly Route[] {
           return refusedReply(
             context,
             SESSION_RUNS,
-            async () => alertsPage(await listAlerts(db, 0, USUAL), undefined, { id, message }),
-            () => alertCard(alert, message),
+            async () => {
+              const alerts = await listAlerts(db, 0, USUAL)
+              return alertsPage(alerts, LISTED_PAYLOAD, undefined, { id, message })
+            },
+            () => alertCard(alert, LISTED_PAYLOAD, message),
           )
         }
         await noteAlert(db, id, 'triggered', { session: session.id })
         return doneReply(context, `/sessions/${session.id}`, async (): Promise<Html> =>
-          alertCard({ ...alert, outcome: 'triggered', problem: null, session_id: session.id }),
+          alertCard(
+            { ...alert, outcome: 'triggered', problem: null, session_id: session.id },
+            LISTED_PAYLOAD,
+          ),
         )
       },
     }),

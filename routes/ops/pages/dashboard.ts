@@ -1,20 +1,25 @@
 import { listEvents } from '../../../db/ops/events.ts'
 import { findRunning, findSummary, listDays, listSessions } from '../../../db/ops/sessions.ts'
-import { dashboardPage, nowFragment, type DashboardView } from '../../../html/ops/dashboard.ts'
+import {
+  dashboardPage,
+  nowFragment,
+  type DashboardView,
+  type NowView,
+} from '../../../html/ops/dashboard.ts'
 import { NEW_TRIGGER, triggerForm, type TriggerView } from '../../../html/ops/trigger.ts'
 import type { Context } from '../../../kernel/context.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import type { Reply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
 import { LONG_FORM_LIMIT, linesIn, readForm } from '../../form.ts'
-import { badRequest, sentence } from '../faults.ts'
+import { fitsPrompt, PROMPT_RULE } from '../../../services/ops/sessions/prompt.ts'
+import { badRequest, sentence, SESSION_RUNS } from '../faults.ts'
 import type { OpsRoutes } from '../options.ts'
-import { doneReply, pageOrFragment, pageRoute, refusedReply, SESSION_RUNS } from './page.ts'
+import { doneReply, pageOrFragment, pageRoute, refusedReply } from './page.ts'
 
 const FEED = 15
 const DAYS = 14
 const DAY_MS = 86_400_000
-const PROMPT_LONGEST = 100_000
 const TIERS: Readonly<Record<string, number>> = { auto: 1, '1': 1, '2': 2, '3': 3 }
 const ALL = { level: null, service: null, session: null }
 
@@ -22,17 +27,25 @@ const ALL = { level: null, service: null, session: null }
 export function dashboardRoutes({ ops }: OpsRoutes): readonly Route[] {
   const { db, sessions, config } = ops
 
-  async function view(context: Context, trigger = NEW_TRIGGER): Promise<DashboardView> {
-    const dayNames = lastDays(context.receivedAt)
-    const [running, [last], summary, events, days] = await Promise.all([
+  /** What each open page asks for again and again. */
+  async function nowView(): Promise<NowView> {
+    const [running, [last], summary] = await Promise.all([
       findRunning(db),
       listSessions(db, 0, 1),
       findSummary(db),
+    ])
+    const { dry_run: dryRun, interval } = config.current
+    return { running, last, summary, dryRun, interval }
+  }
+
+  async function view(context: Context, trigger = NEW_TRIGGER): Promise<DashboardView> {
+    const dayNames = lastDays(context.receivedAt)
+    const [now, events, days] = await Promise.all([
+      nowView(),
       listEvents(db, ALL, 0, FEED),
       listDays(db, new Date(`${dayNames[0]}T00:00:00Z`)),
     ])
-    const { dry_run: dryRun, interval } = config.current
-    return { running, last, summary, events, days, dayNames, dryRun, interval, trigger }
+    return { now, events, days, dayNames, trigger }
   }
 
   function refused(context: Context, typed: TriggerView, fault: Fault): Promise<Reply> {
@@ -49,11 +62,10 @@ export function dashboardRoutes({ ops }: OpsRoutes): readonly Route[] {
     pageRoute({
       ...{ method: 'GET', path: '/' },
       async answer(context) {
-        const shown = await view(context)
         return pageOrFragment(
           context,
-          () => dashboardPage(shown),
-          () => nowFragment(shown),
+          async () => dashboardPage(await view(context)),
+          async () => nowFragment(await nowView()),
         )
       },
     }),
@@ -67,9 +79,9 @@ export function dashboardRoutes({ ops }: OpsRoutes): readonly Route[] {
         const typed = { ...NEW_TRIGGER, prompt, tier: asked }
         const tier = Object.hasOwn(TIERS, asked) ? TIERS[asked] : undefined
         if (prompt.trim() === '') return refused(context, typed, badRequest('prompt is required'))
-        if (prompt.length > PROMPT_LONGEST || prompt.includes('\0')) {
-          const detail = `prompt must have ${PROMPT_LONGEST} characters at most, and no NUL`
-          return refused(context, { ...typed, prompt: '' }, badRequest(detail))
+        if (!fitsPrompt(prompt)) {
+          const fault = badRequest(`prompt must have ${PROMPT_RULE}`)
+          return refused(context, { ...typed, prompt: '' }, fault)
         }
         if (tier === undefined) {
           return refused(context, typed, badRequest('tier must be auto, 1, 2 or 3'))

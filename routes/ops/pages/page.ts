@@ -32,9 +32,13 @@ export function rowIdOf(context: Context): number {
 }
 
 /** Answers a GET: the page, or its fragment to htmx. */
-export function pageOrFragment(context: Context, page: () => Html, fragment: () => Html): Reply {
+export async function pageOrFragment(
+  context: Context,
+  page: () => Html | Promise<Html>,
+  fragment: () => Html | Promise<Html>,
+): Promise<Reply> {
   // Page and fragment share a URL; a cache must not take one for the other.
-  const shown = wantsFragment(context) ? fragment() : page()
+  const shown = wantsFragment(context) ? await fragment() : await page()
   return htmlReply(shown, 200, { vary: 'HX-Request' })
 }
 
@@ -58,13 +62,6 @@ export async function refusedReply(
   if (wantsFragment(context)) return htmlReply(await fragment(), status, headers)
   if (navigates(context)) return htmlReply(await page(), status, headers)
   return opsFault(fault, context)
-}
-
-/** 409: what the operator asked for needs that no session runs. */
-export const SESSION_RUNS: Fault = {
-  status: 409,
-  code: 'CONFLICT',
-  detail: 'a session is running; try again when it has ended',
 }
 
 /** A page of a list, of which one row more was asked for; `older` leads to the rest. */

@@ -1,6 +1,6 @@
 import type { Database } from '../../../db/client.ts'
 import { noteAlert, saveAlert } from '../../../db/ops/alerts.ts'
-import { findRunning } from '../../../db/ops/sessions.ts'
+import { isRunning } from '../../../db/ops/sessions.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
 import type { Redaction } from '../redact.ts'
@@ -47,7 +47,7 @@ export async function receiveAlert(
   const save = (outcome: 'received' | 'acknowledged'): Promise<number> =>
     saveAlert(db, { ...identify(payload, redact), payload: text, outcome, at })
 
-  if ((await findRunning(db)) !== undefined) {
+  if (await isRunning(db)) {
     await save('acknowledged')
     return { kind: 'acknowledged' }
   }

@@ -1,4 +1,5 @@
 import type { Memory, Session } from '../../../db/ops/rows.ts'
+import { cutAt } from '../cut.ts'
 import type { Inventory } from '../inventory/schema.ts'
 import { ESCALATION_BYTES } from '../sessions/escalation.ts'
 import { REPORT_FORM } from './cli-report.ts'
@@ -43,21 +44,10 @@ export function agentPrompt(
     ...(dryRun ? ['This is a dry run: change nothing, whatever is asked.'] : []),
     RULES,
     REPORT_FORM,
-    withinBytes(`Services: ${services.map(({ name }) => name).join(', ')}`, NAMES_BYTES),
+    cutAt(`Services: ${services.map(({ name }) => name).join(', ')}`, NAMES_BYTES),
     memoryText(memories),
-    `The task:\n${withinBytes(taskPrompt(session), TASK_BYTES, TASK_END_BYTES)}`,
+    `The task:\n${cutAt(taskPrompt(session), TASK_BYTES, TASK_END_BYTES)}`,
   ]
     .filter((part) => part !== '')
     .join('\n\n')
-}
-
-/** Text of so many bytes at most; of one that is longer, so many of its end stay. */
-function withinBytes(text: string, bytes: number, end = 0): string {
-  const all = Buffer.from(text)
-  if (all.length <= bytes) return text
-  // What is left of a character that is cut goes.
-  const first = all.toString('utf8', 0, bytes - end).replace(/\ufffd$/, '')
-  const last = all.toString('utf8', all.length - end).replace(/^\ufffd+/, '')
-  const cut = `(${all.length - bytes} bytes are cut off)`
-  return [first, cut, last].filter((part) => part !== '').join('\n')
 }

@@ -6,6 +6,7 @@ import { saveLines } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
+import { cutAt } from '../cut.ts'
 import type { Redaction } from '../redact.ts'
 
 /** What kind of thing a line is: what the agent says, a tool's call or result, or a word of ours. */
@@ -141,13 +142,4 @@ export function openOutput(options: OutputOptions, session: number): Output {
     const cut = line?.cut === true || text.length > most
     return { kind, text: cut ? text.slice(0, most) : text, cut }
   }
-}
-
-/** Text of at most that many bytes, never cut within a character; `…` says that it is cut. */
-export function cutAt(text: string, bytes: number): string {
-  if (Buffer.byteLength(text) <= bytes) return text
-  const buffer = Buffer.from(text)
-  let end = bytes - Buffer.byteLength('…')
-  while (((buffer[end] ?? 0) & 0xc0) === 0x80) end--
-  return `${buffer.toString('utf8', 0, end)}…`
 }
