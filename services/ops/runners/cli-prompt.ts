@@ -1,17 +1,8 @@
-import type { Memory, Session } from '../../../db/ops/rows.ts'
 import { cutAt } from '../cut.ts'
 import type { Inventory } from '../inventory/schema.ts'
 import { ESCALATION_BYTES } from '../sessions/escalation.ts'
+import { introduction, limitsOf, memoryText, taskOf, type About } from './briefing.ts'
 import { REPORT_FORM } from './cli-report.ts'
-import { memoryText, taskPrompt } from './model-prompt.ts'
-
-/** What an agent is told of its session. */
-export interface About {
-  readonly session: Pick<Session, 'tier' | 'prompt_text'>
-  readonly now: Date
-  readonly maxTier: number
-  readonly dryRun: boolean
-}
 
 /** The kernel takes arguments of 128 KiB; memories and names of services stand in it as well. */
 const TASK_BYTES = 64 * 1024
@@ -31,22 +22,16 @@ const RULES = `Rules:
 - Your last message is a summary in plain text, two to five sentences, what people read first; then the report.`
 
 /** The prompt of a headless agent: who it is, what it may do, what is known, and what is asked. */
-export function agentPrompt(
-  { session, now, maxTier, dryRun }: About,
-  memories: readonly Memory[],
-  { services }: Inventory,
-): string {
-  const { tier } = session
+export function agentPrompt(about: About, { services }: Inventory): string {
   return [
-    `You are the operations agent of a small team's servers, tier ${tier} of 3. It is ${now.toISOString()}.`,
-    ROLE[tier] ?? '',
-    ...(tier >= maxTier ? ['No higher tier is allowed: escalating only records an event.'] : []),
-    ...(dryRun ? ['This is a dry run: change nothing, whatever is asked.'] : []),
+    introduction(about),
+    ROLE[about.session.tier] ?? '',
+    ...limitsOf(about, 'change nothing, whatever is asked.'),
     RULES,
     REPORT_FORM,
     cutAt(`Services: ${services.map(({ name }) => name).join(', ')}`, NAMES_BYTES),
-    memoryText(memories),
-    `The task:\n${cutAt(taskPrompt(session), TASK_BYTES, TASK_END_BYTES)}`,
+    memoryText(about),
+    `The task:\n${cutAt(taskOf(about), TASK_BYTES, TASK_END_BYTES)}`,
   ]
     .filter((part) => part !== '')
     .join('\n\n')

@@ -1,27 +1,22 @@
 import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { listMemories } from '../../../db/ops/memories.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { callTool } from '../tools/toolbox.ts'
-import type { ToolOptions } from '../tools/tool.ts'
+import { readBriefing, SUMMARY_LONGEST, type AgentOptions } from './briefing.ts'
 import { agentCommand } from './cli-agents.ts'
 import { runAgentProcess, type ProcessEnd } from './cli-process.ts'
 import { agentPrompt } from './cli-prompt.ts'
 import { createReading, type Told } from './cli-reading.ts'
 import { readReport, type Report } from './cli-report.ts'
-import { budgetLeft, spentBefore, spentProblem, type Budgets } from './budget.ts'
+import { budgetLeft, spentProblem } from './budget.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
 /** What the runner of headless agents works with; settings are read anew for each session. */
-export interface CliOptions extends ToolOptions {
+export interface CliOptions extends AgentOptions {
   /** The agent and its first arguments. */
   readonly command: () => readonly string[]
-  readonly budgets: () => Budgets
-  readonly maxTurns: () => number
 }
 
-const MEMORIES = 500
-const SUMMARY = 10_000
 /** The tier's model when none is configured: the agent's own choice. */
 const OWN_CHOICE = 'default'
 /** Lines that are kept of an agent that is told to stop: a flood would outlast it. */
@@ -37,15 +32,17 @@ export function createCliRunner(options: CliOptions): Runner {
 
 async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const { session, config, output } = job
-  const budgets = options.budgets()
-  const spent = await spentBefore(options.db, session.id, options.clock.now())
+  const [{ about, budgets, spent }, inventory] = await Promise.all([
+    readBriefing(options, job),
+    options.inventory.current(),
+  ])
   const problem = spentProblem(budgets, spent, 0)
   if (problem !== undefined) return failedOutcome(problem)
   const budget = budgetLeft(budgets, spent)
-  const dryRun = await options.dryRun(options.db)
+  const { dryRun } = about
   const turns = options.maxTurns()
   const { argv, inherit } = agentCommand(options.command(), {
-    prompt: await promptOf(options, job, dryRun),
+    prompt: options.redact(agentPrompt(about, inventory)),
     model: session.model === OWN_CHOICE ? undefined : session.model,
     mayRun: session.tier >= 2 && !dryRun,
     mayChange: session.tier >= 3 && !dryRun,
@@ -110,7 +107,10 @@ function outcomeOf(told: Told, hopeless: string | undefined, end: ProcessEnd): O
 
 function withSummary(outcome: Outcome): { readonly outcome: Outcome; readonly report: Report } {
   const { text, report } = readReport(outcome.summary ?? '')
-  return { outcome: { ...outcome, summary: text === '' ? null : text.slice(0, SUMMARY) }, report }
+  return {
+    outcome: { ...outcome, summary: text === '' ? null : text.slice(0, SUMMARY_LONGEST) },
+    report,
+  }
 }
 
 /** Does with a report what a model does by its tools: the same rules hold. */
@@ -125,15 +125,4 @@ async function record(options: CliOptions, job: Job, report: Report): Promise<vo
     const { ok, text } = await callTool(name, args, { ...options, job })
     if (!ok) job.output.write('error', `${name}: ${text}\n`)
   }
-}
-
-async function promptOf(options: CliOptions, { session, config }: Job, dryRun: boolean) {
-  const { db, clock, inventory, redact } = options
-  const about = { session, now: clock.now(), maxTier: config.max_tier, dryRun }
-  const filter = { service: null, category: null, activeOnly: true }
-  const [memories, known] = await Promise.all([
-    listMemories(db, filter, 0, MEMORIES),
-    inventory.current(),
-  ])
-  return redact(agentPrompt(about, memories, known))
 }

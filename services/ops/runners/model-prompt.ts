@@ -1,7 +1,4 @@
-import type { Memory, Session } from '../../../db/ops/rows.ts'
-
-/** Characters of the memories in a prompt: 2,000 tokens of 4 each (decisions.md section 5, Memories). */
-const MEMORIES = 8_000
+import { introduction, limitsOf, memoryText, type About } from './briefing.ts'
 
 const ROLE: Readonly<Record<number, string>> = {
   1: `You observe. Look at what is asked, or at every service: run the checks, read the recent events,
@@ -23,56 +20,14 @@ const RULES = `Rules:
 - At the end answer without a tool call: a summary in plain text, two to five sentences, what people read first.`
 
 /** What the model is told before anything else: who it is, and what is remembered. */
-export function systemPrompt(
-  {
-    tier,
-    now,
-    maxTier,
-    dryRun,
-  }: {
-    readonly tier: number
-    readonly now: Date
-    readonly maxTier: number
-    readonly dryRun: boolean
-  },
-  memories: readonly Memory[],
-): string {
-  const limits = [
-    ...(tier >= maxTier ? ['No higher tier is allowed: escalating only records an event.'] : []),
-    ...(dryRun ? ['This is a dry run: operations are only recorded, and nothing escalates.'] : []),
-  ]
+export function systemPrompt(about: About): string {
   return [
-    `You are the operations agent of a small team's servers, tier ${tier} of 3. It is ${now.toISOString()}.`,
-    ROLE[tier] ?? '',
-    ...limits,
+    introduction(about),
+    ROLE[about.session.tier] ?? '',
+    ...limitsOf(about, 'operations are only recorded, and nothing escalates.'),
     RULES,
-    memoryText(memories),
+    memoryText(about),
   ]
     .filter((part) => part !== '')
     .join('\n\n')
-}
-
-/** What the session is for. */
-export function taskPrompt({ prompt_text }: Pick<Session, 'prompt_text'>): string {
-  return prompt_text ?? 'Scheduled session: check every service and tell whether all is well.'
-}
-
-/** As many memories as fit, best first; one that does not fit is left out. */
-export function memoryText(memories: readonly Memory[]): string {
-  const head = 'Remembered from earlier sessions and by the operators, surest first:'
-  let left = MEMORIES - head.length
-  const lines: string[] = []
-  for (const { service, category, observation, confidence } of memories) {
-    const where = service === null ? category : `${service}, ${category}`
-    const line = `- ${inLine(where)} (${confidence}): ${inLine(observation)}`
-    if (line.length + 1 > left) continue
-    left -= line.length + 1
-    lines.push(line)
-  }
-  return lines.length === 0 ? '' : [head, ...lines].join('\n')
-}
-
-/** An agent writes all parts of a memory: none may begin a line that looks like ours. */
-function inLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').trim()
 }

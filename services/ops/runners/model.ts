@@ -1,23 +1,19 @@
-import { listMemories } from '../../../db/ops/memories.ts'
 import { oneLine } from '../../../kernel/log.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
-import type { ToolOptions } from '../tools/tool.ts'
-import { spentBefore, type Budgets } from './budget.ts'
+import { readBriefing, SUMMARY_LONGEST, taskOf, type AgentOptions } from './briefing.ts'
 import { createSpending, type Spending } from './model-spending.ts'
 import { completeChat } from './model-chat.ts'
 import type { ChatResult, Endpoint, FunctionTool, Message } from './model-chat.ts'
 import type { PriceSource } from './model-prices.ts'
-import { systemPrompt, taskPrompt } from './model-prompt.ts'
+import { systemPrompt } from './model-prompt.ts'
 import type { Reply, ToolCall } from './model-stream.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
 /** What the model runner works with; settings are read anew for each session. */
-export interface ModelOptions extends ToolOptions {
+export interface ModelOptions extends AgentOptions {
   /** Undefined without `OPS_MODEL_URL`. */
   readonly endpoint: () => Endpoint | undefined
   readonly prices: PriceSource
-  readonly budgets: () => Budgets
-  readonly maxTurns: () => number
 }
 
 /** A conversation that goes on. */
@@ -37,8 +33,6 @@ interface TalkEnd {
   readonly problem: string | null
 }
 
-const MEMORIES = 500
-const SUMMARY = 10_000
 /** Characters of a token, about. */
 const TOKEN = 4
 /** Answers without text and tool call that are put up with. */
@@ -54,28 +48,22 @@ export function createModelRunner(options: ModelOptions): Runner {
 }
 
 async function converse(options: ModelOptions, job: Job): Promise<Outcome> {
-  const { db, clock, redact, prices } = options
-  const { session, config } = job
+  const { redact, prices } = options
+  const { session } = job
   const endpoint = options.endpoint()
   if (endpoint === undefined) {
     return failedOutcome('OPS_MODEL_URL is not set')
   }
-  const now = clock.now()
-  const filter = { service: null, category: null, activeOnly: true }
-  const [price, memories, dryRun, spent] = await Promise.all([
+  const [price, { about, budgets, spent }] = await Promise.all([
     prices.of(session.model),
-    listMemories(db, filter, 0, MEMORIES),
-    options.dryRun(db),
-    spentBefore(db, session.id, now),
+    readBriefing(options, job),
   ])
-  const budgets = options.budgets()
-  const about = { tier: session.tier, now, maxTier: config.max_tier, dryRun }
   const talk: Talk = {
     ...{ options, job, endpoint, turns: 0, tools: functionTools(session.tier) },
     spending: createSpending(price, budgets, spent),
     messages: [
-      { role: 'system', content: redact(systemPrompt(about, memories)) },
-      { role: 'user', content: redact(taskPrompt(session)) },
+      { role: 'system', content: redact(systemPrompt(about)) },
+      { role: 'user', content: redact(taskOf(about)) },
     ],
   }
   const end = await talkToEnd(talk)
@@ -103,7 +91,7 @@ async function talkToEnd(talk: Talk): Promise<TalkEnd> {
     const { text, toolCalls } = result.reply
     talk.turns++
     if (toolCalls.length === 0 && text.trim() !== '') {
-      return { summary: options.redact(text.trim()).slice(0, SUMMARY), problem: null }
+      return { summary: options.redact(text.trim()).slice(0, SUMMARY_LONGEST), problem: null }
     }
     if (toolCalls.length === 0 && ++empty > EMPTY_ANSWERS) {
       return { summary: null, problem: 'the model gave neither a text nor a tool call' }
