@@ -1,5 +1,5 @@
-import { messageOf, type Log } from '../kernel/log.ts'
-import { runCommand } from '../kernel/spawn.ts'
+import type { Log } from '../kernel/log.ts'
+import { runCommand } from '../kernel/run-command.ts'
 
 /** How systemd is told of this process; without systemd nothing happens. */
 export interface ServiceManager {
@@ -29,15 +29,12 @@ export function openServiceManager(log: Log): ServiceManager {
 
   async function tell(...states: readonly string[]): Promise<boolean> {
     const options = { timeoutMs: TIMEOUT_MS, inherit: ['NOTIFY_SOCKET'] }
-    // Some failures to start a process are thrown rather than told, such as a lack of memory.
-    const problem = await Promise.try(runCommand, ['systemd-notify', ...states], options).then(
-      ({ code, output, problem: reason }) =>
-        code === 0 ? undefined : (reason ?? `it ended with ${code}: ${output.trim()}`),
-      messageOf,
-    )
-    if (problem !== undefined && !failing)
-      log.warn('systemd not told', { states: states[0], problem })
-    failing = problem !== undefined
+    const { code, output, problem } = await runCommand(['systemd-notify', ...states], options)
+    if (code !== 0 && !failing) {
+      const reason = problem ?? `it ended with ${code}: ${output.trim()}`
+      log.warn('systemd not told', { states: states[0], problem: reason })
+    }
+    failing = code !== 0
     return !failing
   }
 

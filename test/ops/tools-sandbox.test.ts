@@ -17,7 +17,11 @@ async function use(
   t: Owner,
   programs: Readonly<Record<string, string>>,
   list: readonly Call[],
-): Promise<{ readonly answers: readonly string[]; readonly folder: string }> {
+): Promise<{
+  readonly answers: readonly string[]
+  readonly folder: string
+  readonly logs: readonly string[]
+}> {
   const folder = await temporaryFolder(t, 'programs')
   for (const [name, text] of Object.entries(programs)) {
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`)
@@ -45,7 +49,7 @@ async function use(
   const session = await ended(ops)
   if (session.status !== 'completed') throw new Error(`the session ended as ${session.status}`)
   await ops.server.stop()
-  return { answers, folder }
+  return { answers, folder, logs: ops.server.logs() }
 }
 
 t.test('the journal is asked for what was meant, and commands get nothing secret', async (t) => {
@@ -84,6 +88,23 @@ t.test('commands run in bwrap where it works', async (t) => {
   const ran = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
   t.match(ran, [/ -- true$/, / -- journalctl --no-pager/, / -- touch \/nowhere\/at all$/])
   for (const line of ran) t.match(line, /^--ro-bind \/ \/ .*--die-with-parent -- /)
+})
+
+t.test('a command does not run while it is not known whether it can be sandboxed', async (t) => {
+  // Too slow the first time, as on a machine that has no time for it.
+  const slow = '[ -e "$0.tried" ] || { : > "$0.tried"; exec sleep 60; }'
+  const bwrap = `${slow}\necho "$@" >> "$0.log"\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"`
+  const journalctl = 'echo a line of the journal'
+  const { answers, folder, logs } = await use(t, { bwrap, journalctl }, [
+    ['journal', { lines: 1 }],
+    ['journal', { lines: 2 }],
+  ])
+  t.match(answers[0], /^Error: it was not run, .* sandboxed is not known yet: it took over 5 s$/)
+  t.equal(answers[1], 'a line of the journal', 'the next call tries again')
+  const ran = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
+  t.match(ran, [/ -- true$/, / -- journalctl .* --lines=2$/], 'and runs in the sandbox')
+  const said = logs.filter((line) => line.includes('sandbox'))
+  t.match(said, [/sandbox not tried/])
 })
 
 t.test(

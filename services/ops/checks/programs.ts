@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
-import { findCommandLine, OUTPUT_BYTES, runCommand } from '../../../kernel/spawn.ts'
+import { OUTPUT_BYTES, runCommand } from '../../../kernel/run-command.ts'
+import { findCommandLine } from '../../../kernel/spawn.ts'
 import { hardeningNote, processNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
 import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'
@@ -17,13 +18,16 @@ export async function unitCheck(
     unit === undefined
       ? ['systemctl', 'list-units', '--state=failed', '--plain', '--no-legend', '--no-pager']
       : ['systemctl', 'is-active', '--', unit]
-  const { code, output, problem } = await runCommand(argv, context)
+  const { code, output, problem, missing } = await runCommand(argv, context)
   const text = output.trim()
-  const offline = problem !== null || OFFLINE.test(text)
+  const offline = missing || OFFLINE.test(text)
   const note = hardeningNote(text)
   if (note !== undefined) return { ok: unit === undefined, message: `not looked at: ${note}` }
   if (offline && unit === undefined) return { ok: true, message: 'no systemd here to ask' }
-  if (offline) return { ok: false, message: `systemd can't be asked: ${problem ?? text}` }
+  // A list that is not whole says nothing of the units that are not on it.
+  if (offline || problem !== null || (unit === undefined && code !== 0)) {
+    return { ok: false, message: `systemd can't be asked: ${problem ?? text}` }
+  }
   if (unit !== undefined) return { ok: code === 0, message: `is ${text || 'unknown'}` }
   const failed = text === '' ? [] : text.split('\n').map((line) => line.trim().split(/\s+/)[0])
   if (failed.length === 0) return { ok: true, message: 'no unit has failed' }

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { causeOf } from '../../../kernel/cause.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import type { Inventory } from '../inventory/schema.ts'
 import { readStart } from '../read-start.ts'
@@ -48,8 +49,7 @@ export const httpGetTool = defineTool({
       const more = cut ? '\n(the rest is cut off)' : ''
       return done(`${head}\n\n${redactCut(body, cut, redact)}${more}`)
     } catch (error) {
-      const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-      return refused(`No answer: ${messageOf(cause)}`)
+      return refused(`No answer: ${messageOf(causeOf(error))}`)
     }
   },
 })

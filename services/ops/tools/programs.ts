@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { OUTPUT_BYTES } from '../../../kernel/spawn.ts'
+import { OUTPUT_BYTES } from '../../../kernel/run-command.ts'
 import { withNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
 import { runLooking } from './sandbox.ts'

@@ -1,5 +1,5 @@
 import type { Log } from '../../../kernel/log.ts'
-import { runCommand, type CommandResult } from '../../../kernel/spawn.ts'
+import { runCommand, type CommandResult } from '../../../kernel/run-command.ts'
 import { withNote } from '../hardening.ts'
 import type { ToolContext } from './tool.ts'
 
@@ -11,25 +11,39 @@ const BWRAP = [
 const PROBE_MS = 5_000
 const TIMEOUT_MS = 60_000
 
-let works: Promise<boolean> | undefined
+/** Whether bwrap can make a sandbox, once that is known; it stays so for as long as the process lives. */
+let works: boolean | undefined
 
 /**
  * Runs a command that only looks, as a process of the session: within bwrap where that is installed
- * and allowed to make a sandbox, else as it is.
+ * and allowed to make a sandbox, else as it is. While it is not known which, it does not run.
  */
 export async function runLooking(
   argv: readonly string[],
   { job: { marker, signal }, log }: Pick<ToolContext, 'job' | 'log'>,
 ): Promise<CommandResult> {
-  works ??= probe(log)
-  const sandboxed = (await works) ? [...BWRAP, ...argv] : argv
+  const unknown = works === undefined ? await probe(log) : undefined
+  if (unknown !== undefined) {
+    const problem = `it was not run, as whether it can be sandboxed is not known yet: ${unknown}`
+    return { code: null, output: '', problem, missing: false }
+  }
+  const sandboxed = works ? [...BWRAP, ...argv] : argv
   return runCommand(sandboxed, { timeoutMs: TIMEOUT_MS, marker, signal })
 }
 
-/** Whether bwrap can make a sandbox; where it is installed and can't, the log says why. */
-async function probe(log: Log): Promise<boolean> {
-  const { code, output } = await runCommand([...BWRAP, 'true'], { timeoutMs: PROBE_MS })
+/**
+ * Finds out whether bwrap can make a sandbox; where it is installed and can't, the log says why. What says
+ * neither yes nor no, such as a machine that is too busy, is given back, and looked for again.
+ */
+async function probe(log: Log): Promise<string | undefined> {
+  const argv = [...BWRAP, 'true']
+  const { code, output, problem, missing } = await runCommand(argv, { timeoutMs: PROBE_MS })
+  if (problem !== null && !missing) {
+    log.warn('sandbox not tried', { problem })
+    return problem
+  }
   if (code !== null && code !== 0)
     log.warn('no sandbox for commands', { problem: withNote(output.trim()) })
-  return code === 0
+  works = code === 0
+  return undefined
 }

@@ -1,0 +1,106 @@
+import { codeOf } from './cause.ts'
+import { messageOf } from './log.ts'
+import { GRACE_MS, signalGroup, startProcess, type Child, type SpawnOptions } from './spawn.ts'
+
+/** How long the output of a process may be open after its end. */
+const LAST_WORDS_MS = 1_000
+
+/** What came of a command. */
+export interface CommandResult {
+  /** Its exit code; null when it was ended or did not start. */
+  readonly code: number | null
+  /** Standard output and error as they came, up to the limit. */
+  readonly output: string
+  /** Why there is no exit code, in words; null when there is one. */
+  readonly problem: string | null
+  /** Whether the reason is that there is no such program, or none that may be run. */
+  readonly missing: boolean
+}
+
+/** Bytes of a command's output that are kept where nothing else is said. */
+export const OUTPUT_BYTES = 64 * 1024
+
+export interface CommandOptions extends SpawnOptions {
+  readonly timeoutMs: number
+  readonly signal?: AbortSignal
+  /** Bytes of output that are kept; `OUTPUT_BYTES` when absent. */
+  readonly limit?: number
+  /** What it has left in its group when it ended with 0 lives on, such as a service that it started. */
+  readonly leaves?: boolean
+}
+
+/**
+ * Runs a command to its end, its time-out or the signal; its whole group is gone afterwards, unless it
+ * ended well and may leave something. Never rejects.
+ */
+export function runCommand(
+  argv: readonly string[],
+  { timeoutMs, signal, limit = OUTPUT_BYTES, leaves = false, ...options }: CommandOptions,
+): Promise<CommandResult> {
+  let child: Child
+  try {
+    child = startProcess(argv, options)
+  } catch (error) {
+    return Promise.resolve(notStarted(error))
+  }
+  const { promise, resolve } = Promise.withResolvers<CommandResult>()
+  const chunks: Buffer[] = []
+  let size = 0
+  let ended: string | null = null
+
+  function collect(chunk: Buffer): void {
+    if (size < limit) chunks.push(chunk.subarray(0, limit - size))
+    size += chunk.length
+  }
+  function end(why: string): void {
+    ended ??= why
+    signalGroup(child, 'SIGTERM')
+    setTimeout(() => signalGroup(child, 'SIGKILL'), GRACE_MS).unref()
+  }
+  const abort = (): void => end('it was stopped')
+  const timer = setTimeout(() => end(`it took over ${timeoutMs / 1000} s`), timeoutMs)
+  signal?.addEventListener('abort', abort, { once: true })
+  if (signal?.aborted === true) abort()
+
+  function clear(code: number | null): void {
+    if (code !== 0 || !leaves) signalGroup(child, 'SIGKILL')
+  }
+  function settle(code: number | null, problem: string | null): void {
+    clear(code)
+    resolve({ code, output: Buffer.concat(chunks).toString('utf8'), problem, missing: false })
+  }
+  /** It has ended, or never began: neither time-out nor signal is about what it has left. */
+  function over(): void {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+  }
+  child.stdout.on('data', collect)
+  child.stderr.on('data', collect)
+  child.on('error', (error) => {
+    over()
+    resolve(notStarted(error))
+  })
+  child.on('exit', (exitCode, by) => {
+    over()
+    const problem = ended ?? (exitCode === null ? `it was ended by ${by}` : null)
+    // One that ends with 0 when it is told to has not come to its end.
+    const code = problem === null ? exitCode : null
+    const finish = (): void => settle(code, problem)
+    clear(code)
+    // Its last words may still be in the pipes; a process that it left behind may hold them open.
+    const last = setTimeout(finish, LAST_WORDS_MS)
+    child.on('close', () => {
+      clearTimeout(last)
+      finish()
+    })
+  })
+  return promise
+}
+
+function notStarted(error: unknown): CommandResult {
+  const code = codeOf(error)
+  return {
+    ...{ code: null, output: '', problem: `it could not be started: ${messageOf(error)}` },
+    missing: code === 'ENOENT' || code === 'EACCES',
+  }
+}
