@@ -1,6 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import { claimNotice, finishNotice, pruneNotices } from '../../db/ops/notices.ts'
 import type { Notice } from '../../db/ops/rows.ts'
+import { causeOf, codeOf } from '../../kernel/cause.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Counter, Metrics } from '../../kernel/metrics.ts'
@@ -99,9 +100,8 @@ async function send(
     await response.body?.cancel()
     return response.ok ? undefined : `the receiver answered ${response.status}`
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined
-    return code ?? (cause instanceof Error ? cause.name : 'no connection')
+    const cause = causeOf(error)
+    return codeOf(cause) ?? (cause instanceof Error ? cause.name : 'no connection')
   }
 }
 

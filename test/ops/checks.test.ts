@@ -1,15 +1,18 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { createServer } from 'node:tls'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
+import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
+import type { Event, OpsServer } from '../helpers/ops-setup.ts'
+import { startReceiver } from '../helpers/receiver.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { ended, inventoryFile, startOps } from '../helpers/ops-setup.ts'
+import { until } from '../helpers/until.ts'
 import { ROOT } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
 
@@ -29,6 +32,17 @@ async function probed(t: Test, checks: readonly object[], env: Env = {}) {
     good: new Map(states.map(({ name, ok }) => [String(name), ok])),
     said: events.map(({ message }) => String(message)),
   }
+}
+
+/** The messages of all events, newest first. */
+async function said({ api }: OpsServer): Promise<readonly string[]> {
+  const { json } = await api<{ events: readonly Event[] }>('GET', '/events')
+  return json.events.map(({ message }) => message)
+}
+
+/** Variables by which a server runs a module before its own. */
+function preloaded(module: string): Env {
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(module)}` }
 }
 
 t.test('tls: of an address, which no server can be asked for by name', async (t) => {
@@ -83,4 +97,124 @@ t.test('checks without a name that look at something long are told apart', async
   for (const name of good.keys()) t.match(name, /^command (?:true|false) [0-9a-f]+…[0-9a-f]{16}$/)
   const lengths = [...good.keys()].map(({ length }) => length)
   t.same(lengths, [200, 200])
+})
+
+t.test('unit: a systemd that does not answer is not taken for none', async (t) => {
+  const folder = await temporaryFolder(t, 'programs')
+  const systemctl = join(folder, 'systemctl')
+  function does(script: string): void {
+    writeFileSync(systemctl, `#!/bin/sh\n${script}\n`)
+    chmodSync(systemctl, 0o755)
+  }
+  const offline = "System has not been booted with systemd as init system (PID 1). Can't operate."
+  does(`echo "${offline}"; exit 1`)
+  const inventory = await inventoryFile(t, {
+    services: [{ name: 'host', checks: [{ type: 'unit', timeout_s: 2 }] }],
+  })
+  const PATH = `${folder}${delimiter}${process.env['PATH']}`
+  const ops = await startOps(t, postgres, { OPS_INVENTORY: inventory, PATH })
+  await ended(ops)
+  t.same(await said(ops), [], 'a machine without systemd is no problem')
+  for (const [script, message] of [
+    ['exec sleep 60', 'units: no answer within 2 s'],
+    [
+      'echo "Failed to list units: Connection timed out"; exit 1',
+      "units: systemd can't be asked: Failed to list units: Connection timed out",
+    ],
+    ['kill -9 $$', "units: systemd can't be asked: it was ended by SIGKILL"],
+    ['echo "shop.service loaded failed failed Shop"', 'units: failed: shop.service'],
+    [':', 'units is good again: no unit has failed'],
+  ] as const) {
+    does(script)
+    await ended(ops, (await trigger(ops)).id)
+    t.equal((await said(ops))[0], message)
+  }
+})
+
+t.test('a file system that hangs costs its own checks, and each of them one call', async (t) => {
+  const folder = await temporaryFolder(t, 'mounts')
+  const [hangs, calls, old] = ['hangs', 'calls', 'old'].map((name) => join(folder, name))
+  for (const file of [hangs, calls, old]) writeFileSync(file ?? '', '')
+  // What the kernel does where a file server does not answer: the call stays out, whoever waits for it.
+  const env = preloaded(`
+    import { appendFileSync, existsSync } from 'node:fs'
+    import promises from 'node:fs/promises'
+    import { syncBuiltinESMExports } from 'node:module'
+    const { stat, statfs } = promises
+    const slow = (name, call) => async (path, ...more) => {
+      if (!String(path).startsWith(${JSON.stringify(folder)})) return call(path, ...more)
+      appendFileSync(${JSON.stringify(calls)}, name + '\\n')
+      while (existsSync(${JSON.stringify(hangs)})) await new Promise((done) => setTimeout(done, 20))
+      return call(path, ...more)
+    }
+    promises.stat = slow('stat', stat)
+    promises.statfs = slow('statfs', statfs)
+    syncBuiltinESMExports()`)
+  const most = { timeout_s: 1 }
+  const inventory = await inventoryFile(t, {
+    services: [
+      {
+        name: 'host',
+        checks: [
+          { type: 'disk', name: 'mount', path: folder, max_percent: 100, ...most },
+          { type: 'file_age', name: 'backup', path: old, max_age_s: 86_400, ...most },
+          { type: 'disk', name: 'root', path: '/', max_percent: 0.0001, timeout_s: 30 },
+        ],
+      },
+    ],
+  })
+  const ops = await startOps(t, postgres, { OPS_INVENTORY: inventory, ...env })
+  t.match(await ended(ops), { status: 'completed' })
+  const first = (await said(ops)).toReversed()
+  t.match(first, [
+    'mount: no answer within 1 s',
+    'backup: no answer within 1 s',
+    /^root: [\d.]+ % .* used, expected 0.0001 % at most$/,
+  ])
+  await ended(ops, (await trigger(ops)).id)
+  const second = (await said(ops)).slice(0, 3).toReversed()
+  const problem = 'not looked at: the last look at it has not ended yet'
+  t.match(second, [`mount: ${problem}`, `backup: ${problem}`, /^root: /])
+  const made = () =>
+    readFileSync(calls ?? '', 'utf8')
+      .trim()
+      .split('\n')
+      .toSorted()
+  t.same(made(), ['stat', 'statfs'], 'no thread more is lost')
+
+  rmSync(hangs ?? '')
+  await until(async () => {
+    await ended(ops, (await trigger(ops)).id)
+    const recovered = (await said(ops)).filter((message) => message.includes('is good again'))
+    return recovered.length === 2
+  }, 'both checks to be good again')
+})
+
+t.test('load: for each processor of the machine, however few the program may use', async (t) => {
+  const env = preloaded(`
+    import os from 'node:os'
+    import { syncBuiltinESMExports } from 'node:module'
+    os.availableParallelism = () => 1
+    os.cpus = () => Array.from({ length: 4 }, () => ({}))
+    os.loadavg = () => [0, 6, 0]
+    syncBuiltinESMExports()`)
+  const checks = [{ type: 'load', max_per_cpu: 1 }]
+  t.same((await probed(t, checks, env)).said, [
+    'load: load of 1.5 for each processor, expected 1 at most',
+  ])
+})
+
+t.test('http: an answer is read as far as something is asked of it', async (t) => {
+  const { url } = await startReceiver(t, ({ path }, response) => {
+    response.writeHead(path === '/broken' ? 503 : 200)
+    // And no end, as of a stream.
+    response.write('the beginning')
+  })
+  const check = { type: 'http', timeout_s: 10 }
+  const { good, said: messages } = await probed(t, [
+    { ...check, name: 'stream', url },
+    { ...check, name: 'broken', url: `${url}/broken`, contains: 'the' },
+  ])
+  t.same(Object.fromEntries(good), { stream: true, broken: false })
+  t.same(messages, ['broken: answered 503, expected 200 to 399'])
 })

@@ -1,4 +1,6 @@
 import type { Level } from '../../../db/ops/rows.ts'
+import { causeOf, codeOf } from '../../../kernel/cause.ts'
+import { messageOf } from '../../../kernel/log.ts'
 import type { Check } from '../inventory/schema.ts'
 import { commandCheck, processCheck, unitCheck } from './programs.ts'
 import type { CheckContext, Finding } from './finding.ts'
@@ -37,7 +39,7 @@ export async function runCheck(
   const timeoutMs = (check.timeout_s ?? TIMEOUT_S) * 1_000
   const deadline = AbortSignal.timeout(timeoutMs)
   const started = performance.now()
-  const finding = await find(check, {
+  const finding = await look(check, {
     signal: AbortSignal.any([signal, deadline]),
     ...{ timeoutMs, marker, redact },
   }).catch((error: unknown): Finding => ({
@@ -49,6 +51,32 @@ export async function runCheck(
   return { ...finding, message, level: check.level ?? USUAL_LEVEL[check.type], ms }
 }
 
+/** Checks that a deadline has given up and that still hang, as on a file server that is gone. */
+const hanging = new Set<string>()
+
+/** Finds something, or rejects when the signal comes first, whatever hangs. */
+async function look(check: Check, context: CheckContext): Promise<Finding> {
+  const { signal } = context
+  signal.throwIfAborted()
+  const what = JSON.stringify(check)
+  // One call of the file system that hangs holds one of the few threads that all of them share.
+  if (hanging.has(what)) throw new Error('not looked at: the last look at it has not ended yet')
+  const finding = find(check, context)
+  const late = Promise.withResolvers<never>()
+  function giveUp(): void {
+    hanging.add(what)
+    const end = (): void => void hanging.delete(what)
+    finding.then(end, end)
+    late.reject(signal.reason)
+  }
+  signal.addEventListener('abort', giveUp, { once: true })
+  try {
+    return await Promise.race([finding, late.promise])
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
 function find(check: Check, context: CheckContext): Promise<Finding> {
   switch (check.type) {
     case 'http':
@@ -58,7 +86,7 @@ function find(check: Check, context: CheckContext): Promise<Finding> {
     case 'tls':
       return tlsCheck(check, context)
     case 'dns':
-      return dnsCheck(check, context)
+      return dnsCheck(check)
     case 'unit':
       return unitCheck(check, context)
     case 'process':
@@ -79,10 +107,8 @@ function find(check: Check, context: CheckContext): Promise<Finding> {
 /** Errors of the network say little in their message and more in their code. */
 function problemOf(error: unknown, deadline: AbortSignal, timeoutMs: number): string {
   if (deadline.aborted) return `no answer within ${timeoutMs / 1_000} s`
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  const inner = cause instanceof AggregateError ? cause.errors[0] : cause
-  const code = inner instanceof Error && 'code' in inner ? String(inner.code) : undefined
-  return WORDS[code ?? ''] ?? (inner instanceof Error ? inner.message : String(inner))
+  const cause = causeOf(error)
+  return WORDS[codeOf(cause) ?? ''] ?? messageOf(cause)
 }
 
 const WORDS: Readonly<Record<string, string>> = {

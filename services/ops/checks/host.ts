@@ -1,5 +1,5 @@
 import { readFile, stat, statfs } from 'node:fs/promises'
-import { availableParallelism, loadavg } from 'node:os'
+import { availableParallelism, cpus, loadavg } from 'node:os'
 import type { Static } from 'typebox'
 import type { DiskCheck, FileAgeCheck, LoadCheck, MemoryCheck } from '../inventory/schema.ts'
 import { homeNote } from '../hardening.ts'
@@ -41,7 +41,9 @@ export async function loadCheck({
   max_per_cpu = LOAD_PER_CPU,
 }: Static<typeof LoadCheck>): Promise<Finding> {
   const [, load = 0] = loadavg()
-  const each = Math.round((load / availableParallelism()) * 100) / 100
+  // Of the machine, as the load is, and not those that this process may use; without /proc none is known.
+  const processors = cpus().length || availableParallelism()
+  const each = Math.round((load / processors) * 100) / 100
   const message = `load of ${each} for each processor`
   if (each <= max_per_cpu) return { ok: true, message }
   return { ok: false, message: `${message}, expected ${max_per_cpu} at most` }

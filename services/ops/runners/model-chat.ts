@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { causeOf } from '../../../kernel/cause.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { readStart } from '../read-start.ts'
 import { redactCut, redactLine, type Redaction } from '../redact.ts'
@@ -145,8 +146,7 @@ async function tryOnce(
     if (error instanceof BadReply) {
       return { problem: `answered badly: ${redactLine(error.message, SAID, redact)}`, again: true }
     }
-    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-    return { problem: `can't be reached: ${redact(messageOf(cause))}`, again: true }
+    return { problem: `can't be reached: ${redact(messageOf(causeOf(error)))}`, again: true }
   }
 }
 
