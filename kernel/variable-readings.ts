@@ -110,8 +110,11 @@ export function parseRunner(text: string): 'auto' | 'probe' | 'model' | 'cli' {
   throw new SyntaxError('there is no such runner')
 }
 
-/** Words between spaces; a word in double quotes may have spaces. */
+/** Words between spaces; a word in double quotes, which stand around the whole of it, may have spaces. */
 export function parseCommand(text: string): readonly string[] {
+  if (!/^\s*((?:"[^"]*"|[^\s"]+)(?:\s+|$))*$/.test(text)) {
+    throw new SyntaxError('a quote in it is not closed, or stands within a word')
+  }
   const words = [...text.matchAll(/"([^"]*)"|[^\s"]+/g)].map(([word, quoted]) => quoted ?? word)
   if (words.length === 0) throw new SyntaxError('it is empty')
   return words

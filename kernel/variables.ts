@@ -109,7 +109,7 @@ export const Variables = Type.Object({
   OPS_REPOS_DIR: folder,
   OPS_RUNNER: variable({ form: 'auto, probe, model or cli', read: parseRunner, default: 'auto' }),
   OPS_AGENT_COMMAND: variable({
-    form: 'a command and its arguments, without shell syntax',
+    form: 'a command and its arguments, without shell syntax, with double quotes around words that have spaces',
     read: parseCommand,
     default: 'claude',
   }),

@@ -158,6 +158,11 @@ t.test('an invalid value is refused with the accepted form', async (t) => {
       ['http://h/v2', 'http://h/v1?a=b', 'http://h/v1/#x', 'http://h/v1?'],
       'that ends in /v1',
     ],
+    [
+      'OPS_AGENT_COMMAND',
+      ['claude --tools="Read Grep"', 'claude "--tools', '"claude"x'],
+      'double quotes around words that have spaces',
+    ],
     ['OPS_TIER1_MODEL', ['--debug', '  ', 'x'.repeat(201), '🙂'.repeat(101)], 'name of a model'],
   ]
   for (const [name, values, form] of cases) {
