@@ -25,7 +25,7 @@ export function eventsPage(view: EventsView): Html {
 
 /** The list alone, which htmx puts below the filters. */
 export function eventsFragment({ events, older, level, service }: EventsView): Html {
-  const filtered = level !== '' || service !== ''
+  const filtered = level !== null || service !== null
   return html`<section id="events-results" aria-label="Events">
     ${
       events.length === 0
