@@ -14,6 +14,7 @@ import type { Call } from '../helpers/model-endpoint.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { Event, OpsServer } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import { refuseRows } from '../helpers/refused-rows.ts'
 import type { Owner } from '../helpers/owner.ts'
 
 const LINE = `require('node:fs').appendFileSync(process.argv[1], process.argv[2] + '\\n')`
@@ -40,10 +41,6 @@ async function startPlant(t: Owner): Promise<{ inventory: string; ran: () => rea
           name: 'broken',
           action_type: 'repair',
           argv: [process.execPath, '-e', 'process.exit(3)'],
-        },
-        {
-          ...{ name: 'vain', action_type: 'try', argv: [process.execPath, '-e', ''] },
-          verify: 'no such check',
         },
       ],
     },
@@ -132,7 +129,7 @@ for (const backend of backends) {
     t.test('its own cooldown, another kind, failures, and what is not there', async (t) => {
       const results = await play(
         ...['flush', 'flush', 'flush', 'flush', 'clean', 'clean', 'clean'].map((n) => operation(n)),
-        ...[operation('broken'), operation('vain'), operation('nothing'), operation('x', 'y')],
+        ...[operation('broken'), operation('nothing'), operation('x', 'y')],
       )
       t.same(
         results.slice(0, 7).map((text) => text.split(':')[0]),
@@ -140,13 +137,35 @@ for (const backend of backends) {
       )
       t.match(results.slice(7), [
         /^Error: broken: ended with 3/,
-        /^Error: vain: ended with 0; there is no check "no such check"/,
         /^Error: Service "shop" has no operation "nothing"/,
         /^Error: There is no service "y"/,
       ])
     })
   })
 }
+
+t.test('what came of an operation is told also when it can not be stored', async (t) => {
+  const [, postgres] = backends
+  const { inventory, ran } = await startPlant(t)
+  let told: readonly string[] = []
+  const model = await startModel(
+    t,
+    inTier(3, ({ results, step }) => {
+      told = results
+      return step === 0 ? calls(operation('restart')) : says('Done.')
+    }),
+  )
+  const env = await postgres.env(t)
+  const ops = await startOps(t, postgres, { ...env, ...model.env, OPS_INVENTORY: inventory })
+  await ended(ops)
+  await refuseRows(env, 'update on ops.actions', 'true')
+  await trigger(ops)
+  t.match(await ended(ops), { tier: 3, status: 'completed' })
+  t.match(told, [/^restart: ended with 0; check written is good/])
+  t.same(ran(), ['restart'])
+  const said = ops.server.logs().filter((line) => line.includes('not recorded'))
+  t.match(said, [/outcome of an operation not recorded.*"outcome":"ended with 0; .*refused by the/])
+})
 
 t.test('20 concurrent calls on two connections never exceed the limit', async (t) => {
   const [, postgres] = backends

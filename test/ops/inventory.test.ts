@@ -12,6 +12,7 @@ function checks(...list: readonly object[]): object {
 const URL_WRONG = /wrong: \/services\/0\/checks\/1\/url must be a URL without user and password$/m
 const password = secret('password')
 const disk = { type: 'disk', path: '/' }
+const restart = { name: 'up', action_type: 'restart', argv: ['true'] }
 const none = { name: 'a', checks: [] }
 
 t.test('an inventory that is wrong stops start-up, in one line that says where', async (t) => {
@@ -28,6 +29,10 @@ t.test('an inventory that is wrong stops start-up, in one line that says where',
     ...['http://', 'http://a b/', `http://user:${password}@h/`, `https://${password}@h/`].map(
       (url) => [checks(disk, { type: 'http', url }), URL_WRONG] as const,
     ),
+    [
+      { services: [{ ...none, checks: [disk], operations: [{ ...restart, verify: 'disc /' }] }] },
+      /has no check "disc \/" in service "a" to verify "up"; there are: "disk \/"$/m,
+    ],
     [{ services: [none, none] }, /has service "a" twice$/m],
   ] as const) {
     const file = await inventoryFile(t, inventory)

@@ -41,6 +41,7 @@ function readInventory(value: unknown): Inventory {
   for (const [at, service] of value.services.entries()) {
     refuseUrls(service, at)
     refuseTwins(service)
+    refuseVerify(service)
   }
   return value
 }
@@ -89,6 +90,17 @@ function refuseTwins({ name, checks, operations = [] }: Service): void {
     const twice = names.find((one, at) => names.indexOf(one) !== at)
     if (twice !== undefined) throw new SyntaxError(`has "${twice}" twice in service "${name}"`)
   }
+}
+
+/** A check that is not there would be missed once the operation has run. */
+function refuseVerify({ name, checks, operations = [] }: Service): void {
+  const names = checks.map(nameOf)
+  const wrong = operations.find(({ verify }) => verify !== undefined && !names.includes(verify))
+  if (wrong === undefined) return
+  const known = names.map((one) => `"${one}"`).join(', ') || 'none'
+  throw new SyntaxError(
+    `has no check "${wrong.verify}" in service "${name}" to verify "${wrong.name}"; there are: ${known}`,
+  )
 }
 
 /** Without a file: this host, and the health of Gatehouse's own services. */

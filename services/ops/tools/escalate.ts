@@ -7,17 +7,14 @@ export const escalateTool = defineTool({
   description:
     'Ends this session and starts one of the next tier, which may look deeper or act. Give it all that you found.',
   tier: 1,
-  schema: Type.Object(
-    {
-      reason: Type.String({ minLength: 1, maxLength: 1_000, description: 'Why, in one sentence' }),
-      findings: Type.String({
-        minLength: 1,
-        maxLength: 20_000,
-        description: 'What was looked at, what was found, what is suspected',
-      }),
-    },
-    { additionalProperties: false },
-  ),
+  takes: {
+    reason: Type.String({ minLength: 1, maxLength: 1_000, description: 'Why, in one sentence' }),
+    findings: Type.String({
+      minLength: 1,
+      maxLength: 20_000,
+      description: 'What was looked at, what was found, what is suspected',
+    }),
+  },
   async run({ reason, findings }, { db, clock, dryRun, job }) {
     const { session, config } = job
     const dry = await dryRun(db)

@@ -4,7 +4,6 @@ import { isAbsolute, join, resolve, sep } from 'node:path'
 import Type from 'typebox'
 import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
 
-const closed = { additionalProperties: false }
 /** Of a larger file only the end is read. */
 const FILE_BYTES = 4 * 1024 * 1024
 const ENTRIES = 500
@@ -18,14 +17,11 @@ export const readFileTool = defineTool({
   name: 'read_file',
   description: 'Reads lines of a text file in the repositories or in a folder that is listed.',
   tier: 2,
-  schema: Type.Object(
-    {
-      path: Path,
-      from_line: Type.Optional(Type.Integer({ minimum: 1, default: 1 })),
-      lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, default: 200 })),
-    },
-    closed,
-  ),
+  takes: {
+    path: Path,
+    from_line: Type.Optional(Type.Integer({ minimum: 1, default: 1 })),
+    lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, default: 200 })),
+  },
   async run({ path, from_line = 1, lines: most = 200 }, context) {
     return within(path, context, async (real, roots) => {
       const read = await readEnd(real, roots)
@@ -45,7 +41,7 @@ export const listFilesTool = defineTool({
   name: 'list_files',
   description: 'Lists a folder in the repositories or among those that are listed.',
   tier: 2,
-  schema: Type.Object({ path: Type.Optional(Path) }, closed),
+  takes: { path: Type.Optional(Path) },
   async run({ path = '.' }, context) {
     return within(path, context, async (real) => {
       const entries = await readdir(real, { withFileTypes: true })

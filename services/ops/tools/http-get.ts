@@ -6,7 +6,6 @@ import { readStart } from '../read-start.ts'
 import { redactCut } from '../redact.ts'
 import { defineTool, done, refused } from './tool.ts'
 
-const closed = { additionalProperties: false }
 const TIMEOUT_MS = 20_000
 const BODY_BYTES = 64 * 1024
 
@@ -15,7 +14,7 @@ export const httpGetTool = defineTool({
   description:
     'Gets an http or https URL on a host and port of the inventory. Redirects are shown and not followed.',
   tier: 2,
-  schema: Type.Object({ url: Type.String({ minLength: 1, maxLength: 4_000 }) }, closed),
+  takes: { url: Type.String({ minLength: 1, maxLength: 4_000 }) },
   async run({ url: text }, { inventory, redact, job: { signal } }) {
     const url = URL.canParse(text) ? new URL(text) : undefined
     if (url === undefined || !/^https?:$/.test(url.protocol)) {

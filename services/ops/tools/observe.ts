@@ -5,14 +5,13 @@ import type { Service } from '../inventory/schema.ts'
 import { cooldownOf } from './operations.ts'
 import { defineTool, done, refused } from './tool.ts'
 
-const closed = { additionalProperties: false }
 const Name = (description: string) => Type.String({ minLength: 1, maxLength: 2_000, description })
 
 export const listServicesTool = defineTool({
   name: 'list_services',
   description: 'Lists the services, their checks, and the operations that may be run on them.',
   tier: 1,
-  schema: Type.Object({}, closed),
+  takes: {},
   async run(_, { inventory }) {
     const { services } = await inventory.current()
     return done(services.map(describe).join('\n') || 'The inventory has no services.')
@@ -23,13 +22,10 @@ export const runCheckTool = defineTool({
   name: 'run_check',
   description: 'Runs one check of a service, or all of them, and tells what it found.',
   tier: 1,
-  schema: Type.Object(
-    {
-      service: Name('Name of the service'),
-      check: Type.Optional(Name('Name of the check; all of the service without it')),
-    },
-    closed,
-  ),
+  takes: {
+    service: Name('Name of the service'),
+    check: Type.Optional(Name('Name of the check; all of the service without it')),
+  },
   async run({ service: wanted, check: only }, { inventory, redact, job: { signal, marker } }) {
     const { services } = await inventory.current()
     const service = services.find(({ name }) => name === wanted)

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { setTimeout as pause } from 'node:timers/promises'
 import { addAction, countActions, finishAction, takeActionTurn } from '../../../db/ops/actions.ts'
 import { addEvent } from '../../../db/ops/events.ts'
+import { messageOf } from '../../../kernel/log.ts'
 import { OUTPUT_BYTES, runCommand } from '../../../kernel/run-command.ts'
 import { runCheck } from '../checks/check.ts'
 import { hardeningNote } from '../hardening.ts'
@@ -11,7 +12,6 @@ import { redactCut } from '../redact.ts'
 import { commandText } from './programs.ts'
 import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
 
-const closed = { additionalProperties: false }
 const HOUR_S = 3_600
 const TIMEOUT_S = 120
 /** What was just started may take a while to answer. */
@@ -34,14 +34,11 @@ export const runOperationTool = defineTool({
   description:
     'Runs an operation of a service, such as a restart, and then its check. Cooldowns limit how often.',
   tier: 3,
-  schema: Type.Object(
-    {
-      service: Type.String({ minLength: 1, maxLength: 200 }),
-      operation: Type.String({ minLength: 1, maxLength: 200 }),
-      reason: Type.String({ minLength: 1, maxLength: 1_000, description: 'Why it is needed' }),
-    },
-    closed,
-  ),
+  takes: {
+    service: Type.String({ minLength: 1, maxLength: 200 }),
+    operation: Type.String({ minLength: 1, maxLength: 200 }),
+    reason: Type.String({ minLength: 1, maxLength: 1_000, description: 'Why it is needed' }),
+  },
   async run({ service: wanted, operation: named, reason }, context) {
     const { services } = await context.inventory.current()
     const service = services.find(({ name }) => name === wanted)
@@ -94,7 +91,7 @@ function admit(
 
 /** Runs what is admitted, then the check that tells whether it has helped. */
 async function runAdmitted(
-  { db, clock, redact, job }: ToolContext,
+  { db, clock, log, redact, job }: ToolContext,
   service: Service,
   operation: Operation,
   action: number,
@@ -109,11 +106,22 @@ async function runAdmitted(
   const checked = code === 0 ? await verify(service, operation, { redact, job }) : undefined
   const good = code === 0 && checked?.ok !== false
   const outcome = redact(`${ran}${checked === undefined ? '' : `; ${checked.text}`}`)
-  await finishAction(db, action, outcome)
-  await addEvent(db, {
-    ...{ session_id: session.id, service: service.name, created_at: clock.now() },
-    ...{ level: good ? 'info' : 'warning', message: `${name}: ${outcome}` },
-  })
+  try {
+    await finishAction(db, action, outcome)
+    await addEvent(db, {
+      ...{ session_id: session.id, service: service.name, created_at: clock.now() },
+      ...{ level: good ? 'info' : 'warning', message: `${name}: ${outcome}` },
+    })
+  } catch (error) {
+    // It has run: whoever is told that it failed may run it again.
+    log.warn('outcome of an operation not recorded', {
+      session: session.id,
+      service: service.name,
+      operation: name,
+      outcome,
+      error: redact(messageOf(error)),
+    })
+  }
   const cut = problem !== null || Buffer.byteLength(output) >= OUTPUT_BYTES
   const said = redactCut(output, cut, redact)
   return { ok: good, text: `${name}: ${outcome}\n${said}`.trim() }
@@ -124,9 +132,8 @@ async function verify(
   operation: Operation,
   { redact, job: { signal, marker } }: Pick<ToolContext, 'redact' | 'job'>,
 ): Promise<ToolResult | undefined> {
-  if (operation.verify === undefined) return undefined
   const check = service.checks.find((one) => nameOf(one) === operation.verify)
-  if (check === undefined) return refused(`there is no check "${operation.verify}" to verify it`)
+  if (check === undefined) return undefined
   const until = performance.now() + VERIFY_MS
   let result = await runCheck(check, { signal, marker, redact })
   while (!result.ok && !signal.aborted && performance.now() < until) {

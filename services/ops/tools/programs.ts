@@ -5,25 +5,20 @@ import { redactCut } from '../redact.ts'
 import { runLooking } from './sandbox.ts'
 import { defineTool, refused, type ToolContext, type ToolResult } from './tool.ts'
 
-const closed = { additionalProperties: false }
-
 export const journalTool = defineTool({
   name: 'journal',
   description: "Reads the newest lines of the host's journal, of one systemd unit or of all.",
   tier: 2,
-  schema: Type.Object(
-    {
-      unit: Type.Optional(
-        Type.String({ pattern: String.raw`^[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]*$` }),
-      ),
-      lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
-      minutes: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 100_000, description: 'How far back' }),
-      ),
-      errors_only: Type.Optional(Type.Boolean({ default: false })),
-    },
-    closed,
-  ),
+  takes: {
+    unit: Type.Optional(
+      Type.String({ pattern: String.raw`^[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]*$` }),
+    ),
+    lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
+    minutes: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100_000, description: 'How far back' }),
+    ),
+    errors_only: Type.Optional(Type.Boolean({ default: false })),
+  },
   async run({ unit, lines = 100, minutes, errors_only = false }, context) {
     const argv = [
       ...['journalctl', '--no-pager', '--quiet', '--output=short-iso', `--lines=${lines}`],
@@ -40,15 +35,12 @@ export const runReadonlyTool = defineTool({
   description:
     'Runs one of the commands that the inventory allows for looking, with further arguments. There is no shell: no pipes, no wildcards. An empty list shows what is allowed.',
   tier: 2,
-  schema: Type.Object(
-    {
-      argv: Type.Array(Type.String({ maxLength: 4_000 }), {
-        maxItems: 100,
-        description: 'The program and its arguments',
-      }),
-    },
-    closed,
-  ),
+  takes: {
+    argv: Type.Array(Type.String({ maxLength: 4_000 }), {
+      maxItems: 100,
+      description: 'The program and its arguments',
+    }),
+  },
   async run({ argv }, context) {
     const { readonly: allowed = [] } = await context.inventory.current()
     const good = allowed.some((start) => start.every((word, at) => argv[at] === word))

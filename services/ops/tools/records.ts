@@ -5,7 +5,6 @@ import { levelOf } from '../events.ts'
 import { CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
 import { defineTool, done } from './tool.ts'
 
-const closed = { additionalProperties: false }
 const MOST = 100
 const Few = Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: 20 }))
 const Service = Type.Optional(
@@ -18,14 +17,11 @@ export const readEventsTool = defineTool({
   name: 'read_events',
   description: 'Reads recorded events, newest first.',
   tier: 1,
-  schema: Type.Object(
-    {
-      level: Type.Optional(Type.Enum(['info', 'warning', 'critical'], { type: 'string' })),
-      service: Service,
-      limit: Few,
-    },
-    closed,
-  ),
+  takes: {
+    level: Type.Optional(Type.Enum(['info', 'warning', 'critical'], { type: 'string' })),
+    service: Service,
+    limit: Few,
+  },
   async run({ level = null, service = null, limit = 20 }, { db }) {
     const events = await listEvents(db, { level, service, session: null }, 0, limit)
     const lines = events.map(
@@ -41,14 +37,11 @@ export const recordEventTool = defineTool({
   description:
     'Records an event for the operators: critical for what is down, warning for what may soon be, else info.',
   tier: 1,
-  schema: Type.Object(
-    {
-      level: Text(50, 'info, warning or critical'),
-      message: Text(4_000, 'What happened, in a sentence or two'),
-      service: Service,
-    },
-    closed,
-  ),
+  takes: {
+    level: Text(50, 'info, warning or critical'),
+    message: Text(4_000, 'What happened, in a sentence or two'),
+    service: Service,
+  },
   async run({ level, message, service = null }, { db, clock, job }) {
     const event = await addEvent(db, {
       ...{ session_id: job.session.id, level: levelOf(level), service, message },
@@ -62,10 +55,7 @@ export const recallTool = defineTool({
   name: 'recall',
   description: 'Reads what earlier sessions and the operators noted, surest first.',
   tier: 1,
-  schema: Type.Object(
-    { service: Service, category: Type.Optional(Text(100, 'A category')), limit: Few },
-    closed,
-  ),
+  takes: { service: Service, category: Type.Optional(Text(100, 'A category')), limit: Few },
   async run({ service = null, category = null, limit = 20 }, { db }) {
     const memories = await listMemories(db, { service, category, activeOnly: true }, 0, limit)
     const lines = memories.map(
@@ -81,15 +71,12 @@ export const rememberTool = defineTool({
   description:
     'Notes something for later sessions: what is usual, what depends on what, what helped. The same words again make it surer.',
   tier: 1,
-  schema: Type.Object(
-    {
-      category: Text(100, `One of ${CATEGORIES.join(', ')}, or another word`),
-      observation: Text(2_000, 'What was seen, in one sentence that stands on its own'),
-      service: Service,
-      confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: FIRST_CONFIDENCE })),
-    },
-    closed,
-  ),
+  takes: {
+    category: Text(100, `One of ${CATEGORIES.join(', ')}, or another word`),
+    observation: Text(2_000, 'What was seen, in one sentence that stands on its own'),
+    service: Service,
+    confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: FIRST_CONFIDENCE })),
+  },
   async run({ category, observation, service, confidence = FIRST_CONFIDENCE }, context) {
     const { db, clock, job } = context
     const { id: session_id, tier } = job.session

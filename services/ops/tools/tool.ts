@@ -1,4 +1,4 @@
-import type { Static, TObject } from 'typebox'
+import Type, { type Static, type TObject, type TProperties } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { lazy } from '../../../kernel/lazy.ts'
 import type { Database, Executor } from '../../../db/client.ts'
@@ -42,20 +42,22 @@ export interface Tool {
   readonly call: (args: unknown, context: ToolContext) => Promise<ToolResult>
 }
 
-/** Makes a tool of a schema and of what it does with arguments that are valid. */
-export function defineTool<S extends TObject>(options: {
+/** Makes a tool of the arguments that it takes, no others, and of what it does with those that are valid. */
+export function defineTool<P extends TProperties>(options: {
   readonly name: string
   readonly description: string
   readonly tier: number
-  readonly schema: S
-  readonly run: (args: Static<S>, context: ToolContext) => Promise<ToolResult>
+  readonly takes: P
+  readonly run: (args: Static<TObject<P>>, context: ToolContext) => Promise<ToolResult>
 }): Tool {
-  const { run, ...shown } = options
-  const validator = lazy(() => Compile(options.schema))
+  const { run, takes, ...shown } = options
+  const schema = Type.Object(takes, { additionalProperties: false })
+  const validator = lazy(() => Compile(schema))
   return {
     ...shown,
+    schema,
     async call(args, context) {
-      if (validator().Check(args)) return run(args as Static<S>, context)
+      if (validator().Check(args)) return run(args as Static<TObject<P>>, context)
       const [first] = validator().Errors(args)
       const where = first?.instancePath === '' ? 'the arguments' : first?.instancePath
       return refused(`${where} ${first?.message}`)
