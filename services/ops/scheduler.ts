@@ -26,6 +26,8 @@ const SLACK_MS = 500
 export function startScheduler(options: SchedulerOptions): () => Promise<void> {
   const { db, clock, log, config, sessions } = options
   let last = Number.NEGATIVE_INFINITY
+  /** This instance has the turn, and its session has not begun yet. */
+  let mine = false
   let busy = false
 
   async function look(): Promise<void> {
@@ -37,13 +39,15 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
       const first = last === Number.NEGATIVE_INFINITY
       const apart = first ? Math.min(interval, SAME_START_MS) : interval
       const since = new Date(now.getTime() - apart + SLACK_MS)
-      const mine = await claimSchedule(db, now, since)
+      mine ||= await claimSchedule(db, now, since)
+      if (mine) {
+        const started = await sessions.start({ tier: 1, trigger: 'scheduled', prompt: null })
+        if (started === undefined) log.info('scheduled session left out: another one runs')
+      }
+      mine = false
       last = elapsed
-      if (!mine) return
-      const started = await sessions.start({ tier: 1, trigger: 'scheduled', prompt: null })
-      if (started === undefined) log.info('scheduled session left out: another one runs')
     } catch (error) {
-      // The next tick tries again.
+      // The next tick tries again, with the turn if that is had: nobody else would start this session.
       log.warn('scheduled session not started', { error: messageOf(error) })
     } finally {
       busy = false

@@ -7,6 +7,7 @@ import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts
 import type { Event, Memory, OpsServer, Session } from '../helpers/ops-setup.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { startReceiver } from '../helpers/receiver.ts'
+import { refuseRows } from '../helpers/refused-rows.ts'
 import { until } from '../helpers/until.ts'
 
 async function events({ api }: OpsServer): Promise<readonly Event[]> {
@@ -134,6 +135,29 @@ await eachBackend(t, 'an inventory with something wrong', async (t: Test, backen
   t.match(summary, /; host: full: [^;]+; host: file_age \/nothing\/here: no such file\.$/)
 })
 
+await t.test(
+  'a recovery whose event is not stored is told by the next session',
+  async (t: Test) => {
+    let status = 503
+    const shop = await startReceiver(t, (_, response) => void response.writeHead(status).end())
+    const check = { type: 'http', name: 'front', url: shop.url, timeout_s: 30 }
+    const inventory = { services: [{ name: 'shop', checks: [check] }] }
+    const ops = await startOps(t, backends[1], { OPS_INVENTORY: await inventoryFile(t, inventory) })
+    await ended(ops)
+    status = 204
+    const accept = await refuseRows(
+      ops.env,
+      'insert on ops.events',
+      "new.message like '%good again%'",
+    )
+    t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
+    await accept()
+    const { id } = await ended(ops, (await trigger(ops)).id)
+    const told = (await events(ops)).filter(({ message }) => message.includes('good again'))
+    t.match(told, [{ session_id: id, message: 'front is good again: answered 204' }])
+  },
+)
+
 await t.test('a check that never answers ends by its deadline', async (t: Test) => {
   const silent = await startReceiver(t, () => undefined)
   const check = { type: 'http', name: 'silent', url: silent.url, timeout_s: 0.5, level: 'warning' }
@@ -230,3 +254,14 @@ await t.test(
     t.ok(third - first >= 3_000, 'two intervals lie between')
   },
 )
+
+await t.test('a turn of the schedule whose session can not begin is not lost', async (t: Test) => {
+  const env = await backends[1].env(t)
+  const accept = await refuseRows(env, 'insert on ops.sessions', 'true')
+  const ops = await startOps(t, backends[1], env)
+  const refused = () =>
+    ops.server.logs().filter((line) => line.includes('scheduled session not started')).length
+  await until(() => refused() >= 2, 'two starts that fail')
+  await accept()
+  t.match(await ended(ops), { trigger: 'scheduled', status: 'completed' })
+})

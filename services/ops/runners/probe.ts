@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import type { Database } from '../../../db/client.ts'
+import { hash } from 'node:crypto'
+import type { Database, Executor } from '../../../db/client.ts'
 import { saveCheckStates } from '../../../db/ops/checks.ts'
 import { addEvent } from '../../../db/ops/events.ts'
 import type { CheckState } from '../../../db/ops/rows.ts'
@@ -57,17 +57,10 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   if (signal.aborted) return outcome(null)
 
   const at = clock.now()
-  const states = results.map(({ service, name, ok }): CheckState => ({ service, name, ok }))
-  const before = await saveCheckStates(db, states, at)
+  // Together: a recovery whose event gets lost would never be told again.
+  await db.transaction((tx) => record(tx, results, session.id, at))
   for (const result of results) {
-    const { service, name, ok, message, level } = result
-    const wasOk = before.find((state) => state.service === service && state.name === name)?.ok
-    const what = { session_id: session.id, service, created_at: at }
-    if (!ok) await addEvent(db, { ...what, level, message: `${name}: ${message}` })
-    else if (wasOk === false) {
-      await addEvent(db, { ...what, level: 'info', message: `${name} is good again: ${message}` })
-    }
-    if (ok && ['http', 'tcp', 'tls', 'dns'].includes(result.type)) {
+    if (result.ok && ['http', 'tcp', 'tls', 'dns'].includes(result.type)) {
       await remember(db, { ...timing(result), session_id: session.id, tier: session.tier }, at)
     }
   }
@@ -76,10 +69,29 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   return outcome(summary)
 }
 
+/** Notes how the checks went, with events for what is wrong and for what is good again. */
+async function record(
+  tx: Executor,
+  results: readonly Checked[],
+  session: number,
+  at: Date,
+): Promise<void> {
+  const states = results.map(({ service, name, ok }): CheckState => ({ service, name, ok }))
+  const before = await saveCheckStates(tx, states, at)
+  for (const { service, name, ok, message, level } of results) {
+    const wasOk = before.find((state) => state.service === service && state.name === name)?.ok
+    const what = { session_id: session, service, created_at: at }
+    if (!ok) await addEvent(tx, { ...what, level, message: `${name}: ${message}` })
+    else if (wasOk === false) {
+      await addEvent(tx, { ...what, level: 'info', message: `${name} is good again: ${message}` })
+    }
+  }
+}
+
 /** A check without a name may look at something long: the database's index takes no such name. */
 function short(name: string): string {
   if (name.length <= NAME_LONGEST) return name
-  const rest = createHash('sha256').update(name).digest('hex').slice(0, 16)
+  const rest = hash('sha256', name).slice(0, 16)
   return `${name.slice(0, NAME_LONGEST - rest.length - 1).toWellFormed()}…${rest}`
 }
 
