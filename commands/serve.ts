@@ -83,7 +83,7 @@ async function run(
   const listeners: RunningListener[] = []
   const addresses: Addresses = () =>
     new Map(listeners.map(({ service, address }) => [service, address()]))
-  const context = { ...options, metrics, db, backend, addresses }
+  const context = { ...options, metrics, db, addresses }
   const services: Service[] = []
   const manager = openServiceManager(log)
   let control: Server | undefined

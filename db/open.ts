@@ -1,9 +1,11 @@
 import { systemClock } from '../kernel/clock.ts'
 import { Unavailable } from '../kernel/fault.ts'
+import { repeat } from '../kernel/repeat.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { openClient, type Database } from './client.ts'
 import { openEmbedded } from './embedded/open.ts'
 import { analyzeChanged } from './embedded/statistics.ts'
+import { vacuumWorn } from './embedded/vacuum.ts'
 
 /** Where the database is: a server by URL, or the embedded engine in the data directory. */
 export interface DatabaseOptions {
@@ -11,8 +13,8 @@ export interface DatabaseOptions {
   readonly dataDirectory: string
   /** Longest wait for one statement; by default what a request can wait. */
   readonly deadlineMs?: number
-  /** How often the embedded engine's statistics are looked at; by default each ten seconds. */
-  readonly statisticsMs?: number
+  /** How often the embedded engine's tables are looked after; by default each ten seconds. */
+  readonly upkeepMs?: number
 }
 
 export interface OpenedDatabase {
@@ -27,11 +29,11 @@ export interface OpenedDatabase {
 /** One statement's deadline; a sender gives up after 10 s, so a stalled database must answer sooner. */
 const DEADLINE_MS = 5_000
 const CONNECTIONS = 10
-const STATISTICS_MS = 10_000
+const UPKEEP_MS = 10_000
 
 /** Opens the database of this process. Throws when another process holds the data directory. */
 export async function openDatabase(options: DatabaseOptions, log: Log): Promise<OpenedDatabase> {
-  const { url, dataDirectory, deadlineMs = DEADLINE_MS, statisticsMs = STATISTICS_MS } = options
+  const { url, dataDirectory, deadlineMs = DEADLINE_MS, upkeepMs = UPKEEP_MS } = options
   if (url !== undefined) {
     const db = openClient({ target: url, deadlineMs, connections: CONNECTIONS })
     return {
@@ -63,13 +65,25 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
       .finally(() => (renewing = undefined))
     return renewing
   }
-  const endRenewing = systemClock.every(statisticsMs, () => void renewStatistics())
+  let closing = false
+  /** What autovacuum does for a server; who holds the engine for long is let finish. */
+  async function lookAfter(): Promise<void> {
+    await renewStatistics()
+    await vacuumWorn(client, () => closing).catch((error: unknown) => {
+      if (!(error instanceof Unavailable)) throw error
+    })
+  }
+  const upkeep = repeat(systemClock, upkeepMs, lookAfter, {
+    fails: (error) => log.warn('tables not vacuumed', { error: messageOf(error) }),
+    works: () => log.info('tables are vacuumed again'),
+  })
   return {
     db: { ...client, renewStatistics },
     backend: 'embedded',
     failed: engine.failed,
     async close() {
-      endRenewing()
+      closing = true
+      await upkeep.stop()
       await renewing
       await client
         .close()

@@ -564,19 +564,3 @@ with connected as (
 delete from hooks.forwarders
  where updated_at < $2
    and name not in (select jsonb_array_elements_text($1::jsonb));
-
--- name: vacuumEvents :exec
--- A statement for each table, because each holds the embedded engine's one session for its time.
-vacuum (analyze) hooks.events;
-
--- name: vacuumActivity :exec
-vacuum (analyze) hooks.activity;
-
--- name: vacuumRejections :exec
-vacuum (analyze) hooks.rejections;
-
--- name: vacuumRefusals :exec
-vacuum (analyze) hooks.refusals;
-
--- name: vacuumAttempts :exec
-vacuum (analyze) hooks.attempts;

@@ -695,13 +695,3 @@ select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibili
  where l.slug > $1
  order by l.slug
  limit $2;
-
--- name: vacuumLinks :exec
--- A few statements, because each holds the embedded engine's one session for its time.
-vacuum (analyze) links.links, links.link_owners, links.users;
-
--- name: vacuumTags :exec
-vacuum (analyze) links.link_tags, links.hidden_tags, links.tags, links.link_shares;
-
--- name: vacuumClicks :exec
-vacuum (analyze) links.clicks, links.click_writers, links.tokens, links.changes;

@@ -11,10 +11,9 @@ import type { OpenService, ServiceContext } from './service.ts'
 
 /** The hooks service, made from the configuration. */
 export const openHooksService: OpenService = async (context) => {
-  const { db, backend, config, version } = context
+  const { db, config, version } = context
   const hooks = await openHooks({
     ...context,
-    vacuums: backend === 'embedded',
     clock: systemClock,
     random: randomBytes,
     post,

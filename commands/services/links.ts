@@ -11,11 +11,10 @@ import type { OpenService } from './service.ts'
 
 /** The links service, made from the configuration. */
 export const openLinksService: OpenService = async (context) => {
-  const { db, backend, log, metrics, config, version, addresses } = context
+  const { db, log, metrics, config, version, addresses } = context
   const baseUrl = (): string => config.current.LINKS_BASE_URL ?? addresses().get('links') ?? ''
   const links = await openLinks({
     ...{ db, log, metrics, clock: systemClock, random: randomBytes },
-    vacuums: backend === 'embedded',
     ownHosts: hostsOfLinks(config, addresses),
   })
   return {
@@ -35,7 +34,6 @@ export const openLinksService: OpenService = async (context) => {
       const routes = linksRoutes(parts, () => databaseAnswers(db))
       return { routes, faultReply: linksFault, noRoute: NOT_FOUND, unmatched }
     },
-    begin: () => links.begin(),
     forgetLink: (slug) => links.forget(slug),
     close: () => links.close(),
   }

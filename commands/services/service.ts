@@ -15,7 +15,6 @@ export interface ServiceContext {
   readonly log: Log
   readonly metrics: Metrics
   readonly db: Database
-  readonly backend: 'embedded' | 'postgresql'
   /** Where each running service listens, once its listener does. */
   readonly addresses: Addresses
 }

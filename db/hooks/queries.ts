@@ -97,9 +97,4 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
   pruneActivity: { args: ['timestamptz'] },
   pruneRefusals: { args: ['timestamptz'] },
   pruneForwarders: { args: ['jsonb', 'timestamptz', 'timestamptz'] },
-  vacuumEvents: { args: [] },
-  vacuumActivity: { args: [] },
-  vacuumRejections: { args: [] },
-  vacuumRefusals: { args: [] },
-  vacuumAttempts: { args: [] },
 })

@@ -32,10 +32,3 @@ export async function pruneForwarders(
 ): Promise<void> {
   await db.run(q.pruneForwarders, [connected, before, now])
 }
-
-/** Frees what was removed and renews the planner's statistics: the embedded engine has no autovacuum. */
-export async function vacuum(db: Executor): Promise<void> {
-  const counters = [q.vacuumActivity, q.vacuumRefusals]
-  for (const query of [q.vacuumEvents, ...counters, q.vacuumRejections, q.vacuumAttempts])
-    await db.run(query, [])
-}

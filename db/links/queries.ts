@@ -77,7 +77,4 @@ export const linksQueries = loadQueries('sql/links.sql', {
   importLinks: { args: ['jsonb', 'text', 'timestamptz', 'int8'], row: Slug },
   announceLinks: { args: ['jsonb'] },
   listLinksToExport: { args: ['text', 'int8'], row: ExportedLink },
-  vacuumLinks: { args: [] },
-  vacuumTags: { args: [] },
-  vacuumClicks: { args: [] },
 })

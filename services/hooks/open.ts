@@ -20,8 +20,6 @@ import { createStatusReader, type StatusMessage } from './status.ts'
 /** What the hooks service is made from. */
 export interface HooksOptions extends Pick<ReplayParts, 'post' | 'replayTargets'> {
   readonly db: Database
-  /** True where no autovacuum runs: with the embedded engine. */
-  readonly vacuums: boolean
   readonly secrets: SigningSecrets
   readonly clock: Clock
   readonly random: RandomBytes
@@ -90,7 +88,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     settings: () => registry.settings,
   })
   const relay = await openRelay({ db, reader, registry, secrets, clock, log, metrics })
-  const retention = startRetention(db, registry, relay, options.vacuums, clock, log)
+  const retention = startRetention(db, registry, relay, clock, log)
   const defaultTarget = (): string | null => registry.settings.replay_default_target
   registry.onChange(() => live.statusChanged())
   queue.onChange(() => live.statusChanged())

@@ -5,7 +5,6 @@ import {
   pruneByCount,
   pruneForwarders,
   pruneRejections,
-  vacuum,
 } from '../../db/hooks/retention.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
@@ -30,12 +29,10 @@ const BATCH = 500
 const ACTIVITY_DAYS = 2
 const FORWARDER_DAYS = 90
 
-/** `vacuums` where no autovacuum does it: with the embedded engine. */
 export function startRetention(
   db: Database,
   registry: Registry,
   relay: Pick<Relay, 'names'>,
-  vacuums: boolean,
   clock: Clock,
   log: Log,
 ): Retention {
@@ -60,7 +57,6 @@ export function startRetention(
     await pruneRejections(db, REJECTIONS_KEPT)
     await pruneActivity(db, new Date(now - ACTIVITY_DAYS * DAY_MS))
     if (removed > 0) log.info('pruned', { events: removed })
-    if (vacuums && !closed) await vacuum(db)
   }
 
   async function inBatches(batch: () => Promise<number>): Promise<number> {

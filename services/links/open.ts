@@ -6,14 +6,11 @@ import type { RandomBytes } from '../../kernel/token-hash.ts'
 import { openClicks, type Clicks } from './clicks.ts'
 import type { LinkParts } from './links.ts'
 import { openTargetCache, type TargetCache } from './target-cache.ts'
-import { startUpkeep } from './upkeep.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users.ts'
 
 /** What the links service is made from. */
 export interface LinksOptions extends Omit<LinkParts, 'forget'> {
   readonly db: Database
-  /** True where no autovacuum runs: with the embedded engine. */
-  readonly vacuums: boolean
   readonly clock: Clock
   readonly random: RandomBytes
   readonly log: Log
@@ -24,27 +21,18 @@ export interface LinksOptions extends Omit<LinkParts, 'forget'> {
 export interface Links extends LinksOptions, LinkParts {
   readonly targets: TargetCache
   readonly clicks: Clicks
-  /** The listeners are up: upkeep may begin, which nobody has to wait for. */
-  begin(): void
   /** Writes what is counted in memory. */
   close(): Promise<void>
 }
 
 /** Starts the service on a migrated database; the local operator exists from then on. */
 export async function openLinks(options: LinksOptions): Promise<Links> {
-  const { db, clock, log, metrics } = options
+  const { db, clock, metrics } = options
   await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())
   const targets = await openTargetCache(db, metrics)
   const clicks = await openClicks(options)
-  let endUpkeep: (() => Promise<void>) | undefined
   return {
     ...{ ...options, targets, forget: targets.forget, clicks },
-    begin() {
-      if (options.vacuums) endUpkeep = startUpkeep(db, clock, log)
-    },
-    async close() {
-      await endUpkeep?.()
-      await clicks.close()
-    },
+    close: () => clicks.close(),
   }
 }

@@ -18,7 +18,7 @@ t.test('what changed much is analyzed, whoever changed it', async (t: Test) => {
     () => new Date(),
   )
   const dataDirectory = await temporaryFolder(t)
-  const { db, close } = await openDatabase({ url: undefined, dataDirectory, statisticsMs: 50 }, log)
+  const { db, close } = await openDatabase({ url: undefined, dataDirectory, upkeepMs: 50 }, log)
   t.teardown(close)
   await db.transaction((tx) =>
     tx.script(`
@@ -47,13 +47,54 @@ t.test('who wants fresh statistics does without where others hold the engine', a
     () => new Date(),
   )
   const dataDirectory = await temporaryFolder(t)
-  const options = { url: undefined, dataDirectory, statisticsMs: 3_600_000, deadlineMs: 300 }
+  const options = { url: undefined, dataDirectory, upkeepMs: 3_600_000, deadlineMs: 300 }
   const { db, close } = await openDatabase(options, log)
   t.teardown(close)
   await db.transaction(async (tx) => {
     await tx.script('create table held (n integer)')
     await t.resolves(db.renewStatistics())
   })
+  t.same(lines, [])
+})
+
+t.test('what is worn is vacuumed, and every table now and then', async (t: Test) => {
+  const lines: string[] = []
+  const log = createLog(
+    (line) => lines.push(line),
+    () => new Date(),
+  )
+  const env = await embedded.env(t)
+  const dataDirectory = env['GATEHOUSE_DATA_DIR'] ?? ''
+  const { db, close } = await openDatabase({ url: undefined, dataDirectory, upkeepMs: 20 }, log)
+  t.teardown(close)
+  async function ask(text: string): Promise<string> {
+    const query: Query = { name: 'known', text, result: 'many', args: [], row: undefined }
+    return JSON.stringify(await db.run(query, []))
+  }
+  const never = `select count(*)::int as n
+                   from pg_stat_all_tables s
+                   join pg_class c on c.oid = s.relid
+                  where c.relkind = 'r' and s.last_vacuum is null`
+  await until(async () => (await ask(never)) === '[{"n":0}]', 'every table', 120_000)
+
+  const worn = `select n_dead_tup < 100 as clean, vacuum_count > 1 as again
+                  from pg_stat_all_tables
+                 where relname in ('session_lines', 'memories')
+                 order by relname desc`
+  t.equal(await ask(worn), '[{"clean":true,"again":false},{"clean":true,"again":false}]')
+  await db.transaction((tx) =>
+    tx.script(`
+      insert into ops.memories (category, observation, confidence, active, created_at, updated_at, fades_at, tier)
+      values ('c', 'o', 1, true, now(), now(), now(), 0);
+      insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, holder, machine, heartbeat_at)
+      values (1, 'm', 'completed', 'api', now(), now(), 'h', 'm', now());
+      insert into ops.session_lines (session_id, seq, at, kind, text)
+      select max(id), generate_series(1, 500), now(), 'text', 'line' from ops.sessions;
+      delete from ops.memories;
+      delete from ops.session_lines`),
+  )
+  const wanted = '[{"clean":true,"again":true},{"clean":true,"again":false}]'
+  await until(async () => (await ask(worn)) === wanted, 'the worn table alone')
   t.same(lines, [])
 })
 

@@ -6,6 +6,7 @@ import { linksQueries } from '../../db/links/queries.ts'
 import { opsQueries } from '../../db/ops/queries.ts'
 import { migrate, migrationQueries } from '../../db/migrate.ts'
 import { statisticsQueries } from '../../db/embedded/statistics.ts'
+import { vacuumQueries } from '../../db/embedded/vacuum.ts'
 import { objectQueries } from '../../db/migration-objects.ts'
 import { openDatabase } from '../../db/open.ts'
 import { serverQueries } from '../../db/server-facts.ts'
@@ -60,6 +61,7 @@ const queries: readonly Query[] = [
   ...serverQueries,
   ...statisticsQueries,
   ...transferQueries,
+  ...vacuumQueries,
 ]
 
 await eachBackend(
