@@ -170,11 +170,12 @@ values ($1, $2, $3, $4, $5, $6::timestamptz, $6, $6::timestamptz + interval '37 
 returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier;
 
 -- name: strengthenMemory :optional
--- The same observation once more: its confidence rises by a tenth. One that rests becomes active when that leads
--- from under 0.3 to it: where the confidence was higher, an operator has put it to rest. Empty when it is new.
+-- The same observation once more: its confidence rises by a tenth. One that has faded becomes active from 0.3 on;
+-- one that an operator has put to rest stays so. Empty when it is new.
 update ops.memories
    set confidence = least(1, round((confidence + 0.1)::numeric, 3)),
-       active = active or (confidence < 0.3 and round((confidence + 0.1)::numeric, 3) >= 0.3),
+       active = active or (faded and round((confidence + 0.1)::numeric, 3) >= 0.3),
+       faded = faded and round((confidence + 0.1)::numeric, 3) < 0.3,
        updated_at = $4::timestamptz,
        fades_at = $4::timestamptz + interval '37 days'
  where id = (select id
@@ -196,14 +197,19 @@ with fading as (
 )
 update ops.memories m
    set confidence = greatest(0, round((m.confidence - 0.1 * f.weeks)::numeric, 3)),
-       active = m.confidence - 0.1 * f.weeks >= 0.2999, fades_at = m.fades_at + f.weeks * interval '7 days'
+       active = round((m.confidence - 0.1 * f.weeks)::numeric, 3) >= 0.3,
+       faded = round((m.confidence - 0.1 * f.weeks)::numeric, 3) < 0.3,
+       fades_at = m.fades_at + f.weeks * interval '7 days'
   from fading f
  where m.id = f.id;
 
 -- name: updateMemory :optional
--- Empty when there is no such memory.
+-- One that has faded and is not made active still counts as faded under 0.3: its text alone was changed. Empty when
+-- there is no such memory.
 update ops.memories
-   set observation = $2, confidence = $3, active = $4, updated_at = $5::timestamptz, fades_at = $5::timestamptz + interval '37 days'
+   set observation = $2, confidence = $3::float8, active = $4::boolean,
+       faded = faded and not $4::boolean and $3::float8 < 0.3, updated_at = $5::timestamptz,
+       fades_at = $5::timestamptz + interval '37 days'
  where id = $1
 returning id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier;
 

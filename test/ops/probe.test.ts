@@ -217,7 +217,7 @@ await eachBackend(
     const insert = `insert into ops.memories (category, observation, confidence, active, created_at, updated_at, fades_at, tier)
     select 'c', v.name, v.confidence, true, now(), now(), now() + interval '37 days' - v.days * interval '1 day', 0
       from (values ('fresh', 0.7, 36), ('once', 0.7, 37), ('twice', 0.7, 44), ('rests', 0.4, 44), ('stays', 0.4, 37),
-                   ('gone', 0.1, 200)) v(name, confidence, days)`
+                   ('rounds', 0.3996, 37), ('gone', 0.1, 200)) v(name, confidence, days)`
     await backend.query(ops.env, insert)
     const later = await startOps(t, backend, ops.env)
     const faded = await until(async () => {
@@ -229,7 +229,7 @@ await eachBackend(
     )
     t.same(now, {
       ...{ fresh: [0.7, true], once: [0.6, true], twice: [0.5, true] },
-      ...{ rests: [0.2, false], stays: [0.3, true], gone: [0, false] },
+      ...{ rests: [0.2, false], stays: [0.3, true], rounds: [0.3, true], gone: [0, false] },
     })
   },
 )
