@@ -1,6 +1,15 @@
 import { codeOf } from './cause.ts'
 import { messageOf } from './log.ts'
-import { GRACE_MS, signalGroup, startProcess, type Child, type SpawnOptions } from './spawn.ts'
+import {
+  endHolders,
+  endMarked,
+  GRACE_MS,
+  markedNow,
+  signalGroup,
+  startProcess,
+  type Child,
+  type SpawnOptions,
+} from './spawn.ts'
 
 /** How long the output of a process may be open after its end. */
 const LAST_WORDS_MS = 1_000
@@ -25,7 +34,10 @@ export interface CommandOptions extends SpawnOptions {
   readonly signal?: AbortSignal
   /** Bytes of output that are kept; `OUTPUT_BYTES` when absent. */
   readonly limit?: number
-  /** What it has left in its group when it ended with 0 lives on, such as a service that it started. */
+  /**
+   * What it has started lives on when it ends with 0, such as a service. Otherwise all that bears its marker,
+   * which is then its own, goes with it.
+   */
   readonly leaves?: boolean
 }
 
@@ -44,9 +56,13 @@ export function runCommand(
     return Promise.resolve(notStarted(error))
   }
   const { promise, resolve } = Promise.withResolvers<CommandResult>()
+  const closed = Promise.withResolvers<void>()
+  const own = leaves ? options.marker : undefined
   const chunks: Buffer[] = []
   let size = 0
   let ended: string | null = null
+  let known: readonly string[] = []
+  let kill: NodeJS.Timeout | undefined
 
   function collect(chunk: Buffer): void {
     if (size < limit) chunks.push(chunk.subarray(0, limit - size))
@@ -54,45 +70,59 @@ export function runCommand(
   }
   function end(why: string): void {
     ended ??= why
+    try {
+      // One that has cleared its environment is known by its parent, and that one is about to end.
+      if (own !== undefined) known = markedNow(own)
+    } catch {
+      // No descriptors are left to look.
+    }
     signalGroup(child, 'SIGTERM')
-    setTimeout(() => signalGroup(child, 'SIGKILL'), GRACE_MS).unref()
+    kill ??= setTimeout(() => signalGroup(child, 'SIGKILL'), GRACE_MS).unref()
   }
   const abort = (): void => end('it was stopped')
   const timer = setTimeout(() => end(`it took over ${timeoutMs / 1000} s`), timeoutMs)
   signal?.addEventListener('abort', abort, { once: true })
   if (signal?.aborted === true) abort()
 
-  function clear(code: number | null): void {
-    if (code !== 0 || !leaves) signalGroup(child, 'SIGKILL')
-  }
-  function settle(code: number | null, problem: string | null): void {
-    clear(code)
-    resolve({ code, output: Buffer.concat(chunks).toString('utf8'), problem, missing: false })
-  }
   /** It has ended, or never began: neither time-out nor signal is about what it has left. */
   function over(): void {
     clearTimeout(timer)
+    clearTimeout(kill)
     signal?.removeEventListener('abort', abort)
+  }
+  /** Ends what it has left, unless that stays, and waits for its last words. */
+  async function leave(stays: boolean): Promise<void> {
+    if (!stays) {
+      signalGroup(child, 'SIGKILL')
+      endHolders(known)
+      // It fails where no descriptors are left to look.
+      if (own !== undefined) await endMarked(own).catch(() => 0)
+    }
+    // They may still be in the pipes; a process that it left behind may hold them open.
+    const last = setTimeout(closed.resolve, LAST_WORDS_MS)
+    await closed.promise
+    clearTimeout(last)
+    for (const pipe of [child.stdout, child.stderr]) {
+      pipe.off('data', collect)
+      // What stays and writes would be ended by a pipe that is closed.
+      if (stays) pipe.resume()
+      else pipe.destroy()
+    }
   }
   child.stdout.on('data', collect)
   child.stderr.on('data', collect)
+  child.on('close', () => closed.resolve())
   child.on('error', (error) => {
     over()
     resolve(notStarted(error))
   })
-  child.on('exit', (exitCode, by) => {
+  child.on('exit', async (exitCode, by) => {
     over()
     const problem = ended ?? (exitCode === null ? `it was ended by ${by}` : null)
     // One that ends with 0 when it is told to has not come to its end.
     const code = problem === null ? exitCode : null
-    const finish = (): void => settle(code, problem)
-    clear(code)
-    // Its last words may still be in the pipes; a process that it left behind may hold them open.
-    const last = setTimeout(finish, LAST_WORDS_MS)
-    child.on('close', () => {
-      clearTimeout(last)
-      finish()
-    })
+    await leave(code === 0 && leaves)
+    resolve({ code, output: Buffer.concat(chunks).toString('utf8'), problem, missing: false })
   })
   return promise
 }

@@ -267,6 +267,22 @@ update ops.actions
    set outcome = $2
  where id = $1;
 
+-- name: listOpenActions :many
+-- The operations of session $1 whose end is not noted, $2 at most.
+select id
+  from ops.actions
+ where session_id = $1
+   and outcome is null
+ order by id
+ limit $2;
+
+-- name: endActions :exec
+-- Notes $2 of the operations of session $1 whose end is not noted.
+update ops.actions
+   set outcome = $2
+ where session_id = $1
+   and outcome is null;
+
 -- name: readSettings :one
 select interval, tier1_model, tier2_model, tier3_model, dry_run
   from ops.settings;

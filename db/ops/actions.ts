@@ -52,3 +52,14 @@ export async function addAction(tx: Executor, action: NewAction): Promise<number
 export async function finishAction(db: Executor, id: number, outcome: string): Promise<void> {
   await db.run(q.finishAction, [id, outcome])
 }
+
+/** The operations of a session that run, or whose end nobody was left to note. */
+export async function listOpenActions(db: Executor, session: number): Promise<readonly number[]> {
+  const rows = await many<{ readonly id: number }>(db, q.listOpenActions, [session, MOST])
+  return rows.map(({ id }) => id)
+}
+
+/** Notes what came of those, in one line. */
+export async function endActions(db: Executor, session: number, outcome: string): Promise<void> {
+  await db.run(q.endActions, [session, outcome])
+}

@@ -66,6 +66,8 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   countActions: { args: ['text', 'text', 'timestamptz', 'timestamptz'], row: Count },
   addAction: { args: ['int8', 'text', 'text', 'text', 'timestamptz'], row: Id },
   finishAction: { args: ['int8', 'text'] },
+  listOpenActions: { args: ['int8', 'int8'], row: Id },
+  endActions: { args: ['int8', 'text'] },
   claimNotice: { args: ['timestamptz'], row: Notice },
   finishNotice: { args: ['int8', 'timestamptz'] },
   pruneNotices: { args: ['timestamptz'] },

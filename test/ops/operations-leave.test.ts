@@ -16,7 +16,7 @@ await eachBackend(
   t,
   'what an operation started outlives its session',
   async (t: Test, backend: Backend) => {
-    const names = ['up', 'bad', 'slow', 'stuck']
+    const names = ['up', 'bad', 'slow', 'stuck', 'talker']
     t.teardown(() => names.flatMap(sleepers).forEach((pid) => process.kill(pid, 'SIGKILL')))
     const does = (name: string, script: string) => ({
       ...{ name, action_type: name, timeout_s: name === 'slow' ? 1 : 60 },
@@ -24,9 +24,10 @@ await eachBackend(
     })
     const operations = [
       { ...does('up', 'SLEEP & setsid SLEEP & echo up'), verify: 'runs' },
-      does('bad', 'SLEEP & exit 3'),
-      does('slow', 'SLEEP & trap "exit 0" TERM; SLEEP & wait'),
-      does('stuck', 'SLEEP & SLEEP'),
+      does('talker', 'sh -c "while echo tick; do sleep 0.1; done; SLEEP" &'),
+      does('bad', 'SLEEP & setsid SLEEP & sleep 0.2; exit 3'),
+      does('slow', 'SLEEP & setsid SLEEP & trap "exit 0" TERM; SLEEP & wait'),
+      does('stuck', 'SLEEP & setsid SLEEP & env -i PATH="$PATH" setsid SLEEP & SLEEP'),
     ]
     const checks = [{ type: 'process', name: 'runs', match: `sleep ${long('up')}` }]
     const model = await startModel(t)
@@ -46,21 +47,23 @@ await eachBackend(
         }),
       )
 
-    play('up', 'bad', 'slow')
+    play('up', 'talker', 'bad', 'slow')
     await trigger(ops)
     t.match(await ended(ops), { tier: 3, status: 'completed' })
     t.match(told, [
       /^up: ended with 0; check runs is good: 2 processes run\nup$/,
+      /^talker: ended with 0\ntick\n/,
       /^Error: bad: ended with 3/,
       /^Error: slow: it took over 1 s/,
     ])
     t.equal(sleepers('up').length, 2, 'in its group, and in a session of its own')
-    t.same(sleepers('bad'), [], 'one that failed leaves nothing in its group')
+    t.equal(sleepers('talker').length, 1, 'one that writes where its operation has written')
+    t.same(sleepers('bad'), [], 'one that failed leaves nothing, whatever group it is in')
     t.same(sleepers('slow'), [], 'nor one that took too long')
 
     play('stuck')
     await trigger(ops)
-    await until(() => sleepers('stuck').length > 1, 'the operation')
+    await until(() => sleepers('stuck').length > 3, 'the operation')
     const { json } = await ops.api<{ sessions: readonly { id: number }[] }>(
       'GET',
       '/sessions?limit=1',

@@ -7,6 +7,7 @@ import type { Call } from '../helpers/model-endpoint.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
+import { openDescriptors } from '../helpers/process-figures.ts'
 
 const [, postgres] = backends
 const path = process.env['PATH'] ?? ''
@@ -21,6 +22,8 @@ async function use(
   readonly answers: readonly string[]
   readonly folder: string
   readonly logs: readonly string[]
+  /** How many more descriptors the server had after the calls than before. */
+  readonly opened: number
 }> {
   const folder = await temporaryFolder(t, 'programs')
   for (const [name, text] of Object.entries(programs)) {
@@ -28,9 +31,12 @@ async function use(
     chmodSync(join(folder, name), 0o755)
   }
   let answers: readonly string[] = []
+  let pid = 0
+  let opened = 0
   const model = await startModel(
     t,
     inTier(2, ({ step, results }) => {
+      opened = openDescriptors(pid) - opened
       if (step === 0) return calls(...list)
       answers = results
       return says('Done.')
@@ -45,11 +51,12 @@ async function use(
     }),
   })
   await ended(ops)
+  pid = ops.server.pid
   await trigger(ops)
   const session = await ended(ops)
   if (session.status !== 'completed') throw new Error(`the session ended as ${session.status}`)
   await ops.server.stop()
-  return { answers, folder, logs: ops.server.logs() }
+  return { answers, folder, logs: ops.server.logs(), opened }
 }
 
 t.test('the journal is asked for what was meant, and commands get nothing secret', async (t) => {
@@ -74,6 +81,14 @@ t.test('the journal is asked for what was meant, and commands get nothing secret
   t.equal(whole.length, 10, 'all that a command has said is read')
   t.equal(answers[13], 'left', 'what it leaves behind holds nothing up')
   t.notMatch(answers[2], /OPS_MODEL|DATABASE_URL|GATEHOUSE_/)
+})
+
+t.test('what a command leaves behind keeps no descriptor of ours', async (t) => {
+  const leaves = 'setsid sleep 300 &\nsleep 0.2\necho left'
+  const list = Array.from({ length: 8 }, (): Call => ['run_readonly', { argv: ['leaves'] }])
+  const { answers, opened } = await use(t, { leaves, bwrap: 'exit 1' }, list)
+  t.same(new Set(answers), new Set(['left']))
+  t.ok(opened < list.length, `${opened} descriptors more, two pipes for each command`)
 })
 
 t.test('commands run in bwrap where it works', async (t) => {

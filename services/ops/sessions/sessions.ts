@@ -1,4 +1,5 @@
 import type { Database, Executor } from '../../../db/client.ts'
+import { endActions } from '../../../db/ops/actions.ts'
 import { addEvent } from '../../../db/ops/events.ts'
 import type { Ending, Lease, Session, Trigger } from '../../../db/ops/rows.ts'
 import {
@@ -12,8 +13,9 @@ import {
 import type { Clock } from '../../../kernel/clock.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
-import { endMarked, isAlive } from '../../../kernel/spawn.ts'
+import { isAlive } from '../../../kernel/spawn.ts'
 import type { RunningConfig } from '../config.ts'
+import { endLeft } from '../left-behind.ts'
 import type { Runner } from '../runners/runner.ts'
 import type { Escalation } from './escalation.ts'
 import { supervise, type Supervised, type SupervisorOptions } from './supervisor.ts'
@@ -162,7 +164,7 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     const dead = here && !isAlive(lease.holder)
     if (!dead && !isSilent(lease, atStart)) return
     // Before its row ends: were this process to end in between, nobody would look for them again.
-    if (dead) await endMarked(lease.marker)
+    if (dead) await endLeft(db, lease)
     const at = clock.now()
     const failed = await db.transaction(async (tx) => {
       if (!(await failLapsed(tx, lease.id, lease.heartbeat_at, at))) return false
@@ -174,8 +176,11 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
       await announceSessions(tx)
       return true
     })
-    if (failed) log.warn('session failed: its process is gone', { session: lease.id })
-    if (here) await endMarked(lease.marker)
+    // Another instance has failed it, or its holder has renewed it right then.
+    if (!failed) return
+    log.warn('session failed: its process is gone', { session: lease.id })
+    if (here) await endLeft(db, lease)
+    await endActions(db, lease.id, 'the process that ran it is gone')
   }
 
   await endLapsed(true)

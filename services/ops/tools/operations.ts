@@ -8,6 +8,7 @@ import { runCheck } from '../checks/check.ts'
 import { hardeningNote } from '../hardening.ts'
 import { nameOf } from '../inventory/inventory.ts'
 import type { Operation, Service } from '../inventory/schema.ts'
+import { operationMarker } from '../left-behind.ts'
 import { redactCut } from '../redact.ts'
 import { commandText } from './programs.ts'
 import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
@@ -98,30 +99,35 @@ async function runAdmitted(
 ): Promise<ToolResult> {
   const { session, signal } = job
   const { name, argv, timeout_s = TIMEOUT_S } = operation
-  // Without the session's marker: a service that it starts by itself is to outlive the session.
-  const options = { timeoutMs: timeout_s * 1_000, signal, leaves: true }
+  const marker = operationMarker(job.marker, action)
+  const options = { timeoutMs: timeout_s * 1_000, signal, marker, leaves: true }
   const { code, output, problem } = await runCommand(argv, options)
   const note = code === 0 ? undefined : hardeningNote(output)
   const ran = [problem ?? `ended with ${code}`, note].filter((text) => text).join('; ')
-  const checked = code === 0 ? await verify(service, operation, { redact, job }) : undefined
+  /** It has run: whoever is told that it failed, as it can't be recorded, may run it again. */
+  async function record(outcome: string, level?: 'info' | 'warning'): Promise<void> {
+    try {
+      await finishAction(db, action, outcome)
+      if (level === undefined) return
+      const event = { session_id: session.id, service: service.name, created_at: clock.now() }
+      await addEvent(db, { ...event, level, message: `${name}: ${outcome}` })
+    } catch (error) {
+      log.warn('outcome of an operation not recorded', {
+        session: session.id,
+        service: service.name,
+        operation: name,
+        outcome,
+        error: redact(messageOf(error)),
+      })
+    }
+  }
+  const verifies = code === 0 && operation.verify !== undefined
+  // The check takes a while, and after a crash all is ended of what has no outcome.
+  if (verifies) await record(redact(ran))
+  const checked = verifies ? await verify(service, operation, { redact, job }) : undefined
   const good = code === 0 && checked?.ok !== false
   const outcome = redact(`${ran}${checked === undefined ? '' : `; ${checked.text}`}`)
-  try {
-    await finishAction(db, action, outcome)
-    await addEvent(db, {
-      ...{ session_id: session.id, service: service.name, created_at: clock.now() },
-      ...{ level: good ? 'info' : 'warning', message: `${name}: ${outcome}` },
-    })
-  } catch (error) {
-    // It has run: whoever is told that it failed may run it again.
-    log.warn('outcome of an operation not recorded', {
-      session: session.id,
-      service: service.name,
-      operation: name,
-      outcome,
-      error: redact(messageOf(error)),
-    })
-  }
+  await record(outcome, good ? 'info' : 'warning')
   const cut = problem !== null || Buffer.byteLength(output) >= OUTPUT_BYTES
   const said = redactCut(output, cut, redact)
   return { ok: good, text: `${name}: ${outcome}\n${said}`.trim() }

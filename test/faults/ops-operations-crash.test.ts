@@ -1,0 +1,83 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { processesWith } from '../helpers/agent-setup.ts'
+import { eachBackend } from '../helpers/backends.ts'
+import type { Backend } from '../helpers/backends.ts'
+import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
+import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
+import type { OpsServer, Session } from '../helpers/ops-setup.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import { until } from '../helpers/until.ts'
+
+/** Nobody else sleeps that long: by it the processes of each operation are found. */
+const long = (name: string): string => `${600_000 + process.pid}.${name.length}`
+const sleepers = (name: string): readonly number[] => processesWith(`sleep ${long(name)}`)
+
+await eachBackend(
+  t,
+  'kill -9 of the server during an operation: nothing of it survives, and what others started does',
+  async (t: Test, backend: Backend) => {
+    t.teardown(() =>
+      ['up', 'stuck', 'checked'].flatMap(sleepers).forEach((pid) => process.kill(pid, 'SIGKILL')),
+    )
+    let looks = 0
+    const web = await startReceiver(t, (_, response) => {
+      looks++
+      response.writeHead(503).end()
+    })
+    const does = (name: string, script: string) => ({
+      ...{ name, action_type: name, timeout_s: 600 },
+      argv: ['sh', '-c', script.replaceAll('SLEEP', `sleep ${long(name)}`)],
+    })
+    const operations = [
+      does('up', 'SLEEP & setsid SLEEP &'),
+      does('stuck', 'SLEEP & setsid SLEEP & (setsid sh -c "SLEEP; :" &) ; SLEEP; :'),
+      { ...does('checked', 'SLEEP & setsid SLEEP &'), verify: 'web' },
+    ]
+    const checks = [{ type: 'http', name: 'web', url: web.url, timeout_s: 30 }]
+    const model = await startModel(t)
+    const ops = await startOps(t, backend, {
+      ...model.env,
+      OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'shop', checks, operations }] }),
+    })
+    await ended(ops)
+    /** Has the agent run operations until something is so, and starts another server after a crash. */
+    async function crash(
+      { api, server }: OpsServer,
+      names: readonly string[],
+      when: () => boolean,
+    ): Promise<OpsServer> {
+      const call = (operation: string) =>
+        ['run_operation', { service: 'shop', operation, reason: 'it hangs' }] as const
+      const list = names.map(call)
+      model.answer(inTier(3, ({ step }) => (step === 0 ? calls(...list) : says('Done.'))))
+      await trigger({ api })
+      await until(when, names.join(' and '), 30_000)
+      await server.kill()
+      const again = await startOps(t, backend, ops.env)
+      const { json } = await again.api<{ sessions: readonly Session[] }>('GET', '/sessions')
+      const { status } = json.sessions.find(({ tier }) => tier === 3) ?? {}
+      t.equal(status, 'failed', `the session of ${names.join(' and ')}`)
+      return again
+    }
+
+    const second = await crash(ops, ['up', 'stuck'], () => sleepers('stuck').length > 4)
+    t.same(sleepers('stuck'), [], 'an operation that ran')
+    t.equal(sleepers('up').length, 2, 'one that had ended well')
+
+    const third = await crash(second, ['checked'], () => looks > 0)
+    t.equal(sleepers('checked').length, 2, 'one whose check was made')
+    t.equal(sleepers('up').length, 2, 'and that of the session before')
+
+    await third.server.stop()
+    const rows = await backend.query(
+      ops.env,
+      'select operation, outcome from ops.actions order by id',
+    )
+    t.same(rows, [
+      { operation: 'up', outcome: 'ended with 0' },
+      { operation: 'stuck', outcome: 'the process that ran it is gone' },
+      { operation: 'checked', outcome: 'ended with 0' },
+    ])
+  },
+)
