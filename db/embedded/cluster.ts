@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { clusterFolder, copyFolder } from './places.ts'
-import { syncPath, syncTree } from './sync.ts'
+import { syncPath, syncTree } from '../sync.ts'
 
 /**
  * The path of the cluster in a (locked) data directory, which `create` makes when there is none.

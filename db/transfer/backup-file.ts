@@ -6,9 +6,9 @@ import { pipeline } from 'node:stream/promises'
 import { createZstdCompress } from 'node:zlib'
 import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/value'
-import { syncPath } from '../embedded/sync.ts'
 import { Applied } from '../migrate.ts'
 import { nullable } from '../rows.ts'
+import { syncPath } from '../sync.ts'
 
 /** Size of the part before the rows, which is written when they are: two lines, filled up with spaces. */
 export const HEAD = 64 * 1024
@@ -59,7 +59,7 @@ export async function writeBackup(
   const file = await open(part, 'wx', 0o600)
   try {
     const body = await writeBody(file, rows)
-    await file.write(headOf({ ...contents(), ...body }), 0, HEAD, 0)
+    await writeAt(file, headOf({ ...contents(), ...body }), 0)
     await file.sync()
     if (!(await isAt(file, part))) {
       throw new Error(`another backup to ${path} has begun meanwhile: this one is given up`)
@@ -109,11 +109,19 @@ async function writeBody(
   await pipeline(lines, createZstdCompress(), async (compressed: AsyncIterable<Buffer>) => {
     for await (const chunk of compressed) {
       sum.update(chunk)
-      await file.write(chunk, 0, chunk.length, HEAD + bytes)
+      await writeAt(file, chunk, HEAD + bytes)
       bytes += chunk.length
     }
   })
   return { bytes, sha256: sum.digest('hex') }
+}
+
+/** Writes all of the bytes: a disk that is nearly full takes some, and says so at the next write only. */
+async function writeAt(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    const written = await file.write(bytes, done, bytes.length - done, position + done)
+    done += written.bytesWritten
+  }
 }
 
 function headOf(header: Header): Buffer {

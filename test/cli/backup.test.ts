@@ -90,6 +90,18 @@ t.test('a backup of the first schema is restored and brought up to date', async 
   })
 })
 
+t.test('a backup that has no space for its last bytes is none', async (t) => {
+  const env = await postgres.env(t)
+  const folder = await temporaryFolder(t, 'backups')
+  t.match(await runCli(['backup', join(folder, 'whole')], { env }), { code: 0 })
+  const { size } = statSync(join(folder, 'whole'))
+  // Files may have one byte less: the last write takes a part of what it is given.
+  const program = ['prlimit', `--fsize=${size - 1}`, process.execPath, 'server.ts']
+  const short = await runCli(['backup', join(folder, 'short')], { env, program })
+  t.match(short, { code: 1, stdout: '', stderr: /^gatehouse: [^\n]*EFBIG[^\n]*\n$/ })
+  t.same(readdirSync(folder), ['whole'])
+})
+
 t.test('of two backups to one file the one that began last makes it', async (t) => {
   const env = await postgres.env(t)
   await postgres.query(env, seedStatements({ events: 20_000, links: 100, sessions: 1 }))
