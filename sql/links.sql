@@ -487,9 +487,18 @@ update links.users
  where id = $1
 returning id, email, display_name, role, created_at;
 
--- name: addToken :one
+-- name: takeTokenTurn :exec
+-- Tokens of user $1 are made one at a time, so that none is one too many.
+select id
+  from links.users
+ where id = $1
+   for no key update;
+
+-- name: addToken :optional
+-- Empty when user $1 has $7 tokens.
 insert into links.tokens (user_id, name, scope, token_hash, created_at, expires_at)
-values ($1, $2, $3, $4, $5, $6)
+select $1, $2, $3, $4, $5, $6
+ where (select count(*) from links.tokens where user_id = $1) < $7
 returning id, name, scope, created_at, expires_at, last_used_at;
 
 -- name: listTokens :many
@@ -516,9 +525,11 @@ select t.id as token_id, t.scope, t.last_used_at, u.id, u.email, u.display_name,
    and (t.expires_at is null or t.expires_at > $2);
 
 -- name: touchToken :exec
+-- Notes a use, unless one less than a minute ago is noted.
 update links.tokens
    set last_used_at = $2
- where id = $1;
+ where id = $1
+   and (last_used_at is null or last_used_at < $2::timestamptz - interval '1 minute');
 
 -- name: findTarget :optional
 -- What a visit needs of the link with slug $1. Empty when there is no such link.

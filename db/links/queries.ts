@@ -62,7 +62,11 @@ export const linksQueries = loadQueries('sql/links.sql', {
   findUserByEmail: { args: ['text'], row: User },
   listUsers: { args: ['text', 'int8'], row: User },
   setRole: { args: ['uuid', 'text'], row: User },
-  addToken: { args: ['uuid', 'text', 'text', 'bytea', 'timestamptz', 'timestamptz'], row: Token },
+  takeTokenTurn: { args: ['uuid'] },
+  addToken: {
+    args: ['uuid', 'text', 'text', 'bytea', 'timestamptz', 'timestamptz', 'int8'],
+    row: Token,
+  },
   listTokens: { args: ['uuid', 'int8'], row: Token },
   removeToken: { args: ['uuid', 'uuid'], row: Id },
   findToken: { args: ['bytea', 'timestamptz'], row: Bearer },

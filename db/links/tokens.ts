@@ -1,19 +1,26 @@
 import type { Executor } from '../client.ts'
-import { many, one, optional } from '../rows.ts'
+import { many, optional } from '../rows.ts'
 import { linksQueries as q } from './queries.ts'
 import type { Bearer, NewToken, Token } from './rows.ts'
 
-/** More tokens than this of one user are not listed. */
-const MOST = 1_000
+/** A user has no more tokens than this: all of them are listed. */
+export const MOST_TOKENS = 1_000
 
-export function addToken(db: Executor, user: string, token: NewToken): Promise<Token> {
+/** Undefined when the user has as many as one may. */
+export async function addToken(
+  tx: Executor,
+  user: string,
+  token: NewToken,
+): Promise<Token | undefined> {
   const { name, scope, token_hash, created_at, expires_at } = token
-  return one(db, q.addToken, [user, name, scope, token_hash, created_at, expires_at])
+  await tx.run(q.takeTokenTurn, [user])
+  const row = [user, name, scope, token_hash, created_at, expires_at]
+  return optional(tx, q.addToken, [...row, MOST_TOKENS])
 }
 
 /** A user's tokens, newest first. */
 export function listTokens(db: Executor, user: string): Promise<readonly Token[]> {
-  return many(db, q.listTokens, [user, MOST])
+  return many(db, q.listTokens, [user, MOST_TOKENS])
 }
 
 /** False when the user (null: anybody) has no such token. */

@@ -1,6 +1,6 @@
-import type { Executor } from '../../db/client.ts'
+import type { Database, Executor } from '../../db/client.ts'
 import type { Bearer, Scope, Token } from '../../db/links/rows.ts'
-import { addToken, findToken, removeToken, touchToken } from '../../db/links/tokens.ts'
+import { addToken, findToken, MOST_TOKENS, removeToken, touchToken } from '../../db/links/tokens.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import { INSTANT_FORM, readInstant } from './instant.ts'
@@ -51,18 +51,24 @@ export function readTokenRequest(
   return { name: name.trim(), scope, expires_at: expires }
 }
 
-/** Makes a token for a user; only its hash is stored. */
+/** Makes a token for a user, unless that one has as many as one may; only its hash is stored. */
 export async function createToken(
-  db: Executor,
+  db: Database,
   random: RandomBytes,
   user: string,
   request: TokenRequest,
   at: Date,
-): Promise<MadeToken> {
+): Promise<MadeToken | Refusal> {
   const token = PREFIX + base62(random(BYTES))
   const row = { ...request, token_hash: hashToken(token), created_at: at }
-  return { ...(await addToken(db, user, row)), token }
+  const added = await db.transaction((tx) => addToken(tx, user, row))
+  return added === undefined ? TOO_MANY : { ...added, token }
 }
+
+const TOO_MANY = refusal(
+  'BAD_REQUEST',
+  `a user may have ${MOST_TOKENS.toLocaleString('en')} tokens; revoke one that is not needed first`,
+)
 
 /** Revokes a token of a user (null: of anybody): it stops to work at once. */
 export async function revokeToken(

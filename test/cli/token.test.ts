@@ -5,6 +5,7 @@ import { runCli } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
+import { fillTokens } from '../helpers/links-setup.ts'
 import type { Env } from '../helpers/program.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
@@ -99,6 +100,11 @@ t.test('token commands in a process of their own', async (t) => {
   t.match(row, { scope: 'read', expires_at: '2099-01-31T12:00:00.000Z', last_used_at: null })
   t.match(await token(env, 'revoke', row.id), { code: 0 })
   await refusals(t, env, row.id)
+  await fillTokens(env['DATABASE_URL'] ?? '', EMAIL, 1_000)
+  t.match(await token(env, 'create', EMAIL), {
+    ...{ code: 1, stdout: '' },
+    stderr: 'gatehouse: a user may have 1,000 tokens; revoke one that is not needed first\n',
+  })
 })
 
 async function refusals(t: Test, env: Env, gone: string): Promise<void> {

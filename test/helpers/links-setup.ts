@@ -151,4 +151,15 @@ async function insertToken(url: string, email: string, scope: string): Promise<s
   return token
 }
 
+/** Gives a user so many tokens that nobody knows. */
+export async function fillTokens(url: string, email: string, wanted: number): Promise<void> {
+  const text = `insert into links.tokens (user_id, name, scope, token_hash, created_at)
+    select u.id, 'old', 'read', sha256(convert_to($1 || n, 'UTF8')), now()
+      from links.users u
+     cross join generate_series(1, $2 - (select count(*) from links.tokens t join links.users o on o.id = t.user_id
+                                          where o.email = $1)) as n
+     where u.email = $1`
+  await run(url, text, [email, wanted])
+}
+
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -1,10 +1,12 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import type { ApiResponse } from '../helpers/api.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
-import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
+import { fillTokens, makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller, LinksServer } from '../helpers/links-setup.ts'
+import { run } from '../helpers/postgres.ts'
 import { until } from '../helpers/until.ts'
 
 const ID = '00000000-0000-4000-8000-000000000000'
@@ -96,6 +98,48 @@ await eachBackend(t, 'tokens', async (t: Test, backend) => {
 
   await t.test('a token that expires', (t) => expiry(t, links, backend, ann))
 })
+
+await t.test('a user has a thousand tokens at most', async (t) => {
+  const { ann, url } = await annOnPostgres(t)
+  await fillTokens(url, ann.email, 999)
+  const make = (): Promise<ApiResponse<Made>> => ann.api<Made>('POST', '/tokens', { name: 'more' })
+  const answers = await Promise.all(Array.from({ length: 10 }, make))
+  const [made, ...late] = answers.toSorted((a, b) => a.status - b.status)
+  t.equal(made?.status, 201, 'the last place is taken once')
+  const error = 'a user may have 1,000 tokens; revoke one that is not needed first'
+  for (const answer of [...late, await make()]) refuses(t, answer, 400, 'BAD_REQUEST', { error })
+  const { json } = await ann.api<{ tokens: Row[] }>('GET', '/tokens')
+  t.equal(json.tokens.length, 1_000, 'all are listed')
+  t.equal((await ann.api('DELETE', `/tokens/${made?.json.id}`)).status, 204)
+  t.equal((await make()).status, 201, 'there is room again')
+})
+
+await t.test('uses at one time are noted once', async (t) => {
+  const { ann, links, url } = await annOnPostgres(t)
+  await run(url, 'create table noted (id uuid)', [])
+  await run(
+    url,
+    `create function note() returns trigger language plpgsql
+     as $$ begin insert into noted values (new.id); return null; end $$`,
+    [],
+  )
+  const trigger =
+    'create trigger uses after update on links.tokens for each row execute function note()'
+  await run(url, trigger, [])
+  const { json } = await ann.api<Made>('POST', '/tokens', { name: 'busy' })
+  const call = links.api(json.token)
+  await Promise.all(Array.from({ length: 20 }, () => call('GET', '/users/me')))
+  const uses = (): Promise<readonly unknown[]> =>
+    run(url, 'select id from noted where id = $1', [json.id])
+  await until(async () => (await uses()).length > 0, 'the use to be noted')
+  await links.server.stop()
+  t.equal((await uses()).length, 1)
+})
+
+async function annOnPostgres(t: Test): Promise<{ ann: Caller; links: LinksServer; url: string }> {
+  const links = await startLinks(t, backends[1])
+  return { links, ann: await links.user('ann'), url: links.env['DATABASE_URL'] ?? '' }
+}
 
 async function fields(t: Test, links: LinksServer, { api }: Caller): Promise<void> {
   const later = '2099-01-31T12:00:00.250Z'

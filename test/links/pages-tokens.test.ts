@@ -12,7 +12,7 @@ import {
   visitorAt,
 } from '../helpers/links-pages.ts'
 import type { Headers, PageUser } from '../helpers/links-pages.ts'
-import { makeLink } from '../helpers/links-setup.ts'
+import { fillTokens, makeLink } from '../helpers/links-setup.ts'
 import type { Caller } from '../helpers/links-setup.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 
@@ -162,6 +162,16 @@ await eachBackend(t, 'tokens page', async (t: Test, backend) => {
       text: /You have no token/,
     })
   })
+
+  if (backend.name === 'postgres') {
+    await t.test('one more than a thousand', async (t) => {
+      const cat = await pageUser(links, 'cat')
+      await fillTokens(links.env['DATABASE_URL'] ?? '', cat.email, 1_000)
+      const answer = await make(cat, { name: 'more' }, HTMX)
+      t.match(answer, { status: 400, text: /role="alert">\s*A user may have 1,000 tokens; revoke/ })
+      t.match((await make(cat, { name: 'more' })).json(), { code: 'BAD_REQUEST' })
+    })
+  }
 
   await t.test('who is not signed in sees and makes none', async (t) => {
     const nobody = visitorAt(links.base, '')

@@ -50,7 +50,8 @@ export function tokenOperations(options: LinksRoutes): readonly Operation[] {
         const { receivedAt } = call.context
         const request = readTokenRequest(body.value, receivedAt)
         if (isRefusal(request)) return request
-        return jsonReply(await createToken(db, random, call.caller.id, request, receivedAt), 201)
+        const made = await createToken(db, random, call.caller.id, request, receivedAt)
+        return isRefusal(made) ? made : jsonReply(made, 201)
       },
     }),
     endpoint(options, {

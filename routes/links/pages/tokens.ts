@@ -68,14 +68,16 @@ export function tokenPages(options: LinksRoutes): readonly Route[] {
         const { name, scope } = typed
         const expires_at = expiry(typed.expires, receivedAt)
         const request = readTokenRequest({ name, scope, expires_at }, receivedAt)
-        if (isRefusal(request)) {
-          if (!showsForm(context)) return request
-          const { field, message } = request
+        const token = isRefusal(request)
+          ? request
+          : await createToken(db, random, visitor.id, request, receivedAt)
+        if (isRefusal(token)) {
+          if (!showsForm(context)) return token
+          const { field, message } = token
           const said = sentence(message.replace('expires_at', 'expires'))
           const refused = { ...typed, field, message: said }
-          return answer(context, visitor, { refused }, STATUS[request.refused])
+          return answer(context, visitor, { refused }, STATUS[token.refused])
         }
-        const token = await createToken(db, random, visitor.id, request, receivedAt)
         const made = { name: token.name, token: token.token, curl: curlLine(options, token) }
         return answer(context, visitor, { made })
       },
