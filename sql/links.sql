@@ -249,9 +249,10 @@ delete from links.links
 -- Links to links are written one at a time.
 select pg_advisory_xact_lock(7203002);
 
--- name: announceLink :exec
--- Tells every instance, when the transaction commits, that what it knows of slug $1 is old.
-select pg_notify('links_changed', $1);
+-- name: announceLinks :exec
+-- Tells every instance, when the transaction commits, that what it knows of the slugs in the JSON array $1 is old.
+select pg_notify('links_changed', slug)
+  from jsonb_array_elements_text($1::jsonb) as slug;
 
 -- name: writeTags :exec
 -- Makes the JSON array $2 the tags of the link $1; $3 says whether the link is public.
@@ -688,11 +689,6 @@ with wanted as (
 select slug
   from added
  limit $4;
-
--- name: announceLinks :exec
--- As announceLink, for the slugs of the JSON array $1.
-select pg_notify('links_changed', slug)
-  from jsonb_array_elements_text($1::jsonb) as slug;
 
 -- name: listLinksToExport :many
 -- All links by slug, after slug $1, with the e-mail addresses of those with whom they are shared.

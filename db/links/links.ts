@@ -71,9 +71,9 @@ export async function takeLoopTurn(tx: Executor): Promise<void> {
   await tx.run(q.takeLoopTurn, [])
 }
 
-/** Has every instance forget what it knows of a slug, once the transaction commits. */
-export async function announceLink(tx: Executor, slug: string): Promise<void> {
-  await tx.run(q.announceLink, [slug])
+/** Has every instance forget what it knows of these slugs, once the transaction commits. */
+export async function announceLinks(tx: Executor, slugs: readonly string[]): Promise<void> {
+  await tx.run(q.announceLinks, [slugs])
 }
 
 /** Notes what was done to a link, and by whom. */

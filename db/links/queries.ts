@@ -39,7 +39,7 @@ export const linksQueries = loadQueries('sql/links.sql', {
   updateLink: { args: ['uuid', ...fields] },
   removeLink: { args: ['uuid'] },
   takeLoopTurn: { args: [] },
-  announceLink: { args: ['text'] },
+  announceLinks: { args: ['jsonb'] },
   writeTags: { args: ['text', 'jsonb', 'bool'] },
   writeHiddenTags: { args: ['jsonb'] },
   countTags: { args: ['jsonb'] },
@@ -79,6 +79,5 @@ export const linksQueries = loadQueries('sql/links.sql', {
   listClicks: { args: ['uuid', 'text', 'int8'], row: DayClicks },
   findLinksBySlugs: { args: ['jsonb', 'int8'], row: Link },
   importLinks: { args: ['jsonb', 'text', 'timestamptz', 'int8'], row: Slug },
-  announceLinks: { args: ['jsonb'] },
   listLinksToExport: { args: ['text', 'int8'], row: ExportedLink },
 })

@@ -21,11 +21,6 @@ export async function importLinks(
   return rows.map(({ slug }) => slug)
 }
 
-/** Has every instance forget what it knows of these slugs, once the transaction commits. */
-export async function announceLinks(tx: Executor, slugs: readonly string[]): Promise<void> {
-  await tx.run(q.announceLinks, [slugs])
-}
-
 /** All links after a slug, with whom they are shared. */
 export function listLinksToExport(
   db: Executor,

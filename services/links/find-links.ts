@@ -3,6 +3,7 @@ import type { ListedLink } from '../../db/links/rows.ts'
 import { findLinks, linkWindowEnd, type LinkFilter } from '../../db/links/search.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { firstClickDay } from './click-days.ts'
+import { beforeSlugs } from './slug.ts'
 
 /** A list of links and a search in it; slugs that begin with the search's text come first. */
 export type LinkSearch = Omit<LinkFilter, 'butPrefix'>
@@ -26,8 +27,6 @@ const STEP = 2_000
 const SEARCH_MS = 1_500
 /** Comes after all characters of slugs. */
 const LAST = '{'
-/** Comes before the first character that may follow in a slug, and after none. */
-const BEFORE_DIGITS = '~'
 
 /**
  * A page of a list by slug, looked through in steps for a bounded time: a rare text never holds the
@@ -45,7 +44,8 @@ export async function searchLinks(
   const since = firstClickDay(clock.now())
   const prefix = prefixOf(search)
   const found: { readonly link: ListedLink; readonly part: ListPosition['part'] }[] = []
-  let at: ListPosition = from ?? (prefix === '' ? REST : { part: 'prefix', after: before(prefix) })
+  let at: ListPosition =
+    from ?? (prefix === '' ? REST : { part: 'prefix', after: beforeSlugs(prefix) })
   for (;;) {
     const { part, after } = at
     const inPrefix = part === 'prefix'
@@ -74,10 +74,4 @@ function prefixOf({ texts }: LinkSearch): string {
   const [text = '', ...more] = texts
   const folded = text.toLowerCase()
   return more.length === 0 && /^[a-z0-9][a-z0-9-]*$/.test(folded) ? folded : ''
-}
-
-/** Stands right before all slugs that begin with a text, and after all others that come before it. */
-function before(prefix: string): string {
-  const last = prefix.length - 1
-  return prefix.slice(0, last) + String.fromCharCode(prefix.charCodeAt(last) - 1) + BEFORE_DIGITS
 }

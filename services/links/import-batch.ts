@@ -1,7 +1,7 @@
 import type { Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
-import { announceLinks, importLinks } from '../../db/links/transfer.ts'
-import type { NewLink, TagCount } from '../../db/links/rows.ts'
+import { announceLinks } from '../../db/links/links.ts'
+import { importLinks } from '../../db/links/transfer.ts'
 import { countTags, writeHiddenTags } from '../../db/links/tags.ts'
 import type { LinkParts } from './links.ts'
 import { refuseLoop } from './loop.ts'
@@ -67,22 +67,8 @@ async function create(tx: Executor, links: readonly NewLink[], at: Date): Promis
     tx,
     hidden.map(({ slug }) => slug),
   )
-  await countTags(tx, sumOf(created))
+  await countTags(tx, tagCounts([], created))
   await announceLinks(tx, [...made])
   const reason = refusal('SLUG_CONFLICT', 'slug already taken', 'slug')
   return new Map(taken.map(({ slug }) => [slug, reason]))
-}
-
-/** What links add to the counters of their tags, each tag once and sorted. */
-function sumOf(links: readonly NewLink[]): readonly TagCount[] {
-  const sums = new Map<string, TagCount>()
-  for (const change of links.flatMap((link) => tagCounts(undefined, link))) {
-    const sum = sums.get(change.tag) ?? { links: 0, public_links: 0 }
-    sums.set(change.tag, {
-      tag: change.tag,
-      links: sum.links + change.links,
-      public_links: sum.public_links + change.public_links,
-    })
-  }
-  return [...sums.values()].toSorted((a, b) => (a.tag < b.tag ? -1 : 1))
 }

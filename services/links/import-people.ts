@@ -23,16 +23,18 @@ export interface People {
   readonly created: number
 }
 
-/** Users are looked up once in an import: nobody is ever removed. */
+/** Each address is looked up once in an import: nobody is ever removed, and who comes later is too late. */
 export function openPeople(db: Database, options: PeopleOptions, now: () => Date): People {
-  const ids = new Map<string, string>()
+  /** Undefined for an address that is nobody's. */
+  const ids = new Map<string, string | undefined>()
   let created = 0
 
   /** The id of a user, made when that is wanted; undefined for nobody. */
   async function idOf(email: string): Promise<string | undefined> {
-    const known = ids.get(email) ?? (await findUserByEmail(db, email))?.id ?? (await make(email))
-    if (known !== undefined) ids.set(email, known)
-    return known
+    if (!ids.has(email)) {
+      ids.set(email, (await findUserByEmail(db, email))?.id ?? (await make(email)))
+    }
+    return ids.get(email)
   }
   async function make(email: string): Promise<string | undefined> {
     if (!options.createUsers) return undefined

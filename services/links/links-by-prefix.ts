@@ -1,6 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import { listLinks } from '../../db/links/links.ts'
 import type { Link } from '../../db/links/rows.ts'
+import { beforeSlugs } from './slug.ts'
 
 /** What a slug may begin with: other text finds no link. */
 const BEGINNING = /^[a-z0-9-]*$/
@@ -16,14 +17,7 @@ export async function linksByPrefix(
   limit: number,
 ): Promise<readonly Link[]> {
   if (!BEGINNING.test(prefix)) return []
-  const start = before(prefix)
+  const start = beforeSlugs(prefix)
   const links = await listLinks(db, after > start ? after : start, limit)
   return links.filter(({ slug }) => slug.startsWith(prefix))
-}
-
-/** Stands before all slugs that begin with a text and after those before them: `~` is in no slug. */
-function before(prefix: string): string {
-  if (prefix === '') return ''
-  const last = prefix.length - 1
-  return `${prefix.slice(0, last)}${String.fromCharCode(prefix.charCodeAt(last) - 1)}~`
 }

@@ -2,7 +2,7 @@ import type { Database, Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
 import {
   addLink,
-  announceLink,
+  announceLinks,
   findLink,
   lockLink,
   removeLink,
@@ -57,7 +57,7 @@ export async function createLink(
     const link = { tags: input.tags, visibility: fields.visibility }
     await saveTags(tx, parts.log, slug, undefined, link)
     await saveChange(tx, id, changed(caller, at, 'created', { url: [null, fields.url] }))
-    await announceLink(tx, slug)
+    await announceLinks(tx, [slug])
     return shown(tx, id)
   })
   parts.forget(slug)
@@ -81,7 +81,7 @@ export async function replaceLink(
     await saveTags(tx, parts.log, link.slug, link, after)
     const detail = differences(link, { ...fields, tags: input.tags })
     await saveChange(tx, id, changed(caller, at, 'edited', detail))
-    await announceLink(tx, link.slug)
+    await announceLinks(tx, [link.slug])
     return shown(tx, id)
   })
   if (!isRefusal(result)) parts.forget(result.slug)
@@ -96,8 +96,8 @@ export async function deleteLink(
 ): Promise<Refusal | undefined> {
   const result = await changeLink(db, caller, id, async (tx, link) => {
     await removeLink(tx, id)
-    await countTags(tx, tagCounts(link, undefined))
-    await announceLink(tx, link.slug)
+    await countTags(tx, tagCounts([link], []))
+    await announceLinks(tx, [link.slug])
     return link.slug
   })
   if (isRefusal(result)) return result
@@ -161,7 +161,7 @@ async function saveTags(
   try {
     await writeTags(tx, slug, after.tags, after.visibility === 'public')
     if (isHidden(before) || isHidden(after)) await writeHiddenTags(tx, [slug])
-    await countTags(tx, tagCounts(before, after))
+    await countTags(tx, tagCounts(before === undefined ? [] : [before], [after]))
   } catch (error) {
     if (!(error instanceof QueryError)) throw error
     log.error('tags not written', { error: messageOf(error) })

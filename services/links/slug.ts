@@ -8,6 +8,16 @@ const FORM = new RegExp(SLUG_PATTERN)
 /** A longer path segment means no slug: whatever stands behind one is not looked through. */
 const SEGMENT_LONGEST = 4 * SLUG_LONGEST
 
+/**
+ * Stands before all slugs that begin with a text and after those that come before them: `~` is in no slug
+ * and comes after all that are.
+ */
+export function beforeSlugs(prefix: string): string {
+  if (prefix === '') return ''
+  const last = prefix.length - 1
+  return `${prefix.slice(0, last)}${String.fromCharCode(prefix.charCodeAt(last) - 1)}~`
+}
+
 /** Slugs that nobody may take. No slug can begin with the `-` of the pages' prefix `/-/`. */
 export const RESERVED_SLUGS: ReadonlySet<string> = new Set(
   (
