@@ -6,20 +6,24 @@ import { BYTEA } from './bytea.ts'
 import { isFull, QueryError, translate } from './errors.ts'
 import { createEnder, type Ender } from './lost-connections.ts'
 import type { Query } from './queries.ts'
-import { openSessions, type Connection, type Session } from './sessions.ts'
+import { openPool, type Client, type Connection } from './pool.ts'
 import { socketMaker } from './socket.ts'
 
 /** Runs named queries, either each on its own or inside one transaction. */
 export interface Executor {
   /** Rows of a query. Throws `Unavailable` or `QueryError`. */
   run(query: Query, args: readonly unknown[]): Promise<readonly unknown[]>
-  /** Runs the text of a migration, several statements without a deadline; only inside a transaction. */
+}
+
+/** Statements that are done together or not at all. */
+export interface Transaction extends Executor {
+  /** Runs a text of one or several statements, without a deadline. */
   script(text: string): Promise<void>
 }
 
 /** The database of one process. */
 export interface Database extends Executor {
-  transaction<T>(work: (executor: Executor) => Promise<T>): Promise<T>
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Resolves when the database answers; for five seconds after it had no space it counts as away. */
   ping(): Promise<void>
   /** Column names and type OIDs of a query without running it. */
@@ -85,7 +89,7 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     },
     types: { bigint: BIGINT, bytea: BYTEA },
   }
-  function connect(onclose: () => void): Connection {
+  function connect(onclose: () => void): Client {
     const name = `gatehouse ${randomUUID()}`
     const connection = { ...settings.connection, application_name: name }
     // The option `socket` is missing from the published types.
@@ -102,13 +106,13 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
   // The embedded engine sees by itself who has left.
   const ender: Ender | undefined = typeof target === 'string' ? createEnder(endOnServer) : undefined
   const onLost = (name: string): void => ender?.end(name)
-  const statements = openSessions(connect, { most: connections, deadlineMs, onLost })
-  const sessions = openSessions(connect, { most: connections, deadlineMs, onLost })
+  const statements = openPool(connect, { most: connections, deadlineMs, onLost })
+  const transactions = openPool(connect, { most: connections, deadlineMs, onLost })
   /** Makes connections for LISTEN and needs none for itself. */
   const ears = connect(() => undefined)
   let fullUntil = 0
 
-  function executor(handle: Pick<postgres.Sql, 'unsafe'>): Executor {
+  function executor(handle: Pick<postgres.Sql, 'unsafe'>): Transaction {
     return {
       run: (query, args) =>
         bounded(
@@ -152,33 +156,36 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
 
   /** Runs one statement by itself. */
   function alone<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-    return statements.use(async (session) => {
+    return statements.use(async (connection) => {
       try {
-        return await work(session.sql)
+        return await work(connection.sql)
       } catch (error) {
         // Anything but a refusal leaves it in doubt.
-        if (!(error instanceof QueryError)) session.lost = true
+        if (!(error instanceof QueryError)) connection.lost = true
         throw error
       }
     })
   }
 
-  async function transact<T>(session: Session, work: (tx: Executor) => Promise<T>): Promise<T> {
-    const inner = executor(session.sql)
+  async function transact<T>(
+    connection: Connection,
+    work: (tx: Transaction) => Promise<T>,
+  ): Promise<T> {
+    const inner = executor(connection.sql)
     let failed: { readonly error: unknown } | undefined
     /** A statement on a connection in doubt would wait for ever, or run outside of the transaction. */
     async function guarded<R>(statement: () => Promise<R>): Promise<R> {
-      if (session.lost) throw new Unavailable('transaction: the connection is gone')
+      if (connection.lost) throw new Unavailable('transaction: the connection is gone')
       try {
         return await statement()
       } catch (error) {
-        if (error instanceof Unavailable) session.lost = true
+        if (error instanceof Unavailable) connection.lost = true
         failed ??= { error }
         throw error
       }
     }
     const say = (text: string): Promise<unknown> =>
-      guarded(() => bounded('transaction', session.sql.unsafe(text)))
+      guarded(() => bounded('transaction', connection.sql.unsafe(text)))
     try {
       await say('begin')
       const result = await work({
@@ -190,15 +197,14 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
       await say('commit')
       return result
     } catch (error) {
-      if (!session.lost) await say('rollback').catch(() => (session.lost = true))
+      if (!connection.lost) await say('rollback').catch(() => (connection.lost = true))
       throw error
     }
   }
 
   return {
     run: (query, args) => alone((sql) => executor(sql).run(query, args)),
-    script: (text) => alone((sql) => executor(sql).script(text)),
-    transaction: (work) => sessions.use((session) => transact(session, work)),
+    transaction: (work) => transactions.use((connection) => transact(connection, work)),
     async ping() {
       if (performance.now() < fullUntil) throw new Unavailable('ping: no space for changes')
       await alone((sql) => bounded('ping', sql.unsafe('select 1', [], PREPARED)))
@@ -220,7 +226,7 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     async close() {
       ender?.close()
       const deaf = ears.sql.end({ timeout: 3 }).finally(ears.cut)
-      await Promise.all([deaf, statements.close(3), sessions.close(3)])
+      await Promise.all([deaf, statements.close(3), transactions.close(3)])
     },
   }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import Type from 'typebox'
 import { assetNames, assetText } from '../kernel/assets.ts'
 import { messageOf } from '../kernel/log.ts'
-import type { Database, Executor } from './client.ts'
+import type { Database, Executor, Transaction } from './client.ts'
 import { QueryError } from './errors.ts'
 import { objectsOf, presentObjects } from './migration-objects.ts'
 import type { Query } from './queries.ts'
@@ -125,7 +125,7 @@ async function applyOnce(db: Database, migration: Migration): Promise<boolean> {
   })
 }
 
-async function apply(tx: Executor, { name, text }: Migration): Promise<void> {
+async function apply(tx: Transaction, { name, text }: Migration): Promise<void> {
   try {
     await tx.script(text)
   } catch (error) {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Executor } from '../client.ts'
+import type { Transaction } from '../client.ts'
 import { createDigest, type Digest } from './digest.ts'
 import { isPiece } from './large-values.ts'
 import type { Source } from './load.ts'
@@ -7,7 +7,7 @@ import { digestOf, holdMoment, nextId, readRows, speakText } from './rows.ts'
 import { listTables, type Table } from './tables.ts'
 
 /** Opens the database of a transaction as a source: all of it as it is at this moment. It must come first. */
-export async function openDatabaseSource(tx: Executor): Promise<Source> {
+export async function openDatabaseSource(tx: Transaction): Promise<Source> {
   await holdMoment(tx)
   await speakText(tx)
   const tables = new Map((await listTables(tx)).map((table) => [table.name, table]))

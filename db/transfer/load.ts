@@ -1,4 +1,4 @@
-import type { Executor } from '../client.ts'
+import type { Executor, Transaction } from '../client.ts'
 import { isSame, type Digest } from './digest.ts'
 import { isPiece, largeValues, valueOf } from './large-values.ts'
 import { digestOf, nextId, speakText } from './rows.ts'
@@ -38,7 +38,7 @@ export class NotEmpty extends Error {
  * would have, and compares every table with the source before the transaction's end. A database that
  * has just that already is left as it is; one that has anything else is refused with `NotEmpty`.
  */
-export async function load(tx: Executor, source: Source, progress: Progress): Promise<Loaded> {
+export async function load(tx: Transaction, source: Source, progress: Progress): Promise<Loaded> {
   await speakText(tx)
   const tables = inOrderOf(source.names, await listTables(tx))
   const names = tables.map(({ name }) => name).join(', ')
@@ -92,7 +92,7 @@ function inOrderOf(names: readonly string[], tables: readonly Table[]): readonly
 }
 
 async function writeAll(
-  tx: Executor,
+  tx: Transaction,
   tables: readonly Table[],
   source: Source,
   progress: Progress,
@@ -118,7 +118,7 @@ async function writeAll(
 
 /** Rows come in the order of their keys: a session after the one that it comes from. */
 async function writeRows(
-  tx: Executor,
+  tx: Transaction,
   table: Table,
   batches: AsyncIterable<readonly string[]>,
   progress: Progress,

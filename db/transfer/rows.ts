@@ -1,4 +1,4 @@
-import type { Executor } from '../client.ts'
+import type { Executor, Transaction } from '../client.ts'
 import { createDigest, type Digest } from './digest.ts'
 import { largeValues, PIECE, textOf } from './large-values.ts'
 import { statement, type Table } from './tables.ts'
@@ -20,12 +20,12 @@ set local enable_sort = off;
 set local enable_seqscan = off`
 
 /** Readies a transaction for reading and writing texts of rows. */
-export async function speakText(tx: Executor): Promise<void> {
+export async function speakText(tx: Transaction): Promise<void> {
   await tx.script(SETTINGS)
 }
 
 /** Has a transaction see one moment; it must come first. */
-export async function holdMoment(tx: Executor): Promise<void> {
+export async function holdMoment(tx: Transaction): Promise<void> {
   await tx.script('set transaction isolation level repeatable read, read only')
 }
 
@@ -34,7 +34,7 @@ export async function holdMoment(tx: Executor): Promise<void> {
  * members are the texts of its columns, and behind a row with large values one piece of them at a time.
  * It holds about a megabyte of text.
  */
-export async function* readRows(tx: Executor, table: Table): AsyncGenerator<readonly string[]> {
+export async function* readRows(tx: Transaction, table: Table): AsyncGenerator<readonly string[]> {
   for await (const rows of readAs(tx, table, 'row_to_json(r)::text')) {
     yield rows.map(({ text }) => text)
     // A row with a large value is read alone.
@@ -58,7 +58,7 @@ export async function* readRows(tx: Executor, table: Table): AsyncGenerator<read
 
 /** The digest of a table, made where the rows are. */
 export async function digestOf(
-  tx: Executor,
+  tx: Transaction,
   table: Table,
   seen: (rows: number) => void = () => undefined,
 ): Promise<Digest> {

@@ -1,6 +1,7 @@
 import type { Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
 import { announceLinks } from '../../db/links/links.ts'
+import type { NewLink } from '../../db/links/rows.ts'
 import { importLinks } from '../../db/links/transfer.ts'
 import { countTags, writeHiddenTags } from '../../db/links/tags.ts'
 import type { LinkParts } from './links.ts'

@@ -3,7 +3,7 @@ import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
 
 /** A client of one connection. */
-export interface Connection {
+export interface Client {
   /** What the server knows it by. */
   readonly name: string
   readonly sql: postgres.Sql
@@ -12,7 +12,7 @@ export interface Connection {
 }
 
 /** A connection that one statement or transaction has for itself. */
-export interface Session extends Connection {
+export interface Connection extends Client {
   /** True once the connection is gone or in doubt: nothing more may be sent on it. */
   lost: boolean
   /** True once it has worked. */
@@ -20,13 +20,13 @@ export interface Session extends Connection {
 }
 
 /** Connections, each used by one statement or transaction at a time. */
-export interface Sessions {
-  /** Gives `work` a session; one that is lost by then is thrown away. Rejects with `Unavailable`. */
-  use<T>(work: (session: Session) => Promise<T>): Promise<T>
+export interface Pool {
+  /** Gives `work` a connection; one that is lost by then is thrown away. Rejects with `Unavailable`. */
+  use<T>(work: (connection: Connection) => Promise<T>): Promise<T>
   close(timeoutSeconds: number): Promise<void>
 }
 
-export interface SessionOptions {
+export interface PoolOptions {
   readonly most: number
   /** Longest wait for a free one, in milliseconds. */
   readonly deadlineMs: number
@@ -46,86 +46,86 @@ const LONGEST_PAUSE_MS = 500
  * rows in the wrong places; and a connection that never answers keeps its place for ever. Here a lost
  * connection is known before the next statement, and never comes back.
  */
-export function openSessions(
-  connect: (onClose: () => void) => Connection,
-  { most, deadlineMs, onLost }: SessionOptions,
-): Sessions {
-  const idle: Session[] = []
-  const all = new Set<Session>()
-  const waiting: ((session: Session) => void)[] = []
+export function openPool(
+  connect: (onClose: () => void) => Client,
+  { most, deadlineMs, onLost }: PoolOptions,
+): Pool {
+  const idle: Connection[] = []
+  const all = new Set<Connection>()
+  const waiting: ((connection: Connection) => void)[] = []
   let failures = 0
   let notBefore = 0
   let closed = false
 
-  function open(): Session {
-    const connection = connect(() => {
-      session.lost = true
+  function open(): Connection {
+    const client = connect(() => {
+      connection.lost = true
     })
-    const session: Session = { ...connection, lost: false, proven: false }
-    all.add(session)
-    return session
+    const connection: Connection = { ...client, lost: false, proven: false }
+    all.add(connection)
+    return connection
   }
 
-  function drop(session: Session): void {
-    all.delete(session)
+  function drop(connection: Connection): void {
+    all.delete(connection)
     // What it was doing is over in any case: PostgreSQL rolls back when the connection ends, which it may not know yet.
-    onLost(session.name)
-    session.sql
+    onLost(connection.name)
+    connection.sql
       .end({ timeout: 0 })
       .catch(() => undefined)
-      .finally(session.cut)
+      .finally(connection.cut)
   }
 
-  /** Says how an attempt with a session ended. */
-  function judge(session: Session): void {
-    if (!session.lost) {
-      session.proven = true
+  /** Says how an attempt with a connection ended. */
+  function judge(connection: Connection): void {
+    if (!connection.lost) {
+      connection.proven = true
       failures = 0
-    } else if (!session.proven) {
+    } else if (!connection.proven) {
       failures = Math.min(failures + 1, 10)
       notBefore = performance.now() + Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
     }
   }
 
-  async function take(): Promise<Session> {
+  async function take(): Promise<Connection> {
     // A connection that is made now would be ended by nobody.
     if (closed) throw new Unavailable('no connection: the program ends')
-    for (let session = idle.pop(); session !== undefined; session = idle.pop()) {
-      if (!session.lost) return session
-      drop(session)
+    for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
+      if (!connection.lost) return connection
+      drop(connection)
     }
     if (all.size < most) return open()
-    const turn = Promise.withResolvers<Session>()
+    const turn = Promise.withResolvers<Connection>()
     waiting.push(turn.resolve)
     const patience = new AbortController()
     const late = pause(deadlineMs, undefined, { signal: patience.signal }).then(() => {
       const at = waiting.indexOf(turn.resolve)
       if (at >= 0) waiting.splice(at, 1)
-      throw new Unavailable(`transaction: no connection was free in ${deadlineMs} ms`)
+      throw new Unavailable(`no connection was free in ${deadlineMs} ms`)
     })
     // It rejects when it is aborted, which is nobody's concern by then.
     late.catch(() => undefined)
     return Promise.race([turn.promise, late]).finally(() => patience.abort())
   }
 
-  function give(session: Session): void {
-    const next = session.lost ? undefined : waiting.shift()
-    if (next !== undefined) return next(session)
-    if (!session.lost) return void idle.push(session)
-    drop(session)
+  function give(connection: Connection): void {
+    const next = connection.lost ? undefined : waiting.shift()
+    if (next !== undefined) return next(connection)
+    if (!connection.lost) return void idle.push(connection)
+    drop(connection)
     if (!closed) waiting.shift()?.(open())
   }
 
   return {
     async use(work) {
-      const session = await take()
+      const connection = await take()
       try {
-        const early = session.proven || failures === 0 ? 0 : notBefore - performance.now()
+        const early = connection.proven || failures === 0 ? 0 : notBefore - performance.now()
         if (early > 0) await pause(early)
-        return await work(session)
+        return await work(connection)
       } finally {
-        judge(session)
-        give(session)
+        judge(connection)
+        give(connection)
       }
     },
     async close(timeoutSeconds) {
