@@ -2,12 +2,13 @@ import type { Database } from '../db/client.ts'
 import type { User } from '../db/links/rows.ts'
 import { listTokens } from '../db/links/tokens.ts'
 import { findUserByEmail } from '../db/links/users.ts'
-import { DURATION_FORM, parseDuration } from '../kernel/duration.ts'
+import { DURATION_FORM } from '../kernel/duration.ts'
 import { isUuid } from '../kernel/uuid.ts'
 import type { RandomBytes } from '../kernel/token-hash.ts'
 import { isRefusal, type Refusal } from '../services/links/refusal.ts'
 import {
   createToken,
+  endOf,
   readTokenRequest,
   revokeToken,
   type TokenRequest,
@@ -50,7 +51,7 @@ interface Parsed {
 export function parseToken(args: readonly string[], now: Date): Parsed {
   const { action, name: word, flags } = parseAction(args, ARGUMENTS)
   const { name = 'command line', scope, expires } = flags
-  const expires_at = expires === undefined ? null : readWhen(expires, now)
+  const expires_at = expires === undefined ? null : endOf(expires, now)
   const request = readTokenRequest({ name, scope, expires_at }, now)
   if (isRefusal(request)) {
     const message = request.message.replace('expires_at', 'expires')
@@ -114,12 +115,4 @@ async function list(db: Database, user: User, json: boolean, output: Output): Pr
   const head = ['ID', 'NAME', 'SCOPE', 'CREATED', 'EXPIRES', 'LAST USED']
   for (const line of table(head, rows)) output.out(line)
   return DONE
-}
-
-/** A time as it stands, or that far from now; what is beyond all times stays as it is. */
-function readWhen(text: string, now: Date): string {
-  const seconds = parseDuration(text)
-  if (seconds === undefined) return text
-  const time = new Date(now.getTime() + seconds * 1000)
-  return Number.isNaN(time.getTime()) ? text : time.toISOString()
 }

@@ -1,6 +1,7 @@
 import type { Context } from '../kernel/context.ts'
 import { unavailable, type Fault } from '../kernel/fault.ts'
 import { firstFields, MOST_FIELDS } from '../kernel/form-fields.ts'
+import { mediaType } from '../kernel/media-type.ts'
 
 /** Largest form that a page of ours sends, but for those with a long text. */
 const FORM_LIMIT = 64 * 1024
@@ -12,8 +13,7 @@ export async function readForm(
   context: Context,
   limit = FORM_LIMIT,
 ): Promise<URLSearchParams | Fault> {
-  const type = (context.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase()
-  if (type !== 'application/x-www-form-urlencoded') {
+  if (mediaType(context.headers['content-type']) !== 'application/x-www-form-urlencoded') {
     const detail = 'The body must be a form: application/x-www-form-urlencoded.'
     return { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', detail }
   }

@@ -1,5 +1,6 @@
 import type { Context } from '../kernel/context.ts'
 import { unavailable, type Fault } from '../kernel/fault.ts'
+import { mediaType } from '../kernel/media-type.ts'
 
 /** A JSON object as it came. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -9,8 +10,7 @@ export async function readJsonObject(
   context: Context,
   limit: number,
 ): Promise<{ readonly value: JsonObject } | Fault> {
-  const type = (context.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase()
-  if (type !== 'application/json') {
+  if (mediaType(context.headers['content-type']) !== 'application/json') {
     const detail = 'the body must be JSON: send Content-Type: application/json'
     return { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', detail }
   }

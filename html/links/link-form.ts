@@ -179,7 +179,7 @@ const VISIBILITIES: readonly (readonly [Visibility, string, string])[] = [
   [
     'private',
     'Private',
-    'whoever knows the name may follow it; it is listed to owners and recipients',
+    'whoever knows the name may follow it; it is listed to owners, recipients and admins',
   ],
   ['secure', 'Secure', 'only owners, recipients and admins may follow it, signed in'],
 ]

@@ -1,4 +1,4 @@
-import type { ListFilter } from '../../services/links/list-query.ts'
+import type { ListFilter } from '../../services/links/list-filter.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listFilter } from '../list-filter.ts'
 

@@ -1,6 +1,6 @@
 import type { ListedLink } from '../../db/links/rows.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
-import type { ListFilter } from '../../services/links/list-query.ts'
+import type { ListFilter } from '../../services/links/list-filter.ts'
 import { listTable } from '../table.ts'
 import { linksPage, type Viewer } from './layout.ts'
 import { filterForm, type ListName } from './links-filter.ts'

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Context } from '../context.ts'
 import { unavailable, type Fault } from '../fault.ts'
+import { mediaType } from '../media-type.ts'
 import { bytesReply, type Reply } from '../reply.ts'
 import { capabilitiesOf, checkLegacy, checkModern, eraOf, metaOf, type Era } from './era.ts'
 import {
@@ -49,8 +50,7 @@ export async function postMcp(
   context: Context,
   options: PostOptions,
 ): Promise<Reply | Fault> {
-  const type = (context.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase()
-  if (type !== 'application/json') return NOT_JSON
+  if (mediaType(context.headers['content-type']) !== 'application/json') return NOT_JSON
   const body = await context.body(MESSAGE_LIMIT)
   if (!body.ok) return BODY_FAULTS[body.reason]
 

@@ -1,3 +1,4 @@
+import type { ShortLinks } from '../../html/links/link-parts.ts'
 import type { Context } from '../../kernel/context.ts'
 import type { Identity } from '../../kernel/identity.ts'
 import type { Links } from '../../services/links/open.ts'
@@ -12,4 +13,9 @@ export interface LinksRoutes {
   readonly shortKeyword: () => string
   /** Who sits at the browser. */
   readonly identify: (context: Context) => Identity
+}
+
+/** How pages write short links. */
+export function shortLinks({ baseUrl, shortKeyword }: LinksRoutes): ShortLinks {
+  return { keyword: shortKeyword(), base: baseUrl() }
 }

@@ -7,8 +7,7 @@ import { describeApi } from './api/description.ts'
 import { API, missingOperation } from './api/routes.ts'
 import { linksFault } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
-import { linkPages } from './pages/link-pages.ts'
-import { otherPages } from './pages/other-pages.ts'
+import { linksPages } from './pages/routes.ts'
 import { isReservedPath, resolverRoute } from './resolver.ts'
 
 /** Nothing here is for an index: neither the pages nor where links lead. */
@@ -25,8 +24,7 @@ export function linksRoutes(
     { method: 'GET', path: '/robots.txt', access: 'open', handle: () => ROBOTS },
     plainHealthRoute(options.version, databaseAnswers, linksFault),
     ...assetRoutes('/-/assets'),
-    ...linkPages(options),
-    ...otherPages(options),
+    ...linksPages(options),
     ...api.operations,
     ...apiDocsRoutes(api, options.baseUrl),
   ]

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { firstFields } from '../../kernel/form-fields.ts'
+import { mediaType } from '../../kernel/media-type.ts'
 import type { SignedProvider } from './signing-secrets.ts'
 import { cleanId, cleanText } from './text.ts'
 
@@ -59,10 +60,6 @@ export function genericFields(headers: IncomingHttpHeaders): EventFields {
       headers['webhook-id'] ?? headers['x-delivery-id'] ?? headers['idempotency-key'],
     ),
   }
-}
-
-function mediaType(contentType: string | undefined): string {
-  return (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,6 +1,7 @@
 import type { Database, Executor } from '../../db/client.ts'
 import type { Bearer, Scope, Token } from '../../db/links/rows.ts'
 import { addToken, findToken, MOST_TOKENS, removeToken, touchToken } from '../../db/links/tokens.ts'
+import { parseDuration } from '../../kernel/duration.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import { INSTANT_FORM, readInstant } from './instant.ts'
@@ -24,6 +25,13 @@ export interface TokenRequest {
   readonly name: string
   readonly scope: Scope
   readonly expires_at: Date | null
+}
+
+/** When a token ends, as people say it: a duration becomes a time; what is none stays, to be read as one. */
+export function endOf(text: string, now: Date): string {
+  const seconds = parseDuration(text)
+  const at = new Date(now.getTime() + (seconds ?? Number.NaN) * 1000)
+  return Number.isNaN(at.getTime()) ? text : at.toISOString()
 }
 
 /** Reads what a body or a form asks of a token; the refusal says what is wrong with it. */

@@ -1,8 +1,7 @@
 import { helpPage } from '../../../html/links/help.ts'
 import { htmlReply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
-import type { LinksRoutes } from '../options.ts'
-import { shortLinks } from './links.ts'
+import { shortLinks, type LinksRoutes } from '../options.ts'
 import { pageRoute } from './page.ts'
 
 /** `/-/help`. */

@@ -15,8 +15,7 @@ import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
 import { endShare, shareLink } from '../../../services/links/shares.ts'
 import { readForm, wantsFullPage } from '../../form.ts'
 import { sentence, STATUS } from '../faults.ts'
-import type { LinksRoutes } from '../options.ts'
-import { shortLinks } from './links.ts'
+import { shortLinks, type LinksRoutes } from '../options.ts'
 import { goTo, pageRoute, type PageCall } from './page.ts'
 
 const MOST_CHANGES = 50

@@ -3,17 +3,12 @@ import { queryOf } from '../../../kernel/context.ts'
 import { isForeignLoad } from '../../../kernel/guard.ts'
 import { linksListFragment, linksListPage } from '../../../html/links/links-list.ts'
 import { listPath, type ListName } from '../../../html/links/links-filter.ts'
-import type { ShortLinks } from '../../../html/links/link-parts.ts'
 import type { Reply } from '../../../kernel/reply.ts'
 import { searchLinks, type ListPosition } from '../../../services/links/find-links.ts'
-import {
-  listCursor,
-  readListCursor,
-  readListFilter,
-  searchOf,
-} from '../../../services/links/list-query.ts'
+import { searchOf } from '../../../services/links/list-filter.ts'
 import { isRefusal, refusal, type Refusal } from '../../../services/links/refusal.ts'
-import type { LinksRoutes } from '../options.ts'
+import { shortLinks, type LinksRoutes } from '../options.ts'
+import { listCursor, readListCursor, readListFilter } from './list-query.ts'
 import { pageOrFragment, pageRoute, type PageCall } from './page.ts'
 
 const ROWS = 50
@@ -61,11 +56,6 @@ async function answer(
     () => linksListPage(visitor, view),
     () => linksListFragment(view),
   )
-}
-
-/** How pages write short links. */
-export function shortLinks({ baseUrl, shortKeyword }: LinksRoutes): ShortLinks {
-  return { keyword: shortKeyword(), base: baseUrl() }
 }
 
 /** The same query, from after a position. */

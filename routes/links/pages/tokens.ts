@@ -2,12 +2,12 @@ import type { User } from '../../../db/links/rows.ts'
 import { listTokens } from '../../../db/links/tokens.ts'
 import { tokensFragment, tokensPage, type TokensView } from '../../../html/links/tokens.ts'
 import type { Context } from '../../../kernel/context.ts'
-import { parseDuration } from '../../../kernel/duration.ts'
 import { htmlReply, type Reply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
 import { isRefusal } from '../../../services/links/refusal.ts'
 import {
   createToken,
+  endOf,
   readTokenRequest,
   revokeToken,
   type MadeToken,
@@ -66,7 +66,7 @@ export function tokenPages(options: LinksRoutes): readonly Route[] {
         }
         const { receivedAt } = context
         const { name, scope } = typed
-        const expires_at = expiry(typed.expires, receivedAt)
+        const expires_at = typed.expires === '' ? null : endOf(typed.expires, receivedAt)
         const request = readTokenRequest({ name, scope, expires_at }, receivedAt)
         const token = isRefusal(request)
           ? request
@@ -90,14 +90,6 @@ export function tokenPages(options: LinksRoutes): readonly Route[] {
       },
     }),
   ]
-}
-
-/** A duration from now, or a time as it stands; an empty field is never. */
-function expiry(text: string, now: Date): string | null {
-  if (text === '') return null
-  const seconds = parseDuration(text)
-  const at = new Date(now.getTime() + (seconds ?? Number.NaN) * 1000)
-  return Number.isNaN(at.getTime()) ? text : at.toISOString()
 }
 
 /** A command that shows that the token works, within its scope. */

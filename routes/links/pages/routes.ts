@@ -2,13 +2,19 @@ import type { Route } from '../../../kernel/router.ts'
 import type { LinksRoutes } from '../options.ts'
 import { adminPages } from './admin.ts'
 import { helpRoute } from './help.ts'
+import { linkFormRoutes } from './link-form.ts'
+import { linkRoutes } from './link.ts'
+import { listRoutes } from './links.ts'
 import { searchRoutes } from './opensearch.ts'
 import { tagPages } from './tags.ts'
 import { tokenPages } from './tokens.ts'
 
-/** The pages beside those of links, and the browsers' search. */
-export function otherPages(options: LinksRoutes): readonly Route[] {
+/** All pages, and the browsers' search. */
+export function linksPages(options: LinksRoutes): readonly Route[] {
   return [
+    ...listRoutes(options),
+    ...linkFormRoutes(options),
+    ...linkRoutes(options),
     ...tagPages(options),
     ...tokenPages(options),
     ...adminPages(options),

@@ -1,5 +1,5 @@
-import { readLinkInput, readSlug, type LinkInput } from './link-input.ts'
-import { isRefusal, type Refusal } from './refusal.ts'
+import { readLinkInput, readSlug, type LinkInput } from '../../../services/links/link-input.ts'
+import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
 
 /** Reads the slug of a form: people type capitals and spaces around it, which no slug has. */
 export function typedSlug(form: URLSearchParams): string {
