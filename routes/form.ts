@@ -26,6 +26,11 @@ export async function readForm(
   return { status: 400, code: 'BAD_REQUEST', detail: 'The form did not arrive whole.' }
 }
 
+/** Whether a box was ticked: browsers send `on`, or the value that it has. */
+export function isTicked(form: URLSearchParams, name: string): boolean {
+  return ['on', 'true', '1'].includes(form.get(name) ?? '')
+}
+
 /** A text of several lines: browsers send CR LF for what they count as one character. */
 export function linesIn(form: URLSearchParams, name: string): string {
   return (form.get(name) ?? '').replaceAll('\r\n', '\n')

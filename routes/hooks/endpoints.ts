@@ -11,7 +11,7 @@ import {
   revokeEndpoint,
   type EndpointRefusal,
 } from '../../services/hooks/endpoints.ts'
-import { readForm, wantsFullPage } from '../form.ts'
+import { isTicked, readForm, wantsFullPage } from '../form.ts'
 import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 
@@ -53,7 +53,7 @@ export function endpointRoutes(
     const form = await readForm(context)
     if ('status' in form) return hooksFault(form, context)
     const name = (form.get('name') ?? '').trim()
-    const may_replay = ['on', 'true', '1'].includes(form.get('allow_replay') ?? '')
+    const may_replay = isTicked(form, 'allow_replay')
     const result = await createEndpoint(db, random, { name, may_replay })
     if ('code' in result) {
       if (!wantsFullPage(context)) return refuse(context, result)

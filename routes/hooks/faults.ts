@@ -4,6 +4,7 @@ import type { Fault } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http.ts'
 import { problem } from '../../kernel/problem.ts'
 import { htmlReply, type Reply } from '../../kernel/reply.ts'
+import { navigates } from '../page-answers.ts'
 
 /**
  * Errors of the hooks service: problem+json everywhere (hooks.md section 7), and a page for a person
@@ -11,10 +12,7 @@ import { htmlReply, type Reply } from '../../kernel/reply.ts'
  */
 export const hooksFault: FaultReply = (fault, request): Reply => {
   const receiver = request.path.startsWith('/webhooks/')
-  const navigates =
-    (request.headers.accept ?? '').includes('text/html') &&
-    request.headers['hx-request'] === undefined
-  if (navigates && !receiver) {
+  if (!receiver && navigates(request)) {
     const title = STATUS_CODES[fault.status] ?? 'Error'
     return htmlReply(
       errorPage({ status: fault.status, title, detail: fault.detail }),

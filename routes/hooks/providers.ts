@@ -22,7 +22,7 @@ import {
   type MadeProvider,
   type ProviderRefusal,
 } from '../../services/hooks/providers.ts'
-import { readForm, readOptionalForm, wantsFullPage } from '../form.ts'
+import { isTicked, readForm, readOptionalForm, wantsFullPage } from '../form.ts'
 import { hooksFault, notFound } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 import { providerCards } from './provider-cards.ts'
@@ -87,7 +87,7 @@ export function providerRoutes(options: HooksRoutes): readonly Route[] {
     if (trust_mode !== 'token' && trust_mode !== 'signed' && trust_mode !== 'open') {
       return hooksFault(unprocessable('trust_mode must be token, signed or open.'), context)
     }
-    const acknowledgeOpen = ['on', 'true', '1'].includes(form.get('acknowledge_open') ?? '')
+    const acknowledgeOpen = isTicked(form, 'acknowledge_open')
     const secret = trust_mode === 'signed' ? secretOf(form) : undefined
     const wanted = { name, trust_mode, secret, acknowledgeOpen, enabled: false } as const
     const result = await createProvider(tools, wanted)

@@ -3,9 +3,10 @@ import type { User } from '../../db/links/rows.ts'
 import { linksErrorPage } from '../../html/links/visit.ts'
 import type { Context } from '../../kernel/context.ts'
 import type { Fault } from '../../kernel/fault.ts'
-import type { FaultReply, FaultRequest } from '../../kernel/http.ts'
+import type { FaultReply } from '../../kernel/http.ts'
 import { htmlReply, jsonReply, type Reply } from '../../kernel/reply.ts'
 import type { Refusal, RefusalCode } from '../../services/links/refusal.ts'
+import { navigates, sentence } from '../page-answers.ts'
 
 /** links.md section 7, and decisions.md section 4 for what it leaves open. */
 export const STATUS: Readonly<Record<RefusalCode, number>> = {
@@ -57,16 +58,6 @@ export function faultPage(
   const title = STATUS_CODES[status] ?? 'Error'
   const error = { status, title, detail: sentence(detail) }
   return htmlReply(linksErrorPage(viewer, error), status, headers)
-}
-
-/** True for a browser that would show the answer as a page of its own. */
-export function navigates({ headers }: FaultRequest): boolean {
-  return (headers.accept ?? '').includes('text/html') && headers['hx-request'] === undefined
-}
-
-/** A refusal's line as a sentence for people. */
-export function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
 /** A refusal in the shape of the API. */

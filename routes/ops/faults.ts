@@ -1,8 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import { opsErrorPage } from '../../html/ops/error.ts'
 import type { Fault } from '../../kernel/fault.ts'
-import type { FaultReply, FaultRequest } from '../../kernel/http.ts'
+import type { FaultReply } from '../../kernel/http.ts'
 import { htmlReply, jsonReply } from '../../kernel/reply.ts'
+import { navigates, sentence } from '../page-answers.ts'
 import { chatProblem } from './chat-problem.ts'
 
 /** Errors of the ops service: `{error}` (ops.md section 7), and a page for a person outside the API. */
@@ -15,16 +16,6 @@ export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, req
     return htmlReply(opsErrorPage({ status, title, detail: sentence(detail) }), status, headers)
   }
   return jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : detail }, status, headers)
-}
-
-/** True for a browser that would show the answer as a page of its own. */
-export function navigates({ headers }: FaultRequest): boolean {
-  return (headers.accept ?? '').includes('text/html') && headers['hx-request'] === undefined
-}
-
-/** A refusal's line as a sentence for people. */
-export function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
 /** The contract gives this text. */

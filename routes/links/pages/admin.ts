@@ -14,12 +14,13 @@ import type { Route } from '../../../kernel/router.ts'
 import { linksByPrefix } from '../../../services/links/links-by-prefix.ts'
 import { isRefusal, refusal, type Refusal } from '../../../services/links/refusal.ts'
 import { changeRole, createUser, isRole } from '../../../services/links/users.ts'
-import { readForm } from '../../form.ts'
+import { isTicked, readForm } from '../../form.ts'
+import { pageOrFragment, sentence } from '../../page-answers.ts'
 import { readPage } from '../api/page.ts'
-import { sentence, STATUS } from '../faults.ts'
+import { STATUS } from '../faults.ts'
 import { shortLinks, type LinksRoutes } from '../options.ts'
 import { listed } from './next.ts'
-import { fragmentOrPage, goTo, pageOrFragment, pageRoute, type PageCall } from './page.ts'
+import { fragmentOrPage, goTo, pageRoute, type PageCall } from './page.ts'
 import { showsForm } from './shows-form.ts'
 
 const USERS = '/-/admin/users'
@@ -93,7 +94,7 @@ export function adminPages(options: LinksRoutes): readonly Route[] {
     const role = form.get('role')
     if (!isRole(role)) return refusal('INVALID_ROLE', 'role must be user or admin')
     const stepsDown = id === visitor.id && role === 'user'
-    const acknowledged = ['on', 'true', '1'].includes(form.get('acknowledge_own') ?? '')
+    const acknowledged = isTicked(form, 'acknowledge_own')
     if (stepsDown && !acknowledged) return refusal('BAD_REQUEST', OWN_ROLE)
     const changed = await changeRole(db, id, role)
     if (isRefusal(changed)) return changed

@@ -7,9 +7,10 @@ import type { Reply } from '../../../kernel/reply.ts'
 import { searchLinks, type ListPosition } from '../../../services/links/find-links.ts'
 import { searchOf } from '../../../services/links/list-filter.ts'
 import { isRefusal, refusal, type Refusal } from '../../../services/links/refusal.ts'
+import { pageOrFragment } from '../../page-answers.ts'
 import { shortLinks, type LinksRoutes } from '../options.ts'
 import { listCursor, readListCursor, readListFilter } from './list-query.ts'
-import { pageOrFragment, pageRoute, type PageCall } from './page.ts'
+import { pageRoute, type PageCall } from './page.ts'
 
 const ROWS = 50
 /** The time of the answer would tell what stands in links that are not for everybody. */

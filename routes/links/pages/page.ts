@@ -8,7 +8,8 @@ import { isUuid } from '../../../kernel/uuid.ts'
 import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
 import { visitorOf } from '../../../services/links/visitor.ts'
 import { wantsFullPage } from '../../form.ts'
-import { faultPage, linksFault, navigates, STATUS } from '../faults.ts'
+import { navigates } from '../../page-answers.ts'
+import { faultPage, linksFault, STATUS } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 
 /** A request of a page whose visitor is signed in. */
@@ -79,18 +80,6 @@ function faultOf({ refused: code, message }: Refusal): Fault {
  */
 export function refused(context: Context, visitor: User | undefined, fault: Fault): Reply {
   return navigates(context) ? faultPage(fault, visitor) : linksFault(fault, context)
-}
-
-/** Answers a GET: the page, or its fragment to htmx. */
-export function pageOrFragment(
-  context: Context,
-  page: () => Html,
-  fragment: () => Html,
-  status = 200,
-): Reply {
-  // Page and fragment share a URL; a cache must not take one for the other.
-  const shown = wantsFragment(context) ? fragment() : page()
-  return htmlReply(shown, status, { vary: 'HX-Request' })
 }
 
 /** Answers a form post: the fragment, or the page around it to a browser without script. */

@@ -3,10 +3,11 @@ import { queryOf } from '../../../kernel/context.ts'
 import type { Route } from '../../../kernel/router.ts'
 import { isRefusal } from '../../../services/links/refusal.ts'
 import { linksTagged, tagsFor } from '../../../services/links/tags.ts'
+import { pageOrFragment } from '../../page-answers.ts'
 import { readPage } from '../api/page.ts'
 import { shortLinks, type LinksRoutes } from '../options.ts'
 import { listed } from './next.ts'
-import { pageOrFragment, pageRoute } from './page.ts'
+import { pageRoute } from './page.ts'
 
 /** `/-/tags` and `/-/tags/{slug}`: only what the visitor may see, and how much of it. */
 export function tagPages(options: LinksRoutes): readonly Route[] {

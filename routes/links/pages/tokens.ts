@@ -13,7 +13,8 @@ import {
   type MadeToken,
 } from '../../../services/links/tokens.ts'
 import { readForm } from '../../form.ts'
-import { sentence, STATUS } from '../faults.ts'
+import { sentence } from '../../page-answers.ts'
+import { STATUS } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 import { fragmentOrPage, pageRoute } from './page.ts'
 import { showsForm } from './shows-form.ts'

@@ -12,10 +12,11 @@ import type { Fault } from '../../../kernel/fault.ts'
 import type { Reply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
 import { LONG_FORM_LIMIT, linesIn, readForm } from '../../form.ts'
+import { pageOrFragment, sentence } from '../../page-answers.ts'
 import { fitsPrompt, PROMPT_RULE } from '../../../services/ops/sessions/prompt.ts'
-import { badRequest, sentence, SESSION_RUNS } from '../faults.ts'
+import { badRequest, SESSION_RUNS } from '../faults.ts'
 import type { OpsRoutes } from '../options.ts'
-import { doneReply, pageOrFragment, pageRoute, refusedReply } from './page.ts'
+import { doneReply, pageRoute, refusedReply } from './page.ts'
 
 const FEED = 15
 const DAYS = 14

@@ -24,8 +24,9 @@ import {
   readMemoryUpdate,
 } from '../../../services/ops/memories.ts'
 import { LONG_FORM_LIMIT, linesIn, readForm, readOptionalForm } from '../../form.ts'
+import { sentence } from '../../page-answers.ts'
 import { filterOf, readList, type ListRequest } from '../api/operation.ts'
-import { badRequest, notFound, sentence } from '../faults.ts'
+import { badRequest, notFound } from '../faults.ts'
 import type { OpsRoutes } from '../options.ts'
 import { doneReply, pageOf, pageRoute, refusedReply, rowIdOf } from './page.ts'
 

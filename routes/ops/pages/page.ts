@@ -3,8 +3,9 @@ import type { Fault } from '../../../kernel/fault.ts'
 import type { Html } from '../../../kernel/html.ts'
 import { htmlReply, seeOther, type Reply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
+import { navigates } from '../../page-answers.ts'
 import { idOf, type ListRequest } from '../api/operation.ts'
-import { navigates, opsFault } from '../faults.ts'
+import { opsFault } from '../faults.ts'
 
 /** A page, or a form post of one. */
 export interface PageRoute {
@@ -29,17 +30,6 @@ export function pageRoute({ method, path, answer }: PageRoute): Route {
 /** The id in the path; 0, which nothing has, for text that is none. */
 export function rowIdOf(context: Context): number {
   return idOf(context) ?? 0
-}
-
-/** Answers a GET: the page, or its fragment to htmx. */
-export async function pageOrFragment(
-  context: Context,
-  page: () => Html | Promise<Html>,
-  fragment: () => Html | Promise<Html>,
-): Promise<Reply> {
-  // Page and fragment share a URL; a cache must not take one for the other.
-  const shown = wantsFragment(context) ? await fragment() : await page()
-  return htmlReply(shown, 200, { vary: 'HX-Request' })
 }
 
 /** Answers a form post that succeeded: the fragment to htmx, else 303. */

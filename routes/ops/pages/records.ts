@@ -4,9 +4,10 @@ import { cooldownsPage } from '../../../html/ops/cooldowns.ts'
 import { eventsFragment, eventsPage } from '../../../html/ops/events.ts'
 import { htmlReply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
+import { pageOrFragment } from '../../page-answers.ts'
 import { filterOf, readList } from '../api/operation.ts'
 import type { OpsRoutes } from '../options.ts'
-import { pageOf, pageOrFragment, pageRoute } from './page.ts'
+import { pageOf, pageRoute } from './page.ts'
 
 const USUAL = 100
 const DAY_MS = 86_400_000
