@@ -21,6 +21,10 @@ await eachBackend(t, 'a link is made and edited by its form', async (t: Test, ba
   const bob = await pageUser(links, 'bob')
   const { id: taken } = await makeLink(bob, 'taken', { visibility: 'secure' })
 
+  await t.test('the form says who sees a private link', async (t) => {
+    t.match((await ann.get('/-/new')).text, 'it is listed to owners, recipients and admins')
+  })
+
   await t.test('what is refused stays in the form, beside why', async (t) => {
     const good = { slug: 'good', url: 'https://good.test/' }
     const tags = Array.from({ length: 21 }, (_, at) => `t${at}`).join(',')
