@@ -81,7 +81,7 @@ export async function runToken(
   if (isRefusal(user)) return fail(output, user.message)
   if (action === 'list') return list(db, user, json, output)
   const made = await createToken(db, random, user.id, request, at)
-  if (isRefusal(made)) return fail(made.message, output)
+  if (isRefusal(made)) return fail(output, made.message)
   const until = made.expires_at === null ? '' : `, until ${made.expires_at.toISOString()}`
   output.err(
     `token "${made.name}" of ${user.email}, scope ${made.scope}${until}, is shown this once:`,
