@@ -41,6 +41,8 @@ export type TestServer = {
 }
 
 const STOP_MS = 15_000
+/** So many lines of its log are told of a server that has failed. */
+const LINES_TOLD = 1_000
 
 /**
  * Starts `node server.ts serve` as a process and waits for its ready line. Rejects with the collected
@@ -55,10 +57,14 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
   if (options.program === undefined) await seedEmbedded(env)
   const child = spawnProgram(args, env, options.program)
   const exited = exitOf(child)
-  let [stdout, stderr, asked, over] = ['', '', options.mayExit === true, false]
+  let [stdout, asked, over] = ['', options.mayExit === true, false]
+  // Line by line: a long run says more than one string holds.
+  const lines: string[] = []
+  let begun = ''
+  const stderr = (): string => [...lines.slice(-LINES_TOLD), begun].join('\n')
   const ready = Promise.withResolvers<Addresses>()
   const said = (what: string): Error =>
-    new Error(`'${args.join(' ')}' ${what} its ready line; its output: ${stdout}${stderr}`)
+    new Error(`'${args.join(' ')}' ${what} its ready line; its output: ${stdout}${stderr()}`)
 
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     transcript('log', text, 'server')
@@ -68,7 +74,12 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
   })
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     transcript('log', text, 'server')
-    stderr += text
+    const [first = '', ...more] = text.split('\n')
+    begun += first
+    for (const next of more) {
+      lines.push(begun)
+      begun = next
+    }
   })
   const readyMs = options.readyMs ?? 30_000
   const timer = setTimeout(() => ready.reject(said(`took over ${readyMs} ms for`)), readyMs)
@@ -89,7 +100,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
   t.teardown(async () => {
     const crashed = over && !asked
     const { code, signal } = await end('SIGTERM')
-    if (crashed) throw new Error(`the server ended by itself (${code ?? signal}): ${stderr}`)
+    if (crashed) throw new Error(`the server ended by itself (${code ?? signal}): ${stderr()}`)
   })
 
   try {
@@ -114,7 +125,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
         return address('ops')
       },
       pid: child.pid ?? 0,
-      logs: () => stderr.split('\n').filter((line) => line !== ''),
+      logs: () => [...lines, begun].filter((line) => line !== ''),
       stop: () => end('SIGTERM'),
       kill: () => end('SIGKILL'),
       exited,
