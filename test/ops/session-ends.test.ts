@@ -14,8 +14,8 @@ const { env, sessions, logged, start, ended, eventsOf, linesOf } = await openTim
 )
 
 /** Has the database refuse some rows of a table as if it were full, until the result is called. */
-async function full(table: string, when: string): Promise<() => Promise<void>> {
-  const refuse = `begin raise exception 'no space left' using errcode = '53100'; end`
+async function full(table: string, when: string, errcode = '53100'): Promise<() => Promise<void>> {
+  const refuse = `begin raise exception 'no space left' using errcode = '${errcode}'; end`
   const text = [
     `create or replace function ops.refuse() returns trigger language plpgsql as $$ ${refuse} $$`,
     `create trigger refuse before insert or update on ops.${table} for each row when (${when})
@@ -49,12 +49,32 @@ t.test('an end that can’t be written at first is written later', async (t) => 
   t.notOk(logged().includes('"session not finished"'), 'it is no error')
 })
 
+t.test('a moment without a database at the end costs neither output nor reason', async (t) => {
+  const rooms: (() => Promise<void>)[] = []
+  run = async (job) => {
+    job.output.write('text', 'looked')
+    for (const table of ['sessions', 'session_lines', 'events'])
+      rooms.push(await full(table, 'true'))
+    return failedOutcome('the model is gone')
+  }
+  const before = logged().length
+  const id = await start()
+  const now = (): string => logged().slice(before)
+  await until(() => now().includes('session not finished yet'), 'the first of its last writes')
+  for (const room of rooms) await room()
+  t.match(await ended(id), { status: 'failed', exit_code: 1 })
+  t.match(await eventsOf(id), [{ message: `Session ${id} failed: the model is gone` }])
+  t.match(await linesOf(id), [{ text: 'looked' }, { text: 'Session failed: the model is gone' }])
+  t.notOk(now().includes('lost'), 'nothing is said to be lost')
+})
+
 t.test('an event that can’t be written costs neither the end nor the output', async (t) => {
   run = async (job) => {
     job.output.write('text', 'looked')
     return failedOutcome('the model is gone')
   }
-  const room = await full('events', 'true')
+  // What is refused as data is not tried again.
+  const room = await full('events', 'true', '22000')
   const id = await start()
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
   await room()
@@ -70,7 +90,8 @@ t.test('output that can’t be stored waits, and that is said once', async (t) =
     job.output.write('text', 'looked again\n')
     return good
   }
-  const said = (text: string): number => logged().split(text).length - 1
+  const begin = logged().length
+  const said = (text: string): number => logged().slice(begin).split(text).length - 1
   const refused = `select xact_rollback::int as count from pg_stat_database
     where datname = current_database()`
   const rollbacks = async (): Promise<number> =>

@@ -20,8 +20,8 @@ export interface Output {
   endLine(): void
   /** Resolves when little waits to be stored: whoever floods must wait for it. */
   drained(): Promise<void>
-  /** Stores what is left. */
-  close(): Promise<void>
+  /** Stores what is left, by an attempt that may be made several times; never rejects. */
+  close(attempt: (store: () => Promise<void>) => Promise<void>): Promise<void>
 }
 
 /** A line that has not ended yet; `cut` when it goes on beyond what is kept. */
@@ -127,11 +127,15 @@ export function openOutput(options: OutputOptions, session: number): Output {
       endLine()
     },
     drained: () => drained.promise,
-    async close() {
+    async close(attempt) {
       endLine()
-      await flushes.now()
       await flushes.stop()
-      if (waiting.length > 0) log.error('session output lost', { session, lines: waiting.length })
+      try {
+        await attempt(store)
+      } catch (error) {
+        const lines = waiting.length
+        log.error('session output lost', { session, lines, error: messageOf(error) })
+      }
     },
   }
 

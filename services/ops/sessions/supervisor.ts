@@ -42,9 +42,9 @@ const IDLE_MS = 180_000
 const HEARTBEAT_MS = 5_000
 /** How long a runner may take to end once it is told to. */
 const LEAVE_MS = 8_000
-/** How often an end that can't be written is tried, and after what time again: about as long as a lease. */
-const FINISH_TRIES = 8
-const FINISH_PAUSE_MS = 2_000
+/** How often the last writes of a session may fail in all, and when they are tried again: about as long as a lease. */
+const LAST_TRIES = 8
+const LAST_PAUSE_MS = 2_000
 
 /** Why a session is ended from outside. */
 type Cause =
@@ -67,6 +67,7 @@ export function supervise(
   /** The server is about to end: nothing is waited for. */
   let leaving = false
   let spoke = false
+  let triesLeft = LAST_TRIES
   const began = clock.elapsed()
   let lastSign = began
 
@@ -131,7 +132,7 @@ export function supervise(
       const ending = await endingOfRun()
       stopWatch()
       const next = cause?.status === 'escalated' ? cause.next : undefined
-      await finishAtLast(ending, next)
+      if (cause?.status !== 'lost') await atLast(() => finish(ending, next))
     } catch (error) {
       // The row stays as it is, and its lease lapses: then it is failed by whoever looks.
       log.error('session not finished', { session: session.id, error: messageOf(error) })
@@ -155,21 +156,24 @@ export function supervise(
       }
       return ending
     } finally {
-      await output.close()
+      await output.close(atLast)
     }
   }
 
-  /** Writes the end. The database may be back in a moment, and heartbeats keep the lease so long. */
-  async function finishAtLast(ending: Ending, next: Escalation | undefined): Promise<void> {
-    for (let left = FINISH_TRIES - 1; cause?.status !== 'lost'; left--) {
+  /** Does one of the last writes. The database may be back in a moment, and heartbeats keep the lease so long. */
+  async function atLast(write: () => Promise<unknown>): Promise<void> {
+    for (;;) {
       try {
-        return await finish(ending, next)
+        await write()
+        return
       } catch (error) {
-        if (left === 0 || leaving) throw error
+        triesLeft--
+        const hopeless = leaving || triesLeft <= 0 || cause?.status === 'lost'
+        if (hopeless || !(error instanceof Unavailable)) throw error
         log.warn('session not finished yet', { session: session.id, error: messageOf(error) })
       }
       const { promise, resolve } = Promise.withResolvers<void>()
-      const stop = clock.every(FINISH_PAUSE_MS, resolve)
+      const stop = clock.every(LAST_PAUSE_MS, resolve)
       await promise
       stop()
     }
@@ -210,7 +214,7 @@ export function supervise(
       message,
     } as const
     try {
-      await addEvent(db, { ...event, created_at: clock.now() })
+      await atLast(() => addEvent(db, { ...event, created_at: clock.now() }))
     } catch (error) {
       log.warn('event not recorded', { session: session.id, error: messageOf(error) })
     }
