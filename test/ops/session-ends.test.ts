@@ -1,5 +1,7 @@
 import { t } from 'tap'
 import { failedOutcome, type Job, type Outcome } from '../../services/ops/runners/runner.ts'
+import { machineId } from '../../kernel/processes.ts'
+import { ownHolder } from '../../kernel/spawn.ts'
 import { backends } from '../helpers/backends.ts'
 import { openTimedSessions } from '../helpers/sessions-setup.ts'
 import { until } from '../helpers/until.ts'
@@ -132,6 +134,19 @@ t.test('a session that another instance has ended says nothing more', async (t) 
     lines.map(({ text }) => text),
     ['looked'],
   )
+})
+
+t.test('a session that began by a commit whose answer was lost is ended soon', async (t) => {
+  const [row] = await postgres.query(
+    env,
+    `insert into ops.sessions (tier, model, status, trigger, started_at, heartbeat_at, holder, machine)
+     values (1, 'none', 'running', 'manual', now(), now(), $1, $2) returning id::int`,
+    [ownHolder(), machineId()],
+  )
+  const id = Number(row?.['id'])
+  t.match(await ended(id), { status: 'failed', exit_code: 1 })
+  const message = `Session ${id} failed: the database did not confirm its beginning or its end`
+  t.match(await eventsOf(id), [{ level: 'critical', message }])
 })
 
 t.test('what was found is told when the server stops before the next tier begins', async (t) => {

@@ -68,6 +68,8 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
   const { db, clock, log, config, holder, machine, runner } = options
   const callbacks = new Set<() => void>()
   let running: Supervised | undefined
+  /** Transactions under way that may begin a session. */
+  let beginning = 0
   let closed = false
   let seen: { readonly id: number; readonly beat: number; readonly since: number } | undefined
 
@@ -96,8 +98,20 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
   async function start(request: StartRequest): Promise<Session | undefined> {
     if (closed) return undefined
     const tier = Math.min(request.tier, config.current.max_tier)
-    const started = await db.transaction((tx) => begin(tx, { ...request, tier }, null))
+    const started = await beginIn((tx) => begin(tx, { ...request, tier }, null))
     return started && run(started)
+  }
+
+  /** Whether what it begins stands is not known when the answer to its commit is lost. */
+  async function beginIn(
+    work: (tx: Executor) => Promise<Begun | undefined>,
+  ): Promise<Begun | undefined> {
+    beginning++
+    try {
+      return await db.transaction(work)
+    } finally {
+      beginning--
+    }
   }
 
   /** At once: nothing may come between the row and who looks after it. */
@@ -126,7 +140,7 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     next: Escalation | undefined,
   ): Promise<void> {
     const at = clock.now()
-    const child = await db.transaction(async (tx) => {
+    const child = await beginIn(async (tx) => {
       if (!(await finishSession(tx, session.id, holder, ending, at))) return undefined
       await announceSessions(tx)
       if (next === undefined) return undefined
@@ -156,19 +170,24 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     return clock.now().getTime() - beat > LEASE_MS && (atStart || unchanged > RENEWED_MS)
   }
 
-  /** Ends what a process left that is gone: its row and its children. */
+  /** Ends a session that nobody runs: its row and its children. */
   async function endLapsed(atStart = false): Promise<void> {
     const lease = await findLease(db)
     if (lease === undefined || running?.id === lease.id) return
     const here = lease.machine === machine
     const dead = here && !isAlive(lease.holder)
-    if (!dead && !isSilent(lease, atStart)) return
+    // It began by a commit whose answer was lost, or its end could not be written.
+    const unknown = here && lease.holder === holder && beginning === 0
+    if (!dead && !unknown && !isSilent(lease, atStart)) return
+    const cause = unknown
+      ? 'the database did not confirm its beginning or its end'
+      : 'the process that ran it is gone'
     // Before its row ends: were this process to end in between, nobody would look for them again.
     if (dead) await endLeft(db, lease)
     const at = clock.now()
     const failed = await db.transaction(async (tx) => {
       if (!(await failLapsed(tx, lease.id, lease.heartbeat_at, at))) return false
-      const message = `Session ${lease.id} failed: the process that ran it is gone`
+      const message = `Session ${lease.id} failed: ${cause}`
       await addEvent(tx, {
         ...{ session_id: lease.id, level: 'critical', service: 'gatehouse', message },
         created_at: at,
@@ -178,9 +197,9 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     })
     // Another instance has failed it, or its holder has renewed it right then.
     if (!failed) return
-    log.warn('session failed: its process is gone', { session: lease.id })
+    log.warn('session failed: nobody runs it', { session: lease.id, cause })
     if (here) await endLeft(db, lease)
-    await endActions(db, lease.id, 'the process that ran it is gone')
+    await endActions(db, lease.id, cause)
   }
 
   await endLapsed(true)

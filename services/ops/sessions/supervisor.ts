@@ -134,7 +134,7 @@ export function supervise(
       const next = cause?.status === 'escalated' ? cause.next : undefined
       if (cause?.status !== 'lost') await atLast(() => finish(ending, next))
     } catch (error) {
-      // The row stays as it is, and its lease lapses: then it is failed by whoever looks.
+      // The row stays as it is; it is failed by whoever looks next with a database.
       log.error('session not finished', { session: session.id, error: messageOf(error) })
     } finally {
       stopWatch()
