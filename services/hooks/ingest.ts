@@ -4,6 +4,7 @@ import { QueryError } from '../../db/errors.ts'
 import { saveEvents } from '../../db/hooks/events.ts'
 import type { NewEvent, SavedEvent } from '../../db/hooks/rows.ts'
 import { Unavailable } from '../../kernel/fault.ts'
+import { storedBytes } from './stored-bytes.ts'
 
 /** Stores deliveries; an answer means that the event is committed. */
 export interface Ingest {
@@ -172,13 +173,6 @@ export function createIngest(db: Database): Ingest {
       return commits
     },
   }
-}
-
-/** Bytes of what grows with a delivery: its body and its headers. */
-export function storedBytes({ body, headers }: NewEvent): number {
-  let bytes = body.length
-  for (const name in headers) bytes += name.length + Buffer.byteLength(headers[name] ?? '')
-  return bytes
 }
 
 function deliveryKey({ provider, external_id }: NewEvent): string | undefined {
