@@ -1,6 +1,7 @@
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { makeServerTemplate, SHARED_POSTGRES, startPostgres } from '../test/helpers/postgres.ts'
 import type { Part } from './helpers/measure.ts'
+import { recycleLog } from './helpers/database.ts'
 import { HAS_WRK } from './helpers/wrk.ts'
 import { dashboard } from './dashboard.ts'
 import { executable } from './executable.ts'
@@ -43,6 +44,7 @@ console.log(
 const cluster = await startPostgres()
 process.env[SHARED_POSTGRES] = cluster.url()
 await makeServerTemplate(cluster)
+await recycleLog(cluster)
 
 /** What ends what the present part has started. */
 const ends: (() => unknown)[] = []

@@ -26,6 +26,8 @@ export function socketMaker(): (address: Address) => Socket {
     const [host, port] = [hosts[at], ports[at] ?? ports[0] ?? 0]
     const socket: Socket & Named =
       path === false ? connect({ port, ...(host !== undefined && { host }) }) : connect({ path })
+    // The end of a large statement would wait for the server's word on its beginning.
+    socket.setNoDelay()
     socket.host = host
     socket.port = port
     socket.on('end', () => socket.destroy(endedByServer()))
