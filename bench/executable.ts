@@ -5,22 +5,21 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { temporaryFolder } from '../test/helpers/owner.ts'
+import { anonymousKib } from '../test/helpers/process-figures.ts'
 import { ROOT } from '../test/helpers/program.ts'
 import { buildBareExecutable } from './helpers/bare-executable.ts'
 import { freshDatabase } from './helpers/database.ts'
 import { median, type Figure, type Owner, type Part } from './helpers/measure.ts'
-import { residentBytes } from './helpers/server.ts'
 
 const ROUNDS = 9
 /** What the start has left behind is collected by then. */
 const SETTLE_MS = 2_000
-const MEBI = 1024 * 1024
 
 /** One start of an executable: until its ready line, and what it holds a moment later. */
 interface Start {
   readonly readyMs: number
-  /** Resident memory, in bytes; pages of the file itself count. */
-  readonly resident: number
+  /** Memory of its own, in MiB: without pages of the executable, which it shares with the page cache. */
+  readonly ownMib: number
 }
 
 /** The executable beside a bare node:http one that is built in the same way, started in turn. */
@@ -51,8 +50,7 @@ export const executable: Part = {
       else for (const name of ['bare', 'server', 'embedded'] as const) starts[name].push(made[name])
     }
     const ready = (name: keyof typeof starts) => median(starts[name].map(({ readyMs }) => readyMs))
-    const held = (name: keyof typeof starts) => median(starts[name].map((one) => one.resident))
-    const ratio = held('server') / held('bare')
+    const held = (name: keyof typeof starts) => median(starts[name].map(({ ownMib }) => ownMib))
     return [
       { name: 'size, bare', value: statSync(bare).size / 1e6, unit: 'MB' },
       { name: 'size', value: statSync(program).size / 1e6, unit: 'MB' },
@@ -60,10 +58,9 @@ export const executable: Part = {
       bounded('ready, PostgreSQL server', ready('server'), 'ms', 150),
       bounded('ready, embedded, existing directory', ready('embedded'), 'ms', 700),
       { name: 'ready, embedded, first start', value: first, unit: 'ms' },
-      { name: 'resident, bare', value: held('bare') / MEBI, unit: 'MiB' },
-      { name: 'resident, PostgreSQL server', value: held('server') / MEBI, unit: 'MiB' },
-      bounded('resident, PostgreSQL server / bare', ratio, '', 1.6),
-      { name: 'resident, embedded', value: held('embedded') / MEBI, unit: 'MiB' },
+      { name: 'memory, bare', value: held('bare'), unit: 'MiB' },
+      bounded('memory, PostgreSQL server', held('server'), 'MiB', 40),
+      { name: 'memory, embedded', value: held('embedded'), unit: 'MiB' },
     ]
   },
 }
@@ -86,7 +83,7 @@ async function startOnce(program: string, env: Readonly<Record<string, string>>)
       if (!line.includes('ready')) continue
       const readyMs = performance.now() - started
       await pause(SETTLE_MS)
-      return { readyMs, resident: residentBytes(child.pid ?? 0) }
+      return { readyMs, ownMib: anonymousKib(child.pid ?? 0) / 1024 }
     }
     throw new Error(`${program} ended before it was ready; start it by hand to see why`)
   } finally {

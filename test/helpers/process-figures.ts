@@ -5,6 +5,11 @@ export function residentKib(pid: number): number {
   return statusKib(pid, 'VmRSS')
 }
 
+/** Of it what no file stands behind, in KiB: pages of the program's own file count as the page cache happens to hold it. */
+export function anonymousKib(pid: number): number {
+  return statusKib(pid, 'RssAnon')
+}
+
 /** The most resident memory that a process ever had, in KiB. */
 export function peakKib(pid: number): number {
   return statusKib(pid, 'VmHWM')
