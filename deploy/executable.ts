@@ -6,7 +6,7 @@ import { join } from 'node:path'
 export interface ExecutableParts {
   /** Where `main` is, and the executable will be. */
   readonly folder: string
-  /** A module's file name. A bare name: it goes into the executable, and folders have other names each time. */
+  /** File name of a module in the older format. A bare name: it goes into the executable, and folders have other names each time. */
   readonly main: string
   /** The executable's file name. */
   readonly name: string
@@ -25,7 +25,7 @@ export function buildExecutable({ folder, main, name, assets = {} }: ExecutableP
   const output = join(folder, name)
   const { copy, done } = copyNode(folder)
   const configuration = {
-    ...{ main, mainFormat: 'module', executable: copy, output, assets },
+    ...{ main, mainFormat: 'commonjs', executable: copy, output, assets },
     ...{ disableExperimentalSEAWarning: true, useCodeCache: true },
   }
   const file = join(folder, 'sea.json')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { buildExecutable } from '../../deploy/executable.ts'
 
 /** The least that a server can be: it answers, and says when it is ready. */
-const MAIN = `import { createServer } from 'node:http'
+const MAIN = `const { createServer } = require('node:http')
 const server = createServer((request, response) => response.end('ok'))
 server.listen(0, '127.0.0.1', () => process.stdout.write('ready\\n'))
 process.once('SIGTERM', () => process.exit(0))
@@ -11,6 +11,6 @@ process.once('SIGTERM', () => process.exit(0))
 
 /** Makes a bare node:http server an executable in the very way in which the product becomes one. */
 export function buildBareExecutable(folder: string): string {
-  writeFileSync(join(folder, 'main.mjs'), MAIN)
-  return buildExecutable({ folder, main: 'main.mjs', name: 'bare' }).output
+  writeFileSync(join(folder, 'main.cjs'), MAIN)
+  return buildExecutable({ folder, main: 'main.cjs', name: 'bare' }).output
 }
