@@ -1,9 +1,11 @@
 import { systemClock } from '../kernel/clock.ts'
 import { Unavailable } from '../kernel/fault.ts'
-import { repeat } from '../kernel/repeat.ts'
+import { repeat, type Repeat, type Reports } from '../kernel/repeat.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { openClient, type Database } from './client.ts'
 import { openEmbedded } from './embedded/open.ts'
+import { clusterFolder } from './embedded/places.ts'
+import { freeBytes, RESERVE_BYTES } from './embedded/space.ts'
 import { analyzeChanged } from './embedded/statistics.ts'
 import { vacuumWorn } from './embedded/vacuum.ts'
 
@@ -53,38 +55,32 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
   })
   // One session serves all, so more connections would only wait for each other.
   const client = openClient({ target: engine.socket, deadlineMs, connections: 4 })
-  let renewing: Promise<void> | undefined
-  /** Who asks while it is done waits for that. */
-  function renewStatistics(): Promise<void> {
-    renewing ??= analyzeChanged(client)
-      .catch((error: unknown) => {
-        // Who holds the engine for long is let finish.
-        if (error instanceof Unavailable) return
-        log.warn('statistics not renewed', { error: messageOf(error) })
-      })
-      .finally(() => (renewing = undefined))
-    return renewing
-  }
   let closing = false
+  const cluster = clusterFolder(dataDirectory)
+  // PostgreSQL that takes no changes takes these, which write as well: the last of the disk is not for them.
+  const stopped = (): boolean => closing || freeBytes(cluster) < RESERVE_BYTES
   /** What autovacuum does for a server; who holds the engine for long is let finish. */
-  async function lookAfter(): Promise<void> {
-    await renewStatistics()
-    await vacuumWorn(client, () => closing).catch((error: unknown) => {
+  function upkeep(work: typeof vacuumWorn, reports: Reports): Repeat {
+    const patient = (error: unknown): void => {
       if (!(error instanceof Unavailable)) throw error
-    })
+    }
+    return repeat(systemClock, upkeepMs, () => work(client, stopped).catch(patient), reports)
   }
-  const upkeep = repeat(systemClock, upkeepMs, lookAfter, {
+  const statistics = upkeep(analyzeChanged, {
+    fails: (error) => log.warn('statistics not renewed', { error: messageOf(error) }),
+    works: () => log.info('statistics are renewed again'),
+  })
+  const vacuums = upkeep(vacuumWorn, {
     fails: (error) => log.warn('tables not vacuumed', { error: messageOf(error) }),
     works: () => log.info('tables are vacuumed again'),
   })
   return {
-    db: { ...client, renewStatistics },
+    db: { ...client, renewStatistics: () => statistics.now() },
     backend: 'embedded',
     failed: engine.failed,
     async close() {
       closing = true
-      await upkeep.stop()
-      await renewing
+      await Promise.all([statistics.stop(), vacuums.stop()])
       await client
         .close()
         .catch((error: unknown) => log.warn('client not closed', { error: messageOf(error) }))

@@ -1,6 +1,11 @@
+import fs, { readFileSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import type { Database } from '../../db/client.ts'
 import { openDatabase } from '../../db/open.ts'
+import type { DatabaseOptions } from '../../db/open.ts'
 import type { Query } from '../../db/queries.ts'
 import { createLog } from '../../kernel/log.ts'
 import { backends } from '../helpers/backends.ts'
@@ -10,29 +15,19 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded] = backends
+const NEVER_MS = 3_600_000
 
 t.test('what changed much is analyzed, whoever changed it', async (t: Test) => {
-  const lines: string[] = []
-  const log = createLog(
-    (line) => lines.push(line),
-    () => new Date(),
-  )
-  const dataDirectory = await temporaryFolder(t)
-  const { db, close } = await openDatabase({ url: undefined, dataDirectory, upkeepMs: 50 }, log)
-  t.teardown(close)
+  const { db, ask, lines } = await opened(t, { upkeepMs: 50 })
   await db.transaction((tx) =>
     tx.script(`
       create table big as select generate_series(1, 5000) as n;
       create table small as select generate_series(1, 40) as n`),
   )
   const text = `select reltuples from pg_class where relname in ('big', 'small') order by relname`
-  const query: Query = { name: 'known', text, result: 'many', args: [], row: undefined }
-  async function known(): Promise<string> {
-    return JSON.stringify(await db.run(query, []))
-  }
   async function are(big: number): Promise<void> {
     const wanted = JSON.stringify([{ reltuples: big }, { reltuples: -1 }])
-    await until(async () => (await known()) === wanted, `statistics of ${big} rows`)
+    await until(async () => (await ask(text)) === wanted, `statistics of ${big} rows`)
   }
   await are(5_000)
   await db.transaction((tx) => tx.script('insert into big select generate_series(1, 1000)'))
@@ -41,15 +36,7 @@ t.test('what changed much is analyzed, whoever changed it', async (t: Test) => {
 })
 
 t.test('who wants fresh statistics does without where others hold the engine', async (t: Test) => {
-  const lines: string[] = []
-  const log = createLog(
-    (line) => lines.push(line),
-    () => new Date(),
-  )
-  const dataDirectory = await temporaryFolder(t)
-  const options = { url: undefined, dataDirectory, upkeepMs: 3_600_000, deadlineMs: 300 }
-  const { db, close } = await openDatabase(options, log)
-  t.teardown(close)
+  const { db, lines } = await opened(t, { upkeepMs: NEVER_MS, deadlineMs: 300 })
   await db.transaction(async (tx) => {
     await tx.script('create table held (n integer)')
     await t.resolves(db.renewStatistics())
@@ -58,19 +45,9 @@ t.test('who wants fresh statistics does without where others hold the engine', a
 })
 
 t.test('what is worn is vacuumed, and every table now and then', async (t: Test) => {
-  const lines: string[] = []
-  const log = createLog(
-    (line) => lines.push(line),
-    () => new Date(),
-  )
   const env = await embedded.env(t)
   const dataDirectory = env['GATEHOUSE_DATA_DIR'] ?? ''
-  const { db, close } = await openDatabase({ url: undefined, dataDirectory, upkeepMs: 20 }, log)
-  t.teardown(close)
-  async function ask(text: string): Promise<string> {
-    const query: Query = { name: 'known', text, result: 'many', args: [], row: undefined }
-    return JSON.stringify(await db.run(query, []))
-  }
+  const { db, ask, lines } = await opened(t, { dataDirectory, upkeepMs: 20 })
   const never = `select count(*)::int as n
                    from pg_stat_all_tables s
                    join pg_class c on c.oid = s.relid
@@ -98,6 +75,118 @@ t.test('what is worn is vacuumed, and every table now and then', async (t: Test)
   t.same(lines, [])
 })
 
+t.test(
+  'what only came in is vacuumed too, with its long values, before it is much',
+  async (t: Test) => {
+    const { db, ask } = await opened(t, { upkeepMs: 20 })
+    // A long value is kept in pieces of 2,000 bytes, in a table of its own.
+    await db.transaction((tx) =>
+      tx.script(`
+      create table few as select generate_series(1, 900) as n;
+      create table many as select generate_series(1, 100000) as n;
+      create table long (bytes bytea);
+      alter table long alter column bytes set storage external;
+      insert into long select convert_to(repeat('x', 20000), 'utf8') from generate_series(1, 90)`),
+    )
+    const vacuumed = `
+    select c.relname as name, s.vacuum_count as n, s.n_ins_since_vacuum as since
+      from pg_class c
+      join pg_stat_all_tables s on s.relid in (c.oid, c.reltoastrelid)
+     where c.relname in ('few', 'many', 'long')
+     order by c.relname, s.schemaname`
+    const once = (name: string): object => ({ name, n: 1, since: 0 })
+    const first = JSON.stringify(['few', 'long', 'long', 'many'].map(once))
+    await until(async () => (await ask(vacuumed)) === first, 'the first time', 120_000)
+    await db.transaction((tx) =>
+      tx.script(`
+      insert into few select generate_series(1, 900);
+      insert into many select generate_series(1, 6000);
+      insert into long select convert_to(repeat('x', 20000), 'utf8') from generate_series(1, 200)`),
+    )
+    const second = JSON.stringify([
+      { name: 'few', n: 1, since: 900 },
+      { name: 'long', n: 2, since: 0 },
+      { name: 'long', n: 1, since: 200 },
+      { name: 'many', n: 2, since: 0 },
+    ])
+    await until(async () => (await ask(vacuumed)) === second, 'those of which much came in')
+  },
+)
+
+t.test('a table that cannot be read keeps no other one from it, and is named once', async (t) => {
+  const dataDirectory = await temporaryFolder(t)
+  const before = await opened(t, { dataDirectory, upkeepMs: NEVER_MS })
+  await before.db.transaction((tx) =>
+    tx.script(`
+      create schema a;
+      create table a.torn as select generate_series(1, 1000) as n`),
+  )
+  const path = await before.ask("select pg_relation_filepath('a.torn') as path")
+  await before.close()
+  const file = join(dataDirectory, 'pg', /"path":"(.*?)"/.exec(path)?.[1] ?? '')
+  const bytes = readFileSync(file)
+  writeFileSync(file, bytes.fill(0xff, 0, 8192))
+
+  const { db, ask, lines } = await opened(t, { dataDirectory, upkeepMs: 20 })
+  // What came in is on pages behind the torn one.
+  await db.transaction((tx) => tx.script('insert into a.torn select generate_series(1, 1000)'))
+  for (const table of ['first', 'second']) {
+    await db.transaction((tx) =>
+      tx.script(`create table ${table} as select generate_series(1, 2000) as n`),
+    )
+    const known = `select vacuum_count > 0 and analyze_count > 0 as known
+                     from pg_stat_all_tables where relname = '${table}'`
+    await until(async () => (await ask(known)) === '[{"known":true}]', `the ${table} table`)
+  }
+  const told = lines.map((line) => `${/"msg":"(.*?)"/.exec(line)?.[1]}: ${/ a\.torn: /.exec(line)}`)
+  t.same(told.sort(), ['statistics not renewed:  a.torn: ', 'tables not vacuumed:  a.torn: '])
+  await db.transaction((tx) => tx.script('drop table a.torn'))
+  await until(() => lines.length === 4, 'it to be told that both work again')
+})
+
+t.test('the last of the disk is not written to by what looks after tables', async (t) => {
+  const { statfsSync } = fs
+  function setStatfs(made: typeof statfsSync): void {
+    fs.statfsSync = made
+    syncBuiltinESMExports()
+  }
+  t.teardown(() => setStatfs(statfsSync))
+  let asked = 0
+  setStatfs(((path: string) => {
+    asked += 1
+    return { ...statfsSync(path), bavail: 1 }
+  }) as typeof statfsSync)
+  const { db, ask, lines } = await opened(t, { upkeepMs: 20 })
+  await db.transaction((tx) =>
+    tx.script('create table changed as select generate_series(1, 2000) as n'),
+  )
+  const counts = `select vacuum_count as vacuumed, analyze_count as analyzed
+                    from pg_stat_all_tables where relname = 'changed'`
+  const before = asked
+  await until(() => asked > before + 20, 'some rounds')
+  t.equal(await ask(counts), '[{"vacuumed":0,"analyzed":0}]')
+  setStatfs(statfsSync)
+  await until(async () => (await ask(counts)) === '[{"vacuumed":1,"analyzed":1}]', 'both')
+  t.same(lines, [])
+})
+
+t.test('a stop does not wait for all tables that changed', async (t) => {
+  const dataDirectory = await temporaryFolder(t)
+  const { db, close } = await opened(t, { dataDirectory, upkeepMs: NEVER_MS })
+  const tables = Array.from(
+    { length: 50 },
+    (_, n) => `create table changed_${n} as select generate_series(1, 100) as n`,
+  )
+  await db.transaction((tx) => tx.script(tables.join(';')))
+  const renewed = db.renewStatistics()
+  await close()
+  await renewed
+  const { ask } = await opened(t, { dataDirectory, upkeepMs: NEVER_MS })
+  const known = `select count(*) as n, sum((reltuples >= 0)::integer) as known
+                   from pg_class where relname like 'changed%'`
+  t.equal(await ask(known), '[{"n":50,"known":0}]')
+})
+
 t.test('an import has fresh statistics on its way, also after calls on few links', async (t) => {
   const links = await startLinks(t, embedded)
   const ann = await links.user('ann')
@@ -120,3 +209,35 @@ t.test('an import has fresh statistics on its way, also after calls on few links
     t.ok(Number(reltuples) >= 2_000, `${relname} is known to have ${reltuples} rows`)
   }
 })
+
+type Opened = {
+  readonly db: Database
+  close(): Promise<void>
+  /** What was logged. */
+  readonly lines: readonly string[]
+  /** The rows of a query, as JSON. */
+  ask(text: string): Promise<string>
+}
+
+/** An embedded database, in a folder of its own unless it is given one. */
+async function opened(t: Test, options: Partial<DatabaseOptions>): Promise<Opened> {
+  const lines: string[] = []
+  const log = createLog(
+    (text) => lines.push(...text.trim().split('\n')),
+    () => new Date(),
+  )
+  const dataDirectory = options.dataDirectory ?? (await temporaryFolder(t))
+  const { db, close } = await openDatabase({ url: undefined, ...options, dataDirectory }, log)
+  let closed: Promise<void> | undefined
+  const closeOnce = (): Promise<void> => (closed ??= close())
+  t.teardown(closeOnce)
+  return {
+    db,
+    close: closeOnce,
+    lines,
+    async ask(text) {
+      const query: Query = { name: 'known', text, result: 'many', args: [], row: undefined }
+      return JSON.stringify(await db.run(query, []))
+    },
+  }
+}
