@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
 import { BYTEA } from './bytea.ts'
+import { connectionSettings, withoutSettings } from './connection-settings.ts'
 import { isFull, QueryError, translate } from './errors.ts'
 import { createEnder, type Ender } from './lost-connections.ts'
 import type { Query } from './queries.ts'
@@ -74,31 +75,19 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     max_lifetime: null,
     fetch_types: false,
     backoff: (retries: number) => Math.min(0.05 * 2 ** retries, 0.5),
-    connection: {
-      statement_timeout: deadlineMs,
-      // The locks of a transaction whose connection was lost on the way must not stay for hours.
-      idle_in_transaction_session_timeout: 4 * deadlineMs,
-      // Nor those of one that was lost amid its messages, where that time does not run, when this host went with it.
-      tcp_keepalives_idle: 30,
-      tcp_keepalives_interval: 10,
-      tcp_keepalives_count: 3,
-      TimeZone: 'UTC',
-      // In these forms answers are read, whatever the role or the database has been set to.
-      DateStyle: 'ISO, MDY',
-      bytea_output: 'hex',
-    },
     types: { bigint: BIGINT, bytea: BYTEA },
   }
   function connect(onclose: () => void): Client {
     const name = `gatehouse ${randomUUID()}`
-    const connection = { ...settings.connection, application_name: name }
+    const connection = connectionSettings(name, deadlineMs)
     // The option `socket` is missing from the published types.
     const own = { ...settings, connection, max: 1, onclose }
     if (typeof target === 'string') {
       const make = socketMaker()
       let socket: Duplex | undefined
       const options = { ...own, socket: (to: Parameters<typeof make>[0]) => (socket = make(to)) }
-      return { name, sql: postgres(target, options as typeof own), cut: () => socket?.destroy() }
+      const sql = postgres(withoutSettings(target, connection), options as typeof own)
+      return { name, sql, cut: () => socket?.destroy() }
     }
     const embedded = { socket: target, host: 'embedded', user: 'postgres', database: 'postgres' }
     return { name, sql: postgres({ ...own, ...embedded } as typeof own), cut: () => undefined }

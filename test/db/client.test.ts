@@ -65,7 +65,7 @@ await eachBackend(
   },
 )
 
-t.test('settings of a role or a database change nothing that is read', async (t) => {
+t.test('settings of a role, a database or its address change nothing that is read', async (t) => {
   const databases = await sharedPostgres()
   const url = await databases.createDatabase()
   t.teardown(() => databases.dropDatabase(url))
@@ -73,11 +73,19 @@ t.test('settings of a role or a database change nothing that is read', async (t)
   for (const setting of [`bytea_output = 'escape'`, `DateStyle = 'German'`]) {
     await run(url, `alter database ${name} set ${setting}`)
   }
-  const db = openClient({ target: url, deadlineMs: 5_000, connections: 1 })
+  const address = new URL(url)
+  address.search = '?bytea_output=escape&datestyle=German&client_encoding=latin1&work_mem=5MB'
+  const db = openClient({ target: address.href, deadlineMs: 5_000, connections: 1 })
   t.teardown(() => db.close())
-  const row = { bytes: Buffer.from([0, 92, 255]), at: new Date('2026-02-28T23:59:59.123Z') }
-  const text = 'select $1::bytea as bytes, $2::timestamptz as at'
+  const row = {
+    bytes: Buffer.from([0, 92, 255]),
+    word: 'ünï',
+    at: new Date('2026-02-28T23:59:59.123Z'),
+  }
+  const text = 'select $1::bytea as bytes, $2::text as word, $3::timestamptz as at'
   t.same(await db.run(query('settings', text), Object.values(row)), [row])
+  const memory = query('memory', `select current_setting('work_mem') as memory`)
+  t.same(await db.run(memory, []), [{ memory: '5MB' }], 'what is not ours counts')
 })
 
 await eachBackend(
