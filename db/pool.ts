@@ -30,7 +30,7 @@ export interface PoolOptions {
   readonly most: number
   /** Longest wait for a free one, in milliseconds. */
   readonly deadlineMs: number
-  /** Told the name of a connection that was lost while it was used. */
+  /** Told the name of a connection that was lost, when its place belongs to who has waited for one. */
   readonly onLost: (name: string) => void
 }
 
@@ -68,6 +68,8 @@ export function openPool(
 
   function drop(connection: Connection): void {
     all.delete(connection)
+    // Before anybody hears of the place, who could take it as well.
+    if (!closed) waiting.shift()?.(open())
     // What it was doing is over in any case: PostgreSQL rolls back when the connection ends, which it may not know yet.
     onLost(connection.name)
     connection.sql
@@ -113,7 +115,6 @@ export function openPool(
     if (next !== undefined) return next(connection)
     if (!connection.lost) return void idle.push(connection)
     drop(connection)
-    if (!closed) waiting.shift()?.(open())
   }
 
   return {

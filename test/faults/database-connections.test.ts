@@ -72,7 +72,7 @@ await t.test('connections that are lost without a word are replaced each time', 
 await t.test(
   'a connection that is lost between the messages of a statement leaves no lock',
   async (t) => {
-    const { url, proxy, db } = await open(t)
+    const { url, proxy, db } = await open(t, { search: '?application_name=of-the-address' })
     const amid = query('amid', 'select $1::text as amid')
     const waits = `select 1 from pg_stat_activity where query = '${amid.text}'
     and state = 'active' and wait_event = 'ClientRead' and datname = current_database()`
@@ -90,6 +90,31 @@ await t.test(
     await proxy.pass()
     const locks = "select 1 from pg_locks where locktype = 'advisory' and objid = 8 and granted"
     await until(async () => (await run(url, locks)).length === 0, 'nobody to hold the lock')
+  },
+)
+
+await t.test(
+  'the places of connections that are lost go to who waits for them, and are no more',
+  async (t) => {
+    const { url, proxy, db } = await open(t, { deadlineMs: 10_000 })
+    const stuck = query('stuck', 'select pg_sleep(60)::text as slept')
+    const shown = (text: string, state: string): Promise<readonly unknown[]> =>
+      run(url, `${OURS} and query like $1 and state = $2`, [text, state])
+    const both = [db.run(stuck, []), db.run(stuck, [])]
+    const waiting = [1, 2, 3].map(() => db.run(numbers, []))
+    await until(
+      async () => (await shown('%pg_sleep%', 'active')).length === CONNECTIONS,
+      'both to be held',
+    )
+    proxy.reset()
+    for (const answer of await Promise.allSettled(both)) t.equal(answer.status, 'rejected')
+    for (const answer of await Promise.all(waiting)) t.same(answer, NUMBERS)
+    // The lost ones are ended as well, on a connection that shows it as its last statement.
+    await until(
+      async () => (await shown('%pg_terminate_backend%', 'idle')).length === 1,
+      'them to be ended',
+    )
+    t.equal(proxy.open, CONNECTIONS)
   },
 )
 
@@ -144,13 +169,16 @@ await t.test('after all kinds of faults no connection is left over', async (t) =
   await until(async () => (await counted()) === 0, 'none after the end')
 })
 
-async function open(t: Test): Promise<{ url: string; proxy: TcpProxy; db: Database }> {
+async function open(
+  t: Test,
+  { search = '', deadlineMs = DEADLINE_MS } = {},
+): Promise<{ url: string; proxy: TcpProxy; db: Database }> {
   const databases = await sharedPostgres()
   const url = await databases.createDatabase()
   t.teardown(() => databases.dropDatabase(url))
   const proxy = await startTcpProxy(t, url)
-  const target = proxy.through(url)
-  const db = openClient({ target, deadlineMs: DEADLINE_MS, connections: CONNECTIONS })
+  const target = proxy.through(url) + search
+  const db = openClient({ target, deadlineMs, connections: CONNECTIONS })
   t.teardown(() => db.close())
   return { url, proxy, db }
 }
