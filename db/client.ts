@@ -52,6 +52,8 @@ export interface ClientOptions {
   /** Longest wait for one statement, in milliseconds; then it counts as unavailable. */
   readonly deadlineMs: number
   readonly connections: number
+  /** Told when the server refuses to end connections that were lost on the way, the first time. */
+  readonly onNotEnded?: (error: Error) => void
 }
 
 /** Named prepared statement in the extended protocol: a second statement in the text is refused. */
@@ -67,7 +69,8 @@ select pg_terminate_backend(pid)
 const FULL_MS = 5_000
 
 /** Opens the client; it connects at the first statement and reconnects by itself. */
-export function openClient({ target, deadlineMs, connections }: ClientOptions): Database {
+export function openClient(options: ClientOptions): Database {
+  const { target, deadlineMs, connections, onNotEnded = () => undefined } = options
   const settings = {
     onnotice: () => undefined,
     connect_timeout: Math.ceil(deadlineMs / 1000),
@@ -93,7 +96,8 @@ export function openClient({ target, deadlineMs, connections }: ClientOptions): 
     return { name, sql: postgres({ ...own, ...embedded } as typeof own), cut: () => undefined }
   }
   // The embedded engine sees by itself who has left.
-  const ender: Ender | undefined = typeof target === 'string' ? createEnder(endOnServer) : undefined
+  const ender: Ender | undefined =
+    typeof target === 'string' ? createEnder(endOnServer, onNotEnded) : undefined
   const onLost = (name: string): void => ender?.end(name)
   const statements = openPool(connect, { most: connections, deadlineMs, onLost })
   const transactions = openPool(connect, { most: connections, deadlineMs, onLost })

@@ -1,4 +1,5 @@
 import { pause } from '../kernel/pause.ts'
+import { QueryError } from './errors.ts'
 
 /** Has the server end connections that were lost on the way. */
 export interface Ender {
@@ -14,12 +15,22 @@ const MOST = 1_000
  * A connection that is lost without a word stands at the server for as long as TCP believes in it, with the locks
  * of its transaction: the time-outs of PostgreSQL end one that waits for its next statement, but none that was
  * lost between the messages of one. So lost connections are named to the server, on another one, until
- * that has gone well.
+ * that has gone well. A server that refuses it would refuse it again: `onRefused` is told the first time.
  */
-export function createEnder(endOnServer: (names: readonly string[]) => Promise<void>): Ender {
+export function createEnder(
+  endOnServer: (names: readonly string[]) => Promise<void>,
+  onRefused: (error: QueryError) => void,
+): Ender {
   const lost = new Set<string>()
   const closing = new AbortController()
   let running = false
+  let told = false
+
+  function giveUp(error: QueryError): void {
+    lost.clear()
+    if (!told) onRefused(error)
+    told = true
+  }
 
   async function run(): Promise<void> {
     while (lost.size > 0 && !closing.signal.aborted) {
@@ -27,9 +38,10 @@ export function createEnder(endOnServer: (names: readonly string[]) => Promise<v
       try {
         await endOnServer(names)
         for (const name of names) lost.delete(name)
-      } catch {
+      } catch (error) {
+        if (error instanceof QueryError) giveUp(error)
         // The database is away, which all others say; with it back, the lost ones are still there.
-        await pause(AGAIN_MS, closing.signal)
+        else await pause(AGAIN_MS, closing.signal)
       }
     }
     running = false

@@ -37,7 +37,12 @@ const UPKEEP_MS = 10_000
 export async function openDatabase(options: DatabaseOptions, log: Log): Promise<OpenedDatabase> {
   const { url, dataDirectory, deadlineMs = DEADLINE_MS, upkeepMs = UPKEEP_MS } = options
   if (url !== undefined) {
-    const db = openClient({ target: url, deadlineMs, connections: CONNECTIONS })
+    const db = openClient({
+      target: url,
+      deadlineMs,
+      connections: CONNECTIONS,
+      onNotEnded: (error) => log.warn('lost connections not ended', { error: messageOf(error) }),
+    })
     return {
       db,
       backend: 'postgresql',

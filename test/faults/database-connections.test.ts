@@ -4,8 +4,11 @@ import Type from 'typebox'
 import { openClient } from '../../db/client.ts'
 import type { Database } from '../../db/client.ts'
 import type { Query } from '../../db/queries.ts'
+import { openDatabase } from '../../db/open.ts'
 import { Unavailable } from '../../kernel/fault.ts'
+import { createLog } from '../../kernel/log.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
+import { secret } from '../helpers/secrets.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import type { TcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
@@ -19,6 +22,7 @@ const numbers = query('numbers', 'select n::integer as n from generate_series(1,
 const NUMBERS = [{ n: 1 }, { n: 2 }, { n: 3 }]
 const OURS = `select pid from pg_stat_activity
   where datname = current_database() and application_name like 'gatehouse %'`
+const END = '%pg_terminate_backend%'
 
 await t.test('an answer that is cut anywhere spoils no later one', async (t) => {
   const { proxy, db } = await open(t)
@@ -98,25 +102,53 @@ await t.test(
   async (t) => {
     const { url, proxy, db } = await open(t, { deadlineMs: 10_000 })
     const stuck = query('stuck', 'select pg_sleep(60)::text as slept')
-    const shown = (text: string, state: string): Promise<readonly unknown[]> =>
-      run(url, `${OURS} and query like $1 and state = $2`, [text, state])
     const both = [db.run(stuck, []), db.run(stuck, [])]
     const waiting = [1, 2, 3].map(() => db.run(numbers, []))
     await until(
-      async () => (await shown('%pg_sleep%', 'active')).length === CONNECTIONS,
+      async () => (await shown(url, '%pg_sleep%', 'active')) === CONNECTIONS,
       'both to be held',
     )
     proxy.reset()
     for (const answer of await Promise.allSettled(both)) t.equal(answer.status, 'rejected')
     for (const answer of await Promise.all(waiting)) t.same(answer, NUMBERS)
     // The lost ones are ended as well, on a connection that shows it as its last statement.
-    await until(
-      async () => (await shown('%pg_terminate_backend%', 'idle')).length === 1,
-      'them to be ended',
-    )
+    await until(async () => (await shown(url, END, 'idle')) > 0, 'them to be ended')
     t.equal(proxy.open, CONNECTIONS)
   },
 )
+
+await t.test('a server that refuses to end what was lost is told of once', async (t) => {
+  const databases = await sharedPostgres()
+  const url = await databases.createDatabase()
+  t.teardown(() => databases.dropDatabase(url))
+  await run(url, 'revoke execute on function pg_terminate_backend from public')
+  const guest = new URL(url)
+  guest.username = `guest_${guest.pathname.slice(-8)}`
+  guest.password = secret('guest-password')
+  await run(url, `create role ${guest.username} login password '${guest.password}'`)
+  t.teardown(() => run(databases.url(), `drop role ${guest.username}`))
+  const proxy = await startTcpProxy(t, url)
+  const lines: string[] = []
+  const log = createLog(
+    (text) => lines.push(...text.trim().split('\n')),
+    () => new Date(),
+  )
+  const options = { url: proxy.through(guest.href), dataDirectory: '', deadlineMs: 10_000 }
+  const { db, close } = await openDatabase(options, log)
+  t.teardown(close)
+  for (const round of ['first', 'second']) {
+    const stuck = db.run(query(round, `select pg_sleep(60)::text as ${round}`), [])
+    const rejected = t.rejects(stuck, { name: 'Unavailable' })
+    await until(async () => (await shown(url, `%as ${round}`, 'active')) === 1, 'it to be held')
+    proxy.reset()
+    await rejected
+    // The next connection is for this alone, and shows it as its last statement.
+    await until(async () => (await shown(url, END, 'idle')) === 1, 'its end to be asked for')
+  }
+  log.flush()
+  t.match(lines, [/"lost connections not ended","error":"end lost connections: permission denied/])
+  t.equal(lines.length, 1)
+})
 
 await t.test('a server that hangs up is asked again, but not thousands of times', async (t) => {
   const { proxy, db } = await open(t)
@@ -181,6 +213,11 @@ async function open(
   const db = openClient({ target, deadlineMs, connections: CONNECTIONS })
   t.teardown(() => db.close())
   return { url, proxy, db }
+}
+
+/** How many of our connections are in a state with such a statement. */
+async function shown(url: string, text: string, state: string): Promise<number> {
+  return (await run(url, `${OURS} and query like $1 and state = $2`, [text, state])).length
 }
 
 function query(name: string, text: string): Query {
