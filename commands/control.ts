@@ -9,6 +9,7 @@ import {
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
+import { codeOf } from '../kernel/cause.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { drained } from '../kernel/sink.ts'
 import { FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
@@ -30,7 +31,7 @@ export type RunCommand = (
 const LONGEST_ARGUMENTS = 1024 * 1024
 
 /** Nobody listens; EINVAL is a path too long for a socket, on which a server can't listen either. */
-const NOBODY: ReadonlySet<unknown> = new Set(['ENOENT', 'ECONNREFUSED', 'EINVAL'])
+const NOBODY: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED', 'EINVAL'])
 
 /** The socket by which other commands reach the server that has the embedded database. */
 export function controlPath(dataDirectory: string): string {
@@ -81,8 +82,7 @@ export function runRemotely(
       answered.then(resolve, reject)
     })
     outgoing.on('error', (error) => {
-      const code = 'code' in error ? error.code : undefined
-      if (NOBODY.has(code)) resolve(undefined)
+      if (NOBODY.has(codeOf(error))) resolve(undefined)
       else reject(error)
     })
     outgoing.once('socket', (socket) =>

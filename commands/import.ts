@@ -84,10 +84,8 @@ export async function runImport(
   const options = parseImport(args)
   const { owner, json, dryRun } = options
   if (owner !== undefined && !options.createUsers && !(await isUser(tools.db, owner))) {
-    output.err(
-      `gatehouse: no user has the e-mail address "${owner}"; add one with: gatehouse user add EMAIL`,
-    )
-    return FAILED
+    const message = `no user has the e-mail address "${owner}"; add one with: gatehouse user add EMAIL`
+    return fail(output, message)
   }
   async function report(reports: readonly LineReport[]): Promise<void> {
     for (const line of reports) output.out(json ? JSON.stringify(line) : lineText(line, dryRun))

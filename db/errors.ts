@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { codeOf } from '../kernel/cause.ts'
 import { Unavailable } from '../kernel/fault.ts'
 import { messageOf } from '../kernel/log.ts'
 
@@ -25,14 +26,14 @@ const NO_CHANGES = 'the database takes no changes: its disk is nearly full, or i
 
 /** Whether there was no space for a change, or no change is taken. */
 export function isFull(error: unknown): boolean {
-  return FULL.test(codeOf(error))
+  return FULL.test(codeOf(error) ?? '')
 }
 
 /** What went wrong with the named query, as `Unavailable` or `QueryError`; what is neither stays as it is. */
 export function translate(name: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Unavailable || error instanceof QueryError)
     return error
-  const code = codeOf(error)
+  const code = codeOf(error) ?? ''
   // "cannot execute INSERT in a read-only transaction" does not tell an operator what to look at.
   const reason = code === '25006' ? NO_CHANGES : messageOf(error)
   const message = `${name}: ${reason}`
@@ -40,9 +41,4 @@ export function translate(name: string, error: unknown): unknown {
   if (code === '') return error
   const constraint = error instanceof postgres.PostgresError ? error.constraint_name : undefined
   return new QueryError(message, code, constraint, error)
-}
-
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error) || !('code' in error)) return ''
-  return typeof error.code === 'string' ? error.code : ''
 }

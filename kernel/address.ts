@@ -1,5 +1,6 @@
 import { rmSync, statSync } from 'node:fs'
 import { connect, type ListenOptions } from 'node:net'
+import { codeOf } from './cause.ts'
 import { isLoopback } from './peers.ts'
 
 /** Where a listener listens: `host:port`, `unix:/path` or `fd:NAME` (systemd socket activation). */
@@ -59,7 +60,7 @@ export async function removeDeadSocket(path: string): Promise<void> {
 export async function isDeadSocket(path: string): Promise<boolean> {
   const dead = Promise.withResolvers<boolean>()
   const socket = connect(path, () => dead.resolve(false))
-  socket.on('error', (error) => dead.resolve('code' in error && error.code === 'ECONNREFUSED'))
+  socket.on('error', (error) => dead.resolve(codeOf(error) === 'ECONNREFUSED'))
   const answer = await dead.promise
   socket.destroy()
   return answer

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { codeOf } from './cause.ts'
 
 /** Answers that are under way on the connections of a listener. */
 export interface Answers {
@@ -56,7 +57,7 @@ export function createAnswers(stalledMs: number): Answers {
       const response = begun.get(socket)
       // Where the request itself breaks off, the refusal is its answer.
       if (response === undefined || response.writableFinished || !response.req.complete) {
-        const isOver = over.has(socket) || ('code' in error && error.code === BEHIND_THE_LAST)
+        const isOver = over.has(socket) || codeOf(error) === BEHIND_THE_LAST
         if (isOver) socket.destroySoon()
         return isOver
       }

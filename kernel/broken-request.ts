@@ -1,5 +1,6 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { codeOf } from './cause.ts'
 import type { Fault } from './fault.ts'
 import type { Reply } from './reply.ts'
 import { authorityOf } from './request-target.ts'
@@ -14,7 +15,7 @@ const NO_HTTP = badRequest('The request is not valid HTTP/1.1.')
  * connection that broke, which is no request and leaves nobody to answer.
  */
 export function faultOfBrokenRequest(error: Error): Fault | undefined {
-  const code = 'code' in error ? String(error.code) : ''
+  const code = codeOf(error) ?? ''
   if (!/^(HPE|ERR_HTTP)_/.test(code)) return undefined
   if (code === 'HPE_HEADER_OVERFLOW') {
     return { status: 431, code: 'HEADERS_TOO_LARGE', detail: 'The request headers exceed 16 KiB.' }

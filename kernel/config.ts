@@ -2,6 +2,7 @@ import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { Decode } from 'typebox/value'
+import { codeOf } from './cause.ts'
 import { messageOf } from './log.ts'
 import { Variables, type Config, type VariableName, type VariableNotes } from './variables.ts'
 
@@ -201,7 +202,7 @@ function readCredential(name: VariableName): string | undefined {
     return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
   } catch (error) {
     // Any other reason: going on without the secret could mean another database.
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     throw new ConfigError(`The credential ${path} can't be read (${messageOf(error)})`)
   }
 }

@@ -3,6 +3,7 @@ import { lookup } from 'node:dns/promises'
 import { createServer, type Server } from 'node:net'
 import { dirname } from 'node:path'
 import { isDeadSocket, isLocal, listenOptions, type Address } from '../../kernel/address.ts'
+import { codeOf } from '../../kernel/cause.ts'
 import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { beyondLoopback } from '../listeners.ts'
@@ -124,7 +125,7 @@ async function boundFinding(
   address: Address,
   error: unknown,
 ): Promise<Finding> {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   if (code === 'EADDRINUSE')
     return takenFinding(what, text, await holderOf(listenOptions(address, [])))
   if (code === 'EACCES')

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { cp, mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
+import { codeOf } from '../../kernel/cause.ts'
 import type { Database } from '../client.ts'
 import { clusterFolder, copyFolder } from './places.ts'
 
@@ -18,7 +19,7 @@ export async function copyCluster(db: Database, directory: string): Promise<numb
   try {
     await mkdir(copy, { mode: 0o700 })
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') {
+    if (codeOf(error) === 'EEXIST') {
       throw new Error('another backup is being made', { cause: error })
     }
     throw error

@@ -2,6 +2,7 @@ import { mkdir, open, readdir, readlink, realpath, stat } from 'node:fs/promises
 import { constants } from 'node:fs'
 import { isAbsolute, join, resolve, sep } from 'node:path'
 import Type from 'typebox'
+import { codeOf } from '../../../kernel/cause.ts'
 import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 /** Of a larger file only the end is read. */
@@ -126,7 +127,7 @@ function isWithin(path: string, roots: readonly string[]): boolean {
 }
 
 function wordsOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const code = codeOf(error) ?? ''
   return WORDS[code] ?? `It can't be read (${code || 'unknown reason'}).`
 }
 
