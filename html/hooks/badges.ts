@@ -5,16 +5,18 @@ import type { AlarmKind } from '../../services/hooks/alarms.ts'
 /** What was checked of an event: the states of its badge. */
 export type Verification = 'verified' | TrustMode
 
-const LABELS: Readonly<Record<Verification, readonly [label: string, meaning: string]>> = {
-  verified: ['verified', 'The signature over the body was right'],
-  signed: ['not verified', 'The signature was not checked'],
-  token: ['token ok', 'The caller knew the token; the body itself is not signed'],
-  open: ['unchecked', 'Anybody may send to this provider'],
-  queue: ['via broker', 'Read from the message broker, whose connection is trusted'],
+const BADGES: Readonly<
+  Record<Verification, readonly [look: string, label: string, meaning: string]>
+> = {
+  verified: ['verified', 'verified', 'The signature over the body was right'],
+  signed: ['unverified', 'not verified', 'The signature was not checked'],
+  token: ['token', 'token ok', 'The caller knew the token; the body itself is not signed'],
+  open: ['open', 'unchecked', 'Anybody may send to this provider'],
+  queue: ['queue', 'via broker', 'Read from the message broker, whose connection is trusted'],
 }
 
 /** The states in the order in which a row's template lists them. */
-export const VERIFICATIONS = Object.keys(LABELS) as readonly Verification[]
+export const VERIFICATIONS = Object.keys(BADGES) as readonly Verification[]
 
 /** What was checked of an event; app.js says it of the rows that it adds. */
 export function verification(event: Pick<EventSummary, 'trust_mode' | 'verified'>): Verification {
@@ -23,15 +25,13 @@ export function verification(event: Pick<EventSummary, 'trust_mode' | 'verified'
 
 /** The verify status as text on a coloured ground. */
 export function verifyBadge(state: Verification): Html {
-  const [label, meaning] = LABELS[state]
-  return html`<span class="badge ${state}" data-verify="${state}" title="${meaning}"
-    >${label}</span
-  >`
+  const [look, label, meaning] = BADGES[state]
+  return html`<span class="badge ${look}" data-verify="${state}" title="${meaning}">${label}</span>`
 }
 
 /** A provider's trust mode as a badge. */
 export function trustBadge(mode: TrustMode): Html {
-  return html`<span class="badge ${mode === 'signed' ? 'verified' : mode}">${mode}</span>`
+  return html`<span class="badge ${mode}">${mode}</span>`
 }
 
 const ALARMS: Readonly<Record<AlarmKind, readonly [label: string, meaning: string]>> = {

@@ -47,15 +47,16 @@ t.test('a hostile event type stays text, in cells and in attributes', async (t) 
 
 t.test('verify status is said in words', async (t) => {
   const cases = [
-    ['signed', true, 'verified'],
-    ['signed', false, 'not verified'],
-    ['token', false, 'token ok'],
-    ['open', false, 'unchecked'],
-    ['queue', false, 'via broker'],
+    ['signed', true, 'verified', 'verified'],
+    ['signed', false, 'not verified', 'unverified'],
+    ['token', false, 'token ok', 'token'],
+    ['open', false, 'unchecked', 'open'],
+    ['queue', false, 'via broker', 'queue'],
   ] as const
-  for (const [trust_mode, verified, label] of cases) {
+  for (const [trust_mode, verified, label, look] of cases) {
     const text = render(logFragment(logView({ events: [{ ...summary, trust_mode, verified }] })))
     t.match(text, new RegExp(`>\\s*${label}\\s*</span`), `${trust_mode} ${verified}`)
+    t.match(text, `class="badge ${look}"`)
   }
 })
 
