@@ -58,7 +58,7 @@ function sayProblem(text, link) {
   region.append(' ', anchor)
 }
 
-/** As routes/links/faults.ts has it. */
+/** As routes/page-answers.ts has it. */
 function sentence(text) {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
