@@ -10,8 +10,6 @@ import type { RandomBytes } from '../../kernel/token-hash.ts'
 /** Clicks on their way into the database. */
 export interface Clicks {
   count(link: string, kind: ClickKind, at: Date): void
-  /** Writes what is counted, and keeps what it can't write. */
-  flush(): Promise<void>
   /** Writes the rest, and no more afterwards. */
   close(): Promise<void>
 }
@@ -86,7 +84,6 @@ export async function openClicks(options: ClicksOptions): Promise<Clicks> {
   })
   return {
     count,
-    flush: flushes.now,
     async close() {
       await flushes.now()
       await flushes.stop()

@@ -186,14 +186,8 @@ await t.test('days are those of UTC, and a batch counts once', async (t: Test) =
   const id = String(row?.['id'])
   // The same process twice as far as the database can tell: batch 1 of the second is a repeat.
   const bytes = randomBytes(16)
-  const open = () =>
-    openClicks({
-      db: opened.db,
-      clock: systemClock,
-      random: () => bytes,
-      log,
-      metrics: createMetrics(),
-    })
+  const open = (metrics = createMetrics()) =>
+    openClicks({ db: opened.db, clock: systemClock, random: () => bytes, log, metrics })
   const first = await open()
   for (const at of ['2026-01-31T23:59:59.999Z', '2026-02-01T00:00:00Z', '2026-02-01T23:59:59Z']) {
     first.count(id, 'human', new Date(at))
@@ -206,9 +200,12 @@ await t.test('days are those of UTC, and a batch counts once', async (t: Test) =
     { day: '2026-02-01', clicks: 2 },
   ]
   t.same(await days(), expected)
-  const repeat = await open()
+  const metrics = createMetrics()
+  const repeat = await open(metrics)
   repeat.count(id, 'human', new Date('2026-02-01T12:00:00Z'))
-  await repeat.flush()
+  const waiting = /^gatehouse_links_clicks_waiting (\d+)$/m
+  t.equal(waiting.exec(metrics.render())?.[1], '1')
+  await until(() => waiting.exec(metrics.render())?.[1] === '0', 'the batch to be sent')
   t.same(await days(), expected, 'a batch that is there already')
   repeat.count(id, 'human', new Date('2026-02-01T12:00:00Z'))
   await repeat.close()
