@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { hmac, type HmacKeys } from './hmac.ts'
 import {
-  headerOf,
+  singleHeader,
   isUnixTime,
   MALFORMED,
   MISSING,
@@ -59,7 +59,7 @@ const CHAT_TIME: Names = ['x-chat-request-timestamp', 'x-slack-request-timestamp
 const SCHEMES: Readonly<Record<SignedProvider, Scheme>> = {
   code_host: {
     read(headers) {
-      const value = headerOf(headers, ...CODE_HOST_SIGNATURE)
+      const value = singleHeader(headers, ...CODE_HOST_SIGNATURE)
       if (value === undefined) return MISSING
       const signature = hexAfter('sha256=', value)
       return signature === undefined
@@ -73,7 +73,7 @@ const SCHEMES: Readonly<Record<SignedProvider, Scheme>> = {
   payments: {
     /** `t=<unix>,v1=<hex>[,v1=…]`: exactly one `t` of 1–12 digits; other schemes (`v0`) are decoys. */
     read(headers) {
-      const value = headerOf(headers, ...PAYMENTS_SIGNATURE)
+      const value = singleHeader(headers, ...PAYMENTS_SIGNATURE)
       if (value === undefined) return MISSING
       const times: string[] = []
       const signatures: Buffer[] = []
@@ -93,9 +93,9 @@ const SCHEMES: Readonly<Record<SignedProvider, Scheme>> = {
 
   chat: {
     read(headers) {
-      const time = headerOf(headers, ...CHAT_TIME)
+      const time = singleHeader(headers, ...CHAT_TIME)
       if (time === undefined) return { status: 400, reason: 'timestamp header missing' }
-      const value = headerOf(headers, ...CHAT_SIGNATURE)
+      const value = singleHeader(headers, ...CHAT_SIGNATURE)
       if (value === undefined) return MISSING
       const signature = hexAfter('v0=', value)
       if (signature === undefined || !isUnixTime(time)) return MALFORMED

@@ -53,7 +53,7 @@ export function isUnixTime(text: string): boolean {
 }
 
 /** The value of a header under one of its names; undefined when it has none. */
-export function headerOf(
+export function singleHeader(
   headers: IncomingHttpHeaders,
   name: string,
   or = name,

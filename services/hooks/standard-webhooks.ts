@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { hmac, type HmacKeys } from './hmac.ts'
 import {
-  headerOf,
+  singleHeader,
   isUnixTime,
   MALFORMED,
   MISSING,
@@ -24,9 +24,9 @@ export function verifyStandard(
 }
 
 function read(headers: IncomingHttpHeaders): Presented {
-  const id = headerOf(headers, 'webhook-id')
-  const time = headerOf(headers, 'webhook-timestamp')
-  const value = headerOf(headers, 'webhook-signature')
+  const id = singleHeader(headers, 'webhook-id')
+  const time = singleHeader(headers, 'webhook-timestamp')
+  const value = singleHeader(headers, 'webhook-signature')
   if (value === undefined) return MISSING
   if (id === undefined) return { status: 401, reason: 'header webhook-id missing' }
   if (time === undefined) return { status: 401, reason: 'header webhook-timestamp missing' }

@@ -42,6 +42,6 @@ export function searchOf(
   }
 }
 
-export function isRole(text: string): text is Role {
+export function isListRole(text: string): text is Role {
   return Object.hasOwn(ROLES, text)
 }

@@ -1,7 +1,7 @@
 import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
 import type { ListPosition } from '../../../services/links/find-links.ts'
 import { isVisibility } from '../../../services/links/link-input.ts'
-import { isRole, type ListFilter } from '../../../services/links/list-filter.ts'
+import { isListRole, type ListFilter } from '../../../services/links/list-filter.ts'
 import { refusal, type Refusal } from '../../../services/links/refusal.ts'
 
 const LONGEST = 200
@@ -17,7 +17,7 @@ export function readListFilter(query: URLSearchParams): ListFilter | Refusal {
   if (visibility !== '' && !isVisibility(visibility)) {
     return refusal('INVALID_VISIBILITY', 'visibility must be public, private or secure')
   }
-  if (role !== '' && !isRole(role)) {
+  if (role !== '' && !isListRole(role)) {
     return refusal('BAD_REQUEST', 'role must be owner, co-owner or recipient')
   }
   return { q, tag, visibility, role }
