@@ -77,7 +77,8 @@ export async function eventReply(
   return htmlReply(page, status)
 }
 
-function idOf({ params: { id = '' } }: Context): number | undefined {
+/** The id in the path; undefined for one that no event can have. */
+export function idOf({ params: { id = '' } }: Context): number | undefined {
   return /^\d{1,15}$/.test(id) ? Number(id) : undefined
 }
 

@@ -6,7 +6,7 @@ import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../
 import { queryOf, wantsFragment, type Context } from '../../kernel/context.ts'
 import type { Fault } from '../../kernel/fault.ts'
 import { isForeignLoad } from '../../kernel/guard.ts'
-import { htmlReply, type Reply } from '../../kernel/reply.ts'
+import type { Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import { findEvents } from '../../services/hooks/find-events.ts'
 import {
@@ -16,6 +16,7 @@ import {
   rejectionCursor,
   type LogQuery,
 } from '../../services/hooks/log-filter.ts'
+import { pageOrFragment } from '../page-answers.ts'
 import { badRequest, hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 
@@ -42,8 +43,8 @@ export function logRoute({ hooks }: HooksRoutes): Route {
     wanted: LogQuery,
     providers: readonly string[],
   ): Promise<Reply> {
-    // Before the events: what comes in between is told by the stream.
-    const bounds = wantsFragment(context) ? undefined : await streamBounds(hooks.db, 0)
+    // Before the events: what comes in between is told by the stream, which a fragment has none of.
+    const position = wantsFragment(context) ? 0 : (await streamBounds(hooks.db, 0)).newest
     const page = await findEvents(
       hooks.db,
       hooks.clock,
@@ -60,8 +61,11 @@ export function logRoute({ hooks }: HooksRoutes): Route {
       searchedTo: page.searchedTo,
       next: page.next === null ? null : next(query, eventCursor(page.next)),
     }
-    const body = bounds === undefined ? logFragment(view) : logPage(view, bounds.newest)
-    return htmlReply(body, 200, VARY)
+    return pageOrFragment(
+      context,
+      () => logPage(view, position),
+      () => logFragment(view),
+    )
   }
 
   async function rejected(
@@ -83,10 +87,10 @@ export function logRoute({ hooks }: HooksRoutes): Route {
       below: below !== null,
       next: more ? next(query, rejectionCursor(last)) : null,
     }
-    return htmlReply(
-      wantsFragment(context) ? rejectionsFragment(view) : rejectionsPage(view),
-      200,
-      VARY,
+    return pageOrFragment(
+      context,
+      () => rejectionsPage(view),
+      () => rejectionsFragment(view),
     )
   }
 
@@ -99,9 +103,6 @@ const FOREIGN_SEARCH: Fault = {
   code: 'FORBIDDEN',
   detail: 'A page of another site may not search here; follow a link, or search on this site.',
 }
-
-/** Page and fragment share a URL; a cache must not take one for the other. */
-const VARY = { vary: 'HX-Request' }
 
 /** The same query, from below a position. */
 function next(query: URLSearchParams, cursor: string): string {

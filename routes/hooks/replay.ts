@@ -5,7 +5,7 @@ import { htmlReply, type Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
 import type { ReplayRefusal } from '../../services/hooks/replay.ts'
 import { readOptionalForm, wantsFullPage } from '../form.ts'
-import { ATTEMPTS_SHOWN, eventReply, NO_EVENT } from './event.ts'
+import { ATTEMPTS_SHOWN, eventReply, idOf, NO_EVENT } from './event.ts'
 import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 
@@ -17,16 +17,16 @@ export function replayRoute(options: HooksRoutes): Route {
   const { hooks } = options
 
   async function replay(context: Context): Promise<Reply> {
-    const id = context.params['id'] ?? ''
+    const id = idOf(context)
     const form = await readOptionalForm(context)
     if ('status' in form) return hooksFault(form, context)
-    if (!/^\d{1,15}$/.test(id)) return hooksFault(NO_EVENT, context)
+    if (id === undefined) return hooksFault(NO_EVENT, context)
     const typed = (form.get('target_url') ?? '').trim()
-    const result = await hooks.replay(Number(id), typed === '' ? undefined : typed)
+    const result = await hooks.replay(id, typed === '' ? undefined : typed)
     // A failed attempt is in the list with its reason, like one that was delivered.
     if ('code' in result && result.code !== 'replay_failed') return refuse(context, typed, result)
     if (wantsFullPage(context)) return eventReply(options, context, { done: true })
-    const attempts = await listAttempts(hooks.db, Number(id), ATTEMPTS_SHOWN)
+    const attempts = await listAttempts(hooks.db, id, ATTEMPTS_SHOWN)
     return htmlReply(attemptsList({ attempts, done: true }))
   }
 

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { TrustMode, type Provider } from '../../db/hooks/rows.ts'
 import { nullable } from '../../db/rows.ts'
-import { mayDeliver, secretStatus } from './sender-keys.ts'
+import { mayDeliver, secretStatus, SecretStatus } from './sender-keys.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
 
 /** hooks.md section 2, ProviderStatus. The secret itself is never part of it. */
@@ -10,11 +10,7 @@ export const ProviderStatus = Type.Object({
   family: Type.Union([Type.Literal('webhook'), Type.Literal('queue')]),
   trust_mode: TrustMode,
   enabled: Type.Boolean(),
-  secret_status: Type.Union([
-    Type.Literal('configured'),
-    Type.Literal('missing'),
-    Type.Literal('none-by-design'),
-  ]),
+  secret_status: SecretStatus,
   path: nullable(Type.String()),
   channel: nullable(Type.String()),
 })

@@ -1,3 +1,4 @@
+import Type from 'typebox'
 import type { Sender } from '../../db/hooks/rows.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import type { HmacKeys } from './hmac.ts'
@@ -50,7 +51,12 @@ export function readKeys(
 }
 
 /** hooks.md section 2, SecretStatus. */
-export type SecretStatus = 'configured' | 'missing' | 'none-by-design'
+export const SecretStatus = Type.Union([
+  Type.Literal('configured'),
+  Type.Literal('missing'),
+  Type.Literal('none-by-design'),
+])
+export type SecretStatus = Type.Static<typeof SecretStatus>
 
 /** Whether a provider's token or secret is there and can be used: for what is shown and what may deliver alike. */
 export function secretStatus(

@@ -7,7 +7,7 @@ import { jsonReply } from '../../../kernel/reply.ts'
 import { isRefusal, refusal, type Refusal } from '../../../services/links/refusal.ts'
 import { createToken, readTokenRequest, revokeToken } from '../../../services/links/tokens.ts'
 import type { LinksRoutes } from '../options.ts'
-import { bodyOf, done, endpoint, UuidParam, type ApiCall } from './endpoint.ts'
+import { bodyOf, done, endpoint, reply, UuidParam, type ApiCall } from './endpoint.ts'
 
 export const TokenRequest = Type.Object(
   {
@@ -50,8 +50,7 @@ export function tokenOperations(options: LinksRoutes): readonly Operation[] {
         const { receivedAt } = call.context
         const request = readTokenRequest(body.value, receivedAt)
         if (isRefusal(request)) return request
-        const made = await createToken(db, random, call.caller.id, request, receivedAt)
-        return isRefusal(made) ? made : jsonReply(made, 201)
+        return reply(await createToken(db, random, call.caller.id, request, receivedAt), 201)
       },
     }),
     endpoint(options, {
