@@ -502,13 +502,18 @@ select $1, $2, $3, $4, $5, $6
  where (select count(*) from links.tokens where user_id = $1) < $7
 returning id, name, scope, created_at, expires_at, last_used_at;
 
+-- name: removeExpiredTokens :exec
+-- The tokens of user $1 that have expired at $2.
+delete from links.tokens
+ where user_id = $1
+   and expires_at <= $2;
+
 -- name: listTokens :many
--- The tokens of user $1, newest first.
+-- All tokens of user $1, newest first.
 select id, name, scope, created_at, expires_at, last_used_at
   from links.tokens
  where user_id = $1
- order by created_at desc, id
- limit $2;
+ order by created_at desc, id;
 
 -- name: removeToken :optional
 -- Empty when user $2 (null: anybody) has no token $1.

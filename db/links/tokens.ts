@@ -3,10 +3,10 @@ import { many, optional } from '../rows.ts'
 import { linksQueries as q } from './queries.ts'
 import type { Bearer, NewToken, Token } from './rows.ts'
 
-/** A user has no more tokens than this: all of them are listed. */
+/** A user is given no more tokens than this, because all of them are listed. */
 export const MOST_TOKENS = 1_000
 
-/** Undefined when the user has as many as one may. */
+/** Undefined when the user has as many as one may; those that have expired go before that is said. */
 export async function addToken(
   tx: Executor,
   user: string,
@@ -15,12 +15,16 @@ export async function addToken(
   const { name, scope, token_hash, created_at, expires_at } = token
   await tx.run(q.takeTokenTurn, [user])
   const row = [user, name, scope, token_hash, created_at, expires_at]
-  return optional(tx, q.addToken, [...row, MOST_TOKENS])
+  const add = (): Promise<Token | undefined> => optional(tx, q.addToken, [...row, MOST_TOKENS])
+  const added = await add()
+  if (added !== undefined) return added
+  await tx.run(q.removeExpiredTokens, [user, created_at])
+  return add()
 }
 
-/** A user's tokens, newest first. */
+/** All of a user's tokens, newest first. */
 export function listTokens(db: Executor, user: string): Promise<readonly Token[]> {
-  return many(db, q.listTokens, [user, MOST_TOKENS])
+  return many(db, q.listTokens, [user])
 }
 
 /** False when the user (null: anybody) has no such token. */

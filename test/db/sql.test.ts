@@ -117,7 +117,7 @@ await eachBackend(t, 'no index depends on the rules of a language', async (t: Te
 })
 
 t.test('a list is bounded by its own limit, or by what it counts', async (t) => {
-  // Operators make providers and people share links one by one, a batch answers row by row: these stay short.
+  // Operators make providers, people share links and make tokens one by one, a batch answers row by row: these stay short.
   const bounded = [
     'saveEvents',
     'listProviders',
@@ -131,6 +131,7 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'listTransferTables',
     'listOwners',
     'listShares',
+    'listTokens',
   ]
   for (const { name, text, result } of queries) {
     if (result !== 'many') continue

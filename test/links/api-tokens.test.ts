@@ -114,6 +114,30 @@ await t.test('a user has a thousand tokens at most', async (t) => {
   t.equal((await make()).status, 201, 'there is room again')
 })
 
+await t.test('expired tokens make room when there is none, and not before', async (t) => {
+  const { ann, url } = await annOnPostgres(t)
+  await fillTokens(url, ann.email, 999)
+  const expire = "update links.tokens set expires_at = now() where name = 'old'"
+  await run(url, expire, [])
+  const make = (): Promise<ApiResponse<Made>> => ann.api<Made>('POST', '/tokens', { name: 'job' })
+  const listed = async (): Promise<readonly string[]> =>
+    (await ann.api<{ tokens: Row[] }>('GET', '/tokens')).json.tokens.map(({ name }) => name)
+  t.equal((await make()).status, 201, 'the last place')
+  t.equal((await listed()).filter((name) => name === 'old').length, 998, 'they stay listed')
+  t.equal((await make()).status, 201, 'one more than a thousand')
+  t.same(await listed(), ['job', 'job', 'test'])
+})
+
+await t.test('more tokens than a thousand, from before, are all listed', async (t) => {
+  const { ann, url } = await annOnPostgres(t)
+  await fillTokens(url, ann.email, 1_200)
+  const { tokens } = (await ann.api<{ tokens: Row[] }>('GET', '/tokens')).json
+  t.equal(tokens.length, 1_200)
+  refuses(t, await ann.api('POST', '/tokens', { name: 'more' }), 400, 'BAD_REQUEST')
+  t.equal((await ann.api('DELETE', `/tokens/${tokens[1_100]?.id}`)).status, 204)
+  t.equal((await ann.api<{ tokens: Row[] }>('GET', '/tokens')).json.tokens.length, 1_199)
+})
+
 await t.test('uses at one time are noted once', async (t) => {
   const { ann, links, url } = await annOnPostgres(t)
   await run(url, 'create table noted (id uuid)', [])
