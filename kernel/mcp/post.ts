@@ -30,7 +30,7 @@ export interface PostOptions {
 }
 
 /** Who waits for an answer, as far as a handler may know. */
-type Listener = Pick<Call, 'signal' | 'progress'>
+type Listener = Pick<Call, 'gone' | 'progress'>
 
 /** One request, checked and ready to be run. */
 interface Ready {
@@ -71,10 +71,10 @@ export async function postMcp(
       return (await answer(server, ready, listener)).envelope
     })
   }
-  // What takes its time ends with who waits for it.
-  const signal =
-    tool?.streams === true ? AbortSignal.any([options.signal, context.gone()]) : options.signal
-  const listener = { signal, progress: () => undefined }
+  const listener: Listener = {
+    gone: () => AbortSignal.any([options.signal, context.gone()]),
+    progress: () => undefined,
+  }
   const { envelope, status } = await answer(server, ready, listener)
   return envelopeReply(envelope, status)
 }
@@ -90,14 +90,14 @@ function acknowledge(kind: 'notification' | 'response', era: Era, context: Conte
 async function answer(
   server: McpServer,
   { era, id, method, params }: Ready,
-  { signal, progress }: Listener,
+  { gone, progress }: Listener,
 ): Promise<{ readonly envelope: Envelope; readonly status: number }> {
   const { inputResponses, requestState } = params
   const call = {
     capabilities: capabilitiesOf(params),
     inputResponses: isObject(inputResponses) ? inputResponses : {},
     requestState: typeof requestState === 'string' ? requestState : undefined,
-    signal,
+    gone,
     progress,
   }
   const outcome = await runMethod(server, era, method, params, call)

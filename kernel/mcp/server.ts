@@ -54,8 +54,8 @@ export interface Call {
   readonly capabilities: Members
   readonly inputResponses: Members
   readonly requestState: string | undefined
-  /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal
+  /** Aborted when nobody waits for the answer any more: what takes its time asks, as each signal has its price. */
+  gone(): AbortSignal
   /** Tells a client that asked for it how far the work is; only a tool that `streams` can. */
   progress(done: number, total: number, message: string): void
 }

@@ -19,20 +19,20 @@ const KEEP_ALIVE_MS = 15_000
  */
 export function streamAnswer(
   { clock, signal, progressToken }: StreamOptions,
-  work: (call: Pick<Call, 'signal' | 'progress'>) => Promise<Envelope>,
+  work: (call: Pick<Call, 'gone' | 'progress'>) => Promise<Envelope>,
 ): Reply {
   return {
     status: 200,
     headers: STREAM_HEADERS,
     body(sink) {
-      const gone = new AbortController()
+      const closed = new AbortController()
       const stop = clock.every(KEEP_ALIVE_MS, () => sink.write(KEEP_ALIVE))
       sink.onClose(() => {
         stop()
-        gone.abort()
+        closed.abort()
       })
       void work({
-        signal: AbortSignal.any([signal, gone.signal]),
+        gone: () => AbortSignal.any([signal, closed.signal]),
         progress(progress, total, message) {
           if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
           const params = { progressToken, progress, total, message }

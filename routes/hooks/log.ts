@@ -51,7 +51,7 @@ export function logRoute({ hooks }: HooksRoutes): Route {
       wanted.filter,
       wanted.payload,
       wanted.limit,
-      context.gone(),
+      context,
     )
     const view = {
       filter: wanted,

@@ -32,8 +32,8 @@ const OLDEST: Position = { received_at: new Date(0), id: 0 }
 
 /**
  * A page of the log: by its indexes, or, when the payload counts, by looking through the events in
- * steps for a bounded time. A search may end with few events and a `next` to go on from. Who is `gone`
- * loses its place among the searches. Throws `Unavailable` when others leave it no turn.
+ * steps for a bounded time. A search may end with few events and a `next` to go on from. An asker who is
+ * `gone` loses its place among the searches. Throws `Unavailable` when others leave it no turn.
  */
 export async function findEvents(
   db: Database,
@@ -41,12 +41,13 @@ export async function findEvents(
   filter: EventFilter,
   payload: PayloadFilter,
   limit: number,
-  gone: AbortSignal,
+  asker: { gone(): AbortSignal },
 ): Promise<EventsPage> {
   if (!readsPayloads(payload)) {
     const rows = await listEvents(db, filter, limit + 1)
     return { ...pageOf(rows, limit), searchedTo: null }
   }
+  const gone = asker.gone()
   const until = clock.elapsed() + SEARCH_MS
   const found: EventSummary[] = []
   let below = filter.before ?? NEWEST_POSITION

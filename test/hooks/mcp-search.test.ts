@@ -1,9 +1,12 @@
+import postgres from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
 import { addEndpoint, callTool, errorOf } from '../helpers/mcp.ts'
 import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
 import type { Ack } from '../helpers/signing-setup.ts'
+import { until } from '../helpers/until.ts'
 
 /** What `list_webhook_events` answers, as far as it is looked at here. */
 type Listed = { events: { id: number }[]; next_cursor: string | null }
@@ -89,5 +92,41 @@ await eachBackend(t, 'search by a tool', async (t: Test, backend) => {
     t.match(await callTool(endpoint, 'wait_for_webhook_event', wait), {
       structuredContent: { event: null },
     })
+  })
+})
+
+t.test('a search ends with its client, and leaves its place to others', async (t) => {
+  const [, server] = backends
+  const { base, env, server: running } = await startHooks(t, server)
+  const endpoint = await addEndpoint(base, 'agent')
+  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
+  t.teardown(() => sql.end())
+  const params = { name: TOOL, arguments: { text: 'needle' } }
+  const search = (): Promise<unknown> =>
+    request(endpoint.url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${endpoint.token}` },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      timeoutMs: 1_000,
+    })
+  const ended = (route: string, status: number): number =>
+    running.logs().filter((line) => line.includes(`"route":"${route}","status":${status},`)).length
+
+  await sql.begin(async (tx) => {
+    await tx`lock table hooks.events in access exclusive mode`
+    // Until it is given up by the database, all others are behind it.
+    const first = request(`${base}/log?text=needle`, { headers: { 'hx-request': 'true' } })
+    const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
+    await until(async () => (await server.query(env, waits)).length > 0, 'the first to wait')
+    const leaving = await Promise.allSettled(Array.from({ length: 32 }, search))
+    for (const { status } of leaving) t.equal(status, 'rejected')
+    await until(
+      () => ended('/mcp/:endpoint', 499) === 32 || ended('/log', 503) > 0,
+      'those who left to be out of the line',
+    )
+    t.equal(ended('/log', 503), 0, 'before the first has an answer')
+    const { code } = errorOf(await callTool(endpoint, TOOL, { limit: 0 }))
+    t.equal(code, 'invalid_argument', 'and not rate_limited')
+    t.equal((await first).status, 503)
   })
 })

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { listEvents } from '../../../db/hooks/events.ts'
 import { EventSummary } from '../../../db/hooks/rows.ts'
 import { nullable } from '../../../db/rows.ts'
-import type { Resource, Tool, ToolResult } from '../../../kernel/mcp/server.ts'
+import type { Call, Resource, Tool, ToolResult } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
 import { createShared } from '../../../kernel/shared.ts'
 import { EventDetail, readEventStart } from '../event-detail.ts'
@@ -48,13 +48,13 @@ const PayloadMember = Type.String({
 export function listTool({ db, ingest, clock }: ToolOptions): Tool {
   const shared = createShared<ToolResult>({ version: () => ingest.commits, elapsed: clock.elapsed })
 
-  async function list(args: object, signal: AbortSignal): Promise<ToolResult> {
+  async function list(args: object, call: Call): Promise<ToolResult> {
     const query = new URLSearchParams()
     for (const [name, value] of Object.entries(args)) query.set(name, String(value))
     const wanted = readLogQuery(query)
     if (typeof wanted === 'string') return failure('invalid_argument', wanted)
     const { filter, payload, limit } = wanted
-    const { events, next } = await findEvents(db, clock, filter, payload, limit, signal)
+    const { events, next } = await findEvents(db, clock, filter, payload, limit, call)
     const next_cursor = next === null ? null : eventCursor(next)
     return toolValue({ events, next_cursor }, UNTRUSTED)
   }
@@ -88,10 +88,10 @@ export function listTool({ db, ingest, clock }: ToolOptions): Tool {
       next_cursor: nullable(Type.String()),
     }),
     annotations: READ_ONLY,
-    call(args, { signal }) {
+    call(args, call) {
       // A search may take its time: to wait for somebody else's before one's own would double that.
       const searches = args.text !== undefined || args.json !== undefined
-      const work = (): Promise<ToolResult> => list(args, signal)
+      const work = (): Promise<ToolResult> => list(args, call)
       return searches ? work() : shared(JSON.stringify(args), work)
     },
   })

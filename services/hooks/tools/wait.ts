@@ -51,7 +51,7 @@ export function waitTool(options: ToolOptions): Tool {
  */
 async function nextEvent(
   { db, reader, clock }: ToolOptions,
-  { signal, progress }: Call,
+  { gone, progress }: Call,
   seconds: number,
   matches: Matches,
 ): Promise<EventSummary | undefined> {
@@ -60,6 +60,7 @@ async function nextEvent(
   const early: EventSummary[] = []
   let look = (events: readonly EventSummary[]): void => void early.push(...events)
 
+  const signal = gone()
   const started = clock.elapsed()
   const { ready, stop } = reader.watch({ events: (events) => look(events), closed: over })
   const stopTimer = clock.every(seconds * 1000, over)
