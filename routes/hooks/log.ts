@@ -4,11 +4,11 @@ import { listRejections } from '../../db/hooks/rejections.ts'
 import { readsPayloads } from '../../db/hooks/search.ts'
 import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../html/hooks/log.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/context.ts'
-import type { Fault } from '../../kernel/fault.ts'
+import { unavailable, type Fault } from '../../kernel/fault.ts'
 import { isForeignLoad } from '../../kernel/guard.ts'
 import type { Reply } from '../../kernel/reply.ts'
 import type { Route } from '../../kernel/router.ts'
-import { findEvents } from '../../services/hooks/find-events.ts'
+import { findEvents, TOO_MANY_SEARCHES } from '../../services/hooks/find-events.ts'
 import {
   eventCursor,
   readLogQuery,
@@ -53,6 +53,7 @@ export function logRoute({ hooks }: HooksRoutes): Route {
       wanted.limit,
       context,
     )
+    if (page === 'late') return hooksFault(unavailable(TOO_MANY_SEARCHES), context)
     const view = {
       filter: wanted,
       providers,

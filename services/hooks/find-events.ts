@@ -9,7 +9,6 @@ import {
   type PayloadFilter,
 } from '../../db/hooks/search.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { Unavailable } from '../../kernel/fault.ts'
 import { pause } from '../../kernel/pause.ts'
 
 /** A page of events, newest first. */
@@ -28,12 +27,14 @@ const SEARCH_MS = 1_500
 const TURN_MS = 5_000
 /** The end of each database's searches: their steps take turns, so that many leave room for what is stored. */
 const lines = new WeakMap<Database, Promise<void>>()
+/** What a search that is late is told. */
+export const TOO_MANY_SEARCHES = 'Too many searches at once; try again shortly.'
 const OLDEST: Position = { received_at: new Date(0), id: 0 }
 
 /**
  * A page of the log: by its indexes, or, when the payload counts, by looking through the events in
  * steps for a bounded time. A search may end with few events and a `next` to go on from. An asker who is
- * `gone` loses its place among the searches. Throws `Unavailable` when others leave it no turn.
+ * `gone` loses its place among the searches. `late` when others leave it no turn at all.
  */
 export async function findEvents(
   db: Database,
@@ -42,7 +43,7 @@ export async function findEvents(
   payload: PayloadFilter,
   limit: number,
   asker: { gone(): AbortSignal },
-): Promise<EventsPage> {
+): Promise<EventsPage | 'late'> {
   if (!readsPayloads(payload)) {
     const rows = await listEvents(db, filter, limit + 1)
     return { ...pageOf(rows, limit), searchedTo: null }
@@ -50,7 +51,8 @@ export async function findEvents(
   const gone = asker.gone()
   const until = clock.elapsed() + SEARCH_MS
   const found: EventSummary[] = []
-  let below = filter.before ?? NEWEST_POSITION
+  const start = filter.before ?? NEWEST_POSITION
+  let below = start
   // Ids and times are not in one order: below the time of this id there may be more of those wanted.
   let since = filter.sinceId
   for (;;) {
@@ -61,7 +63,11 @@ export async function findEvents(
       if (end === undefined || since === null) return { end, matching, left: since }
       return { end, matching, left: await findIdBelow(db, since, end) }
     })
-    if (looked === undefined) return { events: found, next: null, searchedTo: null }
+    if (looked === 'gone') return { events: found, next: null, searchedTo: null }
+    if (looked === 'late') {
+      if (below === start) return 'late'
+      return { events: found, next: below, searchedTo: below.received_at }
+    }
     const { end, matching, left } = looked
     found.push(...matching)
     const exhausted =
@@ -75,12 +81,12 @@ export async function findEvents(
   }
 }
 
-/** Runs a step when those that were asked for before it have ended; undefined for who is gone. */
-async function inTurn<T>(
+/** Runs a step when those that were asked for before it have ended, unless its turn comes too late. */
+async function inTurn<T extends object>(
   db: Database,
   gone: AbortSignal,
   step: () => Promise<T>,
-): Promise<T | undefined> {
+): Promise<T | 'gone' | 'late'> {
   const before = lines.get(db) ?? Promise.resolve()
   const { promise: over, resolve: leave } = Promise.withResolvers<void>()
   // Who leaves early lets nobody pass those before.
@@ -92,8 +98,8 @@ async function inTurn<T>(
   const late = pause(TURN_MS, AbortSignal.any([gone, waiting.signal]))
   try {
     const isTurn = await Promise.race([before.then(() => true), late.then(() => false)])
-    if (gone.aborted) return undefined
-    if (!isTurn) throw new Unavailable(`search: no turn in ${TURN_MS} ms`)
+    if (gone.aborted) return 'gone'
+    if (!isTurn) return 'late'
     return await step()
   } finally {
     waiting.abort()

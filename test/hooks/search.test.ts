@@ -8,6 +8,7 @@ import type { Response } from '../helpers/http.ts'
 import { runCli } from '../helpers/cli.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
+import { addEndpoint, callTool, errorOf } from '../helpers/mcp.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 import type { Env } from '../helpers/program.ts'
@@ -198,6 +199,7 @@ t.test(
     const [, server] = backends
     const env = await server.env(t)
     const { hooks, logs } = await startWithEvents(t, env)
+    const endpoint = await addEndpoint(hooks, 'agent')
     const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
     t.teardown(() => sql.end())
     const search = (timeoutMs: number): Promise<Response> => {
@@ -211,11 +213,63 @@ t.test(
       await tx`lock table hooks.events in access exclusive mode`
       // The first step takes its deadline, 5 s; by then the others have waited as long.
       const waiting = Array.from({ length: 8 }, () => search(15_000))
+      const calls = Array.from({ length: 3 }, () =>
+        callTool(endpoint, 'list_webhook_events', { text: 'obj_1' }),
+      )
       const leaving = Array.from({ length: 8 }, () => search(500))
       for (const { status } of await Promise.allSettled(leaving)) t.equal(status, 'rejected')
       await until(() => ended(499) === 8, 'those who left to be out of the line', 3_000)
-      for (const { status } of await Promise.all(waiting)) t.equal(status, 503)
+      const answers = await Promise.all(waiting)
+      for (const { status } of answers) t.equal(status, 503)
+      const late = answers.find(({ text }) => text.includes('Too many searches at once'))
+      t.match(late?.headers, { 'retry-after': '2' }, 'who had no turn is told why')
+      const errors = (await Promise.all(calls)).map(errorOf)
+      t.match(
+        errors.find(({ code }) => code === 'rate_limited'),
+        { message: 'Too many searches at once; try again shortly.' },
+      )
     })
     t.equal((await search(10_000)).status, 200, 'the line goes on')
   },
 )
+
+t.test('a search without a further turn gives what it has found', async (t) => {
+  const [, server] = backends
+  const env = await server.env(t)
+  const { hooks } = await startServer(t, { env, services: ['hooks'] })
+  await server.query(
+    env,
+    `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
+     select 'generic:search', 'open', false, '{}', convert_to(case n when 3000 then 'needle, slow' else 'hay' end, 'UTF8'), '\\x00',
+            now() - interval '1 day' + n * interval '1 s'
+       from generate_series(1, 3000) n`,
+  )
+  // Two of these take longer than a search waits, and one of them less.
+  await server.query(
+    env,
+    `create or replace function hooks.payload_json(payload bytea) returns jsonb
+     language plpgsql immutable strict parallel safe
+     as $$ begin perform pg_sleep(3); return null; end $$`,
+  )
+  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
+  t.teardown(() => sql.end())
+  const search = (query: string): Promise<Response> => {
+    const headers = { 'hx-request': 'true' }
+    return request(`${hooks}/log?${query}`, { headers, timeoutMs: 30_000 })
+  }
+  const begun: Promise<Response>[] = []
+  await sql.begin(async (tx) => {
+    await tx`lock table hooks.events in access exclusive mode`
+    begun.push(search('text=needle'))
+    const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
+    await until(async () => (await server.query(env, waits)).length > 0, 'its first step to begin')
+    begun.push(search('json=slow=1'), search('json=slow=1'))
+    // What comes after them has its answer: they stand in the line.
+    await request(`${hooks}/favicon.ico`)
+  })
+  const [first, ...slow] = await Promise.all(begun)
+  for (const { status } of slow) t.equal(status, 200)
+  t.equal(first?.status, 200)
+  t.match(first?.text, 'data-id="3000"')
+  t.match(first?.text, /href="\/log\?text=needle&amp;cursor=/, 'and a way on')
+})

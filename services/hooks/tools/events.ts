@@ -6,7 +6,7 @@ import type { Call, Resource, Tool, ToolResult } from '../../../kernel/mcp/serve
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
 import { createShared } from '../../../kernel/shared.ts'
 import { EventDetail, readEventStart } from '../event-detail.ts'
-import { findEvents } from '../find-events.ts'
+import { findEvents, TOO_MANY_SEARCHES } from '../find-events.ts'
 import { EVERY_EVENT, eventCursor, LONGEST_SEARCH, readLogQuery } from '../log-filter.ts'
 import { failure, READ_ONLY, UNTRUSTED, type ToolOptions } from './options.ts'
 
@@ -54,7 +54,9 @@ export function listTool({ db, ingest, clock }: ToolOptions): Tool {
     const wanted = readLogQuery(query)
     if (typeof wanted === 'string') return failure('invalid_argument', wanted)
     const { filter, payload, limit } = wanted
-    const { events, next } = await findEvents(db, clock, filter, payload, limit, call)
+    const page = await findEvents(db, clock, filter, payload, limit, call)
+    if (page === 'late') return failure('rate_limited', TOO_MANY_SEARCHES)
+    const { events, next } = page
     const next_cursor = next === null ? null : eventCursor(next)
     return toolValue({ events, next_cursor }, UNTRUSTED)
   }
