@@ -137,11 +137,16 @@ select id
 
 -- name: findIdBelow :optional
 -- The lowest id from $1 on whose event is below a position ($2, $3): with it a search by id goes on. Empty when all of
--- them are above, which is seen by looking at each; who asks again starts from the id found.
+-- them are above, which is seen by looking at each: at $4 of them at most, then it is the last one looked at. Who asks
+-- again starts from the id found.
 select id
-  from hooks.events
- where id >= $1
-   and (received_at, id) < ($2, $3)
+  from (select id, received_at, row_number() over (order by id) as place
+          from hooks.events
+         where id >= $1
+         order by id
+         limit $4) looked
+ where (received_at, id) < ($2, $3)
+    or place = $4
  order by id
  limit 1;
 

@@ -41,7 +41,7 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
     row: Type.Object({ id: Type.Integer() }),
   },
   findIdBelow: {
-    args: ['int8', 'timestamptz', 'int8'],
+    args: ['int8', 'timestamptz', 'int8', 'int8'],
     row: Type.Object({ id: Type.Integer() }),
   },
   searchEvents: {

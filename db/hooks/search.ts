@@ -42,13 +42,19 @@ export async function searchWindowThrough(
   return row?.id ?? last
 }
 
-/** The lowest id from `from` on whose event is below a position; undefined when there is none. */
+/** Ids that one statement looks at for one whose event is below a position. */
+const STEP_IDS = 10_000
+
+/**
+ * The lowest id from `from` on whose event may be below a position: it is, or those from it on were not
+ * looked at. Undefined when there is none.
+ */
 export async function findIdBelow(
   db: Executor,
   from: number,
   { received_at, id }: Position,
 ): Promise<number | undefined> {
-  const row = await optional<{ id: number }>(db, q.findIdBelow, [from, received_at, id])
+  const row = await optional<{ id: number }>(db, q.findIdBelow, [from, received_at, id, STEP_IDS])
   return row?.id
 }
 

@@ -193,6 +193,43 @@ t.test('a search by id ends where no event of those ids is left', async (t) => {
   t.ok((await rows()) < 30_000, `${await rows()} rows were looked at`)
 })
 
+t.test('a search by id looks at a bounded part of the ids above it', async (t) => {
+  const [, postgres] = backends
+  const env = await postgres.env(t)
+  // The newest id is the oldest event.
+  await postgres.query(
+    env,
+    `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
+     select 'generic:search', 'open', false, '{}', 'needle', '\\x00',
+            now() - interval '1 day' + (case n when 40000 then 0 else n end) * interval '1 s'
+       from generate_series(1, 40000) n`,
+  )
+  await postgres.query(env, 'analyze hooks.events')
+  // What retention looks at is no part of this.
+  await postgres.query(env, 'update hooks.settings set retention_max_rows = 0')
+  const server = await startServer(t, { env, services: ['hooks'] })
+  const [row] = await postgres.query(
+    env,
+    'select extract(epoch from received_at)::float8 * 1000 as ms from hooks.events where id = 2500',
+  )
+  const cursor = Buffer.from(JSON.stringify([Math.floor(Number(row?.['ms'])), 1])).toString(
+    'base64url',
+  )
+  const { text } = await request(`${server.hooks}/log?text=needle&since=3000&cursor=${cursor}`)
+  t.same(
+    [...text.matchAll(/data-id="(\d+)"/g)].map((match) => match[1]),
+    ['40000'],
+    'what is beyond that part is found',
+  )
+  t.match(text, 'No older entries')
+  await server.stop()
+  const looked = `select sum(idx_tup_read)::int as n from pg_stat_user_indexes
+                   where indexrelname = 'events_pkey'`
+  const rows = async (): Promise<number> => Number((await postgres.query(env, looked))[0]?.['n'])
+  await until(async () => (await rows()) > 5_000, 'the figures of the server’s sessions')
+  t.ok((await rows()) < 20_000, `${await rows()} rows were looked at`)
+})
+
 t.test(
   'a line of searches ends before the database answers, and sooner for who leaves it',
   async (t) => {
