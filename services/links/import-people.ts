@@ -19,22 +19,25 @@ type LinkPeople = Pick<NewLink, 'owners' | 'recipients'> & { readonly note: stri
 export interface People {
   /** Finds a line's people; those who are nobody yet become users when that is wanted. */
   of(link: ImportedLink): Promise<LinkPeople | { readonly problem: string }>
+  /** Looks again for those who were nobody: somebody may have been added meanwhile. */
+  forgetNobody(): void
   /** How many became users, or would. */
   readonly created: number
 }
 
-/** Each address is looked up once in an import: nobody is ever removed, and who comes later is too late. */
+/** Each user is looked up once in an import, as none is ever removed. */
 export function openPeople(db: Database, options: PeopleOptions, now: () => Date): People {
-  /** Undefined for an address that is nobody's. */
-  const ids = new Map<string, string | undefined>()
+  const ids = new Map<string, string>()
+  const nobodys = new Set<string>()
   let created = 0
 
   /** The id of a user, made when that is wanted; undefined for nobody. */
   async function idOf(email: string): Promise<string | undefined> {
-    if (!ids.has(email)) {
-      ids.set(email, (await findUserByEmail(db, email))?.id ?? (await make(email)))
-    }
-    return ids.get(email)
+    if (nobodys.has(email)) return undefined
+    const id = ids.get(email) ?? (await findUserByEmail(db, email))?.id ?? (await make(email))
+    if (id === undefined) nobodys.add(email)
+    else ids.set(email, id)
+    return id
   }
   async function make(email: string): Promise<string | undefined> {
     if (!options.createUsers) return undefined
@@ -91,6 +94,7 @@ export function openPeople(db: Database, options: PeopleOptions, now: () => Date
         note: left.length === 0 ? '' : `without ${left.join(' and ')}, who is no user`,
       }
     },
+    forgetNobody: () => nobodys.clear(),
     get created() {
       return created
     },

@@ -59,6 +59,7 @@ export async function importLinks(
   let renewAt = FIRST_RENEWAL
 
   async function flush(): Promise<void> {
+    people.forgetNobody()
     const reports = await importBatch({ tools, options, people, imagined }, [...batch.values()])
     for (const { outcome } of reports) totals[outcome] += 1
     batch = new Map()

@@ -8,7 +8,9 @@ import { runCli } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { run } from '../helpers/postgres.ts'
+import { exitOf, spawnProgram } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
+import { until } from '../helpers/until.ts'
 
 const [, server] = backends
 
@@ -261,6 +263,26 @@ t.test('owners: made with --create-users, replaced by --owner', async (t) => {
     ['aa', ['bob@example.com', 'ann@example.com', 'cy@example.com']],
     ['bb', ['ann@example.com']],
   ])
+})
+
+t.test('who becomes a user during an import is known from its next batch on', async (t) => {
+  const env = await emptyDatabase(t)
+  const child = spawnProgram(['import', '-', '--json'], env)
+  t.teardown(() => void child.kill())
+  const exited = exitOf(child)
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  const lines = (from: number, to: number): string =>
+    Array.from(
+      { length: to - from },
+      (_, n) => `link-${from + n},https://a.test/,new@example.com\n`,
+    ).join('')
+  child.stdin.write(`slug,url,owner\n${lines(0, 501)}`)
+  await until(() => stdout.split('\n').length === 501, 'the report of the first batch', 30_000)
+  t.match(await runCli(['user', 'add', 'new@example.com'], { env }), { code: 0 })
+  child.stdin.end(lines(501, 600))
+  const { code } = await exited
+  t.match(reportOf({ code, stdout, stderr: '' }).totals, { refused: 500, created: 100 })
 })
 
 t.test('files that are none of ours, and wrong usage', async (t) => {
