@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
+import { rollbacks } from '../helpers/refused-rows.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import type { Received, Receiver } from '../helpers/receiver.ts'
 import { secret } from '../helpers/secrets.ts'
@@ -104,13 +105,9 @@ t.test('an outage is logged once, and its end', async (t) => {
   const env = await postgres.env(t)
   const ops = await startOps(t, postgres, { ...env, OPS_NOTIFY_URL: receiver.url })
   await ended(ops)
-  const refused = `select xact_rollback::int as count from pg_stat_database
-    where datname = current_database()`
-  const rollbacks = async (): Promise<number> =>
-    Number((await postgres.query(env, refused))[0]?.['count'])
-  const before = await rollbacks()
+  const before = await rollbacks(env)
   await postgres.query(env, 'alter table ops.notices rename to away')
-  await until(async () => (await rollbacks()) > before + 2, 'three tries')
+  await until(async () => (await rollbacks(env)) > before + 2, 'three tries')
   await postgres.query(env, 'alter table ops.away rename to notices')
   const said = (text: string): number =>
     ops.server.logs().filter((line) => line.includes(`"msg":"${text}"`)).length

@@ -3,6 +3,7 @@ import { failedOutcome, type Job, type Outcome } from '../../services/ops/runner
 import { machineId } from '../../kernel/processes.ts'
 import { ownHolder } from '../../kernel/spawn.ts'
 import { backends } from '../helpers/backends.ts'
+import { FULL, refuseRows, rollbacks } from '../helpers/refused-rows.ts'
 import { openTimedSessions } from '../helpers/sessions-setup.ts'
 import { until } from '../helpers/until.ts'
 
@@ -16,15 +17,8 @@ const { env, sessions, logged, start, ended, eventsOf, linesOf } = await openTim
 )
 
 /** Has the database refuse some rows of a table as if it were full, until the result is called. */
-async function full(table: string, when: string, errcode = '53100'): Promise<() => Promise<void>> {
-  const refuse = `begin raise exception 'no space left' using errcode = '${errcode}'; end`
-  const text = [
-    `create or replace function ops.refuse() returns trigger language plpgsql as $$ ${refuse} $$`,
-    `create trigger refuse before insert or update on ops.${table} for each row when (${when})
-       execute function ops.refuse()`,
-  ]
-  for (const one of text) await postgres.query(env, one)
-  return async () => void (await postgres.query(env, `drop trigger refuse on ops.${table}`))
+function full(table: string, when: string): Promise<() => Promise<void>> {
+  return refuseRows(env, `insert or update on ops.${table}`, when, FULL)
 }
 
 t.test('a session that was stopped begins no next tier', async (t) => {
@@ -76,7 +70,7 @@ t.test('an event that can’t be written costs neither the end nor the output', 
     return failedOutcome('the model is gone')
   }
   // What is refused as data is not tried again.
-  const room = await full('events', 'true', '22000')
+  const room = await refuseRows(env, 'insert on ops.events', 'true', '22000')
   const id = await start()
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
   await room()
@@ -94,14 +88,10 @@ t.test('output that can’t be stored waits, and that is said once', async (t) =
   }
   const begin = logged().length
   const said = (text: string): number => logged().slice(begin).split(text).length - 1
-  const refused = `select xact_rollback::int as count from pg_stat_database
-    where datname = current_database()`
-  const rollbacks = async (): Promise<number> =>
-    Number((await postgres.query(env, refused))[0]?.['count'])
   const room = await full('session_lines', 'true')
-  const before = await rollbacks()
+  const before = await rollbacks(env)
   const id = await start()
-  await until(async () => (await rollbacks()) > before + 5, 'several tries')
+  await until(async () => (await rollbacks(env)) > before + 5, 'several tries')
   await room()
   await until(() => said('session output is stored again') > 0, 'its output to be stored')
   written.resolve()
