@@ -7,12 +7,15 @@ export function operationMarker(session: string, action: number): string {
   return `${session}/${action}`
 }
 
-/** Ends the processes that a session has left, with those of its operations whose end is not noted. */
+/**
+ * Ends the processes that a session has left whose holder is gone, with those of its operations whose end nobody
+ * was left to note. Its own need no database.
+ */
 export async function endLeft(
   db: Executor,
   { id, marker }: { readonly id: number; readonly marker: string },
 ): Promise<void> {
-  const actions = await listOpenActions(db, id)
-  const markers = actions.map((action) => operationMarker(marker, action))
-  for (const one of [marker, ...markers]) await endMarked(one)
+  await endMarked(marker)
+  for (const action of await listOpenActions(db, id))
+    await endMarked(operationMarker(marker, action))
 }

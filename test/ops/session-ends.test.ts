@@ -135,7 +135,7 @@ t.test('a session that began by a commit whose answer was lost is ended soon', a
   )
   const id = Number(row?.['id'])
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
-  const message = `Session ${id} failed: the database did not confirm its beginning or its end`
+  const message = `Session ${id} failed: the database did not confirm its beginning`
   t.match(await eventsOf(id), [{ level: 'critical', message }])
 })
 

@@ -1,11 +1,9 @@
 import type { Database, Executor } from '../../../db/client.ts'
-import { endActions } from '../../../db/ops/actions.ts'
 import { addEvent } from '../../../db/ops/events.ts'
 import type { Ending, Lease, Session, Trigger } from '../../../db/ops/rows.ts'
 import {
   announceSessions,
   askToStop,
-  failLapsed,
   findLease,
   finishSession,
   startSession,
@@ -15,9 +13,9 @@ import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
 import { isAlive } from '../../../kernel/spawn.ts'
 import type { RunningConfig } from '../config.ts'
-import { endLeft } from '../left-behind.ts'
 import type { Runner } from '../runners/runner.ts'
 import type { Escalation } from './escalation.ts'
+import { endLapsedSession } from './lapsed.ts'
 import { supervise, type Supervised, type SupervisorOptions } from './supervisor.ts'
 
 /** What is asked of a session that is to start. */
@@ -68,6 +66,8 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
   const { db, clock, log, config, holder, machine, runner } = options
   const callbacks = new Set<() => void>()
   let running: Supervised | undefined
+  /** The id of the session that this process has run last, or runs. */
+  let lastRun: number | undefined
   /** Transactions under way that may begin a session. */
   let beginning = 0
   let closed = false
@@ -126,6 +126,7 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
       { ...session, marker },
     )
     running = supervised
+    lastRun = session.id
     void supervised.over.then(() => {
       if (running === supervised) running = undefined
     })
@@ -175,31 +176,17 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     const lease = await findLease(db)
     if (lease === undefined || running?.id === lease.id) return
     const here = lease.machine === machine
+    if (here && lease.holder === holder && beginning === 0) {
+      const begun = lease.id === lastRun
+      const cause = begun
+        ? 'its end could not be written'
+        : 'the database did not confirm its beginning'
+      return endLapsedSession(options, { lease, holder: 'this', here, cause })
+    }
     const dead = here && !isAlive(lease.holder)
-    // It began by a commit whose answer was lost, or its end could not be written.
-    const unknown = here && lease.holder === holder && beginning === 0
-    if (!dead && !unknown && !isSilent(lease, atStart)) return
-    const cause = unknown
-      ? 'the database did not confirm its beginning or its end'
-      : 'the process that ran it is gone'
-    // Before its row ends: were this process to end in between, nobody would look for them again.
-    if (dead) await endLeft(db, lease)
-    const at = clock.now()
-    const failed = await db.transaction(async (tx) => {
-      if (!(await failLapsed(tx, lease.id, lease.heartbeat_at, at))) return false
-      const message = `Session ${lease.id} failed: ${cause}`
-      await addEvent(tx, {
-        ...{ session_id: lease.id, level: 'critical', service: 'gatehouse', message },
-        created_at: at,
-      })
-      await announceSessions(tx)
-      return true
-    })
-    // Another instance has failed it, or its holder has renewed it right then.
-    if (!failed) return
-    log.warn('session failed: nobody runs it', { session: lease.id, cause })
-    if (here) await endLeft(db, lease)
-    await endActions(db, lease.id, cause)
+    if (!dead && !isSilent(lease, atStart)) return
+    const cause = 'the process that ran it is gone'
+    return endLapsedSession(options, { lease, holder: dead ? 'dead' : 'silent', here, cause })
   }
 
   await endLapsed(true)

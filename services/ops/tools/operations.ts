@@ -1,13 +1,15 @@
 import Type from 'typebox'
-import { setTimeout as pause } from 'node:timers/promises'
+import type { Database } from '../../../db/client.ts'
 import { addAction, countActions, finishAction, takeActionTurn } from '../../../db/ops/actions.ts'
 import { addEvent } from '../../../db/ops/events.ts'
+import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
+import { pause } from '../../../kernel/pause.ts'
 import { OUTPUT_BYTES, runCommand } from '../../../kernel/run-command.ts'
 import { runCheck } from '../checks/check.ts'
 import { hardeningNote } from '../hardening.ts'
 import { nameOf } from '../inventory/inventory.ts'
-import type { Operation, Service } from '../inventory/schema.ts'
+import type { Check, Operation, Service } from '../inventory/schema.ts'
 import { operationMarker } from '../left-behind.ts'
 import { redactCut } from '../redact.ts'
 import { commandText } from './programs.ts'
@@ -18,6 +20,9 @@ const TIMEOUT_S = 120
 /** What was just started may take a while to answer. */
 const VERIFY_MS = 15_000
 const VERIFY_PAUSE_MS = 1_000
+/** How often an outcome is noted that the database does not take, and how long after each other. */
+const NOTE_TRIES = 5
+const NOTE_PAUSE_MS = 2_000
 /** Any kind of action that has no cooldown of its own may be done as often as a restart. */
 const RESTARTS = { count: 2, window_s: 4 * HOUR_S }
 const REDEPLOYMENTS = { count: 1, window_s: 24 * HOUR_S }
@@ -60,7 +65,7 @@ export const runOperationTool = defineTool({
  * transaction, in which no other operation of any instance is admitted.
  */
 function admit(
-  { db, clock, job: { session }, dryRun, redact }: ToolContext,
+  { db, clock, job: { session, signal }, dryRun, redact }: ToolContext,
   { name: service }: Service,
   operation: Operation,
   reason: string,
@@ -69,6 +74,7 @@ function admit(
   const { count: most, window_s } = cooldownOf(operation)
   return db.transaction(async (tx) => {
     await takeActionTurn(tx)
+    if (signal.aborted) return { refusal: refused('It was not run: the session has ended.') }
     // After the wait: another instance may just have had its turn.
     const at = clock.now()
     const event = { session_id: session.id, service, created_at: at }
@@ -107,7 +113,7 @@ async function runAdmitted(
   /** It has run: whoever is told that it failed, as it can't be recorded, may run it again. */
   async function record(outcome: string, level?: 'info' | 'warning'): Promise<void> {
     try {
-      await finishAction(db, action, outcome)
+      await noteOutcome(db, action, outcome, signal)
       if (level === undefined) return
       const event = { session_id: session.id, service: service.name, created_at: clock.now() }
       await addEvent(db, { ...event, level, message: `${name}: ${outcome}` })
@@ -121,10 +127,11 @@ async function runAdmitted(
       })
     }
   }
-  const verifies = code === 0 && operation.verify !== undefined
+  const check =
+    code === 0 ? service.checks.find((one) => nameOf(one) === operation.verify) : undefined
   // The check takes a while, and after a crash all is ended of what has no outcome.
-  if (verifies) await record(redact(ran))
-  const checked = verifies ? await verify(service, operation, { redact, job }) : undefined
+  if (check !== undefined) await record(redact(ran))
+  const checked = check && (await verify(check, { redact, job }))
   const good = code === 0 && checked?.ok !== false
   const outcome = redact(`${ran}${checked === undefined ? '' : `; ${checked.text}`}`)
   await record(outcome, good ? 'info' : 'warning')
@@ -133,17 +140,32 @@ async function runAdmitted(
   return { ok: good, text: `${name}: ${outcome}\n${said}`.trim() }
 }
 
+/** Notes what came of an action, again while there is no database: an outage must not make a good end an open one. */
+async function noteOutcome(
+  db: Database,
+  action: number,
+  outcome: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await finishAction(db, action, outcome)
+    } catch (error) {
+      const hopeless = tries >= NOTE_TRIES || signal.aborted
+      if (hopeless || !(error instanceof Unavailable)) throw error
+    }
+    await pause(NOTE_PAUSE_MS, signal)
+  }
+}
+
 async function verify(
-  service: Service,
-  operation: Operation,
+  check: Check,
   { redact, job: { signal, marker } }: Pick<ToolContext, 'redact' | 'job'>,
-): Promise<ToolResult | undefined> {
-  const check = service.checks.find((one) => nameOf(one) === operation.verify)
-  if (check === undefined) return undefined
+): Promise<ToolResult> {
   const until = performance.now() + VERIFY_MS
   let result = await runCheck(check, { signal, marker, redact })
   while (!result.ok && !signal.aborted && performance.now() < until) {
-    await pause(VERIFY_PAUSE_MS)
+    await pause(VERIFY_PAUSE_MS, signal)
     result = await runCheck(check, { signal, marker, redact })
   }
   const { ok, message } = result
