@@ -13,6 +13,8 @@ import {
 
 /** How long the output of a process may be open after its end. */
 const LAST_WORDS_MS = 1_000
+/** How long a command may take to its end once it is told to, with its output. */
+export const ENDING_MS = GRACE_MS + LAST_WORDS_MS
 
 /** What came of a command. */
 export interface CommandResult {

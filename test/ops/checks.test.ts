@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { createServer } from 'node:tls'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { Event, OpsServer } from '../helpers/ops-setup.ts'
 import { startReceiver } from '../helpers/receiver.ts'
@@ -86,6 +87,31 @@ t.test('command: a gatehouse that is run reads its configuration like any other'
   const argv = [process.execPath, join(ROOT, 'server.ts'), 'user', 'list', '--data-dir', folder]
   const { said } = await probed(t, [{ type: 'command', name: 'users', argv, timeout_s: 60 }])
   t.same(said, [])
+})
+
+t.test('command: one that is told to end has the time for it', async (t) => {
+  const folder = await temporaryFolder(t, 'commands')
+  const [up, left] = [join(folder, 'up'), join(folder, 'left')]
+  const leaves = `trap 'sleep 0.3; echo bye > ${left}; exit' TERM`
+  const argv = ['sh', '-c', `${leaves}; echo up > ${up}; while :; do sleep 0.1; done`]
+  const checks = [{ type: 'command', argv, timeout_s: 60 }]
+  const inventory = await inventoryFile(t, { services: [{ name: 'shop', checks }] })
+  const ops = await startOps(t, postgres, { OPS_INVENTORY: inventory })
+  await until(() => existsSync(up), 'the command')
+  await request(`${ops.base}/sessions/1/stop`, { method: 'POST' })
+  t.match(await ended(ops), { status: 'stopped' })
+  t.ok(existsSync(left))
+})
+
+t.test('a deadline may be any part of a second', async (t) => {
+  const match = process.execPath
+  const check = { type: 'process', match }
+  const { good } = await probed(t, [
+    { ...check, name: 'long', timeout_s: 16.1 },
+    { ...check, name: 'short', timeout_s: 0.0004 },
+  ])
+  t.equal(good.get('long'), true)
+  t.equal(good.size, 2)
 })
 
 t.test('checks without a name that look at something long are told apart', async (t) => {

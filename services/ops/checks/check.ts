@@ -1,6 +1,7 @@
 import type { Level } from '../../../db/ops/rows.ts'
 import { causeOf, codeOf } from '../../../kernel/cause.ts'
 import { messageOf } from '../../../kernel/log.ts'
+import { ENDING_MS } from '../../../kernel/run-command.ts'
 import type { Check } from '../inventory/schema.ts'
 import { commandCheck, processCheck, unitCheck } from './programs.ts'
 import type { CheckContext, Finding } from './finding.ts'
@@ -36,7 +37,8 @@ export async function runCheck(
   check: Check,
   { signal, marker, redact }: Omit<CheckContext, 'timeoutMs'>,
 ): Promise<CheckResult> {
-  const timeoutMs = (check.timeout_s ?? TIMEOUT_S) * 1_000
+  // Whole ones: a timer of 2.01 s would be of 2009.9999999999998 ms, which is refused.
+  const timeoutMs = Math.max(1, Math.round((check.timeout_s ?? TIMEOUT_S) * 1_000))
   const deadline = AbortSignal.timeout(timeoutMs)
   const started = performance.now()
   const finding = await look(check, {
@@ -51,8 +53,12 @@ export async function runCheck(
   return { ...finding, message, level: check.level ?? USUAL_LEVEL[check.type], ms }
 }
 
-/** Checks that a deadline has given up and that still hang, as on a file server that is gone. */
+/** Checks that were given up and that still hang, as on a file server that is gone. */
 const hanging = new Set<string>()
+
+/** Programs are told to end, and have the time for it; one that can't be ended is not waited for. */
+const PROGRAMS: ReadonlySet<Check['type']> = new Set(['unit', 'command'])
+const PROGRAM_ENDING_MS = ENDING_MS + 500
 
 /** Finds something, or rejects when the signal comes first, whatever hangs. */
 async function look(check: Check, context: CheckContext): Promise<Finding> {
@@ -63,16 +69,22 @@ async function look(check: Check, context: CheckContext): Promise<Finding> {
   if (hanging.has(what)) throw new Error('not looked at: the last look at it has not ended yet')
   const finding = find(check, context)
   const late = Promise.withResolvers<never>()
+  let timer: NodeJS.Timeout | undefined
   function giveUp(): void {
     hanging.add(what)
     const end = (): void => void hanging.delete(what)
     finding.then(end, end)
-    late.reject(signal.reason)
+    const wait = PROGRAMS.has(check.type) ? PROGRAM_ENDING_MS : 0
+    timer = setTimeout(() => late.reject(signal.reason), wait)
   }
   signal.addEventListener('abort', giveUp, { once: true })
   try {
-    return await Promise.race([finding, late.promise])
+    const found = await Promise.race([finding, late.promise])
+    // One that was told to end says no more than that.
+    if (timer !== undefined) throw signal.reason
+    return found
   } finally {
+    clearTimeout(timer)
     signal.removeEventListener('abort', giveUp)
   }
 }
