@@ -51,6 +51,7 @@ export function runCommand(
   argv: readonly string[],
   { timeoutMs, signal, limit = OUTPUT_BYTES, leaves = false, ...options }: CommandOptions,
 ): Promise<CommandResult> {
+  if (signal?.aborted === true) return Promise.resolve(noResult('it was stopped before it began'))
   let child: Child
   try {
     child = startProcess(argv, options)
@@ -71,20 +72,17 @@ export function runCommand(
     size += chunk.length
   }
   function end(why: string): void {
-    ended ??= why
-    try {
-      // One that has cleared its environment is known by its parent, and that one is about to end.
-      if (own !== undefined) known = markedNow(own)
-    } catch {
-      // No descriptors are left to look.
-    }
+    // Told once: at the second time some of its descendants are no longer known, and others leave at once.
+    if (ended !== null) return
+    ended = why
+    // One that has cleared its environment is known by its parent, and that one is about to end.
+    if (own !== undefined) known = markedNow(own)
     signalGroup(child, 'SIGTERM')
-    kill ??= setTimeout(() => signalGroup(child, 'SIGKILL'), GRACE_MS).unref()
+    kill = setTimeout(() => signalGroup(child, 'SIGKILL'), GRACE_MS).unref()
   }
   const abort = (): void => end('it was stopped')
   const timer = setTimeout(() => end(`it took over ${timeoutMs / 1000} s`), timeoutMs)
   signal?.addEventListener('abort', abort, { once: true })
-  if (signal?.aborted === true) abort()
 
   /** It has ended, or never began: neither time-out nor signal is about what it has left. */
   function over(): void {
@@ -131,8 +129,10 @@ export function runCommand(
 
 function notStarted(error: unknown): CommandResult {
   const code = codeOf(error)
-  return {
-    ...{ code: null, output: '', problem: `it could not be started: ${messageOf(error)}` },
-    missing: code === 'ENOENT' || code === 'EACCES',
-  }
+  const missing = code === 'ENOENT' || code === 'EACCES'
+  return { ...noResult(`it could not be started: ${messageOf(error)}`), missing }
+}
+
+function noResult(problem: string): CommandResult {
+  return { code: null, output: '', problem, missing: false }
 }

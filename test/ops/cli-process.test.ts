@@ -201,6 +201,13 @@ t.test('an agent that is not there fails its session', async (t) => {
   t.match(json.events, [{ message: /could not be started: .*ENOENT/ }])
 })
 
+t.test('no agent is started for a session that has ended meanwhile', async (t) => {
+  const nothing = { line() {}, aside() {}, ready: async () => undefined }
+  const watch = { ...nothing, signal: AbortSignal.abort() }
+  const end = await runAgentProcess(['sleep', '60'], { marker: randomUUID() }, watch)
+  t.same(end, { code: null, problem: 'the agent was stopped before it began' })
+})
+
 t.test('a line that our own code fails on ends the agent, and is said', async (t) => {
   const argv = ['sh', '-c', `echo one; sleep ${long} & setsid sleep ${long} & sleep ${long}`]
   const run = runAgentProcess(

@@ -47,6 +47,7 @@ export async function runAgentProcess(
   options: SpawnOptions & { readonly marker: string },
   watch: Watch,
 ): Promise<ProcessEnd> {
+  if (watch.signal.aborted) return { code: null, problem: 'the agent was stopped before it began' }
   let child: Child
   try {
     child = startProcess(argv, options)
@@ -54,14 +55,14 @@ export async function runAgentProcess(
     return notStarted(error)
   }
   const ended = endOf(child)
-  let known: readonly string[] = []
+  let known: readonly string[] | undefined
   function stop(): void {
+    if (known !== undefined) return
     // One that has cleared its environment is known by its parent, and that one is about to end.
     known = markedNow(options.marker)
     void stopGroup(child)
   }
   watch.signal.addEventListener('abort', stop, { once: true })
-  if (watch.signal.aborted) stop()
 
   let silent = 0
   let held = 0
@@ -94,8 +95,9 @@ export async function runAgentProcess(
   const end = await ended
   watch.signal.removeEventListener('abort', stop)
   signalGroup(child, 'SIGKILL')
-  endHolders(known)
-  await endMarked(options.marker)
+  endHolders(known ?? [])
+  // Where no descriptors are left to look, it is looked for again at the end of the session.
+  await endMarked(options.marker).catch(() => 0)
   // Somebody whom no sweep has found may hold them open for good.
   const look = setInterval(() => {
     if (held > 0 || ++silent < SILENT_LOOKS) return
