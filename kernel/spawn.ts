@@ -22,7 +22,7 @@ export const GRACE_MS = 2_000
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGKILL'] as const
 
 export interface SpawnOptions {
-  /** Of the session that it belongs to. */
+  /** By which it and what it starts are found: its session's, or an operation's own. */
   readonly marker?: string | undefined
   readonly cwd?: string
   /** Variables beside the inherited ones. */
@@ -97,7 +97,7 @@ export function isAlive(holder: string): boolean {
 
 /**
  * Ends every process that bears a marker, by SIGKILL, until none is found: one that is just being
- * made bears it as well. Gives how many were found.
+ * made bears it as well. Gives how many were found; rejects where no descriptors are left to look.
  */
 export async function endMarked(marker: string): Promise<number> {
   const ended = new Set<number>()
@@ -136,9 +136,13 @@ function findMarked(marker: string): readonly number[] {
   return [...found]
 }
 
-/** Processes that bear a marker now, each in the form of `ownHolder`. */
+/** Processes that bear a marker now, each in the form of `ownHolder`; none where no descriptors are left to look. */
 export function markedNow(marker: string): readonly string[] {
-  return findMarked(marker).map((pid) => `${pid}/${startOf(pid) ?? '0'}`)
+  try {
+    return findMarked(marker).map((pid) => `${pid}/${startOf(pid) ?? '0'}`)
+  } catch {
+    return []
+  }
 }
 
 /** Ends those that `markedNow` gave and that still live, by SIGKILL. */

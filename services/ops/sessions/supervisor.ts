@@ -146,7 +146,10 @@ export function supervise(
   async function endingOfRun(): Promise<Ending> {
     try {
       const outcome = await outcomeOf()
-      await endMarked(session.marker)
+      // Where no descriptors are left to look, its outcome is kept.
+      await endMarked(session.marker).catch((error: unknown) =>
+        log.error('session not swept', { session: session.id, error: messageOf(error) }),
+      )
       const ending = endingOf(outcome, cause, options.redact)
       const problem = cause?.status === 'timed_out' ? cause.problem : outcome.problem
       // Who stopped or escalated it has said why; what is lost is told by who has ended it.
