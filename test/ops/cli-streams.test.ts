@@ -170,6 +170,19 @@ t.test('a model without a known price costs null, never what was invented', asyn
   t.match(await session(), { status: 'completed', cost_usd: null })
 })
 
+t.test('what no count of turns and no price can be costs no session its end', async (t) => {
+  for (const [num_turns, total_cost_usd] of [
+    [2.5, -1],
+    [1e10, 1e300],
+    [-3, 0.5],
+  ] as const) {
+    const usage = { modelUsage: {}, model_usage_since_last_result: undefined }
+    agent.says([claudeResult({ num_turns, total_cost_usd, ...usage })])
+    const cost_usd = total_cost_usd === 0.5 ? 0.5 : null
+    t.match(await session(), { status: 'completed', num_turns: null, cost_usd })
+  }
+})
+
 t.test('the errors of the agents', async (t) => {
   const end = { is_error: true, result: undefined, errors: ['Reached it'] }
   for (const [said, why] of [

@@ -39,6 +39,10 @@ export interface Told {
 const FORMATS: readonly Format[] = [readClaude, readOpencode, readCodex, readGemini]
 /** A message in parts that is longer goes on unseen: no line is kept as long as that. */
 const MESSAGE_LONGEST = 256 * 1024
+/** What an agent counts beyond that is no count, and no column takes it. */
+const TURNS_MOST = 2 ** 31 - 1
+/** US dollars that no line costs: as many, or less than none, are no price. */
+const COST_MOST = 1_000_000
 
 /**
  * Reads an agent's stream; whole lines of it go to `show`. Each text in a line is redacted by itself: in
@@ -69,10 +73,10 @@ export function createReading(
   function count(said: Said): void {
     if (said.speaker === 'agent' && speaker !== 'agent') turns++
     speaker = said.speaker ?? speaker
-    if (said.cost === null) priced = false
-    else if (said.cost !== undefined) {
-      priced ??= true
-      cost += said.cost
+    if (said.cost !== undefined) {
+      const known = said.cost !== null && said.cost >= 0 && said.cost < COST_MOST
+      priced = known && (priced ?? true)
+      cost += known ? said.cost : 0
     }
     if (said.begins === true) result = undefined
     if (said.result !== undefined) {
@@ -111,7 +115,8 @@ export function createReading(
     hopeless: () => hopeless,
     end() {
       endParts()
-      const counted = ownTurns > 0 ? ownTurns : turns
+      const counts = Number.isInteger(ownTurns) && ownTurns > 0 && ownTurns <= TURNS_MOST
+      const counted = counts ? ownTurns : turns
       return {
         ...{ result, problem },
         message: result?.text ?? message,
