@@ -307,6 +307,11 @@ update ops.settings
     or scheduled_at > $1::timestamptz + interval '1 minute'
 returning scheduled_at;
 
+-- name: isScheduleClaimed :one
+-- Whether the last turn that was claimed is the one of $1.
+select scheduled_at is not distinct from $1::timestamptz as claimed
+  from ops.settings;
+
 -- name: saveCheckStates :many
 -- Notes how the checks of the JSON array $1 went at $2; the rows are how those went before that are not new.
 with given as (

@@ -78,6 +78,7 @@ export const opsQueries = loadQueries('sql/ops.sql', {
     args: ['timestamptz', 'timestamptz'],
     row: Type.Object({ scheduled_at: Timestamp }),
   },
+  isScheduleClaimed: { args: ['timestamptz'], row: Type.Object({ claimed: Type.Boolean() }) },
   saveAlert: { args: ['text', 'text', 'text', 'text', 'timestamptz', 'text'], row: Id },
   noteAlert: { args: ['int8', 'text', 'text', 'int8'] },
   listAlerts: { args: ['int8', 'int8', 'int4'], row: Alert },

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import { claimSchedule } from '../../db/ops/settings.ts'
+import { claimSchedule, isScheduleClaimed } from '../../db/ops/settings.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { RunningConfig } from './config.ts'
@@ -28,6 +28,8 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
   let last = Number.NEGATIVE_INFINITY
   /** This instance has the turn, and its session has not begun yet. */
   let mine = false
+  /** A claim whose answer has not come: it may stand. */
+  let asked: Date | undefined
   let busy = false
 
   async function look(): Promise<void> {
@@ -39,7 +41,12 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
       const first = last === Number.NEGATIVE_INFINITY
       const apart = first ? Math.min(interval, SAME_START_MS) : interval
       const since = new Date(now.getTime() - apart + SLACK_MS)
-      mine ||= await claimSchedule(db, now, since)
+      if (!mine && asked !== undefined) mine = await isScheduleClaimed(db, asked)
+      if (!mine) {
+        asked = now
+        mine = await claimSchedule(db, now, since)
+      }
+      asked = undefined
       if (mine) {
         const started = await sessions.start({ tier: 1, trigger: 'scheduled', prompt: null })
         if (started === undefined) log.info('scheduled session left out: another one runs')

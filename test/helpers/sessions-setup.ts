@@ -10,6 +10,7 @@ import { createLog } from '../../kernel/log.ts'
 import { machineId } from '../../kernel/processes.ts'
 import { ownHolder } from '../../kernel/spawn.ts'
 import { openRunningConfig } from '../../services/ops/config.ts'
+import type { RunningConfig } from '../../services/ops/config.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import type { ToolOptions } from '../../services/ops/tools/tool.ts'
@@ -29,6 +30,7 @@ export type FoundSession = Awaited<ReturnType<typeof findSession>>
 export type TimedSessions = {
   readonly env: Env
   readonly sessions: Sessions
+  readonly config: RunningConfig
   /** Puts the present forward: no deadline passes by itself. */
   later(seconds: number): void
   /** The same, and waits until the session that runs has outlived it. */
@@ -109,6 +111,7 @@ export async function openTimedSessions(
   return {
     env,
     sessions,
+    config,
     later,
     async outlives(seconds) {
       later(seconds)

@@ -126,17 +126,33 @@ t.test('a session that another instance has ended says nothing more', async (t) 
   )
 })
 
-t.test('a session that began by a commit whose answer was lost is ended soon', async (t) => {
+/** A session as it stands when the answer to its commit is lost. */
+async function unconfirmed(): Promise<number> {
   const [row] = await postgres.query(
     env,
     `insert into ops.sessions (tier, model, status, trigger, started_at, heartbeat_at, holder, machine)
      values (1, 'none', 'running', 'manual', now(), now(), $1, $2) returning id::int`,
     [ownHolder(), machineId()],
   )
-  const id = Number(row?.['id'])
+  return Number(row?.['id'])
+}
+
+t.test('a session that began by a commit whose answer was lost is ended soon', async (t) => {
+  const id = await unconfirmed()
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
   const message = `Session ${id} failed: the database did not confirm its beginning`
   t.match(await eventsOf(id), [{ level: 'critical', message }])
+})
+
+t.test('and keeps no other one from its beginning', async (t) => {
+  run = async () => good
+  const room = await full('sessions', 'true')
+  await t.rejects(start())
+  await room()
+  const lost = await unconfirmed()
+  const id = await start()
+  t.match(await ended(id), { status: 'completed' })
+  t.match(await ended(lost), { status: 'failed' })
 })
 
 t.test('what was found is told when the server stops before the next tier begins', async (t) => {

@@ -70,6 +70,8 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
   let lastRun: number | undefined
   /** Transactions under way that may begin a session. */
   let beginning = 0
+  /** The last one of them has failed: the session that it was to begin may stand. */
+  let inDoubt = false
   let closed = false
   let seen: { readonly id: number; readonly beat: number; readonly since: number } | undefined
 
@@ -98,7 +100,14 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
   async function start(request: StartRequest): Promise<Session | undefined> {
     if (closed) return undefined
     const tier = Math.min(request.tier, config.current.max_tier)
-    const started = await beginIn((tx) => begin(tx, { ...request, tier }, null))
+    const attempt = (): Promise<Begun | undefined> =>
+      beginIn((tx) => begin(tx, { ...request, tier }, null))
+    let started = await attempt()
+    if (started === undefined && inDoubt) {
+      // What stands in the way may be a session of ours that nobody runs.
+      await endLapsed()
+      started = await attempt()
+    }
     return started && run(started)
   }
 
@@ -108,7 +117,12 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
   ): Promise<Begun | undefined> {
     beginning++
     try {
-      return await db.transaction(work)
+      const begun = await db.transaction(work)
+      if (begun !== undefined) inDoubt = false
+      return begun
+    } catch (error) {
+      inDoubt = true
+      throw error
     } finally {
       beginning--
     }
