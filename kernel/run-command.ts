@@ -24,8 +24,8 @@ export interface CommandResult {
   readonly output: string
   /** Why there is no exit code, in words; null when there is one. */
   readonly problem: string | null
-  /** Whether the reason is that there is no such program, or none that may be run. */
-  readonly missing: boolean
+  /** Where that is the reason: there is no such program, or none that may be run. */
+  readonly missing: 'absent' | 'forbidden' | null
 }
 
 /** Bytes of a command's output that are kept where nothing else is said. */
@@ -122,17 +122,17 @@ export function runCommand(
     // One that ends with 0 when it is told to has not come to its end.
     const code = problem === null ? exitCode : null
     await leave(code === 0 && leaves)
-    resolve({ code, output: Buffer.concat(chunks).toString('utf8'), problem, missing: false })
+    resolve({ code, output: Buffer.concat(chunks).toString('utf8'), problem, missing: null })
   })
   return promise
 }
 
 function notStarted(error: unknown): CommandResult {
   const code = codeOf(error)
-  const missing = code === 'ENOENT' || code === 'EACCES'
+  const missing = code === 'ENOENT' ? 'absent' : code === 'EACCES' ? 'forbidden' : null
   return { ...noResult(`it could not be started: ${messageOf(error)}`), missing }
 }
 
 function noResult(problem: string): CommandResult {
-  return { code: null, output: '', problem, missing: false }
+  return { code: null, output: '', problem, missing: null }
 }

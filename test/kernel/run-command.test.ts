@@ -16,7 +16,7 @@ t.test('nothing is started for a signal that came before', async (t) => {
   const file = join(await temporaryFolder(t), 'written')
   const signal = AbortSignal.abort()
   t.same(await runCommand(['touch', file], { timeoutMs: 60_000, signal }), {
-    ...{ code: null, output: '', missing: false },
+    ...{ code: null, output: '', missing: null },
     problem: 'it was stopped before it began',
   })
   t.notOk(existsSync(file))

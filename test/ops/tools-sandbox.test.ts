@@ -18,6 +18,8 @@ async function use(
   t: Owner,
   programs: Readonly<Record<string, string>>,
   list: readonly Call[],
+  /** Programs that may not be run; there are no others then, not even those of this machine. */
+  forbidden: readonly string[] = [],
 ): Promise<{
   readonly answers: readonly string[]
   readonly folder: string
@@ -28,7 +30,7 @@ async function use(
   const folder = await temporaryFolder(t, 'programs')
   for (const [name, text] of Object.entries(programs)) {
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`)
-    chmodSync(join(folder, name), 0o755)
+    chmodSync(join(folder, name), forbidden.includes(name) ? 0o644 : 0o755)
   }
   let answers: readonly string[] = []
   let pid = 0
@@ -44,7 +46,7 @@ async function use(
   )
   const ops = await startOps(t, postgres, {
     ...model.env,
-    PATH: `${folder}${delimiter}${path}`,
+    PATH: forbidden.length > 0 ? folder : `${folder}${delimiter}${path}`,
     OPS_INVENTORY: await inventoryFile(t, {
       services: [],
       readonly: [['env'], ['touch'], ['big'], ['leaves']],
@@ -103,6 +105,20 @@ t.test('commands run in bwrap where it works', async (t) => {
   const ran = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
   t.match(ran, [/ -- true$/, / -- journalctl --no-pager/, / -- touch \/nowhere\/at all$/])
   for (const line of ran) t.match(line, /^--ro-bind \/ \/ .*--die-with-parent -- /)
+})
+
+t.test('a bwrap that may not be run is said, and one that is not there is none', async (t) => {
+  const journalctl = 'echo a line of the journal'
+  const list: readonly Call[] = [['journal', {}]]
+  const there = await use(t, { bwrap: 'exit 1', journalctl }, list, ['bwrap'])
+  t.same(there.answers, ['a line of the journal'])
+  t.match(
+    there.logs.filter((line) => line.includes('sandbox')),
+    [/no sandbox for commands.*it could not be started: spawn bwrap EACCES/],
+  )
+  const { answers, logs } = await use(t, { journalctl }, list, ['bwrap'])
+  t.same(answers, ['a line of the journal'])
+  t.notOk(logs.some((line) => line.includes('sandbox')))
 })
 
 t.test('a command does not run while it is not known whether it can be sandboxed', async (t) => {

@@ -20,7 +20,7 @@ export async function unitCheck(
       : ['systemctl', 'is-active', '--', unit]
   const { code, output, problem, missing } = await runCommand(argv, context)
   const text = output.trim()
-  const offline = missing || OFFLINE.test(text)
+  const offline = missing !== null || OFFLINE.test(text)
   const note = hardeningNote(text)
   if (note !== undefined) return { ok: unit === undefined, message: `not looked at: ${note}` }
   if (offline && unit === undefined) return { ok: true, message: 'no systemd here to ask' }

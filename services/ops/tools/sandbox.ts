@@ -25,7 +25,7 @@ export async function runLooking(
   const unknown = works === undefined ? await probe(log) : undefined
   if (unknown !== undefined) {
     const problem = `it was not run, as whether it can be sandboxed is not known yet: ${unknown}`
-    return { code: null, output: '', problem, missing: false }
+    return { code: null, output: '', problem, missing: null }
   }
   const sandboxed = works ? [...BWRAP, ...argv] : argv
   return runCommand(sandboxed, { timeoutMs: TIMEOUT_MS, marker, signal })
@@ -38,12 +38,13 @@ export async function runLooking(
 async function probe(log: Log): Promise<string | undefined> {
   const argv = [...BWRAP, 'true']
   const { code, output, problem, missing } = await runCommand(argv, { timeoutMs: PROBE_MS })
-  if (problem !== null && !missing) {
+  if (problem !== null && missing === null) {
     log.warn('sandbox not tried', { problem })
     return problem
   }
-  if (code !== null && code !== 0)
-    log.warn('no sandbox for commands', { problem: withNote(output.trim()) })
+  if (code !== 0 && missing !== 'absent') {
+    log.warn('no sandbox for commands', { problem: problem ?? withNote(output.trim()) })
+  }
   works = code === 0
   return undefined
 }
