@@ -4,7 +4,7 @@ import { connect, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Static } from 'typebox'
 import type { DnsCheck, HttpCheck, TcpCheck, TlsCheck } from '../inventory/schema.ts'
-import { readStart } from '../read-start.ts'
+import { readText } from '../read-text.ts'
 import type { CheckContext, Finding } from './finding.ts'
 
 /** Bytes of an answer that are searched for a text. */
@@ -26,7 +26,7 @@ export async function httpCheck(
   const has =
     !good ||
     contains === undefined ||
-    (await readStart(response, BODY_BYTES)).text.includes(contains)
+    (await readText(response, BODY_BYTES)).text.includes(contains)
   // What nobody has asked for may be endless.
   await response.body?.cancel()
   if (!good) {

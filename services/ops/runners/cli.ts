@@ -85,11 +85,9 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   job.signal.removeEventListener('abort', leave)
   // Empty ones only: what the agent has left in it may be of use.
   await rmdir(folder).catch(() => undefined)
-  const outcome = outcomeOf(reading.end(), reading.hopeless(), end)
-  if (outcome.status === 'failed' || job.signal.aborted) return withSummary(outcome).outcome
-  const { outcome: good, report } = withSummary(outcome)
-  await record(options, job, report)
-  return good
+  const { outcome, report } = withSummary(outcomeOf(reading.end(), reading.hopeless(), end))
+  if (outcome.status === 'completed') await record(options, job, report)
+  return outcome
 }
 
 /** The result outranks the exit code, and what stopped the agent both; without a result it has failed. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { causeOf } from '../../../kernel/cause.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import { readStart } from '../read-start.ts'
+import { readText } from '../read-text.ts'
 import { redactCut, redactLine, type Redaction } from '../redact.ts'
 import { BadReply, createReply, dataLines, errorText, parse } from './model-stream.ts'
 import type { Reply, ReplyListener } from './model-stream.ts'
@@ -154,7 +154,7 @@ async function tryOnce(
 async function gather(response: Response, take: (data: string) => void): Promise<void> {
   const type = response.headers.get('content-type') ?? ''
   if (response.body === null || type.startsWith('application/json')) {
-    return take((await readStart(response, ANSWER_BYTES)).text)
+    return take((await readText(response, ANSWER_BYTES)).text)
   }
   for await (const data of dataLines(response.body)) {
     if (data === '[DONE]') return
@@ -164,7 +164,7 @@ async function gather(response: Response, take: (data: string) => void): Promise
 
 async function refusal(response: Response, redact: Redaction): Promise<Trouble> {
   const { status, headers } = response
-  const { text, cut } = await readStart(response, ERROR_BYTES)
+  const { text, cut } = await readText(response, ERROR_BYTES)
   const error = parse(text)?.['error'] ?? redactCut(text, cut, redact)
   const said = redactLine(errorText(error), SAID, redact)
   return {

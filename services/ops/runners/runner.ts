@@ -44,7 +44,7 @@ export interface Runner {
   readonly name: 'probe' | 'model' | 'cli'
   /** The model's name that a session of a tier shows. */
   readonly modelOf: (config: Config, tier: number) => string
-  /** Runs a session to its end; rejects only for a bug. */
+  /** Runs a session to its end; rejects for a bug, or without a database (`Unavailable`). */
   readonly run: (job: Job) => Promise<Outcome>
 }
 

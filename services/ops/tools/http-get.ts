@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { causeOf } from '../../../kernel/cause.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import type { Inventory } from '../inventory/schema.ts'
-import { readStart } from '../read-start.ts'
+import { readText } from '../read-text.ts'
 import { redactCut } from '../redact.ts'
 import { defineTool, done, refused } from './tool.ts'
 
@@ -39,7 +39,7 @@ export const httpGetTool = defineTool({
         redirect: 'manual',
         headers: { 'user-agent': 'gatehouse-agent' },
       })
-      const { text: body, cut } = await readStart(response, BODY_BYTES)
+      const { text: body, cut } = await readText(response, BODY_BYTES)
       const shown = ['content-type', 'location', 'retry-after'].flatMap((name) => {
         const value = response.headers.get(name)
         return value === null ? [] : [`${name}: ${value}`]

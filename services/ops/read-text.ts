@@ -1,5 +1,5 @@
 /** Reads an answer's body up to a number of bytes; the rest is left, since it may be endless. */
-export async function readStart(
+export async function readText(
   { body }: Response,
   limit: number,
 ): Promise<{ readonly text: string; readonly cut: boolean }> {
