@@ -152,6 +152,12 @@ with added as (
 select id, session_id, level, service, message, created_at
   from added;
 
+-- name: addEventOnce :exec
+-- An event of session $1 that is not critical, unless it has one with this message: the answer to that may be lost.
+insert into ops.events (session_id, level, service, message, created_at)
+select $1, $2, $3, $4, $5
+ where not exists (select from ops.events where session_id = $1 and message = $4);
+
 -- name: listEvents :many
 -- Newest first, from row $1 on; $3 and $4 filter by level and service, $5 by session.
 select id, session_id, level, service, message, created_at

@@ -15,6 +15,12 @@ export function addEvent(db: Executor, event: Omit<Event, 'id'>): Promise<Event>
   return one(db, q.addEvent, [session_id, level, service, message, created_at])
 }
 
+/** The same for one that is not critical, and that its session has no second time: it may be tried again. */
+export async function addEventOnce(db: Executor, event: Omit<Event, 'id'>): Promise<void> {
+  const { session_id, level, service, message, created_at } = event
+  await db.run(q.addEventOnce, [session_id, level, service, message, created_at])
+}
+
 /** Events, newest first. */
 export function listEvents(
   db: Executor,

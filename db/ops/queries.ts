@@ -50,6 +50,7 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   listLines: { args: ['int8', 'int4', 'int8'], row: Line },
   announceSessions: { args: [] },
   addEvent: { args: ['int8', 'text', 'text', 'text', 'timestamptz'], row: Event },
+  addEventOnce: { args: ['int8', 'text', 'text', 'text', 'timestamptz'] },
   listEvents: { args: ['int8', 'int8', 'text', 'text', 'int8'], row: Event },
   addMemory: {
     args: ['text', 'text', 'text', 'float8', 'bool', 'timestamptz', 'int8', 'int2'],

@@ -78,6 +78,19 @@ t.test('an event that can’t be written costs neither the end nor the output', 
   t.match(await linesOf(id), [{ text: 'looked' }, { text: 'Session failed: the model is gone' }])
 })
 
+t.test('an event whose answer was lost is not there twice', async (t) => {
+  run = async ({ session: { id } }) => {
+    // As the first try has stored it.
+    const text = `insert into ops.events (session_id, level, service, message, created_at)
+      values ($1, 'warning', 'gatehouse', $2, now())`
+    await postgres.query(env, text, [id, `Session ${id} failed: the model is gone`])
+    return failedOutcome('the model is gone')
+  }
+  const id = await start()
+  t.match(await ended(id), { status: 'failed' })
+  t.equal((await eventsOf(id)).length, 1)
+})
+
 t.test('output that can’t be stored waits, and that is said once', async (t) => {
   const written = Promise.withResolvers<void>()
   run = async (job) => {

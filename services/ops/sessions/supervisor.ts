@@ -1,5 +1,5 @@
 import type { Database } from '../../../db/client.ts'
-import { addEvent } from '../../../db/ops/events.ts'
+import { addEventOnce } from '../../../db/ops/events.ts'
 import type { Ending, Session } from '../../../db/ops/rows.ts'
 import { renewLease } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/clock.ts'
@@ -217,7 +217,7 @@ export function supervise(
       message,
     } as const
     try {
-      await atLast(() => addEvent(db, { ...event, created_at: clock.now() }))
+      await atLast(() => addEventOnce(db, { ...event, created_at: clock.now() }))
     } catch (error) {
       log.warn('event not recorded', { session: session.id, error: messageOf(error) })
     }
