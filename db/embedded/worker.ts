@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
@@ -22,6 +24,13 @@ const SETTINGS = [
   // `analyze` reads so many times 300 rows, and holds the only session meanwhile: a tenth of a second for many events.
   'default_statistics_target=10',
 ]
+
+/**
+ * New databases are copied from templates, and nobody asks for one here. Nothing is ever vacuumed in them, so that PostgreSQL
+ * would refuse all changes once 2,000 million transactions have come; and they are half of a cluster's files.
+ */
+const TEMPLATES = ['template1', 'template0']
+const TEMPLATE1_FILES = 'base/1'
 
 const task = workerData as WorkerTask
 const port = parentPort
@@ -48,9 +57,15 @@ async function create(): Promise<void> {
     pgliteWasmModule: task.wasm,
     fsBundle: new Blob([asset('pglite/pglite.data')]),
   })
+  await dropTemplates((statement) => pg.exec(statement))
   await pg.close()
   reply({ kind: 'closed' })
   port?.close()
+}
+
+async function dropTemplates(execute: (statement: string) => Promise<unknown>): Promise<void> {
+  await execute('update pg_database set datistemplate = false')
+  for (const name of TEMPLATES) await execute(`drop database if exists ${name}`)
 }
 
 /** Opens the cluster and answers one order at a time. */
@@ -117,7 +132,11 @@ async function serve(): Promise<void> {
         reply({ kind: 'ran', bytes, checkpointDue }, [bytes.buffer])
       })
   })
-  reply({ kind: 'ready', greeting: await run(startupPacket()) })
+  const greeting = await run(startupPacket())
+  // Of a cluster that was made before they were dropped at once.
+  if (existsSync(join(task.cluster, TEMPLATE1_FILES)) && freeBytes(task.cluster) >= RESERVE_BYTES)
+    await dropTemplates((statement) => run(queryMessage(statement)))
+  reply({ kind: 'ready', greeting })
 }
 
 function fail(error: unknown): void {

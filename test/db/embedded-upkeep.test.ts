@@ -1,3 +1,5 @@
+import { PGlite } from '@electric-sql/pglite'
+import { NodeFS } from '@electric-sql/pglite/nodefs'
 import fs from 'node:fs'
 import path from 'node:path'
 import postgres from 'postgres'
@@ -46,3 +48,40 @@ t.test('closing ends connections and shuts PostgreSQL down cleanly', async (t) =
   await reader.end()
   await again.close()
 })
+
+// PostgreSQL refuses changes once the oldest database is 2,000 million transactions old.
+t.test(
+  'no database is there that is never vacuumed, and whose age would end the engine',
+  async (t) => {
+    const made = path.join(t.testdir(), 'made')
+    const older = path.join(t.testdirName, 'older')
+    fs.mkdirSync(older)
+    // As it was made before.
+    const pg = await PGlite.create({ fs: new NodeFS(path.join(older, 'pg')) })
+    await pg.exec('create table kept as select 1 as n')
+    const { rows } = await pg.query('select count(*)::int as n from pg_database')
+    t.same(rows, [{ n: 3 }], 'its own and two templates')
+    await pg.close()
+
+    for (const directory of [made, older]) {
+      const engine = await openEmbedded({ directory })
+      const sql = connect(engine)
+      t.same(await sql`select datname from pg_database`, [{ datname: 'postgres' }])
+      for (let i = 0; i < 500; i++) await sql`select pg_current_xact_id()`
+      const [before] = await sql`select max(age(datfrozenxid)) as age from pg_database`
+      t.ok(before?.['age'] >= 500, `${before?.['age']} transactions`)
+      await sql`set vacuum_freeze_min_age = 0`
+      await sql`set vacuum_freeze_table_age = 0`
+      await sql`vacuum`
+      const [after] = await sql`select max(age(datfrozenxid)) as age from pg_database`
+      t.ok(after?.['age'] < 500, `${after?.['age']} after a vacuum`)
+      await sql.end()
+      await engine.close()
+    }
+    const again = await openEmbedded({ directory: older })
+    const reader = connect(again)
+    t.same(await reader`select n from kept`, [{ n: 1 }])
+    await reader.end()
+    await again.close()
+  },
+)
