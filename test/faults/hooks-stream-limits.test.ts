@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { createSender, metricOf, sendAll } from '../helpers/deliveries.ts'
 import { request as ask } from '../helpers/http.ts'
-import { residentKib } from '../helpers/process-figures.ts'
+import { anonymousKib } from '../helpers/process-figures.ts'
 import { startServer } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { EventStream } from '../helpers/sse.ts'
@@ -93,7 +93,7 @@ await t.test('a client that never reads is cut off, and nobody else notices', as
     idler.pause()
     idlers.push(idler)
   }
-  const start = residentKib(server.pid)
+  const start = anonymousKib(server.pid)
   const ids: number[] = []
   while ((await metric(CUT_OFF)) < IDLERS && ids.length < MOST_EVENTS) {
     const acked = await sendAll(t, [base], await sender.deliveries(1_000, { type: LONG_TYPE }))
@@ -104,7 +104,7 @@ await t.test('a client that never reads is cut off, and nobody else notices', as
   t.equal(await metric(CUT_OFF), IDLERS, 'each of them is counted')
   t.equal(await metric(CLIENTS), 1, 'the reader is left')
   t.same(seenBy(reader), ids, 'and has read everything once')
-  const grown = residentKib(server.pid) - start
+  const grown = anonymousKib(server.pid) - start
   t.ok(grown < GROWTH_KIB, `${grown} KiB more than before ${ids.length} events`)
 
   const [idler] = idlers

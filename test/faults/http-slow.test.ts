@@ -6,7 +6,7 @@ import { request } from '../helpers/http.ts'
 import { openSockets } from '../helpers/open-sockets.ts'
 import type { HeldSocket } from '../helpers/open-sockets.ts'
 import { noFailureIn } from '../helpers/outage-setup.ts'
-import { openSocketCount, residentKib } from '../helpers/process-figures.ts'
+import { openSocketCount, anonymousKib } from '../helpers/process-figures.ts'
 import { startServer } from '../helpers/server.ts'
 import { addProvider, eventIds, payloadOf, post } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
@@ -33,7 +33,7 @@ await t.test('slow and silent clients', async (t: Test) => {
   const big = await post(base, 'generic/lan', Buffer.alloc(LARGE, 'x'))
   const { id } = big.json<{ id: number }>()
   t.equal((await payloadOf(base, id)).length, LARGE)
-  const before = { sockets: openSocketCount(server.pid), kib: residentKib(server.pid) }
+  const before = { sockets: openSocketCount(server.pid), kib: anonymousKib(server.pid) }
   const port = Number(new URL(base).port)
 
   const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
@@ -77,7 +77,7 @@ await t.test('slow and silent clients', async (t: Test) => {
     stored++
   }
   t.equal((await eventIds(base)).length, stored, 'what did not arrive whole is not stored')
-  const grown = residentKib(server.pid) - before.kib
+  const grown = anonymousKib(server.pid) - before.kib
   t.comment(`${all.length} connections, ${grown} KiB more`)
   t.ok(grown < GROWTH_KIB, `${grown} KiB more, of ${GROWTH_KIB}`)
 
