@@ -18,7 +18,7 @@ import { until } from '../helpers/until.ts'
 
 const EACH = extent({ short: 60, long: 250 })
 /** Ten payloads of 4 MB, as the database's text and as bytes, and 64 KiB a connection. */
-const GROWTH_KIB = extent({ short: 160, long: 200 }) * 1024
+const GROWTH_KIB = 200 * 1024
 /** Head, body, idle and not reading: the longest is 120 s, looked at each 2 s. */
 const ALL_ENDED_MS = 150_000
 const LARGE = 4_000_000
