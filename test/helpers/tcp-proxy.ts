@@ -80,8 +80,11 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
     // A side of a lost connection hears nothing of the other one's end.
     if (pair.lost) return
     open.delete(pair)
-    pair.client.resetAndDestroy()
-    pair.server.resetAndDestroy()
+    for (const socket of [pair.client, pair.server]) {
+      // Node can't reset one that is just being ended: it would keep the process for ever, even on its way out.
+      if (socket.writableEnded) socket.destroy()
+      else socket.resetAndDestroy()
+    }
   }
 
   async function carry(pair: Pair, way: Way): Promise<void> {
