@@ -201,7 +201,7 @@ t.test('a new cluster is forced to the disk before it gets its name', async (t) 
   const cluster = events
     .filter((event) => event.startsWith('rename /'))
     .map((event) => event.slice(7))
-  t.ok(cluster.length > 900, `${cluster.length} files and directories`)
+  t.ok(cluster.length > 300, `${cluster.length} files and directories`)
   t.same(
     [path.join(directory, 'pg.new'), ...cluster].filter((file) => !before.has(file)),
     [],
