@@ -173,7 +173,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(FAILED)
 })
 
-// No await out here: in the executable this is a module of the older format, which starts faster.
+// No await out here: in the executable this is a CommonJS module (deploy/build.ts).
 process.exitCode = FAILED
 void run(process.argv.slice(2))
 

@@ -88,8 +88,8 @@ export function openClient(options: ClientOptions): Database {
     if (typeof target === 'string') {
       const make = socketMaker()
       let socket: Duplex | undefined
-      const options = { ...own, socket: (to: Parameters<typeof make>[0]) => (socket = make(to)) }
-      const sql = postgres(withoutSettings(target, connection), options as typeof own)
+      const onSocket = { ...own, socket: (to: Parameters<typeof make>[0]) => (socket = make(to)) }
+      const sql = postgres(withoutSettings(target, connection), onSocket as typeof own)
       return { name, sql, cut: () => socket?.destroy() }
     }
     const embedded = { socket: target, host: 'embedded', user: 'postgres', database: 'postgres' }

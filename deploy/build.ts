@@ -17,20 +17,6 @@ import { staticImports } from './static-imports.ts'
  */
 const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['sql', 'html/assets']
-/**
- * In the older module format the program takes of Node's own modules what it asks for; in the newer each of them
- * is asked for all that it exports, parts that Node itself loads late among it. A tenth of the start's time.
- * What asks where the sources are does not run in an executable.
- */
-const IN_NODE: BuildOptions = { format: 'cjs', logOverride: { 'empty-import-meta': 'silent' } }
-/** Packages in the older module format ask for Node's own modules by a function. */
-const IN_WORKER: BuildOptions = {
-  format: 'esm',
-  banner: {
-    js: `import { createRequire } from 'node:module'
-const require = createRequire('file:///')`,
-  },
-}
 const FILES = [
   'package.json',
   'htmx/htmx.min.js',
@@ -40,6 +26,21 @@ const FILES = [
   'swagger-ui/swagger-ui-bundle.js',
 ]
 
+/**
+ * CommonJS takes of Node's own modules what it asks for; an ES module asks each for all that it exports, parts
+ * that Node itself loads late among it: a tenth of the start's time. What asks where the sources are does
+ * not run in an executable.
+ */
+const COMMONJS: BuildOptions = { format: 'cjs', logOverride: { 'empty-import-meta': 'silent' } }
+/** An ES module, in which packages that are CommonJS find the function by which they ask for Node's own modules. */
+const ES_MODULE: BuildOptions = {
+  format: 'esm',
+  banner: {
+    js: `import { createRequire } from 'node:module'
+const require = createRequire('file:///')`,
+  },
+}
+
 const target = resolve(process.argv[2] ?? join(ROOT, 'dist', 'gatehouse'))
 mkdirSync(dirname(target), { recursive: true })
 // Beside the target, so that the finished file is put in place by a rename: the old one may be running.
@@ -47,8 +48,8 @@ const work = mkdtempSync(join(dirname(target), '.build-'))
 process.on('exit', () => rmSync(work, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
-const main = await bundle('server.ts', 'main.cjs', IN_NODE)
-const worker = await bundle('db/embedded/worker.ts', WORKER, IN_WORKER)
+const main = await bundle('server.ts', 'main.cjs', COMMONJS)
+const worker = await bundle('db/embedded/worker.ts', WORKER, ES_MODULE)
 const template = await makeTemplate()
 const output = assemble(main, { [WORKER]: worker, [TEMPLATE]: template })
 // One that does not even start must not take the place of one that does.

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 export interface ExecutableParts {
   /** Where `main` is, and the executable will be. */
   readonly folder: string
-  /** File name of a module in the older format. A bare name: it goes into the executable, and folders have other names each time. */
+  /** File name of a CommonJS module. A bare name: it goes into the executable, and folders have other names each time. */
   readonly main: string
   /** The executable's file name. */
   readonly name: string

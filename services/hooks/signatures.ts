@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { hmac, type HmacKeys } from './hmac.ts'
 import {
-  singleHeader,
   isUnixTime,
   MALFORMED,
   MISSING,
+  singleHeader,
   verify,
   type Presented,
   type SignedDelivery,

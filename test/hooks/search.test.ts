@@ -169,16 +169,8 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
 
 t.test('a search by id ends where no event of those ids is left', async (t) => {
   const [, postgres] = backends
-  const env = await postgres.env(t)
   // The newest id stands 5,000 places down, because its delivery took so long.
-  await postgres.query(
-    env,
-    `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
-     select 'generic:search', 'open', false, '{}', 'needle', '\\x00',
-            now() - interval '1 day' + (case n when 40000 then 35000 else n end) * interval '1 s'
-       from generate_series(1, 40000) n`,
-  )
-  await postgres.query(env, 'analyze hooks.events')
+  const env = await needles(t, 35_000)
   const server = await startServer(t, { env, services: ['hooks'] })
   const { text } = await request(`${server.hooks}/log?text=needle&since=39999`)
   t.same(
@@ -195,16 +187,8 @@ t.test('a search by id ends where no event of those ids is left', async (t) => {
 
 t.test('a search by id looks at a bounded part of the ids above it', async (t) => {
   const [, postgres] = backends
-  const env = await postgres.env(t)
   // The newest id is the oldest event.
-  await postgres.query(
-    env,
-    `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
-     select 'generic:search', 'open', false, '{}', 'needle', '\\x00',
-            now() - interval '1 day' + (case n when 40000 then 0 else n end) * interval '1 s'
-       from generate_series(1, 40000) n`,
-  )
-  await postgres.query(env, 'analyze hooks.events')
+  const env = await needles(t, 0)
   // What retention looks at is no part of this.
   await postgres.query(env, 'update hooks.settings set retention_max_rows = 0')
   const server = await startServer(t, { env, services: ['hooks'] })
@@ -310,3 +294,18 @@ t.test('a search without a further turn gives what it has found', async (t) => {
   t.match(first?.text, 'data-id="3000"')
   t.match(first?.text, /href="\/log\?text=needle&amp;cursor=/, 'and a way on')
 })
+
+/** A database of 40,000 events, a second apart, of which the newest id stands at another place by its time. */
+async function needles(t: Test, placeOfNewest: number): Promise<Env> {
+  const [, postgres] = backends
+  const env = await postgres.env(t)
+  await postgres.query(
+    env,
+    `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
+     select 'generic:search', 'open', false, '{}', 'needle', '\\x00',
+            now() - interval '1 day' + (case n when 40000 then ${placeOfNewest} else n end) * interval '1 s'
+       from generate_series(1, 40000) n`,
+  )
+  await postgres.query(env, 'analyze hooks.events')
+  return env
+}
