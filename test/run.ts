@@ -18,7 +18,8 @@ import type { FileReport, Totals } from './helpers/tap-report.ts'
 
 // `npm test`: node test/run.ts [--long] [FILES AND OPTIONS OF tap]. Starts what the tests share, runs
 // them, looks for secrets in all that the product said, and ends with the line `N passed, N failed`.
-// --long gives the long form of test/faults, without a limit of time.
+// Without --long it runs everything outside of test/long; with it test/long, and test/faults at length.
+// The whole run has no limit of time: machines differ. Each file has its own (.taprc).
 
 const TAP = join(ROOT, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
 const TAP_CLASS = join(
@@ -31,8 +32,8 @@ const TAP_CLASS = join(
   'esm',
   'index.js',
 )
-const LIMIT_MS = 29 * 60_000
-const LONG_FILE_SECONDS = 3_600
+const LONG_FILE_SECONDS = 3 * 3_600
+const SLOWEST_SHOWN = 10
 const GRACE_MS = 3_000
 
 let running: ChildProcess | undefined
@@ -113,8 +114,12 @@ function buildTap(): void {
 
 async function runTap(args: readonly string[]): Promise<Totals> {
   const named = args.some((arg) => !arg.startsWith('-'))
-  const files = named ? [] : globSync('test/**/*.test.ts', { cwd: ROOT }).sort()
-  const reader = createReportReader(sayFile, say)
+  const files = named ? [] : suiteFiles()
+  const reports: FileReport[] = []
+  const reader = createReportReader((file) => {
+    reports.push(file)
+    sayFile(file)
+  }, say)
   const longer = long ? [`--timeout=${LONG_FILE_SECONDS}`] : []
   const command = [TAP, '--reporter=tap', ...longer, ...args, ...files]
   const child = spawn(process.execPath, command, {
@@ -124,21 +129,25 @@ async function runTap(args: readonly string[]): Promise<Totals> {
     detached: true,
   })
   running = child
+  const started = Date.now()
   if (interrupted !== undefined) interrupt(interrupted)
-  const late = (): void => interrupt(`the limit of ${LIMIT_MS / 60_000} minutes`)
-  const limit = long ? undefined : setTimeout(late, LIMIT_MS)
   const ended = Promise.withResolvers<number | null>()
   child.once('error', ended.reject)
   child.once('close', (code) => ended.resolve(code))
   for await (const line of createInterface({ input: child.stdout })) reader.line(line)
   const code = await ended.promise
-  clearTimeout(limit)
   running = undefined
   const totals = reader.end()
+  saySlowest(reports, Date.now() - started)
   if (interrupted !== undefined) say(`ended early by ${interrupted}`)
   // Whatever tap calls a failure is one, also where no test can be named.
   if ((code !== 0 || interrupted !== undefined) && totals.failed === 0) totals.failed = 1
   return totals
+}
+
+function suiteFiles(): readonly string[] {
+  const found = globSync(long ? 'test/{long,faults}/*.test.ts' : 'test/**/*.test.ts', { cwd: ROOT })
+  return found.filter((file) => long || !file.startsWith('test/long/')).sort()
 }
 
 function interrupt(reason: string): void {
@@ -158,8 +167,22 @@ function endGroup({ pid }: ChildProcess): void {
 }
 
 function sayFile(file: FileReport): void {
-  const time = `${Math.round(file.milliseconds)} ms`
-  say(file.failed > 0 ? file.output : `ok ${file.name}: ${totalsLine(file)} (${time})`)
+  if (file.failed > 0) say(file.output)
+  const verdict = file.failed > 0 ? 'not ok' : 'ok'
+  say(`# ${verdict} ${file.name}: ${totalsLine(file)} (${seconds(file.milliseconds)})`)
+}
+
+/** Files run side by side, so their times add up to more than the run took. */
+function saySlowest(reports: readonly FileReport[], tookMs: number): void {
+  const slowest = reports
+    .toSorted((a, b) => b.milliseconds - a.milliseconds)
+    .slice(0, SLOWEST_SHOWN)
+  say(`# ${reports.length} files took ${seconds(tookMs)}; the slowest:`)
+  for (const { name, milliseconds } of slowest) say(`#   ${seconds(milliseconds)} ${name}`)
+}
+
+function seconds(milliseconds: number): string {
+  return `${(milliseconds / 1_000).toFixed(1)} s`
 }
 
 /** For a run that could not happen: its reason is the one failure. */

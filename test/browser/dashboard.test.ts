@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { startServer } from '../helpers/server.ts'
 import { addProvider, deliver, postForm, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
@@ -18,7 +18,7 @@ function tile(page: Page, name: string, part: string): ReturnType<Page['locator'
   return page.locator(`[data-provider="${name}"]`).locator(part)
 }
 
-await eachBackend(t, 'the dashboard follows events without reload', async (t: Test, backend) => {
+await onPostgres(t, 'the dashboard follows events without reload', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend)
   await addProvider(base, 'shop', { open: true })
   const { page } = await browse(t, base)
@@ -72,7 +72,7 @@ await eachBackend(t, 'the dashboard follows events without reload', async (t: Te
   })
 })
 
-await eachBackend(t, 'the dashboard survives a crash of the server', async (t: Test, backend) => {
+await onPostgres(t, 'the dashboard survives a crash of the server', async (t: Test, backend) => {
   const { server, base, env } = await startHooks(t, backend)
   await addProvider(base, 'shop', { open: true })
   // Soon back, so that the test waits less; the page takes it from the stream.

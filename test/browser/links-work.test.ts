@@ -1,13 +1,13 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { identity, pageUser, slugsIn, startPages } from '../helpers/links-pages.ts'
 import { makeLink } from '../helpers/links-setup.ts'
 import { browse, focusedId, loadFailure, textOf, untilText } from './pages.ts'
 
 const EXPECTED = [400, 403, 404, 409].map(loadFailure)
 
-await eachBackend(t, 'a link from its making to its end', async (t: Test, backend) => {
+await onPostgres(t, 'a link from its making to its end', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')

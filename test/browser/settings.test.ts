@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { startServer } from '../helpers/server.ts'
 import { startHooks } from '../helpers/signing-setup.ts'
 import { openStream } from '../helpers/sse.ts'
@@ -14,7 +14,7 @@ const SAVED = {
   replay_default_target: 'https://example.com/hook?a=1&b=2',
 } as const
 
-await eachBackend(t, 'settings are saved and stay', async (t: Test, backend) => {
+await onPostgres(t, 'settings are saved and stay', async (t: Test, backend) => {
   const { server, base, env } = await startHooks(t, backend)
   const { page } = await browse(t, base)
   await page.goto(`${base}/settings`)

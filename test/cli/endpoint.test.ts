@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import { modern } from '../helpers/mcp.ts'
@@ -67,7 +67,7 @@ t.test('endpoint commands in a process of their own', async (t) => {
   }
 })
 
-await eachBackend(t, 'endpoint commands beside a running server', async (t: Test, backend) => {
+await onPostgres(t, 'endpoint commands beside a running server', async (t: Test, backend) => {
   const env = await backend.env(t)
   const { hooks: base } = await startServer(t, { services: ['hooks'], env })
   const made = await run(env, 'add', 'agent')

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
@@ -31,7 +31,7 @@ function call(base: string, bearer: string, method: string, path: string, body?:
   return request(`${base}/api/v1${path}`, options)
 }
 
-await eachBackend(t, 'two commands, then the first request', async (t: Test, backend) => {
+await onPostgres(t, 'two commands, then the first request', async (t: Test, backend) => {
   const env = await backend.env(t)
   t.match(await runCli(['user', 'add', EMAIL], { env }), { code: 0 })
   const made = tokenOf(t, await token(env, 'create', EMAIL))
@@ -41,7 +41,7 @@ await eachBackend(t, 'two commands, then the first request', async (t: Test, bac
   t.match(await request(`${base}/go`), { status: 302, headers: { location: 'https://go.dev/' } })
 })
 
-await eachBackend(t, 'token commands beside a running server', async (t: Test, backend) => {
+await onPostgres(t, 'token commands beside a running server', async (t: Test, backend) => {
   const env = await backend.env(t)
   const { links: base } = await startServer(t, { services: ['links'], env })
   t.match(await runCli(['user', 'add', EMAIL], { env }), { code: 0 })

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import type { Env } from '../helpers/program.ts'
@@ -9,11 +9,11 @@ import { startServer } from '../helpers/server.ts'
 const user = (env: Env, ...args: readonly string[]): Promise<CliResult> =>
   runCli(['user', ...args], { env })
 
-await eachBackend(t, 'user commands in a process of their own', async (t: Test, backend) => {
+await onPostgres(t, 'user commands in a process of their own', async (t: Test, backend) => {
   await story(t, await backend.env(t), false)
 })
 
-await eachBackend(t, 'user commands beside a running server', async (t: Test, backend) => {
+await onPostgres(t, 'user commands beside a running server', async (t: Test, backend) => {
   const env = await backend.env(t)
   await startServer(t, { services: ['links'], env })
   await story(t, env, true)

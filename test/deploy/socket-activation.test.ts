@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { allServed } from '../helpers/all-served.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { follow } from '../helpers/follower.ts'
@@ -21,7 +21,7 @@ const STREAMS = 3
 /** Deliveries that are acknowledged between two restarts. */
 const BETWEEN = 50
 
-await eachBackend(t, 'restarts under load', async (t: Test, backend) => {
+await onPostgres(t, 'restarts under load', async (t: Test, backend) => {
   const [sender, gate] = [createSender(), await startGate(t)]
   const env = { ...(await backend.env(t)), ...sender.env, OPS_INVENTORY: gate.inventory }
   const supervised = await startSupervised(t, env)

@@ -78,7 +78,19 @@ export const backends: readonly [Backend, Backend] = [embedded, server]
 
 type Suite<T> = { test(name: string, body: (t: T) => Promise<unknown>): PromiseLike<unknown> }
 
-/** Runs a sub-test on each database, named `NAME (embedded)` and `NAME (postgres)`. */
+/** Runs a sub-test on PostgreSQL, for what does not depend on the engine. */
+export async function onPostgres<T>(
+  t: Suite<T>,
+  name: string,
+  body: (t: T, backend: Backend) => Promise<unknown>,
+): Promise<void> {
+  await t.test(name, (inner) => body(inner, server))
+}
+
+/**
+ * Runs a sub-test on each database, named `NAME (embedded)` and `NAME (postgres)`. Only for what may depend on
+ * the engine: the database layer, transfer, faults, ingest, streams and some whole stories.
+ */
 export async function eachBackend<T>(
   t: Suite<T>,
   name: string,

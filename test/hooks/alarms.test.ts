@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { health, metrics } from '../helpers/alarms-setup.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { addSigned, cardOf, change, secretKey, sendStandard } from '../helpers/senders-setup.ts'
@@ -42,7 +42,7 @@ async function untilLogged(server: TestServer, provider: string, count: number):
   await until(() => logged(server, provider).length >= count, `${count} log lines of ${provider}`)
 }
 
-await eachBackend(t, 'alarms', async (t: Test, backend) => {
+await onPostgres(t, 'alarms', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend, {
     GATEHOUSE_SECRET_KEY: secretKey(),
     HOOKS_MAX_BODY: '1000',

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { rawExchange } from '../helpers/raw-http.ts'
 import {
@@ -22,7 +22,7 @@ const LIMIT = 65_536
 const PATH = '/webhooks/generic/lan'
 const PROBLEM = ['type', 'title', 'status', 'detail', 'instance']
 
-await eachBackend(t, 'bodies', async (t: Test, backend) => {
+await onPostgres(t, 'bodies', async (t: Test, backend) => {
   const { base, server } = await startHooks(t, backend, { HOOKS_MAX_BODY: '64KiB' })
   await addProvider(base, 'lan', { open: true })
   const port = Number(new URL(base).port)

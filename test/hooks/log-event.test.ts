@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { addProvider, payloadOf, post, shown, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
@@ -9,7 +9,7 @@ const MARKUP = `<script>alert(1)</script>"'&<img src=x>`
 const ESCAPED = '&lt;script&gt;alert(1)&lt;/script&gt;'
 const [, postgres] = backends
 
-await eachBackend(t, 'GET /log/{id}', async (t: Test, backend) => {
+await onPostgres(t, 'GET /log/{id}', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend)
   await addProvider(base, 'any', { open: true })
   const store = async (body: string | Uint8Array, headers = {}): Promise<number> => {
@@ -175,7 +175,7 @@ t.test('there is no such event', async (t) => {
   t.match(browser, { status: 404, headers: { 'content-type': /^text\/html/ }, text: /<!doctype/i })
 })
 
-await eachBackend(t, 'GET /log?rejected=1', async (t: Test, backend) => {
+await onPostgres(t, 'GET /log?rejected=1', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend)
   await addProvider(base, 'ci')
   await addProvider(base, 'cd')

@@ -1,7 +1,7 @@
 import postgres from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { addEndpoint, callTool, endpointToken, legacy, modern } from '../helpers/mcp.ts'
 import { secret } from '../helpers/secrets.ts'
@@ -9,7 +9,7 @@ import { startServer } from '../helpers/server.ts'
 import { addProvider, postForm, startHooks, tokenOf } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
-await eachBackend(t, 'endpoints and their tokens', async (t: Test, backend) => {
+await onPostgres(t, 'endpoints and their tokens', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend)
   const agent = await addEndpoint(base, 'agent')
   const other = await addEndpoint(base, 'other')

@@ -1,7 +1,7 @@
 import postgres from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { addEndpoint, callTool, errorOf } from '../helpers/mcp.ts'
 import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
@@ -13,7 +13,7 @@ type Listed = { events: { id: number }[]; next_cursor: string | null }
 
 const TOOL = 'list_webhook_events'
 
-await eachBackend(t, 'search by a tool', async (t: Test, backend) => {
+await onPostgres(t, 'search by a tool', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend)
   await addProvider(base, 'lan', { open: true })
   await addProvider(base, 'other', { open: true })

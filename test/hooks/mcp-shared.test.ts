@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { addEndpoint, callTool, legacy, META, MODERN, postRaw } from '../helpers/mcp.ts'
 import type { Endpoint, Json } from '../helpers/mcp.ts'
@@ -24,7 +24,7 @@ async function list(endpoint: Endpoint, limit: number): Promise<readonly number[
   return events.map(({ id }) => id)
 }
 
-await eachBackend(t, 'calls that share an answer', async (t: Test, backend) => {
+await onPostgres(t, 'calls that share an answer', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend)
   await addProvider(base, 'lan', { open: true })
   const endpoint = await addEndpoint(base, 'agent')

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf, modern } from '../helpers/mcp.ts'
 import type { Json } from '../helpers/mcp.ts'
 import { addProvider, post, SECRETS, startHooks } from '../helpers/signing-setup.ts'
@@ -13,7 +13,7 @@ const structured = <T>(result: Json): T => result['structuredContent'] as unknow
 const blocks = (result: Json): readonly { text: string }[] =>
   result['content'] as unknown as readonly { text: string }[]
 
-await eachBackend(t, 'tools', async (t: Test, backend) => {
+await onPostgres(t, 'tools', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend)
   await addProvider(base, 'lan', { open: true })
   await addProvider(base, 'other', { open: true })

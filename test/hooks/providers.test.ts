@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
 import { enable, post, postForm, startHooks, tokenOf } from '../helpers/signing-setup.ts'
@@ -10,7 +10,7 @@ const NAVIGATES = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin
 const STORED =
   'select name, trust_mode, enabled, token_hash from hooks.providers where name like $1'
 
-await eachBackend(t, 'providers', async (t: Test, backend) => {
+await onPostgres(t, 'providers', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend, { HOOKS_PAYMENTS_SECRET: '' })
   const create = (fields: Readonly<Record<string, string>>, headers = {}): Promise<Response> =>
     postForm(base, '/providers', fields, headers)

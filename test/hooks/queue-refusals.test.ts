@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { Decode } from 'typebox/value'
 import { Variables } from '../../kernel/variables.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import {
   add,
@@ -46,7 +46,7 @@ t.test('entries of a dead consumer are taken over, trimmed ones are no trouble',
   )
 })
 
-await eachBackend(t, 'an entry that the database refuses', async (t: Test, backend) => {
+await onPostgres(t, 'an entry that the database refuses', async (t: Test, backend) => {
   const env = await backend.env(t)
   // A rule of the operator's own database stands for whatever it may refuse as data.
   await backend.query(

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import {
@@ -44,7 +44,7 @@ const NAMES = [
 ] as const
 
 // Every secret here is registered: the run fails when one turns up in a log, a page or a stream.
-await eachBackend(t, 'redaction', async (t: Test, backend) => {
+await onPostgres(t, 'redaction', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend)
   await addProvider(base, 'lan', { open: true })
   const token = await addProvider(base, 'ci')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { deliver, FORM_TYPE, shown, startHooks } from '../helpers/signing-setup.ts'
 import type { Ack, Signed } from '../helpers/signing-setup.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
@@ -145,7 +145,7 @@ function hash(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-await eachBackend(t, 'event type and delivery id', async (t: Test, backend) => {
+await onPostgres(t, 'event type and delivery id', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend)
   for (const { name, provider, body, headers, type, id } of CASES) {
     await t.test(name, async (t) => {

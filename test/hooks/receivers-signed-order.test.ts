@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import type { Response } from '../helpers/http.ts'
 import {
   deliver,
@@ -24,7 +24,7 @@ function problem(status: number, instance: string, detail: RegExp): Record<strin
 }
 
 // Each request here is wrong in every later way too: what comes first decides.
-await eachBackend(t, 'signed receivers check in their order', async (t: Test, backend) => {
+await onPostgres(t, 'signed receivers check in their order', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend, {
     HOOKS_PAYMENTS_SECRET: '',
     HOOKS_MAX_BODY: String(LIMIT),

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import {
@@ -32,7 +32,7 @@ async function counted(base: string): Promise<Record<string, number>> {
   )
 }
 
-await eachBackend(t, 'rejections', async (t: Test, backend) => {
+await onPostgres(t, 'rejections', async (t: Test, backend) => {
   const newline = keepSecret('with-newline', `${SECRETS.chat}\n`)
   const { base, server, env } = await startHooks(t, backend, {
     HOOKS_CHAT_SECRET: newline,
@@ -162,7 +162,7 @@ await eachBackend(t, 'rejections', async (t: Test, backend) => {
   })
 })
 
-await eachBackend(t, 'a flood of rejections', async (t: Test, backend) => {
+await onPostgres(t, 'a flood of rejections', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend)
   const flood = 2_000
   let [sent, well] = [0, 0]

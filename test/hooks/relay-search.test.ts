@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { openPeer, refusedUpgrade } from '../fixtures/forward-setup.ts'
 import type { Query, RelayEvent } from '../fixtures/forward-setup.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
 import type { Ack } from '../helpers/signing-setup.ts'
 
@@ -26,7 +26,7 @@ async function given(t: Test, base: string, query: Query, last: number): Promise
   return ids
 }
 
-await eachBackend(t, 'what of the payload is wanted', async (t: Test, backend) => {
+await onPostgres(t, 'what of the payload is wanted', async (t: Test, backend) => {
   const { base, env, server } = await startHooks(t, backend)
   await addProvider(base, 'lan', { open: true })
   await addProvider(base, 'other', { open: true })

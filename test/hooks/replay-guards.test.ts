@@ -2,7 +2,7 @@ import { verify } from '@octokit/webhooks-methods'
 import { hostname } from 'node:os'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { startReceiver } from '../helpers/receiver.ts'
@@ -113,7 +113,7 @@ t.test('targets that nobody allowed', async (t) => {
   })
 })
 
-await eachBackend(t, 'the secret of now signs what came before', async (t: Test, backend) => {
+await onPostgres(t, 'the secret of now signs what came before', async (t: Test, backend) => {
   const env = { ...SIGNED_ENV, ...(await backend.env(t)) }
   const first = await startServer(t, { services: ['hooks'], env })
   const { id } = (await deliver(first.hooks, 'code_host', '{"a":1}')).json<Ack>()
@@ -147,7 +147,7 @@ await eachBackend(t, 'the secret of now signs what came before', async (t: Test,
   t.equal(receiver.connections(), 1, 'nothing is sent unsigned')
 })
 
-await eachBackend(t, 'attempts are bounded and go with their event', async (t: Test, backend) => {
+await onPostgres(t, 'attempts are bounded and go with their event', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend)
   await addProvider(base, 'open', { open: true })
   const [old, kept] = [await anEvent(base), await anEvent(base)]

@@ -2,7 +2,7 @@ import { verify } from '@octokit/webhooks-methods'
 import Stripe from 'stripe'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import type { Received } from '../helpers/receiver.ts'
@@ -48,7 +48,7 @@ const BODIES: Readonly<Record<Signed, string>> = {
   chat: 'command=%2Fdeploy&text=now&trigger_id=1.2.3',
 }
 
-await eachBackend(t, 'signed events', async (t: Test, backend) => {
+await onPostgres(t, 'signed events', async (t: Test, backend) => {
   const receiver = await startReceiver(t, async (got, response) => {
     const provider = got.path.slice(1) as Signed
     const good = await Promise.resolve()
@@ -110,7 +110,7 @@ await eachBackend(t, 'signed events', async (t: Test, backend) => {
   })
 })
 
-await eachBackend(t, 'generic events', async (t: Test, backend) => {
+await onPostgres(t, 'generic events', async (t: Test, backend) => {
   const receiver = await startReceiver(t)
   const { base } = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: '127.0.0.1' })
   const token = await addProvider(base, 'ci')

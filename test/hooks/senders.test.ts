@@ -9,7 +9,7 @@ import {
   sampleBody,
 } from '../fixtures/signing-bodies.ts'
 import type { Sent } from '../fixtures/signing-bodies.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import type { Response } from '../helpers/http.ts'
 import {
   addProvider,
@@ -28,7 +28,7 @@ import type { Ack, Signed } from '../helpers/signing-setup.ts'
 /** What was accepted, to be compared with what is stored. */
 type Kept = Sent & { id: number }
 
-await eachBackend(t, 'real bodies', async (t: Test, backend) => {
+await onPostgres(t, 'real bodies', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend)
   await addProvider(base, 'raw', { open: true })
   const kept: Kept[] = []

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { openPeer } from '../fixtures/forward-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
 import { addProvider, post, postForm, shownIn, startHooks } from '../helpers/signing-setup.ts'
@@ -31,7 +31,7 @@ function forget(
   return postForm(base, `/settings/forwarders/${encodeURIComponent(name)}/forget`, {}, headers)
 }
 
-await eachBackend(t, 'forwarders on the settings page', async (t: Test, backend) => {
+await onPostgres(t, 'forwarders on the settings page', async (t: Test, backend) => {
   const { base } = await startHooks(t, backend)
   const cards = async () => cardsIn((await request(`${base}/settings`)).text)
   t.match((await request(`${base}/settings`)).text, 'No forwarder has connected yet')

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
 import { FORM_TYPE, postForm, startHooks } from '../helpers/signing-setup.ts'
@@ -22,7 +22,7 @@ const OTHER = {
 const STORED =
   'select retention_max_age_days, retention_max_rows, sse_retry_ms, replay_default_target from hooks.settings'
 
-await eachBackend(t, 'settings', async (t: Test, backend) => {
+await onPostgres(t, 'settings', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend)
   const save = (fields: Readonly<Record<string, string>>): ReturnType<typeof postForm> =>
     postForm(base, '/settings', fields)

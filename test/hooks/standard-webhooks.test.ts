@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { secret } from '../helpers/secrets.ts'
 import {
@@ -29,7 +29,7 @@ import { until } from '../helpers/until.ts'
 
 const LIMIT = 4_096
 
-await eachBackend(t, 'a generic sender that signs', async (t: Test, backend) => {
+await onPostgres(t, 'a generic sender that signs', async (t: Test, backend) => {
   const key = secretKey()
   const { base, server, env } = await startHooks(t, backend, {
     GATEHOUSE_SECRET_KEY: key,

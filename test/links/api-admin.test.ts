@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller, Link } from '../helpers/links-setup.ts'
 
@@ -11,7 +11,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 type User = { readonly id: string; readonly email: string; readonly role: string }
 type Users = { readonly users: readonly User[]; readonly next_cursor: string | null }
 
-await eachBackend(t, 'profile and administration', async (t: Test, backend) => {
+await onPostgres(t, 'profile and administration', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const ann = await links.user('ann')
   const bob = await links.user('bob')

@@ -1,13 +1,13 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Link } from '../helpers/links-setup.ts'
 import { rawExchange } from '../helpers/raw-http.ts'
 
 const LIMIT = 64 * 1024
 
-await eachBackend(t, 'bodies of the links API', async (t: Test, backend) => {
+await onPostgres(t, 'bodies of the links API', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const ann = await links.user('ann')
   const bob = await links.user('bob')

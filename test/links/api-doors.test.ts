@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller, LinksServer } from '../helpers/links-setup.ts'
@@ -73,7 +73,7 @@ const UNKNOWN = [
   '//links',
 ]
 
-await eachBackend(t, 'doors of the API', async (t: Test, backend) => {
+await onPostgres(t, 'doors of the API', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const ann = await links.user('ann')
   const root = await links.user('root', { admin: true })

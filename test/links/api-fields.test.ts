@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller, Link } from '../helpers/links-setup.ts'
 
@@ -10,7 +10,7 @@ const RESERVED =
 const ROCKET = '\u{1f680}'
 const HALF = '\ud83d'
 
-await eachBackend(t, 'fields of a link', async (t: Test, backend) => {
+await onPostgres(t, 'fields of a link', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const ann = await links.user('ann')
   const kept = await makeLink(ann, 'kept', { title: 'As it was', tags: ['one'] })

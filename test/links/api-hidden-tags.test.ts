@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { ApiResponse } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller, Link, LinksServer } from '../helpers/links-setup.ts'
 
@@ -11,7 +11,7 @@ type Tags = { readonly tags: readonly { slug: string; link_count: number }[] }
 const ABSENT = 'absent'
 const HIDDEN = 'hidden'
 
-await eachBackend(t, 'tags that a caller may not see', async (t: Test, backend) => {
+await onPostgres(t, 'tags that a caller may not see', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const ann = await links.user('ann')
   const eve = await links.user('eve')

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller, Link, LinksServer } from '../helpers/links-setup.ts'
 import { run } from '../helpers/postgres.ts'
@@ -11,7 +11,7 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 type People = Readonly<Record<'ann' | 'bob' | 'cat' | 'eve' | 'root', Caller>>
 
-await eachBackend(t, 'owners and shares', async (t: Test, backend) => {
+await onPostgres(t, 'owners and shares', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const people: People = {
     ann: await links.user('ann'),

@@ -1,13 +1,13 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Api } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Link, LinksServer } from '../helpers/links-setup.ts'
 
 type Page = { readonly links: readonly Link[]; readonly next_cursor: string | null }
 
-await eachBackend(t, 'pages of GET /links', async (t: Test, backend) => {
+await onPostgres(t, 'pages of GET /links', async (t: Test, backend) => {
   await pages(t, await startLinks(t, backend))
 })
 

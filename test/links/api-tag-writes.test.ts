@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Link } from '../helpers/links-setup.ts'
@@ -26,7 +26,7 @@ const TABLES = [
   'changes',
 ]
 
-await eachBackend(t, 'tags that can’t be written', async (t: Test, backend) => {
+await onPostgres(t, 'tags that can’t be written', async (t: Test, backend) => {
   const before = await startLinks(t, backend)
   const ann = await before.user('ann')
   const kept = await makeLink(ann, 'kept', { title: 'As it was', tags: ['fine', 'shared'] })

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
 import type { ApiResponse } from '../helpers/api.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import { fillTokens, makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
 import type { Caller, LinksServer } from '../helpers/links-setup.ts'
@@ -22,7 +22,7 @@ type Row = {
 }
 type Made = Row & { readonly token: string }
 
-await eachBackend(t, 'tokens', async (t: Test, backend) => {
+await onPostgres(t, 'tokens', async (t: Test, backend) => {
   const links = await startLinks(t, backend)
   const ann = await links.user('ann')
   const bob = await links.user('bob')

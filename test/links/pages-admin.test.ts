@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { listedAll, nextOf } from '../helpers/links-other-pages.ts'
 import {
   HTMX,
@@ -27,7 +27,7 @@ async function roleOf({ api }: Caller): Promise<string> {
   return (await api<{ role: string }>('GET', '/users/me')).json.role
 }
 
-await eachBackend(t, 'users', async (t: Test, backend) => {
+await onPostgres(t, 'users', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const eve = await pageUser(links, 'eve', { admin: true })
   const ann = await pageUser(links, 'ann')
@@ -161,7 +161,7 @@ await eachBackend(t, 'users', async (t: Test, backend) => {
   })
 })
 
-await eachBackend(t, 'links of everybody', async (t: Test, backend) => {
+await onPostgres(t, 'links of everybody', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const eve = await pageUser(links, 'eve', { admin: true })
   const ann = await pageUser(links, 'ann')

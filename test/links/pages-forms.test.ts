@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { HTMX, NAVIGATION, pageUser, startPages, visitorAt } from '../helpers/links-pages.ts'
 import type { Headers, PageUser } from '../helpers/links-pages.ts'
 import { makeLink } from '../helpers/links-setup.ts'
@@ -18,7 +18,7 @@ async function stateOf({ api }: PageUser, id: string): Promise<unknown> {
   return (await Promise.all(parts)).map(({ json }) => json)
 }
 
-await eachBackend(t, 'forms of a link: who may not, and what is none', async (t: Test, backend) => {
+await onPostgres(t, 'forms of a link: who may not, and what is none', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')
@@ -85,7 +85,7 @@ await eachBackend(t, 'forms of a link: who may not, and what is none', async (t:
   })
 })
 
-await eachBackend(t, 'owners and shares by their forms', async (t: Test, backend) => {
+await onPostgres(t, 'owners and shares by their forms', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { HTMX, nextIn, pageUser, slugsIn, startPages, visitorAt } from '../helpers/links-pages.ts'
 import type { PageUser } from '../helpers/links-pages.ts'
 import { makeLink } from '../helpers/links-setup.ts'
@@ -18,7 +18,7 @@ async function listed(who: PageUser, path: string): Promise<readonly string[]> {
   return slugs
 }
 
-await eachBackend(t, 'lists hold what the visitor may find', async (t: Test, backend) => {
+await onPostgres(t, 'lists hold what the visitor may find', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')
@@ -133,7 +133,7 @@ await eachBackend(t, 'lists hold what the visitor may find', async (t: Test, bac
   })
 })
 
-await eachBackend(t, 'pages of a list', async (t: Test, backend) => {
+await onPostgres(t, 'pages of a list', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const ann = await pageUser(links, 'ann')
   const slugs = Array.from({ length: 120 }, (_, at) => `n-${String(at).padStart(3, '0')}`)

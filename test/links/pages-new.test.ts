@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import {
   HTMX,
   NAVIGATION,
@@ -15,7 +15,7 @@ import type { Link } from '../helpers/links-setup.ts'
 
 const CROSS_SITE = { 'sec-fetch-site': 'cross-site' }
 
-await eachBackend(t, 'a link is made and edited by its form', async (t: Test, backend) => {
+await onPostgres(t, 'a link is made and edited by its form', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')

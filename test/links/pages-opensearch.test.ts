@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { NAVIGATION, pageUser, startPages, visitorAt } from '../helpers/links-pages.ts'
 import type { Visitor } from '../helpers/links-pages.ts'
@@ -19,7 +19,7 @@ async function suggested(who: Visitor, q: string) {
   return { answer, text, names, titles, urls }
 }
 
-await eachBackend(t, "a browser's search", async (t: Test, backend) => {
+await onPostgres(t, "a browser's search", async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')

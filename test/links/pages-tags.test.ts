@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import {
   HTMX,
   NAVIGATION,
@@ -20,7 +20,7 @@ async function counts(who: PageUser): Promise<Readonly<Record<string, number>>> 
   return Object.fromEntries(rows.map(([, slug = '', count]) => [slug, Number(count)]))
 }
 
-await eachBackend(t, 'tags of what one may see', async (t: Test, backend) => {
+await onPostgres(t, 'tags of what one may see', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')
@@ -109,7 +109,7 @@ await eachBackend(t, 'tags of what one may see', async (t: Test, backend) => {
   })
 })
 
-await eachBackend(t, 'pages of tags', async (t: Test, backend) => {
+await onPostgres(t, 'pages of tags', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const ann = await pageUser(links, 'ann')
   t.match((await ann.get('/-/tags')).text, /No link that you may see has a tag/)

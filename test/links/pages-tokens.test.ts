@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
 import {
@@ -29,7 +29,7 @@ async function tokensOf({ api }: Caller): Promise<Rows['tokens']> {
   return json.tokens.filter(({ name }) => name !== 'test' && name !== 'command line')
 }
 
-await eachBackend(t, 'tokens page', async (t: Test, backend) => {
+await onPostgres(t, 'tokens page', async (t: Test, backend) => {
   const links = await startPages(t, backend)
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')

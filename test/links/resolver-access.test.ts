@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import type { Response } from '../helpers/http.ts'
 import { makeLink, startLinks } from '../helpers/links-setup.ts'
@@ -33,7 +33,7 @@ async function startHouse(t: Test, backend: Backend) {
   return { ...links, owner }
 }
 
-await eachBackend(t, 'who is redirected', async (t: Test, backend) => {
+await onPostgres(t, 'who is redirected', async (t: Test, backend) => {
   const { base } = await startHouse(t, backend)
   const expected = {
     'house-public': { anonymous: 302, stranger: 302, recipient: 302, owner: 302, boss: 302 },
@@ -146,7 +146,7 @@ await t.test('the preview is a page that goes nowhere by itself', async (t) => {
   t.equal((await visit(base, '/hostile/more+')).status, 404)
 })
 
-await eachBackend(t, 'did you mean: only what the visitor may see', async (t: Test, backend) => {
+await onPostgres(t, 'did you mean: only what the visitor may see', async (t: Test, backend) => {
   const { base } = await startHouse(t, backend)
   const expected: Record<Visitor, readonly string[]> = {
     anonymous: ['house-public'],

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { makeLink, startLinks } from '../helpers/links-setup.ts'
 import { visit } from '../helpers/visits.ts'
 
@@ -55,7 +55,7 @@ await t.test('whom a proxy names for the first time becomes a user', async (t) =
   t.equal((await users()).length, 1, 'nobody else names users')
 })
 
-await eachBackend(t, 'the local operator', async (t: Test, backend) => {
+await onPostgres(t, 'the local operator', async (t: Test, backend) => {
   const { base, user } = await startLinks(t, backend)
   await makeLink(await user('owner'), 'house-secure', { visibility: 'secure' })
   const status = async (headers: Record<string, string>, path = '/house-secure') =>

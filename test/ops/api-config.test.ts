@@ -7,7 +7,7 @@ import { systemClock } from '../../kernel/clock.ts'
 import { createLog } from '../../kernel/log.ts'
 import { openRunningConfig } from '../../services/ops/config.ts'
 import { goodForm } from '../helpers/api.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { ended, refuses, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { OpsServer, Session } from '../helpers/ops-setup.ts'
 import { run } from '../helpers/postgres.ts'
@@ -34,7 +34,7 @@ async function count({ api }: OpsServer): Promise<number> {
   return json.sessions.length
 }
 
-await eachBackend(t, 'configuration of the API', async (t: Test, backend) => {
+await onPostgres(t, 'configuration of the API', async (t: Test, backend) => {
   const ops = await startOps(t, backend, { OPS_TIER2_MODEL: 'second', OPS_MAX_TIER: '2' })
   const { api } = ops
   const folder = `${ops.env['GATEHOUSE_DATA_DIR']}/ops`
@@ -187,7 +187,7 @@ await t.test('a read that began before a change brings nothing old back', async 
   t.equal(running.current.interval, 7)
 })
 
-await eachBackend(t, 'doors of the API', async (t: Test, backend) => {
+await onPostgres(t, 'doors of the API', async (t: Test, backend) => {
   const ops = await startOps(t, backend, { OPS_BASE_URL: 'https://ops.example:8443' })
   const { api } = ops
   await ended(ops)

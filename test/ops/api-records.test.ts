@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import { ended, refuses, startOps } from '../helpers/ops-setup.ts'
 import type { Event, Memory } from '../helpers/ops-setup.ts'
 
@@ -17,7 +17,7 @@ const UNKNOWN = ['0', '-1', '999', '9223372036854775808', '999999999999999999999
 type Events = { readonly events: readonly Event[] }
 type Memories = { readonly memories: readonly Memory[] }
 
-await eachBackend(t, 'memories of the API', async (t: Test, backend) => {
+await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
   const { api } = await startOps(t, backend)
   const list = async (query = ''): Promise<readonly Memory[]> =>
     (await api<Memories>('GET', `/memories${query}`)).json.memories
@@ -163,7 +163,7 @@ await eachBackend(t, 'memories of the API', async (t: Test, backend) => {
   })
 })
 
-await eachBackend(t, 'events and cooldowns of the API', async (t: Test, backend) => {
+await onPostgres(t, 'events and cooldowns of the API', async (t: Test, backend) => {
   const first = await startOps(t, backend)
   await ended(first)
   t.same((await first.api('GET', '/events')).json, { events: [] })

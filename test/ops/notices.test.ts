@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
 import { rollbacks } from '../helpers/refused-rows.ts'
@@ -23,7 +23,7 @@ function bodies({ received }: Receiver): readonly Notice[] {
   return received.map(({ body }): Notice => JSON.parse(body.toString()))
 }
 
-await eachBackend(t, 'a critical event is told once', async (t: Test, backend) => {
+await onPostgres(t, 'a critical event is told once', async (t: Test, backend) => {
   const receiver = await startReceiver(t)
   const env = { ...(await backend.env(t)), OPS_INVENTORY: await failing(t) }
   const url = `${receiver.url}/notices`

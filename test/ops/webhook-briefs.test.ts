@@ -4,7 +4,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { CHAT_KEY, deliverAlert, MODEL_KEY, startBriefs } from '../helpers/alerts-setup.ts'
 import type { Asked, Briefs } from '../helpers/alerts-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { ended, startOps } from '../helpers/ops-setup.ts'
 import type { OpsServer, Session } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -45,7 +45,7 @@ const REFUSALS: readonly Refusal[] = [
 /** It takes its ten seconds, so it is waited for on one database only. */
 const SILENCE: Refusal = ['silence', null, /within 10 s/]
 
-await eachBackend(t, '502 when there is no brief: the alert is kept', async (t: Test, backend) => {
+await onPostgres(t, '502 when there is no brief: the alert is kept', async (t: Test, backend) => {
   const briefs = await startBriefs(t)
   const ops = await startOps(t, backend, { OPS_CHAT_API_KEY: CHAT_KEY, ...briefs.env })
   await ended(ops)
@@ -87,7 +87,7 @@ await t.test('502 when nobody listens', async (t: Test) => {
   t.match(await deliverAlert(ops.base, 'x'), { status: 502, json: { message: /failed/ } })
 })
 
-await eachBackend(
+await onPostgres(
   t,
   'what the model is asked: data in a fence, and no tools',
   async (t: Test, backend) => {
@@ -159,7 +159,7 @@ const TIERS: readonly (readonly [text: string, ofThree: number, ofTwo: number])[
   ] as const),
 ]
 
-await eachBackend(t, 'tier: read, clamped and taken out', async (t: Test, backend) => {
+await onPostgres(t, 'tier: read, clamped and taken out', async (t: Test, backend) => {
   const briefs = await startBriefs(t)
   const start = async (highest: string): Promise<OpsServer> => {
     const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_MAX_TIER: highest, ...briefs.env }

@@ -10,8 +10,8 @@ import { createMetrics } from '../../kernel/metrics.ts'
 import { problem } from '../../kernel/problem.ts'
 import { createRouter } from '../../kernel/router.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { answered, elicit, inputTools } from './fixture-input-tools.ts'
-import { plainTools, PNG } from './fixture-tools.ts'
+import { answered, elicit, inputTools } from './conformance-input-tools.ts'
+import { plainTools, PNG } from './conformance-tools.ts'
 
 const user = (content: Members & { type: string }) => ({ role: 'user', content }) as const
 const say = (value: string) => user({ type: 'text', text: value })

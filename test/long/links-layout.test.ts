@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { identity, pageUser, startPages } from '../helpers/links-pages.ts'
 import { makeLink } from '../helpers/links-setup.ts'
-import { browse, loadFailure, tabTo, textOf } from './pages.ts'
+import { browse, loadFailure, tabTo, textOf } from '../browser/pages.ts'
 
 const LONG = 'x'.repeat(200)
 
@@ -33,7 +33,7 @@ await t.test('every page of links: widths, colours, names, keyboard', async (t: 
     extraHTTPHeaders: identity(ann.email),
     expectedErrors: [400, 403, 404].map(loadFailure),
   })
-  await context.addInitScript({ path: join(import.meta.dirname, 'in-page.js') })
+  await context.addInitScript({ path: join(import.meta.dirname, '..', 'browser', 'in-page.js') })
   const stranger = await makeLink(bob, 'secret', { visibility: 'secure' })
   const paths = [
     ...['/-/', '/-/all', '/-/?q=nothing-there', '/-/?visibility=none', '/-/new'],

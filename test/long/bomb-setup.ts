@@ -13,8 +13,8 @@ import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { addProvider, eventIds, SIGNED_ENV } from '../helpers/signing-setup.ts'
-import { WEB_SOCKET } from './malformed-frames.ts'
-import { head } from './malformed-requests.ts'
+import { WEB_SOCKET } from '../faults/malformed-frames.ts'
+import { head } from '../faults/malformed-requests.ts'
 
 /** The largest delivery here: small, so that many of them fit into a short test. */
 export const HOOKS_LIMIT = 2 * 1024 * 1024

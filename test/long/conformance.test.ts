@@ -3,12 +3,12 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { t } from 'tap'
-import { startFixtures } from './fixture-server.ts'
+import { startFixtures } from './conformance-server.ts'
 
 const SUITE = createRequire(import.meta.url).resolve(
   '@modelcontextprotocol/conformance/package.json',
 )
-const EXPECTED = join(import.meta.dirname, 'expected-failures.yml')
+const EXPECTED = join(import.meta.dirname, 'conformance-expected-failures.yml')
 
 /** Both requirement sets of the official suite, with how many server scenarios each has. */
 const SETS = [

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { isObject, type Members } from '../../kernel/mcp/json-rpc.ts'
 import { BadRequest, type Call, type InputRequired, type Tool } from '../../kernel/mcp/server.ts'
-import { fixture, text } from './fixture-tools.ts'
+import { fixture, text } from './conformance-tools.ts'
 
 const KEY = randomBytes(32)
 

@@ -6,9 +6,9 @@ import { openPeer } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startHooks } from '../helpers/signing-setup.ts'
-import { browse, focusedId, loadFailure, send, textOf, untilText } from './pages.ts'
-import { EMPTY, fillLong, fillOrdinary } from './sites.ts'
-import type { Paths } from './sites.ts'
+import { browse, focusedId, loadFailure, send, textOf, untilText } from '../browser/pages.ts'
+import { EMPTY, fillLong, fillOrdinary } from '../browser/sites.ts'
+import type { Paths } from '../browser/sites.ts'
 
 const WIDTHS = [1280, 390, 320] as const
 const SCHEMES = ['light', 'dark'] as const
@@ -103,7 +103,7 @@ await t.test('every page, with and without data', async (t: Test) => {
   const { page, context } = await browse(t, base, {
     expectedErrors: [loadFailure(404), loadFailure(422)],
   })
-  await context.addInitScript({ path: join(import.meta.dirname, 'in-page.js') })
+  await context.addInitScript({ path: join(import.meta.dirname, '..', 'browser', 'in-page.js') })
   const session = await context.newCDPSession(page)
   await session.send('Emulation.setTimezoneOverride', { timezoneId: ZONE })
 
@@ -155,7 +155,7 @@ await t.test('what a page says after a form was sent', async (t: Test) => {
   const { page, context, secretShown } = await browse(t, base, {
     expectedErrors: [loadFailure(422)],
   })
-  await context.addInitScript({ path: join(import.meta.dirname, 'in-page.js') })
+  await context.addInitScript({ path: join(import.meta.dirname, '..', 'browser', 'in-page.js') })
 
   await t.test('settings saved, and refused', async (t) => {
     await page.goto(`${base}/settings`)

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { identity, pageUser, startPages } from '../helpers/links-pages.ts'
 import { makeLink } from '../helpers/links-setup.ts'
-import { browse, loadFailure } from './pages.ts'
+import { browse, loadFailure } from '../browser/pages.ts'
 
 const LONG = 'x'.repeat(200)
 
@@ -30,7 +30,7 @@ await t.test('tags, tokens, admin, help, search: widths, colours, keyboard', asy
     extraHTTPHeaders: identity(eve.email),
     expectedErrors: [400, 404].map(loadFailure),
   })
-  await context.addInitScript({ path: join(import.meta.dirname, 'in-page.js') })
+  await context.addInitScript({ path: join(import.meta.dirname, '..', 'browser', 'in-page.js') })
   const looksRight = async (t: Test): Promise<void> => {
     t.same(await measure(page, 'structure()'), [])
     await measure(page, 'openDetails()')

@@ -7,7 +7,7 @@ import { beginByHand, storeLines } from '../helpers/ops-lines.ts'
 import { ended, startGate, startOps } from '../helpers/ops-setup.ts'
 import type { Memory } from '../helpers/ops-setup.ts'
 import { until } from '../helpers/until.ts'
-import { browse, loadFailure, textOf } from './pages.ts'
+import { browse, loadFailure, textOf } from '../browser/pages.ts'
 
 const postgres = backends[1]
 const LONG = 'x'.repeat(180)
@@ -21,7 +21,7 @@ await t.test('every page of ops: widths, colours, names, keyboard', async (t: Te
   const ops = await startOps(t, postgres)
   await ended(ops)
   const { page, context } = await browse(t, ops.base, { expectedErrors: [loadFailure(404)] })
-  await context.addInitScript({ path: join(import.meta.dirname, 'in-page.js') })
+  await context.addInitScript({ path: join(import.meta.dirname, '..', 'browser', 'in-page.js') })
   await ops.api('POST', '/memories', {
     category: LONG.slice(0, 90),
     observation: LONG,
