@@ -73,7 +73,10 @@ export async function startListener(
     find: createRouter([...routes, metricsRoute(metrics)], unmatched),
     noRoute,
     faultReply,
-    guard: createGuard({ hosts, trustedProxies }),
+    guard: createGuard({
+      ...{ hosts, trustedProxies },
+      userHeader: () => config.current.GATEHOUSE_USER_HEADER,
+    }),
     trustedProxies,
     bodyBudget,
     log,
