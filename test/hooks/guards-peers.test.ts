@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { createGuard } from '../../kernel/guard.ts'
@@ -5,6 +7,7 @@ import { clientAddress, isLoopback, parseBlocks, redactAddress } from '../../ker
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { addProvider, shown, startHooks } from '../helpers/signing-setup.ts'
 import type { Ack } from '../helpers/signing-setup.ts'
 
@@ -44,15 +47,19 @@ t.test('a trusted proxy names the source', async (t: Test) => {
 })
 
 t.test('an address beyond loopback needs a trusted proxy', async (t: Test) => {
-  const env = { ...(await postgres.env(t)), LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
+  const folder = join(await temporaryFolder(t), 'data')
+  const env = { GATEHOUSE_DATA_DIR: folder, LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
   for (const address of ['0.0.0.0:0', '[::]:0', '192.0.2.1:0']) {
-    const ended = await runCli(['serve', 'hooks'], { env: { ...env, HOOKS_ADDR: address } })
+    const ended = await runCli(['serve', 'links', 'hooks'], {
+      env: { ...env, HOOKS_ADDR: address },
+    })
     t.equal(ended.code, 1, address)
     t.equal(ended.stdout, '', address)
     const lines = ended.stderr.split('\n').filter((line) => line.startsWith('gatehouse: '))
     t.equal(lines.length, 1, address)
     t.match(lines[0], /HOOKS_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES/, address)
   }
+  t.notOk(existsSync(folder), 'nothing was written')
   for (const blocks of ['everybody', '10.0.0.0/33', '10.0.0.0/8;fd00::/8', '300.1.1.1']) {
     const bad = { ...env, GATEHOUSE_TRUSTED_PROXIES: blocks }
     const ended = await runCli(['serve', 'hooks'], { env: bad })
