@@ -60,7 +60,7 @@ export async function refuseBeyondLoopback(
   }
 }
 
-/** Starts a service's listener; `refuseBeyondLoopback` has seen its address, unless systemd passed the socket. */
+/** Starts a service's listener. A socket that systemd passed is checked here, by the address that it is bound to. */
 export async function startListener(
   shared: SharedParts,
   service: ServiceName,

@@ -96,7 +96,7 @@ function hasForeignOrigin(headers: IncomingHttpHeaders): boolean {
   return !URL.canParse(origin) || new URL(origin).host !== (headers.host ?? '').toLowerCase()
 }
 
-/** Whoever the proxy let in would count as somebody on this machine. */
+/** Without this, everybody behind the proxy would count as a user of this machine. */
 function untrustedProxy(sign: string): Fault {
   return forbidden(
     `A proxy that is not trusted passed this request on (${sign}). Have the proxy ask for a sign-in, then set GATEHOUSE_TRUSTED_PROXIES to its address.`,
