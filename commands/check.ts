@@ -5,6 +5,7 @@ import { configurationFindings } from './checks/configuration.ts'
 import { dataDirectoryFindings } from './checks/data-directory.ts'
 import { databaseFindings, type DatabaseLook } from './checks/database.ts'
 import { reportFindings, type Finding } from './checks/finding.ts'
+import { proxyFindings } from './checks/proxies.ts'
 import { queueFindings } from './checks/queue.ts'
 import { secretFileFindings } from './checks/secret-files.ts'
 import { UsageError, type Output } from './command.ts'
@@ -44,6 +45,9 @@ export async function runCheck(
   const { PATH: path = '', CREDENTIALS_DIRECTORY: credentials } = process.env
   const runs = (service: ServiceName): boolean => services.includes(service)
   const groups = await Promise.all([
+    when(['GATEHOUSE_TRUSTED_PROXIES', 'HOOKS_BASE_URL', 'LINKS_BASE_URL', 'OPS_BASE_URL'], () =>
+      proxyFindings(config, services),
+    ),
     configurationFindings(config),
     secretFileFindings(config, credentials),
     when(['GATEHOUSE_DATA_DIR'], () => dataDirectoryFindings(config.current.GATEHOUSE_DATA_DIR)),

@@ -47,7 +47,20 @@ export interface RunningListener {
   readonly address: () => string
 }
 
-/** Starts a service's listener; refuses an address beyond loopback when no proxy is trusted. */
+/** Refuses an address beyond loopback when no proxy is trusted, before anything is opened or written. */
+export async function refuseBeyondLoopback(
+  config: ConfigSource,
+  services: readonly ServiceName[],
+): Promise<void> {
+  if (config.current.GATEHOUSE_TRUSTED_PROXIES !== undefined) return
+  for (const service of services) {
+    const { address } = placeOf(service, config)
+    if (address.kind !== 'tcp') continue
+    if (!isLocal(await lookup(address.host))) throw beyondLoopback(service)
+  }
+}
+
+/** Starts a service's listener. A socket that systemd passed is checked here, by the address that it is bound to. */
 export async function startListener(
   shared: SharedParts,
   service: ServiceName,
@@ -58,11 +71,7 @@ export async function startListener(
   const trustedProxies = proxies ?? (() => false)
   const { address: configured, baseUrl } = placeOf(service, config)
   const hosts: string[] = []
-  if (configured.kind === 'tcp') {
-    hosts.push(configured.host)
-    const { address } = await lookup(configured.host)
-    if (proxies === undefined && !isLocal({ address })) throw beyondLoopback(service)
-  }
+  if (configured.kind === 'tcp') hosts.push(configured.host)
   if (baseUrl !== undefined) hosts.push(hostName(new URL(baseUrl).host))
 
   let place = ''
@@ -73,7 +82,10 @@ export async function startListener(
     find: createRouter([...routes, metricsRoute(metrics)], unmatched),
     noRoute,
     faultReply,
-    guard: createGuard({ hosts, trustedProxies }),
+    guard: createGuard({
+      ...{ hosts, trustedProxies },
+      userHeader: () => config.current.GATEHOUSE_USER_HEADER,
+    }),
     trustedProxies,
     bodyBudget,
     log,

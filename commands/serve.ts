@@ -11,7 +11,7 @@ import { createMetrics } from '../kernel/metrics.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
 import { DONE, FAILED } from './command.ts'
 import { controlPath, openControl } from './control.ts'
-import { startListener, type RunningListener } from './listeners.ts'
+import { refuseBeyondLoopback, startListener, type RunningListener } from './listeners.ts'
 import { runOnDatabase } from './on-database.ts'
 import type { Addresses } from './places.ts'
 import { openServiceManager } from './service-manager.ts'
@@ -45,6 +45,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   const { config, log } = options
   process.umask(0o077)
   const stopAsked = stopSignal()
+  await refuseBeyondLoopback(config, options.services)
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   const database = await openDatabase({ url, dataDirectory }, log)
   try {

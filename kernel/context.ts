@@ -12,6 +12,8 @@ export interface Context {
   /** Query text without the `?`. */
   readonly search: string
   readonly headers: IncomingHttpHeaders
+  /** `1.1` or `1.0`. */
+  readonly httpVersion: string
   /** Name and value in turn, as received. */
   readonly rawHeaders: readonly string[]
   readonly requestId: string

@@ -1,18 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Fault } from './fault.ts'
 import { isLoopback, type AddressSet } from './peers.ts'
+import { namedUser, signOfProxy, type ProxiedRequest } from './proxy-headers.ts'
 
 /**
  * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without a
- * login of their own, so the peer, the Host and, for a change of state, the origin are checked.
+ * login of their own, so the peer and its proxy, the Host and, for a change of state, the origin are checked.
  * `strict`: as guarded, and the origin is checked whatever the method (tool protocol, WebSockets).
  */
 export type Access = 'open' | 'guarded' | 'strict'
 
 /** The parts of a request that a guard looks at. */
-export interface GuardedRequest {
+export interface GuardedRequest extends ProxiedRequest {
   readonly method: string
-  readonly headers: IncomingHttpHeaders
   readonly peer: string
 }
 
@@ -20,17 +20,27 @@ export interface GuardOptions {
   /** Host names (without port) by which the listener may be called, beside the loopback names. */
   readonly hosts: readonly string[]
   readonly trustedProxies: AddressSet
+  /** Lower-case name of the header in which a trusted proxy names the user. */
+  readonly userHeader: () => string
 }
 
 export type Guard = (request: GuardedRequest, access?: 'guarded' | 'strict') => Fault | undefined
 
-/** Makes the check of guarded and strict routes; the first refusal in the order peer, Host, origin is returned. */
+/** Makes the check of guarded and strict routes; the first refusal in the order proxy, peer, Host, origin is returned. */
 export function createGuard(options: GuardOptions): Guard {
   const hosts = new Set(options.hosts.map((host) => host.toLowerCase()))
 
-  return function guard({ method, headers, peer }, access) {
-    if (!isLoopback(peer) && !options.trustedProxies(peer)) {
-      return forbidden('This address may not use the pages; come through the trusted proxy.')
+  return function guard(request, access) {
+    const { method, headers, peer } = request
+    const userHeader = options.userHeader()
+    if (options.trustedProxies(peer)) {
+      if (namedUser(headers[userHeader]) === undefined) return notUtf8(userHeader)
+    } else {
+      const sign = signOfProxy(request, userHeader)
+      if (sign !== undefined) return untrustedProxy(sign)
+      if (!isLoopback(peer)) {
+        return forbidden('This address may not use the pages; come through the trusted proxy.')
+      }
     }
     const name = hostName(headers.host)
     if (!isLoopbackName(name) && !hosts.has(name)) {
@@ -84,6 +94,17 @@ function hasForeignOrigin(headers: IncomingHttpHeaders): boolean {
   const origin = headers.origin
   if (origin === undefined) return false
   return !URL.canParse(origin) || new URL(origin).host !== (headers.host ?? '').toLowerCase()
+}
+
+/** Without this, everybody behind the proxy would count as a user of this machine. */
+function untrustedProxy(sign: string): Fault {
+  return forbidden(
+    `A proxy that is not trusted passed this request on (${sign}). Have the proxy ask for a sign-in, then set GATEHOUSE_TRUSTED_PROXIES to its address.`,
+  )
+}
+
+function notUtf8(name: string): Fault {
+  return { status: 400, code: 'BAD_REQUEST', detail: `The header ${name} is not UTF-8.` }
 }
 
 function forbidden(detail: string): Fault {

@@ -15,7 +15,7 @@ import type { Guard } from './guard.ts'
 import type { Log } from './log.ts'
 import type { HttpMetrics } from './http-metrics.ts'
 import { HTTP_TIMES, type HttpTimes } from './http-times.ts'
-import { clientAddress, peerAddress, type AddressSet } from './peers.ts'
+import { clientAddress, watchPeers, type AddressSet } from './peers.ts'
 import { ambiguity, faultOfBrokenRequest, refuseBrokenRequest } from './broken-request.ts'
 import type { Reply } from './reply.ts'
 import { createRequestLog } from './request-log.ts'
@@ -102,6 +102,7 @@ export function createListener(options: ListenerOptions): Listener {
       return match.kind === 'route' && match.route.speaksWebSocket === true
     },
   })
+  const peerOf = watchPeers(server)
   server.on('request', (request, response) => serve(request, response, false))
   server.on('upgrade', (request, socket, head) => {
     upgraded.add(socket)
@@ -115,12 +116,12 @@ export function createListener(options: ListenerOptions): Listener {
   server.on('clientError', (error, socket) => {
     if (answers.endsWithAnswer(socket as Socket, error)) return
     const fault = faultOfBrokenRequest(error)
-    if (fault === undefined) return void socket.destroy()
+    const peer = peerOf(socket)
+    if (fault === undefined || peer === undefined) return void socket.destroy()
     const reply = faultReply(fault, { method: '', path: '', headers: {} })
     const requestId = nextId()
     refuseBrokenRequest(socket as Socket, reply, requestId)
-    const client = peerAddress((socket as Socket).remoteAddress)
-    requestLog.malformed(requestId, fault.status, client)
+    requestLog.malformed(requestId, fault.status, peer)
   })
 
   function serve(
@@ -131,11 +132,12 @@ export function createListener(options: ListenerOptions): Listener {
   ): void {
     // The one before it on this connection was told that it is the last.
     if (answers.areOver(request.socket)) return
+    const peer = peerOf(request.socket)
+    if (peer === undefined) return void request.socket.destroy()
     const started = performance.now()
     const requestId = nextId()
     const method = request.method ?? ''
     const { path, search } = splitTarget(request)
-    const peer = peerAddress(request.socket.remoteAddress)
     const match = find(method, path)
     const unclear = ambiguity(request)
     // Behind an upgrade that is ignored, Node drops what has come of the next request.
@@ -148,6 +150,7 @@ export function createListener(options: ListenerOptions): Listener {
       params: match.kind === 'route' ? match.params : {},
       search,
       headers: request.headers,
+      httpVersion: request.httpVersion,
       rawHeaders: request.rawHeaders,
       requestId,
       peer,
@@ -176,11 +179,10 @@ export function createListener(options: ListenerOptions): Listener {
         if (match.kind === 'none') return refuse(noRoute)
         if (match.kind === 'wrong-method') return refuse(wrongMethod(match.allow))
         const { access, speaksWebSocket, handle } = match.route
-        const asked = { method, headers: request.headers, peer }
         const refusal =
           access === 'open'
             ? undefined
-            : guard(asked, asksForWebSocket(request) ? 'strict' : access)
+            : guard(context, asksForWebSocket(request) ? 'strict' : access)
         if (refusal !== undefined) return refuse(refusal)
         const unfit = speaksWebSocket && handshakeFault(request, upgrade !== undefined)
         if (unfit) return refuse(unfit)

@@ -1,6 +1,7 @@
 import type { Context } from './context.ts'
 import { hostName, isLoopbackName } from './guard.ts'
-import { isLoopback, isProxyHeader, type AddressSet } from './peers.ts'
+import { isLoopback, type AddressSet } from './peers.ts'
+import { namedUser, signOfProxy } from './proxy-headers.ts'
 
 /** Who sits at a browser, as far as the connection tells (decisions.md section 4, UI sign-in). */
 export type Identity =
@@ -20,14 +21,15 @@ export interface IdentityOptions {
 /** Makes the reading of who sends a request. A header of an untrusted peer is never believed. */
 export function identityReader(options: IdentityOptions): (context: Context) => Identity {
   const { trustedProxies, userHeader } = options
-  return ({ headers, peer }) => {
+  return (context) => {
+    const { headers, peer } = context
     if (trustedProxies !== undefined) {
-      const named = trustedProxies(peer) ? headers[userHeader()] : undefined
-      const email = typeof named === 'string' ? named.trim() : ''
-      return email === '' ? { kind: 'anonymous' } : { kind: 'user', email }
+      // On open routes a name that is not UTF-8 names nobody; the guard refuses it on all others.
+      const email = trustedProxies(peer) ? namedUser(headers[userHeader()]) : undefined
+      return email === undefined || email === '' ? { kind: 'anonymous' } : { kind: 'user', email }
     }
-    const forwarded = Object.keys(headers).some(isProxyHeader)
-    const local = isLoopback(peer) && isLoopbackName(hostName(headers.host)) && !forwarded
-    return { kind: local ? 'operator' : 'anonymous' }
+    const isLocal = isLoopback(peer) && isLoopbackName(hostName(headers.host))
+    const isDirect = signOfProxy(context, userHeader()) === undefined
+    return { kind: isLocal && isDirect ? 'operator' : 'anonymous' }
   }
 }

@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net'
+import { BlockList, isIP, type Server } from 'node:net'
 
 /** Which addresses a set of CIDR blocks holds. */
 export type AddressSet = (address: string) => boolean
@@ -31,15 +31,34 @@ export function isLoopback(address: string): boolean {
   return address === '127.0.0.1' || LOOPBACK(address)
 }
 
-/** The peer's address: an IPv4 one in IPv6 clothes is unwrapped, a unix socket counts as loopback. */
-export function peerAddress(remote: string | undefined): string {
-  if (remote === undefined || remote === '') return '127.0.0.1'
-  return remote.startsWith('::ffff:') && remote.includes('.') ? remote.slice(7) : remote
+/** An IPv4 address that is written as an IPv6 one (`::ffff:203.0.113.7`) in its own form. */
+function unmapAddress(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }
 
-/** True for the name of a header by which a proxy tells what it has passed on, in lower case. */
-export function isProxyHeader(name: string): boolean {
-  return /^(forwarded|x-forwarded-.*|x-real-ip|via)$/.test(name)
+/** The address of who is connected; undefined where the peer is unknown. */
+export type PeerOf = (socket: object) => string | undefined
+
+/**
+ * Reads the peer of each connection once, when the server accepts it: TCP names no address any more for a
+ * client that has reset its connection, though its bytes can still be read. A connection whose peer is
+ * unknown is ended. A unix socket has no addresses and counts as loopback: its permissions are its guard.
+ */
+export function watchPeers(server: Server): PeerOf {
+  const peers = new WeakMap<object, string>()
+  let isUnixSocket = false
+  server.on('listening', () => {
+    const address = server.address()
+    // Node knows no path of a unix socket that systemd passed.
+    isUnixSocket = address === null || typeof address === 'string'
+  })
+  server.on('connection', (socket) => {
+    const { remoteAddress = '' } = socket
+    if (isUnixSocket) peers.set(socket, '127.0.0.1')
+    else if (remoteAddress !== '') peers.set(socket, unmapAddress(remoteAddress))
+    else socket.destroy()
+  })
+  return (socket) => peers.get(socket)
 }
 
 /**
@@ -54,7 +73,7 @@ export function clientAddress(
   if (forwardedFor === undefined || !trusted(peer)) return peer
   let client = peer
   for (const entry of forwardedFor.split(',').reverse()) {
-    const address = peerAddress(entry.trim() === '' ? 'empty' : stripPort(entry.trim()))
+    const address = unmapAddress(stripPort(entry.trim()))
     if (isIP(address) === 0) break
     client = address
     if (!trusted(address)) break

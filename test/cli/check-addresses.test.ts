@@ -118,7 +118,8 @@ t.test("an address that can't be listened on", async (t) => {
 })
 
 t.test('beyond loopback only behind a proxy', async (t) => {
-  const env = { GATEHOUSE_DATA_DIR: await temporaryFolder(t), OPS_ADDR: '0.0.0.0:0' }
+  const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  const env = { ...data, OPS_ADDR: '0.0.0.0:0' }
   const open = await check(env)
   t.equal(open.code, 1)
   t.same(open.about('OPS_ADDR'), [
@@ -126,6 +127,14 @@ t.test('beyond loopback only behind a proxy', async (t) => {
   ])
   const trusted = await check({ ...env, GATEHOUSE_TRUSTED_PROXIES: '10.0.0.0/8' })
   t.equal(trusted.code, 0)
+  t.match(trusted.about('GATEHOUSE_TRUSTED_PROXIES'), [/^ok 10\.0\.0\.0\/8; of others, /])
+  const forgotten = await check({ LINKS_BASE_URL: 'https://go.example', ...data })
+  t.equal(forgotten.code, 0)
+  t.match(forgotten.about('GATEHOUSE_TRUSTED_PROXIES'), [
+    /^warn none, but LINKS_BASE_URL is a public/,
+  ])
+  const local = await check({ LINKS_BASE_URL: 'http://localhost:8081', ...data })
+  t.match(local.about('GATEHOUSE_TRUSTED_PROXIES'), [/^ok none; a proxy that leaves no sign /])
   const unclear = await check({ ...env, GATEHOUSE_TRUSTED_PROXIES: '10.0.0.0/99' })
   t.equal(unclear.code, 1)
   t.match(unclear.about('OPS_ADDR'), ['ok '], 'what is meant by the list is not known')

@@ -16,6 +16,8 @@ import { startServer } from '../helpers/server.ts'
 const [embedded, postgres] = backends
 const OPEN = `select count(*)::int as n from pg_namespace where nspname in ('hooks', 'gatehouse')`
 const ANOTHER = 'sealed with another key'
+const UNSEEN =
+  "a proxy that leaves no sign of itself can't be seen, and everybody who comes through it counts as a user of this machine"
 const NO_KEY = 'GATEHOUSE_SECRET_KEY is not set'
 
 function unreadable(name: string, problem: string): string {
@@ -31,6 +33,7 @@ t.test('nothing is created by looking', async (t) => {
   const fresh = await runCli(['check'], { env })
   t.match(fresh, { code: 0, stderr: '' })
   t.same(fresh.stdout.replace(/(?<=free space: ).* in/, 'ENOUGH in').split('\n'), [
+    `ok    GATEHOUSE_TRUSTED_PROXIES: none; ${UNSEEN}: set this before you put a proxy in front`,
     'ok    configuration: variables set: 4',
     `ok    data directory: ${directory}, not created yet`,
     `ok    free space: ENOUGH in ${dirname(dirname(directory))}`,
@@ -55,6 +58,7 @@ await eachBackend(t, 'a migrated database is fine', async (t: Test, backend) => 
   const { code, findings } = await check(env)
   t.equal(code, 0)
   t.match(findings, [
+    { ok: true, level: 'ok', what: 'GATEHOUSE_TRUSTED_PROXIES' },
     { ok: true, level: 'ok', what: 'configuration', detail: /^variables set: \d$/ },
     { what: 'data directory', detail: env['GATEHOUSE_DATA_DIR'] },
     { what: 'free space', detail: /^[\d.]+ [MG]iB in / },
@@ -63,7 +67,7 @@ await eachBackend(t, 'a migrated database is fine', async (t: Test, backend) => 
     { what: 'migrations', detail: /^\d+ applied$/ },
     ...['HOOKS_ADDR', 'LINKS_ADDR', 'OPS_ADDR'].map((what) => ({ what })),
   ])
-  t.equal(findings.length, 9)
+  t.equal(findings.length, 10)
   t.ok(findings.every(({ ok, level }) => ok === (level === 'ok')))
 })
 

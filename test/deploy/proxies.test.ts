@@ -72,6 +72,7 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
   }
   const server = await startServer(t, { env })
   const proxy = await start(t, server, password)
+  const delivered = await start(t, server)
   const ask = (host: string, path: string, options: RequestOptions = {}): Promise<Response> =>
     request(`${proxy}/`, {
       ...options,
@@ -164,6 +165,12 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
     const { status, headers } = await ask('hooks', '/relay', { headers: signedIn })
     t.equal(status, 401)
     t.match(headers['www-authenticate'], /^Basic /)
+    for (const word of [password, 'forwarder', '']) {
+      const basic = Buffer.from(`${FORWARDER}:${word}`).toString('base64')
+      const asked = { ...signedIn, Host: 'hooks.example.com', Authorization: `Basic ${basic}` }
+      const closed = await request(`${delivered}/relay`, { headers: asked })
+      t.equal(closed.status, 403, 'closed until a password is set')
+    }
     const target = await startReceiver(t)
     const from = proxy.replace('//', `//${FORWARDER}:${password}@`)
     const forwarder = startForward(t, [target.url, '--from', from])

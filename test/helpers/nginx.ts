@@ -10,6 +10,7 @@ import { freePort } from './free-port.ts'
 import { ROOT } from './program.ts'
 import { SERVICES } from './ready.ts'
 import type { Service } from './ready.ts'
+import { startReceiver } from './receiver.ts'
 import { runFolder } from './run-folder.ts'
 import { onPath } from './system-parts.ts'
 import { until } from './until.ts'
@@ -20,21 +21,35 @@ export type Nginx = {
   readonly addresses: Readonly<Record<Service, string>>
   /** What it has logged as an error so far. */
   errors(): string
+  /** Everybody is signed in, and without a name, until this is set to false. */
+  signedIn: boolean
 }
+
+/** The name and the password with which a forwarder comes in at `/relay`. */
+export const FORWARDER = 'forwarder:word-of-the-forwarder'
 
 /** Ports of an instance's services. */
 export type Ports = Readonly<Record<Service, number>>
 
 /**
- * Starts nginx with `deploy/nginx-two-instances.conf`, in which only addresses, ports and TLS are other
- * ones: the first instance is 10.0.0.11 there, the second 10.0.0.12. It ends with the test.
+ * Starts nginx with `deploy/nginx-two-instances.conf`, in which only addresses, ports, TLS and the file of
+ * passwords are other ones: the first instance is 10.0.0.11 there, the second 10.0.0.12. It ends with the test.
  */
 export async function startNginx(t: Owner, instances: readonly [Ports, Ports]): Promise<Nginx> {
   const ports = { hooks: await freePort(), links: await freePort(), ops: await freePort() }
   const address = (service: Service): string => `http://127.0.0.1:${ports[service]}`
   const addresses = { hooks: address('hooks'), links: address('links'), ops: address('ops') }
-  const errors = await runNginx(t, ownSetting(instances, ports), `${addresses.ops}/healthz`)
-  return { addresses, errors }
+  const users = join(await temporaryFolder(t, 'users'), 'htpasswd')
+  writeFileSync(users, FORWARDER.replace(':', ':{PLAIN}'))
+  const signIn = await startReceiver(t, (_, response) => {
+    response.writeHead(nginx.signedIn ? 200 : 401).end()
+  })
+  const setting = ownSetting(instances, ports)
+    .replaceAll('127.0.0.1:9091', `127.0.0.1:${signIn.port}`)
+    .replace('/etc/nginx/gatehouse.htpasswd', users)
+  const errors = await runNginx(t, setting, `${addresses.ops}/healthz`)
+  const nginx: Nginx = { addresses, errors, signedIn: true }
+  return nginx
 }
 
 /**

@@ -127,6 +127,8 @@ await onPostgres(t, 'generic events', async (t: Test, backend) => {
       'Idempotency-Key': 'run-1',
       'X-Forwarded-For': '203.0.113.9',
       'X-Real-IP': '203.0.113.9',
+      'CF-Connecting-IP': '203.0.113.9',
+      'Remote-User': 'ann',
       Via: '1.1 proxy',
       Forwarded: 'for=203.0.113.9',
       TE: 'trailers',

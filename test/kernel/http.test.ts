@@ -46,7 +46,10 @@ async function listen(
     find: createRouter(routes),
     noRoute: { status: 404, code: 'NOT_FOUND', detail: 'Nothing.' },
     faultReply: (fault, { path }) => problem(fault, path),
-    guard: createGuard({ hosts: [], trustedProxies: () => false }),
+    guard: createGuard({
+      ...{ hosts: [], trustedProxies: () => false },
+      userHeader: () => 'remote-email',
+    }),
     trustedProxies: () => false,
     bodyBudget: budget,
     log,

@@ -215,7 +215,7 @@ await t.test('without a proxy the operator is the admin; who comes by one is nob
     { 'x-forwarded-for': '203.0.113.9', 'remote-email': 'operator@localhost' },
   ]) {
     const page = await request(base + USERS, { headers: { accept: 'text/html', ...headers } })
-    t.match(page, { status: 403, text: /You are not signed in/ }, JSON.stringify(headers))
+    t.match(page, { status: 403, text: /A proxy that is not trusted/ }, JSON.stringify(headers))
   }
 })
 

@@ -28,6 +28,14 @@ await t.test('who is believed', async (t) => {
   t.equal(await status({ 'Remote-Email': two }), 403, 'two at once')
   for (const name of ['operator@localhost', ' Operator@LOCALHOST'])
     t.equal(await status({ 'Remote-Email': name }), 403, 'the operator is no name of a proxy')
+  const latin1 = (text: string): string => Buffer.from(text).toString('latin1')
+  await makeLink(await user('jörg'), 'jorgs', { visibility: 'secure' })
+  const jorgs = async (name: string, path = '/jorgs') =>
+    (await visit(base, path, { headers: { 'Remote-Email': name } })).status
+  t.equal(await jorgs(latin1('Jörg@example.com')), 302, 'UTF-8')
+  t.equal(await jorgs('j\xf6rg@example.com'), 403, 'Latin-1 names nobody')
+  t.equal(await jorgs(latin1('jörg@example.com'), '/-/'), 200)
+  t.equal(await jorgs('j\xf6rg@example.com', '/-/'), 400, 'and is refused on pages')
   t.equal(await status({}), 403, 'with proxies nobody is the local operator')
   t.equal(await status({ Host: 'localhost' }), 403)
 })
@@ -87,6 +95,9 @@ await onPostgres(t, 'the local operator', async (t: Test, backend) => {
     'x-forwarded-x',
     'X-Real-IP',
     'Via',
+    'Remote-User',
+    'CF-Ray',
+    'True-Client-IP',
   ]
   for (const name of forwarded) {
     t.equal(await status({ [name]: '127.0.0.1' }), 403, name)

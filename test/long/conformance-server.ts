@@ -104,7 +104,10 @@ export async function startFixtures(t: Owner): Promise<string> {
     ]),
     noRoute: { status: 404, code: 'NOT_FOUND', detail: 'Nothing is here.' },
     faultReply: (fault, { path }) => problem(fault, path),
-    guard: createGuard({ hosts: [], trustedProxies: () => false }),
+    guard: createGuard({
+      ...{ hosts: [], trustedProxies: () => false },
+      userHeader: () => 'remote-email',
+    }),
     trustedProxies: () => false,
     bodyBudget: createBodyBudget(16 * 1024 * 1024),
     log: { info: ignore, warn: ignore, error: ignore, flush: ignore },

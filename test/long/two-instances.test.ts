@@ -17,7 +17,7 @@ import { follow } from '../helpers/follower.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer, makeLink } from '../helpers/links-setup.ts'
 import type { Link } from '../helpers/links-setup.ts'
-import { startNginx } from '../helpers/nginx.ts'
+import { FORWARDER, startNginx } from '../helpers/nginx.ts'
 import type { Nginx, Ports } from '../helpers/nginx.ts'
 import { beginByHand, endByHand, storeLines } from '../helpers/ops-lines.ts'
 import { ended, inventoryFile, opsServer, startGate } from '../helpers/ops-setup.ts'
@@ -74,6 +74,28 @@ await t.test('two instances are one to whoever comes through nginx', async (t) =
     }
   })
 
+  await t.test('who is not signed in sees no page and no stream', async (t) => {
+    nginx.signedIn = false
+    const paths = [
+      ...['/', '/log', '/events', '/settings', '/metrics'].map((path) => hooks + path),
+      ...['/-/', '/docs', '/metrics'].map((path) => links + path),
+      ...['/', '/sessions/1/stream', '/api/v1/sessions', '/api/v1/config'].map(
+        (path) => ops + path,
+      ),
+    ]
+    for (const path of paths) {
+      const { status, headers } = await request(path)
+      t.match([status, headers.location], [302, /^https:\/\/auth\.example\.com\//], path)
+    }
+    t.equal((await request(`${hooks}/relay`)).status, 401)
+    for (const path of [`${hooks}/healthz`, `${links}/healthz`, `${ops}/api/v1/health`])
+      t.equal((await request(path)).status, 200, path)
+    t.equal((await request(`${hooks}/mcp/none`, { method: 'POST' })).status, 401)
+    t.equal((await request(`${ops}/v1/models`)).status, 503, 'no key is set')
+    t.equal((await request(`${links}/api/v1/users/me`)).status, 401)
+    nginx.signedIn = true
+  })
+
   await t.test('nobody is who he calls himself', async (t) => {
     const headers = { 'Remote-Email': 'ann@example.com' }
     t.equal((await request(links, { path: '/-/', headers })).status, 403, 'not by nginx')
@@ -115,7 +137,8 @@ await t.test('both are restarted, one after the other, and no client sees it', a
   const streams = [1, 2, 3, 4].map(() => follow(t, `${hooks}/events`))
   const output = follow(t, `${ops}/sessions/${session}/stream`, ({ event }) => event === 'done')
   const target = await startReceiver(t)
-  await startForward(t, [target.url, '--from', hooks]).connected()
+  const from = hooks.replace('//', `//${FORWARDER}@`)
+  await startForward(t, [target.url, '--from', from]).connected()
   const loads = [true, false].map((keepsConnections) =>
     startLoad(t, { base: () => hooks, sender, senders: 4, keepsConnections }),
   )
