@@ -17,8 +17,9 @@ export function isSensitiveName(name: string): boolean {
   return SENSITIVE_WORD.test(name) || (SENSITIVE_END.test(name) && !NAMING_KEY.test(name))
 }
 
-/** Values that are URLs may carry a secret in their query or, to a generic receiver, in their path. */
-const PARAMETER = /((?:^|[?&;])([^=&;?]*)=)[^&;#\s"']*/g
+/** Values that are URLs may carry a secret in a parameter or, to a generic receiver, in their path. */
+const PARAMETER = /(?:^|[?&;#])([^=?&;#]*)=/g
+const END_OF_VALUE = /[&;#\s"']|$/
 const TOKEN_IN_PATH = /(\/webhooks\/generic\/[^/?#\s]+\/)[^/?#\s"']+/g
 
 /** Request headers as they may be stored and shown: names in lower case, secret values replaced. */
@@ -33,14 +34,23 @@ export function sanitizeHeaders(headers: IncomingHttpHeaders): Readonly<Record<s
   return clean
 }
 
-/** A URL, or text that holds one, without the secrets in its query and the tokens in its path. */
+/** A URL, or text that holds one, without the secrets in its parameters and the tokens in its path. */
 export function redactUrlTokens(text: string): string {
   // Few headers hold a URL, and each delivery has a dozen: what can't match is not searched.
-  const clean = text.includes('=') ? text.replace(PARAMETER, redactParameter) : text
+  const clean = text.includes('=') ? redactParameters(text) : text
   return clean.includes('/webhooks/') ? clean.replace(TOKEN_IN_PATH, `$1${REDACTED}`) : clean
 }
 
-/** In a header with several words only the last one before the `=` is the parameter's name. */
-function redactParameter(all: string, start: string, words: string): string {
-  return isSensitiveName(words.split(/\s/).at(-1) ?? '') ? `${start}${REDACTED}` : all
+/** Parameters are found one by one, so that a URL within the value of another parameter is read, too. */
+function redactParameters(text: string): string {
+  let clean = ''
+  let done = 0
+  for (const { 0: start, 1: words = '', index } of text.matchAll(PARAMETER)) {
+    // In a header with several words only the last one before the `=` is the parameter's name.
+    if (index < done || !isSensitiveName(words.split(/\s/).at(-1) ?? '')) continue
+    const value = index + start.length
+    clean += text.slice(done, value) + REDACTED
+    done = value + text.slice(value).search(END_OF_VALUE)
+  }
+  return clean + text.slice(done)
 }

@@ -86,7 +86,7 @@ t.test(`exposure is at most ${MOST_EXPOSURE}, without the drop-in`, { skip }, as
 })
 
 t.test('what the service may take of the host is bounded', async (t) => {
-  t.same(settings(service, 'MemoryMax'), ['2G'])
+  t.same(settings(service, 'MemoryMax'), ['3G'])
   t.same(settings(service, 'TasksMax'), ['512'])
 })
 

@@ -124,7 +124,7 @@ await eachBackend(t, 'redaction', async (t: Test, backend) => {
   })
 
   await t.test('a token in an address is stored as a mark', async (t) => {
-    const values = Array.from({ length: 10 }, (_, at) => plant(`in-address-${at}`))
+    const values = Array.from({ length: 12 }, (_, at) => plant(`in-address-${at}`))
     const headers = await stored('generic/lan', {
       Referer: `https://ci.example/run?token=${values[0]}&page=2#top`,
       'X-Original-URL': `/webhooks/generic/lan?a=1&token=${values[1]}`,
@@ -135,6 +135,7 @@ await eachBackend(t, 'redaction', async (t: Test, backend) => {
       Link: `<https://h.example/?a=b;token=${values[6]}>; rel="next"`,
       'X-Request-Url': `https://h.example/?sig=${values[7]}&api-version=1&Password=${values[8]}`,
       'X-Callback': `callback code_key=${values[9]}`,
+      'X-Return-To': `/in?next=https://h.example/?token=${values[10]}?x#access_token=${values[11]}`,
     })
     t.equal(headers['referer'], `https://ci.example/run?token=${REDACTED}&page=2#top`)
     t.equal(headers['x-original-url'], `/webhooks/generic/lan?a=1&token=${REDACTED}`)
@@ -148,6 +149,8 @@ await eachBackend(t, 'redaction', async (t: Test, backend) => {
       `https://h.example/?sig=${REDACTED}&api-version=1&Password=${REDACTED}`,
     )
     t.equal(headers['x-callback'], `callback code_key=${REDACTED}`)
+    const nested = `/in?next=https://h.example/?token=${REDACTED}#access_token=${REDACTED}`
+    t.equal(headers['x-return-to'], nested)
   })
 
   await t.test('the query and the path of a request are never stored or echoed', async (t) => {
