@@ -180,6 +180,6 @@ t.test('a list of targets that is none stops the start', async (t) => {
   t.equal(code, 1)
   t.match(
     stderr,
-    /^gatehouse: HOOKS_REPLAY_TARGETS .*"http:\/\/10\.0\.0\.1" is no host or host:port.*\n$/,
+    /^gatehouse: HOOKS_REPLAY_TARGETS is not valid \(entry 2 is no host or host:port\).*\n$/,
   )
 })
