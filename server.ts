@@ -6,7 +6,8 @@ import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/c
 import { isJournal } from './commands/journal.ts'
 import { SERVICES, type ServiceName } from './commands/service-names.ts'
 import { assetText } from './kernel/assets.ts'
-import { openConfig, notesOf, type ConfigSource } from './kernel/config.ts'
+import { ignoredText, notesOf, openConfig, type ConfigSource } from './kernel/config.ts'
+import { escapeControls } from './kernel/escape-controls.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 import { flagOf, Variables, type VariableName } from './kernel/variables.ts'
 import {
@@ -21,9 +22,16 @@ import {
 const OTHERS: ReadonlySet<string> = new Set(['serve', 'send-sample', 'backup', 'restore', 'db'])
 
 const output: Output = {
-  out: (line) => process.stdout.write(`${line}\n`),
-  err: (line) => process.stderr.write(`${line}\n`),
+  out: (line) => process.stdout.write(`${printable(line)}\n`),
+  err: (line) => process.stderr.write(`${printable(line)}\n`),
+  data: (line) => process.stdout.write(`${process.stdout.isTTY ? printable(line) : line}\n`),
 }
+
+/** Text of one or several lines. */
+function printable(text: string): string {
+  return text.split('\n').map(escapeControls).join('\n')
+}
+
 // What can't be logged, as on a full disk, is lost and ends nothing.
 process.stderr.on('error', () => undefined)
 const prefix = isJournal(process.stderr.fd) ? JOURNAL_PREFIX : undefined
@@ -100,6 +108,14 @@ function readServices(args: readonly string[]): readonly ServiceName[] {
   return wanted.length === 0 ? SERVICES : wanted
 }
 
+/** Kubernetes and Docker inject names such as `HOOKS_PORT`: a start must not fail for them. */
+function warnOfUnknown(names: readonly string[], command: string): void {
+  // `check` has it among its findings.
+  if (names.length === 0 || command === 'check') return
+  if (command === 'serve') log.warn('unknown variables ignored', { names: names.join(', ') })
+  else output.err(`gatehouse: ${ignoredText(names)}`)
+}
+
 async function main(argv: readonly string[]): Promise<number> {
   const { flags, envFile, rest } = splitArguments(argv)
   const isService = SERVICES.some((service) => service === rest[0])
@@ -133,6 +149,7 @@ async function main(argv: readonly string[]): Promise<number> {
           : log.warn('configuration not re-read; the former one stays', { problem }),
     }),
   })
+  warnOfUnknown(config.unknownNames, command)
   const secrets = secretsOf(config)
   const readInput = (): Promise<string> => text(process.stdin)
   const now = (): Date => new Date()

@@ -122,7 +122,7 @@ async function besideServer(
 ): Promise<Written | number | undefined> {
   const copied = Promise.withResolvers<void>()
   const held = new PassThrough()
-  const answer = { out: () => copied.resolve(), err: output.err }
+  const answer: Output = { ...output, out: () => copied.resolve() }
   const lent = runRemotely(controlPath(directory), ['backup'], answer, held)
   const code = await Promise.race([copied.promise.then(() => 'copied' as const), lent])
   if (code !== 'copied') return code

@@ -1,7 +1,14 @@
-/** Where a command prints: a result to `out`, what is said about it to `err`. */
+import { escapeControls } from '../kernel/escape-controls.ts'
+
+/**
+ * Where a command prints: a result to `out`, what is said about it to `err`. In both, control characters
+ * are escaped: what is printed may come from a file, the database or the network.
+ */
 export interface Output {
   out(line: string): void
   err(line: string): void
+  /** A line of a file on stdout, as it is; escaped only where stdout is a terminal. */
+  data(line: string): void
   /** Resolves when what was printed is on its way: for who prints more than fits into memory. */
   drained?(): Promise<void>
 }
@@ -28,10 +35,12 @@ export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
 ): readonly string[] {
+  // A line end within a cell would forge a row.
+  const cells = rows.map((row) => row.map(escapeControls))
   const widths = head.map((name, i) =>
-    Math.max(name.length, ...rows.map((row) => (row[i] ?? '').length)),
+    Math.max(name.length, ...cells.map((row) => (row[i] ?? '').length)),
   )
-  return [head, ...rows].map((row) =>
+  return [head, ...cells].map((row) =>
     row
       .map((cell, i) => cell.padEnd(widths[i] ?? 0))
       .join('  ')

@@ -18,7 +18,7 @@ import { FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
  * What goes over the socket: the command's words as one line of JSON, then the bytes of its input. Back
  * come lines of JSON: one for each that the command prints, and its exit code as the last.
  */
-type Message = readonly ['out' | 'err', string] | { readonly code: number }
+type Message = readonly ['out' | 'err' | 'data', string] | { readonly code: number }
 
 /** Runs a command; `input` is what its caller sends after it. */
 export type RunCommand = (
@@ -114,6 +114,7 @@ function outputTo(response: ServerResponse): Output {
   return {
     out: (line) => print(['out', line]),
     err: (line) => print(['err', line]),
+    data: (line) => print(['data', line]),
     async drained() {
       if (response.destroyed) throw new Error('the caller is gone')
       await drained(response)

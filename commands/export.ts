@@ -32,7 +32,7 @@ export async function runExport(
   const { format } = parseExport(args)
   let code = DONE
   for await (const { lines, left } of exportLinks(db, format)) {
-    for (const line of lines) output.out(line)
+    for (const line of lines) output.data(line)
     for (const slug of left) {
       code = FAILED
       output.err(`gatehouse: ${slug} is left out: golink has no places such as {1} in a URL`)

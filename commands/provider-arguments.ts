@@ -60,16 +60,19 @@ export function parseProvider(args: readonly string[]): Parsed {
 }
 
 /**
- * The arguments with the secret from standard input where `--secret -` stands: other users of the
- * machine can see arguments.
+ * The arguments with the secret from standard input where `--secret -` or `--secret=-` stands: other users
+ * of the machine can see arguments.
  */
 export async function withSecretFromInput(
   argv: readonly string[],
   readInput: () => Promise<string>,
 ): Promise<readonly string[]> {
-  const at = argv.indexOf('--secret')
-  if (argv[0] !== 'provider' || at < 0 || argv[at + 1] !== '-') return argv
-  return argv.with(at + 1, (await readInput()).trim())
+  const at = argv.findIndex(
+    (word, i) => word === '--secret=-' || (word === '--secret' && argv[i + 1] === '-'),
+  )
+  if (argv[0] !== 'provider' || at < 0) return argv
+  const secret = (await readInput()).trim()
+  return argv.toSpliced(at, argv[at] === '--secret' ? 2 : 1, `--secret=${secret}`)
 }
 
 function readTrust({ open, signed, secret }: Flags, action: string): Parsed['trust_mode'] {

@@ -15,6 +15,8 @@ export interface ConfigSource {
   readonly origins: ReadonlyMap<VariableName, Origin>
   /** What is wrong with it; empty unless the options have it collected. */
   readonly problems: readonly ConfigProblem[]
+  /** Names in the environment with a prefix of ours that are no variables of Gatehouse. */
+  readonly unknownNames: readonly string[]
   /** The environment file that it is read from. */
   readonly envFile: string | undefined
   close(): void
@@ -87,6 +89,7 @@ export function openConfig(options: ConfigOptions): ConfigSource {
       return loaded.origins
     },
     problems: loaded.problems,
+    unknownNames: unknownIn(process.env),
     envFile,
     inheritedSockets: inheritedSockets(),
     close() {
@@ -122,8 +125,10 @@ function load(flags: Readonly<Record<string, string>>, envFile: string | undefin
     }
   }
   const file = envFile === undefined ? {} : (attempt(NAMES, () => readEnvFile(envFile)) ?? {})
-  for (const name of unknownIn(file)) problems.push(unknown(name, `in ${envFile}`))
-  for (const name of unknownIn(process.env)) problems.push(unknown(name, 'in the environment'))
+  for (const name of unknownIn(file)) {
+    const message = `${name} in ${envFile} is no variable of Gatehouse: correct its name or remove it; see gatehouse help`
+    problems.push({ message, variables: [] })
+  }
   const config: Record<string, unknown> = {}
   const origins = new Map<VariableName, Origin>()
   for (const name of NAMES) {
@@ -162,14 +167,14 @@ function decode(name: VariableName, text: string): unknown {
   try {
     return Decode(Variables.properties[name], text)
   } catch (error) {
-    // The readings throw SyntaxError or RangeError whose message may quote the value only if it is no secret.
-    const { form, secret } = notesOf(name)
-    const shown = secret === true ? '' : ` "${text.replace(/\/\/[^/]*@/, '//…@')}"`
-    throw new ConfigError(`${name}${shown} is not valid (${messageOf(error)}): expected ${form}`)
+    // The value is never quoted: a URL, a host or a command may hold a password.
+    throw new ConfigError(
+      `${name} is not valid (${messageOf(error)}): expected ${notesOf(name).form}`,
+    )
   }
 }
 
-/** Names that look like ours and are none, in their order. */
+/** Names that begin like ours and are no variables of Gatehouse, in their order. */
 function unknownIn(values: Readonly<Record<string, string | undefined>>): readonly string[] {
   return Object.keys(values).filter(
     (name) =>
@@ -177,9 +182,9 @@ function unknownIn(values: Readonly<Record<string, string | undefined>>): readon
   )
 }
 
-function unknown(name: string, where: string): ConfigProblem {
-  const message = `${name} ${where} is no variable of Gatehouse: correct its name or remove it; see gatehouse help`
-  return { message, variables: [] }
+/** What is said once of the names in the environment that Gatehouse does not know. */
+export function ignoredText(unknownNames: readonly string[]): string {
+  return `unknown in the environment and ignored: ${unknownNames.join(', ')}; see gatehouse help for the names that count`
 }
 
 function readEnvFile(path: string): Readonly<Record<string, string | undefined>> {

@@ -17,7 +17,7 @@ import type { HttpMetrics } from './http-metrics.ts'
 import { HTTP_TIMES, type HttpTimes } from './http-times.ts'
 import { clientAddress, watchPeers, type AddressSet } from './peers.ts'
 import { ambiguity, faultOfBrokenRequest, refuseBrokenRequest } from './broken-request.ts'
-import type { Reply } from './reply.ts'
+import { sameOriginOnly, type Reply } from './reply.ts'
 import { createRequestLog } from './request-log.ts'
 import { splitTarget } from './request-target.ts'
 import type { FindRoute } from './router.ts'
@@ -162,13 +162,15 @@ export function createListener(options: ListenerOptions): Listener {
         }),
       gone: () => endOf(response),
     }
+    // What is open may be loaded by pages of others: short links as images, probes.
+    const isGuarded = match.kind === 'route' && match.route.access !== 'open'
     const exchange: Exchange = { request, response, upgrade, context, last, started }
 
     function refuse(fault: Fault): void {
       departures.leaveNow(exchange, faultReply(fault, context))
     }
     function send(reply: Reply | ChannelReply): void {
-      departures.leave(exchange, reply)
+      departures.leave(exchange, isGuarded && !('open' in reply) ? sameOriginOnly(reply) : reply)
     }
     function fail(error: unknown): void {
       send(failure(error, context))

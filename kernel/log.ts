@@ -1,3 +1,5 @@
+import { escapeControls } from './escape-controls.ts'
+
 export type LogLevel = 'info' | 'warn' | 'error'
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>
 
@@ -51,7 +53,8 @@ export function createLog(
   }
 
   function line(level: LogLevel, msg: string, fields: LogFields | undefined): void {
-    const text = JSON.stringify({ time: timeText(), level, msg, ...fields })
+    // JSON leaves some of the characters that a terminal obeys as they are.
+    const text = escapeControls(JSON.stringify({ time: timeText(), level, msg, ...fields }))
     waiting.push(`${prefix[level]}${text}\n`)
     if (scheduled) return
     scheduled = true

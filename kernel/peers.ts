@@ -5,17 +5,17 @@ export type AddressSet = (address: string) => boolean
 
 const LOOPBACK = parseBlocks(['127.0.0.0/8', '::1/128'])
 
-/** Parses `10.0.0.0/8`, `fd00::/8` or single addresses; throws a RangeError that names the bad one. */
+/** Parses `10.0.0.0/8`, `fd00::/8` or single addresses; throws a RangeError that counts to the bad one. */
 export function parseBlocks(blocks: readonly string[]): AddressSet {
   const list = new BlockList()
-  for (const block of blocks) {
+  for (const [at, block] of blocks.entries()) {
     const [address = '', bits, ...rest] = block.split('/')
     const family = isIP(address)
     const prefix = bits === undefined ? (family === 6 ? 128 : 32) : Number(bits)
     // An empty prefix is refused: Number('') is 0, which would be everybody.
     const isPrefix = bits === undefined || /^\d{1,3}$/.test(bits)
     if (family === 0 || !isPrefix || prefix > (family === 6 ? 128 : 32) || rest.length > 0) {
-      throw new RangeError(`"${block}" is not a CIDR block`)
+      throw new RangeError(`entry ${at + 1} is not a CIDR block`)
     }
     list.addSubnet(address, prefix, family === 6 ? 'ipv6' : 'ipv4')
   }

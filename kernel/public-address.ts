@@ -1,12 +1,14 @@
 import { isIP } from 'node:net'
 import { parseBlocks } from './peers.ts'
 
-/** IPv4 addresses that are not the public internet: this host, private, link-local, reserved. */
+/** IPv4 addresses that are not the public internet: this host, private, link-local, reserved, a cloud's own. */
 const isSpecialIpv4 = parseBlocks([
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  // Azure answers here in every virtual machine, with settings and certificates of that machine.
+  '168.63.129.16/32',
   // Link-local: the metadata services of cloud providers are here.
   '169.254.0.0/16',
   '172.16.0.0/12',

@@ -39,7 +39,10 @@ export interface Reply {
 const CONTENT_SECURITY_POLICY =
   "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
-/** An HTML page or fragment. */
+/** Keeps a body out of the processes of other sites' pages, which could load it as an image or a script. */
+export const SAME_ORIGIN_ONLY = { 'cross-origin-resource-policy': 'same-origin' } as const
+
+/** An HTML page or fragment. A page of another site that opens it in a window gets no hold of that window. */
 export function htmlReply(page: Html, status = 200, headers: ReplyHeaders = {}): Reply {
   return {
     status,
@@ -47,7 +50,9 @@ export function htmlReply(page: Html, status = 200, headers: ReplyHeaders = {}):
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': CONTENT_SECURITY_POLICY,
       'referrer-policy': 'same-origin',
+      'cross-origin-opener-policy': 'same-origin',
       'cache-control': 'no-store',
+      ...SAME_ORIGIN_ONLY,
       ...headers,
     },
     body: render(page),
@@ -81,4 +86,9 @@ export function bytesReply(
 /** 303 See Other: a form post that succeeded and continues with a GET. */
 export function seeOther(location: string): Reply {
   return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: null }
+}
+
+/** The reply of a route that is not for pages of other sites. */
+export function sameOriginOnly(reply: Reply): Reply {
+  return { ...reply, headers: { ...SAME_ORIGIN_ONLY, ...reply.headers } }
 }

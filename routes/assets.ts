@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { asset } from '../kernel/assets.ts'
-import { bytesReply } from '../kernel/reply.ts'
+import { namesTag } from '../kernel/entity-tag.ts'
+import type { Access } from '../kernel/guard.ts'
+import { bytesReply, SAME_ORIGIN_ONLY } from '../kernel/reply.ts'
 import type { Route } from '../kernel/router.ts'
 
 /** Name below the folder, where the file is, and its media type. */
@@ -30,32 +32,35 @@ const OPS_FILES: readonly AssetFile[] = [
   ['ops.js', 'html/assets/ops.js', SCRIPT],
 ]
 
-/** The pages' own files in a folder of the site. */
+/**
+ * The pages' own files in a folder of the site. They are open: pages of refusals, unknown links and previews
+ * are for anybody, and the files are the same in every installation.
+ */
 export function assetRoutes(folder: string): readonly Route[] {
-  return FILES.map((file) => assetRoute(folder, file))
+  return FILES.map((file) => assetRoute(folder, file, 'open'))
 }
 
 /** What the ops dashboard has beside them. */
 export function opsAssetRoutes(folder: string): readonly Route[] {
-  return OPS_FILES.map((file) => assetRoute(folder, file))
+  return OPS_FILES.map((file) => assetRoute(folder, file, 'open'))
 }
 
-/** The files of the explorer of an API. */
+/** The files of the explorer of an API: large, and only its own page, which is guarded, has them. */
 export function explorerAssetRoutes(folder: string): readonly Route[] {
-  return EXPLORER_FILES.map((file) => assetRoute(folder, file))
+  return EXPLORER_FILES.map((file) => assetRoute(folder, file, 'guarded'))
 }
 
 /** A file that is read once, when it is first asked for, and revalidated by ETag, so that an upgrade is seen at once. */
-function assetRoute(folder: string, [name, file, type]: AssetFile): Route {
+function assetRoute(folder: string, [name, file, type]: AssetFile, access: Access): Route {
   let read: { readonly bytes: Buffer; readonly etag: string } | undefined
   return {
     method: 'GET',
     path: `${folder}/${name}`,
-    access: 'guarded',
+    access,
     handle(context) {
       read ??= withTag(asset(file))
-      const headers = { etag: read.etag, 'cache-control': 'no-cache' }
-      if (context.headers['if-none-match'] === read.etag)
+      const headers = { etag: read.etag, 'cache-control': 'no-cache', ...SAME_ORIGIN_ONLY }
+      if (namesTag(context.headers['if-none-match'], read.etag))
         return { status: 304, headers, body: null }
       return bytesReply(read.bytes, type, headers)
     },

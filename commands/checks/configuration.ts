@@ -1,13 +1,18 @@
-import type { ConfigSource } from '../../kernel/config.ts'
+import { ignoredText, type ConfigSource } from '../../kernel/config.ts'
 import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/signing-secrets.ts'
 import { doubt, fine, wrong, type Finding } from './finding.ts'
 
-/** A line for each variable that is wrong, or one for all; and what is set and has no effect. */
+/** A line for each variable that is wrong, or one for all; and what has no effect. */
 export function configurationFindings(config: ConfigSource): readonly Finding[] {
   const bad = config.problems.map(({ message }) => wrong('configuration', message))
   const set = [...config.origins.values()].filter(({ place }) => place !== 'default')
   const all = bad.length > 0 ? bad : [fine('configuration', `variables set: ${set.length}`)]
-  return [...all, ...idle(config)]
+  return [...all, ...unknown(config), ...idle(config)]
+}
+
+/** Names in the environment that Gatehouse does not know: a warning, never a refusal. */
+function unknown({ unknownNames }: ConfigSource): readonly Finding[] {
+  return unknownNames.length === 0 ? [] : [doubt('configuration', ignoredText(unknownNames))]
 }
 
 /** Variables that do nothing without another one. */

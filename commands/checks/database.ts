@@ -90,10 +90,8 @@ export async function lookAtDatabase(
 /** What the running server finds; undefined when none runs. */
 async function askServer(path: string): Promise<readonly Finding[] | undefined> {
   const lines: string[] = []
-  const output = {
-    out: (line: string) => lines.push(line),
-    err: (line: string) => lines.push(line),
-  }
+  const add = (line: string): unknown => lines.push(line)
+  const output = { out: add, err: add, data: add }
   const code = await runRemotely(path, ['check', '--json'], output, Readable.from([]))
   if (code === undefined) return undefined
   const text = lines.join(' ')

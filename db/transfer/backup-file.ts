@@ -17,7 +17,7 @@ const FORMAT = 'gatehouse backup 1'
 const Contents = Type.Object({
   /** Of the program that made it. */
   version: Type.String(),
-  made_at: Type.String(),
+  made_at: Type.String({ format: 'date-time' }),
   migrations: Type.Array(Applied),
   /** In the order in which their rows come. */
   tables: Type.Array(

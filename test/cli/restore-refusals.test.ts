@@ -55,6 +55,21 @@ t.test('a file that is not as it was made is refused before anything is opened',
       ),
       /was made by version [\d.]+ with the migration 0009_new, which this program does not have/,
     ],
+    [
+      'words that would command a terminal',
+      resealed((text) =>
+        text
+          .replace(/"version":"/, '$&\\u001b]0;title\\u0007\\n\\u009b2J\\u202e')
+          .replace('"0009_ops"', '"0009_\\u001b[2J"')
+          .replace(/"sha256":"ccb8/, '"sha256":"0000'),
+      ),
+      /was made by version \\u001b\]0;title\\u0007 \\u009b2J\\u202e[\d.]+ with the migration 0009_\\u001b\[2J,/,
+    ],
+    [
+      'a time that is none',
+      resealed((text) => text.replace(/"made_at":"/, '$&\\ngatehouse: ')),
+      /its first lines do not say what is in it/,
+    ],
   ]
   const target = join(folder, 'untouched')
   for (const [name, content, line] of files) {
@@ -62,6 +77,7 @@ t.test('a file that is not as it was made is refused before anything is opened',
     writeFileSync(file, content)
     const result = await runCli(['restore', file], { env: { GATEHOUSE_DATA_DIR: target } })
     t.match(result, { code: 1, stdout: '', stderr: line }, name)
+    t.notMatch(result.stderr, /[^\P{C}\n]/u, `${name}: nothing that a terminal obeys`)
     t.equal(result.stderr.trimEnd().split('\n').length, 1, `${name}: in one line`)
   }
   t.match(await runCli(['restore', join(folder, 'none')], { env: source }), {

@@ -85,6 +85,11 @@ t.test(`exposure is at most ${MOST_EXPOSURE}, without the drop-in`, { skip }, as
   )
 })
 
+t.test('what the service may take of the host is bounded', async (t) => {
+  t.same(settings(service, 'MemoryMax'), ['3G'])
+  t.same(settings(service, 'TasksMax'), ['512'])
+})
+
 t.test('every secret is a credential, and none has to be there', async (t) => {
   const names = Object.keys(Variables.properties) as VariableName[]
   const secrets = names.filter((name) => notesOf(name).secret === true)

@@ -122,6 +122,7 @@ async function control(env: Env, argv: readonly string[]): Promise<readonly stri
   const output = {
     out: (line: string): unknown => out.push(line),
     err: (line: string): unknown => err.push(line),
+    data: (line: string): unknown => out.push(line),
   }
   const path = controlPath(env['GATEHOUSE_DATA_DIR'] ?? '')
   const code = await runRemotely(path, argv, output, Readable.from([]))

@@ -22,7 +22,7 @@ t.test('when a sender was heard last is known after retention', async (t: Test) 
   t.equal(await health(base), '200 ok', 'heard within the hour, as the counters know')
   await backend.query(env, `update hooks.activity set minute = minute - interval '2 hours'`)
   await until(async () => (await metrics(base))['chat silent'] === 1, 'the alarm')
-  t.equal(await health(base), '200 degraded')
+  t.equal(await health(base), '200 degraded; no event for longer than expected: 1 provider')
 })
 
 t.test('an alarm that one instance raises shows on every other', async (t: Test) => {
@@ -35,6 +35,6 @@ t.test('an alarm that one instance raises shows on every other', async (t: Test)
   await post(two.hooks, 'payments', '{}')
   for (const { hooks } of [one, two]) {
     await until(async () => (await metrics(hooks))['payments burst'] === 1, 'the alarm')
-    t.equal(await health(hooks), '200 degraded')
+    t.equal(await health(hooks), '200 degraded; many rejected deliveries: 1 provider')
   }
 })

@@ -73,7 +73,7 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     t.equal(await health(base), '200 ok', 'counted from when it is set')
     t.equal((await cardOf(base, 'generic:ci'))['Alarms'], 'silent after 2s')
     await silent
-    t.equal(await health(base), '200 degraded')
+    t.equal(await health(base), '200 degraded; no event for longer than expected: 1 provider')
     t.same(await metrics(base), { 'generic:ci silent': 1 })
     const { text } = await request(`${base}/`)
     t.match(text, /data-alarm="silent"\s+title="No event for longer than expected"\s+>silent</)
@@ -150,7 +150,7 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     const burst = next(stream, says('generic:shop', 'burst'), 'the burst')
     await sendStandard(base, 'shop', `whsec_${Buffer.alloc(32).toString('base64')}`)
     await burst
-    t.equal(await health(base), '200 degraded')
+    t.equal(await health(base), '200 degraded; many rejected deliveries: 1 provider')
     t.match(await metrics(base), { 'generic:shop burst': 1, 'generic:shop silent': 0 })
     t.match((await request(`${base}/`)).text, /data-alarm="burst"[^>]*"\s+>many refused</)
 
@@ -184,7 +184,7 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
       'the burst of code_host',
     )
     t.match(await metrics(again.hooks), { 'generic:shop burst': 0 })
-    t.equal(await health(again.hooks), '200 degraded')
+    t.equal(await health(again.hooks), '200 degraded; many rejected deliveries: 1 provider')
     await untilLogged(again, 'code_host', 1)
     t.same(logged(again, 'code_host'), ['alarm burst'])
     t.same(logged(again, 'generic:shop'), [])

@@ -131,7 +131,7 @@ t.test('a refused source is kept as its network', async (t) => {
   t.equal(redactAddress('no address'), 'unknown')
 })
 
-t.test('blocks that are none are named', async (t) => {
+t.test('blocks that are none are refused', async (t) => {
   for (const block of [
     '',
     '10.0.0.0/33',

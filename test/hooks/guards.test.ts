@@ -185,7 +185,15 @@ t.test('guards of a listener on loopback', async (t: Test) => {
       t.match(policy, /(^|; )frame-ancestors 'none'(;|$)/)
       t.notMatch(policy, /unsafe|\*|data:|https?:/)
       t.equal(headers['referrer-policy'], 'same-origin')
+      t.equal(headers['cross-origin-opener-policy'], 'same-origin')
     }
+    const loadedBy = 'cross-origin-resource-policy'
+    for (const path of [...PAGES, '/assets/app.css', '/log/999999', '/api/docs/explorer.js']) {
+      const { headers } = await request(base + path, { method: 'HEAD' })
+      t.equal(headers[loadedBy], 'same-origin', `${path} is for pages of this site`)
+    }
+    const open = [await request(`${base}/healthz`), await post(base, 'generic/lan', '{}')]
+    for (const { headers } of open) t.equal(headers[loadedBy], undefined, 'probes and receivers')
     t.equal(ids.size, answers.length, 'an id each')
     t.notOk(ids.has('undefined'))
     const missing = answers.find(({ status }) => status === 404)

@@ -89,11 +89,15 @@ t.test('the pages’ files are revalidated by their tags', async (t) => {
     t.match(headers['content-type'], types[path.split('.').at(-1) ?? ''])
     const etag = String(headers.etag)
     t.match(etag, /^"[^"]+"$/)
-    const known = await request(`${base}${path}`, { headers: { 'If-None-Match': etag } })
-    t.match({ status: known.status, size: known.body.length }, { status: 304, size: 0 })
-    t.equal(known.headers.etag, etag)
-    const other = await request(`${base}${path}`, { headers: { 'If-None-Match': '"other"' } })
-    t.equal(other.status, 200)
+    for (const list of [etag, `W/${etag}`, `"other", ${etag}`, `"a,b" , W/"c",W/${etag}`, '*']) {
+      const known = await request(`${base}${path}`, { headers: { 'If-None-Match': list } })
+      t.match({ status: known.status, size: known.body.length }, { status: 304, size: 0 }, list)
+      t.equal(known.headers.etag, etag)
+    }
+    for (const list of ['"other"', 'W/"other", "more"', `"${etag.slice(1, -2)}"`, '"*"', '']) {
+      const other = await request(`${base}${path}`, { headers: { 'If-None-Match': list } })
+      t.equal(other.status, 200, list)
+    }
   }
   for (const path of [
     '/assets/none.js',

@@ -73,9 +73,11 @@ t.test('one channel in trouble leaves the others alone', async (t) => {
   const { hooks: base } = await startServer(t, { ...hooks, env })
   await add(redis, 'orders', 'payload', '1')
   await eventsWhen(base, 'orders', 1)
-  t.match(await healthOf(base), { status: 'degraded', broker: 'error' })
+  const reasons = ['the queue broker is out of reach']
+  t.match(await healthOf(base), { status: 'degraded', broker: 'error', reasons })
   await enable(base, 'queue:text', false)
   await until(async () => (await healthOf(base))['broker'] === 'ok', 'it to count no more')
+  t.equal((await healthOf(base))['reasons'], undefined)
   await redis.send('DEL', 'text')
   await enable(base, 'queue:text', true)
   await add(redis, 'text', 'payload', '1')

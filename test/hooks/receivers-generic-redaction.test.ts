@@ -41,6 +41,39 @@ const NAMES = [
   'X-Auth',
   'X-Authenticated-By',
   'Webhook-Signature',
+  'X-Functions-Key',
+  'Ocp-Apim-Subscription-Key',
+  'X-Access-Key',
+  'X-Goog-Channel-Token',
+  'X-Password',
+  'X-Passwd-2',
+  'X-User-Pass',
+  'X-Pwd',
+  'X-Passphrase',
+  'X-Credentials',
+  'X-Session-Id',
+  'X-JWT-Assertion',
+  'X-Bearer',
+  'X-Shopify-Hmac-Sha256',
+  'Paypal-Transmission-Sig',
+  'Aeg-Sas-Key',
+  'Set-Cookie',
+] as const
+
+/** Names that only look like these: their values are of use and open nothing. */
+const HARMLESS = [
+  'Idempotency-Key',
+  'X-Idempotency-Key',
+  'X-Event-Key',
+  'X-Routing-Key',
+  'X-Message-Key',
+  'X-GitHub-Hook-ID',
+  'X-GitHub-Delivery',
+  'X-Public-Key-Id',
+  'X-Passenger-Count',
+  'X-Keyword',
+  'X-Compass',
+  'X-Signed',
 ] as const
 
 // Every secret here is registered: the run fails when one turns up in a log, a page or a stream.
@@ -63,13 +96,14 @@ await onPostgres(t, 'redaction', async (t: Test, backend) => {
 
   await t.test('secret headers are stored as a mark', async (t) => {
     const sent = Object.fromEntries(NAMES.map((name) => [name, plant(name)]))
-    const harmless = { 'X-Event-Type': 'plain', 'User-Agent': 'sender/1.0 <b>', 'X-Signed': 'no' }
+    const plain = Object.fromEntries(HARMLESS.map((name) => [name, `of ${name}`]))
+    const harmless = { ...plain, 'X-Event-Type': 'plain', 'User-Agent': 'sender/1.0 <b>' }
     const headers = await stored('generic/lan', { ...sent, ...harmless })
     for (const name of NAMES) t.equal(headers[name.toLowerCase()], REDACTED, name)
+    for (const name of HARMLESS) t.equal(headers[name.toLowerCase()], `of ${name}`, name)
     t.match(headers, {
       'x-event-type': 'plain',
       'user-agent': 'sender/1.0 <b>',
-      'x-signed': 'no',
       'content-type': 'application/json',
       host: new URL(base).host,
     })
@@ -90,7 +124,7 @@ await onPostgres(t, 'redaction', async (t: Test, backend) => {
   })
 
   await t.test('a token in an address is stored as a mark', async (t) => {
-    const values = Array.from({ length: 7 }, (_, at) => plant(`in-address-${at}`))
+    const values = Array.from({ length: 12 }, (_, at) => plant(`in-address-${at}`))
     const headers = await stored('generic/lan', {
       Referer: `https://ci.example/run?token=${values[0]}&page=2#top`,
       'X-Original-URL': `/webhooks/generic/lan?a=1&token=${values[1]}`,
@@ -99,6 +133,9 @@ await onPostgres(t, 'redaction', async (t: Test, backend) => {
       'X-Rewrite-Url': `https://h.example/webhooks/generic/lan/${values[4]}`,
       Origin: `https://h.example/?access_token=${values[5]}`,
       Link: `<https://h.example/?a=b;token=${values[6]}>; rel="next"`,
+      'X-Request-Url': `https://h.example/?sig=${values[7]}&api-version=1&Password=${values[8]}`,
+      'X-Callback': `callback code_key=${values[9]}`,
+      'X-Return-To': `/in?next=https://h.example/?token=${values[10]}?x#access_token=${values[11]}`,
     })
     t.equal(headers['referer'], `https://ci.example/run?token=${REDACTED}&page=2#top`)
     t.equal(headers['x-original-url'], `/webhooks/generic/lan?a=1&token=${REDACTED}`)
@@ -107,6 +144,13 @@ await onPostgres(t, 'redaction', async (t: Test, backend) => {
     t.equal(headers['x-rewrite-url'], `https://h.example/webhooks/generic/lan/${REDACTED}`)
     t.equal(headers['origin'], `https://h.example/?access_token=${REDACTED}`)
     t.match(headers['link'], /\?a=b;token=«redacted»/)
+    t.equal(
+      headers['x-request-url'],
+      `https://h.example/?sig=${REDACTED}&api-version=1&Password=${REDACTED}`,
+    )
+    t.equal(headers['x-callback'], `callback code_key=${REDACTED}`)
+    const nested = `/in?next=https://h.example/?token=${REDACTED}#access_token=${REDACTED}`
+    t.equal(headers['x-return-to'], nested)
   })
 
   await t.test('the query and the path of a request are never stored or echoed', async (t) => {

@@ -176,7 +176,7 @@ await eachBackend(t, 'rotation', async (t: Test, backend) => {
     t.notMatch(page.text, theirs)
     t.equal((await sendStandard(base, 'theirs', theirs)).status, 202)
     t.equal((await sendStandard(base, 'theirs', old)).status, 202)
-    const args = ['provider', 'rotate', 'theirs', '--secret', '-', '--overlap', '0']
+    const args = ['provider', 'rotate', 'theirs', '--secret=-', '--overlap', '0']
     const piped = signingSecret(64)
     t.match(await runCli(args, { env, input: piped }), {
       code: 0,

@@ -30,7 +30,8 @@ t.test('an address is the same in every spelling', async (t) => {
   t.notOk(named('10.0.0.5', 'http://10.0.0.50/'))
 })
 
-t.test('what is no host is refused by name', async (t) => {
+t.test('what is no host is refused by its place, and not quoted', async (t) => {
+  t.throws(() => parseHosts('a, u:password@b'), { message: 'entry 2 is no host or host:port' })
   const bad = ['', 'a,,b', 'http://a', 'a/b', 'a:0', 'a:65536', 'a:b', 'u@a', '::1', '[::1', 'a b']
   for (const text of bad) t.throws(() => parseHosts(text), /is no host or host:port/, text)
 })

@@ -146,6 +146,33 @@ await t.test('the preview is a page that goes nowhere by itself', async (t) => {
   t.equal((await visit(base, '/hostile/more+')).status, 404)
 })
 
+await t.test('whoever sees an open page gets its style', async (t) => {
+  const { base } = await startHouse(t, postgres)
+  // A name of the host that is none of ours, as strangers may use one: the pages below /-/ refuse it.
+  const headers = { host: 'go.elsewhere.example' }
+  t.equal((await visit(base, '/-/', { headers })).status, 403)
+  for (const [path, status] of [
+    ['/house-public+', 200],
+    ['/house-nothing', 404],
+    ['/house-secure', 403],
+    ['/-/', 403],
+  ] as const) {
+    const page = await visit(base, path, { headers })
+    t.equal(page.status, status, path)
+    t.equal(page.headers['cross-origin-opener-policy'], 'same-origin', path)
+    t.equal(page.headers['cross-origin-resource-policy'], 'same-origin', path)
+    const files = [...page.text.matchAll(/(?:src|href)="(\/-\/assets\/[^"]+)"/g)]
+    t.ok(files.length >= 3, 'a style sheet, a script and an icon')
+    for (const [, file = ''] of files) t.equal((await visit(base, file, { headers })).status, 200)
+  }
+  const explorer = await visit(base, '/api/docs/swagger-ui-bundle.js', { headers })
+  t.equal(explorer.status, 403, 'the files of the explorer are for its page')
+  const redirect = await visit(base, '/house-public', { headers })
+  t.equal(redirect.status, 302)
+  t.equal(redirect.headers['cross-origin-resource-policy'], undefined, 'others may embed a link')
+  t.equal(redirect.headers['cross-origin-opener-policy'], undefined)
+})
+
 await onPostgres(t, 'did you mean: only what the visitor may see', async (t: Test, backend) => {
   const { base } = await startHouse(t, backend)
   const expected: Record<Visitor, readonly string[]> = {

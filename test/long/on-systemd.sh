@@ -33,6 +33,7 @@ echo "status: $(show StatusText)"
 echo "answers: $(ask 8080) $(ask 8081) $(ask 8082)"
 main=$(show MainPID)
 echo "rights: $(grep -E '^(CapEff|NoNewPrivs|Seccomp):' "/proc/$main/status" | tr -d '\t' | tr '\n' ' ')"
+echo "bounds: $(show MemoryMax) $(show TasksMax)"
 export CREDENTIALS_DIRECTORY=/etc/gatehouse/credentials GATEHOUSE_DATA_DIR=/var/lib/gatehouse
 echo "credential: $(/usr/local/bin/gatehouse provider list | grep ^payments | tr -s ' ')"
 

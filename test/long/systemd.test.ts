@@ -84,6 +84,7 @@ t.test('the units in a real systemd', { skip: obstacle() }, async (t) => {
   is('status', 'hooks=http://127.0.0.1:8080 links=http://127.0.0.1:8081 ops=http://127.0.0.1:8082')
   is('answers', '200 200 200')
   is('rights', 'CapEff:0000000000000000 NoNewPrivs:1 Seccomp:2')
+  is('bounds', '3221225472 512')
   is('credential', /^payments signed enabled configured /)
   is('restart', '0')
   is('asked meanwhile', /^\d+ 200$/)
