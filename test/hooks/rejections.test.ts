@@ -20,7 +20,7 @@ import {
 import type { Refused } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
-const LIMIT = 4_096
+const LIMIT = 100 * 1024
 
 /** Refused deliveries by provider and status, as /metrics counts them. */
 async function counted(base: string): Promise<Record<string, number>> {
@@ -70,6 +70,9 @@ await eachBackend(t, 'rejections', async (t: Test, backend) => {
     const trailing = 'would match without the trailing newline of the body'
     await refused('code_host', 401, trailing, post(base, 'code_host', `${body}\n`, right))
     await refused('code_host', 401, trailing, post(base, 'code_host', `${body}\r\n`, right))
+    const large = JSON.stringify({ large: 'x'.repeat(64 * 1024) })
+    const ofLarge = sign('code_host', large)
+    await refused('code_host', 401, altered, post(base, 'code_host', `${large}\n`, ofLarge))
     const inSecret = 'would match without the trailing newline of the configured secret'
     await refused('chat', 401, inSecret, deliver(base, 'chat', body))
     const long = body + ' '.repeat(LIMIT)
@@ -136,7 +139,7 @@ await eachBackend(t, 'rejections', async (t: Test, backend) => {
     t.same(await counted(base), totals)
     const { text } = await request(`${base}/providers`)
     const card = text.split('data-provider="').find((part) => part.startsWith('code_host"'))
-    t.match(card, />7<\/a>\s*<span>\(last: disabled\)/, 'and so does the card')
+    t.match(card, />8<\/a>\s*<span>\(last: disabled\)/, 'and so does the card')
   })
 
   await t.test('no payload, token or signature is kept', async (t) => {
