@@ -82,16 +82,23 @@ function createPieces(): { add(chunk: Buffer): void; whole(size: number): Buffer
   }
 }
 
+/** What is done while a body is read. */
+export interface BodySteps {
+  /** Sends 100 Continue to a client that waits for it, once the size is known to be acceptable. */
+  readonly proceed: () => void
+  /** Gets the bytes as they arrive. */
+  readonly eachPart?: ((part: Buffer) => void) | undefined
+}
+
 /**
  * Reads a whole request body and counts while reading, so that a chunked body is bounded as well.
  * Nothing is truncated: over `limit` the bytes are dropped and the result says so.
- * `proceed` sends 100 Continue to a client that waits for it, once the size is known to be acceptable.
  */
 export function readBody(
   request: IncomingMessage,
   limit: number,
   budget: BodyBudget,
-  proceed: () => void,
+  { proceed, eachPart }: BodySteps,
 ): Promise<BodyResult> {
   if (!bringsBody(request)) return Promise.resolve({ ok: true, bytes: EMPTY })
   if (Number(request.headers['content-length'] ?? 0) > limit) {
@@ -122,6 +129,7 @@ export function readBody(
       if (!budget.reading.has(reading)) return
       if (budget.used > budget.limit) return reading.giveUp()
       pieces.add(chunk)
+      eachPart?.(chunk)
     }
     function onEnd(): void {
       settle({ ok: true, bytes: pieces.whole(reading.size) })

@@ -22,8 +22,11 @@ export interface Context {
   /** Address of the client: the peer, or who a trusted proxy says it is. */
   readonly client: string
   readonly receivedAt: Date
-  /** Reads the whole body once; a body over `limit` bytes is refused without being kept. */
-  body(limit: number): Promise<BodyResult>
+  /**
+   * Reads the whole body once; a body over `limit` bytes is refused without being kept. `eachPart`
+   * gets the bytes as they arrive.
+   */
+  body(limit: number, eachPart?: (part: Buffer) => void): Promise<BodyResult>
   /** Aborted when the client has its answer, or is gone and waits for none any more. */
   gone(): AbortSignal
 }

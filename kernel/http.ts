@@ -156,9 +156,12 @@ export function createListener(options: ListenerOptions): Listener {
       peer,
       client: clientAddress(peer, headerOf(request, 'x-forwarded-for'), trustedProxies),
       receivedAt: clock.now(),
-      body: (limit) =>
-        readBody(request, limit, bodyBudget, () => {
-          if (waits) response.writeContinue()
+      body: (limit, eachPart) =>
+        readBody(request, limit, bodyBudget, {
+          proceed: () => {
+            if (waits) response.writeContinue()
+          },
+          eachPart,
         }),
       gone: () => endOf(response),
     }

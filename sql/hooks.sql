@@ -2,7 +2,8 @@
 -- One batch: $1 all bodies joined, $2 a JSON array of rows, each an array (saveEvents in db/hooks/events.ts has its
 -- order; objects take twice as long to read) that ends with its body's offset in $1 and length. Writers take turns
 -- by the advisory lock until they commit, so that no reader ever sees an id before a lower one. A row whose
--- delivery id is known only raises attempts; it returns the first event with fresh = false.
+-- delivery id is known only raises attempts; it returns the first event with fresh = false. The signature of
+-- code_host covers neither type nor delivery id: a body that comes again keeps the type that it came with first.
 with turn as materialized (
   select pg_advisory_xact_lock(7203001)
 ), incoming as materialized (
@@ -16,8 +17,11 @@ with turn as materialized (
   insert into hooks.events (id, provider, event_type, trust_mode, verified, verify_detail, external_id,
                             content_type, source_ip, headers, payload, body_hash, attempts, received_at)
   overriding system value
-  select id, provider, event_type, trust_mode, verified, verify_detail, external_id, content_type, source_ip,
-         headers, substring($1::bytea from body_at + 1 for body_length), body_hash, attempts, received_at
+  select id, provider,
+         case when provider = 'code_host' then hooks.first_event_type(provider, body_hash, event_type)
+              else event_type end,
+         trust_mode, verified, verify_detail, external_id, content_type, source_ip, headers,
+         substring($1::bytea from body_at + 1 for body_length), body_hash, attempts, received_at
     from incoming
    order by n
   on conflict (provider, external_id) do update set attempts = hooks.events.attempts + excluded.attempts
@@ -461,25 +465,40 @@ select name, connection
 
 -- name: saveRejections :exec
 -- A batch of refused deliveries: $1 the newest of them, $2 how many there were by provider and status, $3 how many
--- by provider and minute for their signature or token. All writers lock the counters in one order.
-with kept as (
+-- by provider and minute for their signature or token. Nothing, when writer $4 has brought batch $5 already; $6 is now.
+-- All writers lock the counters in one order.
+with fresh as (
+  insert into hooks.rejection_writers (writer, batch, at)
+  values ($4, $5, $6)
+  on conflict (writer) do update set batch = excluded.batch, at = excluded.at
+   where hooks.rejection_writers.batch < excluded.batch
+  returning writer
+), kept as (
   insert into hooks.rejections (at, provider, status, source, reason)
   select r.at, r.provider, r.status, r.source, r.reason
     from jsonb_to_recordset($1::jsonb) as r(at timestamptz, provider text, status smallint, source text, reason text)
+   where exists (select from fresh)
 ), counted as (
   insert into hooks.refusals (provider, minute, refused)
   select m.provider, m.minute, m.refused
     from jsonb_to_recordset($3::jsonb) as m(provider text, minute timestamptz, refused integer)
+   where exists (select from fresh)
    order by m.provider, m.minute
   on conflict (provider, minute) do update set refused = hooks.refusals.refused + excluded.refused
 )
 insert into hooks.rejection_totals (provider, status, total, last_at)
 select t.provider, t.status, t.total, t.last_at
   from jsonb_to_recordset($2::jsonb) as t(provider text, status smallint, total bigint, last_at timestamptz)
+ where exists (select from fresh)
  order by t.provider, t.status
 on conflict (provider, status) do update
    set total = hooks.rejection_totals.total + excluded.total,
        last_at = greatest(hooks.rejection_totals.last_at, excluded.last_at);
+
+-- name: forgetRejectionWriters :exec
+-- Those that wrote nothing since $1: none of their batches is under way any more.
+delete from hooks.rejection_writers
+ where at < $1;
 
 -- name: listRejections :many
 -- Newest first below an id ($1), of one provider ($2) or of all when that is null.

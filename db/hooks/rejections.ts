@@ -3,17 +3,30 @@ import { many } from '../rows.ts'
 import { hooksQueries as q } from './queries.ts'
 import type { Rejection, RejectionTotal } from './rows.ts'
 
-/**
- * Adds refused deliveries; `totals` counts all of them, `rows` may be only the newest, `minutes`
- * counts those that were refused for their signature or token.
- */
+/** Refused deliveries that one process counted; it numbers its batches upwards. */
+export interface RejectionBatch {
+  readonly writer: string
+  readonly number: number
+  /** The newest of them. */
+  readonly rows: readonly Omit<Rejection, 'id'>[]
+  /** All of them, counted. */
+  readonly totals: readonly { provider: string; status: number; total: number; last_at: Date }[]
+  /** Those that were refused for their signature or token. */
+  readonly minutes: readonly { provider: string; minute: Date; refused: number }[]
+}
+
+/** Adds refused deliveries to what is counted already, a batch once. */
 export async function saveRejections(
   db: Executor,
-  rows: readonly Omit<Rejection, 'id'>[],
-  totals: readonly { provider: string; status: number; total: number; last_at: Date }[],
-  minutes: readonly { provider: string; minute: Date; refused: number }[],
+  { writer, number, rows, totals, minutes }: RejectionBatch,
+  at: Date,
 ): Promise<void> {
-  await db.run(q.saveRejections, [rows, totals, minutes])
+  await db.run(q.saveRejections, [rows, totals, minutes, writer, number, at])
+}
+
+/** Forgets which processes have written rejections last before a time. */
+export async function forgetRejectionWriters(db: Executor, before: Date): Promise<void> {
+  await db.run(q.forgetRejectionWriters, [before])
 }
 
 /** Refused deliveries below an id, newest first, of one provider or all (null). */

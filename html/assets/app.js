@@ -202,7 +202,7 @@ function countNews(event) {
 }
 
 function gap({ skipped }) {
-  const count = skipped === undefined || skipped === null ? 'Some events' : `${skipped} events`
+  const count = skipped > 0 ? `${skipped} events` : 'Some events'
   sayProblem(`${count} went by while this page was away.`, { href: '/log', text: 'Reload the log' })
 }
 

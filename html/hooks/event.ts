@@ -23,8 +23,9 @@ export function eventPage(view: EventView): Html {
       <h1 class="event-title">
         <bdi>${event.event_type ?? 'Event without type'}</bdi> ${verifyBadge(verification(event))}
       </h1>
-      ${view.sameBody !== null && sameBodyNote(view.sameBody)} ${summary(view)} ${payload(view)}
-      ${headers(event.headers)} ${replaySection(view.replay)}
+      ${view.sameBody !== null && sameBodyNote(view.sameBody)}
+      ${view.contradictedType !== null && typeNote(view.contradictedType)} ${summary(view)}
+      ${payload(view)} ${headers(event.headers)} ${replaySection(view.replay)}
       ${view.curl !== null && curlCommand(view.curl)}`,
   })
 }
@@ -43,6 +44,13 @@ function sameBodyNote(earlier: number): Html {
   return html`<p class="note">
     The body is the same, byte for byte, as that of <a href="/log/${earlier}">event ${earlier}</a>:
     the sender repeats itself under a new delivery id, or somebody replays an old delivery.
+  </p>`
+}
+
+function typeNote(type: string): Html {
+  return html`<p class="note">
+    The type header says <bdi>${type}</bdi>. The signature does not cover it: the event keeps the
+    type of the first event with this body.
   </p>`
 }
 

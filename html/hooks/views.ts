@@ -69,6 +69,8 @@ export interface EventView {
   readonly pretty: string | null
   /** An earlier event with the same body, which may mean a replayed delivery. */
   readonly sameBody: number | null
+  /** What the unsigned type header says, where the event keeps another type; else null. */
+  readonly contradictedType: string | null
   /** A command that sends the bytes again to this receiver, without a secret; null for a queue's event. */
   readonly curl: string | null
   readonly replay: ReplayView

@@ -11,6 +11,7 @@ import {
   READABLE,
   readEventStart,
 } from '../../services/hooks/event-detail.ts'
+import { contradictedType } from '../../services/hooks/event-fields.ts'
 import { receiverPath } from '../../services/hooks/provider-status.ts'
 import { hooksFault, notFound } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
@@ -71,6 +72,7 @@ export async function eventReply(
     omittedBytes,
     pretty: prettyPayload(event),
     sameBody: sameBody ?? null,
+    contradictedType: contradictedType(event),
     curl,
     replay: { eventId: event.id, defaultTarget, attempts, done: false, refused: null, ...replayed },
   })

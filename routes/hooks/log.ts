@@ -26,7 +26,7 @@ export function logRoute({ hooks }: HooksRoutes): Route {
     const query = queryOf(context)
     const wanted = readLogQuery(query)
     if (typeof wanted === 'string') return hooksFault(badRequest(wanted), context)
-    if (readsPayloads(wanted.payload) && isForeignLoad(context.headers)) {
+    if (readsPayloads(wanted.payload) && !maySearch(context)) {
       return hooksFault(FOREIGN_SEARCH, context)
     }
     // What fills the filter's form: a fragment has none.
@@ -98,11 +98,25 @@ export function logRoute({ hooks }: HooksRoutes): Route {
   return { method: 'GET', path: '/log', access: 'guarded', handle }
 }
 
+/**
+ * Whether a search comes from this site, by a link that is followed, or from a program that says so. Over
+ * plain http browsers send no `Sec-Fetch-Site`: then a page of this site in `Referer`, or the header of
+ * htmx, which no other site can set, must show it.
+ */
+function maySearch(context: Context): boolean {
+  const { headers } = context
+  if (headers['sec-fetch-site'] !== undefined) return !isForeignLoad(headers)
+  if (wantsFragment(context)) return true
+  const { referer = '', host = '' } = headers
+  return URL.canParse(referer) && new URL(referer).host === host.toLowerCase()
+}
+
 /** The time that a search takes tells whether a text is in a payload. */
 const FOREIGN_SEARCH: Fault = {
   status: 403,
   code: 'FORBIDDEN',
-  detail: 'A page of another site may not search here; follow a link, or search on this site.',
+  detail:
+    'A page of another site may not search here; search on the log page of this site. A program sends the header HX-Request: true.',
 }
 
 /** The same query, from below a position. */

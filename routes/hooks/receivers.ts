@@ -5,10 +5,11 @@ import type { Operation } from '../../kernel/operation.ts'
 import { jsonReply, type Reply } from '../../kernel/reply.ts'
 import { isGenericName } from '../../services/hooks/providers.ts'
 import {
-  receiveGeneric,
-  receiveSigned,
-  type Delivery,
+  startGeneric,
+  startSigned,
+  type DeliveryHead,
   type Outcome,
+  type Receiving,
 } from '../../services/hooks/receive.ts'
 import { mayDeliver } from '../../services/hooks/sender-keys.ts'
 import { isSignedProvider } from '../../services/hooks/signing-secrets.ts'
@@ -16,20 +17,15 @@ import { hooksFault, notFound } from './faults.ts'
 import { GENERIC, GENERIC_BY_PATH, SIGNED } from './receiver-operations.ts'
 import type { HooksRoutes } from './options.ts'
 
-/** A delivery that was read whole, or the refusal that came before. */
-type Read = { readonly delivery: Delivery } | { readonly reply: Reply }
-
 /** `POST /webhooks/…` (hooks.md section 4): the checks in the order of decisions.md section 3. */
 export function receiverRoutes(options: HooksRoutes): readonly Operation[] {
   const { hooks } = options
 
-  /** Refuses before the body is read: unknown, disabled, too large. */
-  async function readDelivery(context: Context, provider: string, enabled: boolean): Promise<Read> {
-    if (!enabled) return { reply: refuse(context, provider, disabled(provider), 'disabled') }
-    const body = await context.body(options.maxBody())
-    if (!body.ok) return { reply: refuseBody(context, provider, body) }
-    const { headers, search, client, receivedAt } = context
-    return { delivery: { provider, headers, search, client, receivedAt, body: body.bytes } }
+  /** Reads the body and says what came of the delivery; a body that is too large is refused first. */
+  async function receive(context: Context, provider: string, receiving: Receiving): Promise<Reply> {
+    const body = await context.body(options.maxBody(), receiving.update)
+    if (!body.ok) return refuseBody(context, provider, body)
+    return answer(context, provider, await receiving.finish(body.bytes))
   }
 
   function refuseBody(context: Context, provider: string, body: BodyResult & { ok: false }): Reply {
@@ -93,12 +89,10 @@ export function receiverRoutes(options: HooksRoutes): readonly Operation[] {
     if (!isSignedProvider(provider) || secrets === undefined || sender === undefined) {
       return hooksFault(UNKNOWN_SIGNED, context)
     }
-    const read = await readDelivery(context, provider, sender.enabled)
-    if ('reply' in read) return read.reply
-    const freshness = options.freshnessSeconds()
-    const delivery = { ...read.delivery, provider }
-    const outcome = await receiveSigned(hooks, delivery, secrets, freshness)
-    return answer(context, provider, outcome)
+    if (!sender.enabled) return refuse(context, provider, disabled(provider), 'disabled')
+    const head = { ...headOf(context), provider }
+    const receiving = startSigned(hooks, head, secrets, options.freshnessSeconds())
+    return receive(context, provider, receiving)
   }
 
   async function generic(context: Context): Promise<Reply> {
@@ -106,16 +100,13 @@ export function receiverRoutes(options: HooksRoutes): readonly Operation[] {
     const provider = `generic:${name}`
     const sender = isGenericName(name) ? hooks.registry.sender(provider) : undefined
     if (sender === undefined) return hooksFault(UNKNOWN_GENERIC, context)
-    const read = await readDelivery(context, provider, mayDeliver(sender, hooks.secrets))
-    if ('reply' in read) return read.reply
-    const outcome = await receiveGeneric(
-      hooks,
-      read.delivery,
-      sender,
-      context.params['token'],
-      options.freshnessSeconds(),
-    )
-    return answer(context, provider, outcome)
+    if (!mayDeliver(sender, hooks.secrets)) {
+      return refuse(context, provider, disabled(provider), 'disabled')
+    }
+    const head = { ...headOf(context), provider }
+    const { token } = context.params
+    const receiving = startGeneric(hooks, head, sender, token, options.freshnessSeconds())
+    return receive(context, provider, receiving)
   }
 
   return [
@@ -123,6 +114,10 @@ export function receiverRoutes(options: HooksRoutes): readonly Operation[] {
     { ...GENERIC_BY_PATH, handle: generic },
     { ...SIGNED, handle: signed },
   ]
+}
+
+function headOf({ headers, search, client, receivedAt }: Context): Omit<DeliveryHead, 'provider'> {
+  return { headers, search, client, receivedAt }
 }
 
 const UNKNOWN_SIGNED = notFound(

@@ -1,6 +1,7 @@
 import { queryOf, type Context } from '../../kernel/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
 import type { Answer, Route } from '../../kernel/router.ts'
+import { NO_ROOM } from '../../services/hooks/relay.ts'
 import { RELAY_PROTOCOL } from '../../services/hooks/relay-protocol.ts'
 import { readRelayRequest } from '../../services/hooks/relay-request.ts'
 import { badRequest, hooksFault } from './faults.ts'
@@ -14,8 +15,8 @@ export function relayRoute({ hooks }: HooksRoutes): Route {
   async function handle(context: Context): Promise<Answer> {
     const request = readRelayRequest(queryOf(context))
     if (typeof request === 'string') return hooksFault(badRequest(request), context)
-    if (!hooks.relay.hasRoom) return hooksFault(NO_ROOM, context)
     const forwarder = await hooks.relay.attach(request)
+    if (forwarder === undefined) return hooksFault(unavailable(NO_ROOM, 5), context)
     return {
       status: 101,
       protocol: RELAY_PROTOCOL,
@@ -26,8 +27,3 @@ export function relayRoute({ hooks }: HooksRoutes): Route {
 
   return { method: 'GET', path: '/relay', access: 'strict', speaksWebSocket: true, handle }
 }
-
-const NO_ROOM = unavailable(
-  'As many forwarders are connected as this process serves; try again shortly.',
-  5,
-)

@@ -29,6 +29,36 @@ export function readMembers(body: Buffer, contentType: string | undefined): Memb
   return Object.fromEntries(new URLSearchParams(firstFields(text)))
 }
 
+/** The headers in which code_host names an event's type; its signature covers the body alone. */
+const UNSIGNED_TYPE_HEADERS: readonly string[] = ['x-codehost-event', 'x-github-event']
+
+/**
+ * Headers of a stored event under the type that it is stored as: an unsigned header may name another
+ * type than the first event with the same body had.
+ */
+export function withStoredType(
+  headers: Readonly<Record<string, string>>,
+  { provider, event_type }: { readonly provider: string; readonly event_type: string | null },
+): Readonly<Record<string, string>> {
+  if (provider !== 'code_host') return headers
+  const typed = Object.entries(headers).flatMap(([name, value]): [string, string][] => {
+    if (!UNSIGNED_TYPE_HEADERS.includes(name)) return [[name, value]]
+    return event_type === null ? [] : [[name, event_type]]
+  })
+  return Object.fromEntries(typed)
+}
+
+/** The type that a delivery's unsigned header names, where the event is stored as another; else null. */
+export function contradictedType(event: {
+  readonly provider: string
+  readonly event_type: string | null
+  readonly headers: Readonly<Record<string, string>>
+}): string | null {
+  if (event.provider !== 'code_host') return null
+  const { event_type } = signedFields(event.provider, event.headers, {})
+  return event_type === event.event_type ? null : (event_type ?? 'none')
+}
+
 /** Event type and delivery id of a signed delivery (the table of header names and members). */
 export function signedFields(
   provider: SignedProvider,

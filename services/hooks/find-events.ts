@@ -10,6 +10,7 @@ import {
 } from '../../db/hooks/search.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { pause } from '../../kernel/pause.ts'
+import { createSearchSlot, type SearchSlot } from './search-slot.ts'
 
 /** A page of events, newest first. */
 export interface EventsPage {
@@ -23,10 +24,10 @@ export interface EventsPage {
 /** Events that one step of a search looks through, and how long a page may search. */
 const STEP = 2_000
 const SEARCH_MS = 1_500
-/** How long a step waits for its turn. */
-const TURN_MS = 5_000
-/** The end of each database's searches: their steps take turns, so that many leave room for what is stored. */
-const lines = new WeakMap<Database, Promise<void>>()
+/** How long a step waits for the slot. */
+const SLOT_MS = 5_000
+/** Each database's slot for searches, so that many leave room for what is stored. */
+const slots = new WeakMap<Database, SearchSlot>()
 /** What a search that is late is told. */
 export const TOO_MANY_SEARCHES = 'Too many searches at once; try again shortly.'
 const OLDEST: Position = { received_at: new Date(0), id: 0 }
@@ -34,7 +35,7 @@ const OLDEST: Position = { received_at: new Date(0), id: 0 }
 /**
  * A page of the log: by its indexes, or, when the payload counts, by looking through the events in
  * steps for a bounded time. A search may end with few events and a `next` to go on from. An asker who is
- * `gone` loses its place among the searches. `late` when others leave it no turn at all.
+ * `gone` loses its place among the searches. `late` when others don't let it begin.
  */
 export async function findEvents(
   db: Database,
@@ -56,7 +57,7 @@ export async function findEvents(
   // Ids and times are not in one order: below the time of this id there may be more of those wanted.
   let since = filter.sinceId
   for (;;) {
-    const looked = await inTurn(db, gone, async () => {
+    const looked = await inSlot(db, gone, async () => {
       const end = await searchWindowEnd(db, below, STEP)
       const room = limit + 1 - found.length
       const matching = await searchEvents(db, below, end ?? OLDEST, filter, payload, room)
@@ -81,29 +82,25 @@ export async function findEvents(
   }
 }
 
-/** Runs a step when those that were asked for before it have ended, unless its turn comes too late. */
-async function inTurn<T extends object>(
+/** Runs a step when those that were asked for before it have ended, unless that takes too long. */
+async function inSlot<T extends object>(
   db: Database,
   gone: AbortSignal,
   step: () => Promise<T>,
 ): Promise<T | 'gone' | 'late'> {
-  const before = lines.get(db) ?? Promise.resolve()
-  const { promise: over, resolve: leave } = Promise.withResolvers<void>()
-  // Who leaves early lets nobody pass those before.
-  lines.set(
-    db,
-    before.then(() => over),
-  )
+  const slot = slots.get(db) ?? createSearchSlot()
+  slots.set(db, slot)
+  const { free, release } = slot.enter()
   const waiting = new AbortController()
-  const late = pause(TURN_MS, AbortSignal.any([gone, waiting.signal]))
+  const late = pause(SLOT_MS, AbortSignal.any([gone, waiting.signal]))
   try {
-    const isTurn = await Promise.race([before.then(() => true), late.then(() => false)])
+    const isFree = await Promise.race([free.then(() => true), late.then(() => false)])
     if (gone.aborted) return 'gone'
-    if (!isTurn) return 'late'
+    if (!isFree) return 'late'
     return await step()
   } finally {
     waiting.abort()
-    leave()
+    release()
   }
 }
 

@@ -14,25 +14,45 @@ export function hmac(key: HmacKey, prefix: string, body: Buffer): Buffer {
   return createHmac('sha256', key).update(prefix).update(body).digest()
 }
 
-/**
- * Which of the accepted keys made one of the signatures; undefined for none. Every key is tried
- * against every signature in constant time, without early exit.
- */
-export function matchingSecret(
+/** The HMACs of a body that is still arriving, one for each key. */
+export interface Hmacs {
+  readonly update: (part: Buffer) => void
+  /**
+   * Which of the keys made one of the signatures; undefined for none. Every key is tried against
+   * every signature in constant time, without early exit. Called once, after the last part.
+   */
+  readonly match: (signatures: readonly Buffer[]) => SecretName | undefined
+}
+
+export function startHmacs(keys: readonly HmacKey[], prefix: string): Hmacs {
+  const hmacs = keys.map((key) => createHmac('sha256', key).update(prefix))
+  return {
+    update(part) {
+      for (const made of hmacs) made.update(part)
+    },
+    match(signatures) {
+      const fits = hmacs.map((made) => {
+        const expected = made.digest()
+        let found = false
+        for (const signature of signatures) found = timingSafeEqual(expected, signature) || found
+        return found
+      })
+      const first = fits.indexOf(true)
+      if (first < 0) return undefined
+      return first === 0 ? 'current' : 'previous'
+    },
+  }
+}
+
+function matches(
   keys: readonly HmacKey[],
   prefix: string,
   body: Buffer,
   signatures: readonly Buffer[],
-): SecretName | undefined {
-  const fits = keys.map((key) => {
-    const expected = hmac(key, prefix, body)
-    let found = false
-    for (const signature of signatures) found = timingSafeEqual(expected, signature) || found
-    return found
-  })
-  const first = fits.indexOf(true)
-  if (first < 0) return undefined
-  return first === 0 ? 'current' : 'previous'
+): boolean {
+  const hmacs = startHmacs(keys, prefix)
+  hmacs.update(body)
+  return hmacs.match(signatures) !== undefined
 }
 
 /** Why a signed time (Unix seconds) is outside the window, which is inclusive both ways; else undefined. */
@@ -42,24 +62,26 @@ export function staleness(time: string, receivedAt: Date, freshness: number): st
   return age > 0 ? `stale by ${age - freshness} s` : `${-age - freshness} s ahead of the window`
 }
 
-/** Why a well-formed signature does not match, as far as trying the usual mistakes can tell. */
+/** An explanation hashes the body up to five times at once, for callers that nobody knows. */
+const EXPLAINED_BYTES = 64 * 1024
+const UNEXPLAINED = 'wrong secret or altered body'
+
+/** Why a well-formed signature does not match, as far as trying the usual mistakes on a small body can tell. */
 export function explainMismatch(
   { accepted, retired }: HmacKeys,
   prefix: string,
   body: Buffer,
   signatures: readonly Buffer[],
 ): string {
+  if (body.length > EXPLAINED_BYTES) return UNEXPLAINED
   const trimmed = accepted.map((key) => (typeof key === 'string' ? key.replace(/\r?\n$/, '') : key))
-  if (
-    trimmed.some((key, i) => key !== accepted[i]) &&
-    matchingSecret(trimmed, prefix, body, signatures)
-  ) {
+  if (trimmed.some((key, i) => key !== accepted[i]) && matches(trimmed, prefix, body, signatures)) {
     return 'would match without the trailing newline of the configured secret'
   }
   const bare = body.at(-1) === 0x0a ? body.subarray(0, body.at(-2) === 0x0d ? -2 : -1) : undefined
-  if (bare !== undefined && matchingSecret(accepted, prefix, bare, signatures)) {
+  if (bare !== undefined && matches(accepted, prefix, bare, signatures)) {
     return 'would match without the trailing newline of the body'
   }
-  if (matchingSecret(retired, prefix, body, signatures)) return 'matches a retired secret'
-  return 'wrong secret or altered body'
+  if (matches(retired, prefix, body, signatures)) return 'matches a retired secret'
+  return UNEXPLAINED
 }

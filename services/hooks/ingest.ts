@@ -10,7 +10,7 @@ import { storedBytes } from './stored-bytes.ts'
 export interface Ingest {
   /**
    * Resolves after commit with the stored event, or with the first one when the delivery id is
-   * known; undefined when the queue is full. Throws `Unavailable` when the database is out of reach.
+   * known; undefined when too much is waiting. Throws `Unavailable` when the database is out of reach.
    */
   save(event: NewEvent): Promise<SavedEvent | undefined>
   /** Resolves when nothing is waiting any more. */
@@ -20,11 +20,12 @@ export interface Ingest {
   readonly commits: number
 }
 
-/** Bounds of one statement and of what may wait for the next. */
+/** Bounds of one statement. */
 const BATCH_ROWS = 256
 const BATCH_BYTES = 8 * 1024 * 1024
-const QUEUE_ROWS = 4_096
-const QUEUE_BYTES = 128 * 1024 * 1024
+/** Bounds of all deliveries without an answer: a repeat holds its body as long as the first one. */
+const MAX_WAITING = 4_096
+const MAX_WAITING_BYTES = 128 * 1024 * 1024
 /** A failure that took longer is a database that hangs, not one that refuses. */
 const STALLED_MS = 2_000
 
@@ -51,7 +52,8 @@ interface Entry {
  */
 export function createIngest(db: Database): Ingest {
   const queue: Entry[] = []
-  let queuedBytes = 0
+  let waiting = 0
+  let waitingBytes = 0
   const byDelivery = new Map<string, Entry>()
   let running: Promise<void> | undefined
   let commits = 0
@@ -80,10 +82,7 @@ export function createIngest(db: Database): Ingest {
       count++
     }
     const batch = queue.splice(0, count)
-    for (const { bytes: size, key } of batch) {
-      queuedBytes -= size
-      if (key !== undefined) byDelivery.delete(key)
-    }
+    for (const { key } of batch) if (key !== undefined) byDelivery.delete(key)
     return batch
   }
 
@@ -138,30 +137,38 @@ export function createIngest(db: Database): Ingest {
 
   /** A sender gives up after 10 s: what waited for one deadline of a stalled database can't wait for another. */
   function takeAll(): Entry[] {
-    queuedBytes = 0
     byDelivery.clear()
     return queue.splice(0)
   }
 
-  return {
-    save(event) {
-      const key = deliveryKey(event)
-      const same = key === undefined ? undefined : byDelivery.get(key)
-      if (same === undefined && (queue.length >= QUEUE_ROWS || queuedBytes > QUEUE_BYTES)) {
-        return Promise.resolve(undefined)
+  /** Resolves when a statement with the event has ended. */
+  function enqueue(event: NewEvent, bytes: number): Promise<SavedEvent> {
+    const key = deliveryKey(event)
+    const same = key === undefined ? undefined : byDelivery.get(key)
+    return new Promise((resolve, reject) => {
+      if (same !== undefined) {
+        same.waiters.push({ resolve, reject })
+        return
       }
-      return new Promise((resolve, reject) => {
-        if (same !== undefined) {
-          same.waiters.push({ resolve, reject })
-          return
-        }
-        const bytes = storedBytes(event)
-        const entry = { event, bytes, key, waiters: [{ resolve, reject }] }
-        queue.push(entry)
-        queuedBytes += bytes
-        if (key !== undefined) byDelivery.set(key, entry)
-        running ??= run()
-      })
+      const entry = { event, bytes, key, waiters: [{ resolve, reject }] }
+      queue.push(entry)
+      if (key !== undefined) byDelivery.set(key, entry)
+      running ??= run()
+    })
+  }
+
+  return {
+    async save(event) {
+      if (waiting >= MAX_WAITING || waitingBytes > MAX_WAITING_BYTES) return undefined
+      const bytes = storedBytes(event)
+      waiting++
+      waitingBytes += bytes
+      try {
+        return await enqueue(event, bytes)
+      } finally {
+        waiting--
+        waitingBytes -= bytes
+      }
     },
     drained: async () => {
       while (running !== undefined) await running

@@ -124,6 +124,8 @@ export function openLive(options: LiveOptions): Live {
     }
     const bounds = await streamBounds(db, REPLAY)
     const resumes = requested !== undefined && requested < bounds.newest
+    // Such an id is of another database: one that was restored from a backup has lost newer events.
+    const isAhead = requested !== undefined && requested > bounds.newest
     client.position = resumes
       ? Math.max(requested, bounds.pruned_through, bounds.before_tail)
       : bounds.newest
@@ -132,6 +134,10 @@ export function openLive(options: LiveOptions): Live {
     let seen = resumes ? requested : client.position
     // Not before the place is found: whoever has read a status misses nothing that comes after it.
     placed.add(client)
+    if (isAhead) {
+      const oldest = bounds.newest + 1
+      write(client, messageFrame('gap', { requested, oldest, skipped: 0 }))
+    }
     void options.readStatus().then((status) => write(client, messageFrame('status', status)))
     while (!client.sink.closed) {
       if (client.position === seen && client.position >= reader.position) {

@@ -11,7 +11,7 @@ import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
 import { openRegistry, type Registry } from './registry.ts'
 import { openRelay, type Relay } from './relay.ts'
 import { replayEvent, type Replay, type ReplayParts } from './replay.ts'
-import { createRejections, type Rejections } from './rejections.ts'
+import { openRejections, type Rejections } from './rejections.ts'
 import { createSecretUses, type SecretUses } from './secret-use.ts'
 import { startRetention, type Retention } from './retention.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
@@ -60,7 +60,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
   const { db, secrets, clock, log, metrics } = options
   const registry = await openRegistry(db, secrets, clock, log)
   const ingest = createIngest(db)
-  const rejections = createRejections(db, clock, log, metrics)
+  const rejections = await openRejections(options)
   const secretUses = createSecretUses(db, clock, log)
   const queue = await openQueue({
     ...options,

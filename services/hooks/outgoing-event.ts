@@ -1,4 +1,5 @@
 import type { StoredEvent } from '../../db/hooks/rows.ts'
+import { withStoredType } from './event-fields.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Registry } from './registry.ts'
 import { readKeys } from './sender-keys.ts'
@@ -18,7 +19,8 @@ export const NO_SECRET =
 
 /**
  * The headers with which an event is sent on: its content type, the sender's own ones, and for a
- * sender that signs a signature of the time `at`. Undefined without the secret for that.
+ * sender that signs a signature of the time `at`, never under another type than the stored one.
+ * Undefined without the secret for that.
  */
 export function headersToSend(
   event: StoredEvent,
@@ -30,7 +32,7 @@ export function headersToSend(
   const { content_type, headers } = event
   return {
     ...(content_type !== null && { 'content-type': content_type }),
-    ...outgoingHeaders(headers),
+    ...outgoingHeaders(withStoredType(headers, event)),
     ...signature,
   }
 }

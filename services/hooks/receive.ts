@@ -6,20 +6,33 @@ import { sanitizeHeaders } from './redact.ts'
 import type { SecretUses } from './secret-use.ts'
 import { acceptsPrevious, keysAt, readKeys } from './sender-keys.ts'
 import { verifySignature } from './signatures.ts'
+import type { Verification } from './signed-delivery.ts'
 import type { ProviderSecrets, SignedProvider, SigningSecrets } from './signing-secrets.ts'
 import { verifyStandard } from './standard-webhooks.ts'
 import { cleanText, sha256Hex } from './text.ts'
 import { presentedToken, tokenMatches } from './tokens.ts'
 
-/** A delivery as it came in, read whole. */
-export interface Delivery {
+/** What comes of a delivery before its body. */
+export interface DeliveryHead {
   readonly provider: string
   readonly headers: IncomingHttpHeaders
   /** The query's text: looked at for a token only, never stored. */
   readonly search: string
-  readonly body: Buffer
   readonly client: string
   readonly receivedAt: Date
+}
+
+/** A delivery as it came in, read whole. */
+interface Delivery extends DeliveryHead {
+  readonly body: Buffer
+}
+
+/** A delivery whose body is still arriving. */
+export interface Receiving {
+  /** Gets the body's bytes as they arrive. */
+  readonly update: (part: Buffer) => void
+  /** Verifies and stores the delivery; called once, with the whole body. */
+  readonly finish: (body: Buffer) => Promise<Outcome>
 }
 
 /** Where deliveries go, by which secrets they are verified, and where it is noted which one it was. */
@@ -42,19 +55,30 @@ export type Outcome =
   | { readonly kind: 'overloaded' }
 
 /** A delivery to a signed receiver: verified, then read, then stored (hooks.md section 4). */
-export async function receiveSigned(
-  { ingest, secretUses }: ReceiveParts,
-  delivery: Delivery & { readonly provider: SignedProvider },
+export function startSigned(
+  parts: ReceiveParts,
+  head: DeliveryHead & { readonly provider: SignedProvider },
   secrets: ProviderSecrets,
   freshnessSeconds: number,
+): Receiving {
+  const verifier = verifySignature(head.provider, head, secrets, freshnessSeconds)
+  return {
+    update: verifier.update,
+    finish: (body) => receiveSigned(parts, { ...head, body }, secrets, verifier.finish(body)),
+  }
+}
+
+async function receiveSigned(
+  { ingest, secretUses }: ReceiveParts,
+  delivery: Delivery & { readonly provider: SignedProvider },
+  { since }: ProviderSecrets,
+  verification: Verification,
 ): Promise<Outcome> {
   const { provider, headers, body, receivedAt } = delivery
-  const verification = verifySignature(provider, delivery, secrets, freshnessSeconds)
   if (!verification.ok) {
     const detail = verification.status === 400 ? HEADER_MISSING : SIGNATURE_WRONG
     return { kind: 'refused', status: verification.status, reason: verification.reason, detail }
   }
-  const { since } = secrets
   const { secret } = verification
   secretUses.record({ provider, secret, at: receivedAt, rotated_at: null, since })
   const members = readMembers(body, headers['content-type'])
@@ -78,14 +102,26 @@ export async function receiveSigned(
 }
 
 /** A delivery to a generic receiver: its caller is authenticated, its bytes are stored as they are. */
-export async function receiveGeneric(
-  { ingest, secrets, secretUses }: ReceiveParts,
-  delivery: Delivery,
+export function startGeneric(
+  parts: ReceiveParts,
+  head: DeliveryHead,
   sender: Sender,
   pathToken: string | undefined,
   freshnessSeconds: number,
+): Receiving {
+  const { update, finish } = startProof(head, sender, parts.secrets, pathToken, freshnessSeconds)
+  return {
+    update,
+    finish: (body) => receiveGeneric(parts, { ...head, body }, sender, finish(body)),
+  }
+}
+
+async function receiveGeneric(
+  { ingest, secretUses }: ReceiveParts,
+  delivery: Delivery,
+  sender: Sender,
+  proof: Proof,
 ): Promise<Outcome> {
-  const proof = prove(delivery, sender, secrets, pathToken, freshnessSeconds)
   if ('reason' in proof) return { kind: 'refused', status: 403, ...proof }
   const { trust, secret } = proof
   if (secret !== null) {
@@ -104,25 +140,44 @@ const TOKEN: Trust = { trust_mode: 'token', verified: false, verify_detail: 'tok
 const OPEN: Trust = { trust_mode: 'open', verified: false, verify_detail: null }
 
 /** How far a generic sender's delivery is to be trusted and by which secret, or why it is refused. */
-function prove(
-  delivery: Delivery,
+type Proof =
+  | { readonly trust: Trust; readonly secret: SecretName | null }
+  | { readonly reason: string; readonly detail: string }
+
+/** The proof of a delivery whose body is still arriving: only a signature depends on it. */
+function startProof(
+  head: DeliveryHead,
   sender: Sender,
   secrets: SigningSecrets,
   path: string | undefined,
   freshnessSeconds: number,
-):
-  | { readonly trust: Trust; readonly secret: SecretName | null }
-  | { readonly reason: string; readonly detail: string } {
-  const { headers, search, receivedAt } = delivery
-  if (sender.trust_mode === 'open') return { trust: OPEN, secret: null }
-  if (sender.trust_mode === 'signed') {
-    const keys = readKeys(secrets, sender)
-    if ('problem' in keys) return { reason: 'secret missing', detail: SIGNATURE_WRONG }
-    const accepted = keysAt(keys, sender, receivedAt)
-    const verification = verifyStandard(delivery, accepted, freshnessSeconds)
-    if (!verification.ok) return { reason: verification.reason, detail: SIGNATURE_WRONG }
-    return { trust: SIGNED, secret: verification.secret }
+): { readonly update: (part: Buffer) => void; readonly finish: (body: Buffer) => Proof } {
+  if (sender.trust_mode !== 'signed') {
+    return { update: () => undefined, finish: () => proveCaller(head, sender, path) }
   }
+  const keys = readKeys(secrets, sender)
+  if ('problem' in keys) {
+    const proof = { reason: 'secret missing', detail: SIGNATURE_WRONG }
+    return { update: () => undefined, finish: () => proof }
+  }
+  const accepted = keysAt(keys, sender, head.receivedAt)
+  const verifier = verifyStandard(head, accepted, freshnessSeconds)
+  return {
+    update: verifier.update,
+    finish(body) {
+      const verification = verifier.finish(body)
+      if (!verification.ok) return { reason: verification.reason, detail: SIGNATURE_WRONG }
+      return { trust: SIGNED, secret: verification.secret }
+    },
+  }
+}
+
+function proveCaller(
+  { headers, search, receivedAt }: DeliveryHead,
+  sender: Sender,
+  path: string | undefined,
+): Proof {
+  if (sender.trust_mode === 'open') return { trust: OPEN, secret: null }
   const token = presentedToken({ headers, search, path })
   const secret = token === undefined ? undefined : matchingToken(token, sender, receivedAt)
   if (secret !== undefined) return { trust: TOKEN, secret }

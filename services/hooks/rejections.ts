@@ -1,5 +1,9 @@
 import type { Database } from '../../db/client.ts'
-import { saveRejections } from '../../db/hooks/rejections.ts'
+import {
+  forgetRejectionWriters,
+  saveRejections,
+  type RejectionBatch,
+} from '../../db/hooks/rejections.ts'
 import { pruneRejections } from '../../db/hooks/retention.ts'
 import type { Rejection } from '../../db/hooks/rows.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -7,6 +11,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { redactAddress } from '../../kernel/peers.ts'
 import { repeat } from '../../kernel/repeat.ts'
+import type { RandomBytes } from '../../kernel/token-hash.ts'
 
 /** Keeps refused deliveries (401, 403, 413): counted all, listed the newest, never their payload. */
 export interface Rejections {
@@ -32,16 +37,23 @@ export const REJECTIONS_KEPT = 10_000
 const ADDED_AT_MOST = 1_000
 
 const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
 
 type Minute = { provider: string; minute: Date; refused: number }
 type Total = { provider: string; status: number; total: number; last_at: Date }
 
-export function createRejections(
-  db: Database,
-  clock: Clock,
-  log: Log,
-  metrics: Metrics,
-): Rejections {
+export interface RejectionsOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+export async function openRejections(options: RejectionsOptions): Promise<Rejections> {
+  const { db, clock, random, log, metrics } = options
+  const writer = random(16).toString('hex')
+  await forgetRejectionWriters(db, new Date(clock.now().getTime() - DAY_MS))
   const counter = metrics.counter(
     'gatehouse_hooks_rejections',
     'Deliveries refused, by provider and status.',
@@ -49,23 +61,28 @@ export function createRejections(
   let rows: Omit<Rejection, 'id'>[] = []
   let totals = new Map<string, Total>()
   let minutes = new Map<string, Minute>()
+  /** What is being written. After a lost answer it may be written: it is sent again as it is. */
+  let sent: RejectionBatch | undefined
+  let batches = 0
   let added = 0
 
+  async function send(): Promise<void> {
+    if (sent === undefined) return
+    await saveRejections(db, sent, clock.now())
+    added += sent.rows.length
+    sent = undefined
+  }
+
   async function write(): Promise<void> {
-    if (totals.size === 0) return
-    const [keptRows, keptTotals, keptMinutes] = [rows, totals, minutes]
-    rows = []
-    totals = new Map()
-    minutes = new Map()
-    try {
-      await saveRejections(db, keptRows, [...keptTotals.values()], [...keptMinutes.values()])
-    } catch (error) {
-      for (const total of keptTotals.values()) count(total)
-      for (const minute of keptMinutes.values()) countMinute(minute)
-      rows = [...keptRows, ...rows].slice(-KEPT)
-      throw error
+    await send()
+    if (totals.size > 0) {
+      const counts = { totals: [...totals.values()], minutes: [...minutes.values()] }
+      sent = { writer, number: ++batches, rows, ...counts }
+      rows = []
+      totals = new Map()
+      minutes = new Map()
+      await send()
     }
-    added += keptRows.length
     if (added >= ADDED_AT_MOST) await prune()
   }
 
@@ -79,16 +96,17 @@ export function createRejections(
     }
   }
 
-  function count({ provider, status, total, last_at }: Total): void {
+  function count(provider: string, status: number, at: Date): void {
     const key = `${provider} ${status}`
-    const sum = totals.get(key)
-    const last = sum !== undefined && sum.last_at > last_at ? sum.last_at : last_at
-    totals.set(key, { provider, status, total: (sum?.total ?? 0) + total, last_at: last })
+    const before = totals.get(key)
+    const last_at = before !== undefined && before.last_at > at ? before.last_at : at
+    totals.set(key, { provider, status, total: (before?.total ?? 0) + 1, last_at })
   }
 
-  function countMinute({ provider, minute, refused }: Minute): void {
+  function countMinute(provider: string, at: Date): void {
+    const minute = new Date(Math.floor(at.getTime() / MINUTE_MS) * MINUTE_MS)
     const key = `${provider} ${minute.getTime()}`
-    minutes.set(key, { provider, minute, refused: (minutes.get(key)?.refused ?? 0) + refused })
+    minutes.set(key, { provider, minute, refused: (minutes.get(key)?.refused ?? 0) + 1 })
   }
 
   const flushes = repeat(clock, FLUSH_MS, write, {
@@ -100,11 +118,8 @@ export function createRejections(
   return {
     record({ provider, status, client, reason, at, wrongSecret = false }) {
       counter.add({ provider, status: String(status) })
-      count({ provider, status, total: 1, last_at: at })
-      if (wrongSecret) {
-        const minute = new Date(Math.floor(at.getTime() / MINUTE_MS) * MINUTE_MS)
-        countMinute({ provider, minute, refused: 1 })
-      }
+      count(provider, status, at)
+      if (wrongSecret) countMinute(provider, at)
       rows.push({ at, provider, status, source: redactAddress(client), reason })
       if (rows.length > KEPT) rows.shift()
     },

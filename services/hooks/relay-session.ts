@@ -19,6 +19,7 @@ import {
   type ServerMessage,
 } from './relay-protocol.ts'
 import type { RelayRequest } from './relay-request.ts'
+import type { SearchSlot } from './search-slot.ts'
 import { isSuccess } from './target-answer.ts'
 import { cleanText } from './text.ts'
 
@@ -26,6 +27,8 @@ import { cleanText } from './text.ts'
 export interface RelayOptions extends Signers {
   readonly db: Database
   readonly reader: EventReader
+  /** Forwarders that filter by payload search one after the other, a step each. */
+  readonly searchSlot: SearchSlot
   readonly clock: Clock
   readonly log: Log
   /** Counts attempts by outcome. */
@@ -64,7 +67,7 @@ export function startSession(
   channel: Channel,
   forwarder: Forwarder,
 ): Session {
-  const { db, reader, clock, log, registry, forwarded } = options
+  const { db, reader, searchSlot, clock, log, registry, forwarded } = options
   const { request } = forwarder
   const searches = readsPayloads(request.payload)
   const wants = eventTest(request.provider, request.event_type) ?? (() => true)
@@ -141,16 +144,35 @@ export function startSession(
         tell({ type: 'gap', removed_through: pruned_through })
       }
       while (position < newest && !ended) {
-        const last = Math.min(newest, position + (searches ? SEARCH_WINDOW : WINDOW))
-        const through = searches ? await searchWindowThrough(db, position, last) : last
-        const event = await findEventAfter(db, position, through, request, request.payload)
+        const event = searches
+          ? await searchStep(newest)
+          : await findThrough(Math.min(newest, position + WINDOW))
         if (event !== undefined) return sendEvent(event)
-        position = through
         if (position - kept >= WINDOW) await keep()
       }
       if (!ended) await arrival.promise
       if (ended) return
     }
+  }
+
+  /** Looks through the next payloads when the forwarders before this one have done so. */
+  async function searchStep(newest: number): Promise<StoredEvent | undefined> {
+    const { free, release } = searchSlot.enter()
+    try {
+      await free
+      if (ended) return undefined
+      const last = Math.min(newest, position + SEARCH_WINDOW)
+      return await findThrough(await searchWindowThrough(db, position, last))
+    } finally {
+      release()
+    }
+  }
+
+  /** The first event that is wanted, up to this id; without one the position moves there. */
+  async function findThrough(through: number): Promise<StoredEvent | undefined> {
+    const event = await findEventAfter(db, position, through, request, request.payload)
+    if (event === undefined) position = through
+    return event
   }
 
   async function sendEvent(event: StoredEvent): Promise<void> {

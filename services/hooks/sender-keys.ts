@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Sender } from '../../db/hooks/rows.ts'
+import type { SecretName, Sender } from '../../db/hooks/rows.ts'
 import type { SecretBox } from '../../kernel/secret-box.ts'
 import type { HmacKeys } from './hmac.ts'
 import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
@@ -24,18 +24,31 @@ export function openSecret(secrets: SigningSecrets, name: string, sealed: Buffer
 /** A key, or why its secret can't be read. */
 type StoredKey = { readonly key: Buffer } | { readonly problem: string }
 
-/** What came of the sealed secrets in memory, and of which box: a delivery opens none. */
-const opened = new WeakMap<Buffer, { readonly box: SecretBox | undefined } & { was: StoredKey }>()
+/** What came of a sealed secret that was opened, and with which box. */
+interface Opened {
+  readonly sealed: Buffer
+  readonly box: SecretBox | undefined
+  readonly was: StoredKey
+}
 
-function keyOf(secrets: SigningSecrets, name: string, sealed: Buffer | null): StoredKey {
+/** By provider and place: each row read anew has the same bytes until the secret is changed. */
+const opened = new Map<string, Opened>()
+
+function keyOf(
+  secrets: SigningSecrets,
+  name: string,
+  sealed: Buffer | null,
+  place: SecretName = 'current',
+): StoredKey {
   if (sealed === null) return { problem: 'there is no secret' }
   const box = secrets.box()
-  const before = opened.get(sealed)
-  if (before !== undefined && before.box === box) return before.was
+  const at = `${place} ${name}`
+  const before = opened.get(at)
+  if (before !== undefined && before.box === box && before.sealed.equals(sealed)) return before.was
   const secret = openSecret(secrets, name, sealed)
   const key = 'text' in secret ? signingKey(secret.text) : undefined
   const was = key !== undefined ? { key } : 'text' in secret ? { problem: 'damaged' } : secret
-  opened.set(sealed, { box, was })
+  opened.set(at, { sealed, box, was })
   return was
 }
 
@@ -46,7 +59,7 @@ export function readKeys(
 ): SenderKeys | { readonly problem: string } {
   const current = keyOf(secrets, name, signing_secret)
   if ('problem' in current) return current
-  const previous = keyOf(secrets, name, retired_signing_secret)
+  const previous = keyOf(secrets, name, retired_signing_secret, 'previous')
   return { current: current.key, previous: 'key' in previous ? previous.key : undefined }
 }
 

@@ -5,10 +5,10 @@ import {
   MALFORMED,
   MISSING,
   singleHeader,
-  verify,
+  startVerifier,
   type Presented,
-  type SignedDelivery,
-  type Verification,
+  type SignedHead,
+  type Verifier,
 } from './signed-delivery.ts'
 import type { SignedProvider } from './signing-secrets.ts'
 
@@ -18,11 +18,11 @@ import type { SignedProvider } from './signing-secrets.ts'
  */
 export function verifySignature(
   provider: SignedProvider,
-  delivery: SignedDelivery,
+  { headers, receivedAt }: SignedHead,
   secrets: HmacKeys,
   freshnessSeconds: number,
-): Verification {
-  return verify(SCHEMES[provider].read(delivery.headers), delivery, secrets, freshnessSeconds)
+): Verifier {
+  return startVerifier(SCHEMES[provider].read(headers), receivedAt, secrets, freshnessSeconds)
 }
 
 /**

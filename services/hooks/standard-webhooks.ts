@@ -5,10 +5,10 @@ import {
   MALFORMED,
   MISSING,
   singleHeader,
-  verify,
+  startVerifier,
   type Presented,
-  type SignedDelivery,
-  type Verification,
+  type SignedHead,
+  type Verifier,
 } from './signed-delivery.ts'
 
 /**
@@ -16,11 +16,11 @@ import {
  * `webhook-timestamp` and `webhook-signature` over the bytes as received, within the window. Of the signatures those of scheme `v1` count; any may match any key.
  */
 export function verifyStandard(
-  delivery: SignedDelivery,
+  { headers, receivedAt }: SignedHead,
   keys: HmacKeys,
   freshnessSeconds: number,
-): Verification {
-  return verify(read(delivery.headers), delivery, keys, freshnessSeconds)
+): Verifier {
+  return startVerifier(read(headers), receivedAt, keys, freshnessSeconds)
 }
 
 function read(headers: IncomingHttpHeaders): Presented {

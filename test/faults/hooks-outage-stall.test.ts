@@ -1,3 +1,4 @@
+import postgres from 'postgres'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import type { Row } from '../helpers/backends.ts'
@@ -87,6 +88,33 @@ await t.test('a database that hangs when it has refused a row', async (t) => {
   t.equal((await refused).status, 500)
   for (const { status } of await Promise.all(hanging)) t.equal(status, 503)
   t.ok(performance.now() - started < ANSWER_MS, 'none waits for the deadline of another')
+})
+
+await t.test('repeats of one delivery wait within the bound of all', async (t) => {
+  const { base, env } = await startHooks(t, server)
+  await addProvider(base, 'any', { open: true })
+  const body = Buffer.alloc(1024 * 1024, 'x')
+  const send = (id: string): ReturnType<typeof post> =>
+    post(base, 'generic/any', body, { 'Webhook-Id': id })
+  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
+  t.teardown(() => sql.end())
+  let refused = 0
+  const sent: Promise<void>[] = []
+  await sql.begin(async (tx) => {
+    await tx`lock table hooks.events in access exclusive mode`
+    for (let n = 0; n < 200; n++) {
+      const id = n % 2 === 0 ? 'repeated' : `single ${n}`
+      sent.push(
+        send(id).then(({ text }) => {
+          if (text.includes('More is arriving than can be stored')) refused++
+        }),
+      )
+    }
+    await until(() => refused >= 60, 'those beyond 128 MiB to be refused')
+  })
+  await Promise.all(sent)
+  t.ok(refused < 80, 'no others')
+  t.equal((await send('later')).status, 202, 'there is room again')
 })
 
 await t.test('a start without a database says so in one line', async (t) => {

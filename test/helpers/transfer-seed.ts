@@ -64,6 +64,7 @@ insert into links.tokens (user_id, name, scope, token_hash, created_at)
 select id, 'laptop', 'read', sha256(convert_to(email, 'UTF8')), now() from links.users;
 insert into links.clicks
 select l.id, d, 'human', 7 from links.links l cross join (values (date '2026-05-03'), (date '2026-05-04')) v (d);
+insert into hooks.rejection_writers values (gen_random_uuid(), 9, now());
 insert into links.click_writers values (gen_random_uuid(), 9, now());
 
 insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, exit_code, cost_usd, num_turns, duration_ms,

@@ -1,8 +1,12 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { openPeer } from '../fixtures/forward-setup.ts'
+import type { RelayEvent } from '../fixtures/forward-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Owner } from '../helpers/owner.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import { replay } from '../helpers/replay-setup.ts'
 import { startServer } from '../helpers/server.ts'
 import {
   addProvider,
@@ -124,6 +128,60 @@ await eachBackend(t, 'delivery ids', async (t: Test, backend) => {
       (await request(`${base}/log/${replayed}`)).text,
       new RegExp(`byte.*href="/log/${original}"`, 's'),
     )
+  })
+})
+
+await t.test('a signed body keeps the type that it came with first', async (t) => {
+  const receiver = await startReceiver(t, (_, response) => void response.writeHead(204).end())
+  const { base } = await startHooks(t, backends[1], {
+    HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
+  })
+  const stream = await follow(t, base)
+  const body = '{"ref":"refs/heads/main"}'
+  const send = async (type: string | null, id: string, of = body): Promise<number> => {
+    const headers = { ...(type !== null && { 'X-GitHub-Event': type }), 'X-GitHub-Delivery': id }
+    return (await deliver(base, 'code_host', of, headers)).json<Ack>().id
+  }
+  const first = await send('push', 'first')
+  const again = await send('deployment', 'again')
+  t.equal((await shown(base, first)).facts['Event type'], 'push')
+  t.equal((await shown(base, again)).facts['Event type'], 'push')
+  const told = await stream.until(({ id }) => id === String(again))
+  t.match(JSON.parse(told.data), { verified: true, event_type: 'push' })
+  t.match((await request(`${base}/log/${again}`)).text, /type header says <bdi>deployment</)
+  t.notMatch((await request(`${base}/log/${first}`)).text, 'type header says')
+
+  await t.test('it is signed anew under that type only', async (t) => {
+    for (const id of [first, again]) await replay(base, id, receiver.url)
+    const types = receiver.received.map(({ headers }) => headers['x-github-event'])
+    t.same(types, ['push', 'push'])
+    const peer = await openPeer(t, base, {
+      name: 'types',
+      target: receiver.url,
+      since: String(again),
+    })
+    t.match(await peer.next(), { type: 'ready' })
+    peer.send({ type: 'next' })
+    const { event_type, headers } = await peer.next<RelayEvent>()
+    t.equal(event_type, 'push')
+    t.equal(headers?.['x-github-event'], 'push')
+    peer.close()
+  })
+
+  await t.test('a body that came without a type gets none later', async (t) => {
+    await send(null, 'untyped', '{"n":1}')
+    const later = await send('push', 'typed', '{"n":1}')
+    t.equal(
+      (await shown(base, later)).facts['Event type'],
+      (await shown(base, later - 1)).facts['Event type'],
+    )
+    await replay(base, later, receiver.url)
+    t.notOk('x-github-event' in (receiver.received.at(-1)?.headers ?? {}))
+  })
+
+  await t.test('another body has its own type', async (t) => {
+    const other = await send('issues', 'other', '{"n":2}')
+    t.equal((await shown(base, other)).facts['Event type'], 'issues')
   })
 })
 

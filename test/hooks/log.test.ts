@@ -114,7 +114,10 @@ await eachBackend(t, 'GET /log', async (t: Test, backend) => {
     const newest = Math.max(...all)
     t.match((await request(`${base}/log?limit=1`)).text, `data-live="${newest}"`)
     t.notMatch((await request(`${base}/log`)).text, 'data-log-searches')
-    t.match((await request(`${base}/log?text=a`)).text, 'data-log-searches')
+    t.match(
+      (await request(`${base}/log?text=a`, { headers: { Referer: base } })).text,
+      'data-log-searches',
+    )
   })
 
   await t.test('what is refused', async (t) => {

@@ -45,7 +45,7 @@ const CASES: readonly Case[] = [
   {
     name: 'code_host, both: the neutral ones win',
     provider: 'code_host',
-    body: '{}',
+    body: '{"both":true}',
     headers: {
       'X-GitHub-Event': 'not this',
       'X-GitHub-Delivery': 'nor this',

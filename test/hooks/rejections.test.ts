@@ -1,5 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { migrate } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/open.ts'
+import { systemClock } from '../../kernel/clock.ts'
+import { createLog } from '../../kernel/log.ts'
+import { createMetrics } from '../../kernel/metrics.ts'
+import { openRejections } from '../../services/hooks/rejections.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
@@ -18,9 +25,10 @@ import {
   tokenOf,
 } from '../helpers/signing-setup.ts'
 import type { Refused } from '../helpers/signing-setup.ts'
+import { transcript } from '../helpers/transcript.ts'
 import { until } from '../helpers/until.ts'
 
-const LIMIT = 4_096
+const LIMIT = 100 * 1024
 
 /** Refused deliveries by provider and status, as /metrics counts them. */
 async function counted(base: string): Promise<Record<string, number>> {
@@ -70,6 +78,9 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
     const trailing = 'would match without the trailing newline of the body'
     await refused('code_host', 401, trailing, post(base, 'code_host', `${body}\n`, right))
     await refused('code_host', 401, trailing, post(base, 'code_host', `${body}\r\n`, right))
+    const large = JSON.stringify({ large: 'x'.repeat(64 * 1024) })
+    const ofLarge = sign('code_host', large)
+    await refused('code_host', 401, altered, post(base, 'code_host', `${large}\n`, ofLarge))
     const inSecret = 'would match without the trailing newline of the configured secret'
     await refused('chat', 401, inSecret, deliver(base, 'chat', body))
     const long = body + ' '.repeat(LIMIT)
@@ -136,7 +147,7 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
     t.same(await counted(base), totals)
     const { text } = await request(`${base}/providers`)
     const card = text.split('data-provider="').find((part) => part.startsWith('code_host"'))
-    t.match(card, />7<\/a>\s*<span>\(last: disabled\)/, 'and so does the card')
+    t.match(card, />8<\/a>\s*<span>\(last: disabled\)/, 'and so does the card')
   })
 
   await t.test('no payload, token or signature is kept', async (t) => {
@@ -196,6 +207,54 @@ await onPostgres(t, 'a flood of rejections', async (t: Test, backend) => {
   t.equal(stored?.['total'], sent, 'all are counted')
   t.ok(Number(stored?.['rows']) >= 200, 'the newest are kept')
   t.ok(Number(stored?.['rows']) <= sent)
+})
+
+t.test('a batch counts once, also when its answer is lost', async (t) => {
+  const [, postgres] = backends
+  const env = await postgres.env(t)
+  const log = createLog(
+    (text) => transcript('log', text, 'rejections'),
+    () => new Date(),
+  )
+  const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
+  t.teardown(() => opened.close())
+  await migrate(opened.db)
+  // The same process twice as far as the database can tell: batch 1 of the second is a repeat.
+  const bytes = randomBytes(16)
+  const open = (): ReturnType<typeof openRejections> =>
+    openRejections({
+      ...{ db: opened.db, clock: systemClock, random: () => bytes, log },
+      metrics: createMetrics(),
+    })
+  const refused = {
+    provider: 'code_host',
+    status: 401 as const,
+    client: '192.0.2.7',
+    reason: 'signature missing',
+    at: new Date(),
+    wrongSecret: true,
+  }
+  const counts = (): Promise<readonly unknown[]> =>
+    postgres.query(
+      env,
+      `select (select count(*)::int from hooks.rejections) as rows,
+              (select sum(total)::int from hooks.rejection_totals) as total,
+              (select sum(refused)::int from hooks.refusals) as minutes`,
+    )
+  const first = await open()
+  first.record(refused)
+  first.record(refused)
+  await first.close()
+  const once = [{ rows: 2, total: 2, minutes: 2 }]
+  t.same(await counts(), once)
+  const repeat = await open()
+  repeat.record(refused)
+  repeat.record(refused)
+  await repeat.flush()
+  t.same(await counts(), once, 'a batch that is there already')
+  repeat.record(refused)
+  await repeat.close()
+  t.same(await counts(), [{ rows: 3, total: 3, minutes: 3 }], 'the next one counts')
 })
 
 t.test('the table stays bounded while the server runs', async (t) => {

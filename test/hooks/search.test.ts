@@ -33,6 +33,11 @@ async function startWithEvents(t: Owner, env: Env): Promise<TestServer> {
   return server
 }
 
+/** What a browser says of a page of this site, over plain http. */
+function own(base: string): { readonly headers: { readonly Referer: string } } {
+  return { headers: { Referer: `${base}/log` } }
+}
+
 /** Types of the events on the page that a query of the log gives, newest first. */
 async function typesFound(server: TestServer, query: string): Promise<readonly string[]> {
   const { text } = await request(`${server.hooks}/log?${query}`, {
@@ -68,7 +73,7 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
     async (t) => {
       t.same(await typesFound(server, 'text=obj_1&event_type=first.type'), ['first.type'])
       t.same(await typesFound(server, 'text=obj_1&provider=generic:other'), [])
-      const { text } = await request(`${server.hooks}/log?text=obj_1&limit=1`)
+      const { text } = await request(`${server.hooks}/log?text=obj_1&limit=1`, own(server.hooks))
       const next =
         /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
       t.match(next, 'text=obj_1')
@@ -119,7 +124,7 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       t.same(await typesFound(server, 'text=inside'), ['huge.type'])
       t.same(await typesFound(server, 'text=outside'), [])
       // The worst there is: it fits everywhere but for its last byte.
-      const worst = await request(`${server.hooks}/log?text=${'a'.repeat(499)}b`)
+      const worst = await request(`${server.hooks}/log?text=${'a'.repeat(499)}b`, own(server.hooks))
       t.equal(worst.status, 200)
       t.notMatch(worst.text, 'huge.type')
     },
@@ -139,6 +144,25 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
     }
     t.equal(await status('text=obj_1', 'cross-site', 'document'), 200, 'a link that is followed')
     t.equal(await status('text=obj_1', 'none', 'document'), 200, 'the address bar')
+  })
+
+  await t.test('over plain http a search must come from a page of this site', async (t) => {
+    const host = new URL(server.hooks).host
+    const status = async (query: string, headers: Record<string, string>): Promise<number> =>
+      (await request(`${server.hooks}/log?${query}`, { headers })).status
+    for (const query of ['text=obj_1', 'json=id=evt_2', 'rejected=1&text=obj_1']) {
+      t.equal(await status(query, {}), 403, `${query}: no word of where it comes from`)
+      for (const referer of ['http://evil.example/', `http://evil.example/?${host}`, host, 'x']) {
+        t.equal(await status(query, { Referer: referer }), 403, `${query}: ${referer}`)
+      }
+      const otherPort = { Referer: 'http://127.0.0.1:1/log' }
+      t.equal(await status(query, otherPort), 403, `${query}: another port`)
+      t.equal(await status(query, { Referer: `http://${host}/log` }), 200, `${query}: our page`)
+      t.equal(await status(query, { 'HX-Request': 'true' }), 200, `${query}: htmx`)
+    }
+    const foreign = { 'HX-Request': 'true', 'Sec-Fetch-Site': 'cross-site' }
+    t.equal(await status('text=obj_1', { ...foreign, 'Sec-Fetch-Dest': 'empty' }), 403)
+    t.equal(await status('provider=chat', {}), 200, 'the log without a search')
   })
 
   await t.test('a stream of one provider and type gets no other event', async (t) => {
@@ -167,12 +191,30 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   })
 })
 
+t.test('a search by JSON where PostgreSQL is made to work in parallel', async (t) => {
+  const [, postgres] = backends
+  const env = await postgres.env(t)
+  const server = await startWithEvents(t, env)
+  await server.stop()
+  // Named otherwise before PostgreSQL 16.
+  await postgres.query(
+    env,
+    `do $$ declare name text; begin
+       select s.name into name from pg_settings s
+        where s.name in ('force_parallel_mode', 'debug_parallel_query');
+       execute format('alter database %I set %I = on', current_database(), name);
+     end $$`,
+  )
+  const again = await startServer(t, { env, services: ['hooks'] })
+  t.same(await typesFound(again, 'json=data.object.id=obj_1'), ['first.type'])
+})
+
 t.test('a search by id ends where no event of those ids is left', async (t) => {
   const [, postgres] = backends
   // The newest id stands 5,000 places down, because its delivery took so long.
   const env = await needles(t, 35_000)
   const server = await startServer(t, { env, services: ['hooks'] })
-  const { text } = await request(`${server.hooks}/log?text=needle&since=39999`)
+  const { text } = await request(`${server.hooks}/log?text=needle&since=39999`, own(server.hooks))
   t.same(
     [...text.matchAll(/data-id="(\d+)"/g)].map((match) => match[1]),
     ['39999', '40000'],
@@ -199,7 +241,10 @@ t.test('a search by id looks at a bounded part of the ids above it', async (t) =
   const cursor = Buffer.from(JSON.stringify([Math.floor(Number(row?.['ms'])), 1])).toString(
     'base64url',
   )
-  const { text } = await request(`${server.hooks}/log?text=needle&since=3000&cursor=${cursor}`)
+  const { text } = await request(
+    `${server.hooks}/log?text=needle&since=3000&cursor=${cursor}`,
+    own(server.hooks),
+  )
   t.same(
     [...text.matchAll(/data-id="(\d+)"/g)].map((match) => match[1]),
     ['40000'],

@@ -4,9 +4,16 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { createSecretBox } from '../../kernel/secret-box.ts'
+import { mayDeliver } from '../../services/hooks/sender-keys.ts'
 import { backends } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { addSigned, cardOf, secretKey, sendStandard } from '../helpers/senders-setup.ts'
+import {
+  addSigned,
+  cardOf,
+  secretKey,
+  sendStandard,
+  signingSecret,
+} from '../helpers/senders-setup.ts'
 import { startServer } from '../helpers/server.ts'
 import { postForm, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
@@ -37,6 +44,30 @@ t.test('a key that changes counts for the card and for the receiver at once', as
     t.equal((await sendStandard(base, 'shop', signing)).status, status)
     t.match(await cardOf(base, 'generic:shop'), { Secret: secret })
   }
+})
+
+t.test('a stored secret is decrypted once, however often its row is read', async (t: Test) => {
+  const name = 'generic:counted'
+  const box = createSecretBox(randomBytes(32), randomBytes)
+  const text = signingSecret()
+  let opened = 0
+  const counting = {
+    seal: box.seal,
+    open(bytes: Buffer, of: string) {
+      opened++
+      return box.open(bytes, of)
+    },
+  }
+  const secrets = { of: () => undefined, box: () => counting }
+  const row = { name, trust_mode: 'signed' as const, token_hash: null, enabled: true }
+  const mayDeliverWith = (sealed: Buffer): boolean =>
+    mayDeliver({ ...row, signing_secret: Buffer.from(sealed) }, secrets)
+  const sealed = box.seal(text, name)
+  for (let n = 0; n < 3; n++) t.ok(mayDeliverWith(sealed))
+  t.equal(opened, 1)
+  t.notOk(mayDeliverWith(box.seal('too short', name)), 'another secret is looked at')
+  t.ok(mayDeliverWith(box.seal(text, name)))
+  t.equal(opened, 3)
 })
 
 t.test('a text that is no signing secret is none', async (t: Test) => {

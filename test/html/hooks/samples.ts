@@ -54,6 +54,7 @@ export function eventView(changes: Partial<EventView['event']> = {}): EventView 
     omittedBytes: 0,
     pretty: '{\n  "a": 1\n}',
     sameBody: null,
+    contradictedType: null,
     replay: { eventId: 42, defaultTarget: null, attempts: [], done: false, refused: null },
     curl: "curl -X POST 'http://127.0.0.1:8080/webhooks/generic/ci'",
   }
