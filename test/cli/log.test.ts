@@ -111,5 +111,5 @@ t.test('so it is told of what a check finds before a start', async (t) => {
   t.match(stdout, /^<6>ok {4}data directory: /m)
   t.notMatch(stdout, /^[^<]/m)
   const { stdout: json } = await runCli(['check', '--json'], unit)
-  t.match(JSON.parse(json), [{ level: 'fail' }], 'JSON stays JSON')
+  t.match(JSON.parse(json), [{ level: 'ok' }, { level: 'fail' }], 'JSON stays JSON')
 })
