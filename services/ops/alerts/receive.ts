@@ -69,10 +69,14 @@ interface Reading {
 /** A delivery that takes longer to be read is read by nobody. */
 const LEFT_MS = 30_000
 const LOOK_MS = 10_000
+/** Who has waited for others until less is left asks no model. */
+const MIN_BRIEF_MS = 1_000
 /** Deliveries of gone processes that are read at one look. */
 const LEFT_MOST = 100
 const STOPPED = 'the server stopped while it was read, and its sender was told to try again'
 const HUNG_UP = 'its sender hung up before it was answered'
+
+const OTHERS = failed('other alerts were being read, and no time was left for this one')
 
 /** Whether a body is empty or has nothing but white space. */
 export function isBlank(bytes: Uint8Array): boolean {
@@ -96,8 +100,10 @@ export function openAlerts(options: AlertsOptions): Alerts {
     const alert = { ...identify(payload, redact), payload: text, tier, outcome, at } as const
     const delivery = await saveAlert(db, alert, reader)
     if (isKept) return { kind: 'acknowledged' }
+    const tell = (): void => log.warn('alert sender hung up', { alert: delivery.id })
+    gone.addEventListener('abort', tell, { once: true })
     const result = await read({ text, tier, newest })
-    if (gone.aborted) log.warn('alert sender hung up', { alert: delivery.id })
+    gone.removeEventListener('abort', tell)
     await note(delivery, result, gone.aborted)
     return result
   }
@@ -109,7 +115,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
     if (stopping.signal.aborted) {
       return { kind: 'stopping', session: result?.kind === 'triggered' ? result.session : null }
     }
-    return result ?? failed(`other alerts were being read for ${BRIEF_MS / 1_000} s`)
+    return result ?? OTHERS
   }
 
   async function startSession(reading: Reading, deadline: Deadline): Promise<AlertOutcome> {
@@ -122,6 +128,8 @@ export function openAlerts(options: AlertsOptions): Alerts {
       signal: deadline.signal,
       left: () => deadline.at.getTime() - clock.now().getTime(),
     }
+    // A call that is given up at once costs as much as one that gives a brief.
+    if (limit.left() < MIN_BRIEF_MS) return OTHERS
     const synthesis = await synthesize(reading.text, config, { random, redact }, limit)
     if (synthesis.cost > 0) await addBriefCost(db, clock.now(), synthesis.cost)
     if ('problem' in synthesis) return failed(synthesis.problem, synthesis.detail)
