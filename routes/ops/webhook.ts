@@ -83,7 +83,7 @@ function answer(outcome: AlertOutcome): Reply {
     const { session, tier } = outcome
     return jsonReply({ session_id: session, status: 'triggered', tier }, 202)
   }
-  const message = 'a session is running; the alert is kept, and nothing was started'
+  const message = 'a session is running or has just run; the alert is kept, and nothing was started'
   return jsonReply({ session_id: null, status: 'acknowledged', message }, 202)
 }
 

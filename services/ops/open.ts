@@ -79,7 +79,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   let closed = false
 
   async function startFirstSession(): Promise<void> {
-    // The scheduled session would have them acknowledged and never read.
+    // Before the scheduled session: alerts that come while a session runs are only acknowledged.
     await alerts.readLeft()
     if (!closed) stops.push(startScheduler({ db, clock, log, config, sessions }))
   }

@@ -85,7 +85,7 @@ t.test('an alert that another instance reads is left to it', async (t) => {
   )
   const three = await startOps(t, postgres, one.env)
   await until(
-    () => three.server.logs().concat(two.server.logs()).join().includes('is read again'),
+    () => three.server.logs().concat(two.server.logs()).join().includes('alert is read again'),
     'it',
     15_000,
   )

@@ -53,7 +53,7 @@ export interface Alerts {
    * What an earlier delivery of the same alert came to makes no difference.
    */
   receive(bytes: Uint8Array, at: Date, gone: AbortSignal): Promise<AlertOutcome>
-  /** Reads what a process was reading that is gone. */
+  /** Reads again what a process was reading when it was killed. */
   readLeft(): Promise<void>
   /** Gives up what is being read: its senders are told to try again. */
   close(): Promise<void>
@@ -66,16 +66,15 @@ interface Reading {
   readonly newest: number
 }
 
-/** A delivery that takes longer to be read is read by nobody. */
+/** A reading takes less: one that began earlier was given up by its process. */
 const LEFT_MS = 30_000
 const LOOK_MS = 10_000
-/** Who has waited for others until less is left asks no model. */
+/** With less time left no model is asked: a call that is given up costs as much as one that gives a brief. */
 const MIN_BRIEF_MS = 1_000
-/** Deliveries of gone processes that are read at one look. */
-const LEFT_MOST = 100
+/** Deliveries that are looked at, and perhaps read, at one time: each may have 1 MiB. */
+const UNREAD_MOST = 20
 const STOPPED = 'the server stopped while it was read, and its sender was told to try again'
 const HUNG_UP = 'its sender hung up before it was answered'
-
 const OTHERS = failed('other alerts were being read, and no time was left for this one')
 
 /** Whether a body is empty or has nothing but white space. */
@@ -94,18 +93,30 @@ export function openAlerts(options: AlertsOptions): Alerts {
     const text = redact(payload.text)
     const { tier } = payload
     const { newest, running } = await lookAtSessions(db)
-    // While the server stops it may be the one that is being stopped.
+    // A session that runs while the server stops is being stopped.
     const isKept = running && !stopping.signal.aborted
     const outcome = isKept ? 'acknowledged' : 'received'
     const alert = { ...identify(payload, redact), payload: text, tier, outcome, at } as const
     const delivery = await saveAlert(db, alert, reader)
     if (isKept) return { kind: 'acknowledged' }
-    const tell = (): void => log.warn('alert sender hung up', { alert: delivery.id })
-    gone.addEventListener('abort', tell, { once: true })
-    const result = await read({ text, tier, newest })
-    gone.removeEventListener('abort', tell)
+    const result = await whileWatched(gone, delivery, () => read({ text, tier, newest }))
     await note(delivery, result, gone.aborted)
     return result
+  }
+
+  /** Tells in the log when the sender hangs up. Afterwards the signal only says that it has its answer. */
+  async function whileWatched<T>(
+    gone: AbortSignal,
+    { id }: Delivery,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const tell = (): void => log.warn('alert sender hung up', { alert: id })
+    gone.addEventListener('abort', tell, { once: true })
+    try {
+      return await work()
+    } finally {
+      gone.removeEventListener('abort', tell)
+    }
   }
 
   async function read(reading: Reading): Promise<AlertOutcome> {
@@ -128,7 +139,6 @@ export function openAlerts(options: AlertsOptions): Alerts {
       signal: deadline.signal,
       left: () => deadline.at.getTime() - clock.now().getTime(),
     }
-    // A call that is given up at once costs as much as one that gives a brief.
     if (limit.left() < MIN_BRIEF_MS) return OTHERS
     const synthesis = await synthesize(reading.text, config, { random, redact }, limit)
     if (synthesis.cost > 0) await addBriefCost(db, clock.now(), synthesis.cost)
@@ -144,9 +154,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
     const { dayBudget: day, model, price, endpoint } = config
     if (day === undefined || endpoint === undefined) return undefined
     if (price === undefined) {
-      log.warn('no price of the model in OPS_PRICES: the budget of the day does not count briefs', {
-        model,
-      })
+      log.warn('briefs of alerts not counted: their model has no price', { model })
     }
     const spent = { chain: 0, day: await spentToday(db, clock.now()) }
     return spentProblem({ session: undefined, day }, spent, 0)
@@ -166,7 +174,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
   }
 
   async function readLeft(): Promise<void> {
-    const unread = await listUnread(db, LEFT_MOST)
+    const unread = await listUnread(db, UNREAD_MOST)
     const { newest } = await lookAtSessions(db)
     await Promise.all(
       unread.map(async (alert) => {
@@ -178,19 +186,19 @@ export function openAlerts(options: AlertsOptions): Alerts {
   }
 
   async function readInstead(alert: UnreadAlert, isDead: boolean, newest: number): Promise<void> {
-    // The turn of a dead process would last until its deadline.
+    // Otherwise the turn of the dead process would last until its deadline.
     if (isDead) await freeBrief(db, alert)
     const adopted = await adoptAlert(db, alert, reader, clock.now())
     if (adopted === undefined) return
-    log.info('alert is read again: who read it is gone', { alert: alert.id })
+    log.info('alert is read again', { alert: alert.id })
     const result = await read({ text: adopted.payload, tier: adopted.tier, newest })
-    // Nobody waits for an answer: it is read after the next start.
+    // No sender waits for this answer: the next start reads it.
     if (result.kind !== 'stopping') await note(adopted, result, false)
   }
 
   const looks = repeat(clock, LOOK_MS, readLeft, {
-    fails: (error) => log.warn('alerts of gone processes not read', { error: messageOf(error) }),
-    works: () => log.info('alerts of gone processes are read again'),
+    fails: (error) => log.warn('interrupted alerts not read', { error: messageOf(error) }),
+    works: () => log.info('interrupted alerts are read again'),
   })
   return {
     receive,
