@@ -1,6 +1,6 @@
 create table ops.alert_texts (
   alert_id   bigint         not null references ops.alerts (id) on delete cascade,
-  content    text           not null,
+  content    text           collate "C" not null,
   title      text           not null,
   payload    text           not null,
   count      integer        not null default 1,

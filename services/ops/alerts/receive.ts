@@ -94,11 +94,11 @@ export function openAlerts(options: AlertsOptions): Alerts {
     const { tier } = payload
     const { newest, running } = await lookAtSessions(db)
     // A session that runs while the server stops is being stopped.
-    const isKept = running && !stopping.signal.aborted
-    const outcome = isKept ? 'acknowledged' : 'received'
+    const isBusy = running && !stopping.signal.aborted
+    const outcome = isBusy ? 'acknowledged' : 'received'
     const alert = { ...identify(payload, redact), payload: text, tier, outcome, at } as const
     const delivery = await saveAlert(db, alert, reader)
-    if (isKept) return { kind: 'acknowledged' }
+    if (isBusy) return { kind: 'acknowledged' }
     const result = await whileWatched(gone, delivery, () => read({ text, tier, newest }))
     await note(delivery, result, gone.aborted)
     return result

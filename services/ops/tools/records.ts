@@ -55,10 +55,10 @@ export const recordEventTool = defineTool({
     const { notices, same } = await countTold(db, session_id, service, message)
     const isTold = !same && notices < MAX_TOLD
     const { id } = await addEvent(db, what, isTold)
-    const why = same ? 'the same was told before' : `${MAX_TOLD} of this session are`
-    return done(
-      `Recorded as event ${id}, level ${level}.${isTold ? '' : ` No notice of it is sent: ${why}.`}`,
-    )
+    const recorded = `Recorded as event ${id}, level ${level}.`
+    if (isTold) return done(recorded)
+    const why = same ? 'the same words were sent today' : `${MAX_TOLD} of this session were`
+    return done(`${recorded} No notice of it is sent: ${why}.`)
   },
 })
 
