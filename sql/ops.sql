@@ -61,9 +61,10 @@ update ops.sessions
    and heartbeat_at <= $2
 returning id;
 
--- name: isRunning :one
--- Whether a session runs; never empty.
-select exists (select from ops.sessions where status = 'running') as running;
+-- name: lookAtSessions :one
+-- The newest session, 0 before the first one, and whether one runs.
+select coalesce((select max(id) from ops.sessions), 0) as newest,
+       exists (select from ops.sessions where status = 'running') as running;
 
 -- name: findRunning :optional
 -- The session that runs; empty when none does.
@@ -102,10 +103,13 @@ select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_t
  limit $2;
 
 -- name: costSince :one
--- What all sessions since $1 have cost.
-select coalesce(sum(cost_usd), 0) as cost_usd
-  from ops.sessions
- where started_at >= $1;
+-- What all sessions since $1, the beginning of a day, and the briefs of alerts have cost.
+select (select coalesce(sum(cost_usd), 0)
+          from ops.sessions
+         where started_at >= $1)
+     + (select coalesce(sum(cost_usd), 0)
+          from ops.brief_costs
+         where day >= ($1::timestamptz at time zone 'UTC')::date) as cost_usd;
 
 -- name: chainCost :one
 -- What the escalation chain of session $1 has cost so far.
@@ -138,7 +142,7 @@ select seq, at, kind, text
 select pg_notify('ops_sessions', '');
 
 -- name: addEvent :one
--- Of a critical event, a notice is due at once.
+-- With $6 a notice of it is due at once.
 with added as (
   insert into ops.events (session_id, level, service, message, created_at)
   values ($1, $2, $3, $4, $5)
@@ -147,7 +151,7 @@ with added as (
   insert into ops.notices (event_id, created_at, next_at)
   select id, created_at, created_at
     from added
-   where level = 'critical'
+   where $6::boolean
 )
 select id, session_id, level, service, message, created_at
   from added;
@@ -324,7 +328,7 @@ with given as (
   select service, name, ok
     from jsonb_to_recordset($1::jsonb) as state(service text, name text, ok boolean)
 ), before as materialized (
-  select c.service, c.name, c.ok
+  select c.service, c.name, c.ok, c.told_event
     from ops.check_states c
     join given g on g.service = c.service and g.name = c.name
 ), saved as (
@@ -336,37 +340,122 @@ with given as (
      set ok = excluded.ok,
          since = case when ops.check_states.ok = excluded.ok then ops.check_states.since else excluded.since end
 )
-select service, name, ok
+select service, name, ok, told_event
   from before;
 
+-- name: noteTold :exec
+-- A notice tells of the event $3 that the check fails; null: its end is told.
+update ops.check_states
+   set told_event = $3
+ where service = $1
+   and name = $2;
+
 -- name: saveAlert :one
--- A delivery at $5 of the alert $1; what came of it before gives way.
-insert into ops.alerts (fingerprint, source, title, payload, first_seen, last_seen, outcome)
-values ($1, $2, $3, $4, $5, $5, $6)
-on conflict on constraint alerts_fingerprint do update
-   set source = excluded.source, title = excluded.title, payload = excluded.payload, count = ops.alerts.count + 1,
-       last_seen = greatest(ops.alerts.last_seen, excluded.last_seen), outcome = excluded.outcome, problem = null
-returning id;
+-- A delivery at $6 of the alert $1, which the process $9 on $10 reads. Each text of the alert is kept: $3 says which
+-- one it is. What came of an earlier delivery gives way. The row is the alert, and the number of this delivery.
+with saved as (
+  insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, tier, holder, machine,
+                          reading_since)
+  values ($1, $2, $3, $6, $6, $7, $8, $9, $10, $6)
+  on conflict on constraint alerts_fingerprint do update
+     set source = excluded.source, content = excluded.content, count = ops.alerts.count + 1,
+         last_seen = greatest(ops.alerts.last_seen, excluded.last_seen), outcome = excluded.outcome, problem = null,
+         tier = excluded.tier, holder = excluded.holder, machine = excluded.machine,
+         reading_since = excluded.reading_since
+  returning id, count
+), kept as (
+  insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+  select id, $3, $4, $5, $6, $6
+    from saved
+  on conflict (alert_id, content) do update
+     set title = excluded.title, payload = excluded.payload, count = ops.alert_texts.count + 1,
+         last_seen = greatest(ops.alert_texts.last_seen, excluded.last_seen)
+)
+select id, count
+  from saved;
 
 -- name: noteAlert :exec
--- What came of the alert $1: its outcome, the problem if there was one, and the session that it started.
+-- What came of the delivery $2 of the alert $1: its outcome, the problem if there was one, and the session that it
+-- started. A newer delivery has an outcome of its own.
 update ops.alerts
-   set outcome = $2, problem = $3, session_id = coalesce($4, session_id)
+   set outcome = case when count = $2 then $3 else outcome end,
+       problem = case when count = $2 then $4 else problem end,
+       session_id = coalesce($5, session_id)
  where id = $1;
+
+-- name: listUnread :many
+-- Alerts whose newest delivery is being read, the oldest first, $1 at most.
+select id, holder, machine, reading_since
+  from ops.alerts
+ where outcome = 'received'
+ order by id
+ limit $1;
+
+-- name: adoptAlert :optional
+-- The newest delivery of the alert $1, read from $3 on by the process $4 on $5. Empty unless it is being read since $2.
+update ops.alerts a
+   set reading_since = $3, holder = $4, machine = $5
+  from ops.alert_texts t
+ where a.id = $1
+   and a.reading_since = $2
+   and a.outcome = 'received'
+   and t.alert_id = a.id
+   and t.content = a.content
+returning a.id, a.count, a.tier, t.payload;
 
 -- name: listAlerts :many
 -- The one that was delivered last comes first, from row $1 on; of each delivery the first $3 characters.
-select id, fingerprint, source, title, left(payload, $3) as payload, count, first_seen, last_seen, outcome, problem, session_id
-  from ops.alerts
- order by last_seen desc, id desc
+select a.id, a.fingerprint, a.source, t.title, left(t.payload, $3) as payload, a.count, a.first_seen, a.last_seen,
+       a.outcome, a.problem, a.session_id,
+       (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts
+  from ops.alerts a
+  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+ order by a.last_seen desc, a.id desc
 offset $1
  limit $2;
 
 -- name: findAlert :optional
 -- Empty when there is no such alert.
-select id, fingerprint, source, title, payload, count, first_seen, last_seen, outcome, problem, session_id
-  from ops.alerts
- where id = $1;
+select a.id, a.fingerprint, a.source, t.title, t.payload, a.count, a.first_seen, a.last_seen, a.outcome, a.problem,
+       a.session_id, (select count(*) from ops.alert_texts o where o.alert_id = a.id) as texts
+  from ops.alerts a
+  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+ where a.id = $1;
+
+-- name: listAlertTexts :many
+-- The texts of the alert $1, the one that came last first, from row $2 on; of each the first $4 characters.
+select title, left(payload, $4) as payload, count, first_seen, last_seen
+  from ops.alert_texts
+ where alert_id = $1
+ order by last_seen desc, content
+offset $2
+ limit $3;
+
+-- name: takeBrief :optional
+-- The turn to have a brief written, for the process $1 on $2 from $3 until $4. Empty while another one has it. An end
+-- that is over a minute away was written by a clock that was set back since. A turn that the process has is one whose
+-- answer was lost.
+update ops.settings
+   set brief_holder = $1, brief_machine = $2, brief_until = $4
+ where brief_holder is null
+    or (brief_holder = $1 and brief_machine = $2)
+    or brief_until <= $3::timestamptz
+    or brief_until > $3::timestamptz + interval '1 minute'
+returning brief_until;
+
+-- name: freeBrief :exec
+-- The turn of the process $1 on $2 is over.
+update ops.settings
+   set brief_holder = null, brief_machine = null, brief_until = null
+ where brief_holder = $1
+   and brief_machine = $2;
+
+-- name: addBriefCost :exec
+-- What a brief cost that was asked for on the day of $1.
+insert into ops.brief_costs (day, cost_usd)
+values (($1::timestamptz at time zone 'UTC')::date, $2)
+on conflict (day) do update
+   set cost_usd = ops.brief_costs.cost_usd + excluded.cost_usd;
 
 -- name: findStatus :optional
 -- Empty when there is no such session.
@@ -403,7 +492,7 @@ select id, ended_at, summary
  limit 1;
 
 -- name: listDays :many
--- Sessions, their cost, and events, by day (UTC) since $1; days without either have no row.
+-- Sessions, their cost with that of briefs, and events, by day (UTC) since $1; days without all of them have no row.
 with sessions as (
   select (started_at at time zone 'UTC')::date as day, count(*) as sessions, coalesce(sum(cost_usd), 0) as cost_usd
     from ops.sessions
@@ -414,11 +503,16 @@ with sessions as (
     from ops.events
    where created_at >= $1
    group by 1
+), briefs as (
+  select day, cost_usd
+    from ops.brief_costs
+   where day >= ($1::timestamptz at time zone 'UTC')::date
 )
-select to_char(coalesce(s.day, e.day), 'YYYY-MM-DD') as day, coalesce(s.sessions, 0) as sessions,
-       coalesce(s.cost_usd, 0) as cost_usd, coalesce(e.events, 0) as events
+select to_char(day, 'YYYY-MM-DD') as day, coalesce(s.sessions, 0) as sessions,
+       coalesce(s.cost_usd, 0) + coalesce(b.cost_usd, 0) as cost_usd, coalesce(e.events, 0) as events
   from sessions s
-  full join events e on e.day = s.day
+  full join events e using (day)
+  full join briefs b using (day)
  order by 1
  limit $2;
 
@@ -456,6 +550,24 @@ select t.id, case when t.event_id is null then 'session' else 'event' end as kin
                 'Session ' || t.session_id || ' failed') as message
   from taken t
   left join ops.events e on e.id = t.event_id;
+
+-- name: countTold :one
+-- Notices of events of the session $1, and whether one has told the service $2 in the same words $3.
+select (select count(*)
+          from ops.events e
+          join ops.notices n on n.event_id = e.id
+         where e.session_id = $1) as notices,
+       exists (select
+                 from ops.notices n
+                 join ops.events e on e.id = n.event_id
+                where e.service is not distinct from $2
+                  and e.message = $3) as same;
+
+-- name: withdrawNotice :exec
+-- The event $1 is not told any more, unless it was.
+delete from ops.notices
+ where event_id = $1
+   and sent_at is null;
 
 -- name: finishNotice :exec
 update ops.notices

@@ -5,18 +5,19 @@ import type { InventorySource } from '../../services/ops/inventory/inventory.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
 import type { Endpoint } from '../../services/ops/runners/model-chat.ts'
-import { openPrices } from '../../services/ops/runners/model-prices.ts'
+import type { PriceSource } from '../../services/ops/runners/model-prices.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import type { ServiceContext } from './service.ts'
 
 /** What runs the sessions of ops: the answer is asked for anew for each, and follows the configuration. */
-export async function openRunners(
+export function openRunners(
   { db, log, config }: Pick<ServiceContext, 'db' | 'log' | 'config'>,
   inventory: InventorySource,
   secrets: () => readonly string[],
-): Promise<() => Runner> {
+  prices: PriceSource,
+): () => Runner {
   const redact = createRedact(secrets)
   const probe = createProbe({ db, clock: systemClock, inventory, redact })
   const shared = {
@@ -31,7 +32,7 @@ export async function openRunners(
   const model = createModelRunner({
     ...shared,
     endpoint: () => endpointOf(config),
-    prices: await openPrices(() => config.current.OPS_PRICES, log),
+    prices,
   })
   const cli = createCliRunner({ ...shared, command: () => config.current.OPS_AGENT_COMMAND })
   return () => {

@@ -9,6 +9,7 @@ import { opsRoutes, unmatchedOps } from '../../routes/ops/routes.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { openInventory } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
+import { openPrices } from '../../services/ops/runners/model-prices.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
 import { NO_ROUTE } from '../listeners.ts'
 import { ownHosts } from '../own-hosts.ts'
@@ -29,17 +30,21 @@ export const openOpsService: OpenService = async (context) => {
     log,
   })
   const secrets = (): readonly string[] => secretsOf(config)
+  const prices = await openPrices(() => config.current.OPS_PRICES, log)
   const baseUrl = (): string => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
   const ops = await openOps({
     ...{ db, log, metrics, clock: systemClock },
     configured: () => configured(config),
     secrets,
-    runner: await openRunners(context, inventory, secrets),
-    synthesis: ({ tier1_model }) => ({
-      endpoint: endpointOf(config),
-      model: config.current.OPS_WEBHOOK_MODEL ?? tier1_model,
-      systemPrompt: config.current.OPS_WEBHOOK_SYSTEM_PROMPT,
-    }),
+    runner: openRunners(context, inventory, secrets, prices),
+    async synthesis({ tier1_model }) {
+      const model = config.current.OPS_WEBHOOK_MODEL ?? tier1_model
+      return {
+        ...{ model, endpoint: endpointOf(config), price: await prices.of(model) },
+        dayBudget: config.current.OPS_DAY_BUDGET_USD,
+        systemPrompt: config.current.OPS_WEBHOOK_SYSTEM_PROMPT,
+      }
+    },
     random: randomBytes,
     notifyUrl: () => config.current.OPS_NOTIFY_URL,
     baseUrl,
@@ -55,6 +60,8 @@ export const openOpsService: OpenService = async (context) => {
     begin: () => ops.begin(),
     endStreams() {
       ops.lines.close()
+      // Before sessions: a session that can't start any more is no reason to acknowledge an alert.
+      void ops.alerts.close()
       // It needs seconds to stop its children: they run while the listeners finish.
       void ops.sessions.close()
     },

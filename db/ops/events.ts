@@ -10,9 +10,14 @@ export interface EventFilter {
   readonly session: number | null
 }
 
-export function addEvent(db: Executor, event: Omit<Event, 'id'>): Promise<Event> {
+/** Records an event. `isTold`: a notice of it is due; without it, that is so for a critical one. */
+export function addEvent(
+  db: Executor,
+  event: Omit<Event, 'id'>,
+  isTold = event.level === 'critical',
+): Promise<Event> {
   const { session_id, level, service, message, created_at } = event
-  return one(db, q.addEvent, [session_id, level, service, message, created_at])
+  return one(db, q.addEvent, [session_id, level, service, message, created_at, isTold])
 }
 
 /** The same for one that is not critical, and that its session has no second time: it may be tried again. */

@@ -2,8 +2,10 @@ import Type from 'typebox'
 import { Timestamp } from '../rows.ts'
 import { loadQueries } from '../queries.ts'
 import {
+  AdoptedAlert,
   Alert,
-  CheckState,
+  AlertText,
+  CheckBefore,
   Cooldown,
   Day,
   Event,
@@ -16,6 +18,7 @@ import {
   Session,
   Started,
   Summary,
+  UnreadAlert,
 } from './rows.ts'
 
 const Id = Type.Object({ id: Type.Integer() })
@@ -39,7 +42,10 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   askToStop: { args: ['int8'], row: Id },
   findLease: { args: [], row: Lease },
   failLapsed: { args: ['int8', 'timestamptz', 'timestamptz'], row: Id },
-  isRunning: { args: [], row: Type.Object({ running: Type.Boolean() }) },
+  lookAtSessions: {
+    args: [],
+    row: Type.Object({ newest: Type.Integer(), running: Type.Boolean() }),
+  },
   findRunning: { args: [], row: Session },
   findSession: { args: ['int8'], row: FoundSession },
   listSessions: { args: ['int8', 'int8'], row: Session },
@@ -49,7 +55,7 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   saveLines: { args: ['int8', 'jsonb'] },
   listLines: { args: ['int8', 'int4', 'int8'], row: Line },
   announceSessions: { args: [] },
-  addEvent: { args: ['int8', 'text', 'text', 'text', 'timestamptz'], row: Event },
+  addEvent: { args: ['int8', 'text', 'text', 'text', 'timestamptz', 'bool'], row: Event },
   addEventOnce: { args: ['int8', 'text', 'text', 'text', 'timestamptz'] },
   listEvents: { args: ['int8', 'int8', 'text', 'text', 'int8'], row: Event },
   addMemory: {
@@ -70,9 +76,15 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   listOpenActions: { args: ['int8', 'int8'], row: Id },
   endActions: { args: ['int8', 'text'] },
   claimNotice: { args: ['timestamptz'], row: Notice },
+  countTold: {
+    args: ['int8', 'text', 'text'],
+    row: Type.Object({ notices: Type.Integer(), same: Type.Boolean() }),
+  },
+  withdrawNotice: { args: ['int8'] },
   finishNotice: { args: ['int8', 'timestamptz'] },
   pruneNotices: { args: ['timestamptz'] },
-  saveCheckStates: { args: ['jsonb', 'timestamptz'], row: CheckState },
+  saveCheckStates: { args: ['jsonb', 'timestamptz'], row: CheckBefore },
+  noteTold: { args: ['text', 'text', 'int8'] },
   readSettings: { args: [], row: SavedSettings },
   writeSettings: { args: ['int4', 'text', 'text', 'text', 'bool'] },
   claimSchedule: {
@@ -80,10 +92,25 @@ export const opsQueries = loadQueries('sql/ops.sql', {
     row: Type.Object({ scheduled_at: Timestamp }),
   },
   isScheduleClaimed: { args: ['timestamptz'], row: Type.Object({ claimed: Type.Boolean() }) },
-  saveAlert: { args: ['text', 'text', 'text', 'text', 'timestamptz', 'text'], row: Id },
-  noteAlert: { args: ['int8', 'text', 'text', 'int8'] },
+  saveAlert: {
+    args: [
+      ...(['text', 'text', 'text', 'text', 'text', 'timestamptz', 'text'] as const),
+      ...(['int2', 'text', 'text'] as const),
+    ],
+    row: Type.Object({ id: Type.Integer(), count: Type.Integer() }),
+  },
+  noteAlert: { args: ['int8', 'int4', 'text', 'text', 'int8'] },
+  listUnread: { args: ['int8'], row: UnreadAlert },
+  adoptAlert: { args: ['int8', 'timestamptz', 'timestamptz', 'text', 'text'], row: AdoptedAlert },
   listAlerts: { args: ['int8', 'int8', 'int4'], row: Alert },
   findAlert: { args: ['int8'], row: Alert },
+  listAlertTexts: { args: ['int8', 'int8', 'int8', 'int4'], row: AlertText },
+  takeBrief: {
+    args: ['text', 'text', 'timestamptz', 'timestamptz'],
+    row: Type.Object({ brief_until: Timestamp }),
+  },
+  freeBrief: { args: ['text', 'text'] },
+  addBriefCost: { args: ['timestamptz', 'float8'] },
   findStatus: { args: ['int8'], row: Type.Pick(Session, ['status']) },
   listLinesBefore: { args: ['int8', 'int4', 'int8'], row: Line },
   listChain: { args: ['int8', 'int8'], row: Session },

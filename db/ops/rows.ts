@@ -129,6 +129,10 @@ export const CheckState = Type.Object({ service: Text, name: Text, ok: Type.Bool
 /** How a check of the inventory went. */
 export type CheckState = Type.Static<typeof CheckState>
 
+export const CheckBefore = Type.Object({ ...CheckState.properties, told_event: nullable(Count) })
+/** How a check went last; `told_event` is the event whose notice told that it fails. */
+export type CheckBefore = Type.Static<typeof CheckBefore>
+
 export const AlertOutcome = Type.Enum(['received', 'acknowledged', 'failed', 'triggered'])
 export type AlertOutcome = Type.Static<typeof AlertOutcome>
 
@@ -144,9 +148,30 @@ export const Alert = Type.Object({
   outcome: AlertOutcome,
   problem: nullable(Text),
   session_id: nullable(Count),
+  texts: Count,
 })
-/** Deliveries to the alert webhook that are of one alert; the payload is the newest one. */
+/**
+ * Deliveries to the alert webhook that are of one alert; title and payload are of the newest one, and
+ * `texts` counts how many different ones are kept.
+ */
 export type Alert = Type.Static<typeof Alert>
+
+export const AlertText = Type.Pick(Alert, ['title', 'payload', 'count', 'first_seen', 'last_seen'])
+/** One of the texts that deliveries of an alert had. */
+export type AlertText = Type.Static<typeof AlertText>
+
+export const UnreadAlert = Type.Object({
+  id: Count,
+  holder: Text,
+  machine: Text,
+  reading_since: Timestamp,
+})
+/** An alert whose newest delivery is being read, and by which process. */
+export type UnreadAlert = Type.Static<typeof UnreadAlert>
+
+export const AdoptedAlert = Type.Object({ id: Count, count: Count, tier: Count, payload: Text })
+/** A delivery that a process reads in place of another one; `count` is its number. */
+export type AdoptedAlert = Type.Static<typeof AdoptedAlert>
 
 export const Summary = Type.Object({ id: Count, ended_at: Timestamp, summary: Text })
 /** What the session of this id found. */

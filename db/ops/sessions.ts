@@ -68,9 +68,11 @@ export async function announceSessions(tx: Executor): Promise<void> {
   await tx.run(q.announceSessions, [])
 }
 
-/** Whether a session runs, on any instance. */
-export async function isRunning(db: Executor): Promise<boolean> {
-  return (await one<{ readonly running: boolean }>(db, q.isRunning, [])).running
+/** The newest session's id, 0 before the first one, and whether one runs, on any instance. */
+export function lookAtSessions(
+  db: Executor,
+): Promise<{ readonly newest: number; readonly running: boolean }> {
+  return one(db, q.lookAtSessions, [])
 }
 
 export function findRunning(db: Executor): Promise<Session | undefined> {
@@ -95,7 +97,7 @@ export function listChildren(db: Executor, id: number): Promise<readonly Session
   return many(db, q.listChildren, [id, 100])
 }
 
-/** What all sessions since a time have cost, in US dollars. */
+/** What all sessions and briefs of alerts since the beginning of a day have cost, in US dollars. */
 export async function costSince(db: Executor, since: Date): Promise<number> {
   return (await one<{ readonly cost_usd: number }>(db, q.costSince, [since])).cost_usd
 }

@@ -1,4 +1,4 @@
-import type { Alert, AlertOutcome } from '../../db/ops/rows.ts'
+import type { Alert, AlertOutcome, AlertText } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { fact } from '../fact.ts'
 import { timeTag } from '../time.ts'
@@ -51,9 +51,37 @@ export function alertsPage(
   })
 }
 
+/** `/alerts/{id}`: the texts that an alert came with, the newest first. */
+export function alertPage(
+  alert: Alert,
+  texts: readonly AlertText[],
+  shown: number,
+  older: string | undefined,
+): Html {
+  return opsPage({
+    title: `Alert ${alert.id}`,
+    section: 'alerts',
+    body: html`<h1>Alert ${alert.id}</h1>
+      <div class="cards">
+        ${alertCard(alert, shown)}
+        ${texts.map(
+          ({ title, payload, count, first_seen, last_seen }) =>
+            html`<article class="panel card">
+              <h2><bdi>${title}</bdi></h2>
+              <dl class="facts">
+                ${cameFact(count, last_seen)} ${fact('First', timeTag(first_seen))}
+              </dl>
+              ${payloadText(payload, shown, `Text of ${last_seen.toISOString()}`)}
+            </article>`,
+        )}
+      </div>
+      ${nextLink(older, 'Older texts')}`,
+  })
+}
+
 /** One alert: the answer to `POST /alerts/{id}/investigate`. */
 export function alertCard(alert: Alert, shown: number, refused: string | null = null): Html {
-  const { id, title, source, count, outcome, problem, session_id, payload } = alert
+  const { id, title, source, count, outcome, problem, session_id, payload, texts } = alert
   return html`<article class="panel card" id="alert-${id}" aria-labelledby="alert-title-${id}">
     ${refusedNote(refused, `alert-refused-${id}`)}
     <div class="title-line">
@@ -62,9 +90,9 @@ export function alertCard(alert: Alert, shown: number, refused: string | null = 
     </div>
     <dl class="facts">
       ${fact('Outcome', MEANING[outcome])} ${problem !== null && fact('Problem', problem)}
-      ${source !== null && fact('Source', source)}
-      ${fact('Came', html`${count === 1 ? 'once' : `${count} times`}, last ${timeTag(alert.last_seen)}`)}
+      ${source !== null && fact('Source', source)} ${cameFact(count, alert.last_seen)}
       ${fact('First', timeTag(alert.first_seen))}
+      ${texts > 1 && fact('Texts', html`<a href="/alerts/${id}">${texts} different texts</a>`)}
       ${
         session_id !== null &&
         fact('Session', html`<a href="/sessions/${session_id}">session ${session_id}</a>`)
@@ -72,12 +100,7 @@ export function alertCard(alert: Alert, shown: number, refused: string | null = 
     </dl>
     <details>
       <summary>Newest delivery</summary>
-      ${payload.length >= shown && html`<p class="muted">Its first ${shown} characters:</p>`}
-      <pre
-        class="payload"
-        tabindex="0"
-        aria-label="Newest delivery"
-      ><code>${payload.slice(0, shown)}</code></pre>
+      ${payloadText(payload, shown, 'Newest delivery')}
     </details>
     <form
       method="post"
@@ -91,4 +114,17 @@ export function alertCard(alert: Alert, shown: number, refused: string | null = 
       </button>
     </form>
   </article>`
+}
+
+function cameFact(count: number, last: Date): Html {
+  return fact('Came', html`${count === 1 ? 'once' : `${count} times`}, last ${timeTag(last)}`)
+}
+
+function payloadText(payload: string, shown: number, label: string): Html {
+  return html`${payload.length >= shown && html`<p class="muted">Its first ${shown} characters:</p>`}
+    <pre
+      class="payload"
+      tabindex="0"
+      aria-label="${label}"
+    ><code>${payload.slice(0, shown)}</code></pre>`
 }

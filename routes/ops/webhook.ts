@@ -37,7 +37,7 @@ export function webhookOperation({ ops, chatKey }: OpsRoutes): Operation {
     const body = await context.body(BODY_LIMIT)
     if (!body.ok) return unread(body, context)
     if (isBlank(body.bytes)) return opsFault(badRequest('the body is blank'), context)
-    return answer(await ops.receiveAlert(body.bytes, context.receivedAt))
+    return answer(await ops.alerts.receive(body.bytes, context.receivedAt, context.gone()))
   }
 
   return {
@@ -56,7 +56,8 @@ export function webhookOperation({ ops, chatKey }: OpsRoutes): Operation {
       202: { description: 'The alert is kept', schema: AlertReceipt },
       502: { description: 'The alert is kept; no model made a brief of it', schema: AlertProblem },
       503: {
-        description: 'OPS_CHAT_API_KEY is not set, or the database is out of reach',
+        description:
+          'OPS_CHAT_API_KEY is not set, the database is out of reach, or the server stops',
         schema: AlertProblem,
       },
     },
@@ -74,11 +75,15 @@ const UNAUTHORIZED = {
 
 function answer(outcome: AlertOutcome): Reply {
   if (outcome.kind === 'failed') return problem(502, 'synthesis failed', outcome.problem)
+  if (outcome.kind === 'stopping') {
+    const message = 'the alert is kept, and nothing was started: send it again'
+    return problem(503, 'the server is stopping', message, { 'retry-after': '5' })
+  }
   if (outcome.kind === 'triggered') {
     const { session, tier } = outcome
     return jsonReply({ session_id: session, status: 'triggered', tier }, 202)
   }
-  const message = 'a session is running; the alert is kept, and nothing was started'
+  const message = 'a session is running or has just run; the alert is kept, and nothing was started'
   return jsonReply({ session_id: null, status: 'acknowledged', message }, 202)
 }
 

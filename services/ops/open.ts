@@ -7,7 +7,7 @@ import { machineId, seesProcesses } from '../../kernel/processes.ts'
 import { ownHolder } from '../../kernel/spawn.ts'
 import { repeat } from '../../kernel/repeat.ts'
 import { openSteadyTime } from '../../kernel/steady-time.ts'
-import { receiveAlert, type AlertOutcome } from './alerts/receive.ts'
+import { openAlerts, type Alerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/synthesis.ts'
 import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
 import { startNotifier, type NotifyOptions } from './notify.ts'
@@ -30,7 +30,7 @@ export interface OpsOptions extends Pick<NotifyOptions, 'notifyUrl' | 'baseUrl'>
   /** The runner of new sessions. */
   readonly runner: () => Runner
   /** The model that reads alerts: where it is, its name and its prompt. */
-  readonly synthesis: (config: Config) => SynthesisConfig
+  readonly synthesis: (config: Config) => Promise<SynthesisConfig>
   /** Random bytes, as `node:crypto` makes them. */
   readonly random: (size: number) => Buffer
 }
@@ -41,8 +41,7 @@ export interface Ops extends OpsOptions {
   readonly sessions: Sessions
   /** What they put out, live. */
   readonly lines: LineStream
-  /** Takes a delivery to the alert webhook. */
-  receiveAlert(body: Uint8Array, at: Date): Promise<AlertOutcome>
+  readonly alerts: Alerts
   /** The listeners are up: the first session starts, and then one each interval. */
   begin(): void
   close(): Promise<void>
@@ -58,13 +57,17 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   if (!seesProcesses()) {
     log.warn('no /proc: what a session starts is ended with its process group, and not looked for')
   }
+  const reader = { holder: ownHolder(), machine: machineId() }
   const sessions = await openSessions({
     ...options,
     config,
     redact,
     resultsDir: config.current.results_dir,
-    holder: ownHolder(),
-    machine: machineId(),
+    ...reader,
+  })
+  const alerts = openAlerts({
+    ...{ db, clock, log, redact, sessions, reader, random: options.random },
+    synthesis: () => options.synthesis(config.current),
   })
   const lines = await openLineStream({ ...options, sessions })
   const steadyNow = openSteadyTime(clock)
@@ -72,21 +75,26 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
     works: () => log.info('memories fade again'),
   })
-  const stops = [fading.stop, startNotifier(options), config.close]
+  const stops = [fading.stop, startNotifier(options), config.close, alerts.close]
+  let closed = false
+
+  async function startFirstSession(): Promise<void> {
+    // Before the scheduled session: alerts that come while a session runs are only acknowledged.
+    await alerts.readLeft()
+    if (!closed) stops.push(startScheduler({ db, clock, log, config, sessions }))
+  }
   return {
     ...options,
     config,
     sessions,
     lines,
-    receiveAlert(body, at) {
-      const synthesis = (): SynthesisConfig => options.synthesis(config.current)
-      return receiveAlert({ ...options, redact, sessions, synthesis }, body, at)
-    },
+    alerts,
     begin() {
       void fading.now()
-      stops.push(startScheduler({ db, clock, log, config, sessions }))
+      void startFirstSession()
     },
     async close() {
+      closed = true
       await Promise.all(stops.map((stop) => stop()))
       await sessions.close()
     },

@@ -24,13 +24,16 @@ export type Asked = {
   }
 }
 
+/** 429, and after how many seconds it may be asked again. */
+export type Refused = { readonly retryAfter: number }
+
 /** A model endpoint that writes briefs as the test wants them. */
 export type Briefs = {
   /** What makes the webhook use it; sessions are the probe's. */
   readonly env: Env
   readonly asked: readonly Asked[]
-  /** How the next requests are answered: with a brief, a status or bytes; null leaves them open. */
-  answer(how: string | number | { readonly bytes: string } | null): void
+  /** How the next requests are answered: with a brief, a status, bytes, or 429; null leaves them open. */
+  answer(how: string | number | Refused | { readonly bytes: string } | null): void
   /** Answers those with a brief that were left open. */
   release(brief: string): void
 }
@@ -57,6 +60,8 @@ export async function startBriefs(t: Owner): Promise<Briefs> {
     else if (typeof how === 'number') {
       response.writeHead(how, { 'content-type': 'application/json' })
       response.end(`{"error":{"message":"wrong key ${MODEL_KEY}"}}`)
+    } else if ('retryAfter' in how) {
+      response.writeHead(429, { 'retry-after': String(how.retryAfter) }).end()
     } else response.writeHead(200, { 'content-type': 'application/json' }).end(how.bytes)
   })
   return {

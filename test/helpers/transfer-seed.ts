@@ -83,8 +83,10 @@ insert into ops.memories (service, category, observation, confidence, active, cr
 select 'web', 'timing', 'slow ' || id, 0.1 + 0.2, true, now(), now(), now(), id, 1 from ops.sessions;
 insert into ops.actions (session_id, service, action_type, operation, at, outcome)
 select id, 'web', 'restart', 'restart', started_at, null from ops.sessions limit 3;
-insert into ops.alerts (fingerprint, source, title, payload, first_seen, last_seen, outcome, session_id)
-select 'print-' || id, null, 'Alert', repeat('{"a": 1}', 100), now(), now(), 'triggered', id from ops.sessions;
+insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, session_id)
+select 'print-' || id, null, 'one', now(), now(), 'triggered', id from ops.sessions;
+insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+select id, 'one', 'Alert', repeat('{"a": 1}', 100), now(), now() from ops.alerts;
 insert into ops.notices (event_id, created_at, next_at) select id, now(), now() from ops.events order by id limit 20;
 insert into ops.check_states values ('web', 'http', false, now());
 update ops.settings set interval = 60, scheduled_at = now();`

@@ -31,8 +31,10 @@ await t.test('every page of ops: widths, colours, names, keyboard', async (t: Te
   await postgres.query(
     ops.env,
     `with action as (insert into ops.actions (service, action_type, operation, at) values ($1, 'restart', 'o', now())),
-          alert as (insert into ops.alerts (fingerprint, source, title, payload, first_seen, last_seen, outcome, problem)
-                    values ('f', 'grafana', $1, $1, now(), now(), 'failed', $1)),
+          alert as (insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, problem)
+                    values ('f', 'grafana', 'c', now(), now(), 'failed', $1) returning id),
+          texts as (insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+                    select id, content, $1, $1, now(), now() from alert, (values ('c'), ('d')) as t(content)),
           gone as (update ops.sessions set summary = 'Two of three checks failed.', cost_usd = 0.0123, prompt_text = $1)
      insert into ops.events (level, service, message, created_at)
      select level, $1, $1, now() from unnest(array['info', 'warning', 'critical']) as level`,
@@ -40,7 +42,14 @@ await t.test('every page of ops: widths, colours, names, keyboard', async (t: Te
   )
   const session = await beginByHand(postgres, ops.env, LONG)
   await storeLines(postgres, ops.env, session, 1, 60, { text: LONG })
-  const all = [...PATHS, '/sessions/1', `/sessions/${session}`, '/events?level=info', '/nothing']
+  const all = [
+    ...PATHS,
+    '/alerts/1',
+    '/sessions/1',
+    `/sessions/${session}`,
+    '/events?level=info',
+    '/nothing',
+  ]
   for (const [at, path] of all.entries()) {
     await t.test(path, async (t) => {
       await page.emulateMedia({ colorScheme: at % 2 === 0 ? 'light' : 'dark' })

@@ -29,15 +29,21 @@ t.test('what is old is removed as the manual says, and nothing else', async (t) 
       `insert into ops.events (session_id, level, message, created_at) select max(id), 'info', 'x', ${at} from ops.sessions`,
       `insert into ops.actions (session_id, service, action_type, operation, at)
        select max(id), 's', 'restart', 'o', ${at} from ops.sessions`,
-      `insert into ops.alerts (fingerprint, title, payload, first_seen, last_seen, outcome, session_id)
-       select md5(max(id)::text), 't', 'p', ${at}, ${at}, 'triggered', max(id) from ops.sessions`,
+      `with alert as (
+         insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome, session_id)
+         select md5(max(id)::text), 'c', ${at}, ${at}, 'triggered', max(id) from ops.sessions returning id
+       )
+       insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+       select id, 'c', 't', 'p', ${at}, ${at} from alert`,
     ]) {
       await postgres.query(env, text)
     }
   }
   for (const text of statements) await postgres.query(env, text)
-  const tables = ['sessions', 'session_lines', 'events', 'actions', 'alerts']
+  const tables = ['sessions', 'session_lines', 'events', 'actions', 'alerts', 'alert_texts']
   const counts = tables.map((table) => `(select count(*)::int from ops.${table}) as ${table}`)
   const left = await postgres.query(env, `select ${counts.join(', ')}`)
-  t.same(left, [{ sessions: 2, session_lines: 2, events: 1, actions: 1, alerts: 1 }])
+  t.same(left, [
+    { sessions: 2, session_lines: 2, events: 1, actions: 1, alerts: 1, alert_texts: 1 },
+  ])
 })

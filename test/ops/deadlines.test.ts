@@ -1,3 +1,4 @@
+import { queryObjects } from 'node:v8'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
@@ -48,6 +49,21 @@ t.test('a session that falls silent is timed out', async (t) => {
   await until(() => said(id), 'its output')
   later(181)
   await timedOut(t, id, /was silent for \d+ s/)
+})
+
+t.test('an agent that says much keeps nothing in memory for each piece', async (t) => {
+  const promises = (): number => queryObjects(Promise, { format: 'count' })
+  agent.does(`i=0
+while [ $i -lt 400 ]; do echo $i; i=$((i + 1)); sleep 0.005; done
+sleep ${long}
+`)
+  const id = await start()
+  await until(async () => (await said(id)) >= 20, 'its first lines')
+  const before = promises()
+  await until(async () => (await said(id)) >= 400, 'its last line', 30_000)
+  t.ok(promises() - before < 100, 'promises do not grow with its output')
+  await sessions.stop(id)
+  t.match(await ended(id), { status: 'stopped' })
 })
 
 t.test('a session that never comes to an end is timed out', async (t) => {

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
+import { completeChat } from '../../services/ops/runners/model-chat.ts'
+import { createRedact } from '../../services/ops/redact.ts'
 import { backends } from '../helpers/backends.ts'
 import { calls, says, startModel } from '../helpers/model-endpoint.ts'
 import type { Script } from '../helpers/model-endpoint.ts'
@@ -174,4 +176,28 @@ t.test('a spent budget of the session, its chain or the day', async (t) => {
   t.match(second.event?.message, /budget of the day of \$0.003 \(OPS_DAY_BUDGET_USD\) is spent/)
   const third = await play(endless, daily)
   t.match({ ...third.session, requests: third.requests }, { status: 'failed', requests: 0 })
+})
+
+t.test('a whole reply that arrives with an abort is a reply: it is paid for', async (t) => {
+  const message = { role: 'assistant', content: 'All is well.' }
+  const usage = { prompt_tokens: 1_000, completion_tokens: 100 }
+  const endpoint = await startReceiver(t, (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ choices: [{ message, finish_reason: 'stop' }], usage }))
+  })
+  const control = new AbortController()
+  const result = await completeChat(
+    { url: endpoint.url, key: undefined },
+    { model: 'm', messages: [] },
+    {
+      signal: control.signal,
+      redact: createRedact(() => []),
+      text: () => control.abort(),
+      sign: () => undefined,
+    },
+  )
+  t.match(result, {
+    kind: 'reply',
+    reply: { text: 'All is well.', usage: { prompt: 1_000, completion: 100 } },
+  })
 })

@@ -1,8 +1,12 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { claudeResult, startAgentOps } from '../helpers/agent-setup.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 import { rollbacks } from '../helpers/refused-rows.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import type { Received, Receiver } from '../helpers/receiver.ts'
@@ -49,16 +53,88 @@ await onPostgres(t, 'a critical event is told once', async (t: Test, backend) =>
     created_at: /^\d{4}-\d\d-\d\dT.*Z$/,
     url: `${ops.base}/sessions/${session.id}`,
   })
-
-  // The next session's event is another one; after it, the first is known not to have come again.
-  const { id } = await trigger(ops)
-  await ended(ops, id)
-  await until(() => receiver.received.length > 1, 'the second notice')
-  t.same(
-    bodies(receiver).map((told) => told['session_id']),
-    [session.id, id],
-  )
 })
+
+t.test('a critical check that fails is told once, and once when it is good again', async (t) => {
+  const receiver = await startReceiver(t)
+  const file = join(await temporaryFolder(t, 'checked'), 'here')
+  const checks = (['critical', 'warning'] as const).map((level) => {
+    return { type: 'file_age', name: `${level} door`, path: file, max_age_s: 3_600, level }
+  })
+  const ops = await startOps(t, postgres, {
+    OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'garage', checks }] }),
+    OPS_NOTIFY_URL: receiver.url,
+  })
+  const told = (count: number): Promise<true> =>
+    until(() => receiver.received.length === count, `notice ${count}`)
+  await ended(ops)
+  await told(1)
+  const look = async (): Promise<number> => (await ended(ops, (await trigger(ops)).id)).id
+  await look()
+  writeFileSync(file, '')
+  const good = await look()
+  await told(2)
+  await look()
+  rmSync(file)
+  const bad = await look()
+  await told(3)
+  t.match(bodies(receiver), [
+    { session_id: 1, level: 'critical', message: /^critical door: no such file/ },
+    { session_id: good, level: 'info', message: /^critical door is good again: written/ },
+    { session_id: bad, level: 'critical', message: /^critical door: no such file/ },
+  ])
+  const { json } = await ops.api<{ events: readonly Notice[] }>('GET', '/events?service=garage')
+  t.equal(json.events.length, 8, 'every session has its events')
+})
+
+t.test('who did not hear of the beginning hears of the end alone', async (t) => {
+  let isAway = true
+  const receiver = await startReceiver(t, (_request: Received, response) => {
+    response.writeHead(isAway ? 503 : 200).end()
+  })
+  const file = join(await temporaryFolder(t, 'checked'), 'here')
+  const check = { type: 'file_age', path: file, max_age_s: 3_600, level: 'critical' }
+  const env = {
+    ...(await postgres.env(t)),
+    OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'garage', checks: [check] }] }),
+    OPS_NOTIFY_URL: receiver.url,
+  }
+  const ops = await startOps(t, postgres, env)
+  await ended(ops)
+  await until(
+    () => ops.server.logs().some((line) => /notice not taken/.test(line)),
+    'the first try',
+  )
+  isAway = false
+  writeFileSync(file, '')
+  await ended(ops, (await trigger(ops)).id)
+  await until(() => receiver.received.length > 1, 'the second notice')
+  t.match(bodies(receiver)[1], { level: 'info', message: /is good again/ })
+  const due = `select count(*)::int as due from ops.notices where sent_at is null`
+  await until(async () => (await postgres.query(env, due))[0]?.['due'] === 0, 'nothing to be due')
+})
+
+t.test(
+  'of what an agent records, five events of a session are told, and no words twice',
+  async (t) => {
+    const receiver = await startReceiver(t)
+    const ops = await startAgentOps(t, postgres, { OPS_NOTIFY_URL: receiver.url })
+    const report = async (...messages: readonly string[]): Promise<void> => {
+      const events = messages.map((message) => ({ level: 'critical', service: 'garage', message }))
+      ops.agent.says([claudeResult({ result: `Bad.\n${JSON.stringify({ events })}` })])
+      await ended(ops, (await trigger(ops)).id)
+    }
+    await report(...Array.from({ length: 7 }, (_, at) => `door ${at} is open`))
+    await report('door 1 is open', 'door 6 is open')
+    await until(() => receiver.received.length >= 6, 'six notices')
+    t.same(
+      bodies(receiver).map(({ message }) => message),
+      [...[0, 1, 2, 3, 4].map((at) => `door ${at} is open`), 'door 6 is open'],
+    )
+    const { json } = await ops.api<{ events: readonly Notice[] }>('GET', '/events?level=critical')
+    t.equal(json.events.length, 9, 'all of them are recorded')
+  },
+)
 
 t.test('a failed session is told, with the reason', async (t) => {
   const receiver = await startReceiver(t)

@@ -235,8 +235,12 @@ await t.test('pages and forms', async (t: Test) => {
   await t.test('alerts: shown, investigated, refused', async (t) => {
     const [row] = await backend.query(
       ops.env,
-      `insert into ops.alerts (fingerprint, source, title, payload, first_seen, last_seen, outcome, problem)
-       values ('f', 'grafana', $1, $1, now(), now(), 'failed', 'no model') returning id`,
+      `with alert as (
+         insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, problem)
+         values ('f', 'grafana', 'c', now(), now(), 'failed', 'no model') returning id
+       )
+       insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+       select id, 'c', $1, $1, now(), now() from alert returning alert_id as id`,
       [`Disk ${PROBE}`],
     )
     const path = `/alerts/${Number(row?.['id'])}/investigate`
@@ -254,6 +258,10 @@ await t.test('pages and forms', async (t: Test) => {
     t.equal(session.trigger, 'manual')
     t.match(session.prompt_text, /(ALERT-[0-9a-f]{32})[\s\S]*\n\1\nDisk <img[\s\S]*\n\1$/)
     t.match((await get('/alerts')).text, `href="/sessions/${session.id}"`)
+    const one = await get(path.replace('/investigate', ''))
+    isPage(t, one, 200)
+    t.match(one.text, ESCAPED)
+    isPage(t, await get('/alerts/none'), 404)
     isFragment(t, await post(path, {}, HTMX), 200)
     await ended(ops)
     isPage(t, await post('/alerts/999/investigate'), 404)

@@ -65,7 +65,10 @@ await onPostgres(t, '502 when there is no brief: the alert is kept', async (t: T
   await ended(ops, retried.json.session_id ?? 0)
 
   await ops.server.stop()
-  const alerts = await backend.query(ops.env, 'select * from ops.alerts order by id')
+  const alerts = await backend.query(
+    ops.env,
+    `select a.*, t.payload from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`,
+  )
   const failed = { count: 1, outcome: 'failed', problem: /\S/, session_id: null }
   t.match(
     [...alerts],

@@ -1,5 +1,11 @@
-import { findAlert, LISTED_PAYLOAD, listAlerts, noteAlert } from '../../../db/ops/alerts.ts'
-import { alertCard, alertsPage } from '../../../html/ops/alerts.ts'
+import {
+  findAlert,
+  LISTED_PAYLOAD,
+  listAlerts,
+  listAlertTexts,
+  noteAlert,
+} from '../../../db/ops/alerts.ts'
+import { alertCard, alertPage, alertsPage } from '../../../html/ops/alerts.ts'
 import type { Html } from '../../../kernel/html.ts'
 import { htmlReply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
@@ -28,6 +34,18 @@ export function alertRoutes({ ops }: OpsRoutes): readonly Route[] {
       },
     }),
     pageRoute({
+      ...{ method: 'GET', path: '/alerts/:id' },
+      async answer(context) {
+        const asked = readList(context, USUAL)
+        if ('status' in asked) return asked
+        const alert = await findAlert(db, rowIdOf(context))
+        if (alert === undefined) return notFound('alert')
+        const found = await listAlertTexts(db, alert.id, asked.offset, asked.limit + 1)
+        const { rows, older } = pageOf(found, asked, `/alerts/${alert.id}`)
+        return htmlReply(alertPage(alert, rows, LISTED_PAYLOAD, older))
+      },
+    }),
+    pageRoute({
       ...{ method: 'POST', path: '/alerts/:id/investigate' },
       async answer(context) {
         const form = await readOptionalForm(context)
@@ -49,7 +67,7 @@ export function alertRoutes({ ops }: OpsRoutes): readonly Route[] {
             () => alertCard(alert, LISTED_PAYLOAD, message),
           )
         }
-        await noteAlert(db, id, 'triggered', { session: session.id })
+        await noteAlert(db, alert, 'triggered', { session: session.id })
         return doneReply(context, `/sessions/${session.id}`, async (): Promise<Html> =>
           alertCard(
             { ...alert, outcome: 'triggered', problem: null, session_id: session.id },

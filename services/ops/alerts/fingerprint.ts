@@ -5,20 +5,24 @@ import { memberAt, type Payload } from './payload.ts'
 /** What an alert is called in the list, and what tells it from others. */
 export interface Identity {
   readonly fingerprint: string
+  /** Hash of the text without its times: what tells the texts of one alert from each other. */
+  readonly content: string
   /** The program that sent it, where its form tells; else null. */
   readonly source: string | null
   readonly title: string
 }
 
 const LONGEST = 200
-/** Where senders put an id that stays the same for all deliveries of one alert. */
-const IDS: readonly (readonly string[])[] = [
+const COUNTER = /^\s*\d{1,15}\s*$/
+/** Where senders put a key that stays the same for all deliveries of one alert. */
+const KEYS: readonly (readonly string[])[] = [
   ['fingerprint'],
   ['dedup_key'],
   ['incident_key'],
   ['alert_id'],
   ['alertId'],
   ['alert', 'alertId'],
+  ['event', 'data', 'incident', 'id'],
   ['event', 'data', 'id'],
   ['incident', 'incident_id'],
   ['id'],
@@ -54,26 +58,35 @@ const TIMES = [
 /** Tells which alert a delivery is of, without secrets: deliveries with the same fingerprint stand together. */
 export function identify(payload: Payload, redact: Redact): Identity {
   const { text, value } = payload
+  const content = hash(TIMES.reduce((rest, time) => rest.replaceAll(time, ''), text))
+  const [source, key] = [sourceOf(value), keyOf(value)]
   return {
-    fingerprint: redact(fingerprintOf(payload)),
-    source: sourceOf(value),
+    fingerprint: key === undefined ? content : redact(key.length <= LONGEST ? key : hash(key)),
+    content,
+    source,
     title: titleOf(text, value, redact),
   }
 }
 
-/** Alertmanager's or the sender's own id, else a hash of the body without its times. */
-function fingerprintOf({ text, value }: Payload): string {
+/** The sender's own key for all deliveries of one alert; undefined where it has none. */
+function keyOf(value: unknown): string | undefined {
   const alerts = memberAt(value, 'alerts')
-  const several = Array.isArray(alerts) && alerts.length > 1
-  // Of a group that grows and shrinks, the key of the group is what stays.
-  const own = several ? memberAt(value, 'groupKey') : memberAt(value, 'alerts', 0, 'fingerprint')
-  const monitor = idText(memberAt(value, 'monitor', 'id'))
-  const id =
-    idText(own) ??
-    (monitor === undefined ? undefined : `monitor:${monitor}`) ??
-    IDS.map((path) => idText(memberAt(value, ...path))).find((found) => found !== undefined)
-  if (id !== undefined) return id.length <= LONGEST ? id : hash(id)
-  return hash(TIMES.reduce((rest, time) => rest.replaceAll(time, ''), text))
+  const isOne = Array.isArray(alerts) && alerts.length === 1
+  // Alertmanager's group grows and shrinks, and its key stays. Grafana's group may be of many rules.
+  const group = memberAt(value, 'groupKey')
+  const own = isOne ? memberAt(value, 'alerts', 0, 'fingerprint') : undefined
+  const keys = [
+    ...(sourceOf(value) === 'grafana' ? [own, group] : [group, own]),
+    monitorKey(memberAt(value, 'monitor', 'id'), memberAt(value, 'monitor', 'name')),
+    ...KEYS.map((path) => memberAt(value, ...path)),
+  ]
+  return keys.map(stableKey).find((key) => key !== undefined)
+}
+
+/** Uptime Kuma numbers its monitors from 1: the name tells two installations apart. */
+function monitorKey(id: unknown, name: unknown): string | undefined {
+  const isKnown = typeof id === 'number' && typeof name === 'string' && name.trim() !== ''
+  return isKnown ? `monitor:${id}:${name}` : undefined
 }
 
 function sourceOf(value: unknown): string | null {
@@ -92,11 +105,10 @@ function titleOf(text: string, value: unknown, redact: Redact): string {
   return redactLine(line, LONGEST, redact) || 'an alert without text'
 }
 
-function idText(value: unknown): string | undefined {
-  if (typeof value === 'number') return String(value)
-  return typeof value === 'string' && value.trim() !== ''
-    ? value.replaceAll('\0', '\u{FFFD}').toWellFormed()
-    : undefined
+/** A number alone is no key: other senders count from 1 as well. */
+function stableKey(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value.trim() === '' || COUNTER.test(value)) return undefined
+  return value.replaceAll('\0', '\u{FFFD}').toWellFormed()
 }
 
 function hash(text: string): string {

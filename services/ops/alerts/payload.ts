@@ -7,11 +7,12 @@ export interface Payload {
   readonly text: string
   /** What it says when it is JSON; undefined for all other text. */
   readonly value: unknown
-  /** The tier that it asks for, not clamped yet. */
+  /** The tier that it asks for, whether it is allowed or not. */
   readonly tier: number
 }
 
 const FIRST_TIER = 1
+const LAST_TIER = 3
 
 /**
  * Reads a body of any kind; bytes that are no UTF-8 become replacement characters. The top-level
@@ -24,7 +25,7 @@ export function readPayload(bytes: Uint8Array): Payload {
   if (!isObject(value) || !('tier' in value)) return { text, value, tier: FIRST_TIER }
   const { tier, ...rest } = value
   const asks = typeof tier === 'number' && Number.isInteger(tier) && tier >= FIRST_TIER
-  return { text: written(rest), value: rest, tier: asks ? tier : FIRST_TIER }
+  return { text: written(rest), value: rest, tier: asks ? Math.min(tier, LAST_TIER) : FIRST_TIER }
 }
 
 /** A JSON object as text; a member that is nested deeper than the stack reaches becomes a note. */

@@ -5,7 +5,7 @@ import { chainCost, costSince } from '../../../db/ops/sessions.ts'
 export interface Budgets {
   /** By a session and the chain of escalations that it stands in. */
   readonly session: number | undefined
-  /** On the present day, in UTC. */
+  /** On the present day, in UTC, also by briefs of alerts. */
   readonly day: number | undefined
 }
 
@@ -17,10 +17,15 @@ export interface Spent {
 
 /** Reads what counts against the budgets of a session: its own row has no cost before it ends. */
 export async function spentBefore(db: Database, session: number, now: Date): Promise<Spent> {
+  const [chain, day] = await Promise.all([chainCost(db, session), spentToday(db, now)])
+  return { chain, day }
+}
+
+/** US dollars that sessions and briefs of alerts have cost on the present day, in UTC. */
+export function spentToday(db: Database, now: Date): Promise<number> {
   const midnight = new Date(now)
   midnight.setUTCHours(0, 0, 0, 0)
-  const [chain, day] = await Promise.all([chainCost(db, session), costSince(db, midnight)])
-  return { chain, day }
+  return costSince(db, midnight)
 }
 
 /** Which budget is spent, in one line, once the session has cost so much; undefined while some is left. */

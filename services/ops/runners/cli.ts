@@ -59,9 +59,16 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const leave = (): void => control.abort()
   job.signal.addEventListener('abort', leave, { once: true })
   if (job.signal.aborted) leave()
-  const left = new Promise<void>((resolve) =>
-    control.signal.addEventListener('abort', () => resolve(), { once: true }),
-  )
+  /** Waits until little output is left to be stored, or the agent is to stop. */
+  async function ready(): Promise<void> {
+    if (control.signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = (): void => resolve()
+    control.signal.addEventListener('abort', stop, { once: true })
+    void output.drained().then(resolve)
+    await promise
+    control.signal.removeEventListener('abort', stop)
+  }
   let last = 0
   const show: Job['output']['write'] = (kind, text) => {
     if (control.signal.aborted && ++last > LAST_LINES) return
@@ -78,7 +85,7 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
         if (reading.hopeless() !== undefined) leave()
       },
       aside: (text) => show('error', text),
-      ready: () => (control.signal.aborted ? left : Promise.race([output.drained(), left])),
+      ready,
       signal: control.signal,
     },
   )

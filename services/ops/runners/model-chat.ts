@@ -50,6 +50,8 @@ export interface ChatOptions extends ReplyListener {
   readonly redact: Redaction
   /** How often it is tried; 5 times when absent. */
   readonly attempts?: number
+  /** Milliseconds that are left: a pause that would outlast them is not begun. */
+  readonly left?: () => number
   /** It is tried again in so many milliseconds, because of a problem. */
   readonly retry?: (problem: string, waitMs: number) => void
   /** A try broke off while the answer came; what had come is lost, and may have cost something. */
@@ -59,7 +61,8 @@ export interface ChatOptions extends ReplyListener {
 /** What became of a request. `aborted`: the signal came first. */
 export type ChatResult =
   | { readonly kind: 'reply'; readonly reply: Reply }
-  | { readonly kind: 'failed'; readonly problem: string }
+  /** `againInMs`: it may be asked again, but not as early as there was time for. */
+  | { readonly kind: 'failed'; readonly problem: string; readonly againInMs?: number }
   | { readonly kind: 'aborted' }
 
 interface Trouble {
@@ -89,17 +92,21 @@ export async function completeChat(
   request: ChatRequest,
   options: ChatOptions,
 ): Promise<ChatResult> {
-  const { signal, attempts = ATTEMPTS, retry } = options
+  const { signal, attempts = ATTEMPTS, left, retry } = options
   for (let attempt = 1; ; attempt++) {
     const result = await tryOnce(endpoint, request, options)
-    if (signal.aborted) return { kind: 'aborted' }
+    // It is paid for, also when the signal came together with its end.
     if (!('problem' in result)) return { kind: 'reply', reply: result }
+    if (signal.aborted) return { kind: 'aborted' }
     const { problem, again, afterMs } = result
     if (!again) return { kind: 'failed', problem: `the model endpoint ${problem}` }
     if (attempt >= attempts) {
       return { kind: 'failed', problem: `the model endpoint ${problem}, ${attempts} times over` }
     }
     const waitMs = Math.min(afterMs ?? FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS)
+    if (left !== undefined && waitMs >= left()) {
+      return { kind: 'failed', problem: `the model endpoint ${problem}`, againInMs: waitMs }
+    }
     retry?.(problem, waitMs)
     try {
       await pause(waitMs, undefined, { signal })

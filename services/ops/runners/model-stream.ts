@@ -13,6 +13,20 @@ export interface Usage {
   readonly completion: number
 }
 
+/** Characters of a token, about. */
+const TOKEN = 4
+
+/** Tokens of a prompt, about. */
+export function promptTokens(messages: readonly unknown[]): number {
+  return Math.ceil(JSON.stringify(messages).length / TOKEN)
+}
+
+/** What an answer has used up. What an endpoint does not count is taken by the characters. */
+export function usageOf({ usage, text, toolCalls }: Reply, prompt: number): Usage {
+  const written = text.length + JSON.stringify(toolCalls).length
+  return usage ?? { prompt, cached: 0, completion: Math.ceil(written / TOKEN) }
+}
+
 /** What a model answered. */
 export interface Reply {
   readonly text: string

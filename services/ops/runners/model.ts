@@ -6,7 +6,7 @@ import { completeChat } from './model-chat.ts'
 import type { ChatResult, Endpoint, FunctionTool, Message } from './model-chat.ts'
 import type { PriceSource } from './model-prices.ts'
 import { systemPrompt } from './model-prompt.ts'
-import type { Reply, ToolCall } from './model-stream.ts'
+import { promptTokens, usageOf, type Reply, type ToolCall } from './model-stream.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
 /** What the model runner works with; settings are read anew for each session. */
@@ -33,8 +33,6 @@ interface TalkEnd {
   readonly problem: string | null
 }
 
-/** Characters of a token, about. */
-const TOKEN = 4
 /** Answers without text and tool call that are put up with. */
 const EMPTY_ANSWERS = 2
 const ENDED: TalkEnd = { summary: null, problem: null }
@@ -120,13 +118,8 @@ async function ask({
   messages,
 }: Talk): Promise<ChatResult> {
   const { output, signal, alive, session } = job
-  const expected = Math.ceil(JSON.stringify(messages).length / TOKEN)
-  /** What an endpoint does not count is taken by the characters. */
-  function charge({ usage, text, toolCalls }: Reply): void {
-    const written = text.length + JSON.stringify(toolCalls).length
-    const guess = { prompt: expected, cached: 0, completion: Math.ceil(written / TOKEN) }
-    spending.add(usage ?? guess)
-  }
+  const expected = promptTokens(messages)
+  const charge = (reply: Reply): void => spending.add(usageOf(reply, expected))
   const result = await completeChat(
     endpoint,
     { model: session.model, messages, tools },

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Database, Executor } from '../../../db/client.ts'
-import { saveCheckStates } from '../../../db/ops/checks.ts'
+import { noteTold, saveCheckStates } from '../../../db/ops/checks.ts'
 import { addEvent } from '../../../db/ops/events.ts'
+import { withdrawNotice } from '../../../db/ops/notices.ts'
 import type { CheckState } from '../../../db/ops/rows.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { runCheck, type CheckResult } from '../checks/check.ts'
@@ -69,7 +70,10 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   return outcome(summary)
 }
 
-/** Notes how the checks went, with events for what is wrong and for what is good again. */
+/**
+ * Notes how the checks went, with events for what is wrong and for what is good again. Of a failure that
+ * is critical, people are told when it begins and when it ends.
+ */
 async function record(
   tx: Executor,
   results: readonly Checked[],
@@ -78,12 +82,22 @@ async function record(
 ): Promise<void> {
   const states = results.map(({ service, name, ok }): CheckState => ({ service, name, ok }))
   const before = await saveCheckStates(tx, states, at)
-  for (const { service, name, ok, message, level } of results) {
-    const wasOk = before.find((state) => state.service === service && state.name === name)?.ok
+  for (const check of results) {
+    const { service, name, ok, message, level } = check
+    const last = before.find((state) => state.service === service && state.name === name)
+    const told = last?.told_event ?? null
     const what = { session_id: session, service, created_at: at }
-    if (!ok) await addEvent(tx, { ...what, level, message: `${name}: ${message}` })
-    else if (wasOk === false) {
-      await addEvent(tx, { ...what, level: 'info', message: `${name} is good again: ${message}` })
+    if (!ok) {
+      const begins = level === 'critical' && told === null
+      const event = await addEvent(tx, { ...what, level, message: `${name}: ${message}` }, begins)
+      if (begins) await noteTold(tx, check, event.id)
+    } else if (last?.ok === false) {
+      const text = `${name} is good again: ${message}`
+      await addEvent(tx, { ...what, level: 'info', message: text }, told !== null)
+      if (told === null) continue
+      await noteTold(tx, check, null)
+      // A receiver that was away must not hear of the beginning after the end.
+      await withdrawNotice(tx, told)
     }
   }
 }

@@ -1,11 +1,14 @@
 import Type from 'typebox'
 import { addEvent, listEvents } from '../../../db/ops/events.ts'
 import { listMemories } from '../../../db/ops/memories.ts'
+import { countTold } from '../../../db/ops/notices.ts'
 import { levelOf } from '../events.ts'
 import { CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
 import { defineTool, done } from './tool.ts'
 
 const MOST = 100
+/** Critical events of one session that people are told of. */
+const MAX_TOLD = 5
 const Few = Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: 20 }))
 const Service = Type.Optional(
   Type.String({ minLength: 1, maxLength: 200, description: 'Name of a service' }),
@@ -42,12 +45,20 @@ export const recordEventTool = defineTool({
     message: Text(4_000, 'What happened, in a sentence or two'),
     service: Service,
   },
-  async run({ level, message, service = null }, { db, clock, job }) {
-    const event = await addEvent(db, {
-      ...{ session_id: job.session.id, level: levelOf(level), service, message },
-      created_at: clock.now(),
-    })
-    return done(`Recorded as event ${event.id}, level ${event.level}.`)
+  async run({ level: word, message, service = null }, { db, clock, job }) {
+    const [level, session_id] = [levelOf(word), job.session.id]
+    const what = { session_id, level, service, message, created_at: clock.now() }
+    if (level !== 'critical') {
+      const { id } = await addEvent(db, what)
+      return done(`Recorded as event ${id}, level ${level}.`)
+    }
+    const { notices, same } = await countTold(db, session_id, service, message)
+    const isTold = !same && notices < MAX_TOLD
+    const { id } = await addEvent(db, what, isTold)
+    const recorded = `Recorded as event ${id}, level ${level}.`
+    if (isTold) return done(recorded)
+    const why = same ? 'the same words were sent today' : `${MAX_TOLD} of this session were`
+    return done(`${recorded} No notice of it is sent: ${why}.`)
   },
 })
 
