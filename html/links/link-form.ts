@@ -1,6 +1,7 @@
-import type { Visibility } from '../../db/links/rows.ts'
+import type { Change, Visibility } from '../../db/links/rows.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { linksPage, type Viewer } from './layout.ts'
+import { changeList } from './link-history.ts'
 import { shortName, type ShortLinks } from './link-parts.ts'
 
 /** The fields of a link as they stand in its form: what is stored, or what was typed. */
@@ -15,11 +16,22 @@ export interface LinkFormFields {
   readonly append_path: boolean
 }
 
+/** What somebody else has made of a link since its form was opened. */
+export interface StaleForm {
+  readonly stored: LinkFormFields
+  /** Newest first. */
+  readonly changes: readonly Change[]
+}
+
 /** The form of a new link, or of one that is edited. */
 export interface LinkFormView {
   /** The link that is edited; null for a new one. */
   readonly id: string | null
+  /** The version of the link that the form replaces; null for a new one. */
+  readonly version: string | null
   readonly fields: LinkFormFields
+  /** Null unless somebody else has changed the link. */
+  readonly stale: StaleForm | null
   /** What is wrong, by field; under '' what is about no field of the form. */
   readonly problems: Readonly<Record<string, string>>
   readonly short: ShortLinks
@@ -64,6 +76,8 @@ export function linkForm(view: LinkFormView): Html {
     hx-target="#link-form"
     hx-swap="outerHTML"
   >
+    ${view.version !== null && html`<input type="hidden" name="version" value="${view.version}" />`}
+    ${view.stale !== null && staleNote(view.stale, fields)}
     ${problems[''] !== undefined && html`<p class="refused" role="alert">${problems['']}</p>`}
     ${id === null && slugField(at('slug'), view)}
     ${text(at('url'), 'Leads to', fields.url, URL_HINT, html`required inputmode="url"`)}
@@ -99,6 +113,45 @@ ${fields.description}</textarea>
       <a href="${id === null ? '/-/' : `/-/links/${id}`}">Cancel</a>
     </p>
   </form>`
+}
+
+/** What was typed stays in the form; what is stored stands here, where it is something else. */
+function staleNote({ stored, changes }: StaleForm, typed: LinkFormFields): Html {
+  const different = STORED_FIELDS.filter(([name]) => stored[name] !== typed[name])
+  return html`<div class="refused" role="alert">
+    <p>
+      Somebody else has changed this link since you opened this form, so nothing was saved. What you
+      typed is still here: save again to replace what is stored.
+    </p>
+    ${
+      different.length > 0 &&
+      html`<p>Stored now:</p>
+        <ul>
+          ${different.map(
+            ([name, label]) =>
+              html`<li>
+                ${label}: <q><bdi>${storedText(stored[name])}</bdi></q>
+              </li>`,
+          )}
+        </ul>`
+    }
+    <p>Last changes:</p>
+    ${changeList(changes)}
+  </div>`
+}
+
+const STORED_FIELDS: readonly (readonly [keyof LinkFormFields, string])[] = [
+  ['url', 'Leads to'],
+  ['title', 'Title'],
+  ['description', 'Description'],
+  ['tags', 'Tags'],
+  ['visibility', 'Visibility'],
+  ['append_path', 'Further path'],
+]
+
+function storedText(value: string | boolean): string {
+  if (typeof value === 'string') return value
+  return value ? 'append it' : 'do not append it'
 }
 
 const FIELDS: readonly string[] = ['slug', 'url', 'title', 'description', 'tags', 'visibility']
