@@ -1,27 +1,9 @@
-import type { Change, Visibility } from '../../db/links/rows.ts'
+import type { Visibility } from '../../db/links/rows.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { linksPage, type Viewer } from './layout.ts'
-import { changeList } from './link-history.ts'
+import type { LinkFormFields } from './link-fields.ts'
 import { shortName, type ShortLinks } from './link-parts.ts'
-
-/** The fields of a link as they stand in its form: what is stored, or what was typed. */
-export interface LinkFormFields {
-  readonly slug: string
-  readonly url: string
-  readonly title: string
-  readonly description: string
-  /** Separated by commas. */
-  readonly tags: string
-  readonly visibility: string
-  readonly append_path: boolean
-}
-
-/** What somebody else has made of a link since its form was opened. */
-export interface StaleForm {
-  readonly stored: LinkFormFields
-  /** Newest first. */
-  readonly changes: readonly Change[]
-}
+import { staleNote, type StaleForm } from './stale-form.ts'
 
 /** The form of a new link, or of one that is edited. */
 export interface LinkFormView {
@@ -35,16 +17,6 @@ export interface LinkFormView {
   /** What is wrong, by field; under '' what is about no field of the form. */
   readonly problems: Readonly<Record<string, string>>
   readonly short: ShortLinks
-}
-
-export const EMPTY_FIELDS: LinkFormFields = {
-  slug: '',
-  url: '',
-  title: '',
-  description: '',
-  tags: '',
-  visibility: 'public',
-  append_path: false,
 }
 
 /** `/-/new` and `/-/links/{id}/edit`. */
@@ -113,45 +85,6 @@ ${fields.description}</textarea>
       <a href="${id === null ? '/-/' : `/-/links/${id}`}">Cancel</a>
     </p>
   </form>`
-}
-
-/** What was typed stays in the form; what is stored stands here, where it is something else. */
-function staleNote({ stored, changes }: StaleForm, typed: LinkFormFields): Html {
-  const different = STORED_FIELDS.filter(([name]) => stored[name] !== typed[name])
-  return html`<div class="refused" role="alert">
-    <p>
-      Somebody else has changed this link since you opened this form, so nothing was saved. What you
-      typed is still here: save again to replace what is stored.
-    </p>
-    ${
-      different.length > 0 &&
-      html`<p>Stored now:</p>
-        <ul>
-          ${different.map(
-            ([name, label]) =>
-              html`<li>
-                ${label}: <q><bdi>${storedText(stored[name])}</bdi></q>
-              </li>`,
-          )}
-        </ul>`
-    }
-    <p>Last changes:</p>
-    ${changeList(changes)}
-  </div>`
-}
-
-const STORED_FIELDS: readonly (readonly [keyof LinkFormFields, string])[] = [
-  ['url', 'Leads to'],
-  ['title', 'Title'],
-  ['description', 'Description'],
-  ['tags', 'Tags'],
-  ['visibility', 'Visibility'],
-  ['append_path', 'Further path'],
-]
-
-function storedText(value: string | boolean): string {
-  if (typeof value === 'string') return value
-  return value ? 'append it' : 'do not append it'
 }
 
 const FIELDS: readonly string[] = ['slug', 'url', 'title', 'description', 'tags', 'visibility']

@@ -1,11 +1,10 @@
 import { findLinkBySlug, listChanges } from '../../../db/links/links.ts'
 import type { Link, User } from '../../../db/links/rows.ts'
+import { EMPTY_FIELDS, type LinkFormFields } from '../../../html/links/link-fields.ts'
 import {
-  EMPTY_FIELDS,
   linkForm,
   linkFormPage,
   slugState,
-  type LinkFormFields,
   type LinkFormView,
   type SlugState,
 } from '../../../html/links/link-form.ts'
