@@ -31,8 +31,9 @@ export function readFormat(text: string | undefined): Format | undefined {
 }
 
 /**
- * `gatehouse export`: all links on stdout. It fails when the format can't hold one of them. golink's format
- * has no visibility, and golink shows every link to everybody: no private or secure link is ever written in it.
+ * `gatehouse export`: all links on stdout. It fails when the format can't hold one of them. golink's
+ * format has no visibility, and golink shows every link to everybody: no private or secure link is
+ * ever written in it.
  */
 export async function runExport(
   args: readonly string[],

@@ -108,7 +108,7 @@ async function mayRead(
   return visitor.role === 'admin' || mayVisit(links.db, link.id, visitor.id)
 }
 
-/** The answer to a visit that is followed, counted; undefined when the link takes no further path. */
+/** The redirect of a visit, counted; undefined when the link takes no further path. */
 function redirect(
   resolver: Resolver,
   context: Context,

@@ -101,7 +101,7 @@ function visitsAt(paths: readonly string[], search: string): readonly Visit[] {
     .map((path) => ({ ...path, search }))
 }
 
-/** Where the first link leads that one of these visits finds; undefined when it does not redirect the writer. */
+/** Where the first link leads that the visits find; undefined for none, or one that the writer may not follow. */
 async function locationOf(
   tx: Executor,
   writer: UrlWriter,

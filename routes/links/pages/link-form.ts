@@ -58,7 +58,7 @@ export function linkFormRoutes(options: LinksRoutes): readonly Route[] {
     return answerForm(call, { ...view, stale: null, problems: problemsOf(refusals) }, status)
   }
 
-  /** The form of a link that somebody else has changed meanwhile: saved again, it replaces what it shows. */
+  /** The form of a link that somebody else has changed meanwhile; it can be saved again. */
   async function againStale(call: PageCall, input: LinkInput): Promise<Reply | Refusal> {
     const link = await linkFor(db, call.param('id'), call.visitor, 'change')
     if (isRefusal(link)) return link
