@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { TSchema } from 'typebox'
+import type { TObject, TSchema } from 'typebox'
 import type { ApiDescription, Operation, ReplyDescription } from './operation.ts'
 import type { Plain } from './yaml.ts'
 
@@ -76,20 +76,34 @@ function shownOperation(operation: Operation, hasTokens: boolean, show: Show): M
   }
 }
 
-/** Parameters of the path in their order, then those of the query. */
-function parametersOf({ path, params = {}, query }: Operation, show: Show): readonly Members[] {
+/** Parameters of the path in their order, then those of the query and the headers. */
+function parametersOf(
+  { path, params = {}, query, headers }: Operation,
+  show: Show,
+): readonly Members[] {
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) =>
     parameter(name, 'path', true, params[name], show),
   )
-  const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) =>
-    parameter(name, 'query', query?.required?.includes(name) ?? false, schema, show),
+  return [
+    ...inPath,
+    ...parametersIn('query', query, show),
+    ...parametersIn('header', headers, show),
+  ]
+}
+
+function parametersIn(
+  place: 'query' | 'header',
+  schemas: TObject | undefined,
+  show: Show,
+): readonly Members[] {
+  return Object.entries(schemas?.properties ?? {}).map(([name, schema]) =>
+    parameter(name, place, schemas?.required?.includes(name) ?? false, schema, show),
   )
-  return [...inPath, ...inQuery]
 }
 
 function parameter(
   name: string,
-  place: 'path' | 'query',
+  place: 'path' | 'query' | 'header',
   required: boolean,
   schema: TSchema | undefined,
   show: Show,
@@ -98,9 +112,22 @@ function parameter(
   return { name, in: place, required, description, schema: rest }
 }
 
-function shownReply({ description, schema, type }: ReplyDescription, show: Show): Members {
-  if (schema === undefined) return { description }
-  return { description, content: { [type ?? 'application/json']: { schema: show(schema) } } }
+function shownReply({ description, schema, type, headers }: ReplyDescription, show: Show): Members {
+  return {
+    description,
+    ...(headers !== undefined && { headers: shownHeaders(headers, show) }),
+    ...(schema !== undefined && {
+      content: { [type ?? 'application/json']: { schema: show(schema) } },
+    }),
+  }
+}
+
+function shownHeaders({ properties }: TObject, show: Show): Members {
+  const headers = Object.entries(properties).map(([name, schema]) => {
+    const { description, ...rest } = show(schema)
+    return [name, { required: true, description, schema: rest }] as const
+  })
+  return Object.fromEntries(headers)
 }
 
 function refusalsOf({ refusals, replies }: Operation): readonly number[] {

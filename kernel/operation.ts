@@ -7,6 +7,8 @@ export interface ReplyDescription {
   readonly schema?: TSchema
   /** Media type of the body; `application/json` when absent. */
   readonly type?: string
+  /** Headers that the reply has beside the usual ones. */
+  readonly headers?: TObject
 }
 
 /**
@@ -26,6 +28,8 @@ export interface Operation extends Route {
   /** A schema for each parameter in the path; a string when it has none. */
   readonly params?: Readonly<Record<string, TSchema>>
   readonly query?: TObject
+  /** Headers that the handler reads. */
+  readonly headers?: TObject
   readonly body?: TSchema
   /** Media types of the body; `application/json` when absent. */
   readonly bodyTypes?: readonly string[]

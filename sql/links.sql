@@ -481,6 +481,14 @@ select id, email, display_name, role, created_at
  order by email
  limit $2;
 
+-- name: lockAdmins :many
+-- All admins, who stay as they are until the transaction ends: of two at once, the second sees what the first has left.
+select id, email, display_name, role, created_at
+  from links.users
+ where role = 'admin'
+ order by id
+   for no key update;
+
 -- name: setRole :optional
 -- Empty when there is no such user.
 update links.users
@@ -694,6 +702,12 @@ with wanted as (
 select slug
   from added
  limit $4;
+
+-- name: countHiddenLinks :one
+-- How many links are private or secure.
+select count(*)::bigint as links
+  from links.links
+ where visibility <> 'public';
 
 -- name: listLinksToExport :many
 -- All links by slug, after slug $1, with the e-mail addresses of those with whom they are shared.

@@ -61,6 +61,7 @@ export const linksQueries = loadQueries('sql/links.sql', {
   addUser: { args: ['text', 'text', 'text', 'timestamptz'], row: User },
   findUserByEmail: { args: ['text'], row: User },
   listUsers: { args: ['text', 'int8'], row: User },
+  lockAdmins: { args: [], row: User },
   setRole: { args: ['uuid', 'text'], row: User },
   takeTokenTurn: { args: ['uuid'] },
   addToken: {
@@ -80,5 +81,6 @@ export const linksQueries = loadQueries('sql/links.sql', {
   listClicks: { args: ['uuid', 'text', 'int8'], row: DayClicks },
   findLinksBySlugs: { args: ['jsonb', 'int8'], row: Link },
   importLinks: { args: ['jsonb', 'text', 'timestamptz', 'int8'], row: Slug },
+  countHiddenLinks: { args: [], row: Type.Object({ links: Type.Integer() }) },
   listLinksToExport: { args: ['text', 'int8'], row: ExportedLink },
 })

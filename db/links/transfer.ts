@@ -1,5 +1,5 @@
 import type { Executor } from '../client.ts'
-import { many } from '../rows.ts'
+import { many, one } from '../rows.ts'
 import { linksQueries as q } from './queries.ts'
 import type { ExportedLink, Link, NewLink } from './rows.ts'
 
@@ -19,6 +19,11 @@ export async function importLinks(
   const args = [sorted, actor, at, sorted.length]
   const rows = await many<{ readonly slug: string }>(tx, q.importLinks, args)
   return rows.map(({ slug }) => slug)
+}
+
+/** How many links are private or secure. */
+export async function countHiddenLinks(db: Executor): Promise<number> {
+  return (await one<{ readonly links: number }>(db, q.countHiddenLinks, [])).links
 }
 
 /** All links after a slug, with whom they are shared. */

@@ -20,6 +20,11 @@ export function listUsers(db: Executor, after: string, limit: number): Promise<r
   return many(db, q.listUsers, [after, limit])
 }
 
+/** All admins: none of them loses the role to another transaction until this one ends. */
+export function lockAdmins(tx: Executor): Promise<readonly User[]> {
+  return many(tx, q.lockAdmins, [])
+}
+
 /** The user with the new role, or undefined when there is no such user. */
 export function setRole(db: Executor, id: string, role: Role): Promise<User | undefined> {
   return optional(db, q.setRole, [id, role])

@@ -1,38 +1,22 @@
 import type { Visibility } from '../../db/links/rows.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { linksPage, type Viewer } from './layout.ts'
+import type { LinkFormFields } from './link-fields.ts'
 import { shortName, type ShortLinks } from './link-parts.ts'
-
-/** The fields of a link as they stand in its form: what is stored, or what was typed. */
-export interface LinkFormFields {
-  readonly slug: string
-  readonly url: string
-  readonly title: string
-  readonly description: string
-  /** Separated by commas. */
-  readonly tags: string
-  readonly visibility: string
-  readonly append_path: boolean
-}
+import { staleNote, type StaleForm } from './stale-form.ts'
 
 /** The form of a new link, or of one that is edited. */
 export interface LinkFormView {
   /** The link that is edited; null for a new one. */
   readonly id: string | null
+  /** The version of the link that the form replaces; null for a new one. */
+  readonly version: string | null
   readonly fields: LinkFormFields
+  /** Null unless somebody else has changed the link. */
+  readonly stale: StaleForm | null
   /** What is wrong, by field; under '' what is about no field of the form. */
   readonly problems: Readonly<Record<string, string>>
   readonly short: ShortLinks
-}
-
-export const EMPTY_FIELDS: LinkFormFields = {
-  slug: '',
-  url: '',
-  title: '',
-  description: '',
-  tags: '',
-  visibility: 'public',
-  append_path: false,
 }
 
 /** `/-/new` and `/-/links/{id}/edit`. */
@@ -64,6 +48,8 @@ export function linkForm(view: LinkFormView): Html {
     hx-target="#link-form"
     hx-swap="outerHTML"
   >
+    ${view.version !== null && html`<input type="hidden" name="version" value="${view.version}" />`}
+    ${view.stale !== null && staleNote(view.stale, fields)}
     ${problems[''] !== undefined && html`<p class="refused" role="alert">${problems['']}</p>`}
     ${id === null && slugField(at('slug'), view)}
     ${text(at('url'), 'Leads to', fields.url, URL_HINT, html`required inputmode="url"`)}

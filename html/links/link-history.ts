@@ -6,14 +6,19 @@ import { timeTag } from '../time.ts'
 export function linkHistory(changes: readonly Change[], most: number): Html {
   return html`<section id="history" aria-labelledby="history-title">
     <h2 id="history-title">History</h2>
-    <ol class="history">
-      ${changes.map(
-        (change) =>
-          html`<li>${timeTag(change.at)} <bdi>${change.actor}</bdi> ${sentenceOf(change)}.</li>`,
-      )}
-    </ol>
+    ${changeList(changes)}
     ${changes.length === most && html`<p class="muted">These are the latest ${most} changes.</p>`}
   </section>`
+}
+
+/** Changes in sentences, with time and author. */
+export function changeList(changes: readonly Change[]): Html {
+  return html`<ol class="history">
+    ${changes.map(
+      (change) =>
+        html`<li>${timeTag(change.at)} <bdi>${change.actor}</bdi> ${sentenceOf(change)}.</li>`,
+    )}
+  </ol>`
 }
 
 function sentenceOf({ action, detail }: Change): Printable {

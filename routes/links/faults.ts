@@ -25,6 +25,8 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   SLUG_CONFLICT: 409,
   DUPLICATE_OWNER: 409,
   DUPLICATE_SHARE: 409,
+  LAST_ADMIN: 409,
+  PRECONDITION_FAILED: 412,
   TAG_WRITE_FAILED: 500,
 }
 
@@ -70,6 +72,13 @@ export const UNAUTHORIZED: Fault = {
   code: 'UNAUTHORIZED',
   detail: 'unauthorized',
   headers: { 'www-authenticate': 'Bearer' },
+}
+
+/** A `Location` that proxies and browsers may not take (services/links/target.ts). */
+export const LOCATION_TOO_LONG: Fault = {
+  status: 414,
+  code: 'URI_TOO_LONG',
+  detail: 'with what the visit adds, the address that the link leads to is too long',
 }
 
 export const NOT_FOUND: Fault = {

@@ -6,11 +6,16 @@ import type { Route } from '../../kernel/router.ts'
 import { clickKind } from './click-kind.ts'
 import { linkMeant } from '../../services/links/link-meant.ts'
 import { RESERVED_SLUGS } from '../../services/links/slug.ts'
-import { targetOf } from '../../services/links/target.ts'
+import {
+  LOCATION_LONGEST,
+  NO_FURTHER_PATH,
+  targetOf,
+  type FurtherPath,
+} from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
 import { readVisitPath } from '../../services/links/visit-path.ts'
 import { visitorOf } from '../../services/links/visitor.ts'
-import { linksFault, NOT_FOUND } from './faults.ts'
+import { linksFault, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { forbiddenPage, noPathPage, previewPage, unknownPage } from './visit-pages.ts'
 
@@ -41,7 +46,7 @@ export function resolverRoute(options: LinksRoutes): Route {
     access: 'open',
     handle(context) {
       const known = targets.fresh(context.path, context.receivedAt.getTime())
-      const reply = known && !known.isSecure && redirect(resolver, context, known, [])
+      const reply = known && !known.isSecure && redirect(resolver, context, known, NO_FURTHER_PATH)
       return reply || resolve(resolver, context, known)
     },
   }
@@ -108,10 +113,14 @@ function redirect(
   resolver: Resolver,
   context: Context,
   link: KnownLink,
-  more: readonly string[],
+  more: FurtherPath,
 ): Reply | undefined {
   const location = targetOf(link, more, context.search)
   if (location === undefined) return undefined
+  if (location.length > LOCATION_LONGEST) {
+    resolver.ended.unknown()
+    return linksFault(LOCATION_TOO_LONG, context)
+  }
   resolver.ended.redirected()
   count(resolver, context, link, clickKind(context.headers))
   return { status: 302, headers: { ...REDIRECT, location }, body: null }

@@ -1,6 +1,6 @@
 import { findLinksBySlugs } from '../../db/links/transfer.ts'
 import type { Link, NewLink, User } from '../../db/links/rows.ts'
-import { createImported } from './import-batch.ts'
+import { createImported, IMPORTER } from './import-batch.ts'
 import type { ImportedLink, ImportLine } from './import-line.ts'
 import { openPeople, type People, type PeopleOptions } from './import-people.ts'
 import { readLinkInput, type LinkInput } from './link-input.ts'
@@ -143,7 +143,7 @@ async function createLine(
   const { db, ownHosts, now } = tools
   if (options.dryRun && ownHosts(new URL(input.url))) {
     const fields = { url: input.url, append_path: input.append_path ?? false }
-    const loop = await db.transaction((tx) => refuseLoop(tx, ownHosts, line.slug, fields))
+    const loop = await db.transaction((tx) => refuseLoop(tx, ownHosts, IMPORTER, line.slug, fields))
     if (loop !== undefined) return { outcome: 'refused', message: loop.message }
   }
   const members = await people.of(line)

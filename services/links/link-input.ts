@@ -2,7 +2,8 @@ import Type from 'typebox'
 import type { Link, Visibility } from '../../db/links/rows.ts'
 import { refusal, type Refusal } from './refusal.ts'
 import { refuseSlug, SLUG_LONGEST, SLUG_PATTERN } from './slug.ts'
-import { refuseTarget, URL_LONGEST } from './target.ts'
+import { LOCATION_LONGEST, refuseTarget, URL_LONGEST } from './target.ts'
+import { TURNS_TEXT } from './turned-text.ts'
 
 const TITLE_LONGEST = 200
 const DESCRIPTION_LONGEST = 2_000
@@ -12,7 +13,12 @@ const TAG = /^[a-z0-9][a-z0-9-]*$/
 const VISIBILITIES: readonly string[] = ['public', 'private', 'secure'] satisfies Visibility[]
 
 const fields = {
-  url: Type.String({ maxLength: URL_LONGEST, description: 'An http:// or https:// URL.' }),
+  url: Type.String({
+    maxLength: URL_LONGEST,
+    description:
+      'An http:// or https:// URL; spaces around it are dropped. ' +
+      `Percent-encoded, it may have ${LOCATION_LONGEST} bytes.`,
+  }),
   title: Type.Optional(Type.String({ maxLength: TITLE_LONGEST })),
   description: Type.Optional(Type.String({ maxLength: DESCRIPTION_LONGEST })),
   tags: Type.Optional(
@@ -54,8 +60,9 @@ export function readSlug(body: Readonly<Record<string, unknown>>): string | Refu
 
 /** Reads everything that may change of a link, in the order of its fields. */
 export function readLinkInput(body: Readonly<Record<string, unknown>>): LinkInput | Refusal {
-  const { url, title = '', description = '', tags = [], visibility, append_path } = body
-  if (typeof url !== 'string') return missing('url', url, 'a string')
+  const { title = '', description = '', tags = [], visibility, append_path } = body
+  if (typeof body['url'] !== 'string') return missing('url', body['url'], 'a string')
+  const url = withoutSpacesAround(body['url'])
   const badTarget = refuseTarget(url)
   if (badTarget !== undefined) return badTarget
   const badText =
@@ -81,6 +88,11 @@ export function readLinkInput(body: Readonly<Record<string, unknown>>): LinkInpu
   }
 }
 
+/** A url as people paste it. Line ends and other control characters stay, to be refused. */
+function withoutSpacesAround(url: string): string {
+  return /\p{Cc}/u.test(url) ? url : url.trim()
+}
+
 /** Tags in their normal form, each once, sorted. */
 function readTags(value: unknown): { readonly tags: string[] } | Refusal {
   if (!Array.isArray(value)) return missing('tags', value, 'an array of strings')
@@ -103,6 +115,10 @@ function refuseText(field: string, value: unknown, longest: number): Refusal | u
   // Neither can be stored as it is: a text would come back as another one.
   if (value.includes('\0') || !value.isWellFormed()) {
     return refusal('BAD_REQUEST', `${field} must have no NUL and no half of a character`, field)
+  }
+  if (TURNS_TEXT.test(value)) {
+    const message = `${field} must have no characters that turn the direction of text`
+    return refusal('BAD_REQUEST', message, field)
   }
   // Characters as the database counts them, not the halves of which JavaScript makes some.
   if (value.length <= longest || [...value].length <= longest) return undefined

@@ -18,6 +18,7 @@ import type { LinkInput } from './link-input.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
 import { isRefusal, refusal, type Refusal } from './refusal.ts'
 import { tagCounts } from './tag-counts.ts'
+import { versionOf, type Precondition } from './version.ts'
 
 /** What links are changed with. */
 export interface LinkParts {
@@ -29,6 +30,13 @@ export interface LinkParts {
   /** Is told what no caller is. */
   readonly log: Log
 }
+
+const ALWAYS: Precondition = () => true
+
+const CHANGED_MEANWHILE = refusal(
+  'PRECONDITION_FAILED',
+  'somebody else has changed the link meanwhile; get it again, then repeat your change',
+)
 
 /** A refusal that undoes what its transaction did so far. */
 class Refused extends Error {
@@ -49,7 +57,7 @@ export async function createLink(
 ): Promise<Link | Refusal> {
   const result = await inTransaction(parts.db, async (tx) => {
     const fields = fieldsOf(input, { visibility: 'public', append_path: false })
-    const loop = await refuseLoop(tx, parts.ownHosts, slug, fields)
+    const loop = await refuseLoop(tx, parts.ownHosts, caller, slug, fields)
     if (loop !== undefined) throw new Refused(loop)
     const id = await addLink(tx, slug, fields, at)
     if (id === undefined) throw new Refused(refusal('SLUG_CONFLICT', 'slug already taken', 'slug'))
@@ -71,10 +79,12 @@ export async function replaceLink(
   id: string,
   input: LinkInput,
   at: Date,
+  precondition: Precondition = ALWAYS,
 ): Promise<Link | Refusal> {
   const result = await changeLink(parts.db, caller, id, async (tx, link) => {
+    if (!precondition(versionOf(plainLink(link)))) throw new Refused(CHANGED_MEANWHILE)
     const fields = fieldsOf(input, link)
-    const loop = await refuseLoop(tx, parts.ownHosts, link.slug, fields)
+    const loop = await refuseLoop(tx, parts.ownHosts, caller, link.slug, fields)
     if (loop !== undefined) throw new Refused(loop)
     await updateLink(tx, id, fields, at)
     const after = { tags: input.tags, visibility: fields.visibility }
@@ -93,8 +103,10 @@ export async function deleteLink(
   { db, forget }: Pick<LinkParts, 'db' | 'forget'>,
   caller: User,
   id: string,
+  precondition: Precondition = ALWAYS,
 ): Promise<Refusal | undefined> {
   const result = await changeLink(db, caller, id, async (tx, link) => {
+    if (!precondition(versionOf(plainLink(link)))) throw new Refused(CHANGED_MEANWHILE)
     await removeLink(tx, id)
     await countTags(tx, tagCounts([link], []))
     await announceLinks(tx, [link.slug])

@@ -1,10 +1,16 @@
 import type { Executor } from '../../db/client.ts'
 import { findLinkBySlug, takeLoopTurn } from '../../db/links/links.ts'
-import type { LinkFields } from '../../db/links/rows.ts'
+import type { LinkAccess, LinkFields, Role } from '../../db/links/rows.ts'
 import { refusal, type Refusal } from './refusal.ts'
 import { encodePath, readSearchTerms, type SearchTerms } from './search-terms.ts'
 import { slugsMeant } from './slug.ts'
-import { prepareTarget, targetOf, type Target } from './target.ts'
+import {
+  NO_FURTHER_PATH,
+  prepareTarget,
+  targetOf,
+  type FurtherPath,
+  type Target,
+} from './target.ts'
 import { readVisitPath, type VisitPath } from './visit-path.ts'
 
 /** Tells whether a URL's host (with its port) is one under which this resolver is reached. */
@@ -17,16 +23,27 @@ const LONGEST_CHAIN = 10
 const SEARCH = '/-/go'
 
 /** Further segments as visits may bring them: as many as there are places with a number. */
-const FURTHER = Array.from({ length: 10 }, (_, count) => Array<string>(count).fill('a'))
+const FURTHER: readonly FurtherPath[] = Array.from({ length: 10 }, (_, count) => ({
+  ...NO_FURTHER_PATH,
+  segments: Array<string>(count).fill('a'),
+}))
+
+/** Who writes a url: a user, or a command on this machine, which may read every link. */
+export interface UrlWriter {
+  readonly id: string | null
+  readonly role: Role
+}
 
 /**
  * Refuses a url that leads back to its own link, at once or by way of others. What a visit adds never
  * decides to which link of ours a url leads, so that following the plain visit tells of all. Such links
- * are written one at a time: two at once could each close the other's loop.
+ * are written one at a time: two at once could each close the other's loop. A secure link that the
+ * writer may not follow ends the chain: a refusal would tell where it leads. Browsers end such a loop.
  */
 export async function refuseLoop(
   tx: Executor,
   isOwn: OwnHosts,
+  writer: UrlWriter,
   slug: string,
   { url, append_path }: Pick<LinkFields, 'url' | 'append_path'>,
 ): Promise<Refusal | undefined> {
@@ -34,7 +51,7 @@ export async function refuseLoop(
   await takeLoopTurn(tx)
   const target = prepareTarget(url, append_path)
   if (isVisitsChoice(target)) return looping('may lead back to this link')
-  let location = targetOf(target, [], '')
+  let location = targetOf(target, NO_FURTHER_PATH, '')
   for (let hops = 0; hops <= LONGEST_CHAIN; hops++) {
     if (location === undefined) return undefined
     const address = new URL(location)
@@ -43,7 +60,7 @@ export async function refuseLoop(
     if (visits.some(({ asked }) => slugsMeant(asked).includes(slug))) {
       return looping('leads back to this link')
     }
-    location = await locationOf(tx, visits)
+    location = await locationOf(tx, writer, visits)
   }
   return location === undefined
     ? undefined
@@ -84,16 +101,28 @@ function visitsAt(paths: readonly string[], search: string): readonly Visit[] {
     .map((path) => ({ ...path, search }))
 }
 
-/** Where the first link leads that one of these visits finds; undefined when it redirects nobody. */
-async function locationOf(tx: Executor, visits: readonly Visit[]): Promise<string | undefined> {
+/** Where the first link leads that the visits find; undefined for none, or one that the writer may not follow. */
+async function locationOf(
+  tx: Executor,
+  writer: UrlWriter,
+  visits: readonly Visit[],
+): Promise<string | undefined> {
   for (const { asked, more, search } of visits) {
     for (const slug of slugsMeant(asked)) {
-      const link = await findLinkBySlug(tx, slug, null)
+      const link = await findLinkBySlug(tx, slug, writer.id)
       if (link === undefined) continue
+      if (!mayFollow(writer, link)) return undefined
       return targetOf(prepareTarget(link.url, link.append_path), more, search)
     }
   }
   return undefined
+}
+
+function mayFollow(
+  { role }: UrlWriter,
+  { visibility, is_owner, is_recipient }: LinkAccess,
+): boolean {
+  return visibility !== 'secure' || is_owner || is_recipient || role === 'admin'
 }
 
 function looping(problem: string): Refusal {

@@ -15,6 +15,8 @@ export type RefusalCode =
   | 'SLUG_CONFLICT'
   | 'DUPLICATE_OWNER'
   | 'DUPLICATE_SHARE'
+  | 'LAST_ADMIN'
+  | 'PRECONDITION_FAILED'
   | 'TAG_WRITE_FAILED'
 
 /** Why something was not done, in one line for people; `field` is the input that it is about. */

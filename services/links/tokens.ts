@@ -6,6 +6,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import { INSTANT_FORM, readInstant } from './instant.ts'
 import { refusal, type Refusal } from './refusal.ts'
+import { TURNS_TEXT } from './turned-text.ts'
 
 /** A token that was made; its text is shown this one time. */
 export interface MadeToken extends Token {
@@ -44,6 +45,10 @@ export function readTokenRequest(
   }
   if (/[\p{Cc}\p{Cs}]/u.test(name)) {
     return refusal('BAD_REQUEST', 'name must have no control characters', 'name')
+  }
+  if (TURNS_TEXT.test(name)) {
+    const message = 'name must have no characters that turn the direction of text'
+    return refusal('BAD_REQUEST', message, 'name')
   }
   if (!isScope(scope)) {
     return refusal('BAD_REQUEST', 'scope must be full, read or create', 'scope')

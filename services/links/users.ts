@@ -1,5 +1,5 @@
-import type { Executor } from '../../db/client.ts'
-import { addUser, findUserByEmail, setRole } from '../../db/links/users.ts'
+import type { Database, Executor } from '../../db/client.ts'
+import { addUser, findUserByEmail, lockAdmins, setRole } from '../../db/links/users.ts'
 import type { Role, User } from '../../db/links/rows.ts'
 import { refusal, type Refusal } from './refusal.ts'
 
@@ -56,10 +56,23 @@ export async function userByEmail(db: Executor, text: string): Promise<User | Re
   return user ?? refusal('NOT_FOUND', 'no user has this e-mail address', 'email')
 }
 
-/** Gives a user a role. */
-export async function changeRole(db: Executor, id: string, role: Role): Promise<User | Refusal> {
-  return (await setRole(db, id, role)) ?? refusal('NOT_FOUND', 'no user has this id')
+/**
+ * Gives a user a role, unless no admin would be left. The local operator does not count as one: behind a
+ * proxy nobody can sign in as the operator.
+ */
+export function changeRole(db: Database, id: string, role: Role): Promise<User | Refusal> {
+  return db.transaction(async (tx) => {
+    const admins = role === 'user' ? await lockAdmins(tx) : []
+    const others = admins.filter((admin) => admin.id !== id && admin.email !== OPERATOR_EMAIL)
+    if (others.length === 0 && admins.some((admin) => admin.id === id)) return LAST_ADMIN
+    return (await setRole(tx, id, role)) ?? refusal('NOT_FOUND', 'no user has this id')
+  })
 }
+
+const LAST_ADMIN = refusal(
+  'LAST_ADMIN',
+  'this is the last admin; make somebody else an admin first',
+)
 
 export function isRole(value: unknown): value is Role {
   return value === 'user' || value === 'admin'

@@ -13,7 +13,7 @@ const TEXTS = [
   "' onmouseover='alert(1)' autofocus onfocus='alert(1)",
   '<svg onload=alert(1)><a xlink:href="javascript:alert(1)"><text>x</text></a></svg>',
   '</title></textarea></select></script><iframe srcdoc="<script>alert(1)</script>">',
-  '\u202Egpj.exe',
+  '\u200Fgpj.exe',
   '{{7*7}}${7*7} <%= 7 %>',
   '<q hx-get="/-/new" hx-trigger="load" hx-on:load="alert(1)">',
   'W'.repeat(200),
@@ -56,7 +56,7 @@ await t.test('what somebody typed is text and nothing else', async (t: Test) => 
 
   for (const [at, text] of TEXTS.entries()) {
     await t.test(text.slice(0, 40), async (t) => {
-      const url = `https://evil.test/?${text.replaceAll(/[\s\u202e]/g, '+')}`
+      const url = `https://evil.test/?${text.replaceAll(/[\s\u200f]/g, '+')}`
       const fields = { title: text, description: text, url, tags: ['x'] }
       const link = await makeLink(ann, `evil-${at}`, fields)
       await ann.api('POST', `/links/${link.id}/owners`, { email: sly.email })

@@ -53,8 +53,9 @@ await eachBackend(t, 'import and export beside a running server', async (t: Test
   t.match(bulk, { code: 0, stdout: /\ncreated 3000, / }, 'a file of several reads')
   const refused = await runCli(['import', '-', '--owner', 'no@example.com'], { env, input })
   t.match(refused, { code: 1, stdout: '', stderr: /no user has the e-mail address/ })
-  const all = (await runCli(['export', '--format', 'jsonl'], { env })).stdout.trimEnd().split('\n')
-  t.equal(all.length, 3_003)
+  const golink = await runCli(['export', '--format', 'jsonl', '--public-only'], { env })
+  const all = golink.stdout.trimEnd().split('\n')
+  t.equal(all.length, 3_002)
   const slugs = all.map((line): string => JSON.parse(line).Short)
   t.same(slugs, slugs.toSorted(), 'sorted by slug')
 })
@@ -111,6 +112,28 @@ t.test('golink: what it can hold is the same, the rest is said', async (t) => {
   t.equal((await runCli(back, { env: two, input: exported.stdout })).code, 0)
   const again = await runCli(['export', '--format', 'jsonl'], { env: two })
   t.equal(again.stdout, exported.stdout, 'byte by byte')
+})
+
+t.test('no private or secure link is written where its visibility is lost', async (t) => {
+  const [, postgres] = backends
+  const env = await postgres.env(t)
+  const input = [
+    'slug,url,owner,visibility',
+    'aa,https://a.test/,ann@example.com,public',
+    'bb,https://b.test/,ann@example.com,private',
+    'cc,https://c.test/,ann@example.com,secure',
+  ].join('\n')
+  t.equal((await runCli(['import', '-', '--create-users'], { env, input })).code, 0)
+  const refused = await runCli(['export', '--format', 'jsonl'], { env })
+  t.match(refused, { code: 1, stdout: '', stderr: /^gatehouse: 2 links are private or secure, / })
+  t.match(refused.stderr, /--public-only leaves them out, --format csv has everything\n$/)
+  const said = 'gatehouse: 2 links are private or secure, and left out\n'
+  const golink = await runCli(['export', '--format', 'jsonl', '--public-only'], { env })
+  t.match(golink, { code: 0, stderr: said, stdout: /^\{"Short":"aa".*\}\n$/ })
+  const csv = await runCli(['export', '--public-only'], { env })
+  t.match(csv, { code: 0, stderr: said, stdout: /^slug,.*\naa,.*\n$/ })
+  const whole = await runCli(['export'], { env })
+  t.match(whole, { code: 0, stderr: '', stdout: /\naa,.*\nbb,.*\ncc,/ })
 })
 
 t.test('an empty database has a header, and nothing for golink', async (t) => {

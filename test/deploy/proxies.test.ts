@@ -17,6 +17,7 @@ import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
 import { deploymentParts, lacks } from '../helpers/system-parts.ts'
+import { longestTarget } from '../helpers/visits.ts'
 import { COOKIE, EMAIL, FORWARDER, startCaddyExample, startNginxExample } from './proxies.ts'
 
 const [, postgres] = backends
@@ -141,6 +142,13 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
       (await ask('go', '/api/v1/users/me', { headers: { ...signedIn, ...forged } })).status,
       401,
     )
+
+    const { url, location } = longestTarget()
+    const link = { method: 'POST', body: JSON.stringify({ slug: 'far', url }) }
+    const json = { 'Content-Type': 'application/json', ...bearer }
+    t.equal((await ask('go', '/api/v1/links', { ...link, headers: json })).status, 201)
+    const visit = await ask('go', '/far', { headers: signedIn })
+    t.match(visit, { status: 302, headers: { location } }, 'a link with the longest address')
 
     const key = { Authorization: `Bearer ${chatKey}` }
     t.equal((await ask('ops', '/v1/models', { headers: key })).status, 200)

@@ -25,3 +25,13 @@ export function suggested({ text }: Pick<Response, 'text'>): readonly string[] {
   const [list = ''] = /<ul class="suggestions">.*?<\/ul>/s.exec(text) ?? []
   return [...list.matchAll(/href="\/([^"]*)"/g)].map(([, slug = '']) => slug)
 }
+
+/** The url of a link whose address has as many bytes as a `Location` may have, and that address. */
+export function longestTarget(): { readonly url: string; readonly location: string } {
+  const start = 'https://far.test/aaa'
+  const times = (8_192 - start.length) / 12
+  return {
+    url: start + '\u{1f680}'.repeat(times),
+    location: start + '%F0%9F%9A%80'.repeat(times),
+  }
+}

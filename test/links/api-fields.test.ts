@@ -93,7 +93,8 @@ await onPostgres(t, 'fields of a link', async (t: Test, backend) => {
       ],
       ...['https://user@example.com/', 'https://user:pw@example.com/', 'https://:pw@example.com/'],
       ...['https://@example.com/', 'https://:@example.com/', 'https://a%40b@example.com/'],
-      ...[' https://example.com/', 'https://example.com/ ', 'https://example.com/a b'],
+      ...['https://example.com/a b', '\thttps://example.com/', ' https://example.com/\r\n'],
+      ...['http://-/', 'http://./', 'http://_:8080/', 'https://--.-/x1', 'http://-.~/'],
       ...['https://example.com/\n', 'https://exam\tple.com/', 'https://example.com/\u007f'],
       ...['https://example.com/\0', 'https://example.com/\u0085', 'https://example.com/a\r\nb: c'],
       ...['https://a.example/\u202Emoc.elpmaxe', 'https://a.example/\u200E', 'https://x/\u2066'],
@@ -104,7 +105,25 @@ await onPostgres(t, 'fields of a link', async (t: Test, backend) => {
         what: JSON.stringify(url),
       })
     }
+    for (const around of [' ', '   ', '\u00a0', '\u3000']) {
+      const url = `${around}https://example.com/pasted${around}`
+      const { status, json } = await change(ann, kept.id, { url })
+      t.same(
+        [status, json.url],
+        [200, 'https://example.com/pasted'],
+        'spaces around it are dropped',
+      )
+    }
     refuses(t, await change(ann, kept.id, { url: `${longest}a` }), 400, 'INVALID_FIELD_LENGTH')
+    const encoded = (most: number) => `https://example.com/${'\u{3042}'.repeat(most)}`
+    const most = Math.floor((8_192 - 20) / 9)
+    t.equal((await change(ann, kept.id, { url: encoded(most) })).status, 200)
+    const what = 'it is its length as a header that counts'
+    const over = await change(ann, kept.id, { url: encoded(most + 1) })
+    refuses(t, over, 400, 'INVALID_FIELD_LENGTH', { what })
+    for (const url of ['http://1/', 'http://-a/', 'http://日本/', 'http://[::1]/']) {
+      t.equal((await change(ann, kept.id, { url })).status, 200, url)
+    }
     for (const url of [undefined, null, 5, false, ['https://example.com/'], {}]) {
       refuses(t, await change(ann, kept.id, { url }), 400, 'BAD_REQUEST')
       refuses(t, await create(ann, { url }), 400, 'BAD_REQUEST')
@@ -120,11 +139,16 @@ await onPostgres(t, 'fields of a link', async (t: Test, backend) => {
         const { status, json } = await change(ann, kept.id, { [field]: text })
         t.same([status, json[field]], [200, text], `${field}: ${text.slice(0, 5)}…`)
       }
-      const lively = '<b>&amp;</b> "\'\n\t\u202e\u0007 {1} ${x} $1 \\'
+      const lively = '<b>&amp;</b> "\'\n\t\u200f\u0007 {1} ${x} $1 \\'
       t.equal((await change(ann, kept.id, { [field]: lively })).json[field], lively)
       for (const text of ['a'.repeat(most + 1), ROCKET.repeat(most + 1)]) {
         refuses(t, await change(ann, kept.id, { [field]: text }), 400, 'INVALID_FIELD_LENGTH')
         refuses(t, await create(ann, { [field]: text }), 400, 'INVALID_FIELD_LENGTH')
+      }
+      for (const turned of ['\u202a', '\u202b', '\u202d', 'moc\u202e', '\u2066', '\u2069.']) {
+        const what = `${field} ${JSON.stringify(turned)}`
+        refuses(t, await change(ann, kept.id, { [field]: turned }), 400, 'BAD_REQUEST', { what })
+        refuses(t, await create(ann, { [field]: turned }), 400, 'BAD_REQUEST', { what })
       }
       for (const text of ['a\0b', '\0', HALF, `a${HALF}b`, '\udc00', null, 5, true, ['a'], {}]) {
         const what = `${field} ${JSON.stringify(text)}`

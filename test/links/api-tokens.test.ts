@@ -199,6 +199,8 @@ async function fields(t: Test, links: LinksServer, { api }: Caller): Promise<voi
     'n'.repeat(101),
     'a\0',
     'a\nb',
+    'moc\u202e',
+    '\u2066a',
     '\ud83d',
     ['x'],
   ]) {

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { makeLink, startLinks } from '../helpers/links-setup.ts'
-import type { Caller } from '../helpers/links-setup.ts'
+import type { Caller, Link } from '../helpers/links-setup.ts'
 import { run } from '../helpers/postgres.ts'
 import { leadsTo } from '../helpers/visits.ts'
 
@@ -110,6 +110,38 @@ await t.test('what a visit adds decides of no link where it ends', async (t) => 
   t.equal(await made(ann, 'aa', `${base}/root/docs`), '201', 'this ends')
   t.equal(await made(ann, 'bb', `${base}/search?q=aa`), '201', 'and so does this')
   t.equal(await leadsTo(base, '/root/docs'), `${base}/docs`)
+})
+
+await t.test('a loop does not tell where a secure link leads', async (t) => {
+  const { base, user } = await startLinks(t, postgres)
+  const [ann, bob, eve] = [await user('ann'), await user('bob'), await user('eve')]
+  const root = await user('root', { admin: true })
+  const vault = await makeLink(ann, 'vault', { url: `${base}/guess`, visibility: 'secure' })
+  await ann.api('POST', `/links/${vault.id}/shares`, { email: bob.email })
+  const ways = ['vault', 'VAULT.', 'through']
+  await makeLink(eve, 'through', { url: `${base}/vault` })
+  for (const [at, way] of ways.entries()) {
+    const url = `${base}/${way}`
+    for (const who of [ann, bob, root]) t.equal(await made(who, 'guess', url), REFUSED, way)
+    t.equal(await made(eve, `other-${at}`, url), '201', 'where it does not lead')
+    const guess = await makeLink(eve, 'guess')
+    const path = `/links/${guess.id}`
+    t.equal((await eve.api('PUT', path, { url })).status, 200, `${way}: so where it leads`)
+    await eve.api('DELETE', path)
+    t.equal(await made(eve, 'guess', url), '201', 'a new link too')
+    const { json } = await eve.api<{ links: readonly Link[] }>('GET', '/links')
+    await eve.api('DELETE', `/links/${json.links.find(({ slug }) => slug === 'guess')?.id}`)
+  }
+  for (let at = 11; at > 0; at--) {
+    await makeLink(ann, `deep-${at}`, { url: `${base}/deep-${at + 1}`, visibility: 'secure' })
+  }
+  t.equal(await made(ann, 'deep', `${base}/deep-1`), REFUSED)
+  t.equal(await made(eve, 'deep', `${base}/deep-1`), '201', 'nor is it told that it leads far')
+  for (const visibility of ['private', 'public']) {
+    await ann.api('PUT', `/links/${vault.id}`, { url: `${base}/guess`, visibility })
+    const what = `${visibility}: everybody may follow it, and sees where it leads`
+    t.equal(await made(eve, 'guess', `${base}/vault`), REFUSED, what)
+  }
 })
 
 await t.test('a url may lead through ten links, and through no more', async (t) => {

@@ -13,6 +13,9 @@ export type Fields = {
 /** One field of a body that is wrong, and the code that says so. */
 export type Wrong = { field: string; value: unknown; code: string }
 
+/** The ETag that the link's last answer had, that of no link, or any. */
+export type IfMatch = 'seen' | 'other' | '*'
+
 type Listed = 'links' | 'adminLinks' | 'adminUsers' | 'tags'
 
 /** A call of the API with the ids that it names. */
@@ -21,8 +24,15 @@ export type Call =
   | { op: Listed; limit: number }
   | { op: 'tagLinks'; tag: string; limit: number }
   | { op: 'create'; fields: Fields; wrong: Wrong | undefined }
-  | { op: 'put'; link: string; fields: Fields; wrong: Wrong | undefined }
-  | { op: 'get' | 'delete' | 'owners' | 'shares'; link: string }
+  | {
+      op: 'put'
+      link: string
+      fields: Fields
+      wrong: Wrong | undefined
+      ifMatch: IfMatch | undefined
+    }
+  | { op: 'delete'; link: string; ifMatch: IfMatch | undefined }
+  | { op: 'get' | 'owners' | 'shares'; link: string }
   | { op: 'addOwner' | 'addShare'; link: string; email: unknown }
   | { op: 'removeOwner' | 'removeShare'; link: string; user: string }
   | { op: 'role'; user: string; role: string }
@@ -118,6 +128,10 @@ function op<const Name extends string>(...names: readonly Name[]): fc.Arbitrary<
   return fc.constantFrom(...names)
 }
 
+const ifMatch: fc.Arbitrary<IfMatch | undefined> = fc.constantFrom(
+  ...([undefined, undefined, 'seen', 'seen', 'other', '*'] as const),
+)
+
 const tokenBody = fc.record(
   {
     name: fc.constantFrom(...TOKEN_NAMES),
@@ -132,8 +146,12 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     weight: 6,
     arbitrary: fc.record({ op: op('create'), fields, wrong: wrong(...wrongSlug, ...wrongField) }),
   },
-  { weight: 8, arbitrary: fc.record({ op: op('put'), link, fields, wrong: wrong(...wrongField) }) },
-  { weight: 6, arbitrary: fc.record({ op: op('get', 'delete', 'owners', 'shares'), link }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({ op: op('put'), link, fields, wrong: wrong(...wrongField), ifMatch }),
+  },
+  { weight: 2, arbitrary: fc.record({ op: op('delete'), link, ifMatch }) },
+  { weight: 4, arbitrary: fc.record({ op: op('get', 'owners', 'shares'), link }) },
   { weight: 8, arbitrary: fc.record({ op: op('addOwner', 'addShare'), link, email }) },
   { weight: 7, arbitrary: fc.record({ op: op('removeOwner', 'removeShare'), link, user }) },
   {

@@ -3,7 +3,12 @@ import type { Owner } from '../helpers/owner.ts'
 import type { Call } from './model-calls.ts'
 
 /** An answer, whole. */
-export type Reply = { status: number; location: string | undefined; text: string }
+export type Reply = {
+  status: number
+  location: string | undefined
+  etag: string | undefined
+  text: string
+}
 
 /** A request on one kept connection; a path such as `/links` stands for `/api/v1/links`, `/-aa` for `/aa`. */
 export type Send = (
@@ -11,17 +16,19 @@ export type Send = (
   path: string,
   bearer?: string | undefined,
   body?: unknown,
+  ifMatch?: string | undefined,
 ) => Promise<Reply>
 
 /** Thousands of calls: without a connection and an entry in the transcript for each. */
 export function openSend(t: Owner, base: string): Send {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())
-  return (method, path, bearer, body) => {
+  return (method, path, bearer, body, ifMatch) => {
     const text = body === undefined ? undefined : JSON.stringify(body)
     const headers = {
       ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
       ...(text === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
     }
     const url = path.startsWith('/-') ? `${base}/${path.slice(2)}` : `${base}/api/v1${path}`
     return new Promise((resolve, reject) => {
@@ -30,7 +37,8 @@ export function openSend(t: Owner, base: string): Send {
         incoming.setEncoding('utf8').on('data', (piece: string) => (got += piece))
         incoming.on('error', reject).on('end', () => {
           const { statusCode = 0, headers: answered } = incoming
-          resolve({ status: statusCode, location: answered.location, text: got })
+          const { location, etag } = answered
+          resolve({ status: statusCode, location, etag, text: got })
         })
       })
       sent.on('error', reject).end(text)

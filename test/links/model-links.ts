@@ -1,7 +1,7 @@
 import type { Call } from './model-calls.ts'
 import { refused } from './model-state.ts'
 import type { Answer, Link, Model, User } from './model-state.ts'
-import { loops, shown, shownShare, written } from './model-views.ts'
+import { isMatched, loops, shown, shownShare, shownWithTag, written } from './model-views.ts'
 
 /** Calls that only look. */
 export const READS: ReadonlySet<Call['op']> = new Set([
@@ -18,17 +18,19 @@ export function onLink(model: Model, caller: User, call: Call & { link: string }
   if (!(READS.has(call.op) ? reads : owns)) return refused('FORBIDDEN')
   switch (call.op) {
     case 'get':
-      return { status: 200, body: () => shown(model, link) }
+      return { status: 200, body: () => shownWithTag(model, link) }
     case 'owners':
       return { status: 200, body: () => shown(model, link).owners }
     case 'shares':
       return { status: 200, body: () => link.shares.map((share) => shownShare(model, share)) }
     case 'delete':
+      if (!isMatched(model, link, call.ifMatch)) return refused('PRECONDITION_FAILED')
       model.links.delete(link.id)
       return { status: 204 }
     case 'put': {
       if (call.wrong !== undefined) return refused(call.wrong.code)
-      if (loops(model, link.slug, call.fields.url)) return refused('INVALID_URL')
+      if (!isMatched(model, link, call.ifMatch)) return refused('PRECONDITION_FAILED')
+      if (loops(model, caller, link.slug, call.fields.url)) return refused('INVALID_URL')
       const { visibility } = link
       Object.assign(
         link,
@@ -38,7 +40,7 @@ export function onLink(model: Model, caller: User, call: Call & { link: string }
         status: 200,
         body(made) {
           link.times.updated_at = made.updated_at
-          return shown(model, link)
+          return shownWithTag(model, link)
         },
       }
     }

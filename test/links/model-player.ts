@@ -44,6 +44,8 @@ export async function openPlayer(t: Owner, links: LinksServer, reset: Reset): Pr
   const people = await makePeople(links, bearers)
   const initial = await knownBefore(links, bearers)
   const noTag = await send('GET', '/tags/nope/links', bearers.get('ann full'))
+  /** The last one that was told of each link. */
+  const etags = new Map<string, string>()
   let [sequences, calls, kept] = [0, 0, 0]
 
   async function play(steps: readonly Step[]): Promise<void> {
@@ -74,7 +76,7 @@ export async function openPlayer(t: Owner, links: LinksServer, reset: Reset): Pr
   async function check(model: Model, bearer: string | undefined, call: Call): Promise<void> {
     const expected = answer(model, bearer, call)
     const [method, path, body] = requestOf(call)
-    const reply = await ask(method, path, bearer, body)
+    const reply = await ask(method, path, bearer, body, ifMatchOf(call))
     assert.equal(reply.status, expected.status, reply.text)
     if ('location' in expected) assert.equal(reply.location, expected.location)
     else if ('code' in expected) checkRefusal(reply, expected)
@@ -83,11 +85,18 @@ export async function openPlayer(t: Owner, links: LinksServer, reset: Reset): Pr
       await checkList(expected, reply, limit, (cursor) => ask('GET', path + cursor, bearer))
     } else if ('body' in expected) checkBody(model, reply, expected)
     else assert.equal(reply.text, '')
+    if (reply.etag !== undefined) etags.set(JSON.parse(reply.text).id, reply.etag)
     // Nobody can tell a tag that is invisible from one that does not exist.
     if (call.op === 'tagLinks' && reply.status === 404) assert.equal(reply.text, noTag.text)
     if (call.op === 'makeToken' && reply.status === 201 && kept++ < SECRETS_KEPT) {
       keepSecret('made-token', JSON.parse(reply.text).token)
     }
+  }
+
+  function ifMatchOf(call: Call): string | undefined {
+    if (!('ifMatch' in call)) return undefined
+    if (call.ifMatch === 'seen') return etags.get(call.link) ?? '"of no link"'
+    return call.ifMatch === 'other' ? '"another"' : call.ifMatch
   }
 
   function ask(...args: Parameters<typeof send>): Promise<Reply> {

@@ -18,6 +18,8 @@ export type Link = ReturnType<typeof written> & {
   owners: string[]
   shares: Share[]
   times: { created_at: string; updated_at: string }
+  /** What was shown when the ETag was last told. */
+  seen: string
 }
 
 export type Model = {
@@ -53,6 +55,8 @@ const STATUS: Readonly<Record<string, number>> = {
   SLUG_CONFLICT: 409,
   DUPLICATE_OWNER: 409,
   DUPLICATE_SHARE: 409,
+  LAST_ADMIN: 409,
+  PRECONDITION_FAILED: 412,
 }
 const TEXTS: Readonly<Record<string, string>> = {
   UNAUTHORIZED: 'unauthorized',

@@ -1,5 +1,6 @@
-import type { Fields } from './model-calls.ts'
-import type { Link, Model, Share, Token } from './model-state.ts'
+import type { Fields, IfMatch } from './model-calls.ts'
+import { canonical } from './model-compare.ts'
+import type { Link, Model, Share, Token, User } from './model-state.ts'
 
 /** A link as the API shows it. */
 export function shown(model: Model, link: Link): { readonly owners: readonly unknown[] } {
@@ -11,6 +12,22 @@ export function shown(model: Model, link: Link): { readonly owners: readonly unk
   }))
   const fields = { id, slug, url, title, description, tags, visibility, append_path: false }
   return { ...fields, owners, ...times }
+}
+
+/** The same, in an answer that tells the ETag. */
+export function shownWithTag(model: Model, link: Link): object {
+  link.seen = versionOf(model, link)
+  return shown(model, link)
+}
+
+/** Whether a change may be made, as the link is now. */
+export function isMatched(model: Model, link: Link, ifMatch: IfMatch | undefined): boolean {
+  if (ifMatch === 'seen') return link.seen === versionOf(model, link)
+  return ifMatch !== 'other'
+}
+
+function versionOf(model: Model, link: Link): string {
+  return JSON.stringify(canonical(shown(model, link)))
 }
 
 export function shownShare(model: Model, { id, shared_by, created_at }: Share): object {
@@ -39,17 +56,26 @@ export function bySlug(model: Model, slug: string): Link | undefined {
   return [...model.links.values()].find((link) => link.slug === slug)
 }
 
-/** Whether a link with this slug and url would lead back to itself, by way of others too. */
-export function loops(model: Model, slug: string, url: string): boolean {
+/**
+ * Whether the caller is told that a link with this slug and url would lead back to itself, by way of
+ * others too, or into such a loop. Of a secure link one is told nothing, unless one may follow it.
+ */
+export function loops(model: Model, caller: User, slug: string, url: string): boolean {
   const seen = new Set<string>()
   let { host, pathname } = new URL(url)
   while (host === model.own) {
     const next = pathname.slice(1)
     if (next === slug) return true
     const link = bySlug(model, next)
-    if (link === undefined || seen.has(next)) return false
+    if (link === undefined || !mayFollow(caller, link)) return false
+    if (seen.has(next)) return true
     seen.add(next)
     ;({ host, pathname } = new URL(link.url))
   }
   return false
+}
+
+function mayFollow({ id, role }: User, { visibility, owners, shares }: Link): boolean {
+  if (visibility !== 'secure' || role === 'admin') return true
+  return owners.includes(id) || shares.some((share) => share.id === id)
 }

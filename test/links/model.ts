@@ -2,7 +2,7 @@ import type { Call } from './model-calls.ts'
 import { onLink, READS } from './model-links.ts'
 import { refused } from './model-state.ts'
 import type { Answer, Model, User } from './model-state.ts'
-import { bySlug, loops, shown, shownToken, written } from './model-views.ts'
+import { bySlug, loops, shown, shownToken, shownWithTag, written } from './model-views.ts'
 
 // The links service as its contracts describe it (links.md; decisions.md section 4), in plain maps. It
 // was written from them and not from the code: what the two disagree about is a defect of one of them.
@@ -81,15 +81,23 @@ function onRest(model: Model, caller: User, call: Call): Answer {
     case 'create': {
       const { slug, ...fields } = call.fields
       if (call.wrong !== undefined) return refused(call.wrong.code)
-      if (loops(model, slug, fields.url)) return refused('INVALID_URL')
+      if (loops(model, caller, slug, fields.url)) return refused('INVALID_URL')
       if (bySlug(model, slug) !== undefined) return refused('SLUG_CONFLICT')
       return {
         status: 201,
         body({ id, created_at }) {
           const times = { created_at, updated_at: created_at }
-          const link = { ...written(fields), id, slug, owners: [caller.id], shares: [], times }
+          const link = {
+            ...written(fields),
+            id,
+            slug,
+            owners: [caller.id],
+            shares: [],
+            times,
+            seen: '',
+          }
           model.links.set(id, link)
-          return shown(model, link)
+          return shownWithTag(model, link)
         },
       }
     }
@@ -97,6 +105,7 @@ function onRest(model: Model, caller: User, call: Call): Answer {
       if (call.role !== 'user' && call.role !== 'admin') return refused('INVALID_ROLE')
       const user = model.users.get(call.user)
       if (user === undefined) return refused('NOT_FOUND')
+      if (call.role === 'user' && isLastAdmin(model, user)) return refused('LAST_ADMIN')
       user.role = call.role
       return { status: 200, body: () => user }
     }
@@ -116,6 +125,14 @@ function onRest(model: Model, caller: User, call: Call): Answer {
     }
   }
   throw new Error(`the model does not know ${JSON.stringify(call)}`)
+}
+
+/** The local operator counts for nothing. */
+function isLastAdmin(model: Model, { id, role }: User): boolean {
+  const others = [...model.users.values()].filter(
+    (user) => user.id !== id && user.role === 'admin' && user.email !== 'operator@localhost',
+  )
+  return role === 'admin' && others.length === 0
 }
 
 function makeToken(

@@ -90,6 +90,7 @@ await t.test('prism as a proxy in front of the API finds no violation', async (t
   await call('getLink', 404, ['GET', `/links/${ID}`])
   await call('getLink', 403, ['GET', at], undefined, bob.token)
   await call('createLink', 409, ['POST', '/links'], { slug: 'docs', ...fields })
+  await call('setRole', 409, ['PUT', `/admin/users/${ann.id}/role`], { role: 'user' })
   await call('createLink', 400, ['POST', '/links'], { slug: 'api', ...fields })
   await call('createLink', 413, ['POST', '/links'], { slug: 'x1', url: 'x'.repeat(70_000) })
   await call('removeOwner', 400, ['DELETE', `${at}/owners/${ann.id}`])

@@ -29,7 +29,8 @@ const CODES = {
   401: ['UNAUTHORIZED'],
   403: ['FORBIDDEN'],
   404: ['NOT_FOUND'],
-  409: ['SLUG_CONFLICT', 'DUPLICATE_OWNER', 'DUPLICATE_SHARE'],
+  409: ['SLUG_CONFLICT', 'DUPLICATE_OWNER', 'DUPLICATE_SHARE', 'LAST_ADMIN'],
+  412: ['PRECONDITION_FAILED'],
   413: ['BODY_TOO_LARGE'],
   415: ['UNSUPPORTED_MEDIA_TYPE'],
   500: ['TAG_WRITE_FAILED', 'INTERNAL_ERROR'],
@@ -87,6 +88,18 @@ await t.test('the document of the links API', async (t: Test) => {
       const known = await request(url, { method, headers: { authorization: `Bearer ${token}` } })
       t.ok(String(known.status) in operation.responses, `${method} ${path} → ${known.status}`)
       t.notOk(known.text.includes('nothing is served'), 'it is there')
+    }
+  })
+
+  t.test('describes ETag and If-Match', async (t) => {
+    const { get, put, delete: remove } = document.paths['/api/v1/links/{id}'] ?? {}
+    const required = { required: true, schema: { type: 'string' } }
+    for (const operation of [get, put]) {
+      t.match(operation?.responses['200'], { headers: { ETag: required } })
+    }
+    for (const operation of [put, remove]) {
+      const header = { name: 'If-Match', in: 'header', required: false, schema: { type: 'string' } }
+      t.match(operation, { parameters: [{ name: 'id' }, header] })
     }
   })
 

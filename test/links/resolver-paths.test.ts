@@ -23,7 +23,9 @@ const cases: Readonly<Record<string, Case>> = {
     true,
     {
       '/more': 'https://x.test/a/more?b=1#c',
-      '/more/': 'https://x.test/a/more?b=1#c',
+      '/': 'https://x.test/a/?b=1#c',
+      '/more/': 'https://x.test/a/more/?b=1#c',
+      '/m/n/?q=1': 'https://x.test/a/m/n/?b=1&q=1#c',
       '/m/n': 'https://x.test/a/m/n?b=1#c',
     },
   ],
@@ -46,8 +48,13 @@ const cases: Readonly<Record<string, Case>> = {
       '/m%5Cn': 'https://x.test/a/m%5Cn',
       '/m%3Fn%23o': 'https://x.test/a/m%3Fn%23o',
       '/...': 'https://x.test/a/...',
+      '/@me/a:b,c;v=1/$x+y/': 'https://x.test/a/@me/a:b,c;v=1/$x+y/',
+      '/%40me/a%2Bb%3d/c&d': 'https://x.test/a/%40me/a%2Bb%3D/c%26d',
+      '/..;/x': 404,
+      '/%2e;x=1/x': 404,
+      '/..a;x/.a;/x': 'https://x.test/a/..a;x/.a;/x',
       '/%C3%BC/%F0%9F%98%80': 'https://x.test/a/%C3%BC/%F0%9F%98%80',
-      '/a%20b%0D%0ASet-Cookie:%20x': 'https://x.test/a/a%20b%0D%0ASet-Cookie%3A%20x',
+      '/a%20b%0D%0ASet-Cookie:%20x': 'https://x.test/a/a%20b%0D%0ASet-Cookie:%20x',
       '/..': 404,
       '/a/%2e%2E/b': 404,
     },
@@ -78,7 +85,12 @@ const cases: Readonly<Record<string, Case>> = {
   'a place, and append': [
     'https://x.test/{1}/wiki',
     true,
-    { '/p': 'https://x.test/p/wiki', '/p/q/r': 'https://x.test/p/wiki/q/r' },
+    {
+      '/p': 'https://x.test/p/wiki',
+      '/p/': 'https://x.test/p/wiki',
+      '/p/q/r': 'https://x.test/p/wiki/q/r',
+      '/p/q:r/': 'https://x.test/p/wiki/q:r/',
+    },
   ],
   'a later place alone': [
     'https://x.test/{2}',
@@ -91,6 +103,8 @@ const cases: Readonly<Record<string, Case>> = {
     {
       '': 'https://x.test/tree/',
       '/a': 'https://x.test/tree/a',
+      '/': 'https://x.test/tree/',
+      '/a/b/': 'https://x.test/tree/a/b/',
       '/a/b%2Fc/d': 'https://x.test/tree/a/b%2Fc/d',
     },
   ],
@@ -100,6 +114,7 @@ const cases: Readonly<Record<string, Case>> = {
     {
       '/r/a/b': 'https://x.test/r/blob/a/b?full=a/b',
       '/r': 'https://x.test/r/blob/?full=',
+      '/r/': 'https://x.test/r/blob/?full=',
     },
   ],
   'a search': [
@@ -180,6 +195,27 @@ await t.test('a long name of nothing but signs is looked through once at most', 
   t.equal(await leadsTo(base, `/${slug}${'.'.repeat(100)}`), `https://${slug}.test/`)
   t.equal(await leadsTo(base, `/${slug}${'!'.repeat(10_000)}`), 404)
   t.equal(await leadsTo(base, `/${slug}${'!'.repeat(10_000)}a`), 404)
+})
+
+await t.test('a Location of over 8,192 bytes is not sent', async (t) => {
+  const { base, user } = await startLinks(t, postgres)
+  const ann = await user('ann')
+  const url = `https://x.test/${'\u{1f680}'.repeat(400)}`
+  await makeLink(ann, 'rockets', { url, append_path: true })
+  await makeLink(ann, 'places', { url: `https://x.test/${'{1}'.repeat(600)}` })
+  const [short, long] = ['a'.repeat(3_000), 'a'.repeat(4_000)]
+  const rest = '%F0%9F%9A%80'.repeat(400)
+  t.equal(await leadsTo(base, '/rockets'), `https://x.test/${rest}`)
+  t.equal(await leadsTo(base, `/rockets/${short}`), `https://x.test/${rest}/${short}`)
+  t.equal(await leadsTo(base, '/places/1234567890'), `https://x.test/${'1234567890'.repeat(600)}`)
+  for (const path of [`/rockets/${long}`, `/rockets?q=${long}`, `/places/${short}`]) {
+    const page = await visit(base, path)
+    t.match([page.status, page.headers.location], [414, undefined], path.slice(0, 20))
+    t.match(page.text, /too long/)
+  }
+  const search = `/-/go?q=rockets/${'+'.repeat(4_000)}x`
+  t.match(await visit(base, search), { status: 414, text: /too long/ }, 'nor by the search')
+  t.match(await visit(base, '/-/go?q=rockets/x'), { status: 302 })
 })
 
 await t.test('a link without further path says so, and is not offered to be made', async (t) => {

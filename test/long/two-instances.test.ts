@@ -28,7 +28,7 @@ import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 import { startVisits } from '../helpers/visit-load.ts'
-import { leadsTo } from '../helpers/visits.ts'
+import { leadsTo, longestTarget } from '../helpers/visits.ts'
 
 const [, postgres] = backends
 const BETWEEN = 50
@@ -72,6 +72,9 @@ await t.test('two instances are one to whoever comes through nginx', async (t) =
       const visits = await Promise.all([1, 2, 3, 4].map(() => leadsTo(links, '/docs')))
       t.same(visits, [url, url, url, url], 'whichever nginx asks')
     }
+    const { url, location } = longestTarget()
+    await makeLink(ann, 'far', { url })
+    t.equal(await leadsTo(links, '/far'), location, 'also to the longest address')
   })
 
   await t.test('who is not signed in sees no page and no stream', async (t) => {

@@ -1,7 +1,9 @@
+import Type from 'typebox'
 import { listLinks, listOwnLinks } from '../../../db/links/links.ts'
 import { Link } from '../../../db/links/rows.ts'
-import type { Operation } from '../../../kernel/operation.ts'
-import { jsonReply } from '../../../kernel/reply.ts'
+import type { Operation, ReplyDescription } from '../../../kernel/operation.ts'
+import { ifMatches } from '../../../kernel/if-match.ts'
+import { jsonReply, type Reply } from '../../../kernel/reply.ts'
 import { linkFor, plainLink } from '../../../services/links/access.ts'
 import {
   LinkCreation,
@@ -10,12 +12,29 @@ import {
   readSlug,
 } from '../../../services/links/link-input.ts'
 import { createLink, deleteLink, replaceLink } from '../../../services/links/links.ts'
-import { isRefusal } from '../../../services/links/refusal.ts'
+import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
+import { versionOf, type Precondition } from '../../../services/links/version.ts'
 import type { LinksRoutes } from '../options.ts'
-import { bodyOf, done, endpoint, reply, UuidParam } from './endpoint.ts'
+import { bodyOf, done, endpoint, UuidParam, type ApiCall } from './endpoint.ts'
 import { page, PageQuery, pageOf, readPage } from './page.ts'
 
 const params = { id: UuidParam }
+
+/** What a change of a link may ask for. */
+const ChangeHeaders = Type.Object({
+  'If-Match': Type.Optional(
+    Type.String({
+      description: 'ETag of the version to change. Without it, the link is changed as it is.',
+    }),
+  ),
+})
+
+function linkDescription(description: string): ReplyDescription {
+  const headers = Type.Object({
+    ETag: Type.String({ description: 'Another one after each change, for If-Match.' }),
+  })
+  return { description, schema: Link, headers }
+}
 
 /** `/links` and `/links/{id}` (links.md section 4). */
 export function linkOperations(options: LinksRoutes): readonly Operation[] {
@@ -45,7 +64,7 @@ export function linkOperations(options: LinksRoutes): readonly Operation[] {
       summary: 'Make a link; the caller becomes its primary owner.',
       creates: true,
       body: LinkCreation,
-      replies: { 201: { description: 'The new link', schema: Link } },
+      replies: { 201: linkDescription('The new link') },
       refusals: [400, 409, 413, 415, 500],
       async answer(call) {
         const body = await bodyOf(call)
@@ -55,24 +74,25 @@ export function linkOperations(options: LinksRoutes): readonly Operation[] {
         const input = readLinkInput(body.value)
         if (isRefusal(input)) return input
         const { receivedAt } = call.context
-        return reply(await createLink(links, call.caller, slug, input, receivedAt), 201)
+        return linkReply(await createLink(links, call.caller, slug, input, receivedAt), 201)
       },
     }),
     endpoint(options, {
       ...{ method: 'GET', path: '/api/v1/links/:id', id: 'getLink', tag, params },
       summary: 'Get a link that the caller owns, co-owns or was given to read.',
-      replies: { 200: { description: 'The link', schema: Link } },
+      replies: { 200: linkDescription('The link') },
       async answer({ caller, param }) {
         const link = await linkFor(db, param('id'), caller, 'read')
-        return isRefusal(link) ? link : jsonReply(plainLink(link))
+        return linkReply(isRefusal(link) ? link : plainLink(link))
       },
     }),
     endpoint(options, {
       ...{ method: 'PUT', path: '/api/v1/links/:id', id: 'replaceLink', tag, params },
       summary: 'Replace what may change of a link; a slug in the body is ignored.',
       body: LinkUpdate,
-      replies: { 200: { description: 'The link as it is now', schema: Link } },
-      refusals: [413, 415, 500],
+      headers: ChangeHeaders,
+      replies: { 200: linkDescription('The link as it is now') },
+      refusals: [412, 413, 415, 500],
       async answer(call) {
         const { caller, param, context } = call
         const link = await linkFor(db, param('id'), caller, 'change')
@@ -81,16 +101,36 @@ export function linkOperations(options: LinksRoutes): readonly Operation[] {
         if ('status' in body) return body
         const input = readLinkInput(body.value)
         if (isRefusal(input)) return input
-        return reply(await replaceLink(links, caller, param('id'), input, context.receivedAt))
+        const at = context.receivedAt
+        return linkReply(
+          await replaceLink(links, caller, param('id'), input, at, preconditionOf(call)),
+        )
       },
     }),
     endpoint(options, {
       ...{ method: 'DELETE', path: '/api/v1/links/:id', id: 'deleteLink', tag, params },
       summary: 'Remove a link; its slug is free again.',
+      headers: ChangeHeaders,
       replies: { 204: { description: 'It is gone' } },
-      async answer({ caller, param }) {
-        return (await deleteLink(links, caller, param('id'))) ?? done()
+      refusals: [412],
+      async answer(call) {
+        const { caller, param } = call
+        return (await deleteLink(links, caller, param('id'), preconditionOf(call))) ?? done()
       },
     }),
   ]
+}
+
+/** A link with its entity tag. */
+function linkReply(result: Link | Refusal, status = 200): Reply | Refusal {
+  if (isRefusal(result)) return result
+  return jsonReply(result, status, { etag: entityTag(versionOf(result)) })
+}
+
+function preconditionOf({ context }: ApiCall): Precondition {
+  return (version) => ifMatches(context.headers['if-match'], entityTag(version))
+}
+
+function entityTag(version: string): string {
+  return `"${version}"`
 }

@@ -40,11 +40,11 @@ export function userOperations(options: LinksRoutes): readonly Operation[] {
     }),
     endpoint(options, {
       ...{ method: 'PUT', path: '/api/v1/admin/users/:id/role', id: 'setRole', tag, admin: true },
-      summary: 'Make a user an admin, or no longer one.',
+      summary: 'Make a user an admin, or no longer one; the last admin stays one.',
       params: { id: UuidParam },
       body: Type.Object({ role: Role }),
       replies: { 200: { description: 'The user as it is now', schema: User } },
-      refusals: [413, 415],
+      refusals: [409, 413, 415],
       async answer(call) {
         const body = await bodyOf(call)
         if ('status' in body) return body

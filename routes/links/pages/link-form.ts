@@ -1,11 +1,10 @@
-import { findLinkBySlug } from '../../../db/links/links.ts'
+import { findLinkBySlug, listChanges } from '../../../db/links/links.ts'
 import type { Link, User } from '../../../db/links/rows.ts'
+import { EMPTY_FIELDS, type LinkFormFields } from '../../../html/links/link-fields.ts'
 import {
-  EMPTY_FIELDS,
   linkForm,
   linkFormPage,
   slugState,
-  type LinkFormFields,
   type LinkFormView,
   type SlugState,
 } from '../../../html/links/link-form.ts'
@@ -13,30 +12,34 @@ import { queryOf } from '../../../kernel/context.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../../kernel/reply.ts'
 import type { Route } from '../../../kernel/router.ts'
-import { linkFor } from '../../../services/links/access.ts'
+import { linkFor, plainLink } from '../../../services/links/access.ts'
 import { sentence } from '../../page-answers.ts'
+import type { LinkInput } from '../../../services/links/link-input.ts'
 import { readLinkForm, readNewLink, typedSlug } from './read-link-form.ts'
 import { createLink, replaceLink } from '../../../services/links/links.ts'
 import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
 import { refuseSlug } from '../../../services/links/slug.ts'
+import { versionOf } from '../../../services/links/version.ts'
 import { readForm } from '../../form.ts'
 import { STATUS } from '../faults.ts'
 import { shortLinks, type LinksRoutes } from '../options.ts'
 import { fragmentOrPage, goTo, pageRoute, type PageCall } from './page.ts'
+
+/** Enough to find what somebody else has just done. */
+const CHANGES_SHOWN = 3
 
 /** `/-/new`, `/-/slug` and `/-/links/{id}/edit`: links are made and edited here. */
 export function linkFormRoutes(options: LinksRoutes): readonly Route[] {
   const { links } = options
   const { db } = links
 
-  /** The form again, with what was typed and what is wrong with it. */
-  function again(
+  /** The answer to a post that was not carried out: the form with what was typed. */
+  function answerForm(
     { context, visitor }: PageCall,
-    view: Pick<LinkFormView, 'id' | 'fields'>,
-    refusals: readonly Refusal[],
+    view: Omit<LinkFormView, 'short'>,
+    status: number,
   ): Reply {
-    const shown = { ...view, problems: problemsOf(refusals), short: shortLinks(options) }
-    const status = Math.max(...refusals.map(({ refused }) => STATUS[refused]))
+    const shown = { ...view, short: shortLinks(options) }
     return fragmentOrPage(
       context,
       () => linkFormPage(visitor, shown),
@@ -45,11 +48,38 @@ export function linkFormRoutes(options: LinksRoutes): readonly Route[] {
     )
   }
 
+  /** The form again, with what was typed and what is wrong with it. */
+  function again(
+    call: PageCall,
+    view: Pick<LinkFormView, 'id' | 'version' | 'fields'>,
+    refusals: readonly Refusal[],
+  ): Reply {
+    const status = Math.max(...refusals.map(({ refused }) => STATUS[refused]))
+    return answerForm(call, { ...view, stale: null, problems: problemsOf(refusals) }, status)
+  }
+
+  /** The form of a link that somebody else has changed meanwhile; it can be saved again. */
+  async function againStale(call: PageCall, input: LinkInput): Promise<Reply | Refusal> {
+    const link = await linkFor(db, call.param('id'), call.visitor, 'change')
+    if (isRefusal(link)) return link
+    const { visibility = link.visibility, append_path = link.append_path } = input
+    const changes = await listChanges(db, link.id, CHANGES_SHOWN)
+    const view = {
+      id: link.id,
+      version: versionOf(plainLink(link)),
+      fields: stored({ ...link, ...input, visibility, append_path }),
+      stale: { stored: stored(link), changes },
+      problems: {},
+    }
+    return answerForm(call, view, STATUS.PRECONDITION_FAILED)
+  }
+
   function fresh({ context, visitor }: PageCall): Reply {
     const query = queryOf(context)
     const [url, title] = [query.get('url') ?? '', query.get('title') ?? '']
     const fields = { ...EMPTY_FIELDS, slug: typedSlug(query), url, title }
-    const view = { id: null, fields, problems: {}, short: shortLinks(options) }
+    const short = shortLinks(options)
+    const view = { id: null, version: null, fields, stale: null, problems: {}, short }
     return htmlReply(linkFormPage(visitor, view))
   }
 
@@ -57,7 +87,7 @@ export function linkFormRoutes(options: LinksRoutes): readonly Route[] {
     const { context, visitor } = call
     const form = await readForm(context)
     if ('status' in form) return form
-    const view = { id: null, fields: typed(form) }
+    const view = { id: null, version: null, fields: typed(form) }
     const wanted = readNewLink(form)
     if (!('input' in wanted)) return again(call, view, wanted)
     const { slug, input } = wanted
@@ -69,7 +99,9 @@ export function linkFormRoutes(options: LinksRoutes): readonly Route[] {
   async function edit({ visitor, param }: PageCall): Promise<Reply | Refusal> {
     const link = await linkFor(db, param('id'), visitor, 'change')
     if (isRefusal(link)) return link
-    const view = { id: link.id, fields: stored(link), problems: {}, short: shortLinks(options) }
+    const version = versionOf(plainLink(link))
+    const [fields, short] = [stored(link), shortLinks(options)]
+    const view = { id: link.id, version, fields, stale: null, problems: {}, short }
     return htmlReply(linkFormPage(visitor, view))
   }
 
@@ -79,11 +111,16 @@ export function linkFormRoutes(options: LinksRoutes): readonly Route[] {
     if (isRefusal(link)) return link
     const form = await readForm(context)
     if ('status' in form) return form
-    const view = { id: link.id, fields: { ...typed(form), slug: link.slug } }
+    // A program may leave it out.
+    const version = form.get('version')
+    const view = { id: link.id, version, fields: { ...typed(form), slug: link.slug } }
     const input = readLinkForm(form)
     if (isRefusal(input)) return again(call, view, [input])
-    const saved = await replaceLink(links, visitor, link.id, input, context.receivedAt)
+    const unchanged = (now: string): boolean => version === null || version === now
+    const at = context.receivedAt
+    const saved = await replaceLink(links, visitor, link.id, input, at, unchanged)
     if (!isRefusal(saved)) return goTo(context, `/-/links/${link.id}`)
+    if (saved.refused === 'PRECONDITION_FAILED') return againStale(call, input)
     return ['NOT_FOUND', 'FORBIDDEN'].includes(saved.refused) ? saved : again(call, view, [saved])
   }
 

@@ -10,7 +10,9 @@ import { searchOf } from '../../../services/links/list-filter.ts'
 import { encodePath, readSearchTerms, termsOfLink } from '../../../services/links/search-terms.ts'
 import { isSlug } from '../../../services/links/slug.ts'
 import { suggestionsFor } from '../../../services/links/suggest.ts'
+import { LOCATION_LONGEST } from '../../../services/links/target.ts'
 import { visitorOf } from '../../../services/links/visitor.ts'
+import { linksFault, LOCATION_TOO_LONG } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 
 /** The most links that a search page names. */
@@ -38,7 +40,11 @@ export function searchRoutes(options: LinksRoutes): readonly Route[] {
     if (terms.name === '') return leadTo('/-/')
     const now = context.receivedAt.getTime()
     const found = await termsOfLink(targets, terms, shortKeyword(), now)
-    if (found !== undefined) return leadTo(`/${encodePath(found.name + found.rest)}`)
+    if (found !== undefined) {
+      const location = `/${encodePath(found.name + found.rest)}`
+      const fits = location.length <= LOCATION_LONGEST
+      return fits ? leadTo(location) : linksFault(LOCATION_TOO_LONG, context)
+    }
     const name = terms.name.slice(0, LONGEST)
     const visitor = await visitorAt(context)
     const view = {
