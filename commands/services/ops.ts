@@ -34,6 +34,11 @@ export const openOpsService: OpenService = async (context) => {
     ...{ db, log, metrics, clock: systemClock },
     configured: () => configured(config),
     secrets,
+    inventory,
+    keptDays: () => ({
+      sessions: config.current.OPS_RETENTION_DAYS,
+      lines: config.current.OPS_LINES_RETENTION_DAYS,
+    }),
     runner: await openRunners(context, inventory, secrets),
     synthesis: ({ tier1_model }) => ({
       endpoint: endpointOf(config),

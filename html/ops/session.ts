@@ -160,7 +160,7 @@ function outputSection({ session, lines, atEnd }: SessionView): Html {
     >
       ${lines.map(lineRow)}
     </div>
-    ${lines.length === 0 && html`<p class="muted" id="no-lines">No output yet.</p>`}
+    ${lines.length === 0 && html`<p class="muted" id="no-lines">${status === 'running' ? 'No output yet.' : 'There is none, or retention has removed it.'}</p>`}
     ${!atEnd && html`<p class="more"><a href="/sessions/${id}">Newest lines</a></p>`}
     ${live && html`<noscript><p class="muted">Reload the page to see further lines.</p></noscript>`}
     <template id="line-row">${lineRow({ seq: 0, at: new Date(0), kind: '', text: '' })}</template>

@@ -12,13 +12,17 @@ import type { SynthesisConfig } from './alerts/synthesis.ts'
 import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
 import { startNotifier, type NotifyOptions } from './notify.ts'
 import { createRedact } from './redact.ts'
+import { startRetention, type RetentionOptions } from './retention.ts'
 import type { Runner } from './runners/runner.ts'
 import { startScheduler } from './scheduler.ts'
 import { openLineStream, type LineStream } from './sessions/line-stream.ts'
 import { openSessions, type Sessions } from './sessions/sessions.ts'
 
 /** What the ops service is made from. */
-export interface OpsOptions extends Pick<NotifyOptions, 'notifyUrl' | 'baseUrl'> {
+export interface OpsOptions
+  extends
+    Pick<NotifyOptions, 'notifyUrl' | 'baseUrl'>,
+    Pick<RetentionOptions, 'keptDays' | 'inventory'> {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
@@ -58,11 +62,12 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   if (!seesProcesses()) {
     log.warn('no /proc: what a session starts is ended with its process group, and not looked for')
   }
+  const resultsDir = config.current.results_dir
   const sessions = await openSessions({
     ...options,
     config,
     redact,
-    resultsDir: config.current.results_dir,
+    resultsDir,
     holder: ownHolder(),
     machine: machineId(),
   })
@@ -72,7 +77,8 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
     works: () => log.info('memories fade again'),
   })
-  const stops = [fading.stop, startNotifier(options), config.close]
+  const retention = startRetention(options, resultsDir)
+  const stops = [fading.stop, retention.close, startNotifier(options), config.close]
   return {
     ...options,
     config,
@@ -84,6 +90,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     },
     begin() {
       void fading.now()
+      retention.prune()
       stops.push(startScheduler({ db, clock, log, config, sessions }))
     },
     async close() {
