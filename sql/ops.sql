@@ -532,7 +532,8 @@ with oldest as (
 select count(*)::integer as removed from removed;
 
 -- name: pruneSessions :one
--- Removes at most $2 escalation chains of which every session ended before $1; count 0 means done.
+-- Removes at most $2 escalation chains of which every session ended before $1 and has no lines any more; count 0
+-- means done.
 with old as (
   select s.id
     from ops.sessions s
@@ -541,7 +542,9 @@ with old as (
      and not exists (select
                        from ops.sessions c
                       where (c.id = s.id or c.chain_id = s.id)
-                        and (c.ended_at is null or c.ended_at >= $1))
+                        and (c.ended_at is null
+                             or c.ended_at >= $1
+                             or exists (select from ops.session_lines where session_id = c.id)))
    order by s.started_at
    limit $2
 ), removed as (

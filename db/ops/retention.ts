@@ -13,11 +13,16 @@ const QUERIES = {
   alerts: q.pruneAlerts,
 } as const
 
-/** Removes a little of what is from before a time. Gives how much: 0 when nothing is left, or another instance prunes. */
-export function pruneOps(db: Database, what: Pruned, before: Date, limit: number): Promise<number> {
+/** Removes a little of what is from before a time, and gives how much; undefined while another instance prunes. */
+export function pruneOps(
+  db: Database,
+  what: Pruned,
+  before: Date,
+  limit: number,
+): Promise<number | undefined> {
   return db.transaction(async (tx) => {
     const { taken } = await one<{ readonly taken: boolean }>(tx, q.takePruningTurn, [])
-    if (!taken) return 0
+    if (!taken) return undefined
     return (await one<{ readonly removed: number }>(tx, QUERIES[what], [before, limit])).removed
   })
 }

@@ -26,8 +26,6 @@ const BATCH: Readonly<Record<Pruned, number>> = {
   ...{ lines: PRUNE_BATCH, events: PRUNE_BATCH, actions: PRUNE_BATCH },
   ...{ sessions: 50, alerts: 50 },
 }
-/** `/cooldowns` shows the actions of a day. */
-const ACTIONS_LEAST_MS = DAY_MS
 const SESSION_FILE = /^session-\d+\.ndjson$/
 
 /**
@@ -42,14 +40,20 @@ export function startRetention(options: RetentionOptions, resultsDir: string): P
     const days = keptDays()
     const now = steadyNow().getTime()
     const removed: Partial<Record<Pruned | 'files', number>> = {}
+    /** Another instance prunes: it does all of it. */
+    let isOthers = false
     async function prune(what: Pruned, keptMs: number): Promise<void> {
-      // PostgreSQL knows no year that is farther back.
+      // A cooldown may reach back before any date.
       const before = new Date(Math.max(0, now - keptMs))
-      const count = await inBatches(() => pruneOps(db, what, before, BATCH[what]))
+      const count = await inBatches(async () => {
+        const batch = isOthers ? undefined : await pruneOps(db, what, before, BATCH[what])
+        isOthers = batch === undefined
+        return batch ?? 0
+      })
       if (count > 0) removed[what] = count
     }
 
-    // Output goes with its session at the latest. Before it: a session alone is removed quickly.
+    // Output goes with its session at the latest, and before it: a session is removed without lines.
     const [linesDays] = [days.lines, days.sessions]
       .filter((kept) => kept > 0)
       .toSorted((a, b) => a - b)
@@ -71,8 +75,9 @@ export function startRetention(options: RetentionOptions, resultsDir: string): P
   return startPruning(clock, log, run)
 }
 
+/** How far back the inventory's operations count actions, in milliseconds. */
 async function longestCooldown(inventory: InventorySource): Promise<number> {
-  let longest = ACTIONS_LEAST_MS
+  let longest = 0
   for (const { operations = [] } of (await inventory.current()).services) {
     for (const operation of operations) {
       longest = Math.max(longest, cooldownOf(operation).window_s * 1_000)
