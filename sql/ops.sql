@@ -213,7 +213,8 @@ update ops.memories m
 -- One that has faded and is not made active still counts as faded under 0.3: its text alone was changed. In other
 -- words it is no check's time any more, and the probe leaves it alone. Empty when there is no such memory.
 update ops.memories
-   set check_name = case when observation = $2 then check_name end, observation = $2, confidence = $3::float8, active = $4::boolean,
+   set observation = $2, confidence = $3::float8, active = $4::boolean,
+       check_name = case when observation = $2 then check_name end,
        faded = faded and not $4::boolean and $3::float8 < 0.3, updated_at = $5::timestamptz,
        fades_at = $5::timestamptz + interval '37 days'
  where id = $1
