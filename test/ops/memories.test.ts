@@ -126,7 +126,7 @@ t.test('notes of agents leave the operators theirs, and are bounded', async (t) 
 t.test('a check has one memory of its time, which follows it', async (t) => {
   let slow = false
   const { url } = await startReceiver(t, (_, response) => {
-    if (slow) setTimeout(() => response.writeHead(204).end(), 1_100)
+    if (slow) setTimeout(() => response.writeHead(204).end(), 2_500)
     else response.writeHead(204).end()
   })
   const check = { type: 'http', name: 'front', url, timeout_s: 30 }

@@ -100,7 +100,7 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
   await ended(ops, (await trigger(ops, 'again')).id)
   t.match(await memoriesOf(ops), [{ ...learned, confidence: 0.8 }])
   const told = model.asked.find(({ prompt }) => prompt === 'again')?.request.messages[0]?.content
-  t.match(told, /- shop, timing \(0.7\): slow on Sundays/)
+  t.match(told, /- \[session \d+, tier 1\] shop, timing \(0.7\): slow on Sundays/)
 
   t.test('a memory that is seen again', async (t) => {
     const seen = async (before: object): Promise<unknown> => {
