@@ -39,18 +39,17 @@ export function startRetention(options: RetentionOptions, resultsDir: string): P
   async function run(inBatches: InBatches): Promise<void> {
     const days = keptDays()
     const now = steadyNow().getTime()
-    const removed: Partial<Record<Pruned | 'files', number>> = {}
+    const removed = { lines: 0, sessions: 0, events: 0, alerts: 0, actions: 0, files: 0 }
     /** Another instance prunes: it does all of it. */
     let isOthers = false
     async function prune(what: Pruned, keptMs: number): Promise<void> {
       // A cooldown may reach back before any date.
       const before = new Date(Math.max(0, now - keptMs))
-      const count = await inBatches(async () => {
+      removed[what] = await inBatches(async () => {
         const batch = isOthers ? undefined : await pruneOps(db, what, before, BATCH[what])
         isOthers = batch === undefined
         return batch ?? 0
       })
-      if (count > 0) removed[what] = count
     }
 
     // Output goes with its session at the latest, and before it: a session is removed without lines.
@@ -59,8 +58,7 @@ export function startRetention(options: RetentionOptions, resultsDir: string): P
       .toSorted((a, b) => a - b)
     if (linesDays !== undefined) {
       await prune('lines', linesDays * DAY_MS)
-      const files = await pruneFiles(resultsDir, now - linesDays * DAY_MS)
-      if (files > 0) removed.files = files
+      removed.files = await pruneFiles(resultsDir, now - linesDays * DAY_MS)
     }
     if (days.sessions > 0) {
       const keptMs = days.sessions * DAY_MS
@@ -69,7 +67,9 @@ export function startRetention(options: RetentionOptions, resultsDir: string): P
       await prune('alerts', keptMs)
       await prune('actions', Math.max(keptMs, await longestCooldown(inventory)))
     }
-    if (Object.keys(removed).length > 0) log.info('pruned', removed)
+    const { lines, sessions, events, alerts, actions, files } = removed
+    if (lines + sessions + events + alerts + actions + files === 0) return
+    log.info('pruned', { lines, sessions, events, alerts, actions, files })
   }
 
   return startPruning(clock, log, run)
