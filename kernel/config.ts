@@ -11,7 +11,7 @@ export interface ConfigSource {
   readonly current: Config
   /** Names of the sockets that systemd passed, in the order of their file descriptors. */
   readonly inheritedSockets: readonly string[]
-  /** The text of each variable that has a value, and where it comes from; may hold secrets. */
+  /** The text of each variable that has a value, and where it comes from; may hold secrets. A new map after each reload. */
   readonly origins: ReadonlyMap<VariableName, Origin>
   /** What is wrong with it; empty unless the options have it collected. */
   readonly problems: readonly ConfigProblem[]

@@ -50,6 +50,12 @@ const baseUrl = Type.Optional(
 
 const model = variable({ form: 'the name of a model', read: parseName, default: 'default' })
 const folder = Type.Optional(variable({ form: 'a folder', read: (text) => resolve(text) }))
+const days = (fallback: string): Type.TCodec<Type.TString, number> =>
+  variable({
+    form: 'a whole number of days from 0 (kept for ever) to 36500',
+    read: (text) => parseSeconds(text, 0, 36_500),
+    default: fallback,
+  })
 const budget = Type.Optional(variable({ form: 'an amount such as 2.50', read: parseAmount }))
 
 /**
@@ -122,6 +128,8 @@ export const Variables = Type.Object({
     read: (text) => parseSeconds(text, 1, 1_000),
     default: '40',
   }),
+  OPS_RETENTION_DAYS: days('90'),
+  OPS_LINES_RETENTION_DAYS: days('30'),
   OPS_NOTIFY_URL: Type.Optional(
     variable({
       form: 'an http:// or https:// URL for notices as JSON, or ntfy+https://HOST/TOPIC',

@@ -214,10 +214,11 @@ update ops.memories m
  where m.id = f.id;
 
 -- name: updateMemory :optional
--- One that has faded and is not made active still counts as faded under 0.3: its text alone was changed. Empty when
--- there is no such memory.
+-- One that has faded and is not made active still counts as faded under 0.3: its text alone was changed. In other
+-- words it is no check's time any more, and the probe leaves it alone. Empty when there is no such memory.
 update ops.memories
    set observation = $2, confidence = $3::float8, active = $4::boolean,
+       check_name = case when observation = $2 then check_name end,
        faded = faded and not $4::boolean and $3::float8 < 0.3, updated_at = $5::timestamptz,
        fades_at = $5::timestamptz + interval '37 days'
  where id = $1
@@ -236,15 +237,52 @@ select id, service, category, observation, confidence, active, created_at, updat
  where id = $1;
 
 -- name: listMemories :many
--- Surest first, from row $1 on; $3 and $4 filter by service and category; with $5 only active ones.
+-- Surest first, from row $1 on; $3 and $4 filter by service and category.
 select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier
   from ops.memories
  where ($3::text is null or service = $3)
    and ($4::text is null or category = $4)
-   and (not $5::boolean or active)
  order by confidence desc, id
 offset $1
  limit $2;
+
+-- name: listActiveMemories :many
+-- What sessions are told: what operators wrote comes first, then what sessions noted, each surest first; $1 and $2
+-- filter by service and category.
+select id, service, category, observation, confidence, active, created_at, updated_at, session_id, tier
+  from ops.memories
+ where active
+   and ($1::text is null or service = $1)
+   and ($2::text is null or category = $2)
+ order by tier > 0, confidence desc, id
+ limit $3;
+
+-- name: trimMemories :exec
+-- Keeps memory $1 and the best $2 others that agents noted; what operators wrote and times of checks don't count.
+delete from ops.memories
+ where id in (select id
+                from ops.memories
+               where tier > 0
+                 and check_name is null
+                 and id <> $1
+               order by active desc, confidence desc, updated_at desc, id desc
+              offset $2);
+
+-- name: noteCheckTime :exec
+-- What the probe says at $5 of the usual time of check $2 of service $1. The same again makes it a tenth surer. Another
+-- time makes it a tenth less sure, and takes its place where it would be less sure than a new one ($4).
+insert into ops.memories as m (service, check_name, category, observation, confidence, active, created_at, updated_at,
+                               fades_at, session_id, tier)
+values ($1, $2, 'timing', $3, $4, true, $5::timestamptz, $5, $5::timestamptz + interval '37 days', $6, $7)
+on conflict (service, check_name) do update
+   set observation = case when round((m.confidence - 0.1)::numeric, 3) >= excluded.confidence then m.observation
+                          else excluded.observation end,
+       confidence = case when m.observation = excluded.observation then least(1, round((m.confidence + 0.1)::numeric, 3))
+                         else greatest(excluded.confidence, round((m.confidence - 0.1)::numeric, 3)) end,
+       active = m.active or (m.faded and (m.observation <> excluded.observation or m.confidence >= 0.2)),
+       faded = m.faded and m.observation = excluded.observation and m.confidence < 0.2,
+       updated_at = excluded.updated_at,
+       fades_at = excluded.fades_at;
 
 -- name: listCooldowns :many
 -- What was done since $1 by service and kind of action, newest first.
@@ -578,3 +616,81 @@ update ops.notices
 -- Notices from before $1 are no news any more, whether they were sent or not.
 delete from ops.notices
  where created_at < $1;
+
+-- name: takePruningTurn :one
+-- Whether this transaction prunes: only one does at a time, of all instances.
+select pg_try_advisory_xact_lock(7203004) as taken;
+
+-- name: pruneLines :one
+-- Looks at the $2 oldest lines and removes those of sessions whose whole chain ended before $1; count 0 means done.
+with oldest as (
+  select session_id, seq
+    from ops.session_lines
+   order by session_id, seq
+   limit $2
+), old as (
+  select s.id
+    from ops.sessions s
+   where s.id in (select session_id from oldest)
+     and not exists (select
+                       from ops.sessions c
+                      where (c.id = coalesce(s.chain_id, s.id) or c.chain_id = coalesce(s.chain_id, s.id))
+                        and (c.ended_at is null or c.ended_at >= $1))
+), removed as (
+  delete from ops.session_lines
+   where (session_id, seq) in (select session_id, seq from oldest)
+     and session_id in (select id from old)
+  returning session_id
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneSessions :one
+-- Removes at most $2 escalation chains of which every session ended before $1 and has no lines any more; count 0
+-- means done.
+with old as (
+  select s.id
+    from ops.sessions s
+   where s.chain_id is null
+     and s.started_at < $1
+     and not exists (select
+                       from ops.sessions c
+                      where (c.id = s.id or c.chain_id = s.id)
+                        and (c.ended_at is null
+                             or c.ended_at >= $1
+                             or exists (select from ops.session_lines where session_id = c.id)))
+   order by s.started_at
+   limit $2
+), removed as (
+  delete from ops.sessions
+   where id in (select id from old)
+      or chain_id in (select id from old)
+  returning id
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneEvents :one
+-- Removes at most $2 events from before $1; count 0 means done.
+with removed as (
+  delete from ops.events
+   where id in (select id from ops.events where created_at < $1 order by created_at limit $2)
+  returning id
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneActions :one
+-- Removes at most $2 actions from before $1; count 0 means done.
+with removed as (
+  delete from ops.actions
+   where id in (select id from ops.actions where at < $1 order by at limit $2)
+  returning id
+)
+select count(*)::integer as removed from removed;
+
+-- name: pruneAlerts :one
+-- Removes at most $2 alerts that were delivered last before $1; count 0 means done.
+with removed as (
+  delete from ops.alerts
+   where id in (select id from ops.alerts where last_seen < $1 order by last_seen limit $2)
+  returning id
+)
+select count(*)::integer as removed from removed;

@@ -29,13 +29,18 @@ export const openOpsService: OpenService = async (context) => {
     dataDirectory: config.current.GATEHOUSE_DATA_DIR,
     log,
   })
-  const secrets = (): readonly string[] => secretsOf(config)
+  const secrets = followSecrets(config)
   const prices = await openPrices(() => config.current.OPS_PRICES, log)
   const baseUrl = (): string => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
   const ops = await openOps({
     ...{ db, log, metrics, clock: systemClock },
     configured: () => configured(config),
     secrets,
+    inventory,
+    keptDays: () => ({
+      sessions: config.current.OPS_RETENTION_DAYS,
+      lines: config.current.OPS_LINES_RETENTION_DAYS,
+    }),
     runner: openRunners(context, inventory, secrets, prices),
     async synthesis({ tier1_model }) {
       const model = config.current.OPS_WEBHOOK_MODEL ?? tier1_model
@@ -85,8 +90,21 @@ function configured({ current }: ConfigSource): Config {
   }
 }
 
+/** The present secrets: the same array until the configuration is loaded again. */
+function followSecrets(config: ConfigSource): () => readonly string[] {
+  let { origins } = config
+  let secrets = secretsOf(origins)
+  return () => {
+    if (config.origins !== origins) {
+      origins = config.origins
+      secrets = secretsOf(origins)
+    }
+    return secrets
+  }
+}
+
 /** The text of every secret variable that is set, the password in the database's URL, and the agent's keys. */
-function secretsOf({ origins }: ConfigSource): readonly string[] {
+function secretsOf(origins: ConfigSource['origins']): readonly string[] {
   const secrets = AGENT_SECRETS.flatMap((name) => process.env[name] ?? [])
   for (const [name, { text }] of origins) {
     if (notesOf(name).secret !== true) continue

@@ -7,7 +7,13 @@ import type { Memory } from './rows.ts'
 export interface MemoryFilter {
   readonly service: string | null
   readonly category: string | null
-  readonly activeOnly: boolean
+}
+
+/** How long a check took, as a memory tells it. */
+export interface CheckTime extends Pick<Memory, 'observation' | 'confidence' | 'tier'> {
+  readonly service: string
+  readonly check: string
+  readonly session: number
 }
 
 /** A memory that is about to be stored; it was created at `at`. */
@@ -55,9 +61,32 @@ export function findMemory(db: Executor, id: number): Promise<Memory | undefined
 /** Memories, surest first. */
 export function listMemories(
   db: Executor,
-  { service, category, activeOnly }: MemoryFilter,
+  { service, category }: MemoryFilter,
   offset: number,
   limit: number,
 ): Promise<readonly Memory[]> {
-  return many(db, q.listMemories, [offset, limit, service, category, activeOnly])
+  return many(db, q.listMemories, [offset, limit, service, category])
+}
+
+/** Active memories: first what operators wrote, then what sessions noted, each surest first. */
+export function listActiveMemories(
+  db: Executor,
+  { service, category }: MemoryFilter,
+  limit: number,
+): Promise<readonly Memory[]> {
+  return many(db, q.listActiveMemories, [service, category, limit])
+}
+
+/** Removes what agents noted but for one and the best `limit` others. */
+export async function trimMemories(db: Executor, kept: number, limit: number): Promise<void> {
+  await db.run(q.trimMemories, [kept, limit])
+}
+
+/** Notes the usual time of a check in the one memory that it has. */
+export async function noteCheckTime(
+  db: Executor,
+  { service, check, observation, confidence, session, tier }: CheckTime,
+  at: Date,
+): Promise<void> {
+  await db.run(q.noteCheckTime, [service, check, observation, confidence, at, session, tier])
 }

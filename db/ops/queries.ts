@@ -24,6 +24,7 @@ import {
 const Id = Type.Object({ id: Type.Integer() })
 const Cost = Type.Object({ cost_usd: Type.Number() })
 const Count = Type.Object({ count: Type.Integer() })
+const Removed = Type.Object({ removed: Type.Integer() })
 
 /** Every query of `sql/ops.sql` with the types of its arguments and its row. */
 export const opsQueries = loadQueries('sql/ops.sql', {
@@ -67,7 +68,10 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   updateMemory: { args: ['int8', 'text', 'float8', 'bool', 'timestamptz'], row: Memory },
   removeMemory: { args: ['int8'], row: Id },
   findMemory: { args: ['int8'], row: Memory },
-  listMemories: { args: ['int8', 'int8', 'text', 'text', 'bool'], row: Memory },
+  listMemories: { args: ['int8', 'int8', 'text', 'text'], row: Memory },
+  listActiveMemories: { args: ['text', 'text', 'int8'], row: Memory },
+  trimMemories: { args: ['int8', 'int8'] },
+  noteCheckTime: { args: ['text', 'text', 'text', 'float8', 'timestamptz', 'int8', 'int2'] },
   listCooldowns: { args: ['timestamptz', 'int8'], row: Cooldown },
   takeActionTurn: { args: [] },
   countActions: { args: ['text', 'text', 'timestamptz', 'timestamptz'], row: Count },
@@ -116,4 +120,10 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   listChain: { args: ['int8', 'int8'], row: Session },
   findSummary: { args: [], row: Summary },
   listDays: { args: ['timestamptz', 'int8'], row: Day },
+  takePruningTurn: { args: [], row: Type.Object({ taken: Type.Boolean() }) },
+  pruneLines: { args: ['timestamptz', 'int8'], row: Removed },
+  pruneSessions: { args: ['timestamptz', 'int8'], row: Removed },
+  pruneEvents: { args: ['timestamptz', 'int8'], row: Removed },
+  pruneActions: { args: ['timestamptz', 'int8'], row: Removed },
+  pruneAlerts: { args: ['timestamptz', 'int8'], row: Removed },
 })

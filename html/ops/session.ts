@@ -134,6 +134,8 @@ function outputSection({ session, lines, atEnd }: SessionView): Html {
   const first = lines[0]?.seq ?? 1
   const last = lines.at(-1)?.seq ?? 0
   const live = status === 'running' && atEnd
+  const nothing =
+    status === 'running' ? 'No output yet.' : 'No output, or retention has removed it.'
   return html`<section aria-labelledby="output-title">
     <div class="title-line">
       <h2 id="output-title">Output <span class="muted">(times in UTC)</span></h2>
@@ -160,7 +162,7 @@ function outputSection({ session, lines, atEnd }: SessionView): Html {
     >
       ${lines.map(lineRow)}
     </div>
-    ${lines.length === 0 && html`<p class="muted" id="no-lines">No output yet.</p>`}
+    ${lines.length === 0 && html`<p class="muted" id="no-lines">${nothing}</p>`}
     ${!atEnd && html`<p class="more"><a href="/sessions/${id}">Newest lines</a></p>`}
     ${live && html`<noscript><p class="muted">Reload the page to see further lines.</p></noscript>`}
     <template id="line-row">${lineRow({ seq: 0, at: new Date(0), kind: '', text: '' })}</template>

@@ -2,6 +2,7 @@ import type { Database } from '../../db/client.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
+import type { Pruning } from '../../kernel/pruning.ts'
 import type { RandomBytes } from '../../kernel/token-hash.ts'
 import { openAlarms } from './alarms.ts'
 import { createIngest, type Ingest } from './ingest.ts'
@@ -13,7 +14,7 @@ import { openRelay, type Relay } from './relay.ts'
 import { replayEvent, type Replay, type ReplayParts } from './replay.ts'
 import { openRejections, type Rejections } from './rejections.ts'
 import { createSecretUses, type SecretUses } from './secret-use.ts'
-import { startRetention, type Retention } from './retention.ts'
+import { startRetention } from './retention.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
 import { createStatusReader, type StatusMessage } from './status.ts'
 
@@ -41,7 +42,7 @@ export interface Hooks extends HooksOptions {
   readonly relay: Relay
   readonly rejections: Rejections
   readonly secretUses: SecretUses
-  readonly retention: Retention
+  readonly retention: Pruning
   readonly replay: Replay
   readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
   /** The listeners are up: upkeep may begin, which nobody has to wait for. */

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { Executor } from '../../db/client.ts'
-import { addMemory, strengthenMemory, type NewMemory } from '../../db/ops/memories.ts'
+import { addMemory, strengthenMemory, trimMemories, type NewMemory } from '../../db/ops/memories.ts'
 import type { Memory } from '../../db/ops/rows.ts'
 
 const CATEGORY_LONGEST = 100
@@ -8,6 +8,8 @@ const SERVICE_LONGEST = 200
 const OBSERVATION_LONGEST = 10_000
 /** What an agent says of the first time that it saw something. */
 export const FIRST_CONFIDENCE = 0.7
+/** How many notes of agents are kept: the least sure one gives way to a new one. */
+const AGENT_NOTES = 500
 
 const observation = Type.String({ minLength: 1, maxLength: OBSERVATION_LONGEST })
 const confidence = Type.Number({ minimum: 0, maximum: 1 })
@@ -85,7 +87,17 @@ export function readMemoryUpdate(body: Body): MemoryUpdate | string {
 
 /** What an agent learned: once more when it is known, else new. */
 export async function remember(db: Executor, memory: NewMemory, at: Date): Promise<Memory> {
-  return (await strengthenMemory(db, memory, at)) ?? addMemory(db, memory, at)
+  const known = await strengthenMemory(db, memory, at)
+  if (known !== undefined) return known
+  const added = await addMemory(db, memory, at)
+  await trimMemories(db, added.id, AGENT_NOTES - 1)
+  return added
+}
+
+/** Who wrote a memory, as sessions are told. */
+export function authorOf({ tier, session_id }: Pick<Memory, 'tier' | 'session_id'>): string {
+  if (tier === 0) return 'operator'
+  return session_id === null ? `a session, tier ${tier}` : `session ${session_id}, tier ${tier}`
 }
 
 function readText(

@@ -12,13 +12,17 @@ import type { SynthesisConfig } from './alerts/synthesis.ts'
 import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
 import { startNotifier, type NotifyOptions } from './notify.ts'
 import { createRedact } from './redact.ts'
+import { startRetention, type RetentionOptions } from './retention.ts'
 import type { Runner } from './runners/runner.ts'
 import { startScheduler } from './scheduler.ts'
 import { openLineStream, type LineStream } from './sessions/line-stream.ts'
 import { openSessions, type Sessions } from './sessions/sessions.ts'
 
 /** What the ops service is made from. */
-export interface OpsOptions extends Pick<NotifyOptions, 'notifyUrl' | 'baseUrl'> {
+export interface OpsOptions
+  extends
+    Pick<NotifyOptions, 'notifyUrl' | 'baseUrl'>,
+    Pick<RetentionOptions, 'keptDays' | 'inventory'> {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
@@ -57,12 +61,13 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   if (!seesProcesses()) {
     log.warn('no /proc: what a session starts is ended with its process group, and not looked for')
   }
+  const resultsDir = config.current.results_dir
   const reader = { holder: ownHolder(), machine: machineId() }
   const sessions = await openSessions({
     ...options,
     config,
     redact,
-    resultsDir: config.current.results_dir,
+    resultsDir,
     ...reader,
   })
   const alerts = openAlerts({
@@ -75,7 +80,8 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
     works: () => log.info('memories fade again'),
   })
-  const stops = [fading.stop, startNotifier(options), config.close, alerts.close]
+  const retention = startRetention(options, resultsDir)
+  const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
   let closed = false
 
   async function startFirstSession(): Promise<void> {
@@ -91,6 +97,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     alerts,
     begin() {
       void fading.now()
+      retention.prune()
       void startFirstSession()
     },
     async close() {

@@ -1,7 +1,7 @@
 /** Replaces every configured secret in a text, in each form that it may have been written in. */
 export type Redact = (text: string) => string
 
-/** The same, and how long the longest form of a secret is. */
+/** The same, and how many characters of a text one secret may take, with the line breaks within it. */
 export type Redaction = Redact & { longest(): number }
 
 const MARK = '«redacted»'
@@ -9,8 +9,18 @@ const MARK = '«redacted»'
 const SHORTEST = 4
 /** A line of a secret is told from any other, such as the frame of a key, when it is that long. */
 const LINE_SHORTEST = 12
+/**
+ * A line break with the indentation after it, as it is or escaped in JSON, also more than once. A run of
+ * backslashes is only looked at from its start: otherwise a long one would take quadratic time.
+ */
+const BREAK = /((?:[\r\n]|(?<!\\)\\+[rn])(?:[\r\n]|\\+[rn])*[ \t]*)/
+/** Encoders break lines after four characters or more, so that breaks at most double a form. */
+const WITH_BREAKS = 2
 
-/** Makes the redaction of secrets that may change while the program runs. */
+/**
+ * Makes the redaction of secrets that may change while the program runs: `secrets` gives the same array
+ * until they do, so that the pattern is made once.
+ */
 export function createRedact(secrets: () => readonly string[]): Redaction {
   let known: readonly string[] = []
   let pattern: RegExp | undefined
@@ -18,12 +28,12 @@ export function createRedact(secrets: () => readonly string[]): Redaction {
 
   function refresh(): void {
     const present = secrets()
-    if (present.length === known.length && present.every((text, at) => text === known[at])) return
+    if (present === known) return
     known = present
     const forms = new Set(present.filter(({ length }) => length >= SHORTEST).flatMap(formsOf))
     // The longest first: a secret may begin with another one.
     const sorted = [...forms].toSorted((a, b) => b.length - a.length)
-    longest = sorted[0]?.length ?? 0
+    longest = (sorted[0]?.length ?? 0) * WITH_BREAKS
     pattern = sorted.length === 0 ? undefined : new RegExp(sorted.map(escape).join('|'), 'g')
   }
 
@@ -31,7 +41,8 @@ export function createRedact(secrets: () => readonly string[]): Redaction {
     refresh()
     // What no database can keep goes too: a session must not fail for what it has read.
     const plain = text.replaceAll('\0', '').toWellFormed()
-    return pattern === undefined ? plain : plain.replaceAll(pattern, MARK)
+    if (pattern === undefined) return plain
+    return redactBroken(plain.replaceAll(pattern, MARK), pattern)
   }
   return Object.assign(redact, {
     longest() {
@@ -39,6 +50,25 @@ export function createRedact(secrets: () => readonly string[]): Redaction {
       return longest
     },
   })
+}
+
+/** Takes out what matches once line breaks are left out. The breaks stay: a text keeps its number of lines. */
+function redactBroken(text: string, pattern: RegExp): string {
+  // Every second part is a break.
+  const parts = text.split(BREAK)
+  if (parts.length === 1) return text
+  const joined = parts.filter((_, at) => at % 2 === 0).join('')
+  // The text has no NUL: here one stands in the place of each character of a secret.
+  const masked = joined.replaceAll(pattern, (form) => '\0'.repeat(form.length))
+  if (masked === joined) return text
+  let from = 0
+  return parts
+    .map((part, at) => {
+      if (at % 2 === 1) return part
+      from += part.length
+      return masked.slice(from - part.length, from).replaceAll(/\0+/g, MARK)
+    })
+    .join('')
 }
 
 /** Without secrets, and without NUL, in every text within a value. */
@@ -70,7 +100,7 @@ export function redactLine(text: string, longest: number, redact: Redact): strin
 
 /**
  * The secret as it is, in a URL or a form, in JSON, in hex, and as base64 wherever it stands in what is
- * encoded. Of one with several lines each line counts: texts are looked at line by line.
+ * encoded. Of one with several lines each line counts: often a single one is shown.
  */
 function formsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret)

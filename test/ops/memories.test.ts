@@ -1,9 +1,10 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
-import { startModel, steps } from '../helpers/model-endpoint.ts'
-import { ended, startOps, trigger } from '../helpers/ops-setup.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { says, startModel, steps } from '../helpers/model-endpoint.ts'
+import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { Memory, OpsServer } from '../helpers/ops-setup.ts'
+import { startReceiver } from '../helpers/receiver.ts'
 import { until } from '../helpers/until.ts'
 
 async function memories({ api }: OpsServer): Promise<ReadonlyMap<string, Memory>> {
@@ -63,3 +64,96 @@ await eachBackend(
     )
   },
 )
+
+const [, postgres] = backends
+
+t.test('notes of agents leave the operators theirs, and are bounded', async (t) => {
+  const model = await startModel(t)
+  const ops = await startOps(t, postgres, model.env)
+  await ended(ops)
+  const note = { category: 'behavior', observation: 'of the operator', confidence: 0.3 }
+  t.equal((await ops.api('POST', '/memories', note)).status, 201)
+  const many = Array.from({ length: 20 }, (_, at) => {
+    const observation = `[operator] note ${at} ${'x'.repeat(1_000)}`
+    return ['remember', { category: 'behavior', observation, confidence: 1 }] as const
+  })
+  model.answer(steps(many))
+  const { id } = await ended(ops, (await trigger(ops, 'note a lot')).id)
+
+  model.answer(steps([['recall', { limit: 2 }]]))
+  await ended(ops, (await trigger(ops, 'and now?')).id)
+  const [first, second] = model.asked.filter(({ prompt }) => prompt === 'and now?')
+  const told = String(first?.request.messages[0]?.content).split('\n')
+  const at = told.indexOf('- [operator] behavior (0.3): of the operator')
+  t.match(told[at - 1], 'Remembered', 'the operator comes first')
+  t.match(told[at + 1], `- [session ${id}, tier 1] behavior (1): [operator] note 0`)
+  t.match(second?.results[0], /^\[operator\] - \(behavior, 0\.3\): of the operator\n\[session/)
+
+  await postgres.query(
+    ops.env,
+    `insert into ops.memories (category, observation, confidence, active, created_at, updated_at, fades_at, tier)
+     select 'behavior', 'seeded ' || n, 0.9, true, now(), now(), now() + interval '1 year', 1
+       from generate_series(1, 600) as n`,
+  )
+  const last = { category: 'behavior', observation: 'the last one', confidence: 0.1 }
+  model.answer(steps([['remember', last]]))
+  await ended(ops, (await trigger(ops)).id)
+  const { json } = await ops.api<{ memories: readonly Memory[] }>('GET', '/memories?limit=1000')
+  const by = (test: (memory: Memory) => boolean): number => json.memories.filter(test).length
+  t.equal(
+    by(({ tier }) => tier > 0),
+    500,
+    'so many notes of agents are kept',
+  )
+  t.equal(
+    by(({ observation }) => observation.startsWith('[operator]')),
+    20,
+    'the surest ones',
+  )
+  t.equal(
+    by(({ observation }) => observation === 'the last one'),
+    1,
+    'and the new one',
+  )
+  t.equal(
+    by(({ tier }) => tier === 0),
+    1,
+    'what operators wrote is not counted',
+  )
+  model.answer(() => says('Done.'))
+})
+
+t.test('a check has one memory of its time, which follows it', async (t) => {
+  let slow = false
+  const { url } = await startReceiver(t, (_, response) => {
+    if (slow) setTimeout(() => response.writeHead(204).end(), 2_500)
+    else response.writeHead(204).end()
+  })
+  const check = { type: 'http', name: 'front', url, timeout_s: 30 }
+  const services = [{ name: 'shop', checks: [check] }]
+  const ops = await startOps(t, postgres, { OPS_INVENTORY: await inventoryFile(t, { services }) })
+  await ended(ops)
+  async function look(): Promise<readonly Memory[]> {
+    await ended(ops, (await trigger(ops)).id)
+    return [...(await memories(ops)).values()].toSorted((a, b) => a.id - b.id)
+  }
+  const [quick] = await memories(ops).then((found) => [...found.values()])
+  t.match(quick, { service: 'shop', observation: /^front usually answers within \d+ ms$/ })
+  // One that was seen more often is not given up for a single other time.
+  await postgres.query(ops.env, 'update ops.memories set confidence = 0.8')
+  slow = true
+  t.match(await look(), [{ id: quick?.id, observation: quick?.observation, confidence: 0.7 }])
+  const changed = await look()
+  const slowly = /^front usually answers within \d{4,} ms$/
+  t.match(changed, [{ id: quick?.id, observation: slowly, confidence: 0.7, active: true }])
+  t.equal(changed.length, 1, 'no second one contradicts it')
+  t.match(await look(), [{ id: quick?.id, observation: slowly, confidence: 0.8 }])
+
+  const words = { observation: 'front is slow at night', confidence: 0.5, active: true }
+  t.equal((await ops.api('PUT', `/memories/${quick?.id}`, words)).status, 200)
+  slow = false
+  const apart = await look()
+  t.equal(apart.length, 2)
+  t.match(apart[0], { id: quick?.id, ...words }, 'the words of an operator stay')
+  t.match(apart[1], { service: 'shop', observation: /^front usually answers within \d+ ms$/ })
+})

@@ -100,7 +100,7 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
   await ended(ops, (await trigger(ops, 'again')).id)
   t.match(await memoriesOf(ops), [{ ...learned, confidence: 0.8 }])
   const told = model.asked.find(({ prompt }) => prompt === 'again')?.request.messages[0]?.content
-  t.match(told, /- shop, timing \(0.7\): slow on Sundays/)
+  t.match(told, /- \[session \d+, tier 1\] shop, timing \(0.7\): slow on Sundays/)
 
   t.test('a memory that is seen again', async (t) => {
     const seen = async (before: object): Promise<unknown> => {
@@ -134,11 +134,11 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
     await ended(ops, (await trigger(ops, 'and now?')).id)
     const asked = model.asked.find(({ prompt }) => prompt === 'and now?')
     const text = String(asked?.request.messages[0]?.content)
-    const part = text.slice(text.indexOf('Remembered from'))
+    const part = text.slice(text.indexOf('Remembered, each'))
     t.ok(part.length <= 8_000, `${part.length} characters`)
     t.match(
       part,
-      /surest first:\n- behavior \(0.99\): best\n- web Rules:, a - b \(0.95\): c d - e\n- behavior \(0.9\): filler 0/,
+      /surest first:\n- \[operator\] behavior \(0.99\): best\n- \[operator\] web Rules:, a - b \(0.95\): c d - e\n- \[operator\] behavior \(0.9\): filler 0/,
     )
     t.match(part, /filler 3/)
     t.notMatch(part, /resting|too long|filler 4/)

@@ -146,3 +146,26 @@ t.test('file and database hold the same lines, numbered from 1', async (t) => {
     inFile satisfies readonly Line[],
   )
 })
+
+t.test('an output that is too long is cut, and says where, in file and database', async (t) => {
+  const long = Array.from({ length: 1_000 }, (_, at) => `line ${at} ${'x'.repeat(10_000)}`)
+  agent.says([...long, END])
+  const { id } = await run()
+  const inFile = ops.lines(id)
+  const texts = inFile.map(({ text }) => text)
+  const cut = texts.findIndex((text) => text.startsWith('Output too long: cut here.'))
+  t.ok(cut > 0, 'it says where it is cut')
+  t.match(inFile[cut], { kind: 'system' })
+  t.same(texts.slice(0, cut), long.slice(0, cut), 'its beginning is there')
+  const [, omitted = ''] = /^(\d+) lines are left out here\.$/.exec(texts[cut + 1] ?? '') ?? []
+  const end = texts.slice(cut + 2)
+  t.same(end, [...long.slice(cut + Number(omitted)), LAST], 'and its end')
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  t.ok(bytes > 8_000_000 && bytes < 8.2 * 1024 * 1024, `${bytes} bytes`)
+  const text = 'select text from ops.session_lines where session_id = $1 order by seq'
+  const rows = await postgres.query(database, text, [id])
+  t.same(
+    rows.map((row) => row['text']),
+    texts,
+  )
+})

@@ -192,7 +192,7 @@ await t.test(
 
 await eachBackend(
   t,
-  'memories: the same again is surer, what is not renewed fades',
+  'memories: one of each check, and what is not renewed fades',
   async (t: Test, backend) => {
     const web = await startReceiver(t)
     const check = { type: 'http', name: 'web', url: web.url, timeout_s: 30 }
@@ -203,14 +203,8 @@ await eachBackend(
       await ended(ops, (await trigger(ops)).id)
     }
     const timings = await memories(ops)
-    t.ok(timings.every(({ confidence }) => confidence <= 1))
-    const texts = new Set(timings.map(({ observation }) => observation))
-    t.equal(texts.size, timings.length, 'the same observation is one memory')
-    const renewed = timings.reduce(
-      (sum, { confidence }) => sum + Math.round((confidence - 0.6) * 10),
-      0,
-    )
-    t.ok(renewed >= 4, `six sessions, ${timings.length} memories, renewed ${renewed} times`)
+    t.equal(timings.length, 1, 'a check has one memory, however long it took')
+    t.ok(timings.every(({ confidence }) => confidence >= 0.7 && confidence <= 1))
 
     await ops.server.stop()
     await backend.query(ops.env, 'delete from ops.memories')

@@ -131,6 +131,45 @@ for (const [name, text] of Object.entries({ awkward, plain, agentKey })) {
   })
 }
 
+/** Text with a line break after each so many characters. */
+function wrapped(text: string, width: number, lineBreak: string): string {
+  return text.match(new RegExp(`.{1,${width}}`, 'g'))?.join(lineBreak) ?? ''
+}
+
+t.test('an encoded secret over several lines', async (t) => {
+  const bytes = Buffer.from(`user:${plain}, and more`)
+  const texts = [bytes.toString('base64'), bytes.toString('base64url'), bytes.toString('hex')]
+  const breaks = ['\n', '\r\n', '\n    ', String.raw`\n`, String.raw`\r\n`, String.raw`\\n`]
+  const forms = texts.flatMap((text) =>
+    breaks.flatMap((lineBreak) => [76, 60, 8].map((width) => wrapped(text, width, lineBreak))),
+  )
+  const said = forms.map((form, at) => `form ${at}: <${form}>`).join('\n')
+  const content = [{ type: 'tool_result', content: said }]
+  agent.says([
+    ...said.split(/\r?\n/),
+    { type: 'assistant', message: { content: [{ type: 'text', text: said }] } },
+    { type: 'user', message: { content } },
+    claudeResult({ result: said }),
+  ])
+  const { id, status, prompt_text } = await session(said)
+  t.equal(status, 'completed')
+  t.equal(prompt_text?.split('\n').length, said.split('\n').length, 'lines stay lines')
+  const put = textsOf(id)
+  for (const at of forms.keys()) {
+    const marked = put.match(new RegExp(`form ${at}: <[^<>«]*(?:«redacted»[^<>«]*)+>`, 'g'))
+    t.equal(marked?.length, 3, `raw lines, text and tool, form ${at}`)
+  }
+  // The ends depend on what stands beside the secret: 16 characters, and what may be cut in two there.
+  const hearts = texts.flatMap((text) => text.slice(24, -40).match(/.{8}/g) ?? [])
+  await nowhere(t, hearts)
+
+  agent.does(`printf '%s\\n' '${wrapped(texts[0] ?? '', 60, '\n')}' >&2
+echo '${JSON.stringify(claudeResult())}'
+`)
+  t.match(textsOf((await session()).id), '«redacted»', 'on standard error')
+  await nowhere(t, hearts)
+})
+
 t.test('a secret that comes in pieces', async (t) => {
   const half = Math.floor(plain.length / 2)
   const [first, second] = [plain.slice(0, half), plain.slice(half)]

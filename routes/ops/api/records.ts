@@ -56,7 +56,7 @@ export function recordOperations({ ops }: OpsRoutes): readonly Operation[] {
         const asked = readList(context, USUAL_MEMORIES)
         if ('status' in asked) return asked
         const [service, category] = [filterOf(asked, 'service'), filterOf(asked, 'category')]
-        const filter = { service, category, activeOnly: false }
+        const filter = { service, category }
         return jsonReply({ memories: await listMemories(db, filter, asked.offset, asked.limit) })
       },
     }),

@@ -43,7 +43,7 @@ export function memoryRoutes({ ops }: OpsRoutes): readonly Route[] {
     { added = emptyForm(), edited = null }: Partial<Pick<MemoriesView, 'added' | 'edited'>> = {},
   ): Promise<MemoriesView> {
     const [service, category] = [filterOf(asked, 'service'), filterOf(asked, 'category')]
-    const filter = { service, category, activeOnly: false }
+    const filter = { service, category }
     const found = await listMemories(db, filter, asked.offset, asked.limit + 1)
     const { rows: memories, older } = pageOf(found, asked, PATH)
     return { memories, older, service, category, added, edited }

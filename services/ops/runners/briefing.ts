@@ -1,5 +1,6 @@
-import { listMemories } from '../../../db/ops/memories.ts'
+import { listActiveMemories } from '../../../db/ops/memories.ts'
 import type { Memory, Session } from '../../../db/ops/rows.ts'
+import { authorOf } from '../memories.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { spentBefore, type Budgets, type Spent } from './budget.ts'
 import type { Job } from './runner.ts'
@@ -36,9 +37,8 @@ export async function readBriefing(options: AgentOptions, job: Job): Promise<Bri
   const { db, clock } = options
   const { session, config } = job
   const now = clock.now()
-  const filter = { service: null, category: null, activeOnly: true }
   const [memories, dryRun, spent] = await Promise.all([
-    listMemories(db, filter, 0, MEMORIES),
+    listActiveMemories(db, { service: null, category: null }, MEMORIES),
     options.dryRun(db),
     spentBefore(db, session.id, now),
   ])
@@ -67,14 +67,16 @@ export function taskOf({ session }: About): string {
   )
 }
 
-/** As many memories as fit, best first; one that does not fit is left out. */
+/** As many memories as fit, what operators wrote before all others; one that does not fit is left out. */
 export function memoryText({ memories }: About): string {
-  const head = 'Remembered from earlier sessions and by the operators, surest first:'
+  const head =
+    'Remembered, each with its author: operators first, who know better, then sessions, surest first:'
   let left = MEMORIES_LONGEST - head.length
   const lines: string[] = []
-  for (const { service, category, observation, confidence } of memories) {
+  for (const memory of memories) {
+    const { service, category, observation, confidence } = memory
     const where = service === null ? category : `${service}, ${category}`
-    const line = `- ${inLine(where)} (${confidence}): ${inLine(observation)}`
+    const line = `- [${authorOf(memory)}] ${inLine(where)} (${confidence}): ${inLine(observation)}`
     if (line.length + 1 > left) continue
     left -= line.length + 1
     lines.push(line)

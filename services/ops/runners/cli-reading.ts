@@ -136,10 +136,14 @@ function knownBy(value: unknown): Said | undefined {
   return undefined
 }
 
-/** Undefined for a line that is no JSON, or is nested deeper than can be gone through (a RangeError). */
+/**
+ * Undefined for a line that is no JSON, or is nested deeper than can be gone through (a RangeError). A line of
+ * digits is text, such as hex: as a number it would lose some.
+ */
 function parse(line: string, redact: Redact): unknown {
   try {
-    return redactDeep(JSON.parse(line), redact)
+    const value: unknown = JSON.parse(line)
+    return typeof value === 'number' ? undefined : redactDeep(value, redact)
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof RangeError) return undefined
     throw error

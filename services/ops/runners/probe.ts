@@ -2,12 +2,13 @@ import { hash } from 'node:crypto'
 import type { Database, Executor } from '../../../db/client.ts'
 import { noteTold, saveCheckStates } from '../../../db/ops/checks.ts'
 import { addEvent } from '../../../db/ops/events.ts'
+import { noteCheckTime } from '../../../db/ops/memories.ts'
 import { withdrawNotice } from '../../../db/ops/notices.ts'
 import type { CheckState } from '../../../db/ops/rows.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { runCheck, type CheckResult } from '../checks/check.ts'
 import { nameOf, type InventorySource } from '../inventory/inventory.ts'
-import { FIRST_CONFIDENCE, remember } from '../memories.ts'
+import { FIRST_CONFIDENCE } from '../memories.ts'
 import type { Redaction } from '../redact.ts'
 import type { Job, Outcome, Runner } from './runner.ts'
 
@@ -28,7 +29,7 @@ interface Checked extends CheckResult {
 
 /** As long as a name that is given. */
 const NAME_LONGEST = 200
-/** Typical times are remembered by these steps, so that the same time is the same memory. */
+/** Typical times are remembered by these steps, so that nearly the same time says the same. */
 const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000]
 
 /**
@@ -62,7 +63,7 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   await db.transaction((tx) => record(tx, results, session.id, at))
   for (const result of results) {
     if (result.ok && ['http', 'tcp', 'tls', 'dns'].includes(result.type)) {
-      await remember(db, { ...timing(result), session_id: session.id, tier: session.tier }, at)
+      await noteCheckTime(db, { ...timing(result), session: session.id, tier: session.tier }, at)
     }
   }
   const summary = summaryOf(results)
@@ -109,10 +110,11 @@ function short(name: string): string {
   return `${name.slice(0, NAME_LONGEST - rest.length - 1).toWellFormed()}…${rest}`
 }
 
-function timing({ service, name, ms }: Checked) {
-  const step = STEPS_MS.find((most) => ms <= most) ?? 'over 10000'
-  const observation = `${name} usually answers within ${step} ms`
-  return { service, category: 'timing', observation, confidence: FIRST_CONFIDENCE, active: true }
+function timing({ service, name: check, ms }: Checked) {
+  const step = STEPS_MS.find((most) => ms <= most)
+  const time = step === undefined ? `takes over ${STEPS_MS.at(-1)} ms` : `answers within ${step} ms`
+  const observation = `${check} usually ${time}`
+  return { service, check, observation, confidence: FIRST_CONFIDENCE }
 }
 
 /** What people read first: how many are wrong, and which. */

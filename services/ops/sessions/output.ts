@@ -6,8 +6,9 @@ import { saveLines } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
-import { cutAt } from '../cut.ts'
 import type { Redaction } from '../redact.ts'
+import { createBound } from './bound-lines.ts'
+import { createLineCleaner, LINE_BYTES, type CleanLine } from './clean-lines.ts'
 
 /** What kind of thing a line is: what the agent says, a tool's call or result, or a word of ours. */
 export type LineKind = 'text' | 'tool' | 'result' | 'error' | 'system'
@@ -39,46 +40,46 @@ export interface OutputOptions {
   readonly resultsDir: string
 }
 
-/** Bytes of a line that are kept (decisions.md section 5, Output). */
-const LINE_BYTES = 16 * 1024
 const FLUSH_MS = 100
 const BATCH = 200
 /** Lines that may wait; over this a flood is held up. */
 const WAITING = 2_000
-/** Escape sequences of terminals, then controls, bidirectional, zero-width and other invisible characters. */
-const NOISE =
-  // oxlint-disable-next-line no-control-regex, no-misleading-character-class
-  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b(?:\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]+[0-~]|[0-Z\\-~])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
+/** Without output for this long, no secret is expected to go on in the next line. */
+const QUIET_MS = 500
 
 /** Opens the output of a session. Its lines are numbered from 1. */
 export function openOutput(options: OutputOptions, session: number): Output {
   const { db, clock, log, redact, resultsDir } = options
   const file = join(resultsDir, `session-${session}.ndjson`)
+  const cleaner = createLineCleaner(redact)
   let seq = 0
   let waiting: Line[] = []
   let open: Open | undefined
   /** The text so far ended with CR, whose LF may come with the next piece. */
   let afterReturn = false
+  let lastWrite = clock.elapsed()
   let drained = Promise.withResolvers<void>()
   drained.resolve()
+  const bound = createBound(push)
 
-  function addLine({ kind, text, cut }: Open): void {
-    const line = { seq: ++seq, at: clock.now(), kind, text: clean(text, cut) }
-    waiting.push(line)
-    if (waiting.length === WAITING) drained = Promise.withResolvers<void>()
+  function addLine(line: Open): void {
+    cleaner.add({ ...line, at: clock.now() })
+    if (cleaner.added < BATCH) return
+    keepCleaned(false)
     if (waiting.length >= BATCH) void flushes.now()
   }
 
-  /** Secrets go first: what is cut off or taken out might leave half of one. */
-  function clean(text: string, cut: boolean): string {
-    const plain = redact(redact(text).replaceAll(NOISE, ''))
-    if (!cut) return cutAt(plain, LINE_BYTES)
-    // Its end may be the beginning of a secret. Half a character, which that leaves, no database keeps.
-    const whole = plain.slice(0, -redact.longest() || undefined).toWellFormed()
-    return cutAt(`${whole}…`, LINE_BYTES)
+  function keepCleaned(all: boolean): void {
+    for (const line of cleaner.take(all)) bound.add(line)
+  }
+
+  function push({ at, kind, text }: CleanLine): void {
+    waiting.push({ seq: ++seq, at, kind, text })
+    if (waiting.length === WAITING) drained = Promise.withResolvers<void>()
   }
 
   async function store(): Promise<void> {
+    keepCleaned(clock.elapsed() - lastWrite >= QUIET_MS)
     while (waiting.length > 0) {
       const batch = waiting.slice(0, BATCH)
       await saveLines(db, session, batch)
@@ -110,6 +111,7 @@ export function openOutput(options: OutputOptions, session: number): Output {
   })
   return {
     write(kind, text) {
+      lastWrite = clock.elapsed()
       if (open !== undefined && open.kind !== kind) endLine()
       const more = afterReturn && text.startsWith('\n') ? text.slice(1) : text
       if (text !== '') afterReturn = text.endsWith('\r')
@@ -129,6 +131,8 @@ export function openOutput(options: OutputOptions, session: number): Output {
     drained: () => drained.promise,
     async close(attempt) {
       endLine()
+      keepCleaned(true)
+      bound.end()
       await flushes.stop()
       try {
         await attempt(store)

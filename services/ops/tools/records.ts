@@ -1,9 +1,9 @@
 import Type from 'typebox'
 import { addEvent, listEvents } from '../../../db/ops/events.ts'
-import { listMemories } from '../../../db/ops/memories.ts'
+import { listActiveMemories } from '../../../db/ops/memories.ts'
 import { countTold } from '../../../db/ops/notices.ts'
 import { levelOf } from '../events.ts'
-import { CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
+import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
 import { defineTool, done } from './tool.ts'
 
 const MOST = 100
@@ -64,14 +64,15 @@ export const recordEventTool = defineTool({
 
 export const recallTool = defineTool({
   name: 'recall',
-  description: 'Reads what earlier sessions and the operators noted, surest first.',
+  description:
+    'Reads what the operators wrote, then what earlier sessions noted, each surest first.',
   tier: 1,
   takes: { service: Service, category: Type.Optional(Text(100, 'A category')), limit: Few },
   async run({ service = null, category = null, limit = 20 }, { db }) {
-    const memories = await listMemories(db, { service, category, activeOnly: true }, 0, limit)
+    const memories = await listActiveMemories(db, { service, category }, limit)
     const lines = memories.map(
       (memory) =>
-        `${memory.service ?? '-'} (${memory.category}, ${memory.confidence}): ${memory.observation}`,
+        `[${authorOf(memory)}] ${memory.service ?? '-'} (${memory.category}, ${memory.confidence}): ${memory.observation}`,
     )
     return done(lines.join('\n') || 'Nothing is remembered of that.')
   },
