@@ -12,7 +12,8 @@ import { createDepartures, type Exchange } from './departure.ts'
 import { faultOfFailure } from './failure.ts'
 import { wrongMethod, type Fault } from './fault.ts'
 import type { Guard } from './guard.ts'
-import type { Log } from './log.ts'
+import { createLogLimit } from './log-limit.ts'
+import { messageOf, type Log } from './log.ts'
 import type { HttpMetrics } from './http-metrics.ts'
 import { HTTP_TIMES, type HttpTimes } from './http-times.ts'
 import { clientAddress, peerAddress, type AddressSet } from './peers.ts'
@@ -76,10 +77,13 @@ export function createListener(options: ListenerOptions): Listener {
   /** Connections that are no longer Node's: of WebSockets. */
   const upgraded = new Set<Duplex>()
   const answers = createAnswers(times.stalled)
-  const turn = createTurn()
-  const requestLog = createRequestLog(service, log, metrics)
+  const turn = createTurn((error) =>
+    log.error('answer failed', { service, error: messageOf(error) }),
+  )
+  const logLimit = createLogLimit(service, log)
+  const requestLog = createRequestLog(service, log, logLimit, metrics)
   const failure = (error: unknown, context: Context): Reply =>
-    faultReply(faultOfFailure(error, log, service, context), context)
+    faultReply(faultOfFailure(error, log, logLimit, service, context), context)
   const departures = createDepartures({
     ...{ turn, answers, requestLog, clock, failure },
     isStopping: () => stopping,
@@ -192,10 +196,11 @@ export function createListener(options: ListenerOptions): Listener {
       }
     }
 
-    answers.begun(response)
-    // Of these the next bytes on the connection are a part, or no request.
-    if (unclear !== undefined || bringsBody(request)) run()
-    else turn.handle(run)
+    answers.begin(response, () => {
+      // Of these the next bytes on the connection are a part, or no request.
+      if (unclear !== undefined || bringsBody(request)) run()
+      else turn.handle(run)
+    })
   }
 
   return {
