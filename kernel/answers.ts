@@ -8,14 +8,13 @@ export interface Answers {
   readonly leaving: ReadonlySet<ServerResponse>
   /**
    * Has the answer to a request worked on, once few enough requests of its connection are unanswered.
-   * Until then nothing more is read from the connection.
+   * Until then nothing more is read from the connection. Where too many wait so, the connection ends.
    */
   begin(response: ServerResponse, work: () => void): void
   /** The answer was handed to its connection, whose client may take it slowly. */
   given(response: ServerResponse, isStream: boolean): void
   /** No further request of this connection is heard. */
   last(socket: Socket): void
-  areOver(socket: Socket): boolean
   /** An earlier request of this connection has no whole answer yet. */
   isBusy(socket: Socket): boolean
   /**
@@ -30,6 +29,9 @@ const BEHIND_THE_LAST = 'HPE_CLOSED_CONNECTION'
 
 /** Unanswered requests of one connection that are worked on. A client that pipelines more waits. */
 const MOST_UNANSWERED = 32
+
+/** Requests of all connections that wait for this: each takes 1.5 KiB. */
+const MOST_HELD = 8_192
 
 /** The requests of one connection. */
 interface Pipeline {
@@ -46,6 +48,7 @@ export function createAnswers(stalledMs: number): Answers {
   const leaving = new Set<ServerResponse>()
   const pipelines = new WeakMap<Socket, Pipeline>()
   const over = new WeakSet<Socket>()
+  let heldByAll = 0
 
   function pipelineOf(socket: Socket): Pipeline {
     const known = pipelines.get(socket)
@@ -56,22 +59,31 @@ export function createAnswers(stalledMs: number): Answers {
   }
 
   function hold(socket: Socket, { held }: Pipeline, work: () => void): void {
+    if (heldByAll === MOST_HELD) return void socket.destroy()
+    heldByAll++
     held.push(work)
     if (held.length > 1) return
     socket.pause()
     // Node resumes at the end of each request, and this one has not ended.
     socket.on('resume', pauseAgain)
+    socket.on('close', drop)
     function pauseAgain(): void {
-      if (held.length > 0) socket.pause()
-      else socket.off('resume', pauseAgain)
+      if (held.length > 0) return void socket.pause()
+      socket.off('resume', pauseAgain)
+      socket.off('close', drop)
+    }
+    function drop(): void {
+      heldByAll -= held.length
+      held.length = 0
     }
   }
 
   function left(socket: Socket, pipeline: Pipeline): void {
     pipeline.unanswered--
-    if (socket.destroyed) return
+    if (socket.destroyed || over.has(socket)) return
     const next = pipeline.held.shift()
     if (next === undefined) return
+    heldByAll--
     pipeline.unanswered++
     if (pipeline.held.length === 0) socket.resume()
     next()
@@ -81,6 +93,7 @@ export function createAnswers(stalledMs: number): Answers {
     leaving,
     begin(response, work) {
       const { socket } = response.req
+      if (socket.destroyed || over.has(socket)) return
       const pipeline = pipelineOf(socket)
       pipeline.newest = response
       if (pipeline.unanswered >= MOST_UNANSWERED) return hold(socket, pipeline, work)
@@ -102,7 +115,6 @@ export function createAnswers(stalledMs: number): Answers {
       })
     },
     last: (socket) => void over.add(socket),
-    areOver: (socket) => over.has(socket),
     isBusy(socket) {
       if (pipelines.get(socket)?.newest?.writableFinished === false) return true
       for (const response of leaving) if (response.req.socket === socket) return true

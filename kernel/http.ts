@@ -106,16 +106,16 @@ export function createListener(options: ListenerOptions): Listener {
       return match.kind === 'route' && match.route.speaksWebSocket === true
     },
   })
-  server.on('request', (request, response) => serve(request, response, false))
+  server.on('request', (request, response) => take(request, response, false))
   server.on('upgrade', (request, socket, head) => {
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
     const response = responseOn(request, socket)
-    if (response !== undefined) serve(request, response, false, { socket, head })
+    if (response !== undefined) take(request, response, false, { socket, head })
   })
-  server.on('checkContinue', (request, response) => serve(request, response, true))
+  server.on('checkContinue', (request, response) => take(request, response, true))
   // An unknown expectation may be ignored (RFC 9110); Node's own 417 bears no header of ours.
-  server.on('checkExpectation', (request, response) => serve(request, response, false))
+  server.on('checkExpectation', (request, response) => take(request, response, false))
   server.on('clientError', (error, socket) => {
     if (answers.endsWithAnswer(socket as Socket, error)) return
     const fault = faultOfBrokenRequest(error)
@@ -127,14 +127,21 @@ export function createListener(options: ListenerOptions): Listener {
     requestLog.malformed(requestId, fault.status, client)
   })
 
-  function serve(
+  function take(
     request: IncomingMessage,
     response: ServerResponse,
     waits: boolean,
     upgrade?: Upgrade,
   ): void {
-    // The one before it on this connection was told that it is the last.
-    if (answers.areOver(request.socket)) return
+    answers.begin(response, () => serve(request, response, waits, upgrade))
+  }
+
+  function serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    waits: boolean,
+    upgrade: Upgrade | undefined,
+  ): void {
     const started = performance.now()
     const requestId = nextId()
     const method = request.method ?? ''
@@ -196,11 +203,9 @@ export function createListener(options: ListenerOptions): Listener {
       }
     }
 
-    answers.begin(response, () => {
-      // Of these the next bytes on the connection are a part, or no request.
-      if (unclear !== undefined || bringsBody(request)) run()
-      else turn.handle(run)
-    })
+    // Of these the next bytes on the connection are a part, or no request.
+    if (unclear !== undefined || bringsBody(request)) run()
+    else turn.handle(run)
   }
 
   return {
