@@ -1,15 +1,11 @@
-import { randomUUID } from 'node:crypto'
-import type { Duplex } from 'node:stream'
-import postgres from 'postgres'
+import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
-import { BYTEA } from './bytea.ts'
-import { connectionSettings, withoutSettings } from './connection-settings.ts'
+import { connector, type Target } from './connect.ts'
 import { isFull, QueryError, translate } from './errors.ts'
 import { LEVELS, sharesOf, type Level } from './levels.ts'
 import { createEnder, type Ender } from './lost-connections.ts'
 import type { Query } from './queries.ts'
-import { openPool, type Client, type Connection, type Pool } from './pool.ts'
-import { socketMaker } from './socket.ts'
+import { openPool, type Connection, type Pool } from './pool.ts'
 
 /** Runs named queries, either each on its own or inside one transaction. */
 export interface Executor {
@@ -50,8 +46,7 @@ export interface Column {
 }
 
 export interface ClientOptions {
-  /** Connection URL of a server, or the socket maker of the embedded engine. */
-  readonly target: string | ((level: Level) => Duplex)
+  readonly target: Target
   /** Longest wait for one statement, in milliseconds; then it counts as unavailable. */
   readonly deadlineMs: number
   /** For statements of the `trusted` level, and as many for transactions; `sharesOf` has those of other levels. */
@@ -75,32 +70,8 @@ const FULL_MS = 5_000
 /** Opens the client; it connects at the first statement and reconnects by itself. */
 export function openClient(options: ClientOptions): Database {
   const { target, deadlineMs, connections, onNotEnded = () => undefined } = options
-  const settings = {
-    onnotice: () => undefined,
-    connect_timeout: Math.ceil(deadlineMs / 1000),
-    idle_timeout: 0,
-    max_lifetime: null,
-    fetch_types: false,
-    backoff: (retries: number) => Math.min(0.05 * 2 ** retries, 0.5),
-    types: { bigint: BIGINT, bytea: BYTEA },
-  }
   const shares = sharesOf(connections, deadlineMs)
-  function connect(level: Level, onclose: () => void): Client {
-    const name = `gatehouse ${randomUUID()}`
-    const connection = connectionSettings(name, shares[level].deadlineMs)
-    // The option `socket` is missing from the published types.
-    const own = { ...settings, connection, max: 1, onclose }
-    if (typeof target === 'string') {
-      const make = socketMaker()
-      let socket: Duplex | undefined
-      const onSocket = { ...own, socket: (to: Parameters<typeof make>[0]) => (socket = make(to)) }
-      const sql = postgres(withoutSettings(target, connection), onSocket as typeof own)
-      return { name, sql, cut: () => socket?.destroy() }
-    }
-    const embedded = { host: 'embedded', user: 'postgres', database: 'postgres' }
-    const onEngine = { ...own, ...embedded, socket: () => target(level) }
-    return { name, sql: postgres(onEngine as typeof own), cut: () => undefined }
-  }
+  const connect = connector(target, shares)
   // The embedded engine sees by itself who has left.
   const ender: Ender | undefined =
     typeof target === 'string' ? createEnder(endOnServer, onNotEnded) : undefined
@@ -259,12 +230,4 @@ export function openClient(options: ClientOptions): Database {
       await Promise.all([deaf, ...pools.map((pool) => pool.close(3))])
     },
   }
-}
-
-/** int8 as a number: ids and counters stay far below 2^53. */
-const BIGINT: postgres.PostgresType<number> = {
-  to: 20,
-  from: [20],
-  serialize: String,
-  parse: Number,
 }

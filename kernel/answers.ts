@@ -31,7 +31,7 @@ const BEHIND_THE_LAST = 'HPE_CLOSED_CONNECTION'
 const MOST_UNANSWERED = 32
 
 /** Requests of all connections that wait for this: each takes 1.5 KiB. */
-const MOST_HELD = 8_192
+const MOST_HELD = 32_768
 
 /** The requests of one connection. */
 interface Pipeline {

@@ -36,7 +36,7 @@ export interface DepartureOptions {
   readonly requestLog: RequestLog
   readonly clock: Clock
   readonly isStopping: () => boolean
-  /** What is answered for something that was thrown. */
+  /** What is answered for something that was thrown; throws nothing itself. */
   readonly failure: (error: unknown, context: Context) => Reply
 }
 

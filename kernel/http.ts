@@ -77,13 +77,20 @@ export function createListener(options: ListenerOptions): Listener {
   /** Connections that are no longer Node's: of WebSockets. */
   const upgraded = new Set<Duplex>()
   const answers = createAnswers(times.stalled)
-  const turn = createTurn((error) =>
-    log.error('answer failed', { service, error: messageOf(error) }),
-  )
+  const answerFailed = (error: unknown): void =>
+    log.error('answer failed', { service, error: messageOf(error) })
+  const turn = createTurn(answerFailed)
   const logLimit = createLogLimit(service, log)
   const requestLog = createRequestLog(service, log, logLimit, metrics)
-  const failure = (error: unknown, context: Context): Reply =>
-    faultReply(faultOfFailure(error, log, logLimit, service, context), context)
+  /** Throws nothing: a client whose answer can't even be refused gets an empty 500. */
+  function failure(error: unknown, context: Context): Reply {
+    try {
+      return faultReply(faultOfFailure(error, log, logLimit, service, context), context)
+    } catch (again) {
+      answerFailed(again)
+      return { status: 500, headers: {}, body: null }
+    }
+  }
   const departures = createDepartures({
     ...{ turn, answers, requestLog, clock, failure },
     isStopping: () => stopping,
