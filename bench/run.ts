@@ -4,6 +4,7 @@ import type { Part } from './helpers/measure.ts'
 import { recycleLog } from './helpers/database.ts'
 import { HAS_WRK } from './helpers/wrk.ts'
 import { dashboard } from './dashboard.ts'
+import { flood } from './flood.ts'
 import { executable } from './executable.ts'
 import { ingest } from './ingest.ts'
 import { linkLists } from './link-lists.ts'
@@ -27,6 +28,7 @@ const PARTS: readonly Part[] = [
   redirects,
   linkLists,
   opsHealth,
+  flood,
   streams,
   mcp,
   queue,

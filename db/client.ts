@@ -1,14 +1,11 @@
-import { randomUUID } from 'node:crypto'
-import type { Duplex } from 'node:stream'
-import postgres from 'postgres'
+import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
-import { BYTEA } from './bytea.ts'
-import { connectionSettings, withoutSettings } from './connection-settings.ts'
+import { connector, type Target } from './connect.ts'
 import { isFull, QueryError, translate } from './errors.ts'
+import { LEVELS, sharesOf, type Level } from './levels.ts'
 import { createEnder, type Ender } from './lost-connections.ts'
 import type { Query } from './queries.ts'
-import { openPool, type Client, type Connection } from './pool.ts'
-import { socketMaker } from './socket.ts'
+import { openPool, type Connection, type Pool } from './pool.ts'
 
 /** Runs named queries, either each on its own or inside one transaction. */
 export interface Executor {
@@ -22,8 +19,10 @@ export interface Transaction extends Executor {
   script(text: string): Promise<void>
 }
 
-/** The database of one process. */
+/** The database of one process. Statements and transactions run for the `trusted` level, unless `at` says another one. */
 export interface Database extends Executor {
+  /** Runs statements for a level. Throws `Unavailable` at once when too many of that level wait. */
+  at(level: Level): Executor
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Resolves when the database answers; for five seconds after it had no space it counts as away. */
   ping(): Promise<void>
@@ -47,10 +46,10 @@ export interface Column {
 }
 
 export interface ClientOptions {
-  /** Connection URL of a server, or the socket maker of the embedded engine. */
-  readonly target: string | (() => Duplex)
+  readonly target: Target
   /** Longest wait for one statement, in milliseconds; then it counts as unavailable. */
   readonly deadlineMs: number
+  /** For statements of the `trusted` level, and as many for transactions; `sharesOf` has those of other levels. */
   readonly connections: number
   /** Told when the server refuses to end connections that were lost on the way, the first time. */
   readonly onNotEnded?: (error: Error) => void
@@ -71,46 +70,33 @@ const FULL_MS = 5_000
 /** Opens the client; it connects at the first statement and reconnects by itself. */
 export function openClient(options: ClientOptions): Database {
   const { target, deadlineMs, connections, onNotEnded = () => undefined } = options
-  const settings = {
-    onnotice: () => undefined,
-    connect_timeout: Math.ceil(deadlineMs / 1000),
-    idle_timeout: 0,
-    max_lifetime: null,
-    fetch_types: false,
-    backoff: (retries: number) => Math.min(0.05 * 2 ** retries, 0.5),
-    types: { bigint: BIGINT, bytea: BYTEA },
-  }
-  function connect(onclose: () => void): Client {
-    const name = `gatehouse ${randomUUID()}`
-    const connection = connectionSettings(name, deadlineMs)
-    // The option `socket` is missing from the published types.
-    const own = { ...settings, connection, max: 1, onclose }
-    if (typeof target === 'string') {
-      const make = socketMaker()
-      let socket: Duplex | undefined
-      const onSocket = { ...own, socket: (to: Parameters<typeof make>[0]) => (socket = make(to)) }
-      const sql = postgres(withoutSettings(target, connection), onSocket as typeof own)
-      return { name, sql, cut: () => socket?.destroy() }
-    }
-    const embedded = { socket: target, host: 'embedded', user: 'postgres', database: 'postgres' }
-    return { name, sql: postgres({ ...own, ...embedded } as typeof own), cut: () => undefined }
-  }
+  const shares = sharesOf(connections, deadlineMs)
+  const connect = connector(target, shares)
   // The embedded engine sees by itself who has left.
   const ender: Ender | undefined =
     typeof target === 'string' ? createEnder(endOnServer, onNotEnded) : undefined
   const onLost = (name: string): void => ender?.end(name)
-  const statements = openPool(connect, { most: connections, deadlineMs, onLost })
-  const transactions = openPool(connect, { most: connections, deadlineMs, onLost })
+  function poolOf(level: Level): Pool {
+    return openPool((onClose) => connect(level, onClose), { share: shares[level], onLost })
+  }
+  const statements: Readonly<Record<Level, Pool>> = {
+    deliveries: poolOf('deliveries'),
+    trusted: poolOf('trusted'),
+    strangers: poolOf('strangers'),
+    extras: poolOf('extras'),
+  }
+  const transactions = poolOf('trusted')
   /** Makes connections for LISTEN and needs none for itself. */
-  const ears = connect(() => undefined)
+  const ears = connect('trusted', () => undefined)
   let fullUntil = 0
 
-  function executor(handle: Pick<postgres.Sql, 'unsafe'>): Transaction {
+  function executor(handle: Pick<postgres.Sql, 'unsafe'>, limitMs = deadlineMs): Transaction {
     return {
       run: (query, args) =>
         bounded(
           query.name,
           handle.unsafe(query.text, args as postgres.ParameterOrJSON<never>[], PREPARED),
+          limitMs,
         ),
       async script(text) {
         try {
@@ -123,12 +109,16 @@ export function openClient(options: ClientOptions): Database {
   }
 
   /** A stalled server must not hold a request for ever; the statement itself is ended by its own time-out. */
-  async function bounded<T>(name: string, pending: PromiseLike<T>): Promise<T> {
+  async function bounded<T>(
+    name: string,
+    pending: PromiseLike<T>,
+    limitMs = deadlineMs,
+  ): Promise<T> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(
-        () => reject(new Unavailable(`${name}: no answer in ${deadlineMs} ms`)),
-        deadlineMs + 500,
+        () => reject(new Unavailable(`${name}: no answer in ${limitMs} ms`)),
+        limitMs + 500,
       )
     })
     try {
@@ -142,14 +132,14 @@ export function openClient(options: ClientOptions): Database {
   }
 
   async function endOnServer(names: readonly string[]): Promise<void> {
-    await alone((sql) =>
+    await alone('trusted', (sql) =>
       bounded('end lost connections', sql.unsafe(END, [names.join(',')], PREPARED)),
     )
   }
 
   /** Runs one statement by itself. */
-  function alone<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-    return statements.use(async (connection) => {
+  function alone<T>(level: Level, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+    return statements[level].use(async (connection) => {
       try {
         return await work(connection.sql)
       } catch (error) {
@@ -158,6 +148,20 @@ export function openClient(options: ClientOptions): Database {
         throw error
       }
     })
+  }
+
+  function at(level: Level): Executor {
+    return {
+      async run(query, args) {
+        if (level === 'extras' && othersWait()) throw new Unavailable(`${query.name}: others wait`)
+        return alone(level, (sql) => executor(sql, shares[level].deadlineMs).run(query, args))
+      },
+    }
+  }
+
+  function othersWait(): boolean {
+    const { deliveries, trusted, strangers } = statements
+    return [deliveries, trusted, strangers, transactions].some(({ waiting }) => waiting > 0)
   }
 
   async function transact<T>(
@@ -196,14 +200,17 @@ export function openClient(options: ClientOptions): Database {
   }
 
   return {
-    run: (query, args) => alone((sql) => executor(sql).run(query, args)),
+    at,
+    ...at('trusted'),
     transaction: (work) => transactions.use((connection) => transact(connection, work)),
     async ping() {
       if (performance.now() < fullUntil) throw new Unavailable('ping: no space for changes')
-      await alone((sql) => bounded('ping', sql.unsafe('select 1', [], PREPARED)))
+      await alone('trusted', (sql) => bounded('ping', sql.unsafe('select 1', [], PREPARED)))
     },
     async describe(query) {
-      const result = await alone((sql) => sql.unsafe(query.text, [], PREPARED).describe())
+      const result = await alone('trusted', (sql) =>
+        sql.unsafe(query.text, [], PREPARED).describe(),
+      )
       return {
         args: result.types,
         columns: result.columns.map((column) => ({ name: column.name, type: column.type })),
@@ -219,15 +226,8 @@ export function openClient(options: ClientOptions): Database {
     async close() {
       ender?.close()
       const deaf = ears.sql.end({ timeout: 3 }).finally(ears.cut)
-      await Promise.all([deaf, statements.close(3), transactions.close(3)])
+      const pools = [...LEVELS.map((level) => statements[level]), transactions]
+      await Promise.all([deaf, ...pools.map((pool) => pool.close(3))])
     },
   }
-}
-
-/** int8 as a number: ids and counters stay far below 2^53. */
-const BIGINT: postgres.PostgresType<number> = {
-  to: 20,
-  from: [20],
-  serialize: String,
-  parse: Number,
 }

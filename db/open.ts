@@ -30,7 +30,7 @@ export interface OpenedDatabase {
 
 /** One statement's deadline; a sender gives up after 10 s, so a stalled database must answer sooner. */
 const DEADLINE_MS = 5_000
-const CONNECTIONS = 10
+const CONNECTIONS = 8
 const UPKEEP_MS = 10_000
 
 /** Opens the database of this process. Throws when another process holds the data directory. */
@@ -59,7 +59,7 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
     },
   })
   // One session serves all, so more connections would only wait for each other.
-  const client = openClient({ target: engine.socket, deadlineMs, connections: 4 })
+  const client = openClient({ target: engine.socketAt, deadlineMs, connections: 4 })
   let closing = false
   const cluster = clusterFolder(dataDirectory)
   // PostgreSQL that takes no changes takes these, which write as well: the last of the disk is not for them.

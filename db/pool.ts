@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
+import type { Share } from './levels.ts'
 
 /** A client of one connection. */
 export interface Client {
@@ -21,15 +22,18 @@ export interface Connection extends Client {
 
 /** Connections, each used by one statement or transaction at a time. */
 export interface Pool {
-  /** Gives `work` a connection; one that is lost by then is thrown away. Rejects with `Unavailable`. */
+  /**
+   * Gives `work` a connection; one that is lost by then is thrown away. Rejects with `Unavailable`: at once
+   * when too many wait already.
+   */
   use<T>(work: (connection: Connection) => Promise<T>): Promise<T>
+  /** How many wait for a connection. */
+  readonly waiting: number
   close(timeoutSeconds: number): Promise<void>
 }
 
 export interface PoolOptions {
-  readonly most: number
-  /** Longest wait for a free one, in milliseconds. */
-  readonly deadlineMs: number
+  readonly share: Share
   /** Told the name of a connection that was lost, when its place belongs to who has waited for one. */
   readonly onLost: (name: string) => void
 }
@@ -39,7 +43,7 @@ const FIRST_PAUSE_MS = 25
 const LONGEST_PAUSE_MS = 500
 
 /**
- * Opens up to `most` clients of one connection each, when they are needed. A client of more is no choice, for
+ * Opens as many clients as its share has connections, of one each, when they are needed. A client of more is no choice, for
  * what it does when a connection dies: in its own `begin()` it goes on to write to it, which ends the whole
  * process, or, on a connection that is back, outside of any transaction (porsager/postgres issues 1208 and
  * 1216); where the answer was cut after its first row, the next answer on the connection that is back has its
@@ -48,11 +52,12 @@ const LONGEST_PAUSE_MS = 500
  */
 export function openPool(
   connect: (onClose: () => void) => Client,
-  { most, deadlineMs, onLost }: PoolOptions,
+  { share, onLost }: PoolOptions,
 ): Pool {
   const idle: Connection[] = []
   const all = new Set<Connection>()
-  const waiting: ((connection: Connection) => void)[] = []
+  /** In the order in which they came. A set, so that whoever gives up leaves in constant time. */
+  const waiting = new Set<(connection: Connection) => void>()
   let failures = 0
   let notBefore = 0
   let closed = false
@@ -69,7 +74,7 @@ export function openPool(
   function drop(connection: Connection): void {
     all.delete(connection)
     // Before anybody hears of the place, who could take it as well.
-    if (!closed) waiting.shift()?.(open())
+    if (!closed) nextWaiting()?.(open())
     // What it was doing is over in any case: PostgreSQL rolls back when the connection ends, which it may not know yet.
     onLost(connection.name)
     connection.sql
@@ -96,22 +101,32 @@ export function openPool(
       if (!connection.lost) return connection
       drop(connection)
     }
-    if (all.size < most) return open()
-    const turn = Promise.withResolvers<Connection>()
-    waiting.push(turn.resolve)
-    const patience = new AbortController()
-    const late = pause(deadlineMs, undefined, { signal: patience.signal }).then(() => {
-      const at = waiting.indexOf(turn.resolve)
-      if (at >= 0) waiting.splice(at, 1)
-      throw new Unavailable(`no connection was free in ${deadlineMs} ms`)
+    if (all.size < share.connections) return open()
+    if (waiting.size >= share.waiting) {
+      throw new Unavailable(`${share.waiting} statements wait for a connection already`)
+    }
+    return new Promise((resolve, reject) => {
+      function accept(connection: Connection): void {
+        clearTimeout(timer)
+        resolve(connection)
+      }
+      const timer = setTimeout(() => {
+        waiting.delete(accept)
+        reject(new Unavailable(`no connection was free in ${share.deadlineMs} ms`))
+      }, share.deadlineMs)
+      waiting.add(accept)
     })
-    // It rejects when it is aborted, which is nobody's concern by then.
-    late.catch(() => undefined)
-    return Promise.race([turn.promise, late]).finally(() => patience.abort())
+  }
+
+  /** Takes the one that has waited longest off the list. */
+  function nextWaiting(): ((connection: Connection) => void) | undefined {
+    const [first] = waiting
+    if (first !== undefined) waiting.delete(first)
+    return first
   }
 
   function give(connection: Connection): void {
-    const next = connection.lost ? undefined : waiting.shift()
+    const next = connection.lost ? undefined : nextWaiting()
     if (next !== undefined) return next(connection)
     if (!connection.lost) return void idle.push(connection)
     drop(connection)
@@ -128,6 +143,9 @@ export function openPool(
         judge(connection)
         give(connection)
       }
+    },
+    get waiting() {
+      return waiting.size
     },
     async close(timeoutSeconds) {
       closed = true

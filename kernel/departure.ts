@@ -36,7 +36,7 @@ export interface DepartureOptions {
   readonly requestLog: RequestLog
   readonly clock: Clock
   readonly isStopping: () => boolean
-  /** What is answered for something that was thrown. */
+  /** What is answered for something that was thrown; throws nothing itself. */
   readonly failure: (error: unknown, context: Context) => Reply
 }
 
@@ -59,17 +59,28 @@ export function createDepartures(options: DepartureOptions): Departures {
     return () => requestLog.answered(context, started, reply.status, bytes)
   }
 
+  /** Answers for what was thrown, or breaks the answer off where it has begun. */
+  function giveInstead(exchange: Exchange, error: unknown): () => void {
+    const { response, context, started } = exchange
+    try {
+      const instead = failure(error, context)
+      if (!response.headersSent) return give(exchange, instead)
+      response.destroy()
+      return () => requestLog.answered(context, started, instead.status, undefined)
+    } catch (again) {
+      // Its client would wait for ever.
+      response.destroy()
+      throw again
+    }
+  }
+
   return {
     leave(exchange, reply) {
       turn.leave(() => {
         try {
           return give(exchange, reply)
         } catch (error) {
-          const { response, context, started } = exchange
-          const instead = failure(error, context)
-          if (!response.headersSent) return give(exchange, instead)
-          response.destroy()
-          return () => requestLog.answered(context, started, instead.status, undefined)
+          return giveInstead(exchange, error)
         }
       })
     },

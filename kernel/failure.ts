@@ -1,22 +1,26 @@
 import type { Context } from './context.ts'
 import { unavailable, Unavailable, type Fault } from './fault.ts'
+import type { LogLimit } from './log-limit.ts'
 import { messageOf, type Log } from './log.ts'
 
 /** Logs what the handler of a request has thrown; the fault for its client tells nothing of it. */
 export function faultOfFailure(
   error: unknown,
   log: Log,
+  limit: LogLimit,
   service: string,
   { requestId, route }: Pick<Context, 'requestId' | 'route'>,
 ): Fault {
   const down = error instanceof Unavailable
-  log[down ? 'warn' : 'error'](down ? 'unavailable' : 'handler failed', {
-    request_id: requestId,
-    service,
-    route,
-    error: messageOf(error),
-    ...(down || !(error instanceof Error) ? {} : { stack: error.stack }),
-  })
+  if (!down || limit.allows('unavailable', route, 503)) {
+    log[down ? 'warn' : 'error'](down ? 'unavailable' : 'handler failed', {
+      request_id: requestId,
+      service,
+      route,
+      error: messageOf(error),
+      ...(down || !(error instanceof Error) ? {} : { stack: error.stack }),
+    })
+  }
   return down
     ? unavailable(
         'The database is out of reach; what was sent may not be stored. Try again shortly.',

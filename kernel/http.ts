@@ -12,7 +12,8 @@ import { createDepartures, type Exchange } from './departure.ts'
 import { faultOfFailure } from './failure.ts'
 import { wrongMethod, type Fault } from './fault.ts'
 import type { Guard } from './guard.ts'
-import type { Log } from './log.ts'
+import { createLogLimit } from './log-limit.ts'
+import { messageOf, type Log } from './log.ts'
 import type { HttpMetrics } from './http-metrics.ts'
 import { HTTP_TIMES, type HttpTimes } from './http-times.ts'
 import { clientAddress, watchPeers, type AddressSet } from './peers.ts'
@@ -76,10 +77,20 @@ export function createListener(options: ListenerOptions): Listener {
   /** Connections that are no longer Node's: of WebSockets. */
   const upgraded = new Set<Duplex>()
   const answers = createAnswers(times.stalled)
-  const turn = createTurn()
-  const requestLog = createRequestLog(service, log, metrics)
-  const failure = (error: unknown, context: Context): Reply =>
-    faultReply(faultOfFailure(error, log, service, context), context)
+  const answerFailed = (error: unknown): void =>
+    log.error('answer failed', { service, error: messageOf(error) })
+  const turn = createTurn(answerFailed)
+  const logLimit = createLogLimit(service, log)
+  const requestLog = createRequestLog(service, log, logLimit, metrics)
+  /** Throws nothing: a client whose answer can't even be refused gets an empty 500. */
+  function failure(error: unknown, context: Context): Reply {
+    try {
+      return faultReply(faultOfFailure(error, log, logLimit, service, context), context)
+    } catch (again) {
+      answerFailed(again)
+      return { status: 500, headers: {}, body: null }
+    }
+  }
   const departures = createDepartures({
     ...{ turn, answers, requestLog, clock, failure },
     isStopping: () => stopping,
@@ -103,16 +114,16 @@ export function createListener(options: ListenerOptions): Listener {
     },
   })
   const peerOf = watchPeers(server)
-  server.on('request', (request, response) => serve(request, response, false))
+  server.on('request', (request, response) => take(request, response, false))
   server.on('upgrade', (request, socket, head) => {
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
     const response = responseOn(request, socket)
-    if (response !== undefined) serve(request, response, false, { socket, head })
+    if (response !== undefined) take(request, response, false, { socket, head })
   })
-  server.on('checkContinue', (request, response) => serve(request, response, true))
+  server.on('checkContinue', (request, response) => take(request, response, true))
   // An unknown expectation may be ignored (RFC 9110); Node's own 417 bears no header of ours.
-  server.on('checkExpectation', (request, response) => serve(request, response, false))
+  server.on('checkExpectation', (request, response) => take(request, response, false))
   server.on('clientError', (error, socket) => {
     if (answers.endsWithAnswer(socket as Socket, error)) return
     const fault = faultOfBrokenRequest(error)
@@ -124,16 +135,24 @@ export function createListener(options: ListenerOptions): Listener {
     requestLog.malformed(requestId, fault.status, peer)
   })
 
-  function serve(
+  function take(
     request: IncomingMessage,
     response: ServerResponse,
     waits: boolean,
     upgrade?: Upgrade,
   ): void {
-    // The one before it on this connection was told that it is the last.
-    if (answers.areOver(request.socket)) return
     const peer = peerOf(request.socket)
     if (peer === undefined) return void request.socket.destroy()
+    answers.begin(response, () => serve(request, response, peer, waits, upgrade))
+  }
+
+  function serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    peer: string,
+    waits: boolean,
+    upgrade: Upgrade | undefined,
+  ): void {
     const started = performance.now()
     const requestId = nextId()
     const method = request.method ?? ''
@@ -199,7 +218,6 @@ export function createListener(options: ListenerOptions): Listener {
       }
     }
 
-    answers.begun(response)
     // Of these the next bytes on the connection are a part, or no request.
     if (unclear !== undefined || bringsBody(request)) run()
     else turn.handle(run)

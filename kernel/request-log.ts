@@ -1,5 +1,6 @@
 import type { Context } from './context.ts'
 import type { HttpMetrics } from './http-metrics.ts'
+import type { LogLimit } from './log-limit.ts'
 import type { Log } from './log.ts'
 
 /** What a listener counts and logs of each request, when all of its turn have left. */
@@ -10,12 +11,18 @@ export interface RequestLog {
   malformed(requestId: string, status: number, client: string): void
 }
 
-/** Makes the request log of a service's listener. */
-export function createRequestLog(service: string, log: Log, metrics: HttpMetrics): RequestLog {
+/** Makes the request log of a service's listener. Refusals that repeat are limited; each is counted in the metrics. */
+export function createRequestLog(
+  service: string,
+  log: Log,
+  limit: LogLimit,
+  metrics: HttpMetrics,
+): RequestLog {
   return {
     answered({ requestId, method, route, client, peer }, started, status, bytes) {
       const elapsed = performance.now() - started
       metrics.finished(service, route, status, elapsed / 1000)
+      if (status >= 400 && !limit.allows('request', route, status)) return
       log.info('request', {
         request_id: requestId,
         service,
@@ -29,7 +36,9 @@ export function createRequestLog(service: string, log: Log, metrics: HttpMetrics
       })
     },
     malformed(requestId, status, client) {
-      log.info('request', { request_id: requestId, service, route: '(malformed)', status, client })
+      const route = '(malformed)'
+      if (!limit.allows('request', route, status)) return
+      log.info('request', { request_id: requestId, service, route, status, client })
     },
   }
 }

@@ -1,4 +1,5 @@
 import { Duplex } from 'node:stream'
+import type { Level } from '../levels.ts'
 import { createSplitter } from './protocol.ts'
 import { readRequest } from './requests.ts'
 import type { Client, Session } from './session.ts'
@@ -8,8 +9,9 @@ import type { Client, Session } from './session.ts'
  * `net.Socket`. Passwords, TLS and cancel requests have no meaning here; start-up parameters are
  * accepted and ignored.
  */
-export function createConnection(session: Session, greeting: Uint8Array): Duplex {
+export function createConnection(session: Session, greeting: Uint8Array, level: Level): Duplex {
   const client: Client = {
+    level,
     deliver: (bytes) => {
       if (!socket.destroyed) socket.push(bytes)
     },

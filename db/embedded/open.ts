@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import type { Level } from '../levels.ts'
 import { ensureCluster } from './cluster.ts'
 import { createConnection } from './connection.ts'
 import { compileEngine, createCluster, startEngine } from './engine.ts'
@@ -20,6 +21,8 @@ export interface EmbeddedOptions {
 export interface EmbeddedEngine {
   /** A new connection: the `socket` option of `postgres()`. */
   socket: () => Duplex
+  /** A new connection whose statements run for a level. */
+  socketAt: (level: Level) => Duplex
   /** Settles with the reason when PostgreSQL has died unasked; every connection has ended then. */
   failed: Promise<Error>
   /**
@@ -58,13 +61,15 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedEn
         lock.release()
       }
     }
+    const socketAt = (level: Level): Duplex => {
+      // A socket that ends before the client listens to it would end the whole process.
+      if (dead !== undefined) throw dead
+      return createConnection(session, engine.greeting, level)
+    }
     let closing: Promise<void> | undefined
     return {
-      socket: () => {
-        // A socket that ends before the client listens to it would end the whole process.
-        if (dead !== undefined) throw dead
-        return createConnection(session, engine.greeting)
-      },
+      socket: () => socketAt('trusted'),
+      socketAt,
       failed,
       close: () => (closing ??= shutDown()),
     }

@@ -1,3 +1,4 @@
+import { LEVELS, type Level } from '../levels.ts'
 import type { Run } from './engine.ts'
 import { eachMessage, errorResponse, join, message, queryMessage, readString } from './protocol.ts'
 import { readyIdle, Type } from './protocol.ts'
@@ -6,6 +7,7 @@ import { closeStatements } from './requests.ts'
 
 /** One client connection as the session sees it. */
 export interface Client {
+  level: Level
   deliver: (bytes: Uint8Array) => void
   /** Ends the connection, with an error when it was not asked for. */
   end: (error?: Error) => void
@@ -42,14 +44,19 @@ interface Seat {
 /**
  * Shares one PostgreSQL session among connections. A connection owns the session from its first
  * message until ReadyForQuery says that no transaction is open; then the next one in line has its
- * turn. One that waits for longer than `turnTimeoutMs` gets an error with SQLSTATE 55P03.
+ * turn: the first one of the most urgent level. One that waits for longer than `turnTimeoutMs` gets an error with SQLSTATE 55P03.
  *
  * Because it is one session, SET without LOCAL, temporary tables and advisory locks are seen by
  * every connection.
  */
 export function createSession(run: Run, turnTimeoutMs: number): Session {
   const seats = new Map<Client, Seat>()
-  let line: Seat[] = []
+  const lines: Readonly<Record<Level, Set<Seat>>> = {
+    deliveries: new Set(),
+    trusted: new Set(),
+    strangers: new Set(),
+    extras: new Set(),
+  }
   let owner: Seat | undefined
   let chores: Uint8Array[] = []
   let pumping: Promise<void> | undefined
@@ -57,17 +64,23 @@ export function createSession(run: Run, turnTimeoutMs: number): Session {
   let closed = false
 
   const enqueue = (seat: Seat): void => {
-    line.push(seat)
+    const line = lines[seat.client.level]
+    line.add(seat)
     seat.timer = setTimeout(() => {
-      line = line.filter((other) => other !== seat)
+      line.delete(seat)
       for (const request of seat.queue.splice(0)) refuse(seat, request, turnTimeoutMs)
       if (seat.finishing) seat.client.end()
     }, turnTimeoutMs)
   }
   const nextInLine = (): Seat | undefined => {
-    const seat = line.shift()
-    clearTimeout(seat?.timer)
-    return seat
+    for (const level of LEVELS) {
+      const [seat] = lines[level]
+      if (seat === undefined) continue
+      lines[level].delete(seat)
+      clearTimeout(seat.timer)
+      return seat
+    }
+    return undefined
   }
 
   const route = (bytes: Uint8Array<ArrayBuffer>, from?: Seat): void => {
@@ -162,7 +175,7 @@ export function createSession(run: Run, turnTimeoutMs: number): Session {
       if (seat === undefined) return
       if (seat.skipping) return refuse(seat, request, turnTimeoutMs)
       seat.queue.push(request)
-      if (seat !== owner && !line.includes(seat)) enqueue(seat)
+      if (seat !== owner && !lines[client.level].has(seat)) enqueue(seat)
       wake()
     },
     finish: (client) => {
@@ -177,7 +190,7 @@ export function createSession(run: Run, turnTimeoutMs: number): Session {
       if (seat === undefined) return
       seats.delete(client)
       clearTimeout(seat.timer)
-      line = line.filter((other) => other !== seat)
+      lines[client.level].delete(seat)
       seat.gone = true
       seat.queue = []
       if (seat !== owner) cleanUp(seat)

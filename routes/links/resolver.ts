@@ -14,7 +14,7 @@ import {
 } from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
 import { readVisitPath } from '../../services/links/visit-path.ts'
-import { visitorOf } from '../../services/links/visitor.ts'
+import { levelOf, visitorOf } from '../../services/links/visitor.ts'
 import { linksFault, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { forbiddenPage, noPathPage, previewPage, unknownPage } from './visit-pages.ts'
@@ -66,14 +66,17 @@ async function resolve(
   if (isReservedPath(context.path)) return linksFault(NOT_FOUND, context)
   const { links, identify, ended } = resolver
   const visit = readVisitPath(context.path)
+  const identity = identify(context)
+  const level = levelOf(identity)
+  const now = context.receivedAt
   const link =
-    known ?? (visit && (await linkMeant(links.targets, visit.asked, context.receivedAt.getTime())))
+    known ?? (visit && (await linkMeant(links.targets, visit.asked, now.getTime(), level)))
   if (visit && link && !visit.previews && !link.isSecure) {
     const reply = redirect(resolver, context, link, visit.more)
     if (reply !== undefined) return reply
   }
 
-  const visitor = await visitorOf(links.db, identify(context), context.receivedAt)
+  const visitor = await visitorOf(links.db, identity, now, links.db.at(level))
   if (visit === undefined || link === undefined) {
     ended.unknown()
     return unknownPage(resolver, context, visit?.asked ?? '', visitor)

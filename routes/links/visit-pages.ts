@@ -1,7 +1,7 @@
-import type { User } from '../../db/links/rows.ts'
+import type { Suggestion, User } from '../../db/links/rows.ts'
 import { previewPage as previewHtml, unknownPage as unknownHtml } from '../../html/links/visit.ts'
 import type { Context } from '../../kernel/context.ts'
-import type { Fault } from '../../kernel/fault.ts'
+import { Unavailable, type Fault } from '../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../kernel/reply.ts'
 import { slugsMeant } from '../../services/links/slug.ts'
 import { suggestionsFor } from '../../services/links/suggest.ts'
@@ -20,9 +20,15 @@ export async function unknownPage(
 ): Promise<Reply> {
   const fault = { ...NOT_FOUND, detail: 'link not found', headers: NOINDEX }
   if (wantsJson(context)) return linksFault(fault, context)
-  const suggestions = await suggestionsFor(links.db, asked, visitor)
+  const suggestions = await suggestionsFor(links.db.at('extras'), asked, visitor).catch(none)
   const [creates] = slugsMeant(asked)
   return htmlReply(unknownHtml(visitor, { asked, creates, suggestions }), 404, NOINDEX)
+}
+
+/** While the database has no time for them, the page is given without. */
+function none(error: unknown): readonly Suggestion[] {
+  if (error instanceof Unavailable) return []
+  throw error
 }
 
 /** 404: the link is there, and leads to one place only. */

@@ -1,5 +1,5 @@
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import type { Database } from '../../db/client.ts'
+import type { Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
 import { saveEvents } from '../../db/hooks/events.ts'
 import type { NewEvent, SavedEvent } from '../../db/hooks/rows.ts'
@@ -50,7 +50,7 @@ interface Entry {
  * Group commit: rows gather while the previous statement runs and go in together, so that an idle
  * service answers at once and a busy one needs few commits. Repeats of one delivery share a row.
  */
-export function createIngest(db: Database): Ingest {
+export function createIngest(db: Executor): Ingest {
   const queue: Entry[] = []
   let waiting = 0
   let waitingBytes = 0

@@ -60,7 +60,7 @@ export interface Hooks extends HooksOptions {
 export async function openHooks(options: HooksOptions): Promise<Hooks> {
   const { db, secrets, clock, log, metrics } = options
   const registry = await openRegistry(db, secrets, clock, log)
-  const ingest = createIngest(db)
+  const ingest = createIngest(db.at('deliveries'))
   const rejections = await openRejections(options)
   const secretUses = createSecretUses(db, clock, log)
   const queue = await openQueue({

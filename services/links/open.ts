@@ -3,6 +3,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { RandomBytes } from '../../kernel/token-hash.ts'
+import { createBearers, type Bearers } from './bearers.ts'
 import { openClicks, type Clicks } from './clicks.ts'
 import type { LinkParts } from './links.ts'
 import { openTargetCache, type TargetCache } from './target-cache.ts'
@@ -21,6 +22,7 @@ export interface LinksOptions extends Omit<LinkParts, 'forget'> {
 export interface Links extends LinksOptions, LinkParts {
   readonly targets: TargetCache
   readonly clicks: Clicks
+  readonly bearers: Bearers
   /** Writes what is counted in memory. */
   close(): Promise<void>
 }
@@ -33,6 +35,7 @@ export async function openLinks(options: LinksOptions): Promise<Links> {
   const clicks = await openClicks(options)
   return {
     ...{ ...options, targets, forget: targets.forget, clicks },
+    bearers: createBearers(db),
     close: () => clicks.close(),
   }
 }

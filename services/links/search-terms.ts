@@ -27,10 +27,11 @@ export async function termsOfLink(
   keyword: string,
   now: number,
 ): Promise<SearchTerms | undefined> {
-  if ((await linkMeant(targets, terms.name, now)) !== undefined) return terms
+  if ((await linkMeant(targets, terms.name, now, 'trusted')) !== undefined) return terms
   if (terms.name.toLowerCase() !== keyword || terms.rest === '') return undefined
   const inner = readSearchTerms(terms.rest)
-  return (await linkMeant(targets, inner.name, now)) === undefined ? undefined : inner
+  const link = await linkMeant(targets, inner.name, now, 'trusted')
+  return link === undefined ? undefined : inner
 }
 
 /** A path with each of its segments encoded. */

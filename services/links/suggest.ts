@@ -1,12 +1,12 @@
-import type { Database } from '../../db/client.ts'
+import type { Executor } from '../../db/client.ts'
 import type { Suggestion, User } from '../../db/links/rows.ts'
 import { suggestLinks } from '../../db/links/visits.ts'
 import { isSlug, SLUG_LONGEST } from './slug.ts'
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789-'
 const MOST = 5
-/** Longer slugs have thousands of neighbours: only the cheap mistakes are tried for them. */
-const LONGEST_FOR_ALL = 24
+/** A slug has 74 neighbours a letter; of a longer one only those with two letters swapped or one too many are tried. */
+const LONGEST_FOR_ALL = 10
 /** A shorter beginning would suggest anything. */
 const SHORTEST_PREFIX = 2
 
@@ -15,7 +15,7 @@ const SHORTEST_PREFIX = 2
  * many or two in the wrong order, or a slug that begins with the text. Only what the visitor may see.
  */
 export function suggestionsFor(
-  db: Database,
+  db: Executor,
   text: string,
   visitor: User | undefined,
 ): Promise<readonly Suggestion[]> {

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/client.ts'
 import type { Visibility } from '../../db/links/rows.ts'
+import type { Level } from '../../db/levels.ts'
 import { findTarget } from '../../db/links/visits.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
@@ -14,6 +15,9 @@ export interface KnownLink extends Target {
   readonly isSecure: boolean
 }
 
+/** Who a link is read for: somebody whom the proxy names, or anybody. */
+export type VisitLevel = Extract<Level, 'trusted' | 'strangers'>
+
 /** Links in memory, so that a visit asks no database. */
 export interface TargetCache {
   /** The link of a path (`/slug`) that is known to be as it is now; undefined when it must be read. */
@@ -22,17 +26,20 @@ export interface TargetCache {
    * The link with a slug, read when it must be. Throws `Unavailable` when the database is out of reach
    * and the link is not known from before; a secure one is never taken from before.
    */
-  find(slug: string, now: number): Promise<KnownLink | undefined>
+  find(slug: string, now: number, level: VisitLevel): Promise<KnownLink | undefined>
   /** Drops what is known of a slug: it has just changed. */
   forget(slug: string): void
 }
 
-interface Entry {
-  readonly link: KnownLink
-  /** When it was asked for. */
+/** When something was read. */
+interface ReadAt {
   readonly at: number
   /** How often notices may have been missed by then. */
   readonly missed: number
+}
+
+interface Entry extends ReadAt {
+  readonly link: KnownLink
   /** Used since it was put in, or since it was spared. */
   used: boolean
 }
@@ -40,6 +47,8 @@ interface Entry {
 const MOST = 10_000
 /** Every change is announced; this is the safety net under a notice that got lost. */
 const FRESH_MS = 30_000
+/** A slug without a link is asked for by strangers: short, as nothing but the load of a flood depends on it. */
+const MISS_FRESH_MS = 1_000
 /** How long a visit waits for the database when the link is known from before. */
 const PATIENCE_MS = 250
 /** After a failure the links known from before are given at once for this long. */
@@ -49,7 +58,13 @@ const PAUSE_MS = 1_000
 export async function openTargetCache(db: Database, metrics: Metrics): Promise<TargetCache> {
   /** By `/slug`, as a visit brings it: a part of a text is a new text for a map. The oldest first. */
   const entries = new Map<string, Entry>()
-  const reading = new Map<string, Promise<KnownLink | undefined>>()
+  /** Slugs without a link. Apart, so that made-up slugs push no link out of memory. */
+  const misses = new Map<string, ReadAt>()
+  /** What is being read: for trusted visitors apart, who must not wait in the list of strangers. */
+  const reading: Readonly<Record<VisitLevel, Map<string, Promise<KnownLink | undefined>>>> = {
+    trusted: new Map(),
+    strangers: new Map(),
+  }
   /** How often notices may have been missed: entries from before the last time are to be read again. */
   let missed = 0
   let pausedUntil = 0
@@ -62,8 +77,15 @@ export async function openTargetCache(db: Database, metrics: Metrics): Promise<T
 
   function forget(slug: string): void {
     entries.delete(`/${slug}`)
+    misses.delete(slug)
     // What is being read may be the old version: it is given, but not kept.
-    reading.delete(slug)
+    reading.trusted.delete(slug)
+    reading.strangers.delete(slug)
+  }
+
+  function isFresh(read: ReadAt, now: number, forMs: number): boolean {
+    // The clock may have been set back.
+    return read.missed === missed && Math.abs(now - read.at) <= forMs
   }
 
   function keep(slug: string, entry: Entry): void {
@@ -82,24 +104,34 @@ export async function openTargetCache(db: Database, metrics: Metrics): Promise<T
     }
   }
 
-  function load(slug: string, now: number): Promise<KnownLink | undefined> {
-    const running = reading.get(slug)
+  function keepMiss(slug: string, read: ReadAt): void {
+    entries.delete(`/${slug}`)
+    misses.delete(slug)
+    misses.set(slug, read)
+    if (misses.size <= MOST) return
+    const [oldest = slug] = misses.keys()
+    misses.delete(oldest)
+  }
+
+  function load(slug: string, now: number, level: VisitLevel): Promise<KnownLink | undefined> {
+    const underWay = reading[level]
+    const running = underWay.get(slug)
     if (running !== undefined) return running
-    const asked = { at: now, missed, used: true }
-    const started = findTarget(db, slug).then((row) => {
+    const asked = { at: now, missed }
+    const started = findTarget(db.at(level), slug).then((row) => {
       const link = row && {
         ...row,
         ...prepareTarget(row.url, row.append_path),
         isSecure: row.visibility === 'secure',
       }
-      if (reading.get(slug) !== started) return link
-      reading.delete(slug)
-      if (link === undefined) entries.delete(`/${slug}`)
-      else keep(slug, { ...asked, link })
+      if (underWay.get(slug) !== started) return link
+      underWay.delete(slug)
+      if (link === undefined) keepMiss(slug, asked)
+      else keep(slug, { ...asked, link, used: true })
       return link
     })
-    reading.set(slug, started)
-    started.catch(() => reading.get(slug) === started && reading.delete(slug))
+    underWay.set(slug, started)
+    started.catch(() => underWay.get(slug) === started && underWay.delete(slug))
     return started
   }
 
@@ -111,9 +143,7 @@ export async function openTargetCache(db: Database, metrics: Metrics): Promise<T
 
   function fresh(path: string, now: number): KnownLink | undefined {
     const entry = entries.get(path)
-    if (entry === undefined || entry.missed !== missed) return undefined
-    // The clock may have been set back.
-    if (Math.abs(now - entry.at) > FRESH_MS) return undefined
+    if (entry === undefined || !isFresh(entry, now, FRESH_MS)) return undefined
     entry.used = true
     fromMemory()
     return entry.link
@@ -122,9 +152,14 @@ export async function openTargetCache(db: Database, metrics: Metrics): Promise<T
   return {
     fresh,
     forget,
-    async find(slug, now) {
+    async find(slug, now, level) {
       const known = fresh(`/${slug}`, now)
       if (known !== undefined) return known
+      const miss = misses.get(slug)
+      if (miss !== undefined && isFresh(miss, now, MISS_FRESH_MS)) {
+        fromMemory()
+        return undefined
+      }
       const before = entries.get(`/${slug}`)?.link
       const mayBeStale = before !== undefined && !before.isSecure
       if (mayBeStale && now < pausedUntil && now >= pausedUntil - PAUSE_MS) {
@@ -132,9 +167,9 @@ export async function openTargetCache(db: Database, metrics: Metrics): Promise<T
         return before
       }
       fromDatabase()
-      if (!mayBeStale) return load(slug, now)
+      if (!mayBeStale) return load(slug, now, level)
       try {
-        return await withPatience(load(slug, now))
+        return await withPatience(load(slug, now, level))
       } catch (error) {
         if (!(error instanceof Unavailable)) throw error
         pausedUntil = now + PAUSE_MS

@@ -1,6 +1,6 @@
 import type { Database, Executor } from '../../db/client.ts'
 import type { Bearer, Scope, Token } from '../../db/links/rows.ts'
-import { addToken, findToken, MOST_TOKENS, removeToken, touchToken } from '../../db/links/tokens.ts'
+import { addToken, MOST_TOKENS, removeToken, touchToken } from '../../db/links/tokens.ts'
 import { parseDuration } from '../../kernel/duration.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
@@ -93,12 +93,9 @@ export async function revokeToken(
   return refusal('NOT_FOUND', 'you have no token with this id')
 }
 
-/** Who a presented token stands for; undefined for one that is unknown, revoked or expired. */
-export function bearerOf(db: Executor, token: string, now: Date): Promise<Bearer | undefined> {
-  if (!token.startsWith(PREFIX) || token.length !== PREFIX.length + LENGTH) {
-    return Promise.resolve(undefined)
-  }
-  return findToken(db, hashToken(token), now)
+/** Whether a text may be a token: no other one is looked up. */
+export function hasTokenForm(text: string): boolean {
+  return text.startsWith(PREFIX) && text.length === PREFIX.length + LENGTH
 }
 
 /** Notes a token's use, at most once a minute, without making the request wait for it. */

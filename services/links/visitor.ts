@@ -1,8 +1,14 @@
-import type { Database } from '../../db/client.ts'
+import type { Database, Executor } from '../../db/client.ts'
 import type { User } from '../../db/links/rows.ts'
 import { findUserByEmail } from '../../db/links/users.ts'
 import type { Identity } from '../../kernel/identity.ts'
+import type { VisitLevel } from './target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL, readEmail } from './users.ts'
+
+/** On an open path anybody may be who no proxy names, the local operator too. */
+export function levelOf({ kind }: Identity): VisitLevel {
+  return kind === 'user' ? 'trusted' : 'strangers'
+}
 
 /**
  * The user at a browser; whom a proxy names for the first time becomes one. Undefined: anonymous. The
@@ -12,9 +18,10 @@ export async function visitorOf(
   db: Database,
   identity: Identity,
   now: Date,
+  lookUp: Executor = db,
 ): Promise<User | undefined> {
   if (identity.kind === 'anonymous') return undefined
-  if (identity.kind === 'operator') return findUserByEmail(db, OPERATOR_EMAIL)
+  if (identity.kind === 'operator') return findUserByEmail(lookUp, OPERATOR_EMAIL)
   const email = readEmail(identity.email)
   if (email === undefined || email === OPERATOR_EMAIL) return undefined
   return ensureUser(db, email, 'user', now)

@@ -25,6 +25,8 @@ type Running = {
   readonly port: number
   readonly base: string
   readonly budget: BodyBudget
+  /** Its ends of connections, in the order in which they came. */
+  readonly sockets: readonly Socket[]
   log(): string
 }
 
@@ -45,7 +47,10 @@ async function listen(
     service: 'test',
     find: createRouter(routes),
     noRoute: { status: 404, code: 'NOT_FOUND', detail: 'Nothing.' },
-    faultReply: (fault, { path }) => problem(fault, path),
+    faultReply(fault, { path }) {
+      if (path === '/no-words') throw new Error('no words')
+      return problem(fault, path)
+    },
     guard: createGuard({
       ...{ hosts: [], trustedProxies: () => false },
       userHeader: () => 'remote-email',
@@ -57,6 +62,8 @@ async function listen(
     clock: systemClock,
     times,
   })
+  const sockets: Socket[] = []
+  listener.server.on('connection', (socket) => sockets.push(socket))
   await listener.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => listener.close(0))
   const { port } = listener.server.address() as AddressInfo
@@ -64,7 +71,7 @@ async function listen(
     log.flush()
     return lines
   }
-  return { port, base: `http://127.0.0.1:${port}`, budget, log: all }
+  return { port, base: `http://127.0.0.1:${port}`, budget, sockets, log: all }
 }
 
 t.test('what a handler throws stays in the log', async (t: Test) => {
@@ -128,6 +135,68 @@ t.test('answers of one turn leave in order, each for itself', async (t: Test) =>
   const cut = await rawExchange(port, `${ask('/well')}nonsense\r\n\r\n`)
   t.match(cut.text, /^HTTP\/1\.1 200 [^]*well$/, 'an answer leaves that nonsense stands behind')
   t.ok(cut.closed)
+})
+
+t.test('an answer that throws loses no other one of its turn', async (t: Test) => {
+  const gate = Promise.withResolvers<void>()
+  let waiting = 0
+  const late = (path: string, reply: Reply): Route => {
+    const handle = async (): Promise<Reply> => {
+      waiting++
+      await gate.promise
+      return reply
+    }
+    return { method: 'GET', path, access: 'open', handle }
+  }
+  const throws: Route['handle'] = () => {
+    throw new Error('nothing')
+  }
+  const { base, log } = await listen(t, [
+    late('/well', bytesReply('well', 'text/plain')),
+    late('/no-words', bytesReply('', 'text/plain', { 'x-bad': 'a\nb' })),
+    { method: 'POST', path: '/no-words', access: 'open', handle: throws },
+  ])
+  const answers = ['/well', '/no-words', '/well'].map((path) => request(base + path))
+  await until(() => waiting === answers.length, 'all handlers to wait')
+  // From here on all three answers leave in one turn.
+  gate.resolve()
+  const statuses = (await Promise.all(answers)).map(({ status }) => status)
+  t.same(statuses, [200, 500, 200])
+  t.equal((await request(`${base}/no-words`, { method: 'POST' })).status, 500)
+  t.match(log(), '"msg":"answer failed","service":"test","error":"no words"')
+})
+
+t.test('a connection with many unanswered requests is not read further', async (t: Test) => {
+  const gate = Promise.withResolvers<void>()
+  const begun: string[] = []
+  const { port, sockets } = await listen(t, [
+    {
+      ...{ method: 'GET', path: '/:n', access: 'open' },
+      async handle({ path }) {
+        begun.push(path)
+        await gate.promise
+        return bytesReply(`<${path}>`, 'text/plain')
+      },
+    },
+  ])
+  const all = Array.from({ length: 5_000 }, (_, n) => `/${n}`)
+  const text = all.map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join('')
+  const exchange = rawExchange(port, text, {
+    until: (heard) => heard.endsWith('</4999>'),
+    timeoutMs: 60_000,
+  })
+  await until(() => begun.length === 32, 'the first requests')
+  // One read is 64 KiB at most.
+  await until(() => (sockets[0]?.bytesRead ?? 0) > 0, 'something to be read')
+  t.ok((sockets[0]?.bytesRead ?? 0) <= 64 * 1024, 'the rest is not read')
+  t.equal(begun.length, 32)
+  gate.resolve()
+  const heard = (await exchange).text
+  t.same(
+    [...heard.matchAll(/<(.*?)>/g)].map(([, path]) => path),
+    all,
+    'each is answered, in order',
+  )
 })
 
 t.test('a client that is gone is told to who asks late, too', async (t: Test) => {

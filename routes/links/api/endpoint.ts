@@ -7,7 +7,7 @@ import type { Operation } from '../../../kernel/operation.ts'
 import { isUuid } from '../../../kernel/uuid.ts'
 import { jsonReply, type Reply } from '../../../kernel/reply.ts'
 import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
-import { bearerOf, noteUse } from '../../../services/links/tokens.ts'
+import { noteUse } from '../../../services/links/tokens.ts'
 import { readJsonObject, type JsonObject } from '../../json-body.ts'
 import { linksFault, refuse, UNAUTHORIZED } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
@@ -75,11 +75,11 @@ export function endpoint(
 
 /** Whose token a request bears; its use is noted. */
 export async function authenticate(
-  { db, log }: Pick<LinksRoutes['links'], 'db' | 'log'>,
+  { db, log, bearers }: Pick<LinksRoutes['links'], 'db' | 'log' | 'bearers'>,
   { headers, receivedAt }: Context,
 ): Promise<Bearer | undefined> {
   const token = bearerToken(headers)
-  const bearer = token === undefined ? undefined : await bearerOf(db, token, receivedAt)
+  const bearer = token === undefined ? undefined : await bearers.find(token, receivedAt)
   if (bearer !== undefined) noteUse(db, log, bearer, receivedAt)
   return bearer
 }

@@ -1,0 +1,114 @@
+import { connect, type Socket } from 'node:net'
+import postgresClient from 'postgres'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { apiOf } from '../helpers/api.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
+import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
+import { request } from '../helpers/http.ts'
+import { linksServer } from '../helpers/links-setup.ts'
+import type { Owner } from '../helpers/owner.ts'
+import { residentKib } from '../helpers/process-figures.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+
+/** A connection of somebody who sends without waiting for answers. */
+interface Flooder {
+  readonly socket: Socket
+  /** Answers so far, but those whose status line came in two pieces. */
+  answered(status?: number): number
+}
+
+function flood(t: Owner, base: string, requests: string): Flooder {
+  const socket = connect(Number(new URL(base).port), '127.0.0.1')
+  const statuses: number[] = []
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3})/g)) statuses.push(Number(status))
+  })
+  socket.on('error', () => undefined)
+  socket.write(requests)
+  t.teardown(() => socket.destroy())
+  return {
+    socket,
+    answered: (status) => statuses.filter((one) => status === undefined || one === status).length,
+  }
+}
+
+const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: go.example\r\n\r\n`
+
+await eachBackend(
+  t,
+  'deliveries are taken while strangers flood the links',
+  async (t: Test, backend) => {
+    const sender = createSender()
+    const env = { ...(await backend.env(t)), ...sender.env }
+    const server = await startServer(t, { env, services: ['hooks', 'links'] })
+    const agent = keepAlive(t, 1)
+    t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
+    const before = residentKib(server.pid)
+    const flooders = Array.from({ length: 3 }, () =>
+      flood(t, server.links, ask('/unknown').repeat(20_000)),
+    )
+    await until(
+      () => flooders.every(({ answered }) => answered(404) > 0),
+      'the flood to have begun',
+    )
+    for (let n = 0; n < 20; n++) {
+      t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
+    }
+    const most = Math.max(...flooders.map(({ answered }) => answered()))
+    t.ok(most < 20_000, `the flood goes on: ${most} answered`)
+    const grown = (residentKib(server.pid) - before) / 1024
+    t.ok(grown < 250, `memory is bounded: ${grown.toFixed(0)} MiB more`)
+    for (const { socket } of flooders) socket.destroy()
+    const after = await request(`${server.links}/unknown-too`, { headers: { host: 'go.example' } })
+    t.equal(after.status, 404)
+    checkLog(t, server)
+  },
+)
+
+/** Refusals that repeat are counted, not written. */
+function checkLog(t: Test, server: TestServer): void {
+  const lines = server.logs().map((line): Record<string, unknown> => JSON.parse(line))
+  const written = lines.filter(({ msg, status }) => msg === 'request' && status === 404)
+  const counts = lines.filter(({ msg, status }) => msg === 'lines left out' && status === 404)
+  t.ok(written.length > 0)
+  t.ok(written.length + counts.length < 200, `${written.length} lines and ${counts.length} counts`)
+}
+
+await t.test('a full waiting list of strangers refuses strangers alone', async (t) => {
+  const sender = createSender()
+  const env = { ...(await postgres.env(t)), ...sender.env }
+  const server = await startServer(t, { env, services: ['hooks', 'links'] })
+  const links = linksServer(server, env)
+  const { token } = await links.user('ann')
+  const known = apiOf(server.links, token)
+  t.equal((await known('GET', '/tokens')).status, 200)
+
+  const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
+  t.teardown(() => sql.end())
+  const lock = await sql.reserve()
+  await lock`begin`
+  await lock`lock table links.links in access exclusive mode`
+  const flooders = Array.from({ length: 24 }, (_, n) =>
+    flood(t, server.links, Array.from({ length: 32 }, (_, at) => ask(`/x${n}-${at}`)).join('')),
+  )
+  const stranger = { headers: { host: 'go.example' } }
+  const refused = await until(async () => {
+    const answer = await request(`${server.links}/one-more`, stranger)
+    return answer.status === 503 && answer
+  }, 'the list to be full')
+  t.match(refused.headers['retry-after'], /^\d+$/)
+  const guess = `gh_${'x'.repeat(43)}`
+  t.equal((await apiOf(server.links, guess)('GET', '/tokens')).status, 503, 'a token never seen')
+  t.equal((await known('GET', '/tokens')).status, 200, 'a token that was valid before')
+  t.equal((await send(keepAlive(t, 1), server.hooks, await sender.delivery())).status, 202)
+  t.equal((await request(`${server.hooks}/log`)).status, 200, 'a page')
+
+  await lock`rollback`
+  lock.release()
+  await until(async () => (await request(`${server.links}/after`, stranger)).status === 404, 'calm')
+  for (const { socket } of flooders) socket.destroy()
+})
