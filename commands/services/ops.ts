@@ -10,6 +10,8 @@ import type { Config } from '../../services/ops/config.ts'
 import { openInventory } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
+import { openSandbox } from '../../services/ops/tools/sandbox.ts'
+import { controlPath } from '../control.ts'
 import { NO_ROUTE } from '../listeners.ts'
 import { ownHosts } from '../own-hosts.ts'
 import { endpointOf, openRunners } from './ops-runners.ts'
@@ -30,11 +32,17 @@ export const openOpsService: OpenService = async (context) => {
   })
   const secrets = (): readonly string[] => secretsOf(config)
   const baseUrl = (): string => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
+  const { readonly: commands = [] } = await inventory.current()
+  const sandbox = openSandbox({
+    log,
+    unsandboxed: () => config.current.OPS_UNSANDBOXED,
+    ownSockets: () => [controlPath(config.current.GATEHOUSE_DATA_DIR), ...unixPaths(addresses())],
+  })
   const ops = await openOps({
     ...{ db, log, metrics, clock: systemClock },
     configured: () => configured(config),
     secrets,
-    runner: await openRunners(context, inventory, secrets),
+    runner: await openRunners(context, inventory, secrets, sandbox),
     synthesis: ({ tier1_model }) => ({
       endpoint: endpointOf(config),
       model: config.current.OPS_WEBHOOK_MODEL ?? tier1_model,
@@ -52,7 +60,11 @@ export const openOpsService: OpenService = async (context) => {
       const routes = opsRoutes(options, () => databaseAnswers(db))
       return { routes, faultReply: opsFault, noRoute: NO_ROUTE, unmatched: unmatchedOps }
     },
-    begin: () => ops.begin(),
+    begin() {
+      ops.begin()
+      // At the start, so that the log says early that the commands of the inventory are off.
+      if (commands.length > 0) void sandbox.prepare()
+    },
     endStreams() {
       ops.lines.close()
       // It needs seconds to stop its children: they run while the listeners finish.
@@ -60,6 +72,12 @@ export const openOpsService: OpenService = async (context) => {
     },
     close: () => ops.close(),
   }
+}
+
+/** The paths of the unix sockets among addresses of listeners. */
+function unixPaths(addresses: ReadonlyMap<string, string>): readonly string[] {
+  const unix = [...addresses.values()].filter((address) => address.startsWith('unix:'))
+  return unix.map((address) => address.slice('unix:'.length))
 }
 
 /** What flags, environment and defaults say of the values that PUT config may change, and of the others. */
