@@ -45,9 +45,14 @@ async function sandboxFinding(unsandboxed: boolean): Promise<Finding> {
   const what = 'sandbox'
   const state = await probeSandbox()
   if (state.kind === 'works') return fine(what, 'bwrap works')
-  const effect = unsandboxed ? 'run without a sandbox (OPS_UNSANDBOXED)' : 'are off'
   const problem = state.problem.replaceAll('\n', ' ')
-  return doubt(what, `commands of the inventory ${effect}: ${problem}; install bubblewrap`)
+  const remedy = 'make bwrap (package bubblewrap) work'
+  if (unsandboxed)
+    return doubt(what, `commands of the inventory run without: ${problem}; ${remedy}`)
+  return doubt(
+    what,
+    `commands of the inventory are off: ${problem}; ${remedy}, or set OPS_UNSANDBOXED`,
+  )
 }
 
 function runnerFindings(current: ConfigSource['current'], path: string): readonly Finding[] {

@@ -33,6 +33,14 @@ t.test('an inventory that is wrong stops start-up, in one line that says where',
       { services: [{ ...none, checks: [disk], operations: [{ ...restart, verify: 'disc /' }] }] },
       /has no check "disc \/" in service "a" to verify "up"; there are: "disk \/"$/m,
     ],
+    [
+      { services: [], readonly: [['df'], { argv: ['ps'], netwrok: true }] },
+      /is wrong: \/readonly\/1\/netwrok is not known$/m,
+    ],
+    [
+      { services: [], readonly: ['df'] },
+      /wrong: \/readonly\/0 must be a list of words, or an object with argv and network$/m,
+    ],
     [{ services: [none, none] }, /has service "a" twice$/m],
   ] as const) {
     const file = await inventoryFile(t, inventory)
