@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { basename } from 'node:path'
+
+/** Bytes of a program's name that the kernel keeps. */
+const NAME_BYTES = 15
 
 /** A process of this machine, as `/proc` shows it. */
 export interface ProcessEntry {
@@ -32,9 +36,38 @@ export function environmentOf(pid: number): readonly string[] {
   return read(`/proc/${pid}/environ`).split('\0')
 }
 
+/** How many processes but this one have a text in their command line, and a program as executable. */
+export function countProcesses(wanted: {
+  readonly match?: string
+  readonly program?: string
+}): number {
+  const { match, program } = wanted
+  return listProcesses().filter(
+    ({ pid }) =>
+      pid !== process.pid &&
+      (match === undefined || commandLineOf(pid).includes(match)) &&
+      (program === undefined || runsProgram(pid, program)),
+  ).length
+}
+
 /** The command line of a process, its words parted by spaces. */
-export function commandLineOf(pid: number): string {
+function commandLineOf(pid: number): string {
   return read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
+}
+
+/**
+ * Whether the executable of a process has this path or name. Of another user's process only the name is
+ * known, of which the kernel keeps 15 bytes. It is that of a script, where the executable is an interpreter.
+ */
+function runsProgram(pid: number, program: string): boolean {
+  const executable = followLink(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '')
+  if (program.startsWith('/') && executable !== undefined) {
+    return executable === program || executable === realPath(program)
+  }
+  const name = basename(program)
+  if (executable !== undefined && basename(executable) === name) return true
+  const known = read(`/proc/${pid}/comm`).trimEnd()
+  return known === Buffer.from(name).subarray(0, NAME_BYTES).toString()
 }
 
 /** When a process started, in ticks since the boot; undefined when there is no such process. */
@@ -48,7 +81,8 @@ export function startOf(pid: number): string | undefined {
  */
 export function machineId(): string {
   if (!seesProcesses()) return randomUUID()
-  return `${read('/proc/sys/kernel/random/boot_id').trim()} ${readNamespace()}`
+  // Without the link process ids are taken for the machine's.
+  return `${read('/proc/sys/kernel/random/boot_id').trim()} ${followLink('/proc/self/ns/pid') ?? ''}`
 }
 
 /** Whether systemd runs this process, and has forbidden it new privileges, as a hardened unit does. */
@@ -70,12 +104,21 @@ function statOf(pid: number): readonly string[] {
   return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-function readNamespace(): string {
+/** Where a link leads; undefined when there is none, or it is another user's. */
+function followLink(path: string): string | undefined {
   try {
-    return readlinkSync('/proc/self/ns/pid')
+    return readlinkSync(path)
   } catch {
-    // No such link: process ids are then taken for the machine's.
-    return ''
+    return undefined
+  }
+}
+
+/** A path without symbolic links, such as `/usr/bin/python3`; undefined when there is no such file. */
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path)
+  } catch {
+    return undefined
   }
 }
 

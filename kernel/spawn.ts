@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable } from 'node:stream'
-import { commandLineOf, environmentOf, listProcesses, startOf } from './processes.ts'
+import { environmentOf, listProcesses, startOf } from './processes.ts'
 
 /**
  * The variable in the environment of every process that is started with a marker; children inherit it. A
@@ -148,13 +148,6 @@ export function markedNow(marker: string): readonly string[] {
 /** Ends those that `markedNow` gave and that still live, by SIGKILL. */
 export function endHolders(holders: readonly string[]): void {
   for (const holder of holders) if (isAlive(holder)) endProcess(Number.parseInt(holder, 10))
-}
-
-/** How many processes have a text in their command line, but this one. */
-export function findCommandLine(text: string): number {
-  return listProcesses().filter(
-    ({ pid }) => pid !== process.pid && commandLineOf(pid).includes(text),
-  ).length
 }
 
 function endProcess(pid: number): void {

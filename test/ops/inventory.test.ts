@@ -24,6 +24,7 @@ t.test('an inventory that is wrong stops start-up, in one line that says where',
       checks(disk, { type: 'tcp', host: 'b' }),
       /wrong: \/services\/0\/checks\/1 must have .* port$/m,
     ],
+    [checks(disk, { type: 'process' }), /checks\/1 must have match or program$/m],
     [checks({ type: 'pixie' }), /\/services\/0\/checks\/0\/type must be one of http, tcp, tls, /],
     [checks(disk, disk), /has "disk \/" twice in service "a"$/m],
     ...['http://', 'http://a b/', `http://user:${password}@h/`, `https://${password}@h/`].map(

@@ -64,7 +64,9 @@ export const ProcessCheck = Type.Object(
   {
     type: Type.Literal('process'),
     /** Text in the command line of a process that must run. */
-    match: Type.String({ minLength: 1 }),
+    match: Type.Optional(Type.String({ minLength: 1 })),
+    /** Name or path of its executable, which its arguments can't feign. One of the two must be given. */
+    program: Type.Optional(Type.String({ minLength: 1 })),
     ...common,
   },
   closed,
@@ -91,6 +93,8 @@ export const FileAgeCheck = Type.Object(
     type: Type.Literal('file_age'),
     path: Path,
     max_age_s: Type.Number({ exclusiveMinimum: 0 }),
+    /** How large the file must be; 1 when absent: an empty backup is none. */
+    min_bytes: Type.Optional(Type.Integer({ minimum: 0 })),
     ...common,
   },
   closed,
