@@ -251,7 +251,7 @@ t.test(
     const [alone = '', withNetwork = ''] = answers
     const nobody = { signal: 'ESRCH', seen: false, write: 'EROFS' }
     t.same(JSON.parse(alone), { tcp: 'ECONNREFUSED', unix: 'refused', ...nobody })
-    t.same(JSON.parse(withNetwork), { tcp: 'ok', unix: 'ok', ...nobody })
+    t.same(JSON.parse(withNetwork), { tcp: 'ok', unix: 'refused', ...nobody })
     t.equal(connections, 1, 'of the command that may')
     t.equal(victim.exitCode ?? victim.signalCode, null, 'the other process lives')
     t.notOk(existsSync(file))

@@ -40,7 +40,7 @@ function readInventory(value: unknown): Inventory {
   if (twice !== undefined) throw new SyntaxError(`has service "${twice}" twice`)
   for (const [at, service] of value.services.entries()) {
     refuseUrls(service, at)
-    refuseAnyProcess(service, at)
+    refuseEmptyProcess(service, at)
     refuseTwins(service)
     refuseVerify(service)
   }
@@ -62,7 +62,7 @@ export function nameOf(check: Check): string {
     case 'unit':
       return check.unit === undefined ? 'units' : `unit ${check.unit}`
     case 'process':
-      return `process ${check.program ?? check.match}`
+      return ['process', check.program, check.match].filter(Boolean).join(' ')
     case 'disk':
     case 'file_age':
       return `${check.type} ${check.path}`
@@ -87,7 +87,7 @@ function refuseUrls({ checks }: Service, service: number): void {
 }
 
 /** A process check that names nothing would be good for any process. */
-function refuseAnyProcess({ checks }: Service, service: number): void {
+function refuseEmptyProcess({ checks }: Service, service: number): void {
   const wrong = checks.findIndex(
     (check) => check.type === 'process' && check.match === undefined && check.program === undefined,
   )

@@ -18,7 +18,7 @@ export interface SandboxOptions {
   readonly log: Log
   /** Whether commands whose arguments a model chooses may run without a sandbox (`OPS_UNSANDBOXED`). */
   readonly unsandboxed: () => boolean
-  /** Paths of the unix sockets of this process. */
+  /** Paths of the unix sockets of this process, which no command may reach: it obeys who opens them. */
   readonly ownSockets: () => readonly string[]
 }
 
@@ -35,7 +35,7 @@ export type SandboxState =
   | { readonly kind: 'works' }
   | { readonly kind: 'none' | 'unknown'; readonly problem: string }
 
-/** A process of its own kind: no other processes, no shared memory, no privileges, no writable files. */
+/** No writable files, no other processes, no shared memory, no privileges; it ends with its parent. */
 const BWRAP = [
   ...['bwrap', '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp'],
   ...['--unshare-user-try', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
@@ -88,9 +88,10 @@ export function openSandbox({ log, unsandboxed, ownSockets }: SandboxOptions): S
     }
     const options = { timeoutMs: TIMEOUT_MS, marker, signal }
     if (state.kind === 'none') return runCommand(argv, options)
-    const masked = ownSockets().filter((path) => existsSync(path))
-    const alone = [...NO_NETWORK, ...masked.flatMap((path) => ['--ro-bind', '/dev/null', path])]
-    return runCommand([...BWRAP, ...(network ? [] : alone), '--', ...argv], options)
+    const sockets = ownSockets().filter((path) => existsSync(path))
+    const masks = sockets.flatMap((path) => ['--ro-bind', '/dev/null', path])
+    const bwrap = [...BWRAP, ...(network ? [] : NO_NETWORK), ...masks]
+    return runCommand([...bwrap, '--', ...argv], options)
   }
 
   return {
