@@ -36,38 +36,31 @@ export function environmentOf(pid: number): readonly string[] {
   return read(`/proc/${pid}/environ`).split('\0')
 }
 
-/** How many processes but this one have a text in their command line, and a program as executable. */
-export function countProcesses(wanted: {
-  readonly match?: string
-  readonly program?: string
-}): number {
-  const { match, program } = wanted
-  return listProcesses().filter(
-    ({ pid }) =>
-      pid !== process.pid &&
-      (match === undefined || commandLineOf(pid).includes(match)) &&
-      (program === undefined || runsProgram(pid, program)),
-  ).length
-}
-
 /** The command line of a process, its words parted by spaces. */
-function commandLineOf(pid: number): string {
+export function commandLineOf(pid: number): string {
   return read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
 }
 
 /**
- * Whether the executable of a process has this path or name. Of another user's process only the name is
- * known, of which the kernel keeps 15 bytes. It is that of a script, where the executable is an interpreter.
+ * Whether a process runs the executable with this path or name. Of another user's process only the name is
+ * known, of which the kernel keeps 15 bytes. An interpreter also has the name of its script.
  */
-function runsProgram(pid: number, program: string): boolean {
+export function runsProgram(pid: number, program: string): boolean {
   const executable = followLink(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '')
   if (program.startsWith('/') && executable !== undefined) {
     return executable === program || executable === realPath(program)
   }
   const name = basename(program)
-  if (executable !== undefined && basename(executable) === name) return true
   const known = read(`/proc/${pid}/comm`).trimEnd()
-  return known === Buffer.from(name).subarray(0, NAME_BYTES).toString()
+  const own = executable === undefined ? undefined : basename(executable)
+  if (own === name) return true
+  // The kernel's name is that of the executable, cut: the whole one has just been compared.
+  if (own !== undefined && cutName(own) === known) return false
+  return cutName(name) === known
+}
+
+function cutName(name: string): string {
+  return Buffer.from(name).subarray(0, NAME_BYTES).toString()
 }
 
 /** When a process started, in ticks since the boot; undefined when there is no such process. */

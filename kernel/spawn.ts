@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable } from 'node:stream'
-import { environmentOf, listProcesses, startOf } from './processes.ts'
+import { commandLineOf, environmentOf, listProcesses, runsProgram, startOf } from './processes.ts'
 
 /**
  * The variable in the environment of every process that is started with a marker; children inherit it. A
@@ -148,6 +148,20 @@ export function markedNow(marker: string): readonly string[] {
 /** Ends those that `markedNow` gave and that still live, by SIGKILL. */
 export function endHolders(holders: readonly string[]): void {
   for (const holder of holders) if (isAlive(holder)) endProcess(Number.parseInt(holder, 10))
+}
+
+/** How many processes but this one have a text in their command line, and run a program. */
+export function countProcesses(wanted: {
+  readonly match?: string
+  readonly program?: string
+}): number {
+  const { match, program } = wanted
+  return listProcesses().filter(
+    ({ pid }) =>
+      pid !== process.pid &&
+      (match === undefined || commandLineOf(pid).includes(match)) &&
+      (program === undefined || runsProgram(pid, program)),
+  ).length
 }
 
 function endProcess(pid: number): void {

@@ -53,7 +53,7 @@ export async function loadCheck({
 export async function fileAgeCheck({
   path,
   max_age_s,
-  min_bytes = 1,
+  min_bytes = 0,
 }: Static<typeof FileAgeCheck>): Promise<Finding> {
   const note = await homeNote(path)
   if (note !== undefined) return { ok: false, message: note }

@@ -93,7 +93,7 @@ export const FileAgeCheck = Type.Object(
     type: Type.Literal('file_age'),
     path: Path,
     max_age_s: Type.Number({ exclusiveMinimum: 0 }),
-    /** How large the file must be; 1 when absent: an empty backup is none. */
+    /** How large the file must be: an empty backup is none. Any size will do when absent. */
     min_bytes: Type.Optional(Type.Integer({ minimum: 0 })),
     ...common,
   },
