@@ -54,8 +54,16 @@ export async function runCheck(
     when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR'], () => databaseFindings(look)),
     addressFindings(config, services),
     when(['HOOKS_QUEUE_URL'], () => (runs('hooks') ? queueFindings(config) : [])),
-    when(['OPS_INVENTORY', 'OPS_PRICES', 'OPS_RUNNER', 'OPS_AGENT_COMMAND', 'OPS_MODEL_URL'], () =>
-      runs('ops') ? agentFindings(config, path) : [],
+    when(
+      [
+        'OPS_INVENTORY',
+        'OPS_PRICES',
+        'OPS_RUNNER',
+        'OPS_AGENT_COMMAND',
+        'OPS_MODEL_URL',
+        'OPS_UNSANDBOXED',
+      ],
+      () => (runs('ops') ? agentFindings(config, path) : []),
     ),
   ])
   return reportFindings(groups.flat(), json, output)

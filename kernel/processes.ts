@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { basename } from 'node:path'
+
+/** Bytes of a program's name that the kernel keeps. */
+const NAME_BYTES = 15
 
 /** A process of this machine, as `/proc` shows it. */
 export interface ProcessEntry {
@@ -37,6 +41,28 @@ export function commandLineOf(pid: number): string {
   return read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
 }
 
+/**
+ * Whether a process runs the executable with this path or name. Of another user's process only the name is
+ * known, of which the kernel keeps 15 bytes. An interpreter also has the name of its script.
+ */
+export function runsProgram(pid: number, program: string): boolean {
+  const executable = followLink(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '')
+  if (program.startsWith('/') && executable !== undefined) {
+    return executable === program || executable === realPath(program)
+  }
+  const name = basename(program)
+  const known = read(`/proc/${pid}/comm`).trimEnd()
+  const own = executable === undefined ? undefined : basename(executable)
+  if (own === name) return true
+  // The kernel's name is that of the executable, cut: the whole one has just been compared.
+  if (own !== undefined && cutName(own) === known) return false
+  return cutName(name) === known
+}
+
+function cutName(name: string): string {
+  return Buffer.from(name).subarray(0, NAME_BYTES).toString()
+}
+
 /** When a process started, in ticks since the boot; undefined when there is no such process. */
 export function startOf(pid: number): string | undefined {
   return statOf(pid)[19]
@@ -48,7 +74,8 @@ export function startOf(pid: number): string | undefined {
  */
 export function machineId(): string {
   if (!seesProcesses()) return randomUUID()
-  return `${read('/proc/sys/kernel/random/boot_id').trim()} ${readNamespace()}`
+  // Without the link process ids are taken for the machine's.
+  return `${read('/proc/sys/kernel/random/boot_id').trim()} ${followLink('/proc/self/ns/pid') ?? ''}`
 }
 
 /** Whether systemd runs this process, and has forbidden it new privileges, as a hardened unit does. */
@@ -70,12 +97,21 @@ function statOf(pid: number): readonly string[] {
   return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-function readNamespace(): string {
+/** Where a link leads; undefined when there is none, or it is another user's. */
+function followLink(path: string): string | undefined {
   try {
-    return readlinkSync('/proc/self/ns/pid')
+    return readlinkSync(path)
   } catch {
-    // No such link: process ids are then taken for the machine's.
-    return ''
+    return undefined
+  }
+}
+
+/** A path without symbolic links, such as `/usr/bin/python3`; undefined when there is no such file. */
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path)
+  } catch {
+    return undefined
   }
 }
 

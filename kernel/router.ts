@@ -1,7 +1,7 @@
 import type { ChannelReply } from './channel.ts'
 import type { Context } from './context.ts'
 import type { Access } from './guard.ts'
-import { decodeSegment } from './percent.ts'
+import { percentDecoded } from './percent.ts'
 import type { Reply } from './reply.ts'
 
 /** One endpoint. `:name` in the path matches one segment. HEAD is served by GET. */
@@ -49,7 +49,10 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 export const noRoute: Unmatched = (_path, allow) =>
   allow === undefined ? { kind: 'none' } : { kind: 'wrong-method', allow }
 
-/** Ordered first-match routing; paths without parameters are found in one look-up. */
+/**
+ * Ordered first-match routing; paths without parameters are found in one look-up. A path that is served
+ * for other methods only may still be a parameter of another route: `GET /sessions/trigger`.
+ */
 export function createRouter(routes: readonly Route[], unmatched: Unmatched = noRoute): FindRoute {
   const fixed = new Map<string, Route[]>()
   /** By how many segments they have: most paths have no candidate at all. */
@@ -65,16 +68,10 @@ export function createRouter(routes: readonly Route[], unmatched: Unmatched = no
   return function find(method, path) {
     const wanted = method === 'HEAD' ? 'GET' : method
     const here = fixed.get(path)
-    if (here !== undefined) {
-      const route = here.find((candidate) => candidate.method === wanted)
-      return route === undefined
-        ? unmatched(path, methodsOf(here), method)
-        : { kind: 'route', route, params: NO_PARAMS }
-    }
-    const candidates = patterned[countSegments(path)]
-    if (candidates === undefined) return unmatched(path, undefined, method)
-    const others: Route[] = []
-    for (const candidate of candidates) {
+    const route = here?.find((candidate) => candidate.method === wanted)
+    if (route !== undefined) return { kind: 'route', route, params: NO_PARAMS }
+    const others: Route[] = here === undefined ? [] : [...here]
+    for (const candidate of patterned[countSegments(path)] ?? []) {
       const params = matchPath(candidate.segments, path)
       if (params === undefined) continue
       if (candidate.route.method === wanted)
@@ -121,9 +118,15 @@ function matchPath(
       if (literal !== segment) return undefined
       continue
     }
-    const value = decodeSegment(segment)
+    const value = decodeParameter(segment)
     if (value === undefined || value === '') return undefined
     params[name] = value
   }
   return params
+}
+
+/** A parameter as text; undefined where its encoding is broken. The database takes no NUL, so nothing has one. */
+function decodeParameter(segment: string): string | undefined {
+  if (!segment.includes('%')) return segment
+  return percentDecoded(segment)?.replaceAll('\0', '\u{FFFD}')
 }

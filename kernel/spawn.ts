@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable } from 'node:stream'
-import { commandLineOf, environmentOf, listProcesses, startOf } from './processes.ts'
+import { commandLineOf, environmentOf, listProcesses, runsProgram, startOf } from './processes.ts'
 
 /**
  * The variable in the environment of every process that is started with a marker; children inherit it. A
@@ -150,10 +150,17 @@ export function endHolders(holders: readonly string[]): void {
   for (const holder of holders) if (isAlive(holder)) endProcess(Number.parseInt(holder, 10))
 }
 
-/** How many processes have a text in their command line, but this one. */
-export function findCommandLine(text: string): number {
+/** How many processes but this one have a text in their command line, and run a program. */
+export function countProcesses(wanted: {
+  readonly match?: string
+  readonly program?: string
+}): number {
+  const { match, program } = wanted
   return listProcesses().filter(
-    ({ pid }) => pid !== process.pid && commandLineOf(pid).includes(text),
+    ({ pid }) =>
+      pid !== process.pid &&
+      (match === undefined || commandLineOf(pid).includes(match)) &&
+      (program === undefined || runsProgram(pid, program)),
   ).length
 }
 

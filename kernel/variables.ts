@@ -123,6 +123,7 @@ export const Variables = Type.Object({
   OPS_PRICES: Type.Optional(variable({ form: 'a JSON file', read: (text) => resolve(text) })),
   OPS_SESSION_BUDGET_USD: budget,
   OPS_DAY_BUDGET_USD: budget,
+  OPS_UNSANDBOXED: variable({ form: 'true or false', read: parseSwitch, default: 'false' }),
   OPS_MAX_TURNS: variable({
     form: 'a whole number from 1 to 1000',
     read: (text) => parseSeconds(text, 1, 1_000),

@@ -1,9 +1,14 @@
+-- name: lockStarts :exec
+-- Sessions start one after the other, so that each start sees whether another one was just taken.
+select pg_advisory_xact_lock(7203004);
+
 -- name: startSession :optional
--- A session that begins at $5 and is run by $7 on machine $8. Empty while another one runs: the index
--- sessions_one_running decides, whoever asks and wherever.
+-- A session that begins at $5 and is run by $7 on machine $8. Empty while another one runs: a start that is refused
+-- draws no id, and the index sessions_one_running decides, whoever asks and wherever.
 insert into ops.sessions (tier, model, trigger, prompt_text, status, started_at, heartbeat_at, parent_session_id,
                           chain_id, holder, machine)
-values ($1, $2, $3, $4, 'running', $5, $5, $6, (select coalesce(chain_id, id) from ops.sessions where id = $6), $7, $8)
+select $1, $2, $3, $4, 'running', $5, $5, $6, (select coalesce(chain_id, id) from ops.sessions where id = $6), $7, $8
+ where not exists (select from ops.sessions where status = 'running')
 on conflict do nothing
 returning id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
           parent_session_id, duration_ms, marker::text;

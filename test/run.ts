@@ -46,7 +46,7 @@ async function main(args: readonly string[]): Promise<number> {
   const missing = ensureSystemParts(systemParts)
   if (missing !== undefined) return sayFailure(missing)
   const skipped = ensureSystemParts(Object.values(deploymentParts))
-  if (skipped !== undefined) say(`# some tests of deploy/ are skipped: ${skipped}`)
+  if (skipped !== undefined) say(`# some tests are skipped: ${skipped}`)
   process.on('SIGINT', () => interrupt('SIGINT'))
   process.on('SIGTERM', () => interrupt('SIGTERM'))
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-run-'))

@@ -5,6 +5,7 @@ import { messageOf } from '../../kernel/log.ts'
 import { INVENTORY_FILE } from '../../services/ops/inventory/inventory.ts'
 import { readJsonFile, type FileKind } from '../../services/ops/json-file.ts'
 import { PRICES_FILE } from '../../services/ops/runners/model-prices.ts'
+import { probeSandbox } from '../../services/ops/tools/sandbox.ts'
 import { doubt, fine, wrong, type Finding } from './finding.ts'
 
 /** What the operations agent needs: its files, and the program or the model of its runner. */
@@ -12,26 +13,46 @@ export async function agentFindings(
   { current }: ConfigSource,
   path: string,
 ): Promise<readonly Finding[]> {
-  const { OPS_INVENTORY: inventory, OPS_PRICES: prices } = current
-  const files = await Promise.all([
+  const { OPS_INVENTORY: inventory, OPS_PRICES: prices, OPS_UNSANDBOXED: unsandboxed } = current
+  const [services, costs] = await Promise.all([
     fileFinding('inventory', INVENTORY_FILE, inventory),
     fileFinding('prices', PRICES_FILE, prices),
   ])
-  return [...files.flat(), ...runnerFindings(current, path)]
+  const { readonly: commands = [] } = services.content ?? {}
+  return [
+    ...[...services.findings, ...costs.findings, ...runnerFindings(current, path)],
+    ...(commands.length > 0 ? [await sandboxFinding(unsandboxed)] : []),
+  ]
 }
 
-async function fileFinding(
+/** Reads a file that an operator wrote; the content is undefined when there is none, or it is wrong. */
+async function fileFinding<T>(
   what: string,
-  kind: FileKind<unknown>,
+  kind: FileKind<T>,
   place: string | undefined,
-): Promise<readonly Finding[]> {
-  if (place === undefined) return []
+): Promise<{ readonly content?: T; readonly findings: readonly Finding[] }> {
+  if (place === undefined) return { findings: [] }
   try {
-    await readJsonFile(kind, place)
-    return [fine(what, place)]
+    return { content: await readJsonFile(kind, place), findings: [fine(what, place)] }
   } catch (error) {
-    return [wrong(what, `${messageOf(error)}: correct it; ops does not start without it`)]
+    const problem = `${messageOf(error)}: correct it; ops does not start without it`
+    return { findings: [wrong(what, problem)] }
   }
+}
+
+/** Whether the inventory's commands for looking, whose arguments a model chooses, can be sandboxed. */
+async function sandboxFinding(unsandboxed: boolean): Promise<Finding> {
+  const what = 'sandbox'
+  const state = await probeSandbox()
+  if (state.kind === 'works') return fine(what, 'bwrap works')
+  const problem = state.problem.replaceAll('\n', ' ')
+  const remedy = 'make bwrap (package bubblewrap) work'
+  if (unsandboxed)
+    return doubt(what, `commands of the inventory run without: ${problem}; ${remedy}`)
+  return doubt(
+    what,
+    `commands of the inventory are off: ${problem}; ${remedy}, or set OPS_UNSANDBOXED`,
+  )
 }
 
 function runnerFindings(current: ConfigSource['current'], path: string): readonly Finding[] {

@@ -9,6 +9,7 @@ import type { PriceSource } from '../../services/ops/runners/model-prices.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
+import type { Sandbox } from '../../services/ops/tools/sandbox.ts'
 import type { ServiceContext } from './service.ts'
 
 /** What runs the sessions of ops: the answer is asked for anew for each, and follows the configuration. */
@@ -16,12 +17,13 @@ export function openRunners(
   { db, log, config }: Pick<ServiceContext, 'db' | 'log' | 'config'>,
   inventory: InventorySource,
   secrets: () => readonly string[],
+  sandbox: Sandbox,
   prices: PriceSource,
 ): () => Runner {
   const redact = createRedact(secrets)
   const probe = createProbe({ db, clock: systemClock, inventory, redact })
   const shared = {
-    ...{ db, log, inventory, clock: systemClock, redact },
+    ...{ db, log, inventory, clock: systemClock, redact, sandbox },
     dryRun: async (tx: Executor) => (await readSettings(tx)).dry_run ?? config.current.OPS_DRY_RUN,
     budgets: () => ({
       session: config.current.OPS_SESSION_BUDGET_USD,

@@ -11,6 +11,8 @@ import { openInventory } from '../../services/ops/inventory/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
 import { openPrices } from '../../services/ops/runners/model-prices.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
+import { openSandbox } from '../../services/ops/tools/sandbox.ts'
+import { controlPath } from '../control.ts'
 import { NO_ROUTE } from '../listeners.ts'
 import { ownHosts } from '../own-hosts.ts'
 import { endpointOf, openRunners } from './ops-runners.ts'
@@ -32,6 +34,12 @@ export const openOpsService: OpenService = async (context) => {
   const secrets = followSecrets(config)
   const prices = await openPrices(() => config.current.OPS_PRICES, log)
   const baseUrl = (): string => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
+  const { readonly: commands = [] } = await inventory.current()
+  const sandbox = openSandbox({
+    log,
+    unsandboxed: () => config.current.OPS_UNSANDBOXED,
+    ownSockets: () => [controlPath(config.current.GATEHOUSE_DATA_DIR), ...unixPaths(addresses())],
+  })
   const ops = await openOps({
     ...{ db, log, metrics, clock: systemClock },
     configured: () => configured(config),
@@ -41,7 +49,7 @@ export const openOpsService: OpenService = async (context) => {
       sessions: config.current.OPS_RETENTION_DAYS,
       lines: config.current.OPS_LINES_RETENTION_DAYS,
     }),
-    runner: openRunners(context, inventory, secrets, prices),
+    runner: openRunners(context, inventory, secrets, sandbox, prices),
     async synthesis({ tier1_model }) {
       const model = config.current.OPS_WEBHOOK_MODEL ?? tier1_model
       return {
@@ -62,7 +70,11 @@ export const openOpsService: OpenService = async (context) => {
       const routes = opsRoutes(options, () => databaseAnswers(db))
       return { routes, faultReply: opsFault, noRoute: NO_ROUTE, unmatched: unmatchedOps }
     },
-    begin: () => ops.begin(),
+    begin() {
+      ops.begin()
+      // At the start, so that the log says early that the commands of the inventory are off.
+      if (commands.length > 0) void sandbox.prepare()
+    },
     endStreams() {
       ops.lines.close()
       // Before sessions: a session that can't start any more is no reason to acknowledge an alert.
@@ -72,6 +84,12 @@ export const openOpsService: OpenService = async (context) => {
     },
     close: () => ops.close(),
   }
+}
+
+/** The paths of the unix sockets among addresses of listeners. */
+function unixPaths(addresses: ReadonlyMap<string, string>): readonly string[] {
+  const unix = [...addresses.values()].filter((address) => address.startsWith('unix:'))
+  return unix.map((address) => address.slice('unix:'.length))
 }
 
 /** What flags, environment and defaults say of the values that PUT config may change, and of the others. */

@@ -28,6 +28,7 @@ const Removed = Type.Object({ removed: Type.Integer() })
 
 /** Every query of `sql/ops.sql` with the types of its arguments and its row. */
 export const opsQueries = loadQueries('sql/ops.sql', {
+  lockStarts: { args: [] },
   startSession: {
     args: ['int2', 'text', 'text', 'text', 'timestamptz', 'int8', 'text', 'text'],
     row: Started,

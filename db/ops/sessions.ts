@@ -15,7 +15,11 @@ import type {
 } from './rows.ts'
 
 /** The session that begins, or undefined while another one runs. */
-export function startSession(tx: Executor, session: NewSession): Promise<Started | undefined> {
+export async function startSession(
+  tx: Executor,
+  session: NewSession,
+): Promise<Started | undefined> {
+  await tx.run(q.lockStarts, [])
   const { tier, model, trigger, prompt_text, started_at, parent_session_id } = session
   const asked = [tier, model, trigger, prompt_text, started_at, parent_session_id]
   return optional(tx, q.startSession, [...asked, session.holder, session.machine])

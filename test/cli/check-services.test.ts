@@ -141,6 +141,23 @@ t.test('what the operations agent needs: its files', async (t) => {
   t.equal(good.code, 0)
   t.same(good.about('inventory'), [`ok ${inventory}`])
   t.same(good.about('prices'), [`ok ${prices}`])
+  t.same(good.about('sandbox'), [], 'it has no commands')
+  await writeFile(inventory, '{"services": [], "readonly": [["find"]]}')
+  const programs = await temporaryFolder(t, 'programs')
+  const bwrap = join(programs, 'bwrap')
+  const path = `${programs}:/usr/bin:/bin`
+  await writeFile(bwrap, '#!/bin/sh\nexit 0\n')
+  await chmod(bwrap, 0o755)
+  t.same((await check({ ...env, PATH: path })).about('sandbox'), ['ok bwrap works'])
+  await writeFile(bwrap, '#!/bin/sh\necho no namespaces\nexit 1\n')
+  const off = await check({ ...env, PATH: path })
+  t.equal(off.code, 0, 'ops starts all the same')
+  const problem = 'no namespaces; make bwrap (package bubblewrap) work'
+  t.same(off.about('sandbox'), [
+    `warn commands of the inventory are off: ${problem}, or set OPS_UNSANDBOXED`,
+  ])
+  const open = await check({ ...env, PATH: path, OPS_UNSANDBOXED: 'true' })
+  t.same(open.about('sandbox'), [`warn commands of the inventory run without: ${problem}`])
 })
 
 t.test('what the operations agent needs: its runner', async (t) => {

@@ -12,6 +12,7 @@ import { ownHolder } from '../../kernel/spawn.ts'
 import { openRunningConfig } from '../../services/ops/config.ts'
 import type { RunningConfig } from '../../services/ops/config.ts'
 import { createRedact } from '../../services/ops/redact.ts'
+import { openSandbox } from '../../services/ops/tools/sandbox.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import type { ToolOptions } from '../../services/ops/tools/tool.ts'
 import { openSessions } from '../../services/ops/sessions/sessions.ts'
@@ -84,6 +85,7 @@ export async function openTimedSessions(
   const redact = createRedact(() => [])
   const runner = makeRunner({
     ...{ db, clock, log, redact },
+    sandbox: openSandbox({ log, unsandboxed: () => false, ownSockets: () => [] }),
     inventory: { current: async () => ({ services: [] }), isOurs: () => false },
     dryRun: async () => false,
     budgets: () => ({ session: undefined, day: undefined }),

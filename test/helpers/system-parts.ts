@@ -22,7 +22,7 @@ export const systemParts: readonly SystemPart[] = [
   { name: 'Chromium', debianPackage: 'chromium', find: () => onPath('chromium') },
 ]
 
-/** The parts without which the tests of `deploy/` that need them are skipped. */
+/** The parts without which the tests that need them are skipped. */
 export const deploymentParts = {
   python: { name: 'Python', debianPackage: 'python3', find: () => onPath('python3') },
   systemd: {
@@ -31,6 +31,11 @@ export const deploymentParts = {
     find: () => onPath('systemd-analyze') && onPath('systemd-notify'),
   },
   shellcheck: { name: 'ShellCheck', debianPackage: 'shellcheck', find: () => onPath('shellcheck') },
+  bubblewrap: {
+    name: 'bubblewrap (bwrap)',
+    debianPackage: 'bubblewrap',
+    find: () => onPath('bwrap'),
+  },
   caddy: { name: 'Caddy', debianPackage: 'caddy', find: () => onPath('caddy') },
 } satisfies Readonly<Record<string, SystemPart>>
 

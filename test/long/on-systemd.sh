@@ -66,3 +66,32 @@ for _ in $(seq 150); do
   sleep 0.2
 done
 echo "stuck: $(show NRestarts) $(ask 8080)"
+
+# The sandbox of commands whose arguments a model chooses.
+checked() {
+  journalctl -u gatehouse.service -o cat | grep '  sandbox: ' | tail -n 1
+}
+echo '{"services": [], "readonly": [["find"]]}' >/etc/gatehouse/inventory.json
+printf '%s\n' OPS_INVENTORY=/etc/gatehouse/inventory.json OPS_MODEL_URL=http://127.0.0.1:9999/v1 \
+  >>/etc/gatehouse/gatehouse.env
+systemctl restart gatehouse.service
+echo "without the drop-in: $(checked)"
+install -D -m 644 /usr/local/share/gatehouse/ops-host-access.conf \
+  /etc/systemd/system/gatehouse.service.d/ops-host-access.conf
+systemctl daemon-reload
+systemctl restart gatehouse.service
+echo "with the drop-in: $(checked)"
+python3 /mnt/model-endpoint.py 9999 "$(show MainPID)" /run/tool-answer 2>/dev/null &
+model=$!
+for _ in $(seq 150); do
+  [ ! -s /run/tool-answer ] || break
+  (
+    exec 3<>/dev/tcp/127.0.0.1/8082
+    printf 'POST /api/v1/sessions/trigger HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n\r\n%s' \
+      $'Content-Type: application/json\r\nContent-Length: 17' '{"prompt":"look"}' >&3
+    cat <&3
+  ) >/dev/null 2>&1
+  sleep 0.2
+done
+kill "$model"
+echo "a command in the sandbox: $(tr '\n' ' ' </run/tool-answer)"

@@ -31,7 +31,8 @@ function controlGroup(): string {
 /** Why systemd can't be started here; false when it can be tried. */
 function obstacle(): string | false {
   if (process.getuid?.() !== 0) return 'only root can start a systemd of its own'
-  const missing = lacks(deploymentParts.systemd, deploymentParts.python)
+  const { systemd, python, bubblewrap } = deploymentParts
+  const missing = lacks(systemd, python, bubblewrap)
   if (missing !== false) return missing
   if (onPath('unshare') === undefined) return 'missing: unshare'
   const { status } = spawnSync('unshare', [...UNSHARE, 'true'])
@@ -59,6 +60,8 @@ t.test('the units in a real systemd', { skip: obstacle() }, async (t) => {
   if (built.code !== 0) throw new Error(`the build failed: ${built.stderr}`)
   cpSync(join(ROOT, 'deploy'), join(folder, 'deploy'), { recursive: true })
   copyFileSync(join(import.meta.dirname, 'on-systemd.sh'), join(folder, 'run.sh'))
+  const model = 'model-endpoint.py'
+  copyFileSync(join(import.meta.dirname, model), join(folder, model))
   chmodSync(folder, 0o755)
   const boot = ['bash', join(import.meta.dirname, 'boot-systemd.sh'), folder]
   const group = controlGroup()
@@ -94,4 +97,8 @@ t.test('the units in a real systemd', { skip: obstacle() }, async (t) => {
   is('stopped', 'inactive refused refused')
   is('after a command of root', '0')
   is('stuck', '1 200')
+  is('without the drop-in', /^warn {2}sandbox: commands of the inventory are off: bwrap: /)
+  is('with the drop-in', 'ok    sandbox: bwrap works')
+  const outcomes = 'ConnectionRefusedError111 ProcessLookupError3 FileNotFoundError2 OSError30'
+  is('a command in the sandbox', outcomes)
 })

@@ -207,7 +207,7 @@ await onPostgres(t, 'doors of the API', async (t: Test, backend) => {
       ...(['POST', 'PUT', 'DELETE'] as const).map((name) => [name, '/health'] as const),
       ...(['POST', 'PUT', 'DELETE', 'PATCH'] as const).map((name) => [name, '/sessions'] as const),
       ...([
-        ['GET', '/sessions/trigger'],
+        ['DELETE', '/sessions/trigger'],
         ['DELETE', '/sessions/1'],
         ['POST', '/events'],
       ] as const),

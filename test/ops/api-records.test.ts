@@ -11,7 +11,7 @@ const FIELDS = [
   ...['id', 'service', 'category', 'observation', 'confidence', 'active', 'created_at'],
   ...['updated_at', 'session_id', 'tier'],
 ]
-const NO_IDS = ['x', '1.5', '1x', '%201']
+const NO_IDS = ['x', '1.5', '1x', '%201', '1%00']
 const UNKNOWN = ['0', '-1', '999', '9223372036854775808', '99999999999999999999999']
 
 type Events = { readonly events: readonly Event[] }

@@ -1,7 +1,15 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { createServer } from 'node:tls'
@@ -80,6 +88,67 @@ t.test('process: a text that is not ASCII', async (t) => {
     { type, name: 'away', match: `${match}ß` },
   ])
   t.same(Object.fromEntries(good), { there: true, away: false })
+})
+
+t.test('process: a program is its executable, not a word of its arguments', async (t) => {
+  const folder = await temporaryFolder(t, 'programs')
+  const name = `a-program-with-a-long-name-${process.pid}`
+  const [path, link, script] = [join(folder, name), join(folder, 'link'), join(folder, 'script')]
+  copyFileSync('/bin/sleep', path)
+  symlinkSync(path, link)
+  writeFileSync(script, '#!/bin/sh\nsleep 60; :\n', { mode: 0o755 })
+  const other = `${name}-argument`
+  for (const argv of [
+    [path, '60'],
+    [script],
+    [process.execPath, '-e', 'setInterval(() => undefined, 60_000)', other, join(folder, 'no')],
+  ]) {
+    const [program = '', ...args] = argv
+    const child = spawn(program, args, { detached: true })
+    t.teardown(() => process.kill(-(child.pid ?? 0), 'SIGKILL'))
+    await once(child, 'spawn')
+  }
+  const type = 'process'
+  const { good, said } = await probed(t, [
+    { type, name: 'name', program: name },
+    { type, name: 'path', program: path },
+    { type, name: 'link', program: link },
+    { type, name: 'script', program: 'script' },
+    { type, name: 'both', program: name, match: `${name} 60` },
+    { type, name: 'argument', program: other },
+    { type, name: 'argument as match', match: other },
+    { type, name: 'path of no process', program: join(folder, 'no') },
+    { type, name: 'other arguments', program: name, match: `${name} 61` },
+    { type, program: 'no-program-has-this-name' },
+  ])
+  t.same(Object.fromEntries(good), {
+    ...{ name: true, path: true, link: true, script: true, both: true, argument: false },
+    ...{ 'argument as match': true, 'path of no process': false, 'other arguments': false },
+    'process no-program-has-this-name': false,
+  })
+  t.match(said.join('\n'), `no process of program "${name}" with "${name} 61" runs`)
+  t.match(said.join('\n'), `argument: no process of program "${other}" runs`)
+})
+
+t.test('file_age: a file may have to be of some size', async (t) => {
+  const folder = await temporaryFolder(t, 'backups')
+  const [empty, small] = [join(folder, 'empty'), join(folder, 'small')]
+  writeFileSync(empty, '')
+  writeFileSync(small, '12345')
+  const check = { type: 'file_age', max_age_s: 600 }
+  const { good, said } = await probed(t, [
+    { ...check, name: 'empty', path: empty, min_bytes: 1 },
+    { ...check, name: 'stamp', path: empty },
+    { ...check, name: 'full', path: small, min_bytes: 1 },
+    { ...check, name: 'exact', path: small, min_bytes: 5 },
+    { ...check, name: 'small', path: small, min_bytes: 6 },
+    { ...check, name: 'folder', path: folder, min_bytes: 1_000_000 },
+  ])
+  t.same(Object.fromEntries(good), {
+    ...{ empty: false, stamp: true, full: true, exact: true, small: false, folder: true },
+  })
+  t.match(said.join('\n'), /^empty: 0 bytes, expected 1 or more; written \d+ s ago$/m)
+  t.match(said.join('\n'), /^small: 5 bytes, expected 6 or more; /m)
 })
 
 t.test('command: a gatehouse that is run reads its configuration like any other', async (t) => {

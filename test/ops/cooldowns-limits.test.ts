@@ -5,6 +5,7 @@ import { openClient } from '../../db/client.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { openInventory } from '../../services/ops/inventory/inventory.ts'
 import { createRedact } from '../../services/ops/redact.ts'
+import { openSandbox } from '../../services/ops/tools/sandbox.ts'
 import type { ToolContext } from '../../services/ops/tools/tool.ts'
 import { callTool } from '../../services/ops/tools/toolbox.ts'
 import { readSettings } from '../../db/ops/settings.ts'
@@ -191,6 +192,7 @@ t.test('20 concurrent calls on two connections never exceed the limit', async (t
     ...{ marker: 'none', config, signal: new AbortController().signal, escalate() {} },
   }
   const redact = createRedact(() => [])
+  const sandbox = openSandbox({ log, unsandboxed: () => false, ownSockets: () => [] })
   const dryRun: ToolContext['dryRun'] = async (tx) => (await readSettings(tx)).dry_run ?? false
   const callAll = () =>
     Promise.all(
@@ -198,7 +200,7 @@ t.test('20 concurrent calls on two connections never exceed the limit', async (t
         const [name, args] = operation('restart', at % 10 === 9 ? 'blog' : 'shop')
         const db = clients[at % 2]
         if (db === undefined) throw new Error('no client')
-        const options = { db, clock: systemClock, log, inventory, redact, dryRun }
+        const options = { db, clock: systemClock, log, inventory, redact, sandbox, dryRun }
         return callTool(name, args, { ...options, job })
       }),
     )

@@ -24,6 +24,7 @@ t.test('an inventory that is wrong stops start-up, in one line that says where',
       checks(disk, { type: 'tcp', host: 'b' }),
       /wrong: \/services\/0\/checks\/1 must have .* port$/m,
     ],
+    [checks(disk, { type: 'process' }), /checks\/1 must have match or program$/m],
     [checks({ type: 'pixie' }), /\/services\/0\/checks\/0\/type must be one of http, tcp, tls, /],
     [checks(disk, disk), /has "disk \/" twice in service "a"$/m],
     ...['http://', 'http://a b/', `http://user:${password}@h/`, `https://${password}@h/`].map(
@@ -32,6 +33,14 @@ t.test('an inventory that is wrong stops start-up, in one line that says where',
     [
       { services: [{ ...none, checks: [disk], operations: [{ ...restart, verify: 'disc /' }] }] },
       /has no check "disc \/" in service "a" to verify "up"; there are: "disk \/"$/m,
+    ],
+    [
+      { services: [], readonly: [['df'], { argv: ['ps'], netwrok: true }] },
+      /is wrong: \/readonly\/1\/netwrok is not known$/m,
+    ],
+    [
+      { services: [], readonly: ['df'] },
+      /wrong: \/readonly\/0 must be a list of words, or an object with argv and network$/m,
     ],
     [{ services: [none, none] }, /has service "a" twice$/m],
   ] as const) {

@@ -36,6 +36,7 @@ t.test('a secret that a model or a tool echoes is kept nowhere', async (t) => {
   const ops = await startOps(t, postgres, {
     ...model.env,
     OPS_REPOS_DIR: folder,
+    OPS_UNSANDBOXED: 'true',
     OPS_RESULTS_DIR: results,
     OPS_INVENTORY: await inventoryFile(t, {
       services: [{ name: 'shop', checks: [], operations: [operation] }],

@@ -70,6 +70,8 @@ await t.test('30 starts at once on two servers: one session runs', async (t: Tes
     await until(() => gate.waiting() > 0, 'its check')
     t.equal(gate.waiting(), 1, 'one of them is run')
   }
+  const ids = (await sessions(one)).map(({ id }) => id)
+  t.same(ids, [4, 3, 2, 1], 'a start that is refused takes no id')
   gate.open(true)
   await ended(one)
 })

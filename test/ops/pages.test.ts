@@ -71,10 +71,12 @@ await t.test('pages and forms', async (t: Test) => {
       ['/nothing', 404],
       ['/sessions/999', 404],
       ['/sessions/none', 404],
+      ['/sessions/trigger', 404],
+      ['/sessions/1%00', 404],
       ['/sessions/1?before=x', 400],
       ['/sessions?limit=-1', 400],
       ['/events?offset=x', 400],
-      ['/sessions/trigger', 405],
+      ['/sessions/1/stop', 405],
     ] as const) {
       isPage(t, await get(path), status)
       isJson(t, await get(path, {}), status, /\S/)

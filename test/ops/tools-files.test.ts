@@ -48,6 +48,8 @@ const model = await startModel(t)
 const ops = await startOps(t, postgres, {
   ...model.env,
   OPS_REPOS_DIR: within('repos'),
+  // What commands answer is the same with bwrap and without.
+  OPS_UNSANDBOXED: 'true',
   OPS_INVENTORY: await inventoryFile(t, inventory),
 })
 await ended(ops)
@@ -210,4 +212,42 @@ t.test('journal: only well-formed units; list_services and run_check', async (t)
     'Error: Service "shop" has no check "nothing".',
     'Error: There is no service "nothing".',
   ])
+})
+
+t.test('list_services: a long list has pages, and each says how to get the next', async (t) => {
+  const checks = Array.from({ length: 200 }, (_, at) => ({
+    type: 'memory',
+    name: `${at} ${'x'.repeat(180)}`,
+  }))
+  const services = Array.from({ length: 150 }, (_, at) => ({
+    name: `service ${at}`,
+    description: 'y'.repeat(300),
+    checks: at === 70 ? checks : [{ type: 'memory', name: `check ${at}` }],
+  }))
+  const model = await startModel(t)
+  // No session of the probe runs all those checks: each one is a model's.
+  const file = await inventoryFile(t, { services })
+  const ops = await startOps(t, postgres, { ...model.env, OPS_INVENTORY: file })
+  await ended(ops)
+  const pages: string[] = []
+  model.answer(({ step, results }) => {
+    pages.push(...results)
+    // Literally what the page says.
+    const [, args] = / call list_services with (\{.*\})\)$/.exec(results[0] ?? '') ?? []
+    if (step > 0 && args === undefined) return says('Done.')
+    return calls(['list_services', args ?? {}])
+  })
+  await trigger(ops)
+  t.match(await ended(ops), { status: 'completed' })
+  t.ok(pages.length > 3, `${pages.length} pages`)
+  for (const page of pages) t.ok(page.length < 13_000, 'none is cut')
+  const text = pages.join('\n').replaceAll(/\n\(lines .*\)|^service \d+ \(continued\)\n/gm, '')
+  const expected = services.flatMap(({ name, description, checks }) => [
+    `${name}: ${description}`,
+    ...checks.map((check) => `  check "${check.name}"`),
+  ])
+  t.same(text.split('\n'), expected, 'together they are the list')
+  t.match(pages.join('\n'), /^service 70 \(continued\)\n {2}check /m)
+  const [beyond] = await useOf(t, { model, ops }, [['list_services', { offset: 9_999 }]])
+  t.equal(beyond, 'Error: The list has 499 lines: offset must be less than that.')
 })

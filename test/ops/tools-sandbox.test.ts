@@ -1,25 +1,44 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
 import type { Call } from '../helpers/model-endpoint.ts'
-import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
+import { ended, inventoryFile, opsServer, startOps, trigger } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { openDescriptors } from '../helpers/process-figures.ts'
+import type { Env } from '../helpers/program.ts'
+import { startServer } from '../helpers/server.ts'
+import { deploymentParts, lacks } from '../helpers/system-parts.ts'
 
 const [, postgres] = backends
 const path = process.env['PATH'] ?? ''
-const real = path.split(delimiter).some((folder) => existsSync(join(folder, 'bwrap')))
+const noSandbox = lacks(deploymentParts.bubblewrap) || (!sandboxWorks() && 'bwrap is not allowed')
+
+type Options = {
+  /** Programs that may not be run; there are no others then, not even those of this machine. */
+  readonly forbidden?: readonly string[]
+  /** The commands that the inventory allows. */
+  readonly readonly?: readonly (object | readonly string[])[]
+  readonly env?: Env
+}
+
+function sandboxWorks(): boolean {
+  const argv = ['--ro-bind', '/', '/', '--unshare-pid', '--unshare-net', '--proc', '/proc', 'true']
+  return spawnSync('bwrap', argv).status === 0
+}
 
 /** Calls tools of tier 2 in one turn, on a server whose path begins with a folder of programs. */
 async function use(
   t: Owner,
   programs: Readonly<Record<string, string>>,
   list: readonly Call[],
-  /** Programs that may not be run; there are no others then, not even those of this machine. */
-  forbidden: readonly string[] = [],
+  { forbidden = [], readonly = [['env'], ['touch'], ['big'], ['leaves']], env = {} }: Options = {},
 ): Promise<{
   readonly answers: readonly string[]
   readonly folder: string
@@ -47,10 +66,8 @@ async function use(
   const ops = await startOps(t, postgres, {
     ...model.env,
     PATH: forbidden.length > 0 ? folder : `${folder}${delimiter}${path}`,
-    OPS_INVENTORY: await inventoryFile(t, {
-      services: [],
-      readonly: [['env'], ['touch'], ['big'], ['leaves']],
-    }),
+    OPS_INVENTORY: await inventoryFile(t, { services: [], readonly }),
+    ...env,
   })
   await ended(ops)
   pid = ops.server.pid
@@ -63,16 +80,17 @@ async function use(
 
 t.test('the journal is asked for what was meant, and commands get nothing secret', async (t) => {
   const journalctl = 'echo "$@"'
-  // A sandbox that is installed and not allowed is as good as none.
   const big = "head -c 50000 /dev/zero | tr '\\0' x"
   const leaves = 'setsid sleep 300 &\necho left'
-  const { answers } = await use(t, { journalctl, big, leaves, bwrap: 'exit 1' }, [
+  const list: readonly Call[] = [
     ['journal', { unit: 'shop@1.service', lines: 5, minutes: 10, errors_only: true }],
     ['journal', {}],
     ['run_readonly', { argv: ['env'] }],
     ...Array.from({ length: 10 }, (): Call => ['run_readonly', { argv: ['big'] }]),
     ['run_readonly', { argv: ['leaves'] }],
-  ])
+  ]
+  const env = { OPS_UNSANDBOXED: 'true' }
+  const { answers } = await use(t, { journalctl, big, leaves, bwrap: 'exit 1' }, list, { env })
   const usual = '--no-pager --quiet --output=short-iso'
   t.same(answers.slice(0, 2), [
     `${usual} --lines=5 --unit=shop@1.service --since=-10min --priority=err`,
@@ -88,7 +106,8 @@ t.test('the journal is asked for what was meant, and commands get nothing secret
 t.test('what a command leaves behind keeps no descriptor of ours', async (t) => {
   const leaves = 'setsid sleep 300 &\nsleep 0.2\necho left'
   const list = Array.from({ length: 8 }, (): Call => ['run_readonly', { argv: ['leaves'] }])
-  const { answers, opened } = await use(t, { leaves, bwrap: 'exit 1' }, list)
+  const env = { OPS_UNSANDBOXED: 'true' }
+  const { answers, opened } = await use(t, { leaves, bwrap: 'exit 1' }, list, { env })
   t.same(new Set(answers), new Set(['left']))
   t.ok(opened < list.length, `${opened} descriptors more, two pipes for each command`)
 })
@@ -96,29 +115,61 @@ t.test('what a command leaves behind keeps no descriptor of ours', async (t) => 
 t.test('commands run in bwrap where it works', async (t) => {
   const bwrap = 'echo "$@" >> "$0.log"\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"'
   const journalctl = 'echo a line of the journal'
-  const { answers, folder } = await use(t, { bwrap, journalctl }, [
+  const list: readonly Call[] = [
     ['journal', {}],
     ['run_readonly', { argv: ['touch', '/nowhere/at all'] }],
-  ])
+    ['run_readonly', { argv: ['echo', 'x'] }],
+    ['run_readonly', { argv: ['echo', 'network', 'x'] }],
+    ['run_readonly', { argv: [] }],
+  ]
+  const readonly = [['touch'], { argv: ['echo'] }, { argv: ['echo', 'network'], network: true }]
+  const { answers, folder, logs } = await use(t, { bwrap, journalctl }, list, { readonly })
   t.equal(answers[0], 'a line of the journal')
   t.match(answers[1], /^Error: It ended with 1/)
-  const ran = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
-  t.match(ran, [/ -- true$/, / -- journalctl --no-pager/, / -- touch \/nowhere\/at all$/])
-  for (const line of ran) t.match(line, /^--ro-bind \/ \/ .*--die-with-parent -- /)
+  t.same(answers.slice(2, 4), ['x', 'network x'])
+  t.match(answers[4], 'with whatever follows: touch; echo; echo network (with network).')
+  const [probe = '', ...ran] = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
+  t.match(probe, / --unshare-net .* -- true$/, 'it is tried at the start')
+  const commands = [/ -- journalctl --no-pager/, / -- touch \/nowhere\/at all$/, / -- echo x$/]
+  t.match(ran, [...commands, / -- echo network x$/])
+  for (const line of ran) t.match(line, /^--ro-bind \/ \/ .*--unshare-pid .*--die-with-parent /)
+  const networkless = ran.map((line) => line.includes('--unshare-net'))
+  t.same(networkless, [true, true, true, false])
+  t.notMatch(logs.join('\n'), /sandbox/)
 })
 
-t.test('a bwrap that may not be run is said, and one that is not there is none', async (t) => {
+t.test('without a sandbox commands are off, and the log says so at the start', async (t) => {
+  const list: readonly Call[] = [
+    ['run_readonly', { argv: ['env'] }],
+    ['journal', {}],
+  ]
   const journalctl = 'echo a line of the journal'
-  const list: readonly Call[] = [['journal', {}]]
-  const there = await use(t, { bwrap: 'exit 1', journalctl }, list, ['bwrap'])
-  t.same(there.answers, ['a line of the journal'])
+  const remedy = /The operators may install bubblewrap, or set OPS_UNSANDBOXED=true\.$/
+  const cases = [
+    [{ bwrap: 'echo no namespaces; exit 1' }, [], 'no namespaces'],
+    [{ bwrap: 'exit 1' }, ['bwrap'], 'it could not be started: spawn bwrap EACCES'],
+    [{}, ['bwrap'], 'bwrap is not installed'],
+  ] as const
+  for (const [programs, forbidden, problem] of cases) {
+    const { answers, logs } = await use(t, { ...programs, journalctl }, list, { forbidden })
+    t.match(answers[0], `Error: it was not run: commands are off, because bwrap can't`)
+    t.match(answers[0], problem)
+    t.match(answers[0], remedy)
+    t.equal(answers[1], 'a line of the journal', 'its arguments are ours')
+    const at = logs.findIndex((line) => line.includes('no sandbox for commands'))
+    t.match(logs[at], problem)
+    t.match(logs[at], '"commands":"off"')
+    const call = logs.findIndex((line) => line.includes('/api/v1/sessions/trigger'))
+    t.ok(at < call || call === -1, 'before any session calls a command')
+    t.equal(logs.filter((line) => line.includes('sandbox')).length, 1, 'once')
+  }
+  const env = { OPS_UNSANDBOXED: 'true' }
+  const { answers, logs } = await use(t, { bwrap: 'exit 1' }, list.slice(0, 1), { env })
+  t.match(answers[0], /^STARTED_BY_GATEHOUSE=/m)
   t.match(
-    there.logs.filter((line) => line.includes('sandbox')),
-    [/no sandbox for commands.*it could not be started: spawn bwrap EACCES/],
+    logs.find((line) => line.includes('no sandbox')),
+    '"commands":"not sandboxed"',
   )
-  const { answers, logs } = await use(t, { journalctl }, list, ['bwrap'])
-  t.same(answers, ['a line of the journal'])
-  t.notOk(logs.some((line) => line.includes('sandbox')))
 })
 
 t.test('a command does not run while it is not known whether it can be sandboxed', async (t) => {
@@ -126,11 +177,13 @@ t.test('a command does not run while it is not known whether it can be sandboxed
   const slow = '[ -e "$0.tried" ] || { : > "$0.tried"; exec sleep 60; }'
   const bwrap = `${slow}\necho "$@" >> "$0.log"\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"`
   const journalctl = 'echo a line of the journal'
-  const { answers, folder, logs } = await use(t, { bwrap, journalctl }, [
+  const list: readonly Call[] = [
     ['journal', { lines: 1 }],
     ['journal', { lines: 2 }],
-  ])
-  t.match(answers[0], /^Error: it was not run, .* sandboxed is not known yet: it took over 5 s$/)
+  ]
+  // Without commands nothing is tried at the start.
+  const { answers, folder, logs } = await use(t, { bwrap, journalctl }, list, { readonly: [] })
+  t.match(answers[0], /^Error: it was not run: .* sandboxed is not known yet: it took over 5 s$/)
   t.equal(answers[1], 'a line of the journal', 'the next call tries again')
   const ran = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
   t.match(ran, [/ -- true$/, / -- journalctl .* --lines=2$/], 'and runs in the sandbox')
@@ -138,13 +191,69 @@ t.test('a command does not run while it is not known whether it can be sandboxed
   t.match(said, [/sandbox not tried/])
 })
 
+/** What a command tries. It prints each outcome: `ok`, or the code of the error. */
+const ATTACK = `
+const { connect } = require('node:net')
+const { existsSync, writeFileSync } = require('node:fs')
+const [port, socket, pid, file] = process.argv.slice(1)
+const reach = (options) => new Promise((resolve) => {
+  const client = connect(options, () => { client.destroy(); resolve('ok') })
+  client.on('error', ({ code }) => resolve(code))
+})
+const attempt = (work) => { try { work(); return 'ok' } catch ({ code }) { return code } }
+Promise.all([reach({ host: '127.0.0.1', port }), reach({ path: socket })]).then(([tcp, unix]) => {
+  console.log(JSON.stringify({
+    tcp, unix: unix === 'ok' ? 'ok' : 'refused',
+    signal: attempt(() => process.kill(Number(pid), 'SIGKILL')),
+    seen: existsSync('/proc/' + pid),
+    write: attempt(() => writeFileSync(file, 'x')),
+  }))
+})`
+
 t.test(
-  'nothing can be written from within bwrap',
-  { skip: !real && 'no bwrap here' },
+  'find with -exec reaches no network, no socket and no other process',
+  { skip: noSandbox },
   async (t) => {
-    const file = join(await temporaryFolder(t, 'outside'), 'written')
-    const { answers } = await use(t, {}, [['run_readonly', { argv: ['touch', file] }]])
-    t.match(answers[0], /^Error: It ended with 1\ntouch: /)
+    let connections = 0
+    const listener = createServer((socket) => void (connections++, socket.destroy()))
+    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => void listener.close())
+    const { port } = listener.address() as AddressInfo
+    const victim = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 60_000)'])
+    t.teardown(() => void victim.kill('SIGKILL'))
+    await once(victim, 'spawn')
+    // Not below /tmp, of which a command has one of its own.
+    const outside = mkdtempSync('/var/tmp/gatehouse-test-')
+    t.teardown(() => rmSync(outside, { recursive: true }))
+    const [socket, file] = [join(outside, 'links.sock'), join(outside, 'written')]
+
+    const words = [process.execPath, '-e', ATTACK, port, socket, victim.pid, file].map(String)
+    const find: Call = ['run_readonly', { argv: ['find', '/etc/passwd', '-exec', ...words, ';'] }]
+    const script = inTier(2, ({ step, results }) => {
+      if (step === 0) return calls(find, ['run_readonly', { argv: words }])
+      answers = results
+      return says('Done.')
+    })
+    let answers: readonly string[] = []
+    const readonly = [['find'], { argv: [process.execPath], network: true }]
+    const env = {
+      ...(await postgres.env(t)),
+      ...(await startModel(t, script)).env,
+      LINKS_ADDR: `unix:${socket}`,
+      OPS_INVENTORY: await inventoryFile(t, { services: [], readonly }),
+    }
+    const server = await startServer(t, { services: ['ops', 'links'], env })
+    const ops = opsServer(server, env)
+    await ended(ops)
+    t.ok(existsSync(socket), 'the server listens on a unix socket')
+    await trigger(ops)
+    t.match(await ended(ops), { tier: 2, status: 'completed' })
+    const [alone = '', withNetwork = ''] = answers
+    const nobody = { signal: 'ESRCH', seen: false, write: 'EROFS' }
+    t.same(JSON.parse(alone), { tcp: 'ECONNREFUSED', unix: 'refused', ...nobody })
+    t.same(JSON.parse(withNetwork), { tcp: 'ok', unix: 'refused', ...nobody })
+    t.equal(connections, 1, 'of the command that may')
+    t.equal(victim.exitCode ?? victim.signalCode, null, 'the other process lives')
     t.notOk(existsSync(file))
   },
 )

@@ -53,13 +53,19 @@ export async function loadCheck({
 export async function fileAgeCheck({
   path,
   max_age_s,
+  min_bytes = 0,
 }: Static<typeof FileAgeCheck>): Promise<Finding> {
   const note = await homeNote(path)
   if (note !== undefined) return { ok: false, message: note }
-  const age = Math.max(0, Math.round((Date.now() - (await stat(path)).mtimeMs) / 1_000))
+  const file = await stat(path)
+  const age = Math.max(0, Math.round((Date.now() - file.mtimeMs) / 1_000))
   const message = `written ${age} s ago`
-  if (age <= max_age_s) return { ok: true, message }
-  return { ok: false, message: `${message}, expected ${max_age_s} s at most` }
+  if (age > max_age_s) return { ok: false, message: `${message}, expected ${max_age_s} s at most` }
+  // The size of a folder says nothing of what is in it.
+  if (file.isFile() && file.size < min_bytes) {
+    return { ok: false, message: `${file.size} bytes, expected ${min_bytes} or more; ${message}` }
+  }
+  return { ok: true, message }
 }
 
 function judge(value: number, most: number, message: string): Finding {

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { OUTPUT_BYTES, runCommand } from '../../../kernel/run-command.ts'
-import { findCommandLine } from '../../../kernel/spawn.ts'
+import { countProcesses } from '../../../kernel/spawn.ts'
 import { hardeningNote, processNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
 import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'
@@ -34,13 +34,17 @@ export async function unitCheck(
   return { ok: false, message: `failed: ${failed.join(', ')}` }
 }
 
-/** A process runs whose command line has a text. */
-export async function processCheck({ match }: Static<typeof ProcessCheck>): Promise<Finding> {
-  const count = findCommandLine(match)
+/** A process runs that has a text in its command line, and a program as its executable. */
+export async function processCheck(check: Static<typeof ProcessCheck>): Promise<Finding> {
+  const { match, program } = check
+  const count = countProcesses(check)
+  const wanted = [
+    ...(program === undefined ? [] : [`of program "${program}"`]),
+    ...(match === undefined ? [] : [`with "${match}"`]),
+  ].join(' ')
   const note = count === 0 ? processNote() : undefined
-  if (note !== undefined)
-    return { ok: false, message: `no process with "${match}" is seen: ${note}` }
-  if (count === 0) return { ok: false, message: `no process with "${match}" runs` }
+  if (note !== undefined) return { ok: false, message: `no process ${wanted} is seen: ${note}` }
+  if (count === 0) return { ok: false, message: `no process ${wanted} runs` }
   return { ok: true, message: count === 1 ? 'runs' : `${count} processes run` }
 }
 

@@ -40,6 +40,7 @@ function readInventory(value: unknown): Inventory {
   if (twice !== undefined) throw new SyntaxError(`has service "${twice}" twice`)
   for (const [at, service] of value.services.entries()) {
     refuseUrls(service, at)
+    refuseEmptyProcess(service, at)
     refuseTwins(service)
     refuseVerify(service)
   }
@@ -61,7 +62,7 @@ export function nameOf(check: Check): string {
     case 'unit':
       return check.unit === undefined ? 'units' : `unit ${check.unit}`
     case 'process':
-      return `process ${check.match}`
+      return ['process', check.program, check.match].filter(Boolean).join(' ')
     case 'disk':
     case 'file_age':
       return `${check.type} ${check.path}`
@@ -83,6 +84,15 @@ function refuseUrls({ checks }: Service, service: number): void {
   if (wrong === -1) return
   const where = `/services/${service}/checks/${wrong}/url`
   throw new SyntaxError(`is wrong: ${where} must be a URL without user and password`)
+}
+
+/** A process check that names nothing would be good for any process. */
+function refuseEmptyProcess({ checks }: Service, service: number): void {
+  const wrong = checks.findIndex(
+    (check) => check.type === 'process' && check.match === undefined && check.program === undefined,
+  )
+  if (wrong === -1) return
+  throw new SyntaxError(`is wrong: /services/${service}/checks/${wrong} must have match or program`)
 }
 
 function refuseTwins({ name, checks, operations = [] }: Service): void {

@@ -1,15 +1,27 @@
 import type { TLocalizedValidationError } from 'typebox/error'
 import { Errors } from 'typebox/value'
-import { Check, Inventory } from './schema.ts'
+import { Check, Inventory, ReadonlyCommand } from './schema.ts'
 
 const CHECK = /^\/services\/(\d+)\/checks\/(\d+)/
+const COMMAND = /^\/readonly\/(\d+)/
 
 /** What is wrong with an inventory, in one line: where, and what is expected there. */
 export function problemOf(value: unknown): string {
   const [first] = Errors(Inventory, value)
-  const at = CHECK.exec(first?.instancePath ?? '')
-  // A union says what its first branch misses, whichever branch was meant: the check's type tells.
-  return at === null ? said(first, '') : checkProblem(value, at[0], Number(at[1]), Number(at[2]))
+  const path = first?.instancePath ?? ''
+  // A union says what its first branch misses, whichever branch was meant: the value tells which.
+  const check = CHECK.exec(path)
+  if (check !== null) return checkProblem(value, check[0], Number(check[1]), Number(check[2]))
+  const command = COMMAND.exec(path)
+  return command === null ? said(first, '') : commandProblem(value, command[0], Number(command[1]))
+}
+
+function commandProblem(value: unknown, where: string, index: number): string {
+  const { readonly: commands } = value as { readonly: readonly unknown[] }
+  const command = commands[index]
+  const isObject = typeof command === 'object' && command !== null && !Array.isArray(command)
+  if (isObject) return said(Errors(ReadonlyCommand, command)[0], where)
+  return `${where} must be a list of words, or an object with argv and network`
 }
 
 function checkProblem(value: unknown, where: string, service: number, index: number): string {

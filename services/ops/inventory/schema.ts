@@ -64,7 +64,9 @@ export const ProcessCheck = Type.Object(
   {
     type: Type.Literal('process'),
     /** Text in the command line of a process that must run. */
-    match: Type.String({ minLength: 1 }),
+    match: Type.Optional(Type.String({ minLength: 1 })),
+    /** Name or path of its executable, which its arguments can't feign. One of the two must be given. */
+    program: Type.Optional(Type.String({ minLength: 1 })),
     ...common,
   },
   closed,
@@ -91,6 +93,8 @@ export const FileAgeCheck = Type.Object(
     type: Type.Literal('file_age'),
     path: Path,
     max_age_s: Type.Number({ exclusiveMinimum: 0 }),
+    /** How large the file must be: an empty backup is none. Any size will do when absent. */
+    min_bytes: Type.Optional(Type.Integer({ minimum: 0 })),
     ...common,
   },
   closed,
@@ -154,14 +158,25 @@ export const Service = Type.Object(
 )
 export type Service = Type.Static<typeof Service>
 
+/** A command that tier 2 may run, with whatever arguments the model adds. */
+export const ReadonlyCommand = Type.Object(
+  {
+    argv: Argv,
+    /** Whether it may reach the network and the sockets of other programs; false when absent. */
+    network: Type.Optional(Type.Boolean()),
+  },
+  closed,
+)
+export type ReadonlyCommand = Type.Static<typeof ReadonlyCommand>
+
 /** The file that `OPS_INVENTORY` names (decisions.md section 5, Inventory). */
 export const Inventory = Type.Object(
   {
     services: Type.Array(Service, { maxItems: 1_000 }),
     /** Folders that tier 2 may read files in, beside the repositories. */
     roots: Type.Optional(Type.Array(Path)),
-    /** Commands that tier 2 may run: each allows itself and whatever arguments follow it. */
-    readonly: Type.Optional(Type.Array(Argv)),
+    /** A list of words is a command without the network. */
+    readonly: Type.Optional(Type.Array(Type.Union([Argv, ReadonlyCommand]))),
   },
   closed,
 )

@@ -5,18 +5,63 @@ import type { Service } from '../inventory/schema.ts'
 import { cooldownOf } from './operations.ts'
 import { defineTool, done, refused } from './tool.ts'
 
+/** Characters of a page. A tool's answer may be a third longer: redaction may lengthen it. */
+const PAGE = 12_000
+
+/** A line of the list of services. */
+interface ListLine {
+  readonly service: string
+  readonly isHead: boolean
+  readonly text: string
+}
+
 const Name = (description: string) => Type.String({ minLength: 1, maxLength: 2_000, description })
 
 export const listServicesTool = defineTool({
   name: 'list_services',
-  description: 'Lists the services, their checks, and the operations that may be run on them.',
+  description:
+    'Lists the services, their checks, and the operations that may be run on them. A long list has pages: the last line of a page says how to get the next one.',
   tier: 1,
-  takes: {},
-  async run(_, { inventory }) {
+  takes: {
+    offset: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        default: 0,
+        description: 'From the last line of the page before',
+      }),
+    ),
+  },
+  async run({ offset = 0 }, { inventory }) {
     const { services } = await inventory.current()
-    return done(services.map(describe).join('\n') || 'The inventory has no services.')
+    const lines = services.flatMap(describe)
+    if (lines.length === 0) return done('The inventory has no services.')
+    if (offset >= lines.length) {
+      return refused(`The list has ${lines.length} lines: offset must be less than that.`)
+    }
+    return done(pageOf(lines, offset))
   },
 })
+
+/** The lines from `offset` on that fit on a page, and how to get the next page. */
+function pageOf(lines: readonly ListLine[], offset: number): string {
+  const page: string[] = []
+  const [first] = lines.slice(offset)
+  if (first !== undefined && !first.isHead) page.push(`${first.service} (continued)`)
+  let next = offset
+  let length = 0
+  for (const { text } of lines.slice(offset)) {
+    length += text.length + 1
+    // The first line is always taken, so that each page leads on.
+    if (length > PAGE && next > offset) break
+    page.push(text)
+    next++
+  }
+  if (next < lines.length) {
+    const call = `call list_services with {"offset": ${next}}`
+    page.push(`(lines ${offset + 1} to ${next} of ${lines.length}; for the next page ${call})`)
+  }
+  return page.join('\n')
+}
 
 export const runCheckTool = defineTool({
   name: 'run_check',
@@ -46,9 +91,9 @@ export const runCheckTool = defineTool({
   },
 })
 
-function describe({ name, description, checks, operations = [] }: Service): string {
-  const lines = [
-    `${name}${description === undefined ? '' : `: ${description}`}`,
+function describe({ name, description, checks, operations = [] }: Service): readonly ListLine[] {
+  const head = `${name}${description === undefined ? '' : `: ${description}`}`
+  const details = [
     ...checks.map((check) => `  check "${nameOf(check)}"`),
     ...operations.map((operation) => {
       const { count, window_s } = cooldownOf(operation)
@@ -56,5 +101,8 @@ function describe({ name, description, checks, operations = [] }: Service): stri
       return `  operation "${operation.name}": ${operation.action_type}, from tier ${operation.min_tier ?? 3}, ${limit}`
     }),
   ]
-  return lines.join('\n')
+  return [
+    { service: name, isHead: true, text: head },
+    ...details.map((text) => ({ service: name, isHead: false, text })),
+  ]
 }

@@ -1,8 +1,8 @@
 import Type from 'typebox'
-import { OUTPUT_BYTES } from '../../../kernel/run-command.ts'
+import { OUTPUT_BYTES, type CommandResult } from '../../../kernel/run-command.ts'
 import { withNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
-import { runLooking } from './sandbox.ts'
+import type { ReadonlyCommand } from '../inventory/schema.ts'
 import { defineTool, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 export const journalTool = defineTool({
@@ -26,14 +26,14 @@ export const journalTool = defineTool({
       ...(minutes === undefined ? [] : [`--since=-${minutes}min`]),
       ...(errors_only ? ['--priority=err'] : []),
     ]
-    return look(argv, context)
+    return answer(await context.sandbox.runOwn(argv, context.job), context)
   },
 })
 
 export const runReadonlyTool = defineTool({
   name: 'run_readonly',
   description:
-    'Runs one of the commands that the inventory allows for looking, with further arguments. There is no shell: no pipes, no wildcards. An empty list shows what is allowed.',
+    'Runs one of the commands that the inventory allows for looking, with further arguments. There is no shell: no pipes, no wildcards. It sees no other processes, and no network unless the inventory allows it. An empty list shows what is allowed.',
   tier: 2,
   takes: {
     argv: Type.Array(Type.String({ maxLength: 4_000 }), {
@@ -43,9 +43,13 @@ export const runReadonlyTool = defineTool({
   },
   async run({ argv }, context) {
     const { readonly: allowed = [] } = await context.inventory.current()
-    const good = allowed.some((start) => start.every((word, at) => argv[at] === word))
-    if (good) return look(argv, context)
-    const list = allowed.map(commandText).join('; ')
+    const commands = allowed.map(toCommand)
+    const fitting = commands.filter((one) => one.argv.every((word, at) => argv[at] === word))
+    if (fitting.length > 0) {
+      const network = fitting.some((one) => one.network === true)
+      return answer(await context.sandbox.runChosen(argv, { network }, context.job), context)
+    }
+    const list = commands.map(describeCommand).join('; ')
     return refused(
       list === ''
         ? 'The inventory allows no commands.'
@@ -59,10 +63,20 @@ export function commandText(argv: readonly string[]): string {
   return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')
 }
 
-async function look(argv: readonly string[], context: ToolContext): Promise<ToolResult> {
-  const { code, output, problem } = await runLooking(argv, context)
+function toCommand(entry: readonly string[] | ReadonlyCommand): ReadonlyCommand {
+  return 'argv' in entry ? entry : { argv: [...entry] }
+}
+
+function describeCommand({ argv, network = false }: ReadonlyCommand): string {
+  return `${commandText(argv)}${network ? ' (with network)' : ''}`
+}
+
+function answer(
+  { code, output, problem }: CommandResult,
+  { redact }: Pick<ToolContext, 'redact'>,
+): ToolResult {
   const cut = Buffer.byteLength(output) >= OUTPUT_BYTES || problem !== null
-  const said = redactCut(output, cut, context.redact).trim()
+  const said = redactCut(output, cut, redact).trim()
   if (code === 0 && problem === null) return { ok: true, text: said || '(no output)' }
   return refused(`${problem ?? `It ended with ${code}`}\n${withNote(said)}`.trim())
 }

@@ -1,50 +1,116 @@
+import { existsSync } from 'node:fs'
 import type { Log } from '../../../kernel/log.ts'
 import { runCommand, type CommandResult } from '../../../kernel/run-command.ts'
 import { withNote } from '../hardening.ts'
-import type { ToolContext } from './tool.ts'
+import type { Job } from '../runners/runner.ts'
 
-/** Everything can be read and nothing written; without new privileges, and gone with its parent. */
+/** Where commands run that only look: everything is readable, nothing is writable. */
+export interface Sandbox {
+  /** Runs a command whose arguments a model chose. Refuses where no sandbox can be made. */
+  runChosen(argv: readonly string[], access: Access, job: CommandJob): Promise<CommandResult>
+  /** Runs a command whose arguments we wrote: in a sandbox, or without one where none can be made. */
+  runOwn(argv: readonly string[], job: CommandJob): Promise<CommandResult>
+  /** Finds out whether a sandbox can be made. The log says so when it can't. */
+  prepare(): Promise<SandboxState>
+}
+
+export interface SandboxOptions {
+  readonly log: Log
+  /** Whether commands whose arguments a model chooses may run without a sandbox (`OPS_UNSANDBOXED`). */
+  readonly unsandboxed: () => boolean
+  /** Paths of the unix sockets of this process, which no command may reach: it obeys who opens them. */
+  readonly ownSockets: () => readonly string[]
+}
+
+/** What a command may reach beyond files. */
+export interface Access {
+  /** The network, and the sockets of other programs. */
+  readonly network: boolean
+}
+
+export type CommandJob = Pick<Job, 'marker' | 'signal'>
+
+/** `unknown`: bwrap gave no answer, for example in time, and is asked again. */
+export type SandboxState =
+  | { readonly kind: 'works' }
+  | { readonly kind: 'none' | 'unknown'; readonly problem: string }
+
+/** No writable files, no other processes, no shared memory, no privileges; it ends with its parent. */
 const BWRAP = [
-  ...['bwrap', '--ro-bind', '/', '/', '--dev', '/dev', '--tmpfs', '/tmp'],
-  ...['--cap-drop', 'ALL', '--unshare-ipc', '--new-session', '--die-with-parent', '--'],
+  ...['bwrap', '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp'],
+  ...['--unshare-user-try', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
+  ...['--cap-drop', 'ALL', '--new-session', '--die-with-parent'],
+]
+/**
+ * A unix socket in the file system works across network namespaces, and Docker or systemd obey one.
+ * `/run` has almost all of them. It also has the journal of systems that keep it in memory.
+ */
+const NO_NETWORK = [
+  ...['--unshare-net', '--tmpfs', '/run', '--ro-bind-try', '/run/log/journal', '/run/log/journal'],
 ]
 const PROBE_MS = 5_000
 const TIMEOUT_MS = 60_000
 
-/** Whether bwrap can make a sandbox, once that is known; it stays so for as long as the process lives. */
-let works: boolean | undefined
+export function openSandbox({ log, unsandboxed, ownSockets }: SandboxOptions): Sandbox {
+  let known: SandboxState | undefined
 
-/**
- * Runs a command that only looks, as a process of the session: within bwrap where that is installed
- * and allowed to make a sandbox, else as it is. While it is not known which, it does not run.
- */
-export async function runLooking(
-  argv: readonly string[],
-  { job: { marker, signal }, log }: Pick<ToolContext, 'job' | 'log'>,
-): Promise<CommandResult> {
-  const unknown = works === undefined ? await probe(log) : undefined
-  if (unknown !== undefined) {
-    const problem = `it was not run, as whether it can be sandboxed is not known yet: ${unknown}`
-    return { code: null, output: '', problem, missing: null }
+  async function prepare(): Promise<SandboxState> {
+    if (known !== undefined) return known
+    const state = await probeSandbox()
+    if (state.kind === 'unknown') {
+      log.warn('sandbox not tried', { problem: state.problem })
+      return state
+    }
+    // Two calls may have asked at once.
+    if (known === undefined && state.kind === 'none') {
+      const commands = unsandboxed() ? 'not sandboxed' : 'off'
+      log.warn('no sandbox for commands', { problem: state.problem, commands })
+    }
+    return (known ??= state)
   }
-  const sandboxed = works ? [...BWRAP, ...argv] : argv
-  return runCommand(sandboxed, { timeoutMs: TIMEOUT_MS, marker, signal })
+
+  /** Runs a command in the sandbox; without one only where that is allowed. */
+  async function run(
+    argv: readonly string[],
+    { network }: Access,
+    { marker, signal }: CommandJob,
+    isAllowedWithout: boolean,
+  ): Promise<CommandResult> {
+    const state = await prepare()
+    if (state.kind === 'unknown') {
+      return notRun(`whether it can be sandboxed is not known yet: ${state.problem}`)
+    }
+    if (state.kind === 'none' && !isAllowedWithout) {
+      const remedy = 'The operators may install bubblewrap, or set OPS_UNSANDBOXED=true.'
+      return notRun(
+        `commands are off, because bwrap can't sandbox them: ${state.problem}. ${remedy}`,
+      )
+    }
+    const options = { timeoutMs: TIMEOUT_MS, marker, signal }
+    if (state.kind === 'none') return runCommand(argv, options)
+    const sockets = ownSockets().filter((path) => existsSync(path))
+    const masks = sockets.flatMap((path) => ['--ro-bind', '/dev/null', path])
+    const bwrap = [...BWRAP, ...(network ? [] : NO_NETWORK), ...masks]
+    return runCommand([...bwrap, '--', ...argv], options)
+  }
+
+  return {
+    prepare,
+    runChosen: (argv, access, job) => run(argv, access, job, unsandboxed()),
+    runOwn: (argv, job) => run(argv, { network: false }, job, true),
+  }
 }
 
-/**
- * Finds out whether bwrap can make a sandbox; where it is installed and can't, the log says why. What says
- * neither yes nor no, such as a machine that is too busy, is given back, and looked for again.
- */
-async function probe(log: Log): Promise<string | undefined> {
-  const argv = [...BWRAP, 'true']
+/** Tries to make a sandbox as commands get it. */
+export async function probeSandbox(): Promise<SandboxState> {
+  const argv = [...BWRAP, ...NO_NETWORK, '--', 'true']
   const { code, output, problem, missing } = await runCommand(argv, { timeoutMs: PROBE_MS })
-  if (problem !== null && missing === null) {
-    log.warn('sandbox not tried', { problem })
-    return problem
-  }
-  if (code !== 0 && missing !== 'absent') {
-    log.warn('no sandbox for commands', { problem: problem ?? withNote(output.trim()) })
-  }
-  works = code === 0
-  return undefined
+  if (code === 0) return { kind: 'works' }
+  if (missing === 'absent') return { kind: 'none', problem: 'bwrap is not installed' }
+  if (problem !== null && missing === null) return { kind: 'unknown', problem }
+  return { kind: 'none', problem: problem ?? withNote(output.trim()) }
+}
+
+function notRun(why: string): CommandResult {
+  return { code: null, output: '', problem: `it was not run: ${why}`, missing: null }
 }

@@ -7,6 +7,7 @@ import type { Log } from '../../../kernel/log.ts'
 import type { InventorySource } from '../inventory/inventory.ts'
 import type { Redaction } from '../redact.ts'
 import type { Job } from '../runners/runner.ts'
+import type { Sandbox } from './sandbox.ts'
 
 /** What tools work with, whatever the session. */
 export interface ToolOptions {
@@ -15,6 +16,7 @@ export interface ToolOptions {
   readonly log: Log
   readonly inventory: InventorySource
   readonly redact: Redaction
+  readonly sandbox: Sandbox
   /** Whether operations are only recorded, as it is saved at this moment. */
   readonly dryRun: (tx: Executor) => Promise<boolean>
 }
