@@ -132,6 +132,7 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'listOwners',
     'listShares',
     'listTokens',
+    'lockAdmins',
   ]
   for (const { name, text, result } of queries) {
     if (result !== 'many') continue
