@@ -79,8 +79,8 @@ function configured({ current }: ConfigSource): Config {
 }
 
 /** The text of every secret variable that is set, the password in the database's URL, and the agent's keys. */
-function secretsOf({ origins }: ConfigSource): readonly string[] {
-  const secrets = AGENT_SECRETS.flatMap((name) => process.env[name] ?? [])
+function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
+  const secrets = AGENT_SECRETS.flatMap((name) => environment[name] ?? [])
   for (const [name, { text }] of origins) {
     if (notesOf(name).secret !== true) continue
     secrets.push(text)
