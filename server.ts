@@ -6,17 +6,11 @@ import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './commands/c
 import { isJournal } from './commands/journal.ts'
 import { SERVICES, type ServiceName } from './commands/service-names.ts'
 import { assetText } from './kernel/assets.ts'
-import { ignoredText, notesOf, openConfig, type ConfigSource } from './kernel/config.ts'
+import { ignoredText, notesOf, openConfig } from './kernel/config.ts'
 import { escapeControls } from './kernel/escape-controls.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 import { flagOf, Variables, type VariableName } from './kernel/variables.ts'
-import {
-  followSecrets,
-  secretVariable,
-  type ConfiguredSecret,
-  type SignedProvider,
-  type SigningSecrets,
-} from './services/hooks/signing-secrets.ts'
+import { configuredSecrets } from './services/hooks/signing-secrets.ts'
 
 /** The commands that are none on the open database. The file of each is loaded when it is called. */
 const OTHERS: ReadonlySet<string> = new Set(['serve', 'send-sample', 'backup', 'restore', 'db'])
@@ -82,16 +76,6 @@ function splitArguments(argv: readonly string[]): {
   return { flags, envFile, rest }
 }
 
-function secretsOf(config: ConfigSource): SigningSecrets {
-  function read(provider: SignedProvider): ConfiguredSecret {
-    const variable = secretVariable(provider)
-    const { [variable]: current, [`${variable}_PREVIOUS` as const]: previous } = config.current
-    return { current, previous }
-  }
-  const key = (): Buffer | undefined => config.current.GATEHOUSE_SECRET_KEY
-  return followSecrets({ read, key, random: randomBytes, now: () => new Date() })
-}
-
 /** Names a flag without its value: somebody may try to give a secret by one. */
 function unknown(kind: 'command' | 'service', word: string): UsageError {
   const isFlag = word.startsWith('-')
@@ -140,6 +124,7 @@ async function main(argv: readonly string[]): Promise<number> {
 
   const config = openConfig({
     flags,
+    environment: process.env,
     envFile,
     collects: command === 'check',
     ...(command === 'serve' && {
@@ -150,7 +135,7 @@ async function main(argv: readonly string[]): Promise<number> {
     }),
   })
   warnOfUnknown(config.unknownNames, command)
-  const secrets = secretsOf(config)
+  const secrets = configuredSecrets(config, randomBytes)
   const readInput = (): Promise<string> => text(process.stdin)
   const now = (): Date => new Date()
   if (command === 'backup') {

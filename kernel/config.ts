@@ -19,6 +19,7 @@ export interface ConfigSource {
   readonly unknownNames: readonly string[]
   /** The environment file that it is read from. */
   readonly envFile: string | undefined
+  readonly environment: Environment
   close(): void
 }
 
@@ -39,9 +40,13 @@ export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
+export type Environment = Readonly<Record<string, string | undefined>>
+
 export interface ConfigOptions {
   /** Values of flags by variable name: they win over everything else. */
   readonly flags: Readonly<Record<string, string>>
+  /** The environment, of this process or another. */
+  readonly environment: Environment
   readonly envFile: string | undefined
   /** Reads on behind what is wrong, with the default in its place, and tells it in `problems`. */
   readonly collects?: boolean
@@ -59,17 +64,18 @@ const RELOAD_MS = 1_000
  * changes; a file that has become invalid is reported and changes nothing.
  */
 export function openConfig(options: ConfigOptions): ConfigSource {
+  const { flags, environment } = options
   const [envFile] =
     firstSet([
       [options.envFile, 'flag'],
-      [process.env['GATEHOUSE_ENV_FILE'], 'environment'],
+      [environment['GATEHOUSE_ENV_FILE'], 'environment'],
     ]) ?? []
-  let loaded = load(options.flags, envFile)
+  let loaded = load(flags, environment, envFile)
   if (options.collects !== true) refuse(loaded)
 
   function reload(): void {
     try {
-      const next = load(options.flags, envFile)
+      const next = load(flags, environment, envFile)
       refuse(next)
       loaded = next
       options.onReload?.(undefined)
@@ -89,9 +95,10 @@ export function openConfig(options: ConfigOptions): ConfigSource {
       return loaded.origins
     },
     problems: loaded.problems,
-    unknownNames: unknownIn(process.env),
+    unknownNames: unknownIn(environment),
     envFile,
-    inheritedSockets: inheritedSockets(),
+    environment,
+    inheritedSockets: inheritedSockets(environment),
     close() {
       if (envFile !== undefined) unwatchFile(envFile, reload)
     },
@@ -113,7 +120,11 @@ function refuse({ problems: [first] }: Loaded): void {
   if (first !== undefined) throw new ConfigError(first.message)
 }
 
-function load(flags: Readonly<Record<string, string>>, envFile: string | undefined): Loaded {
+function load(
+  flags: Readonly<Record<string, string>>,
+  environment: Environment,
+  envFile: string | undefined,
+): Loaded {
   const problems: ConfigProblem[] = []
   function attempt<T>(variables: readonly VariableName[], read: () => T): T | undefined {
     try {
@@ -135,10 +146,10 @@ function load(flags: Readonly<Record<string, string>>, envFile: string | undefin
     const found = firstSet([
       [flags[name], 'flag'],
       [file[name], 'environment file'],
-      [process.env[name], 'environment'],
-      [attempt([name], () => readCredential(name)), 'credential'],
+      [environment[name], 'environment'],
+      [attempt([name], () => readCredential(name, environment)), 'credential'],
       [
-        name === 'GATEHOUSE_DATA_DIR' ? process.env['STATE_DIRECTORY'] : undefined,
+        name === 'GATEHOUSE_DATA_DIR' ? environment['STATE_DIRECTORY'] : undefined,
         'STATE_DIRECTORY',
       ],
       [notesOf(name).default, 'default'],
@@ -198,8 +209,8 @@ function readEnvFile(path: string): Readonly<Record<string, string | undefined>>
 }
 
 /** A systemd credential (`LoadCredential`) under the variable's name in lower case. */
-function readCredential(name: VariableName): string | undefined {
-  const folder = process.env['CREDENTIALS_DIRECTORY']
+function readCredential(name: VariableName, environment: Environment): string | undefined {
+  const folder = environment['CREDENTIALS_DIRECTORY']
   if (folder === undefined || notesOf(name).secret !== true) return undefined
   const path = join(folder, name.toLowerCase())
   try {
@@ -212,9 +223,9 @@ function readCredential(name: VariableName): string | undefined {
   }
 }
 
-function inheritedSockets(): readonly string[] {
-  if (process.env['LISTEN_PID'] !== String(process.pid)) return []
-  const count = Number(process.env['LISTEN_FDS'] ?? 0)
-  const names = (process.env['LISTEN_FDNAMES'] ?? '').split(':')
+function inheritedSockets(environment: Environment): readonly string[] {
+  if (environment['LISTEN_PID'] !== String(process.pid)) return []
+  const count = Number(environment['LISTEN_FDS'] ?? 0)
+  const names = (environment['LISTEN_FDNAMES'] ?? '').split(':')
   return Array.from({ length: count }, (_, i) => names[i] ?? `unnamed-${i}`)
 }

@@ -111,19 +111,19 @@ function configured({ current }: ConfigSource): Config {
 /** The present secrets: the same array until the configuration is loaded again. */
 function followSecrets(config: ConfigSource): () => readonly string[] {
   let { origins } = config
-  let secrets = secretsOf(origins)
+  let secrets = secretsOf(config)
   return () => {
     if (config.origins !== origins) {
       origins = config.origins
-      secrets = secretsOf(origins)
+      secrets = secretsOf(config)
     }
     return secrets
   }
 }
 
 /** The text of every secret variable that is set, the password in the database's URL, and the agent's keys. */
-function secretsOf(origins: ConfigSource['origins']): readonly string[] {
-  const secrets = AGENT_SECRETS.flatMap((name) => process.env[name] ?? [])
+function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
+  const secrets = AGENT_SECRETS.flatMap((name) => environment[name] ?? [])
   for (const [name, { text }] of origins) {
     if (notesOf(name).secret !== true) continue
     secrets.push(text)

@@ -1,3 +1,4 @@
+import type { ConfigSource } from '../../kernel/config.ts'
 import { createSecretBox, type SecretBox } from '../../kernel/secret-box.ts'
 
 /** The senders whose deliveries are signed (hooks.md section 5). */
@@ -29,21 +30,6 @@ export interface SigningSecrets {
   box(): SecretBox | undefined
 }
 
-/** The configured values of one sender: the current secret and the one being retired. */
-export interface ConfiguredSecret {
-  readonly current: string | undefined
-  readonly previous: string | undefined
-}
-
-/** Where the secrets come from. `read` and `key` are asked on every use. */
-export interface SecretSources {
-  readonly read: (provider: SignedProvider) => ConfiguredSecret
-  /** GATEHOUSE_SECRET_KEY. */
-  readonly key: () => Buffer | undefined
-  readonly random: (size: number) => Buffer
-  readonly now: () => Date
-}
-
 /** How many replaced secrets are remembered to explain refusals. */
 const REMEMBERED = 3
 
@@ -51,25 +37,29 @@ const REMEMBERED = 3
  * Follows the configuration, so that a re-read environment file counts at once. A secret that was
  * replaced while the process runs is remembered as retired.
  */
-export function followSecrets({ read, key, random, now }: SecretSources): SigningSecrets {
+export function configuredSecrets(
+  config: ConfigSource,
+  random: (size: number) => Buffer,
+): SigningSecrets {
   const known = new Map<SignedProvider, ProviderSecrets>()
   let boxKey: Buffer | undefined
   let box: SecretBox | undefined
   const followed: SigningSecrets = {
     of(provider) {
-      const { current, previous } = read(provider)
+      const variable = secretVariable(provider)
+      const { [variable]: current, [`${variable}_PREVIOUS` as const]: previous } = config.current
       const before = known.get(provider)
       if (current === undefined) return undefined
       const accepted = previous === undefined ? [current] : [current, previous]
       if (before !== undefined && sameList(before.accepted, accepted)) return before
       const replaced = [...(before?.accepted ?? []), ...(before?.retired ?? [])]
       const retired = replaced.filter((secret) => !accepted.includes(secret)).slice(0, REMEMBERED)
-      const secrets = { accepted, retired, since: now() }
+      const secrets = { accepted, retired, since: new Date() }
       known.set(provider, secrets)
       return secrets
     },
     box() {
-      const present = key()
+      const present = config.current.GATEHOUSE_SECRET_KEY
       if (present !== boxKey) {
         boxKey = present
         box = present === undefined ? undefined : createSecretBox(present, random)

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { startServer } from '../helpers/server.ts'
-import { addProvider, deliver, postForm, startHooks } from '../helpers/signing-setup.ts'
+import { addProvider, deliver, postForm, startHooksProcess } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 import { browse, loadFailure, rowIds, send, textOf, untilText } from './pages.ts'
 
@@ -19,7 +19,7 @@ function tile(page: Page, name: string, part: string): ReturnType<Page['locator'
 }
 
 await onPostgres(t, 'the dashboard follows events without reload', async (t: Test, backend) => {
-  const { base } = await startHooks(t, backend)
+  const { base } = await startHooksProcess(t, backend)
   await addProvider(base, 'shop', { open: true })
   const { page } = await browse(t, base)
   await page.goto(`${base}/`)
@@ -73,7 +73,7 @@ await onPostgres(t, 'the dashboard follows events without reload', async (t: Tes
 })
 
 await onPostgres(t, 'the dashboard survives a crash of the server', async (t: Test, backend) => {
-  const { server, base, env } = await startHooks(t, backend)
+  const { server, base, env } = await startHooksProcess(t, backend)
   await addProvider(base, 'shop', { open: true })
   // Soon back, so that the test waits less; the page takes it from the stream.
   await postForm(base, '/settings', { sse_retry_ms: '250' })
@@ -105,7 +105,7 @@ await onPostgres(t, 'the dashboard survives a crash of the server', async (t: Te
 })
 
 await t.test('the page comes back after answers that are no stream', async (t) => {
-  const { base } = await startHooks(t, backends[0])
+  const { base } = await startHooksProcess(t, backends[0])
   await addProvider(base, 'shop', { open: true })
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(502)] })
   // A proxy in front answers so while the service restarts, and EventSource gives up on it.
@@ -125,7 +125,7 @@ await t.test('the page comes back after answers that are no stream', async (t) =
 })
 
 await t.test('more events than the list is long', async (t) => {
-  const { base } = await startHooks(t, backends[1])
+  const { base } = await startHooksProcess(t, backends[1])
   await addProvider(base, 'shop', { open: true })
   const { page } = await browse(t, base)
   await page.goto(`${base}/`)

@@ -6,7 +6,7 @@ import { runCli } from '../helpers/cli.ts'
 import { createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { seedStatements } from '../helpers/transfer-seed.ts'
 import { until } from '../helpers/until.ts'
 
@@ -16,7 +16,7 @@ t.test('a backup beside a server that takes deliveries', async (t) => {
   const sender = createSender()
   const env = { ...(await embedded.env(t)), ...sender.env }
   await embedded.query(env, seedStatements({ events: 10_000, links: 1_000, sessions: 6 }))
-  const server = await startServer(t, { services: ['hooks'], env })
+  const server = await startServerProcess(t, { services: ['hooks'], env })
   const load = startLoad(t, { base: () => server.hooks, sender, senders: 8 })
   await until(() => load.acked.length > 200, 'deliveries', 30_000)
 
@@ -32,8 +32,7 @@ t.test('a backup beside a server that takes deliveries', async (t) => {
   await until(() => !existsSync(copy), 'the copy to be removed')
   const told = server.logs().filter((line) => line.includes('copied for a backup'))
   t.match(told, [/"waited_ms":\d+/], 'the log says how long others had to wait')
-  const { code } = await server.stop()
-  t.equal(code, 0)
+  await server.stop()
 
   const other = await embedded.emptyEnv(t)
   t.match(await runCli(['restore', join(folder, 'live')], { env: other }), { code: 0 })
@@ -48,7 +47,7 @@ t.test('a backup that ends too early leaves nothing', async (t) => {
   await embedded.query(env, seedStatements({ events: 20_000, links: 100, sessions: 1 }))
   const data = env['GATEHOUSE_DATA_DIR'] ?? ''
   const folder = await temporaryFolder(t, 'backups')
-  const server = await startServer(t, { services: ['links'], env })
+  const server = await startServerProcess(t, { services: ['links'], env })
   const begun = async (name: string) => {
     const child = spawnProgram(['backup', join(folder, name)], env)
     const ended = exitOf(child)

@@ -10,7 +10,7 @@ import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 
 const [, postgres] = backends
 const SYSTEMD = "when it is systemd's socket unit, set fd:NAME"
@@ -53,7 +53,7 @@ t.test('an address that somebody holds: a Gatehouse, or another program', async 
   const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
   const socket = join(await temporaryFolder(t, 'run'), 'links.sock')
   const env = { ...(await postgres.env(t)), LINKS_ADDR: `unix:${socket}` }
-  const server = await startServer(t, { services: ['hooks', 'links'], env })
+  const server = await startServerProcess(t, { services: ['hooks', 'links'], env })
   const http = createHttp((_request, response) => response.end('{"version": "9"}'))
   const mute = portOf(await listen(t, createServer(), { host: '127.0.0.1', port: 0 }))
   const web = portOf(await listen(t, http, { host: '127.0.0.1', port: 0 }))
@@ -162,7 +162,7 @@ t.test('a unix socket: its folder, what is there, and how long its path is', asy
   t.match(await lineOf(path), /^fail unix:PATH is held by another program/)
   holder.close()
   const env = { ...(await postgres.env(t)), HOOKS_ADDR: `unix:${path}` }
-  const crashed = await startServer(t, { services: ['hooks'], env, mayExit: true })
+  const crashed = await startServerProcess(t, { services: ['hooks'], env, mayExit: true })
   await crashed.kill()
   t.equal(await lineOf(path), 'ok unix:PATH is free (a server left it)')
 })

@@ -11,7 +11,7 @@ import { freePort } from '../helpers/free-port.ts'
 import type { Env } from '../helpers/program.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders-setup.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 
 const [embedded, postgres] = backends
 const OPEN = `select count(*)::int as n from pg_namespace where nspname in ('hooks', 'gatehouse')`
@@ -135,7 +135,7 @@ t.test('what is wrong is said, with code 1 and without the password', async (t) 
 
 t.test('beside a running server the commands ask it through its socket', async (t) => {
   const env: Env = { ...FREE, ...(await embedded.env(t)) }
-  const server = await startServer(t, { services: ['hooks'], env })
+  const server = await startServerProcess(t, { services: ['hooks'], env })
   const socket = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'control.sock')
   const { mode } = await stat(socket)
   t.equal((mode & 0o777).toString(8), '600', 'for this user only')
@@ -156,7 +156,7 @@ t.test('beside a running server the commands ask it through its socket', async (
   t.ok(existsSync(socket), 'a crash leaves the socket')
   const alone = await runCli(['provider', 'add', 'later', '--open'], { env })
   t.match(alone, { code: 0, stderr: /^generic:later created/ })
-  const next = await startServer(t, { services: ['hooks'], env })
+  const next = await startServerProcess(t, { services: ['hooks'], env })
   const listed = await runCli(['provider', 'list'], { env })
   t.match(listed, { code: 0, stdout: /^generic:later /m }, 'the next server opens it anew')
   await next.stop()

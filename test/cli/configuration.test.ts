@@ -7,7 +7,7 @@ import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { codeHostHeaders } from '../helpers/sign.ts'
 
 t.test('flag over environment file over environment over default', async (t) => {
@@ -26,7 +26,7 @@ t.test('flag over environment file over environment over default', async (t) => 
     LINKS_BASE_URL: 'https://links.example',
     HOOKS_BASE_URL: '',
   }
-  const server = await startServer(t, {
+  const server = await startServerProcess(t, {
     services: ['hooks'],
     env,
     flags: ['--hooks-max-body=1KiB'],
@@ -66,7 +66,7 @@ t.test('an empty variable counts as unset', async (t) => {
     DATABASE_URL: '',
     GATEHOUSE_ENV_FILE: '',
   }
-  const server = await startServer(t, { services: ['hooks'], env })
+  const server = await startServerProcess(t, { services: ['hooks'], env })
   const shown = await configurationOf(server.hooks)
   t.equal(shown['HOOKS_FRESHNESS_S'], '300 (default)')
   t.equal(shown['HOOKS_MAX_BODY'], '25MiB (default)')
@@ -80,7 +80,11 @@ t.test('a secret is its whole value', async (t) => {
   const envFile = join(await temporaryFolder(t, 'env'), 'gatehouse.env')
   await writeFile(envFile, `HOOKS_CODE_HOST_SECRET_PREVIOUS="${inFile}"\n`)
   const env = { HOOKS_CODE_HOST_SECRET: inEnvironment }
-  const server = await startServer(t, { services: ['hooks'], env, flags: ['--env-file', envFile] })
+  const server = await startServerProcess(t, {
+    services: ['hooks'],
+    env,
+    flags: ['--env-file', envFile],
+  })
   t.equal(await delivery(server.hooks, inEnvironment), 202)
   t.equal(await delivery(server.hooks, inEnvironment.trim()), 401)
   t.equal(await delivery(server.hooks, inFile), 202)
@@ -94,7 +98,7 @@ t.test('a credential file gives a secret, without its last newline', async (t) =
   await writeFile(join(folder, 'hooks_code_host_secret_previous'), `${fromFile}-2\n\n`)
   await writeFile(join(folder, 'hooks_freshness_s'), '1')
   const env = { CREDENTIALS_DIRECTORY: folder }
-  const server = await startServer(t, { services: ['hooks'], env })
+  const server = await startServerProcess(t, { services: ['hooks'], env })
   t.equal(await delivery(server.hooks, fromFile), 202)
   t.equal(await delivery(server.hooks, `${fromFile}\n`), 401)
   t.equal(await delivery(server.hooks, `${fromFile}-2\n`), 202, 'only one newline')
@@ -105,7 +109,7 @@ t.test('a credential file gives a secret, without its last newline', async (t) =
 
   const given = secret('environment')
   const both = { ...env, HOOKS_CODE_HOST_SECRET: given }
-  const second = await startServer(t, { services: ['hooks'], env: both })
+  const second = await startServerProcess(t, { services: ['hooks'], env: both })
   t.equal(await delivery(second.hooks, given), 202)
   t.equal(await delivery(second.hooks, fromFile), 401, 'the environment goes before a credential')
 })
@@ -114,7 +118,7 @@ t.test('an unknown variable in the environment is told of once, and stops nothin
   const value = secret('unknown-variable')
   // As Kubernetes injects them for a service named hooks, and somebody mistypes one.
   const env = { HOOKS_PORT: 'tcp://10.0.0.1:80', OPS_SERVICE_HOST: '10.0.0.2', LINKS_ADRR: value }
-  const server = await startServer(t, { services: ['hooks'], env })
+  const server = await startServerProcess(t, { services: ['hooks'], env })
   const warned = server.logs().filter((line) => line.includes('unknown variables ignored'))
   t.equal(warned.length, 1)
   t.match(JSON.parse(warned[0] ?? '{}'), {

@@ -5,7 +5,7 @@ import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, spawnProgram } from '../helpers/program.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded] = backends
@@ -13,7 +13,7 @@ const LIMIT = 1024 * 1024
 
 t.test('what comes over the socket is bounded, and a file of any size is not', async (t) => {
   const env = await embedded.env(t)
-  const server = await startServer(t, { services: ['links'], env })
+  const server = await startServerProcess(t, { services: ['links'], env })
   const socketPath = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'control.sock')
   const send = async (body: string): Promise<readonly string[]> => {
     const { text } = await request('http://control/', { method: 'POST', body, socketPath })
@@ -51,7 +51,7 @@ t.test('what comes over the socket is bounded, and a file of any size is not', a
 
 t.test('a command that says more than its caller has taken waits, each time anew', async (t) => {
   const env = await embedded.env(t)
-  const server = await startServer(t, { services: ['links'], env })
+  const server = await startServerProcess(t, { services: ['links'], env })
   const description = 'x'.repeat(1_900)
   // More parts than Node lets listeners wait for one event without a warning.
   const lines = Array.from({ length: 6_500 }, (_, at) => `l${at},https://l.test/,${description}`)

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -105,7 +105,7 @@ t.test('a unix socket serves like a port', async (t) => {
   const key = secret('unix-socket')
   const env = { HOOKS_ADDR: `unix:${socketPath}`, HOOKS_CODE_HOST_SECRET: key }
   const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
-  const server = await startServer(t, { services: ['hooks'], env: { ...env, ...data } })
+  const server = await startServerProcess(t, { services: ['hooks'], env: { ...env, ...data } })
   t.equal(server.hooks, `unix:${socketPath}`)
   const health = await request('http://localhost/healthz', { socketPath })
   t.match({ status: health.status, body: health.json() }, { status: 200, body: { status: 'ok' } })
@@ -114,7 +114,7 @@ t.test('a unix socket serves like a port', async (t) => {
   t.equal((await request('http://localhost/', { socketPath, headers: other })).status, 403)
 
   await server.kill()
-  const again = await startServer(t, { services: ['hooks'], env: { ...env, ...data } })
+  const again = await startServerProcess(t, { services: ['hooks'], env: { ...env, ...data } })
   t.equal(again.hooks, `unix:${socketPath}`, 'the socket of a crashed server is replaced')
   const used = await runCli(['serve', 'hooks'], { env: { ...env, ...(await postgres.env(t)) } })
   t.match(used, { code: 1, stdout: '', stderr: /^gatehouse: .*in use.*hooks\.sock/m })

@@ -25,7 +25,7 @@ for (const most of extent({ short: [1], long: [1, 2, 7, 50] })) {
     const sender = createSender()
     const OPS_INVENTORY = await inventoryFile(t, { services: [] })
     const env = { ...sender.env, OPS_INVENTORY, DATABASE_URL: proxy.through(url) }
-    const server = await startServer(t, { env, readyMs: 120_000 })
+    const server = await startServer(t, { env })
 
     const stream = await openStream(t, `${server.hooks}/events`, { timeoutMs: 30_000 })
     await stream.until(({ event }) => event === 'status', 'a status', 30_000)

@@ -14,8 +14,8 @@ import type { Caller } from '../helpers/links-setup.ts'
 import { noFailureIn } from '../helpers/outage-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
 import { lacksSmallDisks, smallDisk } from '../helpers/small-disk.ts'
 import { until } from '../helpers/until.ts'
 
@@ -44,7 +44,7 @@ await t.test('the embedded engine', { skip: lacksSmallDisks() }, async (t) => {
   await seedEmbedded({ GATEHOUSE_DATA_DIR: join(disk.seen, 'data') })
   const env = { ...sender.env, GATEHOUSE_DATA_DIR: join(disk.folder, 'data') }
   const program = [...disk.on, process.execPath, 'server.ts']
-  const start = (): Promise<TestServer> => startServer(t, { env, program })
+  const start = (): Promise<ServerProcess> => startServerProcess(t, { env, program })
   let server = await start()
   const seen = { GATEHOUSE_DATA_DIR: join(disk.seen, 'data') }
   const ann = await linksServer(server, seen).user('ann')
@@ -88,7 +88,7 @@ await t.test('a PostgreSQL server', { skip: lacksSmallDisks() }, async (t) => {
   const cluster = await ownPostgres(t, disk)
   const sender = createSender()
   const env = { ...sender.env, DATABASE_URL: await cluster.createDatabase() }
-  const server = await startServer(t, { env })
+  const server = await startServerProcess(t, { env })
   const ann = await linksServer(server, env).user('ann')
   const load = startLoad(t, { base: () => server.hooks, sender, senders: SENDERS, size: SIZE })
   await fullAndFree(t, { server, load, ann, fill: () => disk.fill(), free: () => disk.free() })
@@ -113,7 +113,7 @@ await t.test('a log that cannot be written ends the program with one line', asyn
   const sender = createSender()
   const env = { ...sender.env, GATEHOUSE_DATA_DIR: join(folder, 'data') }
   const variables = { ...env, NODE_OPTIONS: preload }
-  const server = await startServer(t, {
+  const server = await startServerProcess(t, {
     services: ['hooks'],
     env: variables,
     mayExit: true,
@@ -136,7 +136,7 @@ await t.test('a log that cannot be written ends the program with one line', asyn
 await t.test('a file that finds no space', { skip: lacksSmallDisks() }, async (t) => {
   const disk = await smallDisk(t, 1)
   const env = await backends[1].env(t)
-  const server = await startServer(t, { services: ['links'], env })
+  const server = await startServerProcess(t, { services: ['links'], env })
   const ann = await linksServer(server, env).user('ann')
   for (let n = 0; n < 10; n++) await makeLink(ann, `link-${n}`, { title: `${n}`.repeat(200) })
   const program = [...disk.on, process.execPath, 'server.ts']
@@ -158,7 +158,7 @@ await t.test('a file that finds no space', { skip: lacksSmallDisks() }, async (t
 
 await t.test('a log that finds no space', async (t) => {
   const program = ['sh', '-c', 'exec "$0" server.ts "$@" 2> /dev/full', process.execPath]
-  const server = await startServer(t, {
+  const server = await startServerProcess(t, {
     services: ['hooks'],
     env: await backends[1].env(t),
     program,
@@ -167,7 +167,7 @@ await t.test('a log that finds no space', async (t) => {
 })
 
 type Story = {
-  readonly server: TestServer
+  readonly server: ServerProcess
   readonly load: Load
   readonly ann: Caller
   fill(): void

@@ -9,7 +9,7 @@ import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links-setup.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { residentKib } from '../helpers/process-figures.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -44,7 +44,7 @@ await eachBackend(
   async (t: Test, backend) => {
     const sender = createSender()
     const env = { ...(await backend.env(t)), ...sender.env }
-    const server = await startServer(t, { env, services: ['hooks', 'links'] })
+    const server = await startServerProcess(t, { env, services: ['hooks', 'links'] })
     const agent = keepAlive(t, 1)
     t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
     const before = residentKib(server.pid)
@@ -70,7 +70,7 @@ await eachBackend(
 )
 
 /** Refusals that repeat are counted, not written. */
-function checkLog(t: Test, server: TestServer): void {
+function checkLog(t: Test, server: ServerProcess): void {
   const lines = server.logs().map((line): Record<string, unknown> => JSON.parse(line))
   const written = lines.filter(({ msg, status }) => msg === 'request' && status === 404)
   const counts = lines.filter(({ msg, status }) => msg === 'lines left out' && status === 404)
@@ -81,7 +81,7 @@ function checkLog(t: Test, server: TestServer): void {
 await t.test('a full waiting list of strangers refuses strangers alone', async (t) => {
   const sender = createSender()
   const env = { ...(await postgres.env(t)), ...sender.env }
-  const server = await startServer(t, { env, services: ['hooks', 'links'] })
+  const server = await startServerProcess(t, { env, services: ['hooks', 'links'] })
   const links = linksServer(server, env)
   const { token } = await links.user('ann')
   const known = apiOf(server.links, token)

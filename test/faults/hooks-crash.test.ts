@@ -15,7 +15,7 @@ import {
 import type { Acked } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/faults.ts'
 import { request } from '../helpers/http.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const ROUNDS = extent({ short: 8, long: 100 })
@@ -38,7 +38,7 @@ await eachBackend(t, 'kill -9 under load', async (t: Test, backend) => {
   }
 
   for (let round = 1; round <= ROUNDS; round++) {
-    const server = await startServer(t, { services: ['hooks'], env })
+    const server = await startServerProcess(t, { services: ['hooks'], env })
     for (const { id, delivery } of acked.slice(-3)) {
       const page = await request(`${server.hooks}/log/${id}`)
       t.equal(page.status, 200, `round ${round}: event ${id} after the restart`)
@@ -63,7 +63,7 @@ await eachBackend(t, 'kill -9 under load', async (t: Test, backend) => {
   t.ok(unanswered > ROUNDS, `${unanswered} requests lost their server`)
   const ids = acked.map(({ id }) => id)
   t.equal(new Set(ids).size, ids.length, 'no id was given twice')
-  const server = await startServer(t, { services: ['hooks'], env })
+  const server = await startServerProcess(t, { services: ['hooks'], env })
   const delivery = await sender.delivery()
   const answer = await send(keepAlive(t, 1), server.hooks, delivery)
   t.ok(JSON.parse(answer.text).id > Math.max(...ids), 'the next id is above all')

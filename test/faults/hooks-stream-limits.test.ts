@@ -5,7 +5,7 @@ import { backends, eachBackend } from '../helpers/backends.ts'
 import { createSender, metricOf, sendAll } from '../helpers/deliveries.ts'
 import { request as ask } from '../helpers/http.ts'
 import { anonymousKib } from '../helpers/process-figures.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { EventStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
@@ -17,7 +17,7 @@ const [embedded, postgres] = backends
 await eachBackend(t, 'what cannot be replayed is told', async (t: Test, backend) => {
   const sender = createSender()
   const env = { ...(await backend.env(t)), ...sender.env }
-  const { hooks: base } = await startServer(t, { services: ['hooks'], env })
+  const { hooks: base } = await startServerProcess(t, { services: ['hooks'], env })
   const acked = await sendAll(t, [base], await sender.deliveries(1_205))
   const ids = acked.map(({ id }) => id).toSorted((a, b) => a - b)
   const last = ids.at(-1)
@@ -77,7 +77,7 @@ const GROWTH_KIB = 160 * 1024
 await t.test('a client that never reads is cut off, and nobody else notices', async (t) => {
   const sender = createSender()
   const env = { ...(await postgres.env(t)), ...sender.env }
-  const server = await startServer(t, { services: ['hooks'], env })
+  const server = await startServerProcess(t, { services: ['hooks'], env })
   const base = server.hooks
   const metric = async (name: string): Promise<number> =>
     metricOf((await ask(`${base}/metrics`)).text, name) ?? 0
@@ -124,7 +124,7 @@ await t.test('a client that never reads is cut off, and nobody else notices', as
 await t.test('1,000 clients that come and go leave nothing behind', async (t) => {
   const sender = createSender()
   const env = { ...(await embedded.env(t)), ...sender.env }
-  const server = await startServer(t, { services: ['hooks'], env })
+  const server = await startServerProcess(t, { services: ['hooks'], env })
   const clients = async (): Promise<number | undefined> =>
     metricOf((await ask(`${server.hooks}/metrics`)).text, CLIENTS)
   const url = `${server.hooks}/events?last_event_id=0`

@@ -4,9 +4,9 @@ import { claudeResult, processesWith, startAgentOps } from '../helpers/agent-set
 import type { AgentOps } from '../helpers/agent-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
-import { ended, opsServer, startOps, trigger } from '../helpers/ops-setup.ts'
+import { ended, opsServer, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
 import type { Event, OpsServer, Session } from '../helpers/ops-setup.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -49,7 +49,7 @@ await eachBackend(
     t.equal(sleepers().length, 6, 'the crash itself ends no child')
 
     ops.agent.says([claudeResult()])
-    const again = await startOps(t, on, ops.env)
+    const again = await startOpsProcess(t, on, ops.env)
     const failed = await ended(again, id)
     t.match(failed, { status: 'failed', exit_code: 1, ended_at: String })
     t.ok((failed.duration_ms ?? -1) >= 0, 'it has a duration')
@@ -64,7 +64,7 @@ await eachBackend(
 
 t.test('another server on the same database and machine ends what a dead one left', async (t) => {
   const ops = await startAgentOps(t, postgres)
-  const other = await startServer(t, { services: ['ops'], env: ops.env })
+  const other = await startServerProcess(t, { services: ['ops'], env: ops.env })
   const { id } = await stubborn(ops)
   await ops.server.kill()
   const failed = await ended(opsServer(other, ops.env), id)

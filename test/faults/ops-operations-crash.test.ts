@@ -4,8 +4,8 @@ import { processesWith } from '../helpers/agent-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
-import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
-import type { OpsServer, Session } from '../helpers/ops-setup.ts'
+import { ended, inventoryFile, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
+import type { OpsProcess, Session } from '../helpers/ops-setup.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import { until } from '../helpers/until.ts'
 
@@ -36,17 +36,17 @@ await eachBackend(
     ]
     const checks = [{ type: 'http', name: 'web', url: web.url, timeout_s: 30 }]
     const model = await startModel(t)
-    const ops = await startOps(t, backend, {
+    const ops = await startOpsProcess(t, backend, {
       ...model.env,
       OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'shop', checks, operations }] }),
     })
     await ended(ops)
     /** Has the agent run operations until something is so, and starts another server after a crash. */
     async function crash(
-      { api, server }: OpsServer,
+      { api, server }: OpsProcess,
       names: readonly string[],
       when: () => boolean,
-    ): Promise<OpsServer> {
+    ): Promise<OpsProcess> {
       const call = (operation: string) =>
         ['run_operation', { service: 'shop', operation, reason: 'it hangs' }] as const
       const list = names.map(call)
@@ -54,7 +54,7 @@ await eachBackend(
       await trigger({ api })
       await until(when, names.join(' and '), 30_000)
       await server.kill()
-      const again = await startOps(t, backend, ops.env)
+      const again = await startOpsProcess(t, backend, ops.env)
       const { json } = await again.api<{ sessions: readonly Session[] }>('GET', '/sessions')
       const { status } = json.sessions.find(({ tier }) => tier === 3) ?? {}
       t.equal(status, 'failed', `the session of ${names.join(' and ')}`)

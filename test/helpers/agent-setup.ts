@@ -1,15 +1,15 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Backend } from './backends.ts'
-import { ended, startOps } from './ops-setup.ts'
-import type { OpsServer } from './ops-setup.ts'
+import { ended, startOpsProcess } from './ops-setup.ts'
+import type { OpsProcess } from './ops-setup.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import { ROOT } from './program.ts'
 import type { Env } from './program.ts'
 
 /** An ops service whose agent is a shell script. */
-export type AgentOps = OpsServer & {
+export type AgentOps = OpsProcess & {
   readonly agent: Agent
   /** What a session has put out so far, from its file. */
   lines(session: number): readonly Line[]
@@ -56,7 +56,7 @@ export async function startAgentOps(t: Owner, backend: Backend, env: Env = {}): 
     ...{ OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: agent.command, OPS_RESULTS_DIR: results },
     ...env,
   }
-  const ops = await startOps(t, backend, variables)
+  const ops = await startOpsProcess(t, backend, variables)
   await ended(ops)
   return { ...ops, agent, lines: (session) => linesOf(results, session) }
 }

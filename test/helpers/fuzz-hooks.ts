@@ -12,15 +12,15 @@ import { MARKER, oddCursor } from './fuzz-values.ts'
 import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
 import type { Owner } from './owner.ts'
 import { secretKey, standardHeaders } from './senders-setup.ts'
-import type { TestServer } from './server.ts'
-import { SECRETS, SIGNED, signatureHeaders, startHooks } from './signing-setup.ts'
+import type { ServerProcess } from './server-process.ts'
+import { SECRETS, SIGNED, signatureHeaders, startHooksProcess } from './signing-setup.ts'
 
 /** Starts the hooks service, and gives what a fuzz has to know of it. */
 export async function hooksToFuzz(
   t: Owner,
   backend: Backend,
-): Promise<{ server: TestServer; profile: FuzzProfile }> {
-  const { server, base } = await startHooks(t, backend, {
+): Promise<{ server: ServerProcess; profile: FuzzProfile }> {
+  const { server, base } = await startHooksProcess(t, backend, {
     ...{ GATEHOUSE_SECRET_KEY: secretKey(), HOOKS_REPLAY_TARGETS: '127.0.0.1:9' },
     ...(backend.name === 'postgres' && { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }),
   })

@@ -7,11 +7,12 @@ import { routesOf } from './fuzz-routes.ts'
 import { MARKER, oddCursor } from './fuzz-values.ts'
 import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
 import { visitorAt } from './links-pages.ts'
-import { startLinks } from './links-setup.ts'
+import { linksServer } from './links-setup.ts'
 import type { Link, LinksServer } from './links-setup.ts'
 import type { Owner } from './owner.ts'
 import { secret } from './secrets.ts'
-import type { TestServer } from './server.ts'
+import { startServerProcess } from './server-process.ts'
+import type { ServerProcess } from './server-process.ts'
 
 const NO_ID = '00000000-0000-4000-8000-000000000000'
 
@@ -22,10 +23,12 @@ const NO_ID = '00000000-0000-4000-8000-000000000000'
 export async function linksToFuzz(
   t: Owner,
   backend: Backend,
-): Promise<{ server: TestServer; profile: FuzzProfile }> {
+): Promise<{ server: ServerProcess; profile: FuzzProfile }> {
   const proxies = backend.name === 'postgres' && { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }
-  const links = await startLinks(t, backend, { ...(await backend.env(t)), ...proxies })
-  const { base, server } = links
+  const env = { ...(await backend.env(t)), ...proxies }
+  const server = await startServerProcess(t, { services: ['links'], env })
+  const links = linksServer(server, env)
+  const { base } = links
   const keep = await openKeep(links)
   const profile: FuzzProfile = {
     ...{ base, pools: keep.pools, refresh: keep.refresh, refusalFault },

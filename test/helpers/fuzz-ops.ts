@@ -10,12 +10,12 @@ import { routesOf } from './fuzz-routes.ts'
 import { fitting, MARKER, oddCursor, oddText, unfit } from './fuzz-values.ts'
 import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
 import { request } from './http.ts'
-import { ended, inventoryFile, startOps } from './ops-setup.ts'
+import { ended, inventoryFile, startOpsProcess } from './ops-setup.ts'
 import type { Memory, OpsServer, Session } from './ops-setup.ts'
 import type { Owner } from './owner.ts'
 import { startReceiver } from './receiver.ts'
 import { secret } from './secrets.ts'
-import type { TestServer } from './server.ts'
+import type { ServerProcess } from './server-process.ts'
 
 /** How long a session runs: there is one that can be stopped, and soon none. */
 const SESSION_MS = 400
@@ -24,14 +24,14 @@ const SESSION_MS = 400
 export async function opsToFuzz(
   t: Owner,
   backend: Backend,
-): Promise<{ server: TestServer; profile: FuzzProfile }> {
+): Promise<{ server: ServerProcess; profile: FuzzProfile }> {
   const briefs = await startBriefs(t)
   const { url } = await startReceiver(t, async (_, response) => {
     await pause(SESSION_MS)
     response.writeHead(204).end()
   })
   const services = [{ name: 'shop', checks: [{ type: 'http', name: 'page', url }] }]
-  const ops = await startOps(t, backend, {
+  const ops = await startOpsProcess(t, backend, {
     ...(await backend.env(t)),
     ...briefs.env,
     OPS_CHAT_API_KEY: CHAT_KEY,

@@ -8,7 +8,7 @@ import { createMetrics } from '../../kernel/metrics.ts'
 import { createRouter } from '../../kernel/router.ts'
 import type { FindRoute, Route } from '../../kernel/router.ts'
 import { metricsRoute } from '../../routes/metrics.ts'
-import { followSecrets } from '../../services/hooks/signing-secrets.ts'
+import { configuredSecrets } from '../../services/hooks/signing-secrets.ts'
 import { backends } from './backends.ts'
 import type { Owner } from './owner.ts'
 
@@ -21,7 +21,7 @@ export type RouteTable = { readonly routes: readonly Route[]; readonly find: Fin
  */
 export async function routesOf(t: Owner, open: OpenService): Promise<RouteTable> {
   const env = await backends[1].env(t)
-  const config = openConfig({ flags: env, envFile: undefined, collects: true })
+  const config = openConfig({ flags: env, environment: {}, envFile: undefined, collects: true })
   const log = createLog(
     () => undefined,
     () => new Date(),
@@ -31,13 +31,9 @@ export async function routesOf(t: Owner, open: OpenService): Promise<RouteTable>
   try {
     await migrate(database.db)
     const metrics = createMetrics()
-    const nothing = { current: undefined, previous: undefined }
     const service = await open({
       ...{ config, log, metrics, version: 'test', db: database.db, backend: 'postgresql' },
-      secrets: followSecrets({
-        ...{ read: () => nothing, key: () => undefined },
-        ...{ random: randomBytes, now: () => new Date() },
-      }),
+      secrets: configuredSecrets(config, randomBytes),
       addresses: () => new Map(),
     })
     const parts = service.parts(() => '')

@@ -8,7 +8,7 @@ import type { Shot } from './fuzz-requests.ts'
 import { curlLine, exchange, isFramed, told } from './fuzz-wire.ts'
 import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
 import { residentKib } from './process-figures.ts'
-import type { TestServer } from './server.ts'
+import type { ServerProcess } from './server-process.ts'
 import { until } from './until.ts'
 
 /** How much is sent: good requests to each route, and sequences of odd ones to any. */
@@ -35,7 +35,7 @@ const MAY_GROW = 96 * MEGABYTE
  */
 export async function fuzz(
   t: Test,
-  server: TestServer,
+  server: ServerProcess,
   profile: FuzzProfile,
   runs: FuzzRuns,
 ): Promise<void> {
@@ -101,7 +101,7 @@ const healthOf = ({ base }: FuzzProfile): WireRequest => ({
 /** Everything that the server logged is information, or a warning that is expected. */
 async function logsAreQuiet(
   t: Test,
-  server: TestServer,
+  server: ServerProcess,
   profile: FuzzProfile,
   last: string,
 ): Promise<void> {

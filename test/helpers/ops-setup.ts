@@ -8,6 +8,8 @@ import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import type { Env } from './program.ts'
 import { startReceiver } from './receiver.ts'
+import { startServerProcess } from './server-process.ts'
+import type { ServerProcess } from './server-process.ts'
 import { startServer } from './server.ts'
 import type { TestServer } from './server.ts'
 import { until } from './until.ts'
@@ -66,20 +68,34 @@ export type Memory = {
  * Starts `serve ops` on a fresh database, or on the one that `env` names. Without `OPS_INVENTORY` its
  * inventory is empty: nothing of this machine decides a test.
  */
-export async function startOps(
+export async function startOps(t: Owner, backend: Backend, env: Env = {}): Promise<OpsServer> {
+  const variables = await opsEnv(t, backend, env)
+  const server = await startServer(t, { services: ['ops'], env: variables })
+  return opsServer(server, variables)
+}
+
+/** An ops service in a process of its own. */
+export type OpsProcess = OpsServer & { readonly server: ServerProcess }
+
+/** The same in a process of its own, which may be given flags. */
+export async function startOpsProcess(
   t: Owner,
   backend: Backend,
   env: Env = {},
   flags: readonly string[] = [],
-): Promise<OpsServer> {
+): Promise<OpsProcess> {
+  const variables = await opsEnv(t, backend, env)
+  const server = await startServerProcess(t, { services: ['ops'], env: variables, flags })
+  return { ...opsServer(server, variables), server }
+}
+
+async function opsEnv(t: Owner, backend: Backend, env: Env): Promise<Env> {
   const named = 'DATABASE_URL' in env || 'GATEHOUSE_DATA_DIR' in env
-  const variables = {
+  return {
     ...(named ? {} : await backend.env(t)),
     ...('OPS_INVENTORY' in env ? {} : { OPS_INVENTORY: await inventoryFile(t, { services: [] }) }),
     ...env,
   }
-  const server = await startServer(t, { services: ['ops'], env: variables, flags })
-  return opsServer(server, variables)
 }
 
 /** What `startOps` gives, for a server that runs already. */

@@ -1,27 +1,26 @@
+import { randomBytes } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
+import { openProgram } from '../../commands/program.ts'
+import { openConfig } from '../../kernel/config.ts'
+import { createLog } from '../../kernel/log.ts'
+import { Variables } from '../../kernel/variables.ts'
+import { configuredSecrets } from '../../services/hooks/signing-secrets.ts'
 import { seedEmbedded } from './embedded-templates.ts'
 import { keepExchanges } from './exchanges.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
-import { exitOf, spawnProgram } from './program.ts'
-import type { Env, Exit } from './program.ts'
-import { parseReady } from './ready.ts'
+import { ENGINE_FLAGS } from './program.ts'
+import type { Env } from './program.ts'
+import { SERVICES } from './ready.ts'
 import type { Addresses, Service } from './ready.ts'
 import { transcript } from './transcript.ts'
 
-/** What to start, and how. */
+/** What to start. */
 export type ServerOptions = {
   /** Services to start; all three when absent. */
   services?: readonly Service[]
   /** Variables over the test's own: loopback addresses on free ports, a fresh data directory. */
   env?: Env
-  /** Further arguments of `serve`. */
-  flags?: readonly string[]
-  /** Program instead of `node server.ts`, for the built executable. */
-  program?: readonly string[]
-  /** The test expects it to end by itself: no failure at clean-up. */
-  mayExit?: boolean
-  /** Limit for the ready line, 30 s when absent. */
-  readyMs?: number
 }
 
 /** A running product. The addresses throw for a service that was not started. */
@@ -29,111 +28,108 @@ export type TestServer = {
   readonly hooks: string
   readonly links: string
   readonly ops: string
-  readonly pid: number
-  /** What it wrote to stderr so far, by line (JSON). */
+  /** What it has logged so far, by line (JSON). */
   logs(): readonly string[]
-  /** SIGTERM, and SIGKILL when it has not ended after 15 s. */
-  stop(): Promise<Exit>
-  /** SIGKILL: the crash. */
-  kill(): Promise<Exit>
-  /** Settles when the process ends, however that comes. */
-  readonly exited: Promise<Exit>
+  /** Ends it as SIGTERM does. */
+  stop(): Promise<unknown>
 }
 
-const STOP_MS = 15_000
-/** So many lines of its log are told of a server that has failed. */
-const LINES_TOLD = 1_000
-
 /**
- * Starts `node server.ts serve` as a process and waits for its ready line. Rejects with the collected
- * stderr when it ends before. It is stopped with the test; having crashed by then fails the test.
+ * Opens the whole program in this process, as `serve` does, without its signals and exit codes. What a test needs
+ * of a process (signals, a crash, flags, memory, an environment for children) has `startServerProcess`.
  */
 export async function startServer(t: Owner, options: ServerOptions = {}): Promise<TestServer> {
-  const data = await temporaryFolder(t)
-  const own = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
-  const env = { ...own, GATEHOUSE_DATA_DIR: data, ...options.env }
-  const args = ['serve', ...(options.services ?? []), ...(options.flags ?? [])]
-  // Another program has its own way to a fresh database, which is then to be tested.
-  if (options.program === undefined) await seedEmbedded(env)
-  const child = spawnProgram(args, env, options.program)
-  const exited = exitOf(child)
-  let [stdout, asked, over] = ['', options.mayExit === true, false]
-  // Line by line: a long run says more than one string holds.
+  const environment = await serverEnv(t, options)
+  for (const name of Object.keys(environment)) {
+    if (name in Variables.properties || name === 'GATEHOUSE_ENV_FILE') continue
+    throw new Error(`${name} is no variable of the product: use startServerProcess`)
+  }
+  await seedEmbedded(environment)
+  if (environment['DATABASE_URL'] === undefined) {
+    for (const flag of ENGINE_FLAGS) setFlagsFromString(flag)
+  }
   const lines: string[] = []
-  let begun = ''
-  const stderr = (): string => [...lines.slice(-LINES_TOLD), begun].join('\n')
-  const ready = Promise.withResolvers<Addresses>()
-  const said = (what: string): Error =>
-    new Error(`'${args.join(' ')}' ${what} its ready line; its output: ${stdout}${stderr()}`)
-
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    transcript('log', text, 'server')
-    stdout += text
-    const addresses = parseReady(stdout)
-    if (addresses !== undefined) ready.resolve(addresses)
-  })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    transcript('log', text, 'server')
-    const [first = '', ...more] = text.split('\n')
-    begun += first
-    for (const next of more) {
-      lines.push(begun)
-      begun = next
-    }
-  })
-  const readyMs = options.readyMs ?? 30_000
-  const timer = setTimeout(() => ready.reject(said(`took over ${readyMs} ms for`)), readyMs)
-  exited.then(
-    ({ code, signal }) => {
-      over = true
-      ready.reject(said(`ended with ${code ?? signal} before`))
+  const log = createLog(
+    (text) => {
+      transcript('log', text, 'server')
+      lines.push(...text.trimEnd().split('\n'))
     },
-    (error: unknown) => ready.reject(error),
+    () => new Date(),
   )
-
-  async function end(signal: NodeJS.Signals): Promise<Exit> {
-    asked = true
-    if (!over) child.kill(signal)
-    const last = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
-    return exited.finally(() => clearTimeout(last))
+  const config = openConfig({
+    flags: {},
+    environment,
+    envFile: undefined,
+    onReload: (problem) =>
+      problem === undefined
+        ? log.info('configuration re-read')
+        : log.warn('configuration not re-read; the former one stays', { problem }),
+  })
+  const program = await openProgram(
+    {
+      config,
+      services: options.services ?? SERVICES,
+      secrets: configuredSecrets(config, randomBytes),
+      version: 'test',
+      log,
+    },
+    new AbortController().signal,
+  )
+  let stopped: Promise<void> | undefined
+  let failure: Error | undefined
+  void program.failed.then((error) => (failure = error))
+  function stop(): Promise<void> {
+    stopped ??= program.close(0).finally(() => {
+      log.flush()
+      config.close()
+    })
+    return stopped
   }
   t.teardown(async () => {
-    const crashed = over && !asked
-    const { code, signal } = await end('SIGTERM')
-    if (crashed) throw new Error(`the server ended by itself (${code ?? signal}): ${stderr()}`)
+    await stop()
+    if (failure !== undefined) throw failure
   })
+  const addresses = Object.fromEntries(program.addresses)
+  keepCalls(addresses)
+  return Object.assign(serverAddresses(addresses), {
+    logs(): readonly string[] {
+      log.flush()
+      return lines
+    },
+    stop,
+  })
+}
 
-  try {
-    const addresses = await ready.promise
-    for (const name of ['links', 'ops'] as const) {
-      const at = addresses[name]
-      if (at?.startsWith('http') === true) keepExchanges(name, at)
-    }
-    const address = (service: Service): string => {
-      const found = addresses[service]
-      if (found === undefined) throw new Error(`${service} was not started: name it in services`)
-      return found
-    }
-    return {
-      get hooks() {
-        return address('hooks')
-      },
-      get links() {
-        return address('links')
-      },
-      get ops() {
-        return address('ops')
-      },
-      pid: child.pid ?? 0,
-      logs: () => [...lines, begun].filter((line) => line !== ''),
-      stop: () => end('SIGTERM'),
-      kill: () => end('SIGKILL'),
-      exited,
-    }
-  } catch (error) {
-    await end('SIGKILL')
-    throw error
-  } finally {
-    clearTimeout(timer)
+/** A server's variables: free ports on loopback, a fresh data directory, and what the options have. */
+export async function serverEnv(t: Owner, options: ServerOptions): Promise<Env> {
+  const own = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
+  return { ...own, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env }
+}
+
+/** Keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
+export function keepCalls(addresses: Addresses): void {
+  for (const name of ['links', 'ops'] as const) {
+    const at = addresses[name]
+    if (at?.startsWith('http') === true) keepExchanges(name, at)
+  }
+}
+
+/** The addresses as properties that throw where a service was not started. */
+export function serverAddresses(addresses: Addresses): Record<Service, string> {
+  const address = (service: Service): string => {
+    const found = addresses[service]
+    if (found === undefined) throw new Error(`${service} was not started: name it in services`)
+    return found
+  }
+  return {
+    get hooks() {
+      return address('hooks')
+    },
+    get links() {
+      return address('links')
+    },
+    get ops() {
+      return address('ops')
+    },
   }
 }

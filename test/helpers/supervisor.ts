@@ -10,7 +10,7 @@ import type { Env, Exit } from './program.ts'
 import { parseReady, SERVICES } from './ready.ts'
 import type { Service } from './ready.ts'
 import { runFolder } from './run-folder.ts'
-import type { TestServer } from './server.ts'
+import type { ServerProcess } from './server-process.ts'
 import { transcript } from './transcript.ts'
 import { until } from './until.ts'
 
@@ -31,7 +31,7 @@ while [ -z "$stopping" ]; do
 done`
 
 /** A product under the supervisor; `pid`, `stop` and the like are of the process that runs now. */
-export type Supervised = TestServer & {
+export type Supervised = ServerProcess & {
   /** SIGTERM to the process that runs now; settles with its exit code when the next one is ready. */
   restart(): Promise<number>
 }

@@ -58,7 +58,10 @@ t.test('an environment file that changes is followed without a restart', async (
   const file = join(await temporaryFolder(t), 'gatehouse.env')
   const env = await postgres.env(t)
   await writeFile(file, `HOOKS_CODE_HOST_SECRET=${first}\n`)
-  const server = await startServer(t, { services: ['hooks'], env, flags: ['--env-file', file] })
+  const server = await startServer(t, {
+    services: ['hooks'],
+    env: { ...env, GATEHOUSE_ENV_FILE: file },
+  })
   const hooks = { server, base: server.hooks, env }
   t.equal(await status(hooks, 'code_host', first), 202)
   t.equal(await status(hooks, 'code_host', second), 401)
@@ -87,7 +90,10 @@ t.test('a previous secret that nobody used yet is known as retired too', async (
   const env = await postgres.env(t)
   const both = [`HOOKS_PAYMENTS_SECRET=${second}`, `HOOKS_PAYMENTS_SECRET_PREVIOUS=${first}`]
   await writeFile(file, both.join('\n'))
-  const server = await startServer(t, { services: ['hooks'], env, flags: ['--env-file', file] })
+  const server = await startServer(t, {
+    services: ['hooks'],
+    env: { ...env, GATEHOUSE_ENV_FILE: file },
+  })
   await writeFile(file, `HOOKS_PAYMENTS_SECRET=${second}\n`)
   await until(() => server.logs().some((line) => line.includes('configuration re-read')), 'it')
   const hooks = { server, base: server.hooks, env }

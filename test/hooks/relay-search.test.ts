@@ -90,7 +90,7 @@ await onPostgres(t, 'what of the payload is wanted', async (t: Test, backend) =>
   })
 
   await t.test('an event far behind many that do not match', async (t) => {
-    t.equal((await server.stop()).code, 0)
+    await server.stop()
     // Rows as the receiver stores them, so many that a search takes several steps.
     await backend.query(
       env,

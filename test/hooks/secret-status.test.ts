@@ -27,7 +27,10 @@ t.test('a key that changes counts for the card and for the receiver at once', as
   const [right, wrong] = [secretKey(), secretKey()]
   await writeFile(file, `GATEHOUSE_SECRET_KEY=${right}\n`)
   const env = await postgres.env(t)
-  const server = await startServer(t, { services: ['hooks'], env, flags: ['--env-file', file] })
+  const server = await startServer(t, {
+    services: ['hooks'],
+    env: { ...env, GATEHOUSE_ENV_FILE: file },
+  })
   const base = server.hooks
   const signing = await addSigned(base, 'shop')
   t.equal((await sendStandard(base, 'shop', signing)).status, 202)

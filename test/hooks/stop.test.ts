@@ -8,8 +8,8 @@ import { backends, eachBackend } from '../helpers/backends.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import type { Delivery } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
@@ -18,7 +18,7 @@ const [, postgres] = backends
 await eachBackend(t, 'SIGTERM under load', async (t: Test, backend) => {
   const sender = createSender()
   const env = { ...(await backend.env(t)), ...sender.env }
-  const server = await startServer(t, { services: ['hooks'], env, mayExit: true })
+  const server = await startServerProcess(t, { services: ['hooks'], env, mayExit: true })
   const base = server.hooks
   const streams = await Promise.all([1, 2, 3].map(() => openStream(t, `${base}/events`)))
   for (const stream of streams) await stream.until(({ event }) => event === 'status')
@@ -109,10 +109,10 @@ await t.test('a Ctrl-C that is told twice is one', async (t) => {
 })
 
 /** A server that is busy with half of a delivery on the connection `slow`. */
-async function startHeld(t: Test): Promise<{ server: TestServer; slow: Socket }> {
+async function startHeld(t: Test): Promise<{ server: ServerProcess; slow: Socket }> {
   const sender = createSender()
   const env = { ...(await postgres.env(t)), ...sender.env }
-  const server = await startServer(t, { services: ['hooks'], env, mayExit: true })
+  const server = await startServerProcess(t, { services: ['hooks'], env, mayExit: true })
   const slow = await openSocket(t, server.hooks)
   slow.write(post(await sender.delivery({ size: 20_000 })).slice(0, 10_000))
   // Answered after what was sent before it: the half has arrived as well.
@@ -120,7 +120,7 @@ async function startHeld(t: Test): Promise<{ server: TestServer; slow: Socket }>
   return { server, slow }
 }
 
-function said(server: TestServer, message: string): boolean {
+function said(server: ServerProcess, message: string): boolean {
   return server.logs().some((line) => line.includes(`"msg":"${message}"`))
 }
 

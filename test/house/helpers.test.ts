@@ -11,7 +11,7 @@ import { findLeaks, registerSecret } from '../helpers/leaks.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { run, sharedPostgres, startPostgres } from '../helpers/postgres.ts'
 import { rawExchange } from '../helpers/raw-http.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { chatHeaders, codeHostHeaders, paymentsHeader } from '../helpers/sign.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
@@ -129,18 +129,18 @@ t.test('server: ready line, logs, stop, and the reason of an early end', async (
     console.log('gatehouse 0.1.0 ready hooks=http://127.0.0.1:1')
     setInterval(() => {}, 1000)`,
   )
-  const server = await startServer(t, { program, services: ['hooks'], flags: ['--x'] })
+  const server = await startServerProcess(t, { program, services: ['hooks'], flags: ['--x'] })
   t.equal(server.hooks, 'http://127.0.0.1:1')
   t.throws(() => server.links, /links was not started/)
   const [line = ''] = await until(() => server.logs().length > 0 && server.logs(), 'a log line')
   t.match(JSON.parse(line), { args: ['serve', 'hooks', '--x'] })
   t.notMatch(line, /TAP|NODE_OPTIONS|GATEHOUSE_TEST/)
   t.same(await server.stop(), { code: 0, signal: null })
-  const second = await startServer(t, { program })
+  const second = await startServerProcess(t, { program })
   t.same(await second.kill(), { code: null, signal: 'SIGKILL' })
   const failing = standIn(t, `console.error('no such thing'); process.exit(1)`)
   await t.rejects(
-    startServer(t, { program: failing, mayExit: true }),
+    startServerProcess(t, { program: failing, mayExit: true }),
     /ended with 1 before.*no such thing/,
   )
 })

@@ -6,8 +6,8 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { createSender, send as deliver } from '../helpers/deliveries.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -72,9 +72,9 @@ await t.test('an answer reaches a client that reads slowly', async (t) => {
 async function startStopping(
   t: Test,
   env: Readonly<Record<string, string>> = {},
-): Promise<{ server: TestServer; stopping: () => Promise<void> }> {
+): Promise<{ server: ServerProcess; stopping: () => Promise<void> }> {
   const all = { ...(await postgres.env(t)), ...env }
-  const server = await startServer(t, { services: ['hooks'], env: all, mayExit: true })
+  const server = await startServerProcess(t, { services: ['hooks'], env: all, mayExit: true })
   async function stopping(): Promise<void> {
     process.kill(server.pid, 'SIGTERM')
     await until(() => server.logs().some((line) => line.includes('"stopping"')), 'the stop')

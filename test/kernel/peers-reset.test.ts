@@ -9,7 +9,7 @@ import {
   STRANGER,
 } from '../helpers/own-network.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 
 const RESETS = 40
 
@@ -37,7 +37,7 @@ await t.test(
     }
     await seedEmbedded(env)
     const services = ['hooks', 'links'] as const
-    const server = await startServer(t, { services, env, program: IN_OWN_NETWORK })
+    const server = await startServerProcess(t, { services, env, program: IN_OWN_NETWORK })
     const portOf = (address: string): number => Number(new URL(address).port)
     const [hooks, links] = [portOf(server.hooks), portOf(server.links)]
     const ask = (port: number, text: string, from: string): Promise<string> =>

@@ -34,6 +34,7 @@ await t.test('a proxy that nobody trusts', async (t) => {
   await makeLink(owner, 'kept', { visibility: 'secure' })
 
   const guarded: readonly (readonly [path: string, method: string])[] = [
+    ...['/', '/log', '/events', '/relay', '/metrics'].map(
       (path) => [`${hooks}${path}`, 'GET'] as const,
     ),
     ...['/settings', '/log/1/replay', '/mcp/agent'].map((path) => [hooks + path, 'POST'] as const),

@@ -10,8 +10,8 @@ import type { OpsServer } from '../helpers/ops-setup.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { peakKib, residentKib } from '../helpers/process-figures.ts'
 import { keepSecret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
 import { addProvider, eventIds, SIGNED_ENV } from '../helpers/signing-setup.ts'
 import { WEB_SOCKET } from '../faults/malformed-frames.ts'
 import { head } from '../faults/malformed-requests.ts'
@@ -36,7 +36,7 @@ const SHAPES = {
 } as const
 
 export type Bombed = {
-  readonly server: TestServer
+  readonly server: ServerProcess
   readonly links: LinksServer
   readonly ops: OpsServer
   readonly targets: Readonly<Record<string, Target>>
@@ -58,7 +58,7 @@ export async function startBombed(t: Owner): Promise<Bombed> {
     OPS_INVENTORY: await inventoryFile(t, { services: [] }),
     OPS_CHAT_API_KEY: key,
   }
-  const server = await startServer(t, { env })
+  const server = await startServerProcess(t, { env })
   await addProvider(server.hooks, 'lan', { open: true })
   const endpoint = await addEndpoint(server.hooks, 'agent')
   const links = linksServer(server, env)

@@ -10,7 +10,7 @@ import { createSender, sendAll } from '../helpers/deliveries.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { keepSecret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { onPath } from '../helpers/system-parts.ts'
 import { until } from '../helpers/until.ts'
 import { makeRoot, noChroot } from './chroot.ts'
@@ -85,7 +85,7 @@ if (missing !== undefined) {
   await eachBackend(t, 'the executable serves', async (t: Test, backend) => {
     const env = await backend.env(t)
     const options = { program, env: { ...env, PATH: '' } }
-    const first = await startServer(t, options)
+    const first = await startServerProcess(t, options)
     for (const address of [first.hooks, first.links, first.ops]) {
       t.equal((await request(`${address}/healthz`)).status, 200)
     }
@@ -120,7 +120,7 @@ if (missing !== undefined) {
     }
 
     await first.kill()
-    const again = await startServer(t, options)
+    const again = await startServerProcess(t, options)
     t.equal((await request(`${again.hooks}/log/${id}/payload`)).text, BODY, 'it survived the crash')
     t.ok((await send(again.hooks)).json<{ id: number }>().id > id)
     t.same(await again.stop(), { code: 0, signal: null })
@@ -148,7 +148,7 @@ if (missing !== undefined) {
       ...{ GATEHOUSE_DATA_DIR: '/data', PATH: '', NODE_DISABLE_COMPILE_CACHE: '1', ...sender.env },
       ...(url !== undefined && { DATABASE_URL: url }),
     }
-    const first = await startServer(t, { program, env })
+    const first = await startServerProcess(t, { program, env })
     for (const address of [first.hooks, first.links, first.ops]) {
       t.equal((await request(`${address}/healthz`)).status, 200)
       t.ok((await request(address)).status < 400, 'its page')
@@ -156,7 +156,7 @@ if (missing !== undefined) {
     }
     const [before] = await sendAll(t, [first.hooks], await sender.deliveries(1))
     await first.kill()
-    const again = await startServer(t, { program, env })
+    const again = await startServerProcess(t, { program, env })
     const kept = await request(`${again.hooks}/log/${before?.id}`)
     t.equal(kept.status, 200, 'it survived the crash')
     t.same(await again.stop(), { code: 0, signal: null })

@@ -6,7 +6,7 @@ import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
 import { ended, inventoryFile, opsServer, trigger } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 
 const [, postgres] = backends
 const path = process.env['PATH'] ?? ''
@@ -97,7 +97,7 @@ async function use(
     PATH: `${folder}${delimiter}${path}`,
     OPS_INVENTORY: await inventoryFile(t, { services: [web] }),
   }
-  const server = await startServer(t, { services: ['ops'], env, program })
+  const server = await startServerProcess(t, { services: ['ops'], env, program })
   const ops = opsServer(server, env)
   await ended(ops)
   await trigger(ops)

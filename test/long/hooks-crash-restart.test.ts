@@ -4,22 +4,22 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
 
 await t.test('a delivery that is sent again after the crash is stored once', async (t) => {
   for (const backend of backends) {
     const sender = createSender()
     const env = { ...(await backend.env(t)), ...sender.env }
     const deliveries = await sender.deliveries(200)
-    const first = await startServer(t, { services: ['hooks'], env })
+    const first = await startServerProcess(t, { services: ['hooks'], env })
     const agent = keepAlive(t, 16)
     // Ends with the crash: some are answered, some stored without an answer, some are lost.
     const answers = Promise.allSettled(deliveries.map((one) => send(agent, first.hooks, one)))
     await Promise.race([answers, pause(randomInt(20, 60))])
     await first.kill()
     await answers
-    const second = await startServer(t, { services: ['hooks'], env })
+    const second = await startServerProcess(t, { services: ['hooks'], env })
     for (const one of deliveries) t.equal((await send(agent, second.hooks, one)).status, 202)
     await second.stop()
     const rows = await backend.query(env, 'select external_id from hooks.events')
@@ -32,9 +32,9 @@ await t.test('a second process on the embedded directory is refused', async (t) 
   const [embedded] = backends
   const sender = createSender()
   const env = { ...(await embedded.env(t)), ...sender.env }
-  const first = await startServer(t, { services: ['hooks'], env })
+  const first = await startServerProcess(t, { services: ['hooks'], env })
   const agent = keepAlive(t, 1)
-  const serves = async (server: TestServer): Promise<void> => {
+  const serves = async (server: ServerProcess): Promise<void> => {
     const answer = await send(agent, server.hooks, await sender.delivery())
     t.equal(answer.status, 202)
   }
@@ -50,6 +50,6 @@ await t.test('a second process on the embedded directory is refused', async (t) 
   )
   await serves(first)
   await first.kill()
-  const third = await startServer(t, { services: ['hooks'], env })
+  const third = await startServerProcess(t, { services: ['hooks'], env })
   await serves(third)
 })

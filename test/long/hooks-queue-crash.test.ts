@@ -3,8 +3,8 @@ import { backends } from '../helpers/backends.ts'
 import { healthOf, queueEnv, settled } from '../helpers/queue-setup.ts'
 import { startRedis } from '../helpers/redis.ts'
 import type { Redis } from '../helpers/redis.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const STREAM = 'orders'
@@ -19,7 +19,7 @@ t.test('consumer killed three times, Redis killed once: each entry is stored onc
   const [, postgres] = backends
   const redis = await startRedis(t)
   const env = { ...(await postgres.env(t)), ...queueEnv(redis, STREAM) }
-  const start = (): Promise<TestServer> => startServer(t, { services: ['hooks'], env })
+  const start = (): Promise<ServerProcess> => startServerProcess(t, { services: ['hooks'], env })
   let server = await start()
 
   const figure = async (text: string): Promise<number> => {

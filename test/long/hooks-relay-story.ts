@@ -8,8 +8,8 @@ import { request } from '../helpers/http.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import { secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
 import { paymentsHeaders } from '../helpers/sign.ts'
 import { until } from '../helpers/until.ts'
 
@@ -87,7 +87,8 @@ export async function forwardingStory(t: Test, backend: Backend): Promise<void> 
     }
   }
 
-  const startHooks = (): Promise<TestServer> => startServer(t, { services: ['hooks'], env })
+  const startHooks = (): Promise<ServerProcess> =>
+    startServerProcess(t, { services: ['hooks'], env })
   const startForwarder = async (): Promise<Forwarder> => {
     const forwarder = startForward(t, [`${target.url}/hook`, '--from', base, '--name', 'story'])
     await forwarder.connected()

@@ -11,7 +11,7 @@ import {
   openSocketCount,
   residentKib,
 } from '../helpers/process-figures.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { addProvider, post } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
@@ -31,7 +31,7 @@ const PROBE = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const room = descriptorLimit('self') - 500
 const few = room < CONNECTIONS && `only ${room} descriptors: raise "ulimit -n"`
 await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t: Test) => {
-  const server = await startServer(t, { services: ['hooks'], env: await embedded.env(t) })
+  const server = await startServerProcess(t, { services: ['hooks'], env: await embedded.env(t) })
   const base = server.hooks
   await addProvider(base, 'lan', { open: true })
   const port = Number(new URL(base).port)
@@ -64,7 +64,7 @@ await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t: Test) =
 await t.test('more connections than descriptors', async (t: Test) => {
   const limited = ['sh', '-c', 'ulimit -n 200; exec "$0" "$@"', process.execPath, 'server.ts']
   const env = { ...(await embedded.env(t)), NOTIFY_SOCKET: '/nowhere', WATCHDOG_USEC: '1000000' }
-  const server = await startServer(t, { services: ['hooks'], env, program: limited })
+  const server = await startServerProcess(t, { services: ['hooks'], env, program: limited })
   t.equal(descriptorLimit(server.pid), 200, 'its limit')
   const base = server.hooks
   await addProvider(base, 'lan', { open: true })

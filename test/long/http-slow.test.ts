@@ -7,7 +7,7 @@ import { openSockets } from '../helpers/open-sockets.ts'
 import type { HeldSocket } from '../helpers/open-sockets.ts'
 import { noFailureIn } from '../helpers/outage-setup.ts'
 import { anonymousKib, openSocketCount } from '../helpers/process-figures.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { addProvider, eventIds, payloadOf, post } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
@@ -27,7 +27,7 @@ const HEAD = 'POST /webhooks/generic/lan HTTP/1.1\r\nHost: localhost\r\n'
 
 await t.test('slow and silent clients', async (t: Test) => {
   const [embedded] = backends
-  const server = await startServer(t, { services: ['hooks'], env: await embedded.env(t) })
+  const server = await startServerProcess(t, { services: ['hooks'], env: await embedded.env(t) })
   const base = server.hooks
   await addProvider(base, 'lan', { open: true })
   const big = await post(base, 'generic/lan', Buffer.alloc(LARGE, 'x'))

@@ -8,7 +8,7 @@ import { linksServer } from '../helpers/links-setup.ts'
 import { ended, inventoryFile, opsServer, startGate } from '../helpers/ops-setup.ts'
 import type { Event, Session } from '../helpers/ops-setup.ts'
 import { newSeed, randomOf } from '../helpers/random.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { assertKept, startServiceLoad } from '../helpers/service-load.ts'
 import { until } from '../helpers/until.ts'
 
@@ -31,7 +31,7 @@ await eachBackend(t, `kill -9 under load of all services, seed ${seed}`, async (
   const empty = await inventoryFile(t, { services: [] })
   const env = { ...(await on.env(t)), ...sender.env }
   const start = (caught: boolean) =>
-    startServer(t, { env: { ...env, OPS_INVENTORY: caught ? gate.inventory : empty } })
+    startServerProcess(t, { env: { ...env, OPS_INVENTORY: caught ? gate.inventory : empty } })
   let server = await start(true)
   const { token } = await linksServer(server, env).user('ann')
 

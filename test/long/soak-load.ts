@@ -8,12 +8,12 @@ import type { Caller } from '../helpers/links-setup.ts'
 import { META, MODERN } from '../helpers/mcp.ts'
 import type { Endpoint } from '../helpers/mcp.ts'
 import type { Owner } from '../helpers/owner.ts'
-import type { TestServer } from '../helpers/server.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
 import { openStream } from '../helpers/sse.ts'
 
 /** What the load speaks to, and as whom. */
 export type Soaked = {
-  readonly server: TestServer
+  readonly server: ServerProcess
   readonly sender: Sender
   readonly ann: Caller
   readonly endpoint: Endpoint

@@ -7,7 +7,7 @@ import { linksServer, makeLink } from '../helpers/links-setup.ts'
 import { addEndpoint } from '../helpers/mcp.ts'
 import { inventoryFile } from '../helpers/ops-setup.ts'
 import { noFailureIn } from '../helpers/outage-setup.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { median, openDoctor } from '../helpers/vitals.ts'
 import type { Vitals } from '../helpers/vitals.ts'
@@ -49,7 +49,7 @@ for (const backend of backends) {
       ...sender.env,
       OPS_INVENTORY: await inventoryFile(t, { services: [] }),
     }
-    const server = await startServer(t, { env: { ...env, ...doctor.env } })
+    const server = await startServerProcess(t, { env: { ...env, ...doctor.env } })
     const ann = await linksServer(server, env).user('ann')
     await makeLink(ann, 'kept')
     const endpoint = await addEndpoint(server.hooks, 'soak')

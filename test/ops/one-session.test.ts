@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts-setup.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { ended, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
+import { ended, startGate, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
 import type { Event, OpsServer, Session } from '../helpers/ops-setup.ts'
 import { run } from '../helpers/postgres.ts'
 import { until } from '../helpers/until.ts'
@@ -20,8 +20,8 @@ async function events({ api }: OpsServer, query = ''): Promise<readonly Event[]>
 await t.test('30 starts at once on two servers: one session runs', async (t: Test) => {
   const [gate, briefs] = [await startGate(t), await startBriefs(t)]
   const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
-  const one = await startOps(t, backends[1], env)
-  const two = await startOps(t, backends[1], one.env)
+  const one = await startOpsProcess(t, backends[1], env)
+  const two = await startOpsProcess(t, backends[1], one.env)
   await until(() => gate.waiting() > 0, 'the scheduled session')
   t.equal((await sessions(two)).length, 1, 'two schedulers started one')
 
@@ -78,8 +78,8 @@ await t.test('30 starts at once on two servers: one session runs', async (t: Tes
 
 await t.test('two schedulers start one session an interval', async (t: Test) => {
   const env = { OPS_INTERVAL: '2' }
-  const one = await startOps(t, backends[1], env)
-  const two = await startOps(t, backends[1], one.env)
+  const one = await startOpsProcess(t, backends[1], env)
+  const two = await startOpsProcess(t, backends[1], one.env)
   await until(async () => (await sessions(one)).length >= 4, 'four scheduled sessions', 30_000)
   await one.server.stop()
   const starts = (await sessions(two)).map(({ started_at }) => Date.parse(started_at)).toReversed()
@@ -92,13 +92,13 @@ await t.test('two schedulers start one session an interval', async (t: Test) => 
 
 await eachBackend(t, 'kill -9 of the server', async (t: Test, backend) => {
   const gate = await startGate(t)
-  const first = await startOps(t, backend, { OPS_INVENTORY: gate.inventory })
+  const first = await startOpsProcess(t, backend, { OPS_INVENTORY: gate.inventory })
   await until(() => gate.waiting() > 0, 'the first session')
   const [left] = await sessions(first)
   t.equal(left?.status, 'running')
   await first.server.kill()
 
-  const second = await startOps(t, backend, first.env)
+  const second = await startOpsProcess(t, backend, first.env)
   const failed = await ended(second, left?.id)
   t.match(failed, { id: left?.id, status: 'failed', exit_code: 1, ended_at: /Z$/ })
   t.ok((failed.duration_ms ?? 0) > 0)
@@ -111,14 +111,14 @@ await eachBackend(t, 'kill -9 of the server', async (t: Test, backend) => {
   t.equal(next.status, 'running', 'another one may run')
   await second.server.stop()
 
-  const third = await startOps(t, backend, first.env)
+  const third = await startOpsProcess(t, backend, first.env)
   t.match(await ended(third, next.id), { status: 'stopped', exit_code: 1 }, 'SIGTERM stops it')
   t.equal((await events(third, '?level=critical')).length, 1, 'the failure was told once')
 })
 
 await t.test('a lease that lapses is ended by another instance', async (t: Test) => {
   const gate = await startGate(t)
-  const one = await startOps(t, backends[1], { OPS_INVENTORY: gate.inventory })
+  const one = await startOpsProcess(t, backends[1], { OPS_INVENTORY: gate.inventory })
   await until(() => gate.waiting() > 0, 'the first session')
   const url = one.env['DATABASE_URL'] ?? ''
   // As an instance on another machine that has been silent for long.

@@ -99,7 +99,7 @@ await eachBackend(
         const { id: running } = await trigger(ops)
         const stream = await openStream(t, `${ops.base}/sessions/${running}/stream`)
         await stream.until(({ event }) => event === 'line')
-        t.equal((await ops.server.stop()).code, 0)
+        await ops.server.stop()
         await stream.closed
         t.ok((stream.retry ?? 0) > 0)
         t.notOk(

@@ -8,7 +8,7 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
 import type { Call } from '../helpers/model-endpoint.ts'
-import { ended, inventoryFile, opsServer, startOps, trigger } from '../helpers/ops-setup.ts'
+import { ended, inventoryFile, opsServer, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { openDescriptors } from '../helpers/process-figures.ts'
@@ -63,7 +63,7 @@ async function use(
       return says('Done.')
     }),
   )
-  const ops = await startOps(t, postgres, {
+  const ops = await startOpsProcess(t, postgres, {
     ...model.env,
     PATH: forbidden.length > 0 ? folder : `${folder}${delimiter}${path}`,
     OPS_INVENTORY: await inventoryFile(t, { services: [], readonly }),

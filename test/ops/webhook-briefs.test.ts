@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { CHAT_KEY, deliverAlert, MODEL_KEY, startBriefs } from '../helpers/alerts-setup.ts'
 import type { Asked, Briefs } from '../helpers/alerts-setup.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
-import { ended, startOps } from '../helpers/ops-setup.ts'
+import { ended, startOps, startOpsProcess } from '../helpers/ops-setup.ts'
 import type { OpsServer, Session } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -236,7 +236,7 @@ await t.test('model and prompt by their flags', async (t: Test) => {
   const briefs = await startBriefs(t)
   const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_WEBHOOK_MODEL: 'by-variable', ...briefs.env }
   const flags = ['--webhook-model', 'by-flag', '--webhook-system-prompt=By flag.']
-  const ops = await startOps(t, backends[1], env, flags)
+  const ops = await startOpsProcess(t, backends[1], env, flags)
   await ended(ops)
   t.equal((await deliverAlert(ops.base, 'down')).status, 202)
   const [asked] = briefs.asked

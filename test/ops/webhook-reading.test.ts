@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts-setup.ts'
 import { backends } from '../helpers/backends.ts'
-import { ended, startGate, startOps } from '../helpers/ops-setup.ts'
+import { ended, startGate, startOpsProcess } from '../helpers/ops-setup.ts'
 import type { OpsServer, Session } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
@@ -27,7 +27,7 @@ async function sessions({ api }: OpsServer): Promise<readonly Session[]> {
 t.test('a stop and a crash while an alert is read lose nothing', async (t) => {
   const briefs = await startBriefs(t)
   const env = { OPS_CHAT_API_KEY: CHAT_KEY, ...briefs.env }
-  const one = await startOps(t, postgres, env)
+  const one = await startOpsProcess(t, postgres, env)
   await ended(one)
   briefs.answer(null)
   const interrupted = deliverAlert(one.base, 'stopped')
@@ -43,7 +43,7 @@ t.test('a stop and a crash while an alert is read lose nothing', async (t) => {
   const kept = { outcome: 'failed', problem: /server stopped/, session_id: null }
   t.match(await alerts(one), [kept, kept])
 
-  const two = await startOps(t, postgres, one.env)
+  const two = await startOpsProcess(t, postgres, one.env)
   void deliverAlert(two.base, '{"tier":2,"text":"killed"}').catch(() => undefined)
   await until(() => briefs.asked.length === 2, 'the model to be asked again')
   await two.server.kill()
@@ -51,7 +51,7 @@ t.test('a stop and a crash while an alert is read lose nothing', async (t) => {
   // As if no session had begun for long: the scheduled one would be first otherwise.
   await postgres.query(one.env, `update ops.settings set scheduled_at = now() - interval '1 day'`)
   briefs.answer('It was killed.')
-  const three = await startOps(t, postgres, one.env)
+  const three = await startOpsProcess(t, postgres, one.env)
   const session = await until(
     async () => (await sessions(three)).find(({ trigger: by }) => by === 'alert'),
     'a session of the alert',
@@ -68,12 +68,12 @@ t.test('a stop and a crash while an alert is read lose nothing', async (t) => {
 
 t.test('an alert that another instance reads is left to it', async (t) => {
   const briefs = await startBriefs(t)
-  const one = await startOps(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY, ...briefs.env })
+  const one = await startOpsProcess(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY, ...briefs.env })
   await ended(one)
   briefs.answer(null)
   const answer = deliverAlert(one.base, 'being read')
   await until(() => briefs.asked.length === 1, 'the model to be asked')
-  const two = await startOps(t, postgres, one.env)
+  const two = await startOpsProcess(t, postgres, one.env)
   // Of two that are being read, the other one's reader is gone, on some other machine.
   await postgres.query(
     one.env,
@@ -83,7 +83,7 @@ t.test('an alert that another instance reads is left to it', async (t) => {
      )
      insert into ops.alert_texts select id, 'c', 't', 'left', 1, now(), now() from alert`,
   )
-  const three = await startOps(t, postgres, one.env)
+  const three = await startOpsProcess(t, postgres, one.env)
   await until(
     () => three.server.logs().concat(two.server.logs()).join().includes('alert is read again'),
     'it',
@@ -103,11 +103,11 @@ t.test('an alert that another instance reads is left to it', async (t) => {
 t.test('parallel alerts on two instances: one model call at a time', async (t) => {
   const [gate, briefs] = [await startGate(t), await startBriefs(t)]
   gate.open(true)
-  const one = await startOps(t, postgres, {
+  const one = await startOpsProcess(t, postgres, {
     ...{ OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory },
     ...briefs.env,
   })
-  const two = await startOps(t, postgres, one.env)
+  const two = await startOpsProcess(t, postgres, one.env)
   await ended(one)
   const deliver = (name: string) =>
     Array.from({ length: 8 }, (_, at) =>
@@ -147,7 +147,7 @@ t.test('a brief counts against the budget of the day', async (t) => {
   const briefs = await startBriefs(t)
   const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
   writeFileSync(prices, JSON.stringify({ reader: { input: 10, output: 10 } }))
-  const ops = await startOps(t, postgres, {
+  const ops = await startOpsProcess(t, postgres, {
     ...{ OPS_CHAT_API_KEY: CHAT_KEY, OPS_WEBHOOK_MODEL: 'reader', OPS_PRICES: prices },
     ...{ OPS_DAY_BUDGET_USD: '0.01', ...briefs.env },
   })
@@ -172,7 +172,7 @@ t.test('a brief counts against the budget of the day', async (t) => {
 
 t.test('Retry-After is obeyed within the deadline', async (t) => {
   const briefs = await startBriefs(t)
-  const ops = await startOps(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY, ...briefs.env })
+  const ops = await startOpsProcess(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY, ...briefs.env })
   await ended(ops)
   briefs.answer({ retryAfter: 11 })
   const refused = await deliverAlert(ops.base, 'too long')
@@ -188,7 +188,7 @@ t.test('Retry-After is obeyed within the deadline', async (t) => {
 
 t.test('a sender that hung up is noted, and its alert is read', async (t) => {
   const briefs = await startBriefs(t)
-  const ops = await startOps(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY, ...briefs.env })
+  const ops = await startOpsProcess(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY, ...briefs.env })
   await ended(ops)
   briefs.answer(null)
   const socket = connect(Number(new URL(ops.base).port), '127.0.0.1')
