@@ -75,7 +75,7 @@ export async function startOps(t: Owner, backend: Backend, env: Env = {}): Promi
 }
 
 /** An ops service in a process of its own. */
-export type OpsProcess = OpsServer & { readonly server: ServerProcess }
+export type OpsProcess = Omit<OpsServer, 'server'> & { readonly server: ServerProcess }
 
 /** The same in a process of its own, which may be given flags. */
 export async function startOpsProcess(
