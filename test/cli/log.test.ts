@@ -7,7 +7,7 @@ import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { rawExchange } from '../helpers/raw-http.ts'
 import { secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { onPath } from '../helpers/system-parts.ts'
 import { until } from '../helpers/until.ts'
 
@@ -25,7 +25,7 @@ function inJournal(descriptor: string): readonly string[] {
 t.test('one line a request, one object a line', async (t) => {
   const env = await postgres.env(t)
   const proxies = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
-  const server = await startServer(t, { env: { ...env, ...proxies }, services: ['hooks', 'links'] })
+  const server = await startServerProcess(t, { env: { ...env, ...proxies }, services: ['hooks', 'links'] })
   const token = secret('token-in-a-path')
   const forwarded = { 'X-Forwarded-For': '198.51.100.7' }
   const page = await request(`${server.hooks}/settings`, { headers: forwarded })
@@ -71,7 +71,7 @@ t.test('one line a request, one object a line', async (t) => {
 })
 
 t.test('jq reads it', { skip: onPath('jq') === undefined && 'jq is missing' }, async (t) => {
-  const server = await startServer(t, { env: await postgres.env(t), services: ['hooks'] })
+  const server = await startServerProcess(t, { env: await postgres.env(t), services: ['hooks'] })
   await request(`${server.hooks}/healthz`)
   await server.stop()
   const filter = 'select(.msg == "request") | "\\(.route) \\(.status)"'
@@ -83,7 +83,7 @@ t.test('jq reads it', { skip: onPath('jq') === undefined && 'jq is missing' }, a
 t.test('the journal is told of each line’s priority, which it takes off', async (t) => {
   const env = await postgres.env(t)
   const program = inJournal('/proc/$$/fd/2')
-  const server = await startServer(t, {
+  const server = await startServerProcess(t, {
     ...{ env: { ...env, HOOKS_QUEUE_CHANNELS: 'orders' }, services: ['hooks'], program },
   })
   await server.stop()

@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { deploymentParts, lacks } from '../helpers/system-parts.ts'
 import { until } from '../helpers/until.ts'
 import { startNotifyReceiver } from './notify-receiver.ts'
@@ -19,7 +19,7 @@ for (const backend of backends) {
   await t.test(name, { skip }, async (t) => {
     const receiver = await startNotifyReceiver(t)
     const watched = { NOTIFY_SOCKET: receiver.path, WATCHDOG_USEC: '600000' }
-    const server = await startServer(t, { env: { ...(await backend.env(t)), ...watched } })
+    const server = await startServerProcess(t, { env: { ...(await backend.env(t)), ...watched } })
     const has = (start: string): readonly string[] =>
       receiver.messages().filter((line) => line.startsWith(start))
     await until(() => has('READY=1')[0], 'READY=1')
@@ -46,7 +46,7 @@ t.test('who does not start is never ready', { skip }, async (t) => {
 t.test('another process is watched: there are no signs of life', { skip }, async (t) => {
   const receiver = await startNotifyReceiver(t)
   const watched = { NOTIFY_SOCKET: receiver.path, WATCHDOG_USEC: '30000', WATCHDOG_PID: '1' }
-  const server = await startServer(t, { env: { ...(await postgres.env(t)), ...watched } })
+  const server = await startServerProcess(t, { env: { ...(await postgres.env(t)), ...watched } })
   await until(() => receiver.messages().length > 0, 'READY=1')
   await server.stop()
   await until(() => receiver.messages().at(-1) === 'STOPPING=1', 'STOPPING=1')
@@ -64,7 +64,7 @@ t.test('a systemd that can’t be told harms nobody, and is named once', async (
   for (const [name, more, problem] of cases) {
     if (name === 'nobody listens' && skip !== false) continue
     const env = { ...database, NOTIFY_SOCKET: join(empty, 'gone'), WATCHDOG_USEC: '30000', ...more }
-    const server = await startServer(t, { env })
+    const server = await startServerProcess(t, { env })
     await until(() => told(server.logs()).length > 0, 'the line in the log')
     t.equal((await fetch(`${server.hooks}/healthz`)).status, 200, name)
     t.same(await server.stop(), { code: 0, signal: null }, name)

@@ -21,7 +21,7 @@ export type ProcessOptions = ServerOptions & {
 }
 
 /** A server in a process of its own. */
-export type ServerProcess = Omit<TestServer, 'stop'> & {
+export type ServerProcess = TestServer & {
   readonly pid: number
   /** SIGTERM, and SIGKILL when it has not ended after 15 s. */
   stop(): Promise<Exit>

@@ -10,7 +10,7 @@ import { keepExchanges } from './exchanges.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import { ENGINE_FLAGS } from './program.ts'
-import type { Env } from './program.ts'
+import type { Env, Exit } from './program.ts'
 import { SERVICES } from './ready.ts'
 import type { Addresses, Service } from './ready.ts'
 import { transcript } from './transcript.ts'
@@ -30,8 +30,8 @@ export type TestServer = {
   readonly ops: string
   /** What it has logged so far, by line (JSON). */
   logs(): readonly string[]
-  /** Ends it as SIGTERM does. */
-  stop(): Promise<unknown>
+  /** Ends it as SIGTERM does; rejects when it can't be closed. */
+  stop(): Promise<Exit>
 }
 
 /**
@@ -75,15 +75,21 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
     },
     new AbortController().signal,
   )
-  let stopped: Promise<void> | undefined
+  let stopped: Promise<Exit> | undefined
   let failure: Error | undefined
   void program.failed.then((error) => (failure = error))
-  function stop(): Promise<void> {
-    stopped ??= program.close(0).finally(() => {
+  function stop(): Promise<Exit> {
+    stopped ??= end()
+    return stopped
+  }
+  async function end(): Promise<Exit> {
+    try {
+      await program.close(0)
+      return { code: 0, signal: null }
+    } finally {
       log.flush()
       config.close()
-    })
-    return stopped
+    }
   }
   t.teardown(async () => {
     await stop()

@@ -12,7 +12,7 @@ import { opsServer, startGate } from '../helpers/ops-setup.ts'
 import type { Session } from '../helpers/ops-setup.ts'
 import { noFailureIn } from '../helpers/outage-setup.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { openSetClock } from '../helpers/set-clock.ts'
 import { paymentsHeaders } from '../helpers/sign.ts'
 import { postForm } from '../helpers/signing-setup.ts'
@@ -54,7 +54,7 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
     OPS_INTERVAL: String(INTERVAL_S),
     OPS_INVENTORY: gate.inventory,
   }
-  const server = await startServer(t, { env: { ...env, ...clock.env } })
+  const server = await startServerProcess(t, { env: { ...env, ...clock.env } })
   const began = performance.now()
   const { hooks, links } = server
   const { api } = opsServer(server, env)

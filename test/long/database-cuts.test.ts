@@ -6,7 +6,7 @@ import { linksServer } from '../helpers/links-setup.ts'
 import type { Link } from '../helpers/links-setup.ts'
 import { noFailureIn } from '../helpers/outage-setup.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 
@@ -99,6 +99,6 @@ async function start(t: Test) {
   const proxy = await startTcpProxy(t, url)
   const sender = createSender()
   const env = { ...sender.env, DATABASE_URL: proxy.through(url) }
-  const server = await startServer(t, { services: ['hooks', 'links'], env })
+  const server = await startServerProcess(t, { services: ['hooks', 'links'], env })
   return { url, proxy, sender, server }
 }

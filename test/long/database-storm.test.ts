@@ -8,7 +8,7 @@ import { linksServer, makeLink } from '../helpers/links-setup.ts'
 import { inventoryFile } from '../helpers/ops-setup.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
 import { newSeed, randomOf } from '../helpers/random.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { assertKept, assertRefusals, startServiceLoad } from '../helpers/service-load.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import type { TcpProxy } from '../helpers/tcp-proxy.ts'
@@ -62,7 +62,7 @@ await t.test(`random faults of the network under load, seed ${seed}`, async (t) 
   const sender = createSender()
   const OPS_INVENTORY = await inventoryFile(t, { services: [] })
   const env = { ...sender.env, OPS_INVENTORY, DATABASE_URL: proxy.through(url) }
-  const server = await startServer(t, { env })
+  const server = await startServerProcess(t, { env })
   const ann = await linksServer(server, { DATABASE_URL: url }).user('ann')
   for (const slug of ['kept-1', 'kept-2']) {
     await makeLink(ann, slug)

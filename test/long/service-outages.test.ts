@@ -7,7 +7,7 @@ import { linksServer } from '../helpers/links-setup.ts'
 import { inventoryFile } from '../helpers/ops-setup.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
 import { newSeed, randomOf } from '../helpers/random.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { assertKept, assertRefusals, startServiceLoad } from '../helpers/service-load.ts'
 import { stallPostgres } from '../helpers/stalled-postgres.ts'
 import { until } from '../helpers/until.ts'
@@ -27,7 +27,7 @@ await t.test(`PostgreSQL goes and comes back under load, seed ${seed}`, async (t
   const url = await cluster.createDatabase()
   const sender = createSender()
   const OPS_INVENTORY = await inventoryFile(t, { services: [] })
-  const server = await startServer(t, { env: { ...sender.env, OPS_INVENTORY, DATABASE_URL: url } })
+  const server = await startServerProcess(t, { env: { ...sender.env, OPS_INVENTORY, DATABASE_URL: url } })
   const { token } = await linksServer(server, { DATABASE_URL: url }).user('ann')
   const load = startServiceLoad(t, { server: () => server, sender, token })
   const counts = (): readonly number[] => [

@@ -24,8 +24,8 @@ import { ended, inventoryFile, opsServer, startGate } from '../helpers/ops-setup
 import { freePort } from '../helpers/free-port.ts'
 import type { Env } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/receiver.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { startVisits } from '../helpers/visit-load.ts'
 import { leadsTo, longestTarget } from '../helpers/visits.ts'
@@ -199,7 +199,7 @@ await t.test('both are restarted, one after the other, and no client sees it', a
 /** Two instances on the database of `env`, and nginx in front of them. */
 async function startBoth(t: Test, env: Env) {
   const ports = [await freePorts(), await freePorts()] as const
-  const start = (which: 0 | 1): Promise<TestServer> => startInstance(t, env, ports[which])
+  const start = (which: 0 | 1): Promise<ServerProcess> => startInstance(t, env, ports[which])
   const [one, two] = await Promise.all([start(0), start(1)])
   const running = [one, two]
   const nginx: Nginx = await startNginx(t, ports)
@@ -215,7 +215,7 @@ async function freePorts(): Promise<Ports> {
   return { hooks: await freePort(), links: await freePort(), ops: await freePort() }
 }
 
-function startInstance(t: Test, env: Env, ports: Ports): Promise<TestServer> {
+function startInstance(t: Test, env: Env, ports: Ports): Promise<ServerProcess> {
   const at = (port: number): string => `127.0.0.1:${port}`
   const addresses = {
     HOOKS_ADDR: at(ports.hooks),
@@ -223,11 +223,11 @@ function startInstance(t: Test, env: Env, ports: Ports): Promise<TestServer> {
     OPS_ADDR: at(ports.ops),
     GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
   }
-  return startServer(t, { env: { ...env, ...addresses } })
+  return startServerProcess(t, { env: { ...env, ...addresses } })
 }
 
 /** How many streams of events an instance has. */
-async function clientsOf({ hooks }: TestServer): Promise<number> {
+async function clientsOf({ hooks }: ServerProcess): Promise<number> {
   const { text } = await request(`${hooks}/metrics`)
   return metricOf(text, 'gatehouse_hooks_stream_clients') ?? 0
 }
