@@ -41,6 +41,9 @@ export async function serve(options: ServeOptions): Promise<number> {
     return failed ? FAILED : DONE
   } catch (error) {
     if (stop.signal.aborted) return DONE
+    manager.stopping()
+    // What could not be closed must not keep the process alive.
+    endInTime()
     throw error
   } finally {
     log.flush()

@@ -624,7 +624,7 @@ delete from ops.notices
 
 -- name: takePruningTurn :one
 -- Whether this transaction prunes: only one does at a time, of all instances.
-select pg_try_advisory_xact_lock(7203004) as taken;
+select pg_try_advisory_xact_lock(7203005) as taken;
 
 -- name: pruneLines :one
 -- Looks at the $2 oldest lines and removes those of sessions whose whole chain ended before $1; count 0 means done.

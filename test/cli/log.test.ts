@@ -25,7 +25,10 @@ function inJournal(descriptor: string): readonly string[] {
 t.test('one line a request, one object a line', async (t) => {
   const env = await postgres.env(t)
   const proxies = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
-  const server = await startServerProcess(t, { env: { ...env, ...proxies }, services: ['hooks', 'links'] })
+  const server = await startServerProcess(t, {
+    env: { ...env, ...proxies },
+    services: ['hooks', 'links'],
+  })
   const token = secret('token-in-a-path')
   const forwarded = { 'X-Forwarded-For': '198.51.100.7' }
   const page = await request(`${server.hooks}/settings`, { headers: forwarded })

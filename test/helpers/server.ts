@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { openProgram } from '../../commands/program.ts'
+import { assetText } from '../../kernel/assets.ts'
 import { openConfig } from '../../kernel/config.ts'
 import { createLog } from '../../kernel/log.ts'
 import { Variables } from '../../kernel/variables.ts'
@@ -14,6 +15,8 @@ import type { Env, Exit } from './program.ts'
 import { SERVICES } from './ready.ts'
 import type { Addresses, Service } from './ready.ts'
 import { transcript } from './transcript.ts'
+
+const { version: VERSION }: { version: string } = JSON.parse(assetText('package.json'))
 
 /** What to start. */
 export type ServerOptions = {
@@ -70,7 +73,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
       config,
       services: options.services ?? SERVICES,
       secrets: configuredSecrets(config, randomBytes),
-      version: 'test',
+      version: VERSION,
       log,
     },
     new AbortController().signal,

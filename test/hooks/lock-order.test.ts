@@ -46,7 +46,7 @@ t.test('two instances that count refusals do not block each other', async (t) =>
   const lock = (provider: string): string =>
     `update hooks.rejection_totals set total = total where provider = '${provider}'`
   const order = ['code_host', 'payments'] as const
-  await holdOneTakeOther(t, hooks, lock, order, refused, 'insert into hooks.rejection_totals')
+  await holdOneTakeOther(t, hooks, lock, order, refused, 'insert into hooks.rejection_writers')
   await until(async () => (await total()) === 4, 'the second flush')
   t.notMatch(hooks.server.logs().join('\n'), 'rejections not saved')
 })

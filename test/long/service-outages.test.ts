@@ -27,7 +27,9 @@ await t.test(`PostgreSQL goes and comes back under load, seed ${seed}`, async (t
   const url = await cluster.createDatabase()
   const sender = createSender()
   const OPS_INVENTORY = await inventoryFile(t, { services: [] })
-  const server = await startServerProcess(t, { env: { ...sender.env, OPS_INVENTORY, DATABASE_URL: url } })
+  const server = await startServerProcess(t, {
+    env: { ...sender.env, OPS_INVENTORY, DATABASE_URL: url },
+  })
   const { token } = await linksServer(server, { DATABASE_URL: url }).user('ann')
   const load = startServiceLoad(t, { server: () => server, sender, token })
   const counts = (): readonly number[] => [

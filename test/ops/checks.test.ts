@@ -17,7 +17,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
+import { ended, inventoryFile, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
 import type { Event, OpsServer } from '../helpers/ops-setup.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -32,7 +32,7 @@ const CERTIFICATE = join(ROOT, 'test', 'fixtures', 'localhost.pem')
 /** Whether each check of one session of the probe was good, by name, and the messages of its events. */
 async function probed(t: Test, checks: readonly object[], env: Env = {}) {
   const inventory = await inventoryFile(t, { services: [{ name: 'shop', checks }] })
-  const ops = await startOps(t, postgres, { OPS_INVENTORY: inventory, ...env })
+  const ops = await startOpsProcess(t, postgres, { OPS_INVENTORY: inventory, ...env })
   const session = await ended(ops)
   t.match(session, { status: 'completed', exit_code: 0 })
   const states = await postgres.query(ops.env, 'select name, ok from ops.check_states')
@@ -165,7 +165,7 @@ t.test('command: one that is told to end has the time for it', async (t) => {
   const argv = ['sh', '-c', `${leaves}; echo up > ${up}; while :; do sleep 0.1; done`]
   const checks = [{ type: 'command', argv, timeout_s: 60 }]
   const inventory = await inventoryFile(t, { services: [{ name: 'shop', checks }] })
-  const ops = await startOps(t, postgres, { OPS_INVENTORY: inventory })
+  const ops = await startOpsProcess(t, postgres, { OPS_INVENTORY: inventory })
   await until(() => existsSync(up), 'the command')
   await request(`${ops.base}/sessions/1/stop`, { method: 'POST' })
   t.match(await ended(ops), { status: 'stopped' })
@@ -207,7 +207,7 @@ t.test('unit: a systemd that does not answer is not taken for none', async (t) =
     services: [{ name: 'host', checks: [{ type: 'unit', timeout_s: 2 }] }],
   })
   const PATH = `${folder}${delimiter}${process.env['PATH']}`
-  const ops = await startOps(t, postgres, { OPS_INVENTORY: inventory, PATH })
+  const ops = await startOpsProcess(t, postgres, { OPS_INVENTORY: inventory, PATH })
   await ended(ops)
   t.same(await said(ops), [], 'a machine without systemd is no problem')
   for (const [script, message] of [
@@ -258,7 +258,7 @@ t.test('a file system that hangs costs its own checks, and each of them one call
       },
     ],
   })
-  const ops = await startOps(t, postgres, { OPS_INVENTORY: inventory, ...env })
+  const ops = await startOpsProcess(t, postgres, { OPS_INVENTORY: inventory, ...env })
   t.match(await ended(ops), { status: 'completed' })
   const first = (await said(ops)).toReversed()
   t.match(first, [
