@@ -17,7 +17,7 @@ const CLIENTS = 2
 const CONNECTIONS = 1
 const PIPELINED = 60_000
 const SECONDS = 15
-const WARM_UP = 10_000
+const WARM_UP = 100_000
 /** One delivery each so often, whether the one before is answered or not: a stall is seen in full. */
 const EACH_MS = 10
 const P99_MS = 250
