@@ -20,6 +20,7 @@ import {
 import type { Ack } from '../helpers/signing-setup.ts'
 import type { EventStream } from '../helpers/sse.ts'
 import { openStream } from '../helpers/sse.ts'
+import { until } from '../helpers/until.ts'
 
 const TIMES = 30
 const times = Array.from({ length: TIMES }, (_, at) => at)
@@ -202,4 +203,28 @@ t.test('two servers on one database keep a delivery once', async (t) => {
     for (const stream of streams) t.equal(await toldOf(stream, id, later), 1, 'told once')
   }
   t.equal((await eventIds(base)).length, 6)
+})
+
+t.test('the first type of a body is found without reading the log', async (t) => {
+  const [, server] = backends
+  const { base, env } = await startHooks(t, server)
+  const send = (body: string): Promise<unknown> =>
+    deliver(base, 'code_host', body, { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': body })
+  // The server keeps the plan that it makes now, while the table is empty.
+  for (const n of [1, 2, 3, 4, 5, 6, 7]) await send(`{"before": ${n}}`)
+  await server.query(
+    env,
+    `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
+     select 'code_host', 'signed', true, '{}', '{}', sha256(convert_to(n::text, 'UTF8')), now()
+       from generate_series(1, 5000) n`,
+  )
+  for (const n of [1, 2, 3, 4, 5]) await send(`{"after": ${n}}`)
+  const looked = `select coalesce(sum(idx_tup_read), 0)::int as n from pg_stat_user_indexes
+                   where indexrelname = 'events_pkey'`
+  const calls = `select coalesce(sum(idx_scan), 0)::int as n from pg_stat_user_indexes
+                  where indexrelname = 'events_of_signed_body'`
+  const count = async (text: string): Promise<number> =>
+    Number((await server.query(env, text))[0]?.['n'])
+  await until(async () => (await count(calls)) >= 12, 'the figures of the server’s sessions')
+  t.ok((await count(looked)) < 5_000, `${await count(looked)} events were looked at`)
 })
