@@ -3,8 +3,8 @@ alter function hooks.payload_json(bytea) parallel unsafe;
 
 create function hooks.first_event_type(provider_of text, hash_of bytea, given text) returns text
 language plpgsql volatile
--- The plan is kept, also one that was made when the table was small. Only the index of signed bodies gives this
--- order without a sort: with "=" for the body the planner may walk the primary key instead, which reads all events.
+-- Where one body is common, "=" has the planner walk the primary key, which reads all events for any other body.
+-- Only the index of signed bodies gives this order without a sort.
 set enable_sort = off
 as $$
 declare

@@ -210,21 +210,21 @@ t.test('the first type of a body is found without reading the log', async (t) =>
   const { base, env } = await startHooks(t, server)
   const send = (body: string): Promise<unknown> =>
     deliver(base, 'code_host', body, { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': body })
-  // The server keeps the plan that it makes now, while the table is empty.
-  for (const n of [1, 2, 3, 4, 5, 6, 7]) await send(`{"before": ${n}}`)
+  // One body is so common that the planner expects to meet it at once, in any order.
   await server.query(
     env,
     `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
-     select 'code_host', 'signed', true, '{}', '{}', sha256(convert_to(n::text, 'UTF8')), now()
+     select 'code_host', 'signed', true, '{}', '{}', sha256('common'), now()
        from generate_series(1, 5000) n`,
   )
-  for (const n of [1, 2, 3, 4, 5]) await send(`{"after": ${n}}`)
+  await server.query(env, 'analyze hooks.events')
+  for (const n of [1, 2, 3, 4, 5, 6, 7, 8]) await send(`{"rare": ${n}}`)
   const looked = `select coalesce(sum(idx_tup_read), 0)::int as n from pg_stat_user_indexes
                    where indexrelname = 'events_pkey'`
   const calls = `select coalesce(sum(idx_scan), 0)::int as n from pg_stat_user_indexes
-                  where indexrelname = 'events_of_signed_body'`
+                  where relname = 'events'`
   const count = async (text: string): Promise<number> =>
     Number((await server.query(env, text))[0]?.['n'])
-  await until(async () => (await count(calls)) >= 12, 'the figures of the server’s sessions')
+  await until(async () => (await count(calls)) >= 8, 'the figures of the server’s sessions')
   t.ok((await count(looked)) < 5_000, `${await count(looked)} events were looked at`)
 })
