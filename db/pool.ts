@@ -56,7 +56,7 @@ export function openPool(
 ): Pool {
   const idle: Connection[] = []
   const all = new Set<Connection>()
-  /** In the order in which they came. A set, so that whoever gives up leaves in constant time. */
+  /** In order of arrival. A set, so that a waiter is removed in constant time. */
   const waiting = new Set<(connection: Connection) => void>()
   let failures = 0
   let notBefore = 0

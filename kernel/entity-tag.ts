@@ -7,3 +7,12 @@ export function namesTag(header: string | undefined, tag: string): boolean {
   if (header.trim() === '*') return true
   return header.match(/"[^"]*"/g)?.some((named) => named === tag) === true
 }
+
+/**
+ * Whether a request with this `If-Match` may change what has this strong entity tag (RFC 9110 section
+ * 13.1.1). Without the header it may. A weak tag matches nothing.
+ */
+export function ifMatches(header: string | undefined, etag: string): boolean {
+  if (header === undefined || header.trim() === '*') return true
+  return header.split(',').some((tag) => tag.trim() === etag)
+}

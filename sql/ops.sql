@@ -4,7 +4,7 @@ select pg_advisory_xact_lock(7203004);
 
 -- name: startSession :optional
 -- A session that begins at $5 and is run by $7 on machine $8. Empty while another one runs: a start that is refused
--- draws no id, and the index sessions_one_running decides, whoever asks and wherever.
+-- draws no id. The index sessions_one_running decides between starts on all instances.
 insert into ops.sessions (tier, model, trigger, prompt_text, status, started_at, heartbeat_at, parent_session_id,
                           chain_id, holder, machine)
 select $1, $2, $3, $4, 'running', $5, $5, $6, (select coalesce(chain_id, id) from ops.sessions where id = $6), $7, $8

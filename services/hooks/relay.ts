@@ -12,7 +12,7 @@ export interface Relay {
   /** Names of the forwarders that are connected to this process. */
   readonly names: readonly string[]
   /**
-   * Takes the name for a new connection; whoever had it is sent away, in every instance. Undefined
+   * Takes the name for a new connection; one that has it already is closed, on any instance. Undefined
    * when as many forwarders as this process serves are connected, or about to be.
    */
   attach(request: RelayRequest): Promise<Forwarder | undefined>

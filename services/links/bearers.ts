@@ -14,7 +14,7 @@ const MOST_REMEMBERED = 10_000
 
 /**
  * The database is asked each time, so that a revoked token stops working at once. A token that was valid
- * before is looked up among trusted callers: whoever presents made-up ones can't hold it up.
+ * before is looked up among trusted callers: made-up tokens can't delay it.
  */
 export function createBearers(db: Database): Bearers {
   /** Hashes of tokens that were valid when they were last presented, the longest known first. */

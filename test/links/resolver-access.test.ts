@@ -148,7 +148,7 @@ await t.test('the preview is a page that goes nowhere by itself', async (t) => {
 
 await t.test('whoever sees an open page gets its style', async (t) => {
   const { base } = await startHouse(t, postgres)
-  // A name of the host that is none of ours, as strangers may use one: the pages below /-/ refuse it.
+  // A foreign host name, which the pages below /-/ refuse.
   const headers = { host: 'go.elsewhere.example' }
   t.equal((await visit(base, '/-/', { headers })).status, 403)
   for (const [path, status] of [

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { listLinks, listOwnLinks } from '../../../db/links/links.ts'
 import { Link } from '../../../db/links/rows.ts'
 import type { Operation, ReplyDescription } from '../../../kernel/operation.ts'
-import { ifMatches } from '../../../kernel/if-match.ts'
+import { ifMatches } from '../../../kernel/entity-tag.ts'
 import { jsonReply, type Reply } from '../../../kernel/reply.ts'
 import { linkFor, plainLink } from '../../../services/links/access.ts'
 import {
