@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { join } from 'node:path'
 import { backends } from '../test/helpers/backends.ts'
-import { runCli } from '../test/helpers/cli.ts'
+import { runCliProcess } from '../test/helpers/cli.ts'
 import { request } from '../test/helpers/http.ts'
 import { temporaryFolder } from '../test/helpers/owner.ts'
 import type { Env } from '../test/helpers/program.ts'
@@ -63,7 +63,7 @@ export const transfer: Part = {
 
 async function timed(args: readonly string[], env: Env): Promise<number> {
   const began = performance.now()
-  const { code, stderr } = await runCli(args, { env, limitMs: 600_000 })
+  const { code, stderr } = await runCliProcess(args, { env, limitMs: 600_000 })
   if (code !== 0) throw new Error(`${args[0]} ended with ${code}: ${stderr}`)
   return (performance.now() - began) / 1000
 }

@@ -9,6 +9,7 @@ import { proxyFindings } from './checks/proxies.ts'
 import { queueFindings } from './checks/queue.ts'
 import { secretFileFindings } from './checks/secret-files.ts'
 import { UsageError, type Output } from './command.ts'
+import type { Surroundings } from './command-line.ts'
 import { SERVICES, type ServiceName } from './service-names.ts'
 
 export const CHECK_USAGE = 'gatehouse check [hooks] [links] [ops] [--json]'
@@ -27,11 +28,11 @@ export function parseCheck(args: readonly string[]): {
 /** `gatehouse check`: looks at everything that a start needs and changes nothing. */
 export async function runCheck(
   args: readonly string[],
-  look: DatabaseLook,
+  look: DatabaseLook & Pick<Surroundings, 'environment'>,
   output: Output,
 ): Promise<number> {
   const { services, json } = parseCheck(args)
-  const { config } = look
+  const { config, environment } = look
   /** What depends on a variable that is wrong is left out: nobody knows what is meant. */
   async function when(
     names: readonly VariableName[],
@@ -42,7 +43,7 @@ export async function runCheck(
     )
     return unknown ? [] : find()
   }
-  const { PATH: path = '', CREDENTIALS_DIRECTORY: credentials } = process.env
+  const { PATH: path = '', CREDENTIALS_DIRECTORY: credentials } = environment
   const runs = (service: ServiceName): boolean => services.includes(service)
   const groups = await Promise.all([
     when(['GATEHOUSE_TRUSTED_PROXIES', 'HOOKS_BASE_URL', 'LINKS_BASE_URL', 'OPS_BASE_URL'], () =>

@@ -13,6 +13,24 @@ export interface Output {
   drained?(): Promise<void>
 }
 
+/** Prints to the two streams of a process; `terminal` says whether stdout is one. */
+export function createOutput(streams: {
+  readonly stdout: (text: string) => unknown
+  readonly stderr: (text: string) => unknown
+  readonly terminal: boolean
+}): Output {
+  return {
+    out: (line) => void streams.stdout(`${printable(line)}\n`),
+    err: (line) => void streams.stderr(`${printable(line)}\n`),
+    data: (line) => void streams.stdout(`${streams.terminal ? printable(line) : line}\n`),
+  }
+}
+
+/** Text of one or several lines. */
+function printable(text: string): string {
+  return text.split('\n').map(escapeControls).join('\n')
+}
+
 /** Exit codes of every command. */
 export const DONE = 0
 export const FAILED = 1

@@ -69,9 +69,9 @@ export function parseImport(args: readonly string[]): Parsed {
 }
 
 /** Opens the file, in the process that was called: the server may not be allowed to read it. */
-export async function openImport(args: readonly string[]): Promise<Readable> {
+export async function openImport(args: readonly string[], stdin: Readable): Promise<Readable> {
   const { file } = parseImport(args)
-  if (file === '-') return process.stdin
+  if (file === '-') return stdin
   return (await open(file)).createReadStream()
 }
 

@@ -8,6 +8,7 @@ import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
 import { UsageError, type Output } from './command.ts'
+import type { Surroundings } from './command-line.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { serviceUrl, type Addresses } from './places.ts'
 
@@ -31,7 +32,7 @@ const TOOLS = { random: randomBytes, now: () => new Date() }
 interface DatabaseCommand {
   readonly check: (args: readonly string[]) => Promise<unknown>
   /** Opens what the command reads, in the process that was called. */
-  readonly input?: (args: readonly string[]) => Promise<Readable>
+  readonly input?: (args: readonly string[], stdin: Readable) => Promise<Readable>
   readonly run: (
     args: readonly string[],
     db: Database,
@@ -87,7 +88,7 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
   },
   import: {
     check: async (args) => (await import('./import.ts')).parseImport(args),
-    input: async (args) => (await import('./import.ts')).openImport(args),
+    input: async (args, stdin) => (await import('./import.ts')).openImport(args, stdin),
     async run(args, db, { config, log, addresses, forget = () => undefined }, output, input) {
       const { runImport } = await import('./import.ts')
       const { hostsOfLinks } = await import('./own-hosts.ts')
@@ -136,13 +137,15 @@ function commandOf(name: string): DatabaseCommand {
 export async function runWithDatabase(
   argv: readonly string[],
   context: DatabaseContext,
-  output: Output,
+  { environment, input: stdin, output }: Pick<Surroundings, 'environment' | 'input' | 'output'>,
 ): Promise<number> {
   const [name = '', ...args] = argv
   const command = commandOf(name)
   await command.check(args)
-  if (name === 'check') return (await import('./check.ts')).runCheck(args, context, output)
-  const input = (await command.input?.(args)) ?? Readable.from([])
+  if (name === 'check') {
+    return (await import('./check.ts')).runCheck(args, { ...context, environment }, output)
+  }
+  const input = (await command.input?.(args, stdin)) ?? Readable.from([])
   const { config, log } = context
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   if (url === undefined) {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { checkContracts } from './helpers/api-contracts.ts'
+import { SHARED_BROWSER, startChromium } from './helpers/browser.ts'
 import { EMBEDDED_TEMPLATES, makeEmbeddedTemplates } from './helpers/embedded-templates.ts'
 import { findLeaks, leakMessage } from './helpers/leaks.ts'
 import { LONG_FAULTS } from './helpers/faults.ts'
@@ -81,7 +82,7 @@ async function runWithDatabases(args: readonly string[], folder: string): Promis
     await makeServerTemplate(cluster)
     process.env[EMBEDDED_TEMPLATES] = await makeEmbeddedTemplates(folder)
     buildTap()
-    const totals = await runTap(args)
+    const totals = await runSuite(args)
     if (interrupted === undefined) totals.failed += await brokenContracts(folder)
     return totals
   } finally {
@@ -112,9 +113,19 @@ function buildTap(): void {
     throw new Error(`'tap build' failed with status ${status}, expected 0: ${stderr}`)
 }
 
-async function runTap(args: readonly string[]): Promise<Totals> {
-  const named = args.some((arg) => !arg.startsWith('-'))
-  const files = named ? [] : suiteFiles()
+/** Runs the whole suite with one Chromium for all; files that are named start their own. */
+async function runSuite(args: readonly string[]): Promise<Totals> {
+  if (args.some((arg) => !arg.startsWith('-'))) return runTap(args, [])
+  const browser = await startChromium()
+  try {
+    process.env[SHARED_BROWSER] = browser.wsEndpoint()
+    return await runTap(args, suiteFiles())
+  } finally {
+    await browser.close()
+  }
+}
+
+async function runTap(args: readonly string[], files: readonly string[]): Promise<Totals> {
   const reports: FileReport[] = []
   const reader = createReportReader((file) => {
     reports.push(file)

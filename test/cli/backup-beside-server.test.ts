@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCli, runCliProcess } from '../helpers/cli.ts'
 import { createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
@@ -24,7 +24,7 @@ t.test('a backup beside a server that takes deliveries', async (t) => {
   const before = [...load.acked]
   // A name without a folder is one of the caller's folder, not of the server's.
   const program = ['env', '-C', folder, process.execPath, join(ROOT, 'server.ts')]
-  const made = await runCli(['backup', 'live'], { env, program })
+  const made = await runCliProcess(['backup', 'live'], { env, program })
   t.match(made, { code: 0, stdout: /^hooks\.events +1\d{4} /m })
   await load.stop()
   t.same([load.refused, load.unanswered], [[], []], 'every delivery was taken')

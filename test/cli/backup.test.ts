@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCli, runCliProcess } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
 import { contentsOf } from '../helpers/transfer-check.ts'
@@ -97,7 +97,7 @@ t.test('a backup that has no space for its last bytes is none', async (t) => {
   const { size } = statSync(join(folder, 'whole'))
   // Files may have one byte less: the last write takes a part of what it is given.
   const program = ['prlimit', `--fsize=${size - 1}`, process.execPath, 'server.ts']
-  const short = await runCli(['backup', join(folder, 'short')], { env, program })
+  const short = await runCliProcess(['backup', join(folder, 'short')], { env, program })
   t.match(short, { code: 1, stdout: '', stderr: /^gatehouse: [^\n]*EFBIG[^\n]*\n$/ })
   t.same(readdirSync(folder), ['whole'])
 })

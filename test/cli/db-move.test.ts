@@ -71,5 +71,5 @@ async function idsGoOn(t: Test, target: Env): Promise<void> {
 
 function move(source: Env, target: Env) {
   const args = ['db', 'move', '--to', target['DATABASE_URL'] ?? '']
-  return runCli(args, { env: source, limitMs: 240_000 })
+  return runCli(args, { env: source })
 }

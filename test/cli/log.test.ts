@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { FREE } from '../helpers/check.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCliProcess } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { rawExchange } from '../helpers/raw-http.ts'
@@ -97,9 +97,9 @@ t.test('the journal is told of each line’s priority, which it takes off', asyn
   t.same([...new Set(levels)].toSorted(), ['<4> warn', '<6> info'])
 
   const wrong = { ...env, HOOKS_ADDR: 'nonsense' }
-  const refused = await runCli(['serve', 'hooks'], { env: wrong, program })
+  const refused = await runCliProcess(['serve', 'hooks'], { env: wrong, program })
   t.match(refused, { code: 1, stderr: /^<3>gatehouse: HOOKS_ADDR [^\n]+\n$/ })
-  const elsewhere = await runCli(['serve', 'hooks'], { env: wrong, program: inJournal('/') })
+  const elsewhere = await runCliProcess(['serve', 'hooks'], { env: wrong, program: inJournal('/') })
   t.match(elsewhere.stderr, /^gatehouse: /, 'stderr goes elsewhere')
 })
 
@@ -107,12 +107,12 @@ t.test('so it is told of what a check finds before a start', async (t) => {
   const data = await temporaryFolder(t)
   const env = { ...FREE, GATEHOUSE_DATA_DIR: data, OPS_ADDR: 'nonsense', OPS_RUNNER: 'cli' }
   const unit = { env: { ...env, PATH: '/bin' }, program: inJournal('/proc/$$/fd/1') }
-  const { code, stdout } = await runCli(['check'], unit)
+  const { code, stdout } = await runCliProcess(['check'], unit)
   t.equal(code, 1)
   t.match(stdout, /^<3>FAIL {2}configuration: /m)
   t.match(stdout, /^<4>warn {2}runner: /m)
   t.match(stdout, /^<6>ok {4}data directory: /m)
   t.notMatch(stdout, /^[^<]/m)
-  const { stdout: json } = await runCli(['check', '--json'], unit)
+  const { stdout: json } = await runCliProcess(['check', '--json'], unit)
   t.match(JSON.parse(json), [{ level: 'ok' }, { level: 'fail' }], 'JSON stays JSON')
 })

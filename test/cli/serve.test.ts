@@ -4,7 +4,7 @@ import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCliProcess } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
@@ -71,7 +71,7 @@ t.test('a port in use is one line and code 1, whichever listener it hits', async
   const database = await postgres.env(t)
   for (const variable of Object.keys(FREE)) {
     const env = { ...FREE, ...database, [variable]: `127.0.0.1:${taken}` }
-    const { code, stdout, stderr } = await runCli(['serve'], { env })
+    const { code, stdout, stderr } = await runCliProcess(['serve'], { env })
     t.match({ code, stdout }, { code: 1, stdout: '' }, variable)
     const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'))
     t.equal(lines.length, 1, `${variable} makes one line`)
@@ -89,10 +89,12 @@ t.test('an address that can’t be served is refused', async (t) => {
   const database = await postgres.env(t)
   for (const [address, line] of cases) {
     const env = { ...database, HOOKS_ADDR: address }
-    const result = await runCli(['serve', 'hooks'], { env })
+    const result = await runCliProcess(['serve', 'hooks'], { env })
     t.match(result, { code: 1, stdout: '', stderr: line }, address)
   }
-  const result = await runCli(['serve'], { env: { ...FREE, GATEHOUSE_DATA_DIR: '/dev/null/data' } })
+  const result = await runCliProcess(['serve'], {
+    env: { ...FREE, GATEHOUSE_DATA_DIR: '/dev/null/data' },
+  })
   t.match(result, {
     code: 1,
     stderr: /^gatehouse: cannot use the data directory \/dev\/null\/data/m,
@@ -116,7 +118,9 @@ t.test('a unix socket serves like a port', async (t) => {
   await server.kill()
   const again = await startServerProcess(t, { services: ['hooks'], env: { ...env, ...data } })
   t.equal(again.hooks, `unix:${socketPath}`, 'the socket of a crashed server is replaced')
-  const used = await runCli(['serve', 'hooks'], { env: { ...env, ...(await postgres.env(t)) } })
+  const used = await runCliProcess(['serve', 'hooks'], {
+    env: { ...env, ...(await postgres.env(t)) },
+  })
   t.match(used, { code: 1, stdout: '', stderr: /^gatehouse: .*in use.*hooks\.sock/m })
   t.equal((await request('http://localhost/healthz', { socketPath })).status, 200, 'a live one not')
 })

@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import { createLog } from '../../kernel/log.ts'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
-import type { CliOptions } from '../helpers/cli.ts'
+import { runCli, runCliProcess } from '../helpers/cli.ts'
+import type { CliProcessOptions } from '../helpers/cli.ts'
 
 const [, postgres] = backends
 
@@ -34,11 +34,11 @@ t.test('what stands in the database commands no terminal', async (t) => {
   const exported = await runCli(['export'], { env })
   t.match(exported, { code: 0 })
   t.ok(exported.stdout.includes(NAME), 'a file gets each byte')
-  const onTerminal: CliOptions = {
+  const onTerminal: CliProcessOptions = {
     env,
     program: ['script', '-qec', `${process.execPath} server.ts export`, '/dev/null'],
   }
-  const shown = await runCli([], onTerminal)
+  const shown = await runCliProcess([], onTerminal)
   t.match(shown, { code: 0 })
   // The terminal itself ends its lines with CR LF.
   t.notMatch(shown.stdout.replaceAll('\r\n', '\n'), OBEYED)

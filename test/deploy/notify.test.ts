@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCliProcess } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { deploymentParts, lacks } from '../helpers/system-parts.ts'
@@ -37,7 +37,7 @@ for (const backend of backends) {
 t.test('who does not start is never ready', { skip }, async (t) => {
   const receiver = await startNotifyReceiver(t)
   const env = { ...(await postgres.env(t)), NOTIFY_SOCKET: receiver.path, HOOKS_ADDR: 'fd:hooks' }
-  const { code, stderr } = await runCli(['serve', 'hooks'], { env })
+  const { code, stderr } = await runCliProcess(['serve', 'hooks'], { env })
   t.match({ code, stderr }, { code: 1, stderr: /No socket named "hooks" was passed/ })
   await until(() => receiver.messages().includes('STOPPING=1'), 'STOPPING=1')
   t.same(receiver.messages(), ['STOPPING=1'])

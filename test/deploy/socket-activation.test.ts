@@ -3,7 +3,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { allServed } from '../helpers/all-served.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCliProcess } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { follow } from '../helpers/follower.ts'
 import { request } from '../helpers/http.ts'
@@ -94,7 +94,7 @@ await onPostgres(t, 'restarts under load', async (t: Test, backend) => {
 await t.test('sockets that are meant for another process are left alone', async (t) => {
   const passed = { LISTEN_FDS: '1', LISTEN_FDNAMES: 'hooks', LISTEN_PID: '1' }
   const env = { ...(await backends[1].env(t)), ...passed, HOOKS_ADDR: 'fd:hooks' }
-  const result = await runCli(['serve', 'hooks'], { env })
+  const result = await runCliProcess(['serve', 'hooks'], { env })
   t.match(result, {
     code: 1,
     stdout: '',

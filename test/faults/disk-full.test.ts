@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCliProcess } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import type { Load } from '../helpers/deliveries.ts'
 import { seedEmbedded } from '../helpers/embedded-templates.ts'
@@ -60,7 +60,7 @@ await t.test('the embedded engine', { skip: lacksSmallDisks() }, async (t) => {
     disk.fill()
     await refused(load)
     await server.kill()
-    const again = await runCli(['serve'], { env: { ...ANYWHERE, ...env }, program })
+    const again = await runCliProcess(['serve'], { env: { ...ANYWHERE, ...env }, program })
     t.equal(again.code, 1)
     t.equal(again.stdout, '', 'it was never ready')
     const lines = again.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'))
@@ -142,16 +142,16 @@ await t.test('a file that finds no space', { skip: lacksSmallDisks() }, async (t
   const program = [...disk.on, process.execPath, 'server.ts']
   disk.fill()
   const file = join(disk.folder, 'all.backup')
-  const backup = await runCli(['backup', file], { env, program })
+  const backup = await runCliProcess(['backup', file], { env, program })
   t.equal(backup.code, 1)
   t.match(backup.stderr, /^gatehouse: [^\n]*ENOSPC[^\n]*\n$/, 'one line')
   t.same(readdirSync(disk.seen), ['filler'], 'no file, and no half of one')
   disk.free()
-  t.match(await runCli(['backup', file], { env, program }), { code: 0 })
+  t.match(await runCliProcess(['backup', file], { env, program }), { code: 0 })
   t.ok(existsSync(join(disk.seen, 'all.backup')), 'with space there is one')
 
   const shell = ['sh', '-c', 'exec "$0" server.ts "$@" > /dev/full', process.execPath]
-  const exported = await runCli(['export'], { env, program: shell })
+  const exported = await runCliProcess(['export'], { env, program: shell })
   t.equal(exported.code, 1)
   t.match(exported.stderr, /^gatehouse: [^\n]*ENOSPC[^\n]*\n$/, 'one line')
 })

@@ -1,5 +1,12 @@
 import { chromium } from 'playwright-core'
-import type { BrowserContext, BrowserContextOptions, Page, Response } from 'playwright-core'
+import type {
+  Browser,
+  BrowserContext,
+  BrowserContextOptions,
+  BrowserServer,
+  Page,
+  Response,
+} from 'playwright-core'
 import type { Owner } from './owner.ts'
 import { onPath } from './system-parts.ts'
 import { transcript } from './transcript.ts'
@@ -18,7 +25,7 @@ export type BrowserOptions = Pick<
   expectedErrors?: readonly RegExp[]
 }
 
-/** A Chromium with a fresh profile and one page; everything ends with the test. */
+/** A fresh profile in Chromium with one page; everything ends with the test. */
 export type TestBrowser = {
   readonly page: Page
   readonly context: BrowserContext
@@ -40,6 +47,36 @@ const ARGS = [
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost',
 ]
 
+/** Environment variable by which test/run.ts hands its Chromium to every test file. */
+export const SHARED_BROWSER = 'GATEHOUSE_TEST_BROWSER'
+
+/** Starts the Chromium of a run; `wsEndpoint()` is its address. */
+export function startChromium(): Promise<BrowserServer> {
+  return chromium.launchServer(launchOptions())
+}
+
+function launchOptions(): { executablePath: string; args: string[] } {
+  const executablePath = onPath('chromium')
+  if (executablePath === undefined) {
+    throw new Error('Chromium is missing: install it, on Debian apt-get install chromium')
+  }
+  return { executablePath, args: ARGS }
+}
+
+let shared: Promise<Browser> | undefined
+
+/** The run's Chromium, else, for a file that runs alone, one that ends with the file. */
+async function openShared(): Promise<Browser> {
+  const given = process.env[SHARED_BROWSER]
+  const browser = await (given === undefined
+    ? chromium.launch(launchOptions())
+    : chromium.connect(given))
+  // Loaded here only: importing tap in the runner would print a TAP report of its own.
+  const { t } = await import('tap')
+  t.teardown(() => browser.close())
+  return browser
+}
+
 /**
  * Opens Chromium on one fresh page. An uncaught error in a page, an error on its console (violations
  * of the content security policy are written there) and a request to an origin that is not listed
@@ -47,22 +84,18 @@ const ARGS = [
  */
 export async function openBrowser(t: BrowserOwner, options: BrowserOptions): Promise<TestBrowser> {
   const { origins, expectedErrors = [], ...contextOptions } = options
-  const executablePath = onPath('chromium')
-  if (executablePath === undefined) {
-    throw new Error('Chromium is missing: install it, on Debian apt-get install chromium')
-  }
-  const browser = await chromium.launch({ executablePath, args: ARGS })
+  shared ??= openShared()
+  const context = await (await shared).newContext(contextOptions)
   const own = new Set(origins.map((origin) => new URL(origin).origin))
   let [recording, ended] = [true, false]
   t.teardown(async () => {
     ended = true
-    await browser.close()
+    await context.close()
   })
   const fail = (message: string): void => {
     if (!ended) t.fail(message)
   }
 
-  const context = await browser.newContext(contextOptions)
   context.on('weberror', (error) => fail(`uncaught error in the page: ${error.error().message}`))
   context.on('console', (message) => {
     const text = message.text()

@@ -1,5 +1,5 @@
-import { runCli } from './cli.ts'
-import type { CliOptions } from './cli.ts'
+import { runCli, runCliProcess } from './cli.ts'
+import type { CliProcessOptions } from './cli.ts'
 import type { Env } from './program.ts'
 
 /** A line of `gatehouse check`. */
@@ -24,10 +24,11 @@ export const FREE = {
 export async function check(
   env: Env,
   args: readonly string[] = [],
-  options: Pick<CliOptions, 'program'> = {},
+  options: Pick<CliProcessOptions, 'program'> = {},
 ): Promise<Check> {
   const all = { ...options, env: { ...FREE, ...env } }
-  const { code, stdout, stderr } = await runCli(['check', ...args, '--json'], all)
+  const run = options.program === undefined ? runCli : runCliProcess
+  const { code, stdout, stderr } = await run(['check', ...args, '--json'], all)
   if (stderr !== '') throw new Error(`check said on stderr: ${stderr}`)
   const findings: readonly Finding[] = JSON.parse(stdout)
   const about = (what: string): readonly string[] =>

@@ -1,5 +1,12 @@
-import { exitOf, spawnProgram } from './program.ts'
+import { Readable } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runCommandLine } from '../../commands/command-line.ts'
+import { createOutput } from '../../commands/command.ts'
+import { openProgram } from '../../commands/program.ts'
+import { createLog } from '../../kernel/log.ts'
+import { ENGINE_FLAGS, exitOf, spawnProgram } from './program.ts'
 import type { Env } from './program.ts'
+import { runFolder } from './run-folder.ts'
 import { transcript } from './transcript.ts'
 
 /** How to run a command. */
@@ -9,6 +16,10 @@ export type CliOptions = {
   input?: string | Uint8Array
   /** Its stdout shows a secret by design: keep it out of the transcript. */
   secretShown?: boolean
+}
+
+/** How to run a command as a process. */
+export type CliProcessOptions = CliOptions & {
   /** Program instead of `node server.ts`. */
   program?: readonly string[]
   /** Limit for the whole run, 60 s when absent. */
@@ -20,10 +31,46 @@ export type CliResult = { code: number | null; stdout: string; stderr: string }
 
 const LIMIT_MS = 60_000
 
-/** Runs `node server.ts ARGS…` to its end, `limitMs` at most. */
+/**
+ * Runs a command to its end in this process; `serve` starts the program and closes it at once. What a test needs of a process (signals, umask, a terminal, the
+ * streams themselves) has `runCliProcess`.
+ */
 export async function runCli(
   args: readonly string[],
-  options: CliOptions = {},
+  { env = {}, input = '', secretShown = false }: CliOptions = {},
+): Promise<CliResult> {
+  if (env['NODE_OPTIONS'] !== undefined) throw new Error('NODE_OPTIONS needs runCliProcess')
+  if (env['DATABASE_URL'] === undefined) {
+    for (const flag of ENGINE_FLAGS) setFlagsFromString(flag)
+  }
+  let [stdout, stderr] = ['', '']
+  const writeError = (text: string): unknown => (stderr += text)
+  const log = createLog(writeError, () => new Date())
+  const code = await runCommandLine(args, {
+    environment: { PATH: process.env['PATH'], HOME: runFolder(), ...env },
+    input: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
+    output: createOutput({
+      stdout: (text) => (stdout += text),
+      stderr: writeError,
+      terminal: false,
+    }),
+    log,
+    serve: async (options) => {
+      const program = await openProgram(options, new AbortController().signal)
+      await program.close(0)
+      return 0
+    },
+    errorPrefix: '',
+  })
+  log.flush()
+  transcript('log', secretShown ? stderr : stdout + stderr, 'cli')
+  return { code, stdout, stderr }
+}
+
+/** Runs `node server.ts ARGS…` to its end, `limitMs` at most. */
+export async function runCliProcess(
+  args: readonly string[],
+  options: CliProcessOptions = {},
 ): Promise<CliResult> {
   const { limitMs = LIMIT_MS } = options
   const child = spawnProgram(args, options.env ?? {}, options.program)

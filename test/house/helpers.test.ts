@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { openBrowser } from '../helpers/browser.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCliProcess } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { findLeaks, registerSecret } from '../helpers/leaks.ts'
 import type { Owner } from '../helpers/owner.ts'
@@ -151,7 +151,7 @@ t.test('cli: code, output and input', async (t) => {
     `for await (const part of process.stdin) process.stdout.write(part)
     console.error(process.argv.slice(2).join()); process.exitCode = 2`,
   )
-  t.same(await runCli(['a', 'b'], { program, input: 'in' }), {
+  t.same(await runCliProcess(['a', 'b'], { program, input: 'in' }), {
     code: 2,
     stdout: 'in',
     stderr: 'a,b\n',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCli, runCliProcess } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { createSender, sendAll } from '../helpers/deliveries.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -43,12 +43,12 @@ if (missing !== undefined) {
   // In an empty directory, without a PATH: nothing of the repository or of Node can be found.
   const program = [onPath('env') ?? 'env', '-C', empty, executable]
   const run = (args: readonly string[], env = {}) =>
-    runCli(args, { program, env: { ...env, PATH: '' }, secretShown: args[0] === 'provider' })
+    runCliProcess(args, { program, env: { ...env, PATH: '' }, secretShown: args[0] === 'provider' })
 
   await t.test('the build leaves one file, whose bytes depend on the sources only', async (t) => {
     const hashes = []
     for (const name of ['second', 'gatehouse']) {
-      const built = await runCli([join(folder, name)], {
+      const built = await runCliProcess([join(folder, name)], {
         program: [process.execPath, 'deploy/build.ts'],
       })
       t.equal(built.code, 0, built.stderr)

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCliProcess } from '../helpers/cli.ts'
 import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import type { ServerProcess } from '../helpers/server-process.ts'
@@ -39,7 +39,9 @@ await t.test('a second process on the embedded directory is refused', async (t) 
     t.equal(answer.status, 202)
   }
   await serves(first)
-  const second = await runCli(['serve', 'hooks'], { env: { ...env, HOOKS_ADDR: '127.0.0.1:0' } })
+  const second = await runCliProcess(['serve', 'hooks'], {
+    env: { ...env, HOOKS_ADDR: '127.0.0.1:0' },
+  })
   t.equal(second.code, 1)
   t.equal(second.stdout, '', 'it was never ready')
   const directory = env['GATEHOUSE_DATA_DIR']

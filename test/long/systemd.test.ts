@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, cpSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { runCli } from '../helpers/cli.ts'
+import { runCliProcess } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { deploymentParts, lacks, onPath } from '../helpers/system-parts.ts'
@@ -54,7 +54,7 @@ function read(file: string): ReadonlyMap<string, string> {
 
 t.test('the units in a real systemd', { skip: obstacle() }, async (t) => {
   const folder = await temporaryFolder(t, 'systemd')
-  const built = await runCli([join(folder, 'gatehouse')], {
+  const built = await runCliProcess([join(folder, 'gatehouse')], {
     program: [process.execPath, 'deploy/build.ts'],
   })
   if (built.code !== 0) throw new Error(`the build failed: ${built.stderr}`)
