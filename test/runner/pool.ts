@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { ROOT } from '../helpers/program.ts'
+import { createReportReader } from './report.ts'
+import type { FileReport } from './report.ts'
+
+/** How to run test files. */
+export type PoolOptions = {
+  /** So many files run side by side. */
+  readonly jobs: number
+  /** A file that has not ended by then is killed and has failed. */
+  readonly fileSeconds: number
+  /** Ends the run early: files that run are killed, the others do not start. */
+  readonly signal: AbortSignal
+}
+
+/** A file that has ended; `stderr` is what it wrote there. */
+export type FileResult = FileReport & {
+  readonly name: string
+  readonly stderr: string
+  readonly milliseconds: number
+}
+
+/** Runs each file in a process of its own and calls back in the order in which they end. */
+export async function runFiles(
+  files: readonly string[],
+  { jobs, fileSeconds, signal }: PoolOptions,
+  onEnd: (result: FileResult) => void,
+): Promise<readonly FileResult[]> {
+  const waiting = [...files]
+  const results: FileResult[] = []
+  async function work(): Promise<void> {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      if (signal.aborted) return
+      const result = await runFile(file, fileSeconds, signal)
+      results.push(result)
+      onEnd(result)
+    }
+  }
+  await Promise.all(Array.from({ length: jobs }, work))
+  return results
+}
+
+/** Runs one file to its end. */
+export async function runFile(
+  name: string,
+  seconds: number,
+  signal: AbortSignal,
+): Promise<FileResult> {
+  const started = performance.now()
+  const child = spawn(process.execPath, ['--enable-source-maps', name], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, TAP_TIMEOUT: String(seconds) },
+    // A group of its own: what the file starts must end with it.
+    detached: true,
+  })
+  const reader = createReportReader()
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', reader.write)
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(seconds * 1_000)])
+  const kill = (): void => killGroup(child)
+  limit.addEventListener('abort', kill, { once: true })
+  const ended = Promise.withResolvers<number | null>()
+  child.once('error', ended.reject)
+  child.once('close', ended.resolve)
+  const code = await ended.promise
+  limit.removeEventListener('abort', kill)
+  const report = reader.end()
+  // A file that fails without naming a test, such as one that does not load, is one failure.
+  const failed = code === 0 ? report.failed : Math.max(1, report.failed)
+  return { ...report, failed, name, stderr, milliseconds: performance.now() - started }
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // The group is gone already.
+  }
+}

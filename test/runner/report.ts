@@ -1,0 +1,81 @@
+import { Parser } from 'tap-parser'
+import type { Result } from 'tap-parser'
+
+/**
+ * Counts in tests. A test is a sub-test (`t.test`) without sub-tests of its own; a file without any is one.
+ * SKIP and TODO count as skipped.
+ */
+export type Totals = { passed: number; failed: number; skipped: number }
+
+/** What one file's TAP says. */
+export type FileReport = Totals & {
+  /** A block of lines for each failed assertion: its name and what differs. */
+  readonly failures: readonly string[]
+}
+
+/** Reads the TAP of one test file as it comes. */
+export type ReportReader = {
+  write(text: string): void
+  /** The file has ended; what never reached its end counts as failed. */
+  end(): FileReport
+}
+
+/** Members of a failure's diagnostics that say what is wrong; the others repeat the source. */
+const TOLD = ['diff', 'message', 'reason', 'found', 'wanted', 'error', 'stack'] as const
+const MAX_LINES = 60
+
+export function createReportReader(): ReportReader {
+  const totals: Totals = { passed: 0, failed: 0, skipped: 0 }
+  const failures: string[] = []
+  const parser = new Parser()
+  watch(parser, true)
+
+  function watch(level: Parser, isFile: boolean): void {
+    let children = 0
+    let skipped = 0
+    level.on('child', (child) => {
+      children++
+      watch(child, false)
+    })
+    level.on('assert', (result) => {
+      if (isSkipped(result)) skipped++
+      else if (!result.ok && !result.closingTestPoint) failures.push(failureText(result))
+    })
+    level.on('complete', (results) => {
+      const leaf = children === 0
+      // A file that reports nothing has not run.
+      const ok = results.ok && !(isFile && results.count === 0)
+      if (leaf && ok && skipped === 0) totals.passed += 1
+      totals.skipped += skipped
+      if (ok || (!leaf && !isFile)) return
+      // A group fails with a test of its own, or by itself: with an assertion beside its sub-tests.
+      if (leaf || totals.failed === 0) totals.failed += 1
+    })
+  }
+
+  return {
+    write: (text) => void parser.write(text),
+    end() {
+      parser.end()
+      return { ...totals, failures }
+    },
+  }
+}
+
+function isSkipped({ skip, todo }: Result): boolean {
+  return skip !== false || todo !== false
+}
+
+function failureText({ fullname, diag }: Result): string {
+  const told: Readonly<Record<string, unknown>> = diag ?? {}
+  const lines = TOLD.filter((name) => told[name] !== undefined).flatMap((name) =>
+    String(told[name]).trimEnd().split('\n'),
+  )
+  const shown = lines.slice(0, MAX_LINES).map((line) => `    ${line}`)
+  return [`not ok ${fullname}`, ...shown].join('\n')
+}
+
+/** The line that ends a run: `3 passed, 0 failed`, and skipped ones when there are any. */
+export function totalsLine({ passed, failed, skipped }: Totals): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
+}

@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SHARED_BROWSER, startChromium } from '../helpers/browser.ts'
+import { EMBEDDED_TEMPLATES, makeEmbeddedTemplates } from '../helpers/embedded-templates.ts'
+import { endOrphans } from '../helpers/orphans.ts'
+import { makeServerTemplate, SHARED_POSTGRES, startPostgres } from '../helpers/postgres.ts'
+import { RUN_FOLDER } from '../helpers/run-folder.ts'
+
+/**
+ * Starts what test files share, hands it over in the environment, and ends it after `body`: the run's folder,
+ * PostgreSQL with a migrated template, embedded templates, compiled code, and Chromium where `browser` says so.
+ */
+export async function withSharedParts<T>(
+  { browser }: { readonly browser: boolean },
+  body: (folder: string) => Promise<T>,
+): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-run-'))
+  const compiled = mkdtempSync(join(tmpdir(), 'gatehouse-compiled-'))
+  process.env[RUN_FOLDER] = folder
+  // Types are stripped and code is compiled once a run, not at each of some hundred starts.
+  process.env['NODE_COMPILE_CACHE'] = compiled
+  try {
+    const cluster = await startPostgres()
+    try {
+      process.env[SHARED_POSTGRES] = cluster.url()
+      await makeServerTemplate(cluster)
+      process.env[EMBEDDED_TEMPLATES] = await makeEmbeddedTemplates(folder)
+      return browser ? await withChromium(() => body(folder)) : await body(folder)
+    } finally {
+      await cluster.destroy()
+    }
+  } finally {
+    endOrphans(folder)
+    for (const made of [folder, compiled]) {
+      rmSync(made, { recursive: true, force: true, maxRetries: 3 })
+    }
+  }
+}
+
+async function withChromium<T>(body: () => Promise<T>): Promise<T> {
+  const server = await startChromium()
+  try {
+    process.env[SHARED_BROWSER] = server.wsEndpoint()
+    return await body()
+  } finally {
+    await server.close()
+  }
+}
