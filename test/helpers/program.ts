@@ -33,11 +33,13 @@ export function spawnProgram(
   env: Env,
   program: readonly string[] = FROM_SOURCE,
 ): ChildProcessWithoutNullStreams {
-  const compiled = process.env['NODE_COMPILE_CACHE']
-  const base = {
+  const base: Record<string, string> = {
     PATH: process.env['PATH'] ?? '/usr/bin:/bin',
     HOME: runFolder(),
-    ...(compiled !== undefined && { NODE_COMPILE_CACHE: compiled }),
+  }
+  for (const name of ['NODE_COMPILE_CACHE', 'NODE_V8_COVERAGE']) {
+    const value = process.env[name]
+    if (value !== undefined) base[name] = value
   }
   const variables = Object.entries({ ...base, ...env }).map(([name, value]) => `${name}=${value}`)
   // env -i and not spawn's own option: tap adds its loaders to every environment that spawn is given.

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { ROOT } from '../helpers/program.ts'
+import type { Env } from '../helpers/program.ts'
 import { createReportReader } from './report.ts'
 import type { FileReport } from './report.ts'
 
@@ -41,17 +42,18 @@ export async function runFiles(
   return results
 }
 
-/** Runs one file to its end. */
+/** Runs one file to its end, with further variables in its environment. */
 export async function runFile(
   name: string,
   seconds: number,
   signal: AbortSignal,
+  env: Env = {},
 ): Promise<FileResult> {
   const started = performance.now()
   const child = spawn(process.execPath, ['--enable-source-maps', name], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, TAP_TIMEOUT: String(seconds) },
+    env: { ...process.env, TAP_TIMEOUT: String(seconds), ...env },
     // A group of its own: what the file starts must end with it.
     detached: true,
   })

@@ -1,0 +1,146 @@
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { ROOT, SHORT_LIVES } from '../helpers/program.ts'
+import { runFile } from '../runner/pool.ts'
+import { withSharedParts } from '../runner/shared-parts.ts'
+import { FAULTS } from './faults.ts'
+import type { Fault } from './faults.ts'
+
+// How well the suite protects: docs/testing.md.
+//   node test/mutation/run.ts reach FILE.json          which test files run the place of each fault, by coverage
+//   node test/mutation/run.ts faults FILE.json [FROM]  puts each fault into the sources and runs those files until
+//                                                      one fails; the sources are as before when it has ended
+
+const FILE_SECONDS = 600
+const JOBS = availableParallelism() + 1
+
+/** Test files with their milliseconds, by the name of a fault. */
+type Reach = Record<string, Record<string, number>>
+
+const [mode, file = 'reach.json', from = '1'] = process.argv.slice(2)
+const never = new AbortController().signal
+process.env[SHORT_LIVES] = '1'
+
+await withSharedParts({ browser: true }, async () => {
+  if (mode === 'reach') await findReach()
+  else if (mode === 'faults') await tryFaults()
+  else throw new Error("expected 'reach' or 'faults'")
+})
+
+async function findReach(): Promise<void> {
+  const reach: Reach = Object.fromEntries(FAULTS.map(({ fault }) => [fault, {}]))
+  const places = FAULTS.map(placeOf)
+  const files = globSync('test/**/*.test.ts', { cwd: ROOT }).sort()
+  const waiting = files.filter((name) => !name.startsWith('test/long/'))
+  async function work(): Promise<void> {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+      const folder = mkdtempSync(join(tmpdir(), 'gatehouse-coverage-'))
+      const env = { NODE_V8_COVERAGE: folder }
+      const { failed, milliseconds } = await runFile(name, FILE_SECONDS, never, env)
+      const reached = reachedIn(folder, places)
+      rmSync(folder, { recursive: true })
+      say(`${failed === 0 ? 'ok' : 'not ok'} ${name}: runs the places of ${reached.size} faults`)
+      for (const { fault } of reached) {
+        reach[fault] = { ...reach[fault], [name]: Math.round(milliseconds) }
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: JOBS }, work))
+  writeFileSync(file, JSON.stringify(reach, null, 1))
+}
+
+/** A place in a source file, as coverage has it. */
+type Place = { readonly of: Fault; readonly url: string; readonly at: number }
+
+function placeOf(of: Fault): Place {
+  const [path = '', name] = (of.runBy ?? of.file).split('#')
+  const text = readFileSync(join(ROOT, path), 'utf8')
+  const at = of.runBy === undefined ? text.indexOf(of.find) : text.indexOf(`function ${name}(`)
+  if (at < 0) throw new Error(`${path}: the place of '${of.fault}' is not there`)
+  // Behind the first brace of a function: its own name counts as run when the file is loaded.
+  const inside = of.runBy === undefined ? at : text.indexOf('{\n', at) + 2
+  return { of, url: pathToFileURL(join(ROOT, path)).href, at: inside }
+}
+
+type Range = { readonly startOffset: number; readonly endOffset: number; readonly count: number }
+type Coverage = {
+  readonly result: readonly {
+    readonly url: string
+    readonly functions: readonly { readonly ranges: readonly Range[] }[]
+  }[]
+}
+
+/** The faults whose place was run by one of the processes that left their coverage in a folder. */
+function reachedIn(folder: string, places: readonly Place[]): ReadonlySet<Fault> {
+  const reached = new Set<Fault>()
+  for (const name of readdirSync(folder)) {
+    const { result }: Coverage = JSON.parse(readFileSync(join(folder, name), 'utf8'))
+    const scripts = Map.groupBy(result, ({ url }) => url)
+    for (const { of, url, at } of places) {
+      for (const { functions } of scripts.get(url) ?? []) {
+        const around = functions
+          .flatMap(({ ranges }) => ranges)
+          .filter(({ startOffset, endOffset }) => startOffset <= at && at < endOffset)
+          .toSorted((a, b) => a.endOffset - a.startOffset - (b.endOffset - b.startOffset))
+        if ((around[0]?.count ?? 0) > 0) reached.add(of)
+      }
+    }
+  }
+  return reached
+}
+
+async function tryFaults(): Promise<void> {
+  const reach: Reach = JSON.parse(readFileSync(file, 'utf8'))
+  let caught = 0
+  for (const [at, fault] of FAULTS.entries()) {
+    if (at + 1 < Number(from)) continue
+    const files = Object.entries(reach[fault.fault] ?? {}).toSorted(([, a], [, b]) => a - b)
+    const by = await firstFailure(
+      fault,
+      files.map(([name]) => name),
+    )
+    if (by !== undefined) caught++
+    say(
+      `${at + 1} ${by === undefined ? 'MISSED' : 'caught'}: ${fault.fault} (${by ?? files.length})`,
+    )
+  }
+  say(`${caught} caught`)
+}
+
+/** Runs the files with the fault in the sources, several at a time, until one fails. */
+async function firstFailure(fault: Fault, files: readonly string[]): Promise<string | undefined> {
+  const path = join(ROOT, fault.file)
+  const before = readFileSync(path, 'utf8')
+  if (before.split(fault.find).length !== 2) throw new Error(`'${fault.fault}' fits not once`)
+  const found = new AbortController()
+  const waiting = [...files]
+  let by: string | undefined
+  async function work(): Promise<void> {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+      const { failed } = await runFile(name, FILE_SECONDS, found.signal)
+      if (found.signal.aborted) return
+      if (failed === 0) continue
+      by = name
+      found.abort()
+    }
+  }
+  const restore = (): void => writeFileSync(path, before)
+  process.once('exit', restore)
+  writeFileSync(
+    path,
+    before.replace(fault.find, () => fault.replace),
+  )
+  try {
+    await Promise.all(Array.from({ length: JOBS }, work))
+  } finally {
+    restore()
+    process.off('exit', restore)
+  }
+  return by
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
