@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs'
+import { globSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { checkContracts } from './helpers/api-contracts.ts'
@@ -9,11 +9,12 @@ import { ROOT, SHORT_LIVES } from './helpers/program.ts'
 import { deploymentParts, ensureSystemParts, systemParts } from './helpers/system-parts.ts'
 import { runFiles } from './runner/pool.ts'
 import type { FileResult } from './runner/pool.ts'
+import { reachedIn } from './runner/reached.ts'
 import { totalsLine } from './runner/report.ts'
 import type { Totals } from './runner/report.ts'
 import { withSharedParts } from './runner/shared-parts.ts'
 
-// `npm test`: node test/run.ts [--long] [--jobs N] [FILES]. Starts what the tests share, runs them, looks for
+// `npm test`: node test/run.ts [--long] [--jobs N] [--reached FILE] [FILES]. Starts what the tests share, runs them, looks for
 // secrets in all that the product said, and ends with the line `N passed, N failed`. docs/testing.md has more.
 // The whole run has no limit of time: machines differ. Each file has its own.
 
@@ -23,7 +24,12 @@ const SLOWEST_SHOWN = 10
 const SLOW_FOLDERS = ['test/faults/', 'test/db/', 'test/cli/', 'test/browser/']
 
 const { values, positionals } = parseArgs({
-  options: { long: { type: 'boolean', default: false }, jobs: { type: 'string' } },
+  options: {
+    long: { type: 'boolean', default: false },
+    jobs: { type: 'string' },
+    // Where to write which routes with which status, and which commands with which exit code, the run has reached.
+    reached: { type: 'string' },
+  },
   allowPositionals: true,
 })
 const jobs = Number(values.jobs ?? availableParallelism() + 2)
@@ -47,6 +53,9 @@ async function main(): Promise<number> {
       const counted = await runSuite(files)
       if (values.long && !stop.signal.aborted) counted.failed += await brokenContracts(folder)
       endOrphans(folder)
+      if (values.reached !== undefined) {
+        writeFileSync(values.reached, `${reachedIn(folder).join('\n')}\n`)
+      }
       for (const leak of findLeaks(folder)) {
         say(leakMessage(leak))
         counted.failed += 1

@@ -1,3 +1,5 @@
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runCommandLine } from '../../commands/command-line.ts'
@@ -31,6 +33,16 @@ export type CliResult = { code: number | null; stdout: string; stderr: string }
 
 const LIMIT_MS = 60_000
 
+/** How the names of the files end that keep which commands have run, for the list of what a run has reached. */
+export const COMMANDS_SUFFIX = '.commands'
+
+/** Keeps that a command has ended: its first words, and its exit code. */
+export function recordCommand(args: readonly string[], code: number | null): void {
+  const words = args.slice(0, 2).filter((arg) => /^(?:--)?[a-z-]+$/.test(arg))
+  const file = join(runFolder(), `${process.pid}${COMMANDS_SUFFIX}`)
+  appendFileSync(file, `${words.join(' ')} ${code}\n`)
+}
+
 /**
  * Runs a command to its end in this process; `serve` starts the program and closes it at once. What a test needs of a process (signals, umask, a terminal, the
  * streams themselves) has `runCliProcess`.
@@ -63,6 +75,7 @@ export async function runCli(
     errorPrefix: '',
   })
   log.flush()
+  recordCommand(args, code)
   transcript('log', secretShown ? stderr : stdout + stderr, 'cli')
   return { code, stdout, stderr }
 }
@@ -86,6 +99,7 @@ export async function runCliProcess(
     child.kill('SIGKILL')
   }, limitMs)
   const { code } = await exited.finally(() => clearTimeout(timer))
+  recordCommand(args, code)
   transcript('log', options.secretShown === true ? stderr : stdout + stderr, 'cli')
   if (late) throw new Error(`'${args[0]}' did not end within ${limitMs} ms; it said: ${stderr}`)
   return { code, stdout, stderr }

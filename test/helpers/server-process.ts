@@ -1,3 +1,4 @@
+import { recordCommand } from './cli.ts'
 import { seedEmbedded } from './embedded-templates.ts'
 import type { Owner } from './owner.ts'
 import { exitOf, spawnProgram } from './program.ts'
@@ -78,6 +79,7 @@ export async function startServerProcess(
   exited.then(
     ({ code, signal }) => {
       over = true
+      recordCommand(['serve'], code)
       ready.reject(said(`ended with ${code ?? signal} before`))
     },
     (error: unknown) => ready.reject(error),
