@@ -68,8 +68,8 @@ async function embeddedEnv(t: Owner, state: EmbeddedState): Promise<Env> {
 
 async function serverEnv(t: Owner, template?: string): Promise<Env> {
   const databases = await sharedPostgres()
+  // Never dropped: that waits for a checkpoint of the whole cluster, which ends with the run anyway.
   const url = await databases.createDatabase(template)
-  t.teardown(() => databases.dropDatabase(url))
   return { DATABASE_URL: url, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
 }
 
