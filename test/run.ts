@@ -2,7 +2,7 @@ import { globSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { checkContracts } from './helpers/api-contracts.ts'
-import { LONG_FAULTS } from './helpers/faults.ts'
+import { LONG_RUN } from './helpers/faults.ts'
 import { findLeaks, leakMessage } from './helpers/leaks.ts'
 import { endOrphans } from './helpers/orphans.ts'
 import { ROOT, SHORT_LIVES } from './helpers/program.ts'
@@ -45,7 +45,7 @@ async function main(): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => stop.abort(signal))
   }
-  process.env[values.long ? LONG_FAULTS : SHORT_LIVES] = '1'
+  process.env[values.long ? LONG_RUN : SHORT_LIVES] = '1'
   const files = positionals.length === 0 ? suiteFiles() : positionals
   const browser = files.some((file) => /browser|layout/.test(file))
   try {

@@ -8,6 +8,7 @@ import { Variables } from '../../kernel/variables.ts'
 import { configuredSecrets } from '../../services/hooks/signing-secrets.ts'
 import { seedEmbedded } from './embedded-templates.ts'
 import { keepExchanges } from './exchanges.ts'
+import { LONG_RUN } from './faults.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import { ENGINE_FLAGS } from './program.ts'
@@ -115,8 +116,9 @@ export async function serverEnv(t: Owner, options: ServerOptions): Promise<Env> 
   return { ...own, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env }
 }
 
-/** Keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
+/** In a long run, keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
 export function keepCalls(addresses: Addresses): void {
+  if (process.env[LONG_RUN] === undefined) return
   for (const name of ['links', 'ops'] as const) {
     const at = addresses[name]
     if (at?.startsWith('http') === true) keepExchanges(name, at)
