@@ -123,6 +123,23 @@ await t.test('live stream', async (t: Test) => {
     t.equal(idsOf(stream).length, 2)
   })
 
+  await t.test('a stream of one provider and type has no other event', async (t) => {
+    const lan = await openStream(t, `${base}/events?provider=generic:lan&event_type=wanted`)
+    const stream = await openStream(t, `${base}/events?provider=code_host&event_type=wanted`)
+    for (const { until: wait } of [lan, stream]) await wait(isStatus)
+    for (const type of ['other', 'wanted', 'other', 'wanted']) {
+      await sendAll(t, [base], await sender.deliveries(1, { type }), 1)
+    }
+    await until(() => idsOf(stream).length === 2, 'the wanted ones')
+    const wanted = stream.events.filter(({ event }) => event === 'event-received')
+    t.ok(wanted.every(({ data }) => data.includes('"wanted"')))
+    t.same(idsOf(lan), [], 'none of another provider')
+    const search = '?event_type=wanted'
+    const resumed = await open(t, { lastEventId: '0' }, search)
+    await resumed.until(({ id }) => id === stream.lastEventId)
+    t.same(idsOf(resumed), idsOf(stream))
+  })
+
   await t.test('a toggle is told to everybody', async (t) => {
     const streams = [await open(t), await open(t)]
     for (const stream of streams) await stream.until(saysOf('code_host', { enabled: true }))
