@@ -21,8 +21,8 @@ type Status = {
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 const [embedded, postgres] = backends
-// A twentieth of what test/long/hooks-stream-load.test.ts has.
-const LOAD = { clients: 20, events: 400, portion: 100 }
+// test/long/hooks-stream-load.test.ts has 200 clients and 2,000 events.
+const LOAD = { clients: 12, events: 400, portion: 25 }
 
 const sender = createSender()
 const env = { ...(await postgres.env(t)), ...sender.env }
