@@ -85,8 +85,8 @@ await t.test('waiting for an event', async (t: Test) => {
   await t.test('only a matching event ends it', async (t) => {
     const args = { timeout_s: 55, provider: 'generic:lan', event_type: 'wanted' }
     const wait = callTool(endpoint, WAIT, args, STREAM)
-    let turn = 0
-    const { result } = await sendUntil(wait, () => send(turn++ % 3 === 2 ? 'wanted' : 'noise'))
+    let sent = 0
+    const { result } = await sendUntil(wait, () => send(sent++ % 3 === 2 ? 'wanted' : 'noise'))
     t.match(result, { structuredContent: { event: { event_type: 'wanted' } } })
     const none = { timeout_s: 1, provider: 'generic:nobody' }
     const { result: nothing } = await sendUntil(callTool(endpoint, WAIT, none, STREAM), () =>
@@ -144,7 +144,7 @@ async function openWait(endpoint: Endpoint): Promise<OpenWait> {
   const controller = new AbortController()
   const response = await startWait(endpoint, STREAM, controller.signal)
   const answer = response.text()
-  // A cut connection is what the test wants; who looks at the answer sees its failure there.
+  // The test cuts connections: only callers that read the answer see the failure.
   answer.catch(() => undefined)
   return { cut: () => controller.abort(), answer }
 }
@@ -277,7 +277,7 @@ await t.test('what ends a wait early, and how many there may be', async (t) => {
   await until(full, 'waits without a stream to have all places')
   leave.abort()
   await Promise.allSettled(lone)
-  await until(async () => !(await limited(plain)), 'those who left to give them back')
+  await until(async () => !(await limited(plain)), 'the disconnected clients to free them')
 
   const revoked = await openWait(other)
   t.equal((await postForm(base, '/settings/endpoints/other/revoke', {})).status, 200)

@@ -8,7 +8,7 @@ import { attemptsOf } from '../helpers/replay-setup.ts'
 import { addProvider, post, postForm, SECRETS, startHooks } from '../helpers/signing-setup.ts'
 import type { Ack } from '../helpers/signing-setup.ts'
 
-/** What `list_webhook_events` answers, as far as it is looked at here. */
+/** The part of the answer of `list_webhook_events` that these tests read. */
 type Listed = { events: { id: number; event_type: string | null }[]; next_cursor: string | null }
 
 const LIST = 'list_webhook_events'

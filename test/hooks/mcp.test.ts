@@ -353,7 +353,7 @@ t.test('progress reaches a client that asks for it', async (t) => {
   t.match(told, [{ total: 6, message: 'Waiting for an event' }])
 })
 
-t.test('a wrong token is told as such', async (t) => {
+t.test('a client with a wrong token is told so', async (t) => {
   const wrong = { ...endpoint, token: 'not-the-token' }
   const client = new Client2(info)
   await t.rejects(client.connect(new Transport2(url, init(wrong))), /401|[Uu]nauthorized/)

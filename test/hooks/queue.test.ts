@@ -162,7 +162,7 @@ await eachBackend(t, 'queue', async (t: Test, backend) => {
     t.ok(kept, 'it stays in the stream')
   })
 
-  await t.test('a broker that is gone is told everywhere, and read again', async (t) => {
+  await t.test('an unreachable broker is reported everywhere, and read again', async (t) => {
     t.match(await healthOf(base), { http: '200', status: 'ok', broker: 'ok', db: 'ok' })
     await redis.stop()
     await until(async () => (await healthOf(base))['broker'] === 'error', 'the broker to be missed')
@@ -248,7 +248,7 @@ await t.test('entries and streams in trouble', async (t) => {
     )
   })
 
-  await t.test('a stream that is none leaves the others alone', async (t) => {
+  await t.test('a key of another type does not stop the other streams', async (t) => {
     await redis.send('DEL', 'other')
     await redis.send('SET', 'other', 'no stream')
     const reasons = ['the queue broker is out of reach']
@@ -269,7 +269,7 @@ await t.test('entries and streams in trouble', async (t) => {
   })
 })
 
-await t.test('a wrong password is told without the password', async (t) => {
+await t.test('a wrong password is reported without the password', async (t) => {
   const wrong = redis.url.replace('secret-', 'wrong-')
   const env = { ...(await postgres.env(t)), HOOKS_QUEUE_URL: wrong }
   const server = await startQueue(t, env, 'orders')
@@ -321,7 +321,7 @@ await t.test('values that no broker can have stop the start', async (t) => {
   t.same(Decode(names, 'b, a:1/x ,b'), ['b', 'a:1/x'])
 })
 
-await t.test('one variable alone is told, and no queue is read', async (t) => {
+await t.test('one variable alone is logged, and no queue is read', async (t) => {
   const env = { ...(await postgres.env(t)), HOOKS_QUEUE_CHANNELS: 'orders' }
   const server = await startServer(t, { services: ['hooks'], env })
   t.match(await healthOf(server.hooks), { status: 'ok', broker: 'disabled' })

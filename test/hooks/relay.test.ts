@@ -240,7 +240,7 @@ await t.test('what the payload must hold', async (t: Test) => {
   })
 })
 
-await t.test('who does not follow the protocol is sent away', async (t: Test) => {
+await t.test('a breach of the protocol ends the connection', async (t: Test) => {
   const id = await send('{}')
   const cases: Record<string, (peer: Peer) => void> = {
     nonsense: (peer) => peer.send('{'),
@@ -249,7 +249,7 @@ await t.test('who does not follow the protocol is sent away', async (t: Test) =>
     'two questions': (peer) => [NEXT, NEXT].forEach(peer.send),
     'many questions': (peer) => [NEXT, NEXT, NEXT, NEXT].forEach(peer.send),
     'a result without its status': (peer) => peer.send(result(id, { status: undefined })),
-    'a status that is none': (peer) => peer.send(result(id, { status: 7 })),
+    'an invalid status': (peer) => peer.send(result(id, { status: 7 })),
     'a long detail': (peer) => peer.send(result(id, { detail: 'x'.repeat(1_001) })),
   }
   for (const [name, breach] of Object.entries(cases)) {

@@ -29,12 +29,12 @@ const REFUSED = {
     'the target is not on the public internet; an operator can allow it in HOOKS_REPLAY_TARGETS',
 }
 
-/** An event of an open provider, which anybody may send. */
+/** Sends an event of an open provider. */
 async function anEvent(base: string): Promise<number> {
   return (await post(base, 'generic/open', '{}')).json<Ack>().id
 }
 
-await t.test('targets that nobody allowed', async (t) => {
+await t.test('targets that are not allowed', async (t) => {
   const receiver = await startReceiver(t)
   const { port } = receiver
   const elsewhere = `127.0.0.1:${port === 65_535 ? 1 : port + 1}, allowed.test:${port}`

@@ -155,7 +155,7 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   })
 })
 
-/** What a browser says of who loads something, and as what. */
+/** The headers in which a browser names the site and the kind of a load. */
 function fetchedBy(site: string, dest: string): Record<string, string> {
   return { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': dest }
 }
@@ -267,7 +267,7 @@ t.test('searches wait for a slot', async (t) => {
       const left = async (): Promise<boolean> =>
         (await countAnswers(base, '/log', 499)) === 8 &&
         (await countAnswers(base, '/mcp/:endpoint', 499)) === 29
-      await until(left, 'those who left to be out of the queue', 3_000)
+      await until(left, 'the disconnected clients to be counted', 3_000)
       t.equal(await countAnswers(base, '/log', 503), 0, 'before the first has an answer')
       const { code } = errorOf(await callTool(endpoint, list.name, { limit: 0 }))
       t.equal(code, 'invalid_argument', 'and not rate_limited')
@@ -275,7 +275,7 @@ t.test('searches wait for a slot', async (t) => {
       const answers = await Promise.all(waiting)
       for (const { status } of answers) t.equal(status, 503)
       const late = answers.find(({ text }) => text.includes('Too many searches at once'))
-      t.match(late?.headers, { 'retry-after': '2' }, 'who had no slot is told why')
+      t.match(late?.headers, { 'retry-after': '2' }, 'a search without a slot gets the reason')
       const errors = (await Promise.all(calls)).map(errorOf)
       t.match(
         errors.find((error) => error.code === 'rate_limited'),
