@@ -27,7 +27,7 @@ const BODIES = {
   'bytes.type': Buffer.from([0xff, 0xfe, 0x00, 0x6f, 0x62, 0x6a]),
 }
 
-/** Starts a server with an open provider that has received one event of each type; gives its address. */
+/** Starts a server that has received one event of each type; returns its address. */
 async function startWithEvents(t: Owner, env: Env): Promise<string> {
   const { hooks: base } = await startServer(t, { env, services: ['hooks'] })
   await addProvider(base, 'search', { open: true })
