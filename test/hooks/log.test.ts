@@ -1,9 +1,20 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import type { Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
-import { deliver, eventIds, startHooks } from '../helpers/signing-setup.ts'
+import {
+  addProvider,
+  deliver,
+  eventIds,
+  payloadOf,
+  post,
+  shown,
+  SIGNED_ENV,
+} from '../helpers/signing-setup.ts'
+import { until } from '../helpers/until.ts'
 
 type Event = { id: number; provider: string; event_type: string | null; received_at: Date }
 
@@ -18,29 +29,32 @@ select (array['code_host', 'generic:ci', 'generic:cd'])[1 + n % 3],
   from generate_series(1, 60) as n`
 const STORED = 'select id::int, provider, event_type, received_at from hooks.events'
 
-await eachBackend(t, 'GET /log', async (t: Test, backend) => {
-  const env = await backend.env(t)
-  await backend.query(env, SEED)
-  const rows = await backend.query(env, STORED)
-  const stored = rows.map((row) => row as Event).toSorted(newestFirst)
+const MARKUP = `<script>alert(1)</script>"'&<img src=x>`
+const ESCAPED = '&lt;script&gt;alert(1)&lt;/script&gt;'
+
+const [, postgres] = backends
+const env = { ...SIGNED_ENV, ...(await postgres.env(t)) }
+await postgres.query(env, SEED)
+const stored = (await postgres.query(env, STORED)).map((row) => row as Event).toSorted(newestFirst)
+const { hooks: base } = await startServer(t, { services: ['hooks'], env })
+
+await t.test('the list', async (t: Test) => {
   const ids = (passes: (event: Event) => boolean): readonly number[] =>
     stored.filter(passes).map(({ id }) => id)
   const all = ids(() => true)
   const middle = stored[29] ?? stored[0]
   if (middle === undefined) throw new Error('nothing was stored, expected 60 events')
-  const server = await startServer(t, { services: ['hooks'], env })
-  const base = server.hooks
 
   await t.test('newest first, ids decide between equal times', async (t) => {
-    const first = await list(base, '')
+    const first = await list('')
     t.same(first.ids, all.slice(0, 50), 'fifty are the default')
-    const second = await list(base, first.next?.replace('/log', '') ?? '')
+    const second = await list(first.next?.replace('/log', '') ?? '')
     t.same(second.ids, all.slice(50))
     t.equal(second.next, undefined, 'the last page leads nowhere')
-    t.same((await list(base, '?limit=1')).ids, all.slice(0, 1))
-    t.same((await list(base, '?limit=60')).ids, all)
-    t.equal((await list(base, '?limit=60')).next, undefined, 'exactly full is the last page')
-    t.same((await list(base, '?limit=200')).ids, all)
+    t.same((await list('?limit=1')).ids, all.slice(0, 1))
+    t.same((await list('?limit=60')).ids, all)
+    t.equal((await list('?limit=60')).next, undefined, 'exactly full is the last page')
+    t.same((await list('?limit=200')).ids, all)
     t.same(await eventIds(base), all)
   })
 
@@ -90,19 +104,19 @@ await eachBackend(t, 'GET /log', async (t: Test, backend) => {
       ['since=2028-02-29', () => false],
     ]
     for (const [query, passes] of cases) {
-      t.same((await list(base, `?limit=200&${query}`)).ids, ids(passes), query)
+      t.same((await list(`?limit=200&${query}`)).ids, ids(passes), query)
     }
-    const first = await list(base, '?limit=4&provider=generic:ci')
-    const second = await list(base, first.next?.replace('/log', '') ?? '')
+    const first = await list('?limit=4&provider=generic:ci')
+    const second = await list(first.next?.replace('/log', '') ?? '')
     const own = ids(({ provider }) => provider === 'generic:ci')
     t.same([...first.ids, ...second.ids], own.slice(0, 8), 'the next page keeps the filter')
   })
 
   const cursor = (value: unknown): string =>
-    `cursor=${Buffer.from(JSON.stringify(value)).toString('base64url')}`
+    Buffer.from(JSON.stringify(value)).toString('base64url')
 
   await t.test('below all that is kept there is nothing older', async (t) => {
-    for (const query of [cursor([1, 1]), `rejected=1&${cursor([1])}`]) {
+    for (const query of [`cursor=${cursor([1, 1])}`, `rejected=1&cursor=${cursor([1])}`]) {
       const { text } = await request(`${base}/log?limit=5&${query}`)
       t.match(text, 'Nothing older is kept.', query)
       t.match(text, /id="log-more-link"[^>]*>No older entries\./, 'for the link that led here')
@@ -120,51 +134,28 @@ await eachBackend(t, 'GET /log', async (t: Test, backend) => {
     )
   })
 
-  await t.test('what is refused', async (t) => {
+  await t.test('refused queries', async (t) => {
     const bad = {
-      limit: [
-        'limit=0',
-        'limit=201',
-        'limit=x',
-        'limit=1.5',
-        'limit=-1',
-        'limit=1e2',
-        'limit=0x10',
-      ],
+      limit: ['0', '201', 'x', '1.5', '-1', '1e2', '0x10'],
       since: [
-        'since=yesterday',
-        'since=2026-13-01T00:00:00Z',
-        'since=-5',
-        'since=1.5',
-        'since=0000-01-01',
-        'since=2026-02-30',
-        'since=2026-02-31T00:00:00Z',
-        'since=9999-12-31T23:59:59-12:00',
-        'since=9223372036854775808',
+        ...['yesterday', '2026-13-01T00:00:00Z', '-5', '1.5', '0000-01-01', '2026-02-30'],
+        ...['2026-02-31T00:00:00Z', '9999-12-31T23:59:59-12:00', '9223372036854775808'],
       ],
-      cursor: [
-        'cursor=zzz',
-        'cursor=%3Cb%3E',
-        cursor({}),
-        cursor([]),
-        cursor([1, 'x']),
-        cursor(['', 1]),
-      ],
+      cursor: [...['zzz', '%3Cb%3E', cursor({}), cursor([]), cursor([1, 'x']), cursor(['', 1])]],
     }
-    for (const [field, queries] of Object.entries(bad)) {
-      for (const query of queries) {
-        const { status, headers, ...response } = await request(`${base}/log?${query}`)
-        t.equal(status, 400, query)
-        t.equal(headers['content-type'], 'application/problem+json')
-        t.match(response.json(), {
-          type: 'about:blank',
-          title: 'Bad Request',
-          status: 400,
-          detail: new RegExp(`\\b${field}\\b`),
-          instance: '/log',
-        })
-      }
-    }
+    const rows = Object.entries(bad).flatMap(([field, values]) =>
+      values.map((value): Refusal => {
+        const text = new RegExp(`\\b${field}\\b`)
+        return [`GET /log?${field}=${value}`, 400, undefined, text]
+      }),
+    )
+    await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
+      ...rows,
+      ['GET /log?rejected=1&cursor=zzz', 400, undefined, /cursor/],
+      ['GET /log?rejected=1&limit=0', 400, undefined, /limit/],
+    ])
+    const title = 'Bad Request'
+    t.match((await request(`${base}/log?limit=0`)).json(), { title, instance: '/log' })
     const browser = await request(`${base}/log?limit=0`, { headers: { Accept: 'text/html' } })
     t.match(browser, {
       status: 400,
@@ -174,8 +165,7 @@ await eachBackend(t, 'GET /log', async (t: Test, backend) => {
   })
 })
 
-await eachBackend(t, 'pages stay whole while events come in', async (t: Test, backend) => {
-  const { base } = await startHooks(t, backend)
+await t.test('pages stay whole while events come in', async (t: Test) => {
   let count = 0
   const some = async (n: number): Promise<readonly number[]> => {
     const bodies = Array.from({ length: n }, () => JSON.stringify({ count: (count += 1) }))
@@ -186,7 +176,7 @@ await eachBackend(t, 'pages stay whole while events come in', async (t: Test, ba
   const seen: number[] = []
   let next: string | undefined = '/log?limit=7'
   while (next !== undefined) {
-    const page: Page = await list(base, next.replace('/log', ''))
+    const page: Page = await list(next.replace('/log', ''))
     seen.push(...page.ids)
     next = page.next
     if (next !== undefined) await some(3)
@@ -200,9 +190,183 @@ await eachBackend(t, 'pages stay whole while events come in', async (t: Test, ba
   t.equal(new Set(seen).size, seen.length, 'and nothing twice')
 })
 
-t.test('a fragment asks for no list of senders', async (t) => {
-  const [, postgres] = backends
-  const { base, env } = await startHooks(t, postgres)
+await t.test('the page of an event', async (t: Test) => {
+  await addProvider(base, 'any', { open: true })
+  const store = async (body: string | Uint8Array, headers = {}): Promise<number> => {
+    const ack = await post(base, 'generic/any', body, headers)
+    if (ack.status !== 202) throw new Error(`the delivery answered ${ack.status}, expected 202`)
+    return ack.json<{ id: number }>().id
+  }
+
+  await t.test('an event with everything that is known of it', async (t) => {
+    const body = '{"hello":"wörld","long":12345678901234567890}'
+    const id = await store(body, {
+      'X-Event-Type': 'greeting',
+      'X-Delivery-Id': 'd-1',
+      'X-Plain': 'yes',
+    })
+    const { facts, headers } = await shown(base, id)
+    t.match(facts, {
+      Id: String(id),
+      Provider: 'generic:any',
+      'Event type': 'greeting',
+      'Trust mode': 'open',
+      Verified: 'no',
+      'Delivery id': 'd-1',
+      'Content type': 'application/json',
+      'Source address': '127.0.0.1',
+    })
+    t.match(headers, { 'x-plain': 'yes', 'content-type': 'application/json' })
+    const page = await request(`${base}/log/${id}`)
+    t.match(page.headers, { 'content-type': /^text\/html/, 'cache-control': 'no-store' })
+    t.match(page.text, '12345678901234567890', 'numbers are shown as they were sent')
+    t.equal((await payloadOf(base, id)).toString(), body)
+    const head = await request(`${base}/log/${id}`, { method: 'HEAD' })
+    t.match({ status: head.status, size: head.body.length }, { status: 200, size: 0 })
+  })
+
+  await t.test('bytes that are no text are shown as base64 and kept as they are', async (t) => {
+    const bytes = Buffer.from([0xff, 0xfe, 0, 0x0a, 0x3c, 0x62, 0x3e])
+    const id = await store(bytes, { 'Content-Type': 'application/octet-stream' })
+    const { text } = await request(`${base}/log/${id}`)
+    t.match(text, bytes.toString('base64'))
+    t.match(text, 'base64')
+    const raw = await request(`${base}/log/${id}/payload`)
+    t.ok(raw.body.equals(bytes), 'byte for byte')
+    t.match(raw.headers, {
+      'content-type': 'application/octet-stream',
+      'content-disposition': /^attachment\b/,
+      'content-security-policy': /\bsandbox\b/,
+      'x-content-type-options': 'nosniff',
+    })
+  })
+
+  await t.test('a body without bytes has a page and an empty payload', async (t) => {
+    const id = await store('')
+    t.equal((await request(`${base}/log/${id}`)).status, 200)
+    t.equal((await payloadOf(base, id)).length, 0)
+  })
+
+  await t.test(
+    'of a long payload the page shows the beginning, and says how long it is',
+    async (t) => {
+      const shown = /<pre class="payload".*?<code>(.*?)<\/code>/s
+      // A character that lies across the first MiB is not cut in two, which would be no text any more.
+      const long = `a${'ü'.repeat(1024 * 1024)}`
+      const id = await store(long)
+      const { text } = await request(`${base}/log/${id}`)
+      t.equal(shown.exec(text)?.[1], long.slice(0, 200_000))
+      t.match(text, `first 200000 characters of ${2 * 1024 * 1024 + 1} bytes`)
+      t.equal((await payloadOf(base, id)).length, 2 * 1024 * 1024 + 1, 'all of it is downloaded')
+      const whole = 'b'.repeat(1024 * 1024)
+      const page = await request(`${base}/log/${await store(whole)}`)
+      t.match(page.text, `first 200000 of ${1024 * 1024} characters`)
+    },
+  )
+
+  await t.test('what is costly to take apart is shown as it came', async (t) => {
+    const nested = '['.repeat(20_000) + ']'.repeat(20_000)
+    // As it came: the indented text of each would have gigabytes, or take as much to make.
+    const bodies: readonly (readonly [string, Record<string, string>])[] = [
+      [nested, {}],
+      [`{"text":"${'\\"[,'.repeat(1_000)}","in":${nested}}`, {}],
+      [`[${'{"a":1},'.repeat(200_000)}0]`, {}],
+      ['a&'.repeat(600_000), { 'Content-Type': 'application/x-www-form-urlencoded' }],
+    ]
+    for (const [body, headers] of bodies) {
+      const { status, text } = await request(`${base}/log/${await store(body, headers)}`)
+      const what = `${body.length} bytes, ${body.slice(0, 10)}`
+      t.equal(status, 200, what)
+      t.notMatch(text, 'id="raw-payload"', `${what}: not indented`)
+      t.ok(text.length < 2_000_000, `${what}: ${text.length} characters`)
+    }
+    const fields = (count: number): Promise<number> =>
+      store('a&'.repeat(count - 1) + 'b=c', {
+        'Content-Type': 'application/x-www-form-urlencoded',
+      })
+    const page = async (id: number): Promise<string> => (await request(`${base}/log/${id}`)).text
+    t.match(await page(await fields(1_000)), 'b = c', 'a form of a thousand fields')
+    t.notMatch(await page(await fields(1_001)), 'id="raw-payload"', 'one of more')
+    const flat = `[${'{"a":"[[[[\\""},'.repeat(10_000)}0]`
+    t.match((await request(`${base}/log/${await store(flat)}`)).text, 'id="raw-payload"')
+  })
+
+  await t.test('the copied command has no character that a terminal obeys', async (t) => {
+    const id = await store('{}', { 'X-Odd': 'a\u009b201~b', "X-It's": "c'd; $(e)" })
+    const { text } = await request(`${base}/log/${id}`)
+    const command = /<pre id="curl-command".*?<\/pre>/s.exec(text)?.[0] ?? ''
+    t.match(command, '-H &#39;x-it&#39;\\&#39;&#39;s: c&#39;\\&#39;&#39;d; $(e)&#39;')
+    t.notMatch(command, /x-odd|\u009b/)
+  })
+
+  await t.test('what a sender writes is text on every page', async (t) => {
+    const headers = { 'X-Event-Type': MARKUP, 'X-Delivery-Id': MARKUP, 'X-Note': MARKUP }
+    const id = await store(MARKUP, { ...headers, 'Content-Type': `text/html; x=${MARKUP}` })
+    const query = encodeURIComponent(MARKUP)
+    const paths = ['/', '/log', `/log/${id}`, `/log?event_type=${query}`, `/log?provider=${query}`]
+    for (const path of [...paths, `/log?limit=1`]) {
+      for (const own of [{}, { 'HX-Request': 'true' }]) {
+        const { status, text } = await request(base + path, { headers: own })
+        t.equal(status, 200, path)
+        t.notOk(text.includes('<script>alert'), `${path} runs no foreign script`)
+        t.notOk(text.includes('<img src=x>'), `${path} makes no foreign element`)
+        if (own['HX-Request'] === undefined) t.ok(text.includes(ESCAPED), `${path} shows the text`)
+      }
+    }
+    const found = await request(`${base}/log?event_type=${query}`)
+    t.match(found.text, `data-id="${id}"`, 'and it can be filtered by')
+    const refused = await request(`${base}/log?since=${query}`, {
+      headers: { Accept: 'text/html' },
+    })
+    t.equal(refused.status, 400)
+    t.notOk(refused.text.includes('<script>alert'))
+  })
+
+  await t.test('there is no such event', async (t) => {
+    const ids = [
+      ...['999999', '0', 'abc', '1.5', '-1', '1e3', '%31x'],
+      ...['9007199254740993', '99999999999999999999'],
+    ]
+    const rows = ids.flatMap((id): readonly Refusal[] => [
+      [`GET /log/${id}`, 404],
+      [`GET /log/${id}/payload`, 404],
+    ])
+    await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, rows)
+    const title = 'Not Found'
+    t.match((await request(`${base}/log/0`)).json(), { title, instance: /^\/log\// })
+    const browser = await request(`${base}/log/999999`, {
+      headers: { Accept: 'text/html,*/*;q=0.8' },
+    })
+    t.match(browser, {
+      status: 404,
+      headers: { 'content-type': /^text\/html/ },
+      text: /<!doctype/i,
+    })
+  })
+})
+
+await t.test('the list of rejected deliveries', async (t: Test) => {
+  const before = await eventIds(base)
+  await addProvider(base, 'ci')
+  await addProvider(base, 'cd')
+  for (const name of ['ci', 'cd', 'ci', 'ci']) {
+    const refused = await post(base, `generic/${name}`, '{}', { Authorization: 'Bearer wrong' })
+    t.equal(refused.status, 403)
+  }
+  await until(async () => (await rejected('')).length === 4, 'four refusals to be stored')
+  t.same(await rejected(''), ['generic:ci', 'generic:ci', 'generic:cd', 'generic:ci'])
+  t.same(await rejected('&provider=generic:cd'), ['generic:cd'])
+  const first = await request(`${base}/log?rejected=1&limit=3`, {
+    headers: { 'HX-Request': 'true' },
+  })
+  t.notMatch(first.text, /<!doctype/i)
+  const next = /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&')
+  t.same(await rejected('', next), ['generic:ci'], 'the oldest is on the next page')
+  t.same(await eventIds(base), before, 'none was stored as an event')
+})
+
+// Last: it takes a table away.
+await t.test('a fragment does not read the providers', async (t) => {
   await postgres.query(env, 'alter table hooks.providers rename to providers_away')
   for (const path of ['/log', '/log?rejected=1']) {
     t.equal((await request(base + path, { headers: FRAGMENT })).status, 200, path)
@@ -212,7 +376,7 @@ t.test('a fragment asks for no list of senders', async (t) => {
 
 type Page = { readonly ids: readonly number[]; readonly next: string | undefined }
 
-async function list(base: string, query: string): Promise<Page> {
+async function list(query: string): Promise<Page> {
   const { status, text } = await request(`${base}/log${query}`)
   if (status !== 200) throw new Error(`GET /log${query} answered ${status}, expected 200`)
   return { ids: idsIn(text), next: nextOf(text) }
@@ -233,4 +397,12 @@ function newestFirst(a: Event, b: Event): number {
 /** The same instant as a clock two hours east of Greenwich shows it. */
 function inZone(at: Date): string {
   return new Date(at.getTime() + 7_200_000).toISOString().replace('Z', '+02:00')
+}
+
+/** Providers of the refused deliveries on a page, newest first. */
+async function rejected(query: string, path?: string): Promise<readonly string[]> {
+  const { status, text } = await request(base + (path ?? `/log?rejected=1&limit=50${query}`))
+  if (status !== 200) throw new Error(`the log answered ${status}, expected 200`)
+  const table = /<tbody.*?<\/tbody>/s.exec(text)?.[0] ?? ''
+  return [...table.matchAll(/>\s*(generic:\w+)\s*</g)].map((match) => match[1] ?? '')
 }

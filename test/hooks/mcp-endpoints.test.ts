@@ -133,17 +133,15 @@ await onPostgres(t, 'endpoints and their tokens', async (t: Test, backend) => {
     t.equal((await modern(renewed, 'tools/list')).status, 200)
   })
 
-  if (backend.name === 'postgres') {
-    await t.test('all instances know and forget a token', async (t) => {
-      const second = await startServer(t, { services: ['hooks'], env })
-      const made = await addEndpoint(base, 'shared')
-      const there = { ...made, url: made.url.replace(base, second.hooks) }
-      const status = async (): Promise<number> => (await modern(there, 'tools/list')).status
-      await until(async () => (await status()) === 200, 'the other instance to know the token')
-      await postForm(base, '/settings/endpoints/shared/revoke', {})
-      await until(async () => (await status()) === 401, 'the other instance to forget the token')
-    })
-  }
+  await t.test('all instances know and forget a token', async (t) => {
+    const second = await startServer(t, { services: ['hooks'], env })
+    const made = await addEndpoint(base, 'shared')
+    const there = { ...made, url: made.url.replace(base, second.hooks) }
+    const status = async (): Promise<number> => (await modern(there, 'tools/list')).status
+    await until(async () => (await status()) === 200, 'the other instance to know the token')
+    await postForm(base, '/settings/endpoints/shared/revoke', {})
+    await until(async () => (await status()) === 401, 'the other instance to forget the token')
+  })
 
   await t.test('tokens outlive the server, and only their hashes are kept', async (t) => {
     await server.stop()
@@ -160,49 +158,48 @@ await onPostgres(t, 'endpoints and their tokens', async (t: Test, backend) => {
   })
 })
 
-t.test('without the database a tool says so', async (t) => {
+t.test('calls that the database does not answer', async (t) => {
   const [, backend] = backends
   const { base, server, env } = await startHooks(t, backend)
-  const endpoint = await addEndpoint(base, 'agent')
-  t.equal((await modern(endpoint, 'tools/list')).status, 200)
-  await backend.query(env, 'alter table hooks.events rename to events_away')
-  const broken = await callTool(endpoint, 'list_webhook_events')
-  t.match(JSON.stringify(broken), /internal/)
-  t.notMatch(JSON.stringify(broken), /events_away|relation|select/, 'its reason is for the log')
-  const read = await modern(endpoint, 'resources/read', { uri: 'gatehouse://events/recent' })
-  t.equal(read.status, 500)
-  t.match(read.json(), { id: 'a-1', error: { code: -32603, message: 'Internal error.' } })
-  await until(
-    () => server.logs().some((line) => line.includes('list_webhook_events')),
-    'the reason in the log',
-  )
-})
-
-t.test('a resource is read within the bounds of calls', async (t) => {
-  const [, server] = backends
-  const { base, env } = await startHooks(t, server)
   const endpoint = await addEndpoint(base, 'agent')
   const read = (): ReturnType<typeof modern> =>
     modern(endpoint, 'resources/read', { uri: 'gatehouse://events/recent' })
   const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
   t.teardown(() => sql.end())
-  const reads: ReturnType<typeof modern>[] = []
-  await sql.begin(async (tx) => {
-    await tx`lock table hooks.events in access exclusive mode`
-    for (let n = 0; n < 32; n++) reads.push(read())
-    // The last of them may come first: whoever finds no place is refused at once.
-    reads.push(read())
-    const busy = await Promise.race(reads)
-    t.equal(busy.status, 503)
-    t.match(busy.json(), { error: { code: -32603, message: /as many calls running as it may/ } })
-    await until(async () => (await counted(base)).error > 1, 'a read to be given up')
+
+  await t.test('a resource is read within the bounds of calls', async (t) => {
+    const reads: ReturnType<typeof modern>[] = []
+    await sql.begin(async (tx) => {
+      await tx`lock table hooks.events in access exclusive mode`
+      for (let n = 0; n < 32; n++) reads.push(read())
+      // The last of them may come first: whoever finds no place is refused at once.
+      reads.push(read())
+      const busy = await Promise.race(reads)
+      t.equal(busy.status, 503)
+      t.match(busy.json(), { error: { code: -32603, message: /as many calls running as it may/ } })
+      await until(async () => (await counted(base)).error > 1, 'a read to be given up')
+    })
+    const answers = (await Promise.all(reads)).map(({ status, text }) => ({ status, text }))
+    const away = answers.filter(({ text }) => text.includes('The database is out of reach'))
+    t.ok(away.length > 0, 'a database that does not answer is said')
+    t.same([...new Set(away.map(({ status }) => status))], [503])
+    const good = answers.filter(({ status }) => status === 200).length
+    t.same(await counted(base), { ok: good, error: 33 - good })
   })
-  const answers = (await Promise.all(reads)).map(({ status, text }) => ({ status, text }))
-  const away = answers.filter(({ text }) => text.includes('The database is out of reach'))
-  t.ok(away.length > 0, 'a database that does not answer is said')
-  t.same([...new Set(away.map(({ status }) => status))], [503])
-  const good = answers.filter(({ status }) => status === 200).length
-  t.same(await counted(base), { ok: good, error: 33 - good })
+
+  await t.test('a failure is told without its reason', async (t) => {
+    await backend.query(env, 'alter table hooks.events rename to events_away')
+    const broken = await callTool(endpoint, 'list_webhook_events')
+    t.match(JSON.stringify(broken), /internal/)
+    t.notMatch(JSON.stringify(broken), /events_away|relation|select/, 'its reason is for the log')
+    const unread = await read()
+    t.equal(unread.status, 500)
+    t.match(unread.json(), { id: 'a-1', error: { code: -32603, message: 'Internal error.' } })
+    await until(
+      () => server.logs().some((line) => line.includes('list_webhook_events')),
+      'the reason in the log',
+    )
+  })
 })
 
 /** Reads of resources, as /metrics counts them. */

@@ -1,33 +1,45 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { onPostgres } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf, modern } from '../helpers/mcp.ts'
 import type { Json } from '../helpers/mcp.ts'
-import { addProvider, post, SECRETS, startHooks } from '../helpers/signing-setup.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import { attemptsOf } from '../helpers/replay-setup.ts'
+import { addProvider, post, postForm, SECRETS, startHooks } from '../helpers/signing-setup.ts'
 import type { Ack } from '../helpers/signing-setup.ts'
 
-/** What `list_webhook_events` answers, as far as it is looked at here. */
+/** The part of the answer of `list_webhook_events` that these tests read. */
 type Listed = { events: { id: number; event_type: string | null }[]; next_cursor: string | null }
+
+const LIST = 'list_webhook_events'
+const REPLAY = 'replay_webhook_event'
 
 const structured = <T>(result: Json): T => result['structuredContent'] as unknown as T
 const blocks = (result: Json): readonly { text: string }[] =>
   result['content'] as unknown as readonly { text: string }[]
 
-await onPostgres(t, 'tools', async (t: Test, backend) => {
-  const { base } = await startHooks(t, backend)
-  await addProvider(base, 'lan', { open: true })
-  await addProvider(base, 'other', { open: true })
-  const endpoint = await addEndpoint(base, 'agent')
-  const send = async (
-    body: string | Uint8Array,
-    headers: Record<string, string> = {},
-    name = 'lan',
-  ): Promise<number> => (await post(base, `generic/${name}`, body, headers)).json<Ack>().id
-  const list = async (args: Record<string, unknown> = {}): Promise<Listed> =>
-    structured<Listed>(await callTool(endpoint, 'list_webhook_events', args))
-  const code = async (tool: string, args: Record<string, unknown>): Promise<string> =>
-    errorOf(await callTool(endpoint, tool, args)).code
+const [, postgres] = backends
+const receiver = await startReceiver(t, ({ path }, response) => {
+  response.writeHead(path === '/no' ? 410 : 201).end()
+})
+const silent = await startReceiver(t, () => undefined)
+const { base } = await startHooks(t, postgres, {
+  HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}, 127.0.0.1:${silent.port}`,
+})
+await addProvider(base, 'lan', { open: true })
+await addProvider(base, 'other', { open: true })
+const endpoint = await addEndpoint(base, 'agent')
+const send = async (
+  body: string | Uint8Array,
+  headers: Record<string, string> = {},
+  name = 'lan',
+): Promise<number> => (await post(base, `generic/${name}`, body, headers)).json<Ack>().id
+const list = async (args: Record<string, unknown> = {}): Promise<Listed> =>
+  structured<Listed>(await callTool(endpoint, LIST, args))
+const code = async (tool: string, args: Record<string, unknown>): Promise<string> =>
+  errorOf(await callTool(endpoint, tool, args)).code
 
+await t.test('tools', async (t: Test) => {
   await t.test('the list of tools says what each takes, gives and does', async (t) => {
     const { result } = (await modern(endpoint, 'tools/list')).json<{ result: Json }>()
     const tools = result['tools'] as unknown as readonly Json[]
@@ -87,7 +99,7 @@ await onPostgres(t, 'tools', async (t: Test, backend) => {
       { provider: 7 },
       { unknown: true },
     ]) {
-      t.equal(await code('list_webhook_events', args), 'invalid_argument', JSON.stringify(args))
+      t.equal(await code(LIST, args), 'invalid_argument', JSON.stringify(args))
     }
   })
 
@@ -194,5 +206,129 @@ await onPostgres(t, 'tools', async (t: Test, backend) => {
     const [contents] = read.result['contents'] as unknown as { text: string; mimeType: string }[]
     t.equal(contents?.mimeType, 'application/json')
     t.match(JSON.parse(contents?.text ?? ''), { notice: /untrusted/, events: [{ id: newest }] })
+  })
+})
+
+await t.test('search by a tool', async (t: Test) => {
+  const found = async (args: Record<string, unknown>): Promise<readonly number[]> =>
+    (await list(args)).events.map(({ id }) => id)
+
+  const first = await send('{"data":{"object":{"id":"evt_1"}}}')
+  const second = await send('{"data":{"object":{"id":"evt_10","items":[{"sku":"ü"}]}}}')
+  const other = await send('{"data":{"object":{"id":"evt_1"}}}', {}, 'other')
+  const plain = await send('evt_1, and 100% no JSON')
+
+  await t.test('text and json mean what they mean in the log', async (t) => {
+    t.same(await found({ text: 'evt_1' }), [plain, other, second, first])
+    t.same(await found({ text: 'EVT_1' }), [], 'upper and lower case differ')
+    t.same(await found({ text: '%' }), [plain], 'no character is a wildcard')
+    t.same(await found({ text: '"ü"' }), [second])
+    t.same(await found({ json: 'data.object.id=evt_1' }), [other, first])
+    t.same(await found({ json: 'data.object.items.0.sku=ü' }), [second])
+    t.same(await found({ json: 'data.object.id=evt' }), [], 'the whole value counts')
+    t.same(await found({ text: '10', json: 'data.object.id=evt_10' }), [second])
+    t.same(await found({ text: 'evt_1', provider: 'generic:other' }), [other])
+    t.same(await found({ text: 'evt_1', since: other }), [plain, other])
+    t.same(await found({ text: 'evt_1', event_type: 'none' }), [])
+  })
+
+  await t.test('pages of a search give every event once', async (t) => {
+    const seen: number[] = []
+    let cursor: string | null = null
+    do {
+      const page: Listed = await list({ text: 'evt_1', limit: 1, ...(cursor && { cursor }) })
+      t.ok(page.events.length <= 1)
+      seen.push(...page.events.map(({ id }) => id))
+      cursor = page.next_cursor
+    } while (cursor !== null)
+    t.same(seen, [plain, other, second, first])
+  })
+
+  await t.test('what is no search is an invalid argument', async (t) => {
+    const bad: readonly (readonly [Record<string, unknown>, RegExp])[] = [
+      [{ json: 'data.object' }, /json must be path=value/],
+      [{ json: 'a..b=1' }, /json must be path=value/],
+      [{ json: '=1' }, /json must be path=value/],
+      [{ text: '' }, /^text /],
+      [{ json: '' }, /^json /],
+      [{ text: 'x'.repeat(501) }, /^text /],
+      [{ json: `a=${'x'.repeat(499)}` }, /^json /],
+      [{ text: 1 }, /^text /],
+    ]
+    for (const [args, message] of bad) {
+      t.match(errorOf(await callTool(endpoint, LIST, args)), { code: 'invalid_argument', message })
+    }
+  })
+
+  await t.test('a NUL character finds nothing or is an invalid argument', async (t) => {
+    const nothing = [
+      { provider: 'generic:lan\0' },
+      { event_type: 'no\0te' },
+      { text: '\0' },
+      { text: 'evt\0' },
+      { json: 'data.object.id=evt_1\0' },
+      { provider: '\0', event_type: '\0', text: '\0', json: 'id=\0' },
+    ]
+    for (const args of nothing) {
+      t.same(await list(args), { events: [], next_cursor: null }, JSON.stringify(args))
+    }
+    for (const args of [{ cursor: '\0' }, { since: '\0' }, { since: '1\0' }, { json: '\0=1' }]) {
+      const { code } = errorOf(await callTool(endpoint, LIST, args))
+      t.equal(code, 'invalid_argument', JSON.stringify(args))
+    }
+    const wait = { provider: 'generic:\0', event_type: '\0', timeout_s: 1 }
+    t.match(await callTool(endpoint, 'wait_for_webhook_event', wait), {
+      structuredContent: { event: null },
+    })
+  })
+})
+
+await t.test('replay as a tool', async (t: Test) => {
+  const stranger = await startReceiver(t)
+  const id = await send('{"n":1}')
+  const sender = await addEndpoint(base, 'sender', { allow_replay: 'true' })
+  const call = (args: Record<string, unknown>): Promise<Json> => callTool(sender, REPLAY, args)
+
+  await t.test('only an endpoint that was made for it has it', async (t) => {
+    const reader = await addEndpoint(base, 'reader')
+    t.notMatch((await modern(reader, 'tools/list')).text, REPLAY)
+    t.match((await modern(sender, 'tools/list')).text, REPLAY)
+  })
+
+  await t.test('it answers what the target answered', async (t) => {
+    const target_url = `${receiver.url}/yes`
+    const good = await call({ id, target_url })
+    t.match(good['structuredContent'], { id, target_url, delivered: true, response_status: 201 })
+    t.match(good['structuredContent'], { response_ms: Number })
+    t.equal(receiver.received[0]?.body.toString(), '{"n":1}')
+    const bad = await call({ id, target_url: `${receiver.url}/no` })
+    t.match(bad['structuredContent'], { delivered: false, response_status: 410 })
+    t.match(await attemptsOf(base, id), [{ answer: /^410 / }, { answer: /^201 / }])
+  })
+
+  await t.test('the default target needs no argument', async (t) => {
+    t.match(errorOf(await call({ id })), { code: 'invalid_argument', message: /no default target/ })
+    await postForm(base, '/settings', { replay_default_target: `${receiver.url}/default` })
+    const answer = await call({ id })
+    t.match(answer['structuredContent'], { target_url: `${receiver.url}/default`, delivered: true })
+  })
+
+  await t.test('a target that does not answer is given up', async (t) => {
+    const answer = await call({ id, target_url: silent.url })
+    t.match(errorOf(answer), {
+      code: 'replay_failed',
+      message: 'Not delivered: no answer within 10 s.',
+    })
+    t.match((await attemptsOf(base, id))[0], { outcome: 'failed', answer: 'none' })
+    t.equal(silent.connections(), 1)
+  })
+
+  await t.test('each refusal has its code', async (t) => {
+    t.match(errorOf(await call({ id: 999_999 })), { code: 'not_found' })
+    t.match(errorOf(await call({ id, target_url: 'ftp://a/' })), { code: 'invalid_argument' })
+    const private_ = await call({ id, target_url: stranger.url })
+    t.match(errorOf(private_), { code: 'replay_failed', message: /not on the public internet/ })
+    t.equal(stranger.connections(), 0)
+    t.match((await attemptsOf(base, id))[0], { outcome: 'refused', target: `${stranger.url}/` })
   })
 })

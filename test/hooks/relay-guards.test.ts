@@ -100,6 +100,10 @@ t.test('who may not have the WebSocket', async (t: Test) => {
       [{ name, target: 'http://me:pass@localhost/' }, /target/],
       [{ name, target, since: 'yesterday' }, /since must be the id of an event/],
       [{ name, target, since: '-1' }, /since/],
+      [{ name, target, json: 'data.object' }, /json must be path=value/],
+      [{ name, target, json: 'a..b=1' }, /json must be path=value/],
+      [{ name, target, text: 'x'.repeat(501) }, /text may have 500 characters at most/],
+      [{ name, target, json: `a=${'x'.repeat(499)}` }, /json may have 500 characters at most/],
     ]
     for (const [query, detail] of bad) {
       const { status, text } = await refusedUpgrade(base, query)
@@ -122,7 +126,7 @@ t.test('who may not have the WebSocket', async (t: Test) => {
   await t.test('nor behind a request that has no answer yet', async (t) => {
     const wanted = head(`GET ${path}`, { Host: host, ...HANDSHAKE })
     const others = ['GET /healthz', 'GET /log', 'GET /nowhere', 'GET /events', `GET ${path}`]
-    for (const line of others) {
+    const goesOn = async (line: string): Promise<void> => {
       const before = head(line, { Host: host })
       for (const content of [before + wanted, [before, wanted], before + before + wanted]) {
         const until = (text: string): boolean => /HTTP\/1\.1 426 [^]*\}$/.test(text)
@@ -131,6 +135,8 @@ t.test('who may not have the WebSocket', async (t: Test) => {
         t.equal((await request(`${base}/healthz`)).status, 200, `${line}: the program goes on`)
       }
     }
+    // At once: most of them are ended by the time limit.
+    await Promise.all(others.map(goesOn))
     const health = head('GET /healthz', { Host: host })
     const { text } = await rawExchange(Number(port), health + wanted)
     t.match(text, /HTTP\/1\.1 200 [^]*HTTP\/1\.1 426 [^]*\r\nconnection: [^\r]*close\r\n/i)
@@ -190,7 +196,7 @@ t.test('who may not have the WebSocket', async (t: Test) => {
       [413, head(receiver, { ...continued, ...size }) + large],
       [413, head(receiver, chunked) + `800\r\n${large}\r\n0\r\n\r\n`],
     ]
-    for (const [status, first] of firsts) {
+    const isClosed = async ([status, first]: readonly [number, string]): Promise<void> => {
       const answered = new RegExp(`^(HTTP/1\\.1 100 Continue\r\n\r\n)?HTTP/1\\.[01] ${status} `)
       for (const before of [first, first + first, head('GET /healthz', { Host: host }) + first]) {
         const { text, closed } = await rawExchange(Number(port), before + wanted)
@@ -205,5 +211,6 @@ t.test('who may not have the WebSocket', async (t: Test) => {
       t.notMatch(text, 'HTTP/1.1 500', first)
       t.equal((await request(`${base}/healthz`)).status, 200, `${first}: the program goes on`)
     }
+    await Promise.all(firsts.map(isClosed))
   })
 })

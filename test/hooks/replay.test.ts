@@ -1,12 +1,20 @@
 import { verify } from '@octokit/webhooks-methods'
 import Stripe from 'stripe'
+import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { onPostgres } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import type { Received } from '../helpers/receiver.ts'
 import { attemptsIn, attemptsOf, replay } from '../helpers/replay-setup.ts'
+import {
+  addSigned,
+  change,
+  secretKey,
+  sendStandard,
+  signingSecret,
+} from '../helpers/senders-setup.ts'
 import {
   addProvider,
   deliver,
@@ -48,16 +56,19 @@ const BODIES: Readonly<Record<Signed, string>> = {
   chat: 'command=%2Fdeploy&text=now&trigger_id=1.2.3',
 }
 
-await onPostgres(t, 'signed events', async (t: Test, backend) => {
+const [, postgres] = backends
+const { base } = await startHooks(t, postgres, {
+  GATEHOUSE_SECRET_KEY: secretKey(),
+  HOOKS_REPLAY_TARGETS: 'example.test, 127.0.0.1',
+})
+
+await t.test('signed events', async (t: Test) => {
   const receiver = await startReceiver(t, async (got, response) => {
     const provider = got.path.slice(1) as Signed
     const good = await Promise.resolve()
       .then(() => VERIFIERS[provider](got))
       .catch(() => false)
     response.writeHead(good ? 202 : 401).end()
-  })
-  const { base } = await startHooks(t, backend, {
-    HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
   })
 
   for (const provider of ['code_host', 'payments', 'chat'] as const) {
@@ -96,24 +107,56 @@ await onPostgres(t, 'signed events', async (t: Test, backend) => {
     })
   }
 
-  await t.test('another Gatehouse takes it as a delivery of the sender', async (t) => {
-    const other = await startHooks(t, backend)
-    const { host } = new URL(other.base)
-    const allowed = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: `example.test, ${host}` })
+  await t.test('another Gatehouse accepts it as a delivery of the provider', async (t) => {
+    const other = await startHooks(t, postgres)
     const body = '{"event_id": "Ev1", "event": {"type": "app_mention"}}'
-    const { id } = (await deliver(allowed.base, 'chat', body, {}, { at: EARLIER() })).json<Ack>()
-    await replay(allowed.base, id, `${other.base}/webhooks/chat`)
-    t.match(await attemptsOf(allowed.base, id), [{ outcome: 'delivered', answer: /^202 / }])
+    const { id } = (await deliver(base, 'chat', body, {}, { at: EARLIER() })).json<Ack>()
+    await replay(base, id, `${other.base}/webhooks/chat`)
+    t.match(await attemptsOf(base, id), [{ outcome: 'delivered', answer: /^202 / }])
     const [arrived = 0] = await eventIds(other.base)
     const { facts } = await shown(other.base, arrived)
     t.match(facts, { 'Event type': 'app_mention', Verified: 'yes', 'Delivery id': 'Ev1' })
   })
+
+  await t.test('by the Standard Webhooks scheme: with the present secret', async (t) => {
+    let present = ''
+    const receiver = await startReceiver(t, (got, response) => {
+      const headers = Object.entries(got.headers).map(([name, value]) => [name, String(value)])
+      let good = true
+      try {
+        new Webhook(present).verify(got.body, Object.fromEntries(headers))
+      } catch {
+        good = false
+      }
+      response.writeHead(good ? 204 : 401).end()
+    })
+    const signing = await addSigned(base, 'shop')
+    const options = { id: 'msg_kept', at: now() - 200 }
+    const { id } = (await sendStandard(base, 'shop', signing, '{"n":1}', options)).json<Ack>()
+    present = signing
+    t.match((await replay(base, id, receiver.url)).text, /Delivered: 204/)
+    present = signingSecret()
+    await change(base, 'generic:shop', 'rotate', { secret: present })
+    t.match((await replay(base, id, receiver.url)).text, /Delivered: 204/, 'with the new one')
+    for (const { headers, body } of receiver.received) {
+      t.equal(headers['webhook-id'], 'msg_kept')
+      t.ok(Math.abs(now() - Number(headers['webhook-timestamp'])) < 60, 'a fresh time')
+      t.equal(body.toString(), '{"n":1}')
+    }
+    await change(base, 'generic:shop', 'remove')
+    const gone = await replay(base, id, receiver.url)
+    t.match(gone.text, /cannot be signed again/, 'without its sender there is no secret')
+    t.equal(receiver.received.length, 2)
+  })
 })
 
-await onPostgres(t, 'generic events', async (t: Test, backend) => {
+await t.test('generic events', async (t: Test) => {
   const receiver = await startReceiver(t)
-  const { base } = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: '127.0.0.1' })
   const token = await addProvider(base, 'ci')
+  const anEvent = async (): Promise<number> => {
+    const headers = { Authorization: `Bearer ${token}` }
+    return (await post(base, 'generic/ci', '{}', headers)).json<Ack>().id
+  }
   const body = Buffer.from([0xff, 0xfe, 0x00, 0x0a, 0x22])
 
   await t.test('no credential and nothing of the old connection is sent on', async (t) => {
@@ -162,9 +205,7 @@ await onPostgres(t, 'generic events', async (t: Test, backend) => {
   })
 
   await t.test('each attempt is kept, newest first, with its reason', async (t) => {
-    const { id } = (
-      await post(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
-    ).json<Ack>()
+    const id = await anEvent()
     t.same(await attemptsOf(base, id), [])
     const inside = await startReceiver(t)
     const redirecting = await startReceiver(t, (_, response) => {
@@ -190,9 +231,7 @@ await onPostgres(t, 'generic events', async (t: Test, backend) => {
   })
 
   await t.test('no target, or what is none, is refused and nothing recorded', async (t) => {
-    const { id } = (
-      await post(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
-    ).json<Ack>()
+    const id = await anEvent()
     const bad = ['ftp://127.0.0.1/', 'http://', 'hook', 'http://user:pw@127.0.0.1/', 'file:///etc']
     for (const target of bad) {
       const { status, text } = await replay(base, id, target)
@@ -215,9 +254,7 @@ await onPostgres(t, 'generic events', async (t: Test, backend) => {
   })
 
   await t.test('the default target is used where none is given', async (t) => {
-    const { id } = (
-      await post(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
-    ).json<Ack>()
+    const id = await anEvent()
     await postForm(base, '/settings', { replay_default_target: `${receiver.url}/default` })
     t.match(attemptsIn((await replay(base, id)).text), [{ target: `${receiver.url}/default` }])
     const bare = await request(`${base}/log/${id}/replay`, { method: 'POST' })
@@ -229,9 +266,7 @@ await onPostgres(t, 'generic events', async (t: Test, backend) => {
   })
 
   await t.test('a browser without script gets the page around the list', async (t) => {
-    const { id } = (
-      await post(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
-    ).json<Ack>()
+    const id = await anEvent()
     const page = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
     const answer = await replay(base, id, receiver.url, page)
     t.equal(answer.status, 200)

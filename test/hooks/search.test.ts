@@ -3,16 +3,20 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { countAnswers } from '../helpers/answers.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import type { Owner } from '../helpers/owner.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
-import { runCli } from '../helpers/cli.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
 import { addEndpoint, callTool, errorOf } from '../helpers/mcp.ts'
-import { openStream } from '../helpers/sse.ts'
-import { until } from '../helpers/until.ts'
+import type { Endpoint } from '../helpers/mcp.ts'
+import type { Owner } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import type { Refusal } from '../helpers/refusals.ts'
+import { startServer } from '../helpers/server.ts'
+import { addProvider, eventIds, post } from '../helpers/signing-setup.ts'
+import type { Bytes } from '../helpers/signing-setup.ts'
+import { until } from '../helpers/until.ts'
+
+const [embedded, server] = backends
 
 const BODIES = {
   'first.type': '{"id":"evt_1","data":{"object":{"id":"obj_1","amount":12345678901234567890}}}',
@@ -23,182 +27,143 @@ const BODIES = {
   'bytes.type': Buffer.from([0xff, 0xfe, 0x00, 0x6f, 0x62, 0x6a]),
 }
 
-/** A server with an open provider that has received one event of each type. */
-async function startWithEvents(t: Owner, env: Env): Promise<TestServer> {
-  await runCli(['provider', 'add', 'search', '--open', '--enable'], { env })
-  const server = await startServer(t, { env, services: ['hooks'] })
-  for (const [type, body] of Object.entries(BODIES)) {
-    const headers = { 'x-event-type': type }
-    await request(`${server.hooks}/webhooks/generic/search`, { method: 'POST', headers, body })
-  }
-  return server
+/** Starts a server that has received one event of each type; returns its address. */
+async function startWithEvents(t: Owner, env: Env): Promise<string> {
+  const { hooks: base } = await startServer(t, { env, services: ['hooks'] })
+  await addProvider(base, 'search', { open: true })
+  for (const [type, body] of Object.entries(BODIES)) await store(base, type, body)
+  return base
 }
 
-/** What a browser says of a page of this site, over plain http. */
+async function store(base: string, type: string, body: Bytes): Promise<void> {
+  await post(base, 'generic/search', body, { 'X-Event-Type': type })
+}
+
+/** What a browser sends with a request of a page of this site, over plain http. */
 function own(base: string): { readonly headers: { readonly Referer: string } } {
   return { headers: { Referer: `${base}/log` } }
 }
 
 /** Types of the events on the page that a query of the log gives, newest first. */
-async function typesFound(server: TestServer, query: string): Promise<readonly string[]> {
-  const { text } = await request(`${server.hooks}/log?${query}`, {
-    headers: { 'hx-request': 'true' },
-  })
+async function typesFound(base: string, query: string): Promise<readonly string[]> {
+  const { text } = await request(`${base}/log?${query}`, { headers: { 'hx-request': 'true' } })
   return [...text.matchAll(/>\s*([a-z]+\.type)\s*</g)].map((match) => match[1] ?? '')
 }
 
 await eachBackend(t, 'search', async (t: Test, backend) => {
-  const env = await backend.env(t)
-  const server = await startWithEvents(t, env)
+  const base = await startWithEvents(t, await backend.env(t))
+  const found = (query: string): Promise<readonly string[]> => typesFound(base, query)
 
   await t.test('text anywhere in the payload, as bytes', async (t) => {
-    t.same(await typesFound(server, 'text=obj_1'), ['text.type', 'first.type'])
-    t.same(await typesFound(server, `text=${encodeURIComponent('"ü"')}`), ['second.type'])
-    t.same(await typesFound(server, 'text=%25'), ['escaped.type'], 'no character is a wildcard')
-    t.same(await typesFound(server, 'text=nowhere'), [])
+    t.same(await found('text=obj_1'), ['text.type', 'first.type'])
+    t.same(await found(`text=${encodeURIComponent('"ü"')}`), ['second.type'])
+    t.same(await found('text=%25'), ['escaped.type'], 'no character is a wildcard')
+    t.same(await found('text=nowhere'), [])
   })
 
   await t.test('a member of the JSON by its path and value', async (t) => {
-    t.same(await typesFound(server, 'json=data.object.id=obj_1'), ['first.type'])
-    t.same(await typesFound(server, 'json=id=evt_2'), ['second.type'])
-    t.same(await typesFound(server, 'json=data.object.amount=12345678901234567890'), ['first.type'])
-    t.same(await typesFound(server, 'json=data.object.paid=true'), ['second.type'])
-    t.same(await typesFound(server, `json=${encodeURIComponent('data.object.items.1.sku=ü')}`), [
-      'second.type',
-    ])
-    t.same(await typesFound(server, 'json=data.object.id=obj'), [], 'the whole value counts')
+    t.same(await found('json=data.object.id=obj_1'), ['first.type'])
+    t.same(await found('json=id=evt_2'), ['second.type'])
+    t.same(await found('json=data.object.amount=12345678901234567890'), ['first.type'])
+    t.same(await found('json=data.object.paid=true'), ['second.type'])
+    const inArray = `json=${encodeURIComponent('data.object.items.1.sku=ü')}`
+    t.same(await found(inArray), ['second.type'])
+    t.same(await found('json=data.object.id=obj'), [], 'the whole value counts')
   })
 
-  await t.test(
-    'search and filters combine, and stand in the address of the next page',
-    async (t) => {
-      t.same(await typesFound(server, 'text=obj_1&event_type=first.type'), ['first.type'])
-      t.same(await typesFound(server, 'text=obj_1&provider=generic:other'), [])
-      const { text } = await request(`${server.hooks}/log?text=obj_1&limit=1`, own(server.hooks))
-      const next =
-        /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
-      t.match(next, 'text=obj_1')
-      t.same(await typesFound(server, next.slice(next.indexOf('?') + 1)), ['first.type'])
-    },
-  )
-
-  await t.test('ErrSearch: a path without a value, and a search that is too long', async (t) => {
-    for (const query of ['json=data.object', 'json=a..b=1', 'json==1', `text=${'x'.repeat(501)}`]) {
-      const response = await request(`${server.hooks}/log?${query}`)
-      t.equal(response.status, 400, query.slice(0, 20))
-      t.equal(response.headers['content-type'], 'application/problem+json')
-    }
-  })
-
-  await t.test('a payload that nests too deep has no member, and harms nobody', async (t) => {
-    const store = async (type: string, inside: string): Promise<void> => {
-      const headers = { 'x-event-type': type }
-      const body = `{"deep":"1","in":${inside}}`
-      await request(`${server.hooks}/webhooks/generic/search`, { method: 'POST', headers, body })
-      await typesFound(server, 'json=deep=1')
-    }
+  await t.test('payloads with too many brackets or bytes have no member', async (t) => {
+    const send = (type: string, inside: string): Promise<void> =>
+      store(base, type, `{"deep":"1","in":${inside}}`)
     for (const depth of [100_000, 90_000, 1_000_000, 5_000]) {
-      await store('deep.type', '['.repeat(depth) + ']'.repeat(depth))
+      await send('deep.type', '['.repeat(depth) + ']'.repeat(depth))
     }
-    await store('wide.type', `[${'{},'.repeat(90_000)}0]`)
-    await store('long.type', `[${'1,'.repeat(600_000)}0]`)
-    t.same(await typesFound(server, 'json=deep=1'), ['wide.type', 'deep.type'], 'two of them')
+    await send('wide.type', `[${'{},'.repeat(90_000)}0]`)
+    await send('long.type', `[${'1,'.repeat(600_000)}0]`)
+    t.same(await found('json=deep=1'), ['wide.type', 'deep.type'], 'two of them')
+  })
+
+  await t.test('only the first MiB of a payload is compared with a text', async (t) => {
+    const body = `${'a'.repeat(1024 * 1024 - 6)}inside, outside${'a'.repeat(1024 * 1024)}`
+    await store(base, 'huge.type', body)
+    t.same(await found('text=inside'), ['huge.type'])
+    t.same(await found('text=outside'), [])
+    // The most expensive text: everywhere it differs only in its last byte.
+    const worst = await request(`${base}/log?text=${'a'.repeat(499)}b`, own(base))
+    t.equal(worst.status, 200)
+    t.notMatch(worst.text, 'huge.type')
+  })
+
+  // All else is the same on both.
+  if (backend === embedded) return
+
+  await t.test('search and filters combine, and the next page keeps them', async (t) => {
+    t.same(await found('text=obj_1&event_type=first.type'), ['first.type'])
+    t.same(await found('text=obj_1&provider=generic:other'), [])
+    const { text } = await request(`${base}/log?text=obj_1&limit=1`, own(base))
+    const next = /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    t.match(next, 'text=obj_1')
+    t.same(await found(next.slice(next.indexOf('?') + 1)), ['first.type'])
   })
 
   await t.test('behind large payloads', async (t) => {
-    const headers = { 'x-event-type': 'large.type' }
-    for (let n = 0; n < 3; n++) {
-      const body = `large${n} `.repeat(700_000)
-      await request(`${server.hooks}/webhooks/generic/search`, { method: 'POST', headers, body })
-    }
-    t.same(await typesFound(server, 'text=obj_1'), ['text.type', 'first.type'])
-    t.same(await typesFound(server, 'text=large1'), ['large.type'])
-    t.same(await typesFound(server, 'json=id=evt_1'), ['first.type'])
+    for (let n = 0; n < 3; n++) await store(base, 'large.type', `large${n} `.repeat(700_000))
+    t.same(await found('text=obj_1'), ['text.type', 'first.type'])
+    t.same(await found('text=large1'), ['large.type'])
+    t.same(await found('json=id=evt_1'), ['first.type'])
   })
 
-  await t.test(
-    'the first MiB of a payload counts, which bounds what a text may cost',
-    async (t) => {
-      const body = `${'a'.repeat(1024 * 1024 - 6)}inside, outside${'a'.repeat(23 * 1024 * 1024)}`
-      const headers = { 'x-event-type': 'huge.type' }
-      await request(`${server.hooks}/webhooks/generic/search`, { method: 'POST', headers, body })
-      t.same(await typesFound(server, 'text=inside'), ['huge.type'])
-      t.same(await typesFound(server, 'text=outside'), [])
-      // The worst there is: it fits everywhere but for its last byte.
-      const worst = await request(`${server.hooks}/log?text=${'a'.repeat(499)}b`, own(server.hooks))
-      t.equal(worst.status, 200)
-      t.notMatch(worst.text, 'huge.type')
-    },
-  )
-
-  await t.test('a page of another site may not search unseen', async (t) => {
-    const status = async (query: string, site: string, kind: string): Promise<number> => {
-      const headers = { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': kind }
-      const answer = await request(`${server.hooks}/log?${query}`, { headers })
-      return answer.status
-    }
-    for (const kind of ['image', 'script', 'iframe', 'empty']) {
-      t.equal(await status('text=obj_1', 'cross-site', kind), 403, kind)
-      t.equal(await status('json=id=evt_2', 'same-site', kind), 403, kind)
-      t.equal(await status('text=obj_1', 'same-origin', kind), 200, `${kind} of our own`)
-      t.equal(await status('provider=chat', 'cross-site', kind), 200, `${kind} without a search`)
-    }
-    t.equal(await status('text=obj_1', 'cross-site', 'document'), 200, 'a link that is followed')
-    t.equal(await status('text=obj_1', 'none', 'document'), 200, 'the address bar')
+  await t.test('refused searches', async (t) => {
+    const { host } = new URL(base)
+    const get = (query: string, headers = {}) => ({ call: `GET /log?${query}`, headers })
+    const invalid = ['json=data.object', 'json=a..b=1', 'json==1', `text=${'x'.repeat(501)}`]
+    const unseen = ['image', 'script', 'iframe', 'empty'].flatMap((dest): readonly Refusal[] => [
+      [get('text=obj_1', fetchedBy('cross-site', dest)), 403],
+      [get('json=id=evt_2', fetchedBy('same-site', dest)), 403],
+    ])
+    // Without Sec-Fetch-Site, over plain http, a search must come from a page of this site.
+    const evil = 'http://evil.example/'
+    const elsewhere = [evil, `${evil}?${host}`, host, 'x', 'http://127.0.0.1:1/log']
+    const searches = ['text=obj_1', 'json=id=evt_2', 'rejected=1&text=obj_1']
+    const unknown = searches.flatMap((query): readonly Refusal[] => [
+      [get(query), 403],
+      ...elsewhere.map((Referer): Refusal => [get(query, { Referer }), 403]),
+    ])
+    const htmx = { 'HX-Request': 'true', ...fetchedBy('cross-site', 'empty') }
+    await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
+      ...invalid.map((query): Refusal => [get(query), 400]),
+      ...unseen,
+      ...unknown,
+      [get('text=obj_1', htmx), 403],
+    ])
   })
 
-  await t.test('over plain http a search must come from a page of this site', async (t) => {
-    const host = new URL(server.hooks).host
+  await t.test('searches of a page of this site, and links that are followed', async (t) => {
     const status = async (query: string, headers: Record<string, string>): Promise<number> =>
-      (await request(`${server.hooks}/log?${query}`, { headers })).status
+      (await request(`${base}/log?${query}`, { headers })).status
+    for (const dest of ['image', 'script', 'iframe', 'empty']) {
+      t.equal(await status('text=obj_1', fetchedBy('same-origin', dest)), 200, dest)
+      const withoutSearch = await status('provider=chat', fetchedBy('cross-site', dest))
+      t.equal(withoutSearch, 200, `${dest} without a search`)
+    }
+    t.equal(await status('text=obj_1', fetchedBy('cross-site', 'document')), 200, 'a link')
+    t.equal(await status('text=obj_1', fetchedBy('none', 'document')), 200, 'the address bar')
     for (const query of ['text=obj_1', 'json=id=evt_2', 'rejected=1&text=obj_1']) {
-      t.equal(await status(query, {}), 403, `${query}: no word of where it comes from`)
-      for (const referer of ['http://evil.example/', `http://evil.example/?${host}`, host, 'x']) {
-        t.equal(await status(query, { Referer: referer }), 403, `${query}: ${referer}`)
-      }
-      const otherPort = { Referer: 'http://127.0.0.1:1/log' }
-      t.equal(await status(query, otherPort), 403, `${query}: another port`)
-      t.equal(await status(query, { Referer: `http://${host}/log` }), 200, `${query}: our page`)
+      t.equal(await status(query, own(base).headers), 200, `${query}: our page`)
       t.equal(await status(query, { 'HX-Request': 'true' }), 200, `${query}: htmx`)
     }
-    const foreign = { 'HX-Request': 'true', 'Sec-Fetch-Site': 'cross-site' }
-    t.equal(await status('text=obj_1', { ...foreign, 'Sec-Fetch-Dest': 'empty' }), 403)
     t.equal(await status('provider=chat', {}), 200, 'the log without a search')
-  })
-
-  await t.test('a stream of one provider and type gets no other event', async (t) => {
-    const stream = await openStream(
-      t,
-      `${server.hooks}/events?provider=generic:search&event_type=wanted.type`,
-    )
-    await stream.until((event) => event.event === 'status')
-    for (const type of ['other.type', 'wanted.type', 'other.type', 'wanted.type']) {
-      const headers = { 'x-event-type': type }
-      await request(`${server.hooks}/webhooks/generic/search`, {
-        method: 'POST',
-        headers,
-        body: '{}',
-      })
-    }
-    const wanted = (): readonly string[] =>
-      stream.events.filter(({ event }) => event === 'event-received').map(({ data }) => data)
-    await stream.until(() => wanted().length === 2)
-    t.ok(wanted().every((data) => data.includes('"wanted.type"')))
-    const resumed = await openStream(t, `${server.hooks}/events?event_type=wanted.type`, {
-      lastEventId: '0',
-    })
-    await resumed.until(({ id }) => id === stream.lastEventId)
-    t.equal(resumed.events.filter(({ event }) => event === 'event-received').length, 2)
   })
 })
 
-t.test('a search by JSON where PostgreSQL is made to work in parallel', async (t) => {
-  const [, postgres] = backends
-  const env = await postgres.env(t)
-  const server = await startWithEvents(t, env)
-  await server.stop()
-  // Named otherwise before PostgreSQL 16.
-  await postgres.query(
+/** The headers in which a browser names the site and the kind of a load. */
+function fetchedBy(site: string, dest: string): Record<string, string> {
+  return { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': dest }
+}
+
+t.test('a search by JSON where PostgreSQL works in parallel', async (t) => {
+  const env = await server.env(t)
+  // The setting had another name before PostgreSQL 16.
+  await server.query(
     env,
     `do $$ declare name text; begin
        select s.name into name from pg_settings s
@@ -206,151 +171,159 @@ t.test('a search by JSON where PostgreSQL is made to work in parallel', async (t
        execute format('alter database %I set %I = on', current_database(), name);
      end $$`,
   )
-  const again = await startServer(t, { env, services: ['hooks'] })
-  t.same(await typesFound(again, 'json=data.object.id=obj_1'), ['first.type'])
+  const base = await startWithEvents(t, env)
+  t.same(await typesFound(base, 'json=data.object.id=obj_1'), ['first.type'])
 })
 
-t.test('a search by id ends where no event of those ids is left', async (t) => {
-  const [, postgres] = backends
-  // The newest id stands 5,000 places down, because its delivery took so long.
-  const env = await needles(t, 35_000)
-  const server = await startServer(t, { env, services: ['hooks'] })
-  const { text } = await request(`${server.hooks}/log?text=needle&since=39999`, own(server.hooks))
-  t.same(
-    [...text.matchAll(/data-id="(\d+)"/g)].map((match) => match[1]),
-    ['39999', '40000'],
-  )
-  t.match(text, 'No older entries')
-  await server.stop()
-  const looked = `select sum(idx_tup_read)::int as n from pg_stat_user_indexes where indexrelname = 'events_newest'`
-  const rows = async (): Promise<number> => Number((await postgres.query(env, looked))[0]?.['n'])
-  await until(async () => (await rows()) > 5_000, 'the figures of the server’s sessions')
-  t.ok((await rows()) < 30_000, `${await rows()} rows were looked at`)
-})
-
-t.test('a search by id looks at a bounded part of the ids above it', async (t) => {
-  const [, postgres] = backends
-  // The newest id is the oldest event.
-  const env = await needles(t, 0)
-  // What retention looks at is no part of this.
-  await postgres.query(env, 'update hooks.settings set retention_max_rows = 0')
-  const server = await startServer(t, { env, services: ['hooks'] })
-  const [row] = await postgres.query(
-    env,
-    'select extract(epoch from received_at)::float8 * 1000 as ms from hooks.events where id = 2500',
-  )
-  const cursor = Buffer.from(JSON.stringify([Math.floor(Number(row?.['ms'])), 1])).toString(
-    'base64url',
-  )
-  const { text } = await request(
-    `${server.hooks}/log?text=needle&since=3000&cursor=${cursor}`,
-    own(server.hooks),
-  )
-  t.same(
-    [...text.matchAll(/data-id="(\d+)"/g)].map((match) => match[1]),
-    ['40000'],
-    'what is beyond that part is found',
-  )
-  t.match(text, 'No older entries')
-  await server.stop()
-  const looked = `select sum(idx_tup_read)::int as n from pg_stat_user_indexes
-                   where indexrelname = 'events_pkey'`
-  const rows = async (): Promise<number> => Number((await postgres.query(env, looked))[0]?.['n'])
-  await until(async () => (await rows()) > 5_000, 'the figures of the server’s sessions')
-  t.ok((await rows()) < 20_000, `${await rows()} rows were looked at`)
-})
-
-t.test(
-  'a line of searches ends before the database answers, and sooner for who leaves it',
-  async (t) => {
-    const [, server] = backends
-    const env = await server.env(t)
-    const { hooks } = await startWithEvents(t, env)
-    const endpoint = await addEndpoint(hooks, 'agent')
-    const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
-    t.teardown(() => sql.end())
-    const search = (timeoutMs: number): Promise<Response> => {
-      const headers = { 'hx-request': 'true' }
-      return request(`${hooks}/log?text=obj_1`, { headers, timeoutMs })
-    }
-
-    await sql.begin(async (tx) => {
-      await tx`lock table hooks.events in access exclusive mode`
-      // The first step takes its deadline, 5 s; by then the others have waited as long.
-      const waiting = Array.from({ length: 8 }, () => search(15_000))
-      const calls = Array.from({ length: 3 }, () =>
-        callTool(endpoint, 'list_webhook_events', { text: 'obj_1' }),
-      )
-      const leaving = Array.from({ length: 8 }, () => search(500))
-      for (const { status } of await Promise.allSettled(leaving)) t.equal(status, 'rejected')
-      const gone = async (): Promise<boolean> => (await countAnswers(hooks, '/log', 499)) === 8
-      await until(gone, 'those who left to be out of the line', 3_000)
-      const answers = await Promise.all(waiting)
-      for (const { status } of answers) t.equal(status, 503)
-      const late = answers.find(({ text }) => text.includes('Too many searches at once'))
-      t.match(late?.headers, { 'retry-after': '2' }, 'who had no turn is told why')
-      const errors = (await Promise.all(calls)).map(errorOf)
-      t.match(
-        errors.find(({ code }) => code === 'rate_limited'),
-        { message: 'Too many searches at once; try again shortly.' },
-      )
-    })
-    t.equal((await search(10_000)).status, 200, 'the line goes on')
-  },
-)
-
-t.test('a search without a further turn gives what it has found', async (t) => {
-  const [, server] = backends
+t.test('a search by id reads a bounded part of 40,000 events', async (t) => {
   const env = await server.env(t)
-  const { hooks } = await startServer(t, { env, services: ['hooks'] })
+  // One second apart. The newest id is 5,000 places down, because its delivery took so long.
+  const place = (n: string): string => `now() - interval '1 day' + ${n} * interval '1 s'`
   await server.query(
-    env,
-    `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
-     select 'generic:search', 'open', false, '{}', convert_to(case n when 3000 then 'needle, slow' else 'hay' end, 'UTF8'), '\\x00',
-            now() - interval '1 day' + n * interval '1 s'
-       from generate_series(1, 3000) n`,
-  )
-  // Two of these take longer than a search waits, and one of them less.
-  await server.query(
-    env,
-    `create or replace function hooks.payload_json(payload bytea) returns jsonb
-     language plpgsql immutable strict parallel safe
-     as $$ begin perform pg_sleep(3); return null; end $$`,
-  )
-  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
-  t.teardown(() => sql.end())
-  const search = (query: string): Promise<Response> => {
-    const headers = { 'hx-request': 'true' }
-    return request(`${hooks}/log?${query}`, { headers, timeoutMs: 30_000 })
-  }
-  const begun: Promise<Response>[] = []
-  await sql.begin(async (tx) => {
-    await tx`lock table hooks.events in access exclusive mode`
-    begun.push(search('text=needle'))
-    const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
-    await until(async () => (await server.query(env, waits)).length > 0, 'its first step to begin')
-    begun.push(search('json=slow=1'), search('json=slow=1'))
-    // What comes after them has its answer: they stand in the line.
-    await request(`${hooks}/favicon.ico`)
-  })
-  const [first, ...slow] = await Promise.all(begun)
-  for (const { status } of slow) t.equal(status, 200)
-  t.equal(first?.status, 200)
-  t.match(first?.text, 'data-id="3000"')
-  t.match(first?.text, /href="\/log\?text=needle&amp;cursor=/, 'and a way on')
-})
-
-/** A database of 40,000 events, a second apart, of which the newest id stands at another place by its time. */
-async function needles(t: Test, placeOfNewest: number): Promise<Env> {
-  const [, postgres] = backends
-  const env = await postgres.env(t)
-  await postgres.query(
     env,
     `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
      select 'generic:search', 'open', false, '{}', 'needle', '\\x00',
-            now() - interval '1 day' + (case n when 40000 then ${placeOfNewest} else n end) * interval '1 s'
+            ${place('case n when 40000 then 35000 else n end')}
        from generate_series(1, 40000) n`,
   )
-  await postgres.query(env, 'analyze hooks.events')
-  return env
+  await server.query(env, 'analyze hooks.events')
+  // Retention reads rows, too.
+  await server.query(env, 'update hooks.settings set retention_max_rows = 0')
+  /** Ids that a search finds, and how many rows it has read of an index. */
+  async function search(
+    query: string,
+    index: string,
+  ): Promise<{ ids: readonly number[]; text: string; read: number }> {
+    await server.query(env, 'select pg_stat_reset()')
+    const { hooks, stop } = await startServer(t, { env, services: ['hooks'] })
+    const { text } = await request(`${hooks}/log?text=needle&${query}`, own(hooks))
+    await stop()
+    const reads = `select idx_tup_read::int as n from pg_stat_user_indexes
+                    where indexrelname = '${index}'`
+    const rows = async (): Promise<number> => Number((await server.query(env, reads))[0]?.['n'])
+    const read = await until(
+      async () => (await rows()) > 5_000 && rows(),
+      'the figures of the server’s sessions',
+    )
+    const ids = [...text.matchAll(/data-id="(\d+)"/g)].map((match) => Number(match[1]))
+    return { ids, text, read }
+  }
+
+  await t.test('it ends where no event of those ids is left', async (t) => {
+    const { ids, text, read } = await search('since=39999', 'events_newest')
+    t.same(ids, [39_999, 40_000])
+    t.match(text, 'No older entries')
+    t.ok(read < 30_000, `${read} rows were read`)
+  })
+
+  await t.test('it reads a bounded part of the ids above it', async (t) => {
+    // Now the newest id is the oldest event.
+    await server.query(
+      env,
+      `update hooks.events set received_at = received_at - interval '35000 s' where id = 40000`,
+    )
+    const [row] = await server.query(
+      env,
+      'select extract(epoch from received_at)::float8 * 1000 as ms from hooks.events where id = 2500',
+    )
+    const position = JSON.stringify([Math.floor(Number(row?.['ms'])), 1])
+    const cursor = Buffer.from(position).toString('base64url')
+    const { ids, text, read } = await search(`since=3000&cursor=${cursor}`, 'events_pkey')
+    t.same(ids, [40_000], 'what is beyond that part is found')
+    t.match(text, 'No older entries')
+    t.ok(read < 20_000, `${read} rows were read`)
+  })
+})
+
+t.test('searches wait for a slot', async (t) => {
+  const env = await server.env(t)
+  const base = await startWithEvents(t, env)
+  const endpoint = await addEndpoint(base, 'agent')
+  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
+  t.teardown(() => sql.end())
+  const search = (query: string, timeoutMs = 30_000): Promise<Response> =>
+    request(`${base}/log?${query}`, { headers: { 'hx-request': 'true' }, timeoutMs })
+  const waitsForLock = async (): Promise<boolean> => {
+    const waits = `select 1 from pg_stat_activity
+                    where wait_event_type = 'Lock' and datname = current_database()`
+    return (await server.query(env, waits)).length > 0
+  }
+
+  await t.test('for 5 s at most; a client that leaves frees its place', async (t) => {
+    const list = { name: 'list_webhook_events', arguments: { text: 'obj_1' } }
+    await sql.begin(async (tx) => {
+      await tx`lock table hooks.events in access exclusive mode`
+      // The database ends the first one after 5 s. By then the others have waited as long.
+      const first = search('text=obj_1')
+      await until(waitsForLock, 'the first to begin')
+      const waiting = [first, ...Array.from({ length: 7 }, () => search('text=obj_1'))]
+      const calls = [1, 2, 3].map(() => callTool(endpoint, list.name, list.arguments))
+      // With the three above they are as many calls as an endpoint may have.
+      const leaving = await Promise.allSettled([
+        ...Array.from({ length: 8 }, () => search('text=obj_1', 500)),
+        ...Array.from({ length: 29 }, () => leavingCall(endpoint, list)),
+      ])
+      for (const { status } of leaving) t.equal(status, 'rejected')
+      const left = async (): Promise<boolean> =>
+        (await countAnswers(base, '/log', 499)) === 8 &&
+        (await countAnswers(base, '/mcp/:endpoint', 499)) === 29
+      await until(left, 'the disconnected clients to be counted', 3_000)
+      t.equal(await countAnswers(base, '/log', 503), 0, 'before the first has an answer')
+      const { code } = errorOf(await callTool(endpoint, list.name, { limit: 0 }))
+      t.equal(code, 'invalid_argument', 'and not rate_limited')
+
+      const answers = await Promise.all(waiting)
+      for (const { status } of answers) t.equal(status, 503)
+      const late = answers.find(({ text }) => text.includes('Too many searches at once'))
+      t.match(late?.headers, { 'retry-after': '2' }, 'a search without a slot gets the reason')
+      const errors = (await Promise.all(calls)).map(errorOf)
+      t.match(
+        errors.find((error) => error.code === 'rate_limited'),
+        { message: 'Too many searches at once; try again shortly.' },
+      )
+    })
+    t.equal((await search('text=obj_1')).status, 200, 'the queue goes on')
+  })
+
+  await t.test('without a further slot a search gives what it has found', async (t) => {
+    await server.query(
+      env,
+      `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
+       select 'generic:search', 'open', false, '{}',
+              convert_to(case n when 3000 then 'needle, slow' else 'hay' end, 'UTF8'), '\\x00',
+              now() - interval '1 day' + n * interval '1 s'
+         from generate_series(1, 3000) n`,
+    )
+    // Two of these take longer than a search waits, one of them takes less.
+    await server.query(
+      env,
+      `create or replace function hooks.payload_json(payload bytea) returns jsonb
+       language plpgsql immutable strict parallel safe
+       as $$ begin perform pg_sleep(3); return null; end $$`,
+    )
+    const begun: Promise<Response>[] = []
+    await sql.begin(async (tx) => {
+      await tx`lock table hooks.events in access exclusive mode`
+      begun.push(search('text=needle'))
+      await until(waitsForLock, 'its first step to begin')
+      begun.push(search('json=slow=1'), search('json=slow=1'))
+      // The answer shows that the two before it have arrived.
+      await request(`${base}/favicon.ico`)
+    })
+    const [first, ...slow] = await Promise.all(begun)
+    for (const { status } of slow) t.equal(status, 200)
+    t.equal(first?.status, 200)
+    t.equal([...(first?.text ?? '').matchAll(/data-id="\d+"/g)].length, 1)
+    t.match(first?.text, /href="\/log\?text=needle&amp;cursor=/, 'and a way on')
+  })
+})
+
+/** Calls a tool and disconnects after half a second. */
+function leavingCall({ url, token }: Endpoint, params: object): Promise<unknown> {
+  return request(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    timeoutMs: 500,
+  })
 }

@@ -27,12 +27,12 @@ await eachBackend(t, 'SIGTERM under load', async (t: Test, backend) => {
   const idle = await openSocket(t, base)
   t.match(await exchange(idle, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'), /^HTTP\S+ 200 /)
   const load = startLoad(t, { base: () => base, sender, senders: 16 })
-  await until(() => load.acked.length > 100, 'the load to be under way')
+  await until(() => load.acked.length > 50, 'the load to be under way')
   const delivery = await sender.delivery({ size: 20_000 })
   const text = post(delivery)
   const slow = await openSocket(t, base)
   slow.write(text.slice(0, 10_000))
-  await until(() => load.acked.length > 300, 'the slow request to have arrived by half')
+  await until(() => load.acked.length > 150, 'the slow request to have arrived by half')
   t.same(
     streams.map(({ retry }) => retry),
     [3000, 3000, 3000],
@@ -42,12 +42,13 @@ await eachBackend(t, 'SIGTERM under load', async (t: Test, backend) => {
   process.kill(server.pid, 'SIGTERM')
   await Promise.all([idleEnd, ...streams.map((stream) => stream.closed)])
   await until(async () => !(await accepts(base)), 'nobody to be accepted any more')
+  // From here on it would only be refused.
+  await load.stop()
   t.notOk(said(server, 'stopped'), 'the slow request is waited for')
   const answer = await exchange(slow, text.slice(10_000))
   t.match(answer, /^HTTP\/1\.1 202 /, 'it is answered')
   t.match(answer, /\r\nconnection: close\r\n/i, 'and its connection ends')
   t.same(await server.exited, { code: 0, signal: null })
-  await load.stop()
 
   t.same(
     streams.map(({ retry }) => retry),
@@ -66,45 +67,40 @@ await eachBackend(t, 'SIGTERM under load', async (t: Test, backend) => {
   t.notMatch(server.logs().join('\n'), /handler failed|unhandled|"level":"error"/i)
 })
 
-await t.test('a request that never ends does not hold the stop', async (t) => {
+await t.test('signals while a request never ends', async (t: Test) => {
+  // npm passes the Ctrl-C of a terminal on: the program gets one press as two signals.
   const { server, slow } = await startHeld(t)
   const stream = await openStream(t, `${server.hooks}/events`)
   await stream.until(({ event }) => event === 'status')
   stream.pause()
   const cut = once(slow, 'close')
-  // After 10 s it would end with another code.
-  t.same(await server.stop(), { code: 0, signal: null })
-  await cut
-  t.ok(said(server, 'stopped'), 'in order')
-})
-
-for (const [first, second] of [
-  ['SIGTERM', 'SIGTERM'],
-  ['SIGTERM', 'SIGINT'],
-  ['SIGINT', 'SIGTERM'],
-] as const) {
-  await t.test(`${second} after ${first} ends it at once`, async (t) => {
-    const { server, slow } = await startHeld(t)
-    process.kill(server.pid, first)
-    await until(() => said(server, 'stopping'), 'the first signal to be taken')
-    const cut = once(slow, 'close')
-    // The same one right after it may be the same press of a key.
-    if (second === first) await pause(400)
-    process.kill(server.pid, second)
-    t.same(await server.exited, { code: 1, signal: null })
-    await cut
-    t.notOk(said(server, 'stopped'), 'nothing is waited for')
-  })
-}
-
-await t.test('a Ctrl-C that is told twice is one', async (t) => {
-  const { server, slow } = await startHeld(t)
   process.kill(server.pid, 'SIGINT')
   await until(() => said(server, 'stopping'), 'the first to be taken')
   process.kill(server.pid, 'SIGINT')
   await until(async () => !(await accepts(server.hooks)), 'the stop to go on')
-  slow.destroy()
-  t.same(await server.exited, { code: 0, signal: null })
+
+  // The stop above waits for its request. These do not.
+  for (const [first, second] of [
+    ['SIGTERM', 'SIGTERM'],
+    ['SIGINT', 'SIGTERM'],
+  ] as const) {
+    await t.test(`${second} after ${first} ends it at once`, async (t) => {
+      const { server, slow } = await startHeld(t)
+      process.kill(server.pid, first)
+      await until(() => said(server, 'stopping'), 'the first signal to be taken')
+      const cut = once(slow, 'close')
+      // The same signal right after it may be the same press of a key.
+      if (second === first) await pause(400)
+      process.kill(server.pid, second)
+      t.same(await server.exited, { code: 1, signal: null })
+      await cut
+      t.notOk(said(server, 'stopped'), 'nothing is waited for')
+    })
+  }
+
+  // After 10 s it would end with another code.
+  t.same(await server.exited, { code: 0, signal: null }, 'the request does not hold the stop')
+  await cut
   t.ok(said(server, 'stopped'), 'in order')
 })
 

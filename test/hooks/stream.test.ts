@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { eachBackend } from '../helpers/backends.ts'
-import type { Backend } from '../helpers/backends.ts'
+import { checkStreamClients } from '../fixtures/stream-clients.ts'
+import { backends } from '../helpers/backends.ts'
 import { createSender, keepAlive, send, sendAll } from '../helpers/deliveries.ts'
-import type { Acked, Sender } from '../helpers/deliveries.ts'
+import type { Acked } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
@@ -20,8 +20,15 @@ type Status = {
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-await eachBackend(t, 'live stream', async (t: Test, backend) => {
-  const { base, sender } = await start(t, backend)
+const [embedded, postgres] = backends
+// test/long/hooks-stream-load.test.ts has 200 clients and 2,000 events.
+const LOAD = { clients: 12, events: 400, portion: 25 }
+
+const sender = createSender()
+const env = { ...(await postgres.env(t)), ...sender.env }
+const { hooks: base } = await startServer(t, { services: ['hooks'], env })
+
+await t.test('live stream', async (t: Test) => {
   const store = async (count: number): Promise<readonly Acked[]> =>
     sendAll(t, [base], await sender.deliveries(count), 1)
   const open = (inner: Test, options?: StreamOptions, search = ''): Promise<EventStream> =>
@@ -116,6 +123,23 @@ await eachBackend(t, 'live stream', async (t: Test, backend) => {
     t.equal(idsOf(stream).length, 2)
   })
 
+  await t.test('a stream of one provider and type has no other event', async (t) => {
+    const lan = await openStream(t, `${base}/events?provider=generic:lan&event_type=wanted`)
+    const stream = await openStream(t, `${base}/events?provider=code_host&event_type=wanted`)
+    for (const { until: wait } of [lan, stream]) await wait(isStatus)
+    for (const type of ['other', 'wanted', 'other', 'wanted']) {
+      await sendAll(t, [base], await sender.deliveries(1, { type }), 1)
+    }
+    await until(() => idsOf(stream).length === 2, 'the wanted ones')
+    const wanted = stream.events.filter(({ event }) => event === 'event-received')
+    t.ok(wanted.every(({ data }) => data.includes('"wanted"')))
+    t.same(idsOf(lan), [], 'none of another provider')
+    const search = '?event_type=wanted'
+    const resumed = await open(t, { lastEventId: '0' }, search)
+    await resumed.until(({ id }) => id === stream.lastEventId)
+    t.same(idsOf(resumed), idsOf(stream))
+  })
+
   await t.test('a toggle is told to everybody', async (t) => {
     const streams = [await open(t), await open(t)]
     for (const stream of streams) await stream.until(saysOf('code_host', { enabled: true }))
@@ -169,25 +193,27 @@ await eachBackend(t, 'live stream', async (t: Test, backend) => {
       )
     }
   })
-
-  // Waits for 15 s: the timer is the same on both.
-  if (backend.name === 'postgres') return
-  await t.test('keep-alive comments and a status each 15 s', async (t) => {
-    const stream = await open(t)
-    await stream.until(isStatus)
-    const before = stream.events.length
-    await until(() => stream.comments.length > 0, 'a keep-alive comment', 20_000)
-    t.match(stream.comments[0], /keep-alive/)
-    await until(() => stream.events.slice(before).some(isStatus), 'the regular status')
-  })
 })
 
-async function start(t: Test, backend: Backend): Promise<{ base: string; sender: Sender }> {
-  const sender = createSender()
-  const env = { ...(await backend.env(t)), ...sender.env }
-  const server = await startServer(t, { services: ['hooks'], env })
-  return { base: server.hooks, sender }
-}
+await t.test('comments, statuses and clients that come and go', async (t: Test) => {
+  // The comments and the regular statuses are 15 s apart: the load on other servers fills that time.
+  const stream = await openStream(t, `${base}/events`)
+  await stream.until(isStatus)
+  const before = stream.events.length
+
+  for (const [name, backend, servers] of [
+    ['embedded', embedded, 1],
+    ['postgres, two servers', postgres, 2],
+  ] as const) {
+    await t.test(`each client sees each event once and in order (${name})`, (t) =>
+      checkStreamClients(t, backend, { ...LOAD, servers }),
+    )
+  }
+
+  await until(() => stream.comments.length > 0, 'a keep-alive comment', 20_000)
+  t.match(stream.comments[0], /keep-alive/)
+  await until(() => stream.events.slice(before).some(isStatus), 'the regular status')
+})
 
 function provider(name: string, known: Record<string, unknown>): Record<string, unknown> {
   const fresh = { trust_mode: 'signed', enabled: true, recent_count: 0, last_event_at: null }
