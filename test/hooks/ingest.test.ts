@@ -2,7 +2,6 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { openPeer } from '../fixtures/forward-setup.ts'
 import type { RelayEvent } from '../fixtures/forward-setup.ts'
-import { AWKWARD, RAW } from '../fixtures/signing-bodies.ts'
 import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
@@ -33,6 +32,28 @@ import { until } from '../helpers/until.ts'
 const LIMIT = 4_096
 const TIMES = 30
 const times = Array.from({ length: TIMES }, (_, at) => at)
+
+/** Bodies that a text-minded receiver would change. */
+const AWKWARD: Readonly<Record<string, Buffer>> = {
+  'escaped control characters': Buffer.from('{"log":"\\u001B[31mred\\u001B[0m \\u000A"}'),
+  'a trailing newline': Buffer.from('{"a":1}\n'),
+  CRLF: Buffer.from('{\r\n"b":1\r\n}\r\n'),
+  'white space around': Buffer.from(' \t{"c" : 1 } \n\n'),
+  'numbers beyond doubles': Buffer.from('{"n":12345678901234567890.10,"e":1E400,"z":-0.0}'),
+  'a member twice': Buffer.from('{"d":1,"d":2}'),
+  'escaped slashes and halves': Buffer.from('{"e":"\\/\\ud83d"}'),
+  'no UTF-8': Buffer.from([0x7b, 0x22, 0x66, 0x22, 0x3a, 0x22, 0xff, 0xfe, 0xc3, 0x22, 0x7d]),
+}
+
+/** What a generic sender may send that is no text at all. */
+const RAW: Readonly<Record<string, Buffer>> = {
+  'every byte': Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)),
+  'an empty body': Buffer.alloc(0),
+  zeroes: Buffer.alloc(1_000),
+  'a UTF-8 mark': Buffer.from([0xef, 0xbb, 0xbf, 0x7b, 0x7d]),
+  'UTF-16': Buffer.from('text', 'utf16le'),
+  'a backslash and hex': Buffer.from('\\x00\\000\\\\'),
+}
 
 /** A stream that has its place: its first status says so, and it misses nothing from then on. */
 async function follow(t: Owner, base: string): Promise<EventStream> {
