@@ -150,7 +150,7 @@ await onPostgres(t, 'a generic sender that signs', async (t: Test, backend) => {
       body: new URLSearchParams({ name: 'bad', trust_mode: 'signed', secret: given }).toString(),
     })
     // The secrets are registered: the run fails when an answer repeats one.
-    const text = /"whsec_" and then 24 to 64 bytes as base64/
+    const text = 'The secret must be "whsec_" and then 24 to 64 bytes as base64.'
     const state = async () => (await request(`${base}/providers`)).text.includes('generic:bad')
     await refuseAll(
       t,
