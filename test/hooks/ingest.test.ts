@@ -188,6 +188,8 @@ await eachBackend(t, 'deliveries from receipt to removal', async (t: Test, backe
     const resumed = await openStream(t, `${base}/events`, { lastEventId: '1' })
     const gap = await resumed.until(({ event }) => event === 'gap', 'the gap')
     t.same(JSON.parse(gap.data), { requested: 1, oldest: before, skipped: before - 2 })
+    const healthy = { status: 'ok', db: 'ok', broker: 'disabled', database: 'ok' }
+    t.match((await request(`${base}/healthz`)).json(), healthy)
   })
 })
 
