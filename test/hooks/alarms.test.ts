@@ -1,16 +1,40 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { health, metrics } from '../helpers/alarms-setup.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import type { Refusal } from '../helpers/refusals.ts'
 import { addSigned, cardOf, change, secretKey, sendStandard } from '../helpers/senders-setup.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
-import { addProvider, deliver, enable, post, startHooks } from '../helpers/signing-setup.ts'
+import {
+  addProvider,
+  deliver,
+  enable,
+  FORM_TYPE,
+  post,
+  startHooks,
+} from '../helpers/signing-setup.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { EventStream, StreamEvent } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
+
+/** The alarms that fire, by provider, as `/metrics` tells: 1 fires, 0 is set. */
+async function metrics(base: string): Promise<Record<string, number>> {
+  const { text } = await request(`${base}/metrics`)
+  const line = /^gatehouse_hooks_alarm\{provider="([^"]+)",kind="(\w+)"\} (\d)$/gm
+  return Object.fromEntries(
+    [...text.matchAll(line)].map(([, name, kind, value]) => [`${name} ${kind}`, Number(value)]),
+  )
+}
+
+/** Status code, `status` and reasons of the health probe, as in `200 ok`. */
+async function health(base: string): Promise<string> {
+  const { status, text } = await request(`${base}/healthz`)
+  const said = JSON.parse(text) as { status: string; reasons?: readonly string[] }
+  return `${status} ${[said.status, ...(said.reasons ?? [])].join('; ')}`
+}
 
 /** Whether a status message names these alarms of a provider. */
 function says(provider: string, ...alarms: readonly string[]): (event: StreamEvent) => boolean {
@@ -171,6 +195,31 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     t.same(logged(server, 'code_host'), ['alarm burst'])
   })
 
+  await t.test('what is refused', async (t: Test) => {
+    const bad = {
+      expected_interval: ['1', '1w', '-1h', '0s', '367d', 'x'],
+      rejection_burst: ['-1', '1.5', '1000001', 'x'],
+    }
+    const call = (name: string, fields: Readonly<Record<string, string>>) => ({
+      call: `POST /providers/${name}/alarm`,
+      headers: FORM_TYPE,
+      body: new URLSearchParams(fields).toString(),
+    })
+    const state = async () => (await cardOf(base, 'generic:ci'))['Alarms']
+    await refuseAll(t, { service: 'hooks', base, state }, [
+      ...Object.entries(bad).flatMap(([field, values]) =>
+        values.map((value): Refusal => {
+          const text = new RegExp(`^${field} must be a whole number`)
+          return [call('generic:ci', { [field]: value }), 422, undefined, text]
+        }),
+      ),
+      [call('generic:none', {}), 404],
+    ])
+    t.equal(await state(), 'off')
+    const none = await runCli(['provider', 'alarm', 'none', '--off'], { env })
+    t.match(none, { code: 1, stderr: /There is no provider "generic:none"/ })
+  })
+
   await t.test('alarms outlive a restart, and end when the burst is over', async (t) => {
     await server.stop()
     await backend.query(
@@ -189,23 +238,36 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     t.same(logged(again, 'code_host'), ['alarm burst'])
     t.same(logged(again, 'generic:shop'), [])
   })
+})
 
-  await t.test('what is refused', async (t) => {
-    const again = await startServer(t, { services: ['hooks'], env })
-    const bad = {
-      expected_interval: ['1', '1w', '-1h', '0s', '367d', 'x'],
-      rejection_burst: ['-1', '1.5', '1000001', 'x'],
+await onPostgres(t, 'alarms of two instances', async (t: Test, backend) => {
+  const { base, env, server } = await startHooks(t, backend)
+  const burst = '200 degraded; many rejected deliveries: 1 provider'
+  const silent = '200 degraded; no event for longer than expected: 1 provider'
+
+  await t.test('one that is raised shows on every other', async (t) => {
+    const two = await startServer(t, { services: ['hooks'], env })
+    await change(base, 'payments', 'alarm', { rejection_burst: '2' })
+    await post(base, 'payments', '{}')
+    await post(two.hooks, 'payments', '{}')
+    for (const { hooks } of [server, two]) {
+      await until(async () => (await metrics(hooks))['payments burst'] === 1, 'the alarm')
+      t.equal(await health(hooks), burst)
     }
-    for (const [field, values] of Object.entries(bad)) {
-      for (const value of values) {
-        const refused = await change(again.hooks, 'generic:ci', 'alarm', { [field]: value })
-        t.equal(refused.status, 422, `${field} = ${value}`)
-        t.match(refused.json(), { detail: new RegExp(`^${field} must be a whole number`) })
-      }
-    }
-    t.equal((await change(again.hooks, 'generic:none', 'alarm', {})).status, 404)
-    t.equal((await cardOf(again.hooks, 'generic:ci'))['Alarms'], 'off')
-    const none = await runCli(['provider', 'alarm', 'none', '--off'], { env })
-    t.match(none, { code: 1, stderr: /There is no provider "generic:none"/ })
+    await two.stop()
+    await change(base, 'payments', 'alarm', { rejection_burst: '' })
+  })
+
+  await t.test('when a provider was heard last is known after retention', async (t) => {
+    t.equal((await deliver(base, 'chat', '{}')).status, 202)
+    t.equal((await change(base, 'chat', 'alarm', { expected_interval: '1h' })).status, 200)
+    // As if it had been set long ago, and the only event pruned.
+    await backend.query(env, `update hooks.providers set watched_since = now() - interval '3 days'`)
+    await backend.query(env, 'delete from hooks.events')
+    await until(async () => (await metrics(base))['chat silent'] === 0, 'the alarm to be set')
+    t.equal(await health(base), '200 ok', 'heard within the hour, as the counters know')
+    await backend.query(env, `update hooks.activity set minute = minute - interval '2 hours'`)
+    await until(async () => (await metrics(base))['chat silent'] === 1, 'the alarm')
+    t.equal(await health(base), silent)
   })
 })

@@ -4,19 +4,31 @@ import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import {
+  chatBodies,
+  codeHostBodies,
+  paymentsBodies,
+  sampleBody,
+} from '../fixtures/signing-bodies.ts'
+import type { Sent } from '../fixtures/signing-bodies.ts'
 import { countAnswers } from '../helpers/answers.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import type { Response } from '../helpers/http.ts'
 import { rawExchange } from '../helpers/raw-http.ts'
 import {
   addProvider,
   deliver,
+  dice,
   eventIds,
   payloadOf,
   post,
+  SECRETS,
+  SIGNED,
+  signatureHeaders,
   startHooks,
 } from '../helpers/signing-setup.ts'
-import type { Ack } from '../helpers/signing-setup.ts'
+import type { Ack, Signed } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const LIMIT = 65_536
@@ -24,14 +36,95 @@ const PATH = '/webhooks/generic/lan'
 const ROUTE = '/webhooks/generic/:name'
 const PROBLEM = ['type', 'title', 'status', 'detail', 'instance']
 
+/** What was accepted, to be compared with what is stored. */
+type Kept = Sent & { id: number }
+
 await onPostgres(t, 'bodies', async (t: Test, backend) => {
-  const { base, server } = await startHooks(t, backend, { HOOKS_MAX_BODY: '64KiB' })
+  const { base, server, env } = await startHooks(t, backend, { HOOKS_MAX_BODY: '64KiB' })
   await addProvider(base, 'lan', { open: true })
   const port = Number(new URL(base).port)
   const head = (...lines: readonly string[]): string =>
     [`POST ${PATH} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n')
   const answered = async (): Promise<number> =>
     (await countAnswers(base, ROUTE, 499)) + (await countAnswers(base, ROUTE, 400))
+
+  const kept: Kept[] = []
+
+  async function keep(sent: Sent): Promise<void> {
+    const answer = await post(base, sent.provider, sent.body, sent.headers)
+    if (answer.status !== 202) t.fail(`${answer.status} for ${sent.provider}, expected 202`)
+    else kept.push({ ...sent, id: answer.json<Ack>().id })
+  }
+
+  await t.test('every body of the senders is accepted', async (t) => {
+    const sent = [...(await codeHostBodies()), ...paymentsBodies(), ...chatBodies()]
+    for (let at = 0; at < sent.length; at += 16) {
+      await Promise.all(sent.slice(at, at + 16).map(keep))
+    }
+    t.ok(sent.length > 380, `${sent.length} bodies`)
+    const ids = new Set(kept.map(({ id }) => id))
+    t.equal(ids.size, sent.length, 'each is an event of its own')
+    t.same(new Set(await eventIds(base)), ids, 'and there is no other')
+  })
+
+  await t.test('a flipped bit of body, signature or time stamp is refused', async (t) => {
+    const roll = dice(41)
+    const noText = Buffer.from([0x7b, 0x22, 0x66, 0x22, 0x3a, 0x22, 0xff, 0xfe, 0xc3, 0x22, 0x7d])
+    const bodies = [noText, sampleBody(0), sampleBody(100)]
+    const signed = SIGNED.flatMap((provider) =>
+      bodies.map((body) => ({
+        provider,
+        body,
+        // Signed once: only the flip makes the difference.
+        headers: signatureHeaders(provider, body),
+      })),
+    )
+    for (const { provider, body, headers } of signed) {
+      t.equal((await post(base, provider, body, headers)).status, 202, `${provider}: unchanged`)
+    }
+    const before = await eventIds(base)
+    let tried = 0
+    async function refused(what: string, answer: Promise<Response>): Promise<void> {
+      tried += 1
+      const { status } = await answer
+      if (status !== 401) t.fail(`${status} for ${what}, expected 401`)
+    }
+    for (const { provider, body, headers } of signed) {
+      for (let i = 0; i < 10; i++) {
+        const flipped = Buffer.from(body)
+        const at = roll(body.length)
+        flipped[at] = (flipped[at] ?? 0) ^ (1 << roll(8))
+        await refused(`${provider}, byte ${at}`, post(base, provider, flipped, headers))
+        const name = Object.keys(headers)[roll(Object.keys(headers).length)] ?? ''
+        const value = flipCharacter(headers[name] ?? '', roll)
+        const changed = { ...headers, [name]: value }
+        await refused(`${provider}, ${name}: ${value}`, post(base, provider, body, changed))
+      }
+      await refused(`${provider}, cut`, post(base, provider, body.subarray(0, -1), headers))
+      const longer = Buffer.concat([body, Buffer.from('\n')])
+      await refused(`${provider}, longer`, post(base, provider, longer, headers))
+      for (const other of SIGNED.filter((name) => name !== provider)) {
+        const foreign = signatureHeaders(provider, body, { secret: SECRETS[other] })
+        await refused(`${provider}, key of ${other}`, post(base, provider, body, foreign))
+      }
+    }
+    t.equal(tried, signed.length * 24)
+    t.same(await eventIds(base), before, 'nothing of it was stored')
+  })
+
+  await t.test('a signature does not fit another provider', async (t) => {
+    const body = '{"crossed":true}'
+    const all = SIGNED.map((provider) => signatureHeaders(provider, body))
+    for (const provider of SIGNED) {
+      const others: Signed[] = SIGNED.filter((name) => name !== provider)
+      const foreign = Object.assign({}, ...others.map((name) => signatureHeaders(name, body)))
+      const expected = provider === 'chat' ? 400 : 401
+      t.equal((await post(base, provider, body, foreign)).status, expected, provider)
+      t.equal((await post(base, provider, body, Object.assign({}, ...all))).status, 202, provider)
+    }
+    const sent = await deliver(base, 'code_host', body, {}, { secret: SECRETS.chat })
+    t.equal(sent.status, 401)
+  })
 
   await t.test('the limit itself is accepted, a byte more is not', async (t) => {
     const body = Buffer.alloc(LIMIT, 'x')
@@ -214,4 +307,29 @@ await onPostgres(t, 'bodies', async (t: Test, backend) => {
     t.notMatch(logs, /handler failed|unhandled|"level":"error"/i)
     t.notMatch(logs, /some-token/)
   })
+
+  await t.test('the column holds the same bytes', async (t) => {
+    await server.stop()
+    const rows = await backend.query(env, 'select id, payload, payload_size from hooks.events')
+    const stored = new Map(rows.map((row) => [Number(row['id']), row]))
+    for (const { id, body } of kept) {
+      const row = stored.get(id)
+      const payload = row?.['payload']
+      if (!(payload instanceof Uint8Array)) t.fail(`event ${id} has no bytes`)
+      else if (!body.equals(payload)) t.fail(`event ${id} differs from what was sent`)
+      if (row?.['payload_size'] !== body.length) t.fail(`event ${id} has another size`)
+    }
+    t.ok(stored.size >= kept.length)
+  })
 })
+
+/** One character changed by one bit, into another that a header may hold. */
+function flipCharacter(text: string, roll: (bound: number) => number): string {
+  for (;;) {
+    const at = roll(text.length)
+    const code = text.charCodeAt(at) ^ (1 << roll(7))
+    if (code > 0x20 && code < 0x7f) {
+      return text.slice(0, at) + String.fromCharCode(code) + text.slice(at + 1)
+    }
+  }
+}

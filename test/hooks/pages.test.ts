@@ -1,13 +1,30 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { t } from 'tap'
+import type { Test } from 'tap'
+import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { startHooks } from '../helpers/signing-setup.ts'
+import { openApiOf, operationsOf } from '../helpers/openapi.ts'
+import { ROOT } from '../helpers/program.ts'
+import { lint } from '../helpers/redocly.ts'
+import { deliver, post, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
-const { base, server } = await startHooks(t, postgres)
+const { base, server, env } = await startHooks(t, postgres)
 const PAGES = ['/', '/log', '/log?rejected=1', '/providers', '/settings']
+const manifest: { version: string } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const BROWSER = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+/** What programs use; pages and the tool protocol are described elsewhere. */
+const OPERATIONS = [
+  'POST /webhooks/{provider}',
+  'POST /webhooks/generic/{name}',
+  'POST /webhooks/generic/{name}/{token}',
+  'GET /events',
+  'GET /healthz',
+]
 
 t.test('every page is whole, guarded by its headers, and free of inline code', async (t) => {
   for (const path of PAGES) {
@@ -107,4 +124,97 @@ t.test('the pages’ files are revalidated by their tags', async (t) => {
   ]) {
     t.equal((await request(`${base}${path}`)).status, 404, path)
   }
+})
+
+t.test('GET /healthz', async (t) => {
+  const { status, headers, ...response } = await request(`${base}/healthz`)
+  t.equal(status, 200)
+  t.match(headers, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+  t.same(response.json(), {
+    status: 'ok',
+    db: 'ok',
+    broker: 'disabled',
+    database: 'ok',
+    version: manifest.version,
+  })
+  const browser = await request(`${base}/healthz`, { headers: { Accept: 'text/html' } })
+  t.equal(browser.headers['content-type'], 'application/json', 'a probe is no page')
+  const strange = await request(`${base}/healthz`, { headers: { Host: 'probe.example' } })
+  t.equal(strange.status, 200, 'public: any Host')
+  const head = await request(`${base}/healthz`, { method: 'HEAD' })
+  t.match({ status: head.status, size: head.body.length }, { status: 200, size: 0 })
+  const wrong = await request(`${base}/healthz`, { method: 'POST' })
+  t.match(wrong, { status: 405, headers: { allow: 'GET, HEAD' } })
+  t.match(wrong.json(), { type: 'about:blank', status: 405, instance: '/healthz' })
+})
+
+t.test('GET /metrics', async (t) => {
+  t.equal((await deliver(base, 'code_host', '{"a":1}')).status, 202)
+  t.equal((await post(base, 'code_host', '{"a":2}')).status, 401)
+  const { status, headers, text } = await request(`${base}/metrics`)
+  t.equal(status, 200)
+  t.match(
+    headers['content-type'],
+    /^application\/openmetrics-text; version=1\.0\.0; charset=utf-8$/,
+  )
+  const families = readOpenMetrics(text)
+  const requests = families.get('gatehouse_http_requests')
+  t.equal(requests?.type, 'counter')
+  const route = 'route="/webhooks/:provider"'
+  const of = (code: number): number | undefined =>
+    requests?.samples.find(({ labels }) => labels.includes(route) && labels.includes(`"${code}"`))
+      ?.value
+  t.equal(of(202), 1, 'the pattern, not the path, and the status')
+  t.equal(of(401), 1)
+  const refused = families.get('gatehouse_hooks_rejections')?.samples
+  t.match(refused, [{ name: 'gatehouse_hooks_rejections_total', value: 1 }])
+  const times = families.get('gatehouse_http_request_seconds')?.samples ?? []
+  const buckets = times.filter(({ name }) => name.endsWith('_bucket')).map(({ value }) => value)
+  t.same(
+    buckets,
+    buckets.toSorted((a, b) => a - b),
+    'buckets are cumulative',
+  )
+  const count = times.find(({ name }) => name.endsWith('_count'))?.value
+  t.equal(times.find(({ labels }) => labels.includes('le="+Inf"'))?.value, count)
+  const strange = await request(`${base}/metrics`, { headers: { Host: 'other.example' } })
+  t.equal(strange.status, 403, 'guarded: only our own Host')
+})
+
+t.test('the document of the hooks endpoints', async (t: Test) => {
+  const sent = await request(`${base}/api/openapi.yaml`)
+  t.equal(sent.status, 200)
+  t.equal(sent.headers['content-type'], 'application/yaml')
+  const document = openApiOf(sent.text)
+  t.match(document, { openapi: /^3\.1\./, servers: [{ url: base }, { url: '/' }], security: [] })
+  const operations = operationsOf(document)
+  const names = operations.map(({ method, path }) => `${method} ${path}`)
+  t.same(names.toSorted(), OPERATIONS.toSorted())
+  const health = await request(`${base}/healthz`)
+  t.same(
+    [...Object.keys(health.json<object>()), 'reasons'].toSorted(),
+    Object.keys(document.components.schemas['Health']?.properties ?? {}).toSorted(),
+  )
+
+  const { code, problems } = await lint(t, sent.text)
+  // There is no wrong question after its health.
+  const path = '#/paths/~1healthz/get/responses'
+  t.same(problems, [{ ruleId: 'operation-4xx-response', severity: 'warn', path }])
+  t.equal(code, 0)
+
+  const page = await request(`${base}/api/docs/`)
+  t.match(page, { status: 200, text: /swagger-ui-bundle\.js/ })
+  const foreign = await request(`${base}/api/docs/`, { headers: { host: 'evil.example' } })
+  t.equal(foreign.status, 403)
+})
+
+t.test('a status that can’t be read is in the log with its reason', async (t) => {
+  await postgres.query(env, 'alter table hooks.refusals rename to refusals_away')
+  t.equal((await request(`${base}/`)).status, 503)
+  const line = await until(
+    () => server.logs().find((text) => text.includes('"status not read"')),
+    'the line',
+  )
+  const error = { level: 'error', error: /refusals/, stack: /readProviders|status\.ts/ }
+  t.match(JSON.parse(line), error)
 })

@@ -1,7 +1,11 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { refuseAll } from '../helpers/refusals.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import {
   addSigned,
@@ -16,17 +20,20 @@ import { startServer } from '../helpers/server.ts'
 import {
   addProvider,
   deliver,
+  FORM_TYPE,
   post,
   refusals,
+  SIGNED,
   startHooks,
   tokenOf,
 } from '../helpers/signing-setup.ts'
+import type { Signed } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
 /** Long enough that what comes right after a rotation comes within it, on a busy machine too. */
-const OVERLAP_S = 5
+const OVERLAP_MS = 5_000
 
-/** One way to prove who sends: how a sender is made, how it sends, how its secret is replaced. */
+/** One way to prove who sends: how a provider is made, how it sends, how its secret is replaced. */
 type Way = {
   readonly make: (base: string, name: string) => Promise<string>
   readonly send: (base: string, name: string, secret: string) => Promise<number>
@@ -49,62 +56,91 @@ const WAYS: Readonly<Record<'signed' | 'token', Way>> = {
   },
 }
 
+const MATCHED = 'Matched last'
+
 /** Waits until the card says which secret matched last; it is written down within a second or two. */
 async function untilMatched(base: string, name: string, what: RegExp): Promise<void> {
-  const says = async () => what.test((await cardOf(base, name))['Matched last'] ?? '')
+  const says = async () => what.test((await cardOf(base, name))[MATCHED] ?? '')
   await until(says, `${name} to say ${what.source}`)
 }
 
-await eachBackend(t, 'rotation', async (t: Test, backend) => {
+/** Waits until the newest refusal of a provider has this reason. */
+async function untilRefused(base: string, name: string, reason: RegExp): Promise<void> {
+  const listed = async () =>
+    reason.test((await refusals(base, `&provider=${name}`))[0]?.reason ?? '')
+  await until(listed, `a refusal of ${name} for ${reason.source}`)
+}
+
+/** Old and new during the overlap, only the new one after it. */
+async function overlap(t: Test, base: string, name: string, way: Way): Promise<void> {
+  const { make, send, shown } = way
+  const old = await make(base, name)
+  const provider = `generic:${name}`
+  t.equal(await send(base, name, old), 202)
+  await untilMatched(base, provider, /^the current one/)
+
+  const rotated = Date.now()
+  const page = await change(base, provider, 'rotate', { overlap: String(OVERLAP_MS / 1_000) })
+  t.equal(page.status, 200)
+  const fresh = shown(page)
+  t.not(fresh, old)
+  const within = []
+  for (const one of [old, fresh, old]) within.push(await send(base, name, one))
+  t.same(within, [202, 202, 202], 'both are accepted')
+  t.ok(Date.now() - rotated < OVERLAP_MS, 'which was within the overlap')
+  t.ok((await cardOf(base, provider))['Previous until'], 'the card says how long')
+  await untilMatched(base, provider, /^the previous one/)
+
+  await until(() => Date.now() - rotated > OVERLAP_MS - 500, 'the overlap to be nearly over')
+  await until(async () => (await send(base, name, old)) === 403, 'the overlap to end')
+  t.ok(Date.now() - rotated >= OVERLAP_MS, 'not before its end')
+  t.equal(await send(base, name, fresh), 202, 'the new one goes on')
+  await untilMatched(base, provider, /^the current one/)
+  t.equal((await cardOf(base, provider))['Previous until'], undefined)
+  await untilRefused(base, provider, /^matches a retired (secret|token)$/)
+}
+
+/** A rotation says of what was used before that it is previous. */
+async function matchedLast(t: Test, base: string, name: string, way: Way): Promise<void> {
+  const { make, send, shown } = way
+  const provider = `generic:${name}`
+  const old = await make(base, name)
+  t.equal((await cardOf(base, provider))[MATCHED], 'none yet')
+  await send(base, name, old)
+  await untilMatched(base, provider, /^the current one/)
+  const fresh = shown(await change(base, provider, 'rotate'))
+  await untilMatched(base, provider, /^the previous one/)
+  // Used once more under the name that is already written down: it is another secret now.
+  await send(base, name, fresh)
+  await untilMatched(base, provider, /^the current one/)
+  shown(await change(base, provider, 'rotate'))
+  shown(await change(base, provider, 'rotate'))
+  await untilMatched(base, provider, /^none yet/)
+}
+
+await onPostgres(t, 'rotation', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend, {
     GATEHOUSE_SECRET_KEY: secretKey(),
     HOOKS_ROTATION_OVERLAP_S: '7200',
   })
 
+  await t.test('during an overlap, after it, and what matched last', async (t: Test) => {
+    // These mostly wait, so they wait together.
+    const stories = Object.entries(WAYS).flatMap(([kind, way]) => [
+      overlap(t, base, `${kind}-overlap`, way),
+      matchedLast(t, base, `${kind}-matched`, way),
+    ])
+    await Promise.all(stories)
+  })
+
   for (const [kind, { make, send, shown }] of Object.entries(WAYS)) {
-    await t.test(
-      `${kind}: old and new during the overlap, only the new one after it`,
-      async (t) => {
-        const name = `${kind}-sender`
-        const old = await make(base, name)
-        t.equal(await send(base, name, old), 202)
-        await untilMatched(base, `generic:${name}`, /^the current one/)
-
-        const rotated = Date.now()
-        const page = await change(base, `generic:${name}`, 'rotate', { overlap: String(OVERLAP_S) })
-        t.equal(page.status, 200)
-        const fresh = shown(page)
-        t.not(fresh, old)
-        const within = [
-          await send(base, name, old),
-          await send(base, name, fresh),
-          await send(base, name, old),
-        ]
-        t.same(within, [202, 202, 202], 'both are accepted')
-        t.ok(Date.now() - rotated < OVERLAP_S * 1_000, 'which was within the overlap')
-        t.ok((await cardOf(base, `generic:${name}`))['Previous until'], 'the card says how long')
-        await untilMatched(base, `generic:${name}`, /^the previous one/)
-
-        await until(async () => (await send(base, name, old)) === 403, 'the overlap to end', 15_000)
-        t.ok(Date.now() - rotated >= OVERLAP_S * 1_000, 'not before its end')
-        t.equal(await send(base, name, fresh), 202, 'the new one goes on')
-        await untilMatched(base, `generic:${name}`, /^the current one/)
-        t.equal((await cardOf(base, `generic:${name}`))['Previous until'], undefined)
-        const reason = await until(async () => {
-          const [newest] = await refusals(base, `&provider=generic:${name}`)
-          return newest?.reason
-        }, 'the refusal to be listed')
-        t.match(reason, /^matches a retired (secret|token)$/)
-      },
-    )
-
     await t.test(`${kind}: another rotation ends the overlap before`, async (t) => {
       const name = `${kind}-twice`
       const first = await make(base, name)
       const rotate = (fields = {}) => change(base, `generic:${name}`, 'rotate', fields)
       const second = shown(await rotate())
-      const until1 = (await cardOf(base, `generic:${name}`))['Previous until'] ?? ''
-      const left = Date.parse(until1.replace(' UTC', 'Z')) - Date.now()
+      const ends = (await cardOf(base, `generic:${name}`))['Previous until'] ?? ''
+      const left = Date.parse(ends.replace(' UTC', 'Z')) - Date.now()
       t.ok(Math.abs(left - 7_200_000) < 60_000, 'the configured overlap when none is given')
       t.equal(await send(base, name, first), 202)
       const third = shown(await rotate())
@@ -112,49 +148,23 @@ await eachBackend(t, 'rotation', async (t: Test, backend) => {
       t.equal(await send(base, name, second), 202)
       t.equal(await send(base, name, third), 202)
       const fourth = shown(await rotate({ overlap: '0' }))
-      t.same(
-        [
-          await send(base, name, third),
-          await send(base, name, second),
-          await send(base, name, fourth),
-        ],
-        [403, 403, 202],
-        'an overlap of 0 stops the old one at once',
-      )
+      const after = []
+      for (const one of [third, second, fourth]) after.push(await send(base, name, one))
+      t.same(after, [403, 403, 202], 'an overlap of 0 stops the old one at once')
     })
-
-    await t.test(
-      `${kind}: a rotation says of what was used before that it is previous`,
-      async (t) => {
-        const name = `${kind}-turns`
-        const old = await make(base, name)
-        t.equal((await cardOf(base, `generic:${name}`))['Matched last'], 'none yet')
-        await send(base, name, old)
-        await untilMatched(base, `generic:${name}`, /^the current one/)
-        const fresh = shown(await change(base, `generic:${name}`, 'rotate'))
-        await untilMatched(base, `generic:${name}`, /^the previous one/)
-        // Used once more under the name that is already written down: it is another secret now.
-        await send(base, name, fresh)
-        await untilMatched(base, `generic:${name}`, /^the current one/)
-        shown(await change(base, `generic:${name}`, 'rotate'))
-        shown(await change(base, `generic:${name}`, 'rotate'))
-        await untilMatched(base, `generic:${name}`, /^none yet/)
-      },
-    )
   }
 
   await t.test('by command, with and without an overlap', async (t) => {
     const old = await addProvider(base, 'by-command')
+    let said = ''
     const rotate = async (...flags: string[]): Promise<string> => {
       const args = ['provider', 'rotate', 'by-command', ...flags]
       const { code, stdout, stderr } = await runCli(args, { env, secretShown: true })
       t.equal(code, 0)
       t.match(stdout, /^[\w-]{43}\n$/, 'the token stands alone')
-      t.comment(stderr.trim())
       said = stderr
       return keepSecret('rotated', stdout.trim())
     }
-    let said = ''
     const { send } = WAYS.token
     const second = await rotate('--overlap', '1h')
     t.match(said, 'generic:by-command has a new token; the old one is accepted as well for 1h')
@@ -168,39 +178,54 @@ await eachBackend(t, 'rotation', async (t: Test, backend) => {
     t.equal(await send(base, 'by-command', second), 403)
   })
 
-  await t.test('a signing secret that the sender made replaces ours', async (t) => {
+  await t.test('a signing secret that the provider made replaces ours', async (t) => {
+    const send = (key: string) => WAYS.signed.send(base, 'theirs', key)
     const old = await addSigned(base, 'theirs')
     const theirs = signingSecret()
     const page = await change(base, 'generic:theirs', 'rotate', { secret: theirs })
     t.match(page.text, 'generic:theirs has its new secret')
     t.notMatch(page.text, theirs)
-    t.equal((await sendStandard(base, 'theirs', theirs)).status, 202)
-    t.equal((await sendStandard(base, 'theirs', old)).status, 202)
+    t.equal(await send(theirs), 202)
+    t.equal(await send(old), 202)
     const args = ['provider', 'rotate', 'theirs', '--secret=-', '--overlap', '0']
     const piped = signingSecret(64)
-    t.match(await runCli(args, { env, input: piped }), {
-      code: 0,
-      stdout: '',
-      stderr: /new secret/,
-    })
-    await until(
-      async () => (await sendStandard(base, 'theirs', piped)).status === 202,
-      'the new secret',
-    )
-    t.equal((await sendStandard(base, 'theirs', theirs)).status, 403)
+    const rotated = await runCli(args, { env, input: piped })
+    t.match(rotated, { code: 0, stdout: '', stderr: /new secret/ })
+    await until(async () => (await send(piped)) === 202, 'the new secret')
+    t.equal(await send(theirs), 403)
   })
 
-  await t.test('what is refused', async (t) => {
+  await t.test('what is refused', async (t: Test) => {
     const token = await addProvider(base, 'stays')
-    for (const overlap of ['-1', '1h', '', 'x', '2592001', '99999999']) {
-      const refused = await change(base, 'generic:stays', 'rotate', { overlap })
-      t.equal(refused.status, 422, `overlap "${overlap}"`)
-      t.match(refused.json(), { detail: /overlap must be a whole number of seconds/ })
-    }
-    const given = await change(base, 'generic:stays', 'rotate', { secret: signingSecret() })
-    t.equal(given.status, 422, 'a token is made here')
-    t.equal((await change(base, 'code_host', 'rotate')).status, 404)
-    t.equal(await WAYS.token.send(base, 'stays', token), 202, 'nothing was changed')
+    const rotate = (name: string, fields: Readonly<Record<string, string>>) => ({
+      call: `POST /providers/${name}/rotate`,
+      headers: FORM_TYPE,
+      body: new URLSearchParams(fields).toString(),
+    })
+    const overlaps = ['-1', '1h', '', 'x', '2592001', '99999999']
+    await refuseAll(
+      t,
+      {
+        service: 'hooks',
+        base,
+        state: () => WAYS.token.send(base, 'stays', token),
+      },
+      [
+        ...overlaps.map(
+          (value) =>
+            [
+              rotate('generic:stays', { overlap: value }),
+              422,
+              undefined,
+              /overlap must be a whole number of seconds/,
+            ] as const,
+        ),
+        // A token is made here, never given.
+        [rotate('generic:stays', { secret: signingSecret() }), 422],
+        [rotate('code_host', {}), 404],
+      ],
+    )
+    t.equal(await WAYS.token.send(base, 'stays', token), 202)
   })
 
   await t.test('what matched last outlives a restart', async (t) => {
@@ -209,29 +234,107 @@ await eachBackend(t, 'rotation', async (t: Test, backend) => {
     // At once: what is not written down yet is on the way out.
     await server.stop()
     const again = await startServer(t, { services: ['hooks'], env })
-    t.match((await cardOf(again.hooks, 'generic:kept'))['Matched last'], /^the current one/)
+    t.match((await cardOf(again.hooks, 'generic:kept'))[MATCHED], /^the current one/)
   })
 })
 
-t.test('secrets in the configuration: the card says which one is used', async (t: Test) => {
-  const [old, fresh] = [secret('old'), secret('fresh')]
-  const { base, env, server } = await startHooks(t, backends[0], {
-    HOOKS_PAYMENTS_SECRET: fresh,
-    HOOKS_PAYMENTS_SECRET_PREVIOUS: old,
+// Secrets of the configuration.
+
+const [, postgres] = backends
+
+async function status(base: string, provider: Signed, key: string): Promise<number> {
+  const body = JSON.stringify({ provider, key: key.length })
+  return (await deliver(base, provider, body, {}, { secret: key })).status
+}
+
+t.test('the current and the previous secret of the configuration verify', async (t) => {
+  const made = (age: string): Readonly<Record<Signed, string>> => ({
+    code_host: secret(`${age}-code`),
+    payments: secret(`${age}-pay`),
+    chat: secret(`${age}-chat`),
   })
-  t.equal((await cardOf(base, 'payments'))['Matched last'], 'none yet')
-  t.equal((await deliver(base, 'payments', '{"id":"1"}', {}, { secret: old })).status, 202)
+  const [old, fresh] = [made('old'), made('new')]
+  const { base, env, server } = await startHooks(t, postgres, {
+    HOOKS_CODE_HOST_SECRET: fresh.code_host,
+    HOOKS_CODE_HOST_SECRET_PREVIOUS: old.code_host,
+    HOOKS_PAYMENTS_SECRET: fresh.payments,
+    HOOKS_PAYMENTS_SECRET_PREVIOUS: old.payments,
+    HOOKS_CHAT_SECRET: fresh.chat,
+    HOOKS_CHAT_SECRET_PREVIOUS: old.chat,
+  })
+  t.equal((await cardOf(base, 'payments'))[MATCHED], 'none yet')
+  t.equal(await status(base, 'payments', old.payments), 202)
   await untilMatched(base, 'payments', /^the previous one/)
-  t.equal((await deliver(base, 'payments', '{"id":"2"}', {}, { secret: fresh })).status, 202)
+  t.equal(await status(base, 'payments', fresh.payments), 202)
   await untilMatched(base, 'payments', /^the current one/)
+  for (const provider of SIGNED) {
+    t.equal(await status(base, provider, fresh[provider]), 202, `${provider}: current`)
+    t.equal(await status(base, provider, old[provider]), 202, `${provider}: previous`)
+    t.equal(await status(base, provider, 'neither'), 401, `${provider}: neither`)
+    t.equal(await status(base, provider, ''), 401, `${provider}: empty`)
+  }
+  await untilRefused(base, 'chat', /^wrong secret or altered body$/)
   await server.stop()
 
   // What was current may be the previous one now: the card claims nothing of it.
-  const next = secret('next')
-  const changed = { HOOKS_PAYMENTS_SECRET: next, HOOKS_PAYMENTS_SECRET_PREVIOUS: fresh }
+  const spaced = keepSecret('spaced', ` ${secret('in-spaces')} with spaces  `)
+  const newline = keepSecret('newline', `${secret('with-newline')}\n`)
+  const prefixed = keepSecret('prefixed', `whsec_${secret('after-prefix')}`)
+  const changed = {
+    HOOKS_PAYMENTS_SECRET: prefixed,
+    HOOKS_PAYMENTS_SECRET_PREVIOUS: fresh.payments,
+    HOOKS_CODE_HOST_SECRET: spaced,
+    HOOKS_CHAT_SECRET: newline,
+  }
   const again = await startServer(t, { services: ['hooks'], env: { ...env, ...changed } })
-  t.equal((await cardOf(again.hooks, 'payments'))['Matched last'], 'none yet')
-  const sent = await deliver(again.hooks, 'payments', '{"id":"3"}', {}, { secret: fresh })
-  t.equal(sent.status, 202)
+  t.equal((await cardOf(again.hooks, 'payments'))[MATCHED], 'none yet')
+  t.equal(await status(again.hooks, 'payments', fresh.payments), 202)
   await untilMatched(again.hooks, 'payments', /^the previous one/)
+
+  await t.test('the whole value is the secret', async (t) => {
+    const base = again.hooks
+    t.equal(await status(base, 'code_host', spaced), 202, 'with its spaces')
+    t.equal(await status(base, 'code_host', spaced.trim()), 401, 'without them')
+    t.equal(await status(base, 'payments', prefixed), 202, 'with its prefix')
+    t.equal(await status(base, 'payments', prefixed.slice(6)), 401, 'without it')
+    t.equal(await status(base, 'chat', newline), 202, 'with its newline')
+    t.equal(await status(base, 'chat', newline.trimEnd()), 401, 'without it')
+    await untilRefused(base, 'chat', /^would match without the trailing newline of the configured/)
+  })
+})
+
+t.test('an environment file that changes is followed without a restart', async (t) => {
+  const [first, second] = [secret('first'), secret('second')]
+  const [unused, kept] = [secret('unused'), secret('kept')]
+  const file = join(await temporaryFolder(t), 'gatehouse.env')
+  const write = (...lines: readonly string[]) => writeFile(file, `${lines.join('\n')}\n`)
+  const payments = `HOOKS_PAYMENTS_SECRET=${kept}`
+  const env = { ...(await postgres.env(t)), GATEHOUSE_ENV_FILE: file }
+  await write(
+    `HOOKS_CODE_HOST_SECRET=${first}`,
+    payments,
+    `HOOKS_PAYMENTS_SECRET_PREVIOUS=${unused}`,
+  )
+  const { hooks, logs } = await startServer(t, { services: ['hooks'], env })
+  t.equal(await status(hooks, 'code_host', first), 202)
+  t.equal(await status(hooks, 'code_host', second), 401)
+
+  const next = `HOOKS_CODE_HOST_SECRET=${second}`
+  await write(next, `HOOKS_CODE_HOST_SECRET_PREVIOUS=${first}`, payments)
+  await until(async () => (await status(hooks, 'code_host', second)) === 202, 'the new secret')
+  t.equal(await status(hooks, 'code_host', first), 202, 'the previous one, beside it')
+  t.equal(await status(hooks, 'payments', unused), 401, 'a previous one that nobody had used')
+  await untilRefused(hooks, 'payments', /^matches a retired secret$/)
+
+  await write(next)
+  await until(async () => (await status(hooks, 'code_host', first)) === 401, 'the old one to end')
+  t.equal(await status(hooks, 'code_host', second), 202)
+  await untilRefused(hooks, 'code_host', /^matches a retired secret$/)
+
+  await write('HOOKS_CODE_HOST_SECRET', '=broken', 'HOOKS_NOTHING=1')
+  await until(() => logs().some((line) => line.includes('not re-read')), 'the complaint')
+  t.equal(await status(hooks, 'code_host', second), 202, 'a broken file changes nothing')
+
+  await write('# no provider is configured')
+  await until(async () => (await status(hooks, 'code_host', second)) === 404, 'no provider')
 })

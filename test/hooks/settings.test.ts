@@ -1,9 +1,21 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { openPeer } from '../fixtures/forward-setup.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import type { Response } from '../helpers/http.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import type { Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
-import { FORM_TYPE, postForm, startHooks } from '../helpers/signing-setup.ts'
+import {
+  addProvider,
+  FORM_TYPE,
+  post,
+  postForm,
+  shownIn,
+  startHooks,
+} from '../helpers/signing-setup.ts'
+import type { Ack, Shown } from '../helpers/signing-setup.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
@@ -53,7 +65,7 @@ await onPostgres(t, 'settings', async (t: Test, backend) => {
   })
 
   await t.test('changes of different fields at once are all kept', async (t) => {
-    for (let round = 1; round <= 5; round++) {
+    for (let round = 1; round <= 3; round++) {
       const changes = {
         retention_max_age_days: String(7 + round),
         retention_max_rows: String(1_000 + round),
@@ -66,7 +78,7 @@ await onPostgres(t, 'settings', async (t: Test, backend) => {
     t.equal((await save(OTHER)).status, 200)
   })
 
-  await t.test('an invalid value is refused, and nothing is taken then', async (t) => {
+  await t.test('an invalid value is refused, and nothing is taken then', async (t: Test) => {
     const bad: Readonly<Record<string, readonly string[]>> = {
       retention_max_age_days: ['-1', '1.5', 'x', '', '36501', '99999999999999999999', '1e2', '0x1'],
       retention_max_rows: ['-1', '0.5', 'many', '', '2147483648', '9007199254740993'],
@@ -83,36 +95,35 @@ await onPostgres(t, 'settings', async (t: Test, backend) => {
         `https://example.com/${'a'.repeat(2_100)}`,
       ],
     }
-    for (const [field, values] of Object.entries(bad)) {
-      for (const value of values) {
-        const refused = await save({ ...DEFAULTS, [field]: value })
-        t.equal(refused.status, 422, `${field}=${value.slice(0, 40)}`)
-        t.equal(refused.headers['content-type'], 'application/problem+json')
-        t.match(refused.json(), {
-          type: 'about:blank',
-          title: 'Unprocessable Entity',
-          status: 422,
-          detail: new RegExp(`^${field} must be `),
-          instance: '/settings',
-        })
-      }
-    }
+    const rows = Object.entries(bad).flatMap(([field, values]) =>
+      values.map((value): Refusal => {
+        const body = new URLSearchParams({ ...DEFAULTS, [field]: value }).toString()
+        const call = { call: 'POST /settings', headers: FORM_TYPE, body }
+        return [call, 422, undefined, new RegExp(`^${field} must be `)]
+      }),
+    )
+    await refuseAll(t, { service: 'hooks', base, state: () => settingsOf(base) }, rows)
     t.same(await settingsOf(base), OTHER)
   })
 
-  await t.test('a body that is no form, or too large', async (t) => {
-    for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
-      const headers = { 'Content-Type': type }
-      const { status } = await request(`${base}/settings`, { method: 'POST', headers, body: '{}' })
-      t.equal(status, 415, type)
-    }
-    t.equal((await request(`${base}/settings`, { method: 'POST', body: 'a=b' })).status, 415)
+  await t.test('a body that is no form, or too large', async (t: Test) => {
+    const sent = (body: string, type: string) => ({
+      call: 'POST /settings',
+      headers: { 'content-type': type },
+      body,
+    })
     const large = `sse_retry_ms=9999&x=${'x'.repeat(70_000)}`
-    for (const body of [large, [large.slice(0, 40_000), large.slice(40_000)]]) {
-      const headers = FORM_TYPE
-      const { status } = await request(`${base}/settings`, { method: 'POST', headers, body })
-      t.equal(status, 413, Array.isArray(body) ? 'chunked' : 'with its length')
-    }
+    await refuseAll(t, { service: 'hooks', base, state: () => settingsOf(base) }, [
+      [sent('{}', 'application/json'), 415],
+      [sent('{}', 'text/plain'), 415],
+      [sent('{}', 'multipart/form-data; boundary=x'), 415],
+      [sent(large, FORM_TYPE['Content-Type']), 413],
+    ])
+    const untyped = await request(`${base}/settings`, { method: 'POST', body: 'a=b' })
+    t.equal(untyped.status, 415)
+    const pieces = [large.slice(0, 40_000), large.slice(40_000)]
+    const options = { method: 'POST', headers: FORM_TYPE, body: pieces }
+    t.equal((await request(`${base}/settings`, options)).status, 413, 'chunked')
     t.same(await settingsOf(base), OTHER)
   })
 
@@ -163,6 +174,102 @@ t.test('a second instance hears of a change', async (t) => {
     stream.close()
     return stream.retry === 750
   }, 'its stream to advertise the new delay')
+})
+
+const TARGET = 'http://localhost:3000/hook'
+const NAME = 'ada@desk http://localhost:3000/a/b?c="d"&e'
+
+/** The cards of forwarders in a page or fragment, by name. */
+function cardsIn(text: string): Readonly<Record<string, Shown['facts']>> {
+  const start = text.indexOf('id="forwarders"')
+  const part = text.slice(start, text.indexOf('</section>', start))
+  const cards = part.split('<article').slice(1)
+  return Object.fromEntries(cards.map((card) => [nameIn(card), shownIn(card).facts]))
+}
+
+function nameIn(card: string): string {
+  return (/<bdi>(.*?)<\/bdi>/s.exec(card)?.[1] ?? '').replaceAll('<wbr />', '')
+}
+
+function forget(
+  base: string,
+  name: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  return postForm(base, `/settings/forwarders/${encodeURIComponent(name)}/forget`, {}, headers)
+}
+
+await onPostgres(t, 'forwarders on the settings page', async (t: Test, backend) => {
+  const { base, env } = await startHooks(t, backend)
+  const cards = async () => cardsIn((await request(`${base}/settings`)).text)
+  t.match((await request(`${base}/settings`)).text, 'No forwarder has connected yet')
+
+  await addProvider(base, 'lan', { open: true })
+  const ids: number[] = []
+  for (let n = 0; n < 3; n++) {
+    ids.push((await post(base, 'generic/lan', '{}')).json<Ack>().id)
+  }
+  const [first = 0, , last = 0] = ids
+  const old = await openPeer(t, base, { name: 'old', target: TARGET, since: String(first + 1) })
+  const peer = await openPeer(t, base, { name: NAME, target: TARGET })
+  await old.next()
+  await peer.next()
+  const escaped = NAME.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
+
+  await t.test('each with its place and whether it is connected', async (t) => {
+    const shown = await cards()
+    t.same(Object.keys(shown), [escaped, 'old'], 'by name')
+    t.match(shown['old'], {
+      State: 'connected',
+      'Done up to': `event ${first}`,
+      'Newer events': '2',
+    })
+    t.match(shown[escaped], { 'Done up to': `event ${last}`, 'Newer events': '0' })
+    await post(base, 'generic/lan', '{}')
+    t.equal((await cards())[escaped]?.['Newer events'], '1')
+  })
+
+  await t.test('one that is connected is not forgotten', async (t) => {
+    const refused = await forget(base, 'old')
+    t.equal(refused.status, 409)
+    t.match(refused.json(), { status: 409, detail: /is connected; stop it first/ })
+    t.ok((await cards())['old'])
+  })
+
+  await t.test('one that is away is', async (t) => {
+    peer.close()
+    await until(async () => (await cards())[escaped]?.['State'] === 'away', 'it to be away')
+    const gone = await forget(base, NAME)
+    t.equal(gone.status, 200)
+    t.notMatch(gone.text, /<!doctype/i, 'the list alone')
+    t.same(Object.keys(cardsIn(gone.text)), ['old'])
+    t.same(Object.keys(await cards()), ['old'])
+    const again = await forget(base, NAME)
+    t.equal(again.status, 404)
+    t.match(again.json(), { detail: 'There is no forwarder under this name.' })
+    const ready = await openPeer(t, base, { name: NAME, target: TARGET })
+    t.match(await ready.next(), { known: false }, 'its name is new')
+  })
+
+  await t.test('without script the answer is the page', async (t) => {
+    old.close()
+    await until(async () => (await cards())['old']?.['State'] === 'away', 'it to be away')
+    const page = await forget(base, 'old', { 'Sec-Fetch-Mode': 'navigate' })
+    t.match(page, { status: 200, text: /<!doctype[\s\S]*Tool protocol[\s\S]*Configuration/i })
+    t.same(Object.keys(cardsIn(page.text)), [escaped])
+  })
+
+  await t.test('waiting events are counted to 1,000', async (t) => {
+    const far = await openPeer(t, base, { name: 'far', target: TARGET, since: '1' })
+    await far.next()
+    await backend.query(
+      env,
+      `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
+       select 'code_host', 'signed', true, '{}', '', sha256(''), now()
+         from generate_series(1, 1200)`,
+    )
+    t.equal((await cards())['far']?.['Newer events'], '1000 or more')
+  })
 })
 
 /** The form's values on the settings page. */

@@ -1,7 +1,16 @@
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { createSecretBox } from '../../kernel/secret-box.ts'
+import { mayDeliver } from '../../services/hooks/sender-keys.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import type { Refusal } from '../helpers/refusals.ts'
 import { secret } from '../helpers/secrets.ts'
 import {
   addSigned,
@@ -16,6 +25,7 @@ import { startServer } from '../helpers/server.ts'
 import {
   enable,
   eventIds,
+  FORM_TYPE,
   now,
   payloadOf,
   post,
@@ -27,6 +37,7 @@ import {
 import type { Ack } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 
+const [, postgres] = backends
 const LIMIT = 4_096
 
 await onPostgres(t, 'a generic sender that signs', async (t: Test, backend) => {
@@ -113,7 +124,7 @@ await onPostgres(t, 'a generic sender that signs', async (t: Test, backend) => {
     t.equal((await sendStandard(base, 'idle', idle)).status, 202)
   })
 
-  await t.test('a secret that the sender made is taken, and shown no more', async (t) => {
+  await t.test('a secret that the sender made is taken, and shown no more', async (t: Test) => {
     const theirs = signingSecret(24)
     const page = await postForm(base, '/providers', {
       name: 'theirs',
@@ -132,14 +143,36 @@ await onPostgres(t, 'a generic sender that signs', async (t: Test, backend) => {
       async () => (await sendStandard(base, 'piped', byCli)).status === 202,
       'the sender to be known',
     )
-    for (const bad of ['x', 'whsec_', signingSecret(23), signingSecret(65), secret('no-base64')]) {
-      const fields = { name: 'bad', trust_mode: 'signed', secret: bad }
-      const refused = await postForm(base, '/providers', fields)
-      t.equal(refused.status, 422)
-      t.match(refused.json(), { detail: /"whsec_" and then 24 to 64 bytes as base64/ })
-      t.notOk(refused.text.includes(bad) && bad.length > 8, 'without repeating it')
-    }
+    const bad = ['x', 'whsec_', signingSecret(23), signingSecret(65), secret('no-base64')]
+    const create = (given: string) => ({
+      call: 'POST /providers',
+      headers: FORM_TYPE,
+      body: new URLSearchParams({ name: 'bad', trust_mode: 'signed', secret: given }).toString(),
+    })
+    // The secrets are registered: the run fails when an answer repeats one.
+    const text = 'The secret must be "whsec_" and then 24 to 64 bytes as base64.'
+    const state = async () => (await request(`${base}/providers`)).text.includes('generic:bad')
+    await refuseAll(
+      t,
+      { service: 'hooks', base, state },
+      bad.map((given): Refusal => [create(given), 422, undefined, text]),
+    )
     t.equal((await sendStandard(base, 'bad', theirs)).status, 404, 'nothing was made')
+  })
+
+  await t.test('a text that is no signing secret is none', async (t) => {
+    const damaged = await addSigned(base, 'damaged')
+    t.equal((await sendStandard(base, 'damaged', damaged)).status, 202)
+    const sealed = createSecretBox(Buffer.from(key, 'base64'), randomBytes)
+    await backend.query(
+      env,
+      `update hooks.providers set signing_secret = $1 where name = 'generic:damaged'`,
+      [sealed.seal('too short', 'generic:damaged')],
+    )
+    // Any change of a provider has them all read again.
+    await postForm(base, '/providers', { name: 'other', trust_mode: 'token' })
+    t.equal((await sendStandard(base, 'damaged', damaged)).status, 403)
+    t.match(await cardOf(base, 'generic:damaged'), { Secret: 'missing', switch: 'off' })
   })
 
   await t.test(
@@ -200,7 +233,7 @@ await onPostgres(t, 'a generic sender that signs', async (t: Test, backend) => {
 })
 
 t.test('without GATEHOUSE_SECRET_KEY no such sender can be made', async (t: Test) => {
-  const { base, env } = await startHooks(t, backends[1])
+  const { base, env } = await startHooks(t, postgres)
   const refused = await postForm(base, '/providers', { name: 'shop', trust_mode: 'signed' })
   t.equal(refused.status, 422)
   t.match(refused.json(), { detail: /set GATEHOUSE_SECRET_KEY, as openssl rand -base64 32/ })
@@ -211,4 +244,57 @@ t.test('without GATEHOUSE_SECRET_KEY no such sender can be made', async (t: Test
   const start = await runCli(['migrate'], { env: { ...env, GATEHOUSE_SECRET_KEY: bad } })
   t.match(start, { code: 1, stderr: /GATEHOUSE_SECRET_KEY is not valid .* 32 bytes as base64/ })
   t.notMatch(start.stderr, bad)
+})
+
+// Whether a secret is there decides what is shown and what may deliver: both at once, and alike.
+
+t.test('a key that changes counts for the card and for the receiver at once', async (t: Test) => {
+  const file = join(await temporaryFolder(t), 'gatehouse.env')
+  const [right, wrong] = [secretKey(), secretKey()]
+  await writeFile(file, `GATEHOUSE_SECRET_KEY=${right}\n`)
+  const env = await postgres.env(t)
+  const server = await startServer(t, {
+    services: ['hooks'],
+    env: { ...env, GATEHOUSE_ENV_FILE: file },
+  })
+  const base = server.hooks
+  const signing = await addSigned(base, 'shop')
+  t.equal((await sendStandard(base, 'shop', signing)).status, 202)
+
+  let read = 0
+  for (const [key, secret, status] of [
+    [wrong, 'missing', 403],
+    [right, 'configured', 202],
+  ] as const) {
+    await writeFile(file, `GATEHOUSE_SECRET_KEY=${key}\n`)
+    read++
+    const lines = (): number => server.logs().filter((line) => line.includes('re-read')).length
+    await until(() => lines() === read, 'the file to be read')
+    t.equal((await sendStandard(base, 'shop', signing)).status, status)
+    t.match(await cardOf(base, 'generic:shop'), { Secret: secret })
+  }
+})
+
+t.test('a stored secret is decrypted once, however often its row is read', async (t: Test) => {
+  const name = 'generic:counted'
+  const box = createSecretBox(randomBytes(32), randomBytes)
+  const text = signingSecret()
+  let opened = 0
+  const counting = {
+    seal: box.seal,
+    open(bytes: Buffer, of: string) {
+      opened++
+      return box.open(bytes, of)
+    },
+  }
+  const secrets = { of: () => undefined, box: () => counting }
+  const row = { name, trust_mode: 'signed' as const, token_hash: null, enabled: true }
+  const mayDeliverWith = (sealed: Buffer): boolean =>
+    mayDeliver({ ...row, signing_secret: Buffer.from(sealed) }, secrets)
+  const sealed = box.seal(text, name)
+  for (let n = 0; n < 3; n++) t.ok(mayDeliverWith(sealed))
+  t.equal(opened, 1)
+  t.notOk(mayDeliverWith(box.seal('too short', name)), 'another secret is looked at')
+  t.ok(mayDeliverWith(box.seal(text, name)))
+  t.equal(opened, 3)
 })
