@@ -124,35 +124,41 @@ export type Found = {
 
 /** An ops service of the probe, whose inventory the test writes anew for each session. */
 export type Probe = OpsServer & {
-  /** The file of the inventory. */
-  readonly file: string
-  /** Runs a session with these checks, of a service `shop`, and gives what it found. */
-  look(checks: readonly object[]): Promise<Found>
+  /** Replaces the inventory by this, which may be wrong. */
+  write(inventory: object): void
+  /** Runs a session and gives what it found. */
+  look(): Promise<Found>
+  /** The same with these checks, of a service `shop`. */
+  lookAt(checks: readonly object[]): Promise<Found>
 }
 
 /** Starts one on PostgreSQL; its first session, at start, had no checks and has ended. */
 export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
-  const [, postgres] = backends
   const file = await inventoryFile(t, { services: [] })
-  const ops = await startOps(t, postgres, { ...env, OPS_INVENTORY: file })
+  const ops = await startOps(t, backends[1], { ...env, OPS_INVENTORY: file })
   await ended(ops)
+  const write = (inventory: object): void => writeFileSync(file, JSON.stringify(inventory))
+  const look = async (): Promise<Found> => {
+    const session = await ended(ops, (await trigger(ops)).id)
+    const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events?limit=1000')
+    const events = json.events
+      .filter(({ session_id }) => session_id === session.id)
+      .toSorted((a, b) => a.id - b.id)
+    const results = outputOf(ops.env, session.id).matchAll(/^(ok {2}|FAIL) .*?: (.*?): /gm)
+    return {
+      session,
+      events,
+      messages: events.map(({ message }) => message),
+      good: Object.fromEntries([...results].map(([, word, name]) => [name, word !== 'FAIL'])),
+    }
+  }
   return {
     ...ops,
-    file,
-    async look(checks) {
-      writeFileSync(file, JSON.stringify({ services: [{ name: 'shop', checks }] }))
-      const session = await ended(ops, (await trigger(ops)).id)
-      const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events?limit=1000')
-      const events = json.events
-        .filter(({ session_id }) => session_id === session.id)
-        .toSorted((a, b) => a.id - b.id)
-      const results = outputOf(ops.env, session.id).matchAll(/^(ok {2}|FAIL) shop: (.*?): /gm)
-      return {
-        session,
-        events,
-        messages: events.map(({ message }) => message),
-        good: Object.fromEntries([...results].map(([, word, name]) => [name, word !== 'FAIL'])),
-      }
+    write,
+    look,
+    lookAt(checks) {
+      write({ services: [{ name: 'shop', checks }] })
+      return look()
     },
   }
 }

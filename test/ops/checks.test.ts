@@ -22,7 +22,7 @@ import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
 const key = secret('model-key')
-const { look, env, base } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
+const { lookAt, env, base } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
 
 t.test('tls: of an address, which no server can be asked for by name', async (t) => {
   // It is good for `localhost` and 127.0.0.1.
@@ -40,13 +40,13 @@ t.test('tls: of an address, which no server can be asked for by name', async (t)
   const { port } = server.address() as AddressInfo
   const check = { type: 'tls', port, timeout_s: 30 }
   const checks = ['127.0.0.1', 'localhost'].map((host) => ({ ...check, host, name: host }))
-  const foreign = await look(checks.slice(0, 1))
+  const foreign = await lookAt(checks.slice(0, 1))
   const problem = /^127\.0\.0\.1: the certificate is not trusted: DEPTH_ZERO_SELF_SIGNED/
   t.match(foreign.messages, [problem])
   const known = getCACertificates()
   setDefaultCACertificates([...known, new X509Certificate(pem).toString()])
   t.teardown(() => setDefaultCACertificates(known))
-  const trusted = await look(checks)
+  const trusted = await lookAt(checks)
   t.same(trusted.good, { '127.0.0.1': true, localhost: true })
   t.same(asked, ['localhost'], 'a name is still asked for')
 })
@@ -69,7 +69,7 @@ t.test('process: a program is its executable, not a word of its arguments', asyn
     await once(child, 'spawn')
   }
   const type = 'process'
-  const { good, messages } = await look([
+  const { good, messages } = await lookAt([
     { type, name: 'name', program: name },
     { type, name: 'path', program: path },
     { type, name: 'link', program: link },
@@ -98,7 +98,7 @@ t.test('file_age: a file may have to be of some size', async (t) => {
   writeFileSync(empty, '')
   writeFileSync(small, '12345')
   const check = { type: 'file_age', max_age_s: 600 }
-  const { good, messages } = await look([
+  const { good, messages } = await lookAt([
     { ...check, name: 'empty', path: empty, min_bytes: 1 },
     { ...check, name: 'stamp', path: empty },
     { ...check, name: 'full', path: small, min_bytes: 1 },
@@ -117,7 +117,7 @@ t.test('command: a gatehouse that is run reads its configuration like any other'
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
   const program = [process.execPath, join(ROOT, 'server.ts'), 'user', 'list']
   const argv = ['env', ...variables, ...program]
-  const { good } = await look([{ type: 'command', name: 'users', argv, timeout_s: 60 }])
+  const { good } = await lookAt([{ type: 'command', name: 'users', argv, timeout_s: 60 }])
   t.same(good, { users: true })
 })
 
@@ -126,7 +126,7 @@ t.test('command: one that is told to end has the time for it', async (t) => {
   const [up, left] = [join(folder, 'up'), join(folder, 'left')]
   const leaves = `trap 'sleep 0.3; echo bye > ${left}; exit' TERM`
   const argv = ['sh', '-c', `${leaves}; echo up > ${up}; while :; do sleep 0.1; done`]
-  const stopped = look([{ type: 'command', argv, timeout_s: 60 }])
+  const stopped = lookAt([{ type: 'command', argv, timeout_s: 60 }])
   await until(() => existsSync(up), 'the command')
   const page = await (await fetch(base)).text()
   const [, id] = /href="\/sessions\/(\d+)"/.exec(page) ?? []
@@ -137,7 +137,7 @@ t.test('command: one that is told to end has the time for it', async (t) => {
 
 t.test('a deadline may be any part of a second', async (t) => {
   const check = { type: 'process', match: process.execPath }
-  const { session, good } = await look([
+  const { session, good } = await lookAt([
     { ...check, name: 'long', timeout_s: 16.1 },
     { ...check, name: 'short', timeout_s: 0.0004 },
   ])
@@ -150,7 +150,7 @@ t.test('checks without a name that look at something long are told apart', async
   // No text that a database makes short.
   const long = randomBytes(4_000).toString('hex')
   const command = { type: 'command', argv: ['true', long] }
-  const { session, good } = await look([command, { ...command, argv: ['false', `${long}1`] }])
+  const { session, good } = await lookAt([command, { ...command, argv: ['false', `${long}1`] }])
   t.equal(session.status, 'completed')
   const states = await postgres.query(
     env,
@@ -184,7 +184,7 @@ t.test('unit: a systemd that does not answer is not taken for none', async (t) =
     [':', 30, ['units is good again: no unit has failed']],
   ] as const) {
     writeFileSync(join(folder, 'systemctl'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-    t.same((await look([{ type: 'unit', timeout_s }])).messages, messages)
+    t.same((await lookAt([{ type: 'unit', timeout_s }])).messages, messages)
   }
 })
 
@@ -212,7 +212,7 @@ t.test('a file system that hangs costs its own checks, and each of them one call
     { type: 'file_age', name: 'backup', path: old, max_age_s: 86_400, ...most },
     { type: 'disk', name: 'root', path: '/', max_percent: 0.0001, timeout_s: 30 },
   ]
-  const first = await look(checks)
+  const first = await lookAt(checks)
   t.equal(first.session.status, 'completed')
   t.match(first.messages, [
     'mount: no answer within 0.5 s',
@@ -220,13 +220,13 @@ t.test('a file system that hangs costs its own checks, and each of them one call
     /^root: [\d.]+ % .* used, expected 0.0001 % at most$/,
   ])
   const problem = 'not looked at: the last look at it has not ended yet'
-  const second = await look(checks)
+  const second = await lookAt(checks)
   t.match(second.messages, [`mount: ${problem}`, `backup: ${problem}`, /^root: /])
   t.same(calls.toSorted(), ['stat', 'statfs'], 'no thread more is lost')
 
   rmSync(hangs)
   await until(async () => {
-    const { good } = await look(checks)
+    const { good } = await lookAt(checks)
     return good['mount'] === true && good['backup'] === true
   }, 'both checks to be good again')
 })
@@ -235,7 +235,7 @@ t.test('load: for each processor of the machine, however few the program may use
   replace(t, os, 'availableParallelism', () => () => 1)
   replace(t, os, 'cpus', (cpus) => () => cpus().concat(cpus(), cpus(), cpus()).slice(0, 4))
   replace(t, os, 'loadavg', () => () => [0, 6, 0])
-  t.same((await look([{ type: 'load', max_per_cpu: 1 }])).messages, [
+  t.same((await lookAt([{ type: 'load', max_per_cpu: 1 }])).messages, [
     'load: load of 1.5 for each processor, expected 1 at most',
   ])
 })
@@ -247,7 +247,7 @@ t.test('http: an answer is read as far as something is asked of it', async (t) =
     response.write('the beginning')
   })
   const check = { type: 'http', timeout_s: 10 }
-  const { good, messages } = await look([
+  const { good, messages } = await lookAt([
     { ...check, name: 'stream', url },
     { ...check, name: 'broken', url: `${url}/broken`, contains: 'the' },
   ])
@@ -261,7 +261,7 @@ t.test('what a check quotes has no secret, nor half of one where it is cut', asy
   }
   // Of the last line 200 characters are quoted; without a name a check is called as its command.
   const cut = `${'x'.repeat(190)}${key}`
-  const { messages } = await look([says(`the key is ${key}`), { ...says(cut), name: 'long' }])
+  const { messages } = await lookAt([says(`the key is ${key}`), { ...says(cut), name: 'long' }])
   t.match(messages, [/«redacted»/, /«redacted»/])
   for (const table of ['events', 'sessions', 'session_lines', 'check_states', 'memories']) {
     const rows = await postgres.query(env, `select * from ops.${table}`)
