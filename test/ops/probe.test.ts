@@ -135,6 +135,7 @@ await t.test('sessions of one probe', async (t) => {
 
     status = 204
     const news = (await look()).events.filter(({ service }) => service === 'shop')
+    t.equal(news.length, 2)
     t.match(news, [
       { ...shop, level: 'info', message: 'front is good again: answered 204' },
       { ...shop, message: /^text: answered 204/ },
