@@ -1,8 +1,9 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { apiOf, goodForm } from './api.ts'
 import type { Api, ApiResponse } from './api.ts'
+import { backends } from './backends.ts'
 import type { Backend } from './backends.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
@@ -108,6 +109,67 @@ export async function inventoryFile(t: Owner, inventory: object): Promise<string
   const file = join(await temporaryFolder(t, 'inventory'), 'inventory.json')
   writeFileSync(file, JSON.stringify(inventory))
   return file
+}
+
+/** What a session of the probe has found. */
+export type Found = {
+  readonly session: Session
+  /** Whether each check of this inventory was good, by name. */
+  readonly good: Readonly<Record<string, unknown>>
+  /** The events of the session, oldest first. */
+  readonly events: readonly Event[]
+  /** Their messages. */
+  readonly messages: readonly string[]
+}
+
+/** An ops service of the probe, whose inventory the test writes anew for each session. */
+export type Probe = OpsServer & {
+  /** Replaces the inventory by this, which may be wrong. */
+  write(inventory: object): void
+  /** Runs a session and gives what it found. */
+  look(): Promise<Found>
+  /** The same with these checks, of a service `shop`. */
+  lookAt(checks: readonly object[]): Promise<Found>
+}
+
+/** Starts one on PostgreSQL; its first session, at start, had no checks and has ended. */
+export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
+  const file = await inventoryFile(t, { services: [] })
+  const ops = await startOps(t, backends[1], { ...env, OPS_INVENTORY: file })
+  await ended(ops)
+  const write = (inventory: object): void => writeFileSync(file, JSON.stringify(inventory))
+  const look = async (): Promise<Found> => {
+    const session = await ended(ops, (await trigger(ops)).id)
+    const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events?limit=1000')
+    const events = json.events
+      .filter(({ session_id }) => session_id === session.id)
+      .toSorted((a, b) => a.id - b.id)
+    const results = outputOf(ops.env, session.id).matchAll(/^(ok {2}|FAIL) .*?: (.*?): /gm)
+    return {
+      session,
+      events,
+      messages: events.map(({ message }) => message),
+      good: Object.fromEntries([...results].map(([, word, name]) => [name, word !== 'FAIL'])),
+    }
+  }
+  return {
+    ...ops,
+    write,
+    look,
+    lookAt(checks) {
+      write({ services: [{ name: 'shop', checks }] })
+      return look()
+    },
+  }
+}
+
+/** The output of a session that has ended, from its file. */
+export function outputOf(env: Env, session: number): string {
+  const results = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'ops', 'results')
+  const lines = readFileSync(join(results, `session-${session}.ndjson`), 'utf8')
+    .trim()
+    .split('\n')
+  return lines.map((line): string => JSON.parse(line).text).join('\n')
 }
 
 /** What holds sessions of the probe up for as long as a test wants. */

@@ -2,10 +2,10 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
 import { extent } from '../helpers/faults.ts'
-import { fuzz } from '../helpers/fuzz.ts'
-import { linksToFuzz } from '../helpers/fuzz-links.ts'
+import { fuzz } from './fuzz/fuzz.ts'
+import { linksToFuzz } from './fuzz/links.ts'
 
-// Random requests to every route of the links service: see test/helpers/fuzz.ts.
+// Random requests to every route of the links service: see fuzz/fuzz.ts.
 
 const RUNS = extent({
   short: { postgres: { plain: 1, sequences: 80 }, embedded: { plain: 1, sequences: 15 } },

@@ -4,6 +4,8 @@ import { goodForm } from '../helpers/api.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { ended, refuses, startOps } from '../helpers/ops-setup.ts'
 import type { Event, Memory } from '../helpers/ops-setup.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import type { Refusal } from '../helpers/refusals.ts'
 
 const NO_COUNTS = ['-1', '1.5', 'x', '', '1e3', ' 1']
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -14,11 +16,20 @@ const FIELDS = [
 const NO_IDS = ['x', '1.5', '1x', '%201', '1%00']
 const UNKNOWN = ['0', '-1', '999', '9223372036854775808', '99999999999999999999999']
 
+/** A change of a memory that is not there, or by what is no id. */
+function refusedIds(method: string, body?: object): readonly Refusal[] {
+  const call = (id: string) => ({ call: `${method} /api/v1/memories/${id}`, body })
+  return [
+    ...NO_IDS.map((id): Refusal => [call(id), 400, undefined, /integer/]),
+    ...UNKNOWN.map((id): Refusal => [call(id), 404, undefined, 'memory not found']),
+  ]
+}
+
 type Events = { readonly events: readonly Event[] }
 type Memories = { readonly memories: readonly Memory[] }
 
 await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
-  const { api } = await startOps(t, backend)
+  const { api, base } = await startOps(t, backend)
   const list = async (query = ''): Promise<readonly Memory[]> =>
     (await api<Memories>('GET', `/memories${query}`)).json.memories
   const add = async (body: object): Promise<Memory> =>
@@ -68,34 +79,33 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
 
   await t.test('400, 415 and 413 for what can not be added', async (t) => {
     const good = { category: 'c', observation: 'o' }
-    for (const [field, body] of [
-      ['category', { observation: 'o' }],
-      ['category', { ...good, category: '' }],
-      ['category', { ...good, category: 7 }],
-      ['category', { ...good, category: 'x'.repeat(101) }],
-      ['observation', { category: 'c' }],
-      ['observation', { ...good, observation: ' ' }],
-      ['observation', { ...good, observation: null }],
-      ['observation', { ...good, observation: 'a\0b' }],
-      ['^confidence must be a number from 0 to 1$', { ...good, confidence: 1.01 }],
-      ['confidence', { ...good, confidence: -0.1 }],
-      ['confidence', { ...good, confidence: '0.5' }],
-      ['confidence', { ...good, confidence: null }],
-      ['active', { ...good, active: 'yes' }],
-      ['active', { ...good, active: null }],
-      ['service', { ...good, service: 7 }],
-      ['service', { ...good, service: '\0' }],
-    ] as const) {
-      const answer = await api('POST', '/memories', body)
-      refuses(t, answer, 400, new RegExp(field), JSON.stringify(body).slice(0, 60))
-    }
-    for (const body of ['', '[]', 'null', '{']) {
-      refuses(t, await api('POST', '/memories', body), 400, /JSON object/)
-    }
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
-    refuses(t, await api('POST', '/memories', 'category=c&observation=o', form), 415, /JSON/)
-    refuses(t, await api('POST', '/memories', ' '.repeat(1_048_577)), 413)
-    t.equal((await list()).length, 4, 'nothing was added')
+    const bodies: readonly (readonly [body: unknown, text: RegExp])[] = [
+      [{ observation: 'o' }, /category/],
+      [{ ...good, category: '' }, /category/],
+      [{ ...good, category: 7 }, /category/],
+      [{ ...good, category: 'x'.repeat(101) }, /category/],
+      [{ category: 'c' }, /observation/],
+      [{ ...good, observation: ' ' }, /observation/],
+      [{ ...good, observation: null }, /observation/],
+      [{ ...good, observation: 'a\0b' }, /observation/],
+      [{ ...good, confidence: 1.01 }, /^confidence must be a number from 0 to 1$/],
+      [{ ...good, confidence: -0.1 }, /confidence/],
+      [{ ...good, confidence: '0.5' }, /confidence/],
+      [{ ...good, confidence: null }, /confidence/],
+      [{ ...good, active: 'yes' }, /active/],
+      [{ ...good, active: null }, /active/],
+      [{ ...good, service: 7 }, /service/],
+      [{ ...good, service: '\0' }, /service/],
+      ...['', '[]', 'null', '{'].map((body) => [body, /JSON object/] as const),
+    ]
+    const call = 'POST /api/v1/memories'
+    await refuseAll(t, { service: 'ops', base, state: () => list() }, [
+      ...bodies.map(([body, text]): Refusal => [{ call, body }, 400, undefined, text]),
+      [{ call, body: 'category=c&observation=o', headers: form }, 415, undefined, /JSON/],
+      [{ call, body: ' '.repeat(1_048_577) }, 413],
+    ])
+    t.equal((await list()).length, 4)
   })
 
   await t.test(
@@ -134,19 +144,19 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
     const { updated_at: before, ...was } = memory
     t.same(rest, { ...was, ...change })
     t.ok(updated_at > before)
-    for (const name of ['observation', 'confidence', 'active'] as const) {
-      const { [name]: _left, ...others } = change
-      refuses(t, await api('PUT', `/memories/${memory.id}`, others), 400, new RegExp(name), name)
-      const wrong = { ...change, [name]: [] }
-      refuses(t, await api('PUT', `/memories/${memory.id}`, wrong), 400, new RegExp(name), name)
-    }
+    const call = `PUT /api/v1/memories/${memory.id}`
+    const { observation, confidence, active } = change
     const form = { 'content-type': 'text/plain' }
-    refuses(t, await api('PUT', `/memories/${memory.id}`, '{}', form), 415)
-    for (const id of NO_IDS)
-      refuses(t, await api('PUT', `/memories/${id}`, change), 400, /integer/, id)
-    for (const id of UNKNOWN) {
-      refuses(t, await api('PUT', `/memories/${id}`, change), 404, 'memory not found', id)
-    }
+    await refuseAll(t, { service: 'ops', base, state: () => list() }, [
+      [{ call, body: { confidence, active } }, 400, undefined, /observation/],
+      [{ call, body: { observation, active } }, 400, undefined, /confidence/],
+      [{ call, body: { observation, confidence } }, 400, undefined, /active/],
+      [{ call, body: { ...change, observation: [] } }, 400, undefined, /observation/],
+      [{ call, body: { ...change, confidence: [] } }, 400, undefined, /confidence/],
+      [{ call, body: { ...change, active: [] } }, 400, undefined, /active/],
+      [{ call, body: '{}', headers: form }, 415],
+      ...refusedIds('PUT', change),
+    ])
     t.same(await list('?service=web'), [answer.json])
   })
 
@@ -156,9 +166,7 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
     t.equal(gone.status, 204)
     goodForm(t, gone)
     refuses(t, await api('DELETE', `/memories/${memory?.id}`), 404, 'memory not found')
-    for (const id of NO_IDS) refuses(t, await api('DELETE', `/memories/${id}`), 400, /integer/, id)
-    for (const id of UNKNOWN)
-      refuses(t, await api('DELETE', `/memories/${id}`), 404, 'memory not found', id)
+    await refuseAll(t, { service: 'ops', base, state: () => list() }, refusedIds('DELETE'))
     refuses(t, await api('GET', `/memories/${memory?.id}`), 404, undefined, 'no single one is read')
   })
 })

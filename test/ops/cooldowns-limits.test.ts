@@ -18,18 +18,17 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import { refuseRows } from '../helpers/refused-rows.ts'
 import type { Owner } from '../helpers/owner.ts'
 
-const LINE = `require('node:fs').appendFileSync(process.argv[1], process.argv[2] + '\\n')`
-
 /** Operations that write a line to a file: what has run can be read there. */
-async function startPlant(t: Owner): Promise<{ inventory: string; ran: () => readonly string[] }> {
+async function makePlant(t: Owner, shop: string, blog: string) {
   const folder = await temporaryFolder(t, 'operations')
   const file = join(folder, 'ran.txt')
-  const writes = (line: string) => [process.execPath, '-e', LINE, file, line]
+  const writes = (line: string) => ['sh', '-c', `echo "$2" >> "$1"`, 'sh', file, line]
   const restart = { name: 'restart', action_type: 'restart', argv: writes('restart') }
+  const checks = [{ type: 'file_age', name: 'written', path: file, max_age_s: 600 }]
   const services = [
     {
-      name: 'shop',
-      checks: [{ type: 'file_age', name: 'written', path: file, max_age_s: 600 }],
+      name: shop,
+      checks,
       operations: [
         { ...restart, verify: 'written' },
         { name: 'deploy', action_type: 'redeployment', argv: writes('deploy') },
@@ -41,11 +40,12 @@ async function startPlant(t: Owner): Promise<{ inventory: string; ran: () => rea
         {
           name: 'broken',
           action_type: 'repair',
-          argv: [process.execPath, '-e', 'process.exit(3)'],
+          argv: ['sh', '-c', 'exit 3'],
         },
       ],
     },
-    { name: 'blog', checks: [], operations: [restart] },
+    { name: blog, checks: [], operations: [restart] },
+    { name: 'wiki', checks, operations: [{ ...restart, verify: 'written' }] },
   ]
   const ran = () => (existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [])
   return { inventory: await inventoryFile(t, { services }), ran }
@@ -59,50 +59,52 @@ async function eventsOf({ api }: OpsServer): Promise<readonly Event[]> {
   return (await api<{ events: readonly Event[] }>('GET', '/events?limit=1000')).json.events
 }
 
-for (const backend of backends) {
-  t.test(`operations within their limits (${backend.name})`, async (t) => {
-    const { inventory, ran } = await startPlant(t)
-    const model = await startModel(t)
-    const ops = await startOps(t, backend, { ...model.env, OPS_INVENTORY: inventory })
-    await ended(ops)
-    const told: string[] = []
-    async function play(...list: readonly Call[]): Promise<readonly string[]> {
-      told.length = 0
-      model.answer(
-        inTier(3, ({ results, step }) => {
-          told.push(...results)
-          return step === 0 ? calls(...list) : says('Done.')
-        }),
-      )
-      await trigger(ops)
-      t.match(await ended(ops), { tier: 3, status: 'completed' })
-      return [...told]
-    }
+await t.test('operations within their limits', async (t) => {
+  const [, postgres] = backends
+  const { inventory, ran } = await makePlant(t, 'shop', 'blog')
+  const model = await startModel(t)
+  const ops = await startOps(t, postgres, { ...model.env, OPS_INVENTORY: inventory })
+  const first = await ended(ops)
+  const told: string[] = []
+  async function play(...list: readonly Call[]): Promise<readonly string[]> {
+    told.length = 0
+    model.answer(
+      inTier(3, ({ results, step }) => {
+        told.push(...results)
+        return step === 0 ? calls(...list) : says('Done.')
+      }),
+    )
+    await trigger(ops)
+    t.match(await ended(ops), { tier: 3, status: 'completed' })
+    return [...told]
+  }
 
-    t.test('dry run: nothing runs, and it is recorded what would', async (t) => {
-      told.length = 0
-      model.answer(
-        inTier(3, async ({ step, results }) => {
-          told.push(...results)
-          // A dry run does not escalate either: it is switched on once tier 3 is reached.
-          if (step === 0) await ops.api('PUT', '/config', { dry_run: true })
-          if (step === 0) return calls(['recall', {}])
-          return step === 1 ? calls(operation('restart'), operation('deploy')) : says('Done.')
-        }),
-      )
-      await trigger(ops)
-      t.match(await ended(ops), { tier: 3, status: 'completed' })
-      t.match(told.slice(1), [/^Dry run: restart was recorded and not run/, /^Dry run: deploy/])
-      t.same(ran(), [])
-      const { json } = await ops.api<{ cooldowns: readonly object[] }>('GET', '/cooldowns')
-      t.same(json.cooldowns, [], 'it is no action, so it takes no turn of a real one')
-      const [, event] = await eventsOf(ops)
-      t.match(event, { level: 'info', service: 'shop' })
-      t.match(event?.message, /^Dry run: would run restart \(.*ran.txt restart\): it hangs$/)
-      await ops.api('PUT', '/config', { dry_run: false })
-    })
+  await t.test('dry run: nothing runs, and it is recorded what would', async (t) => {
+    told.length = 0
+    model.answer(
+      inTier(3, async ({ step, results }) => {
+        told.push(...results)
+        // A dry run does not escalate either: it is switched on once tier 3 is reached.
+        if (step === 0) await ops.api('PUT', '/config', { dry_run: true })
+        if (step === 0) return calls(['recall', {}])
+        return step === 1 ? calls(operation('restart'), operation('deploy')) : says('Done.')
+      }),
+    )
+    await trigger(ops)
+    t.match(await ended(ops), { tier: 3, status: 'completed' })
+    t.match(told.slice(1), [/^Dry run: restart was recorded and not run/, /^Dry run: deploy/])
+    t.same(ran(), [])
+    const { json } = await ops.api<{ cooldowns: readonly object[] }>('GET', '/cooldowns')
+    t.same(json.cooldowns, [], 'it is no action, so it takes no turn of a real one')
+    const [, event] = await eventsOf(ops)
+    t.match(event, { level: 'info', service: 'shop' })
+    t.match(event?.message, /^Dry run: would run restart \(.*ran.txt restart\): it hangs$/)
+    await ops.api('PUT', '/config', { dry_run: false })
+  })
 
-    t.test('defaults: 2 restarts in 4 h for each service, 1 redeployment in 24 h', async (t) => {
+  await t.test(
+    'defaults: 2 restarts in 4 h for each service, 1 redeployment in 24 h',
+    async (t) => {
       const results = await play(
         ...[operation('restart'), operation('restart'), operation('restart')],
         ...[operation('deploy'), operation('deploy'), operation('restart', 'blog')],
@@ -125,100 +127,91 @@ for (const backend of backends) {
       const messages = (await eventsOf(ops)).map(({ level, message }) => `${level} ${message}`)
       t.equal(messages.filter((line) => line === 'info Runs restart: it hangs').length, 3)
       t.equal(messages.filter((line) => /^warning .* was not run/.test(line)).length, 2)
-    })
-
-    t.test('its own cooldown, another kind, failures, and what is not there', async (t) => {
-      const results = await play(
-        ...['flush', 'flush', 'flush', 'flush', 'clean', 'clean', 'clean'].map((n) => operation(n)),
-        ...[operation('broken'), operation('nothing'), operation('x', 'y')],
-      )
-      t.same(
-        results.slice(0, 7).map((text) => text.split(':')[0]),
-        ['flush', 'flush', 'flush', 'Error', 'clean', 'clean', 'Error'],
-      )
-      t.match(results.slice(7), [
-        /^Error: broken: ended with 3/,
-        /^Error: Service "shop" has no operation "nothing"/,
-        /^Error: There is no service "y"/,
-      ])
-    })
-  })
-}
-
-t.test('what came of an operation is told also when it can not be stored', async (t) => {
-  const [, postgres] = backends
-  const { inventory, ran } = await startPlant(t)
-  let told: readonly string[] = []
-  const model = await startModel(
-    t,
-    inTier(3, ({ results, step }) => {
-      told = results
-      return step === 0 ? calls(operation('restart')) : says('Done.')
-    }),
+    },
   )
-  const env = await postgres.env(t)
-  const ops = await startOps(t, postgres, { ...env, ...model.env, OPS_INVENTORY: inventory })
-  await ended(ops)
-  await refuseRows(env, 'update on ops.actions', 'true')
-  await trigger(ops)
-  t.match(await ended(ops), { tier: 3, status: 'completed' })
-  t.match(told, [/^restart: ended with 0; check written is good/])
-  t.same(ran(), ['restart'])
-  const said = ops.server.logs().filter((line) => line.includes('not recorded'))
-  t.match(said, [
-    /outcome of an operation not recorded.*"outcome":"ended with 0",.*refused by the/,
-    /outcome of an operation not recorded.*"outcome":"ended with 0; .*refused by the/,
-  ])
-})
 
-t.test('20 concurrent calls on two connections never exceed the limit', async (t) => {
-  const [, postgres] = backends
-  const { inventory: file, ran } = await startPlant(t)
-  const ops = await startOps(t, postgres)
-  const session = await ended(ops)
-  const target = ops.env['DATABASE_URL'] ?? ''
-  const clients = [1, 2].map(() => openClient({ target, deadlineMs: 10_000, connections: 10 }))
-  t.teardown(() => Promise.all(clients.map((client) => client.close())))
-  const log = { info() {}, warn() {}, error() {}, flush() {} }
-  const dataDirectory = await temporaryFolder(t, 'data')
-  const inventory = await openInventory({
-    ...{ file: () => file, addresses: () => new Map(), dataDirectory, log },
-    isOurs: () => false,
-  })
-  const config = (await ops.api<ToolContext['job']['config']>('GET', '/config')).json
-  const started_at = new Date(session.started_at)
-  const job: ToolContext['job'] = {
-    session: { ...session, tier: 3, trigger: 'api', started_at },
-    ...{ marker: 'none', config, signal: new AbortController().signal, escalate() {} },
-  }
-  const redact = createRedact(() => [])
-  const sandbox = openSandbox({ log, unsandboxed: () => false, ownSockets: () => [] })
-  const dryRun: ToolContext['dryRun'] = async (tx) => (await readSettings(tx)).dry_run ?? false
-  const callAll = () =>
-    Promise.all(
-      Array.from({ length: 20 }, (_, at) => {
-        const [name, args] = operation('restart', at % 10 === 9 ? 'blog' : 'shop')
-        const db = clients[at % 2]
-        if (db === undefined) throw new Error('no client')
-        const options = { db, clock: systemClock, log, inventory, redact, sandbox, dryRun }
-        return callTool(name, args, { ...options, job })
-      }),
+  await t.test('its own cooldown, another kind, failures, and what is not there', async (t) => {
+    const results = await play(
+      ...['flush', 'flush', 'flush', 'flush', 'clean', 'clean', 'clean'].map((n) => operation(n)),
+      ...[operation('broken'), operation('nothing'), operation('x', 'y')],
     )
+    t.same(
+      results.slice(0, 7).map((text) => text.split(':')[0]),
+      ['flush', 'flush', 'flush', 'Error', 'clean', 'clean', 'Error'],
+    )
+    t.match(results.slice(7), [
+      /^Error: broken: ended with 3/,
+      /^Error: Service "shop" has no operation "nothing"/,
+      /^Error: There is no service "y"/,
+    ])
+  })
 
-  await ops.api('PUT', '/config', { dry_run: true })
-  t.ok((await callAll()).every(({ ok, text }) => ok && text.startsWith('Dry run')))
-  t.same(ran(), [], 'dry run')
-  await ops.api('PUT', '/config', { dry_run: false })
-  const results = await callAll()
-  t.equal(results.filter(({ ok }) => ok).length, 4, '2 of shop and 2 of blog')
-  t.equal(ran().length, 4)
-  t.equal(results.filter(({ text }) => text.startsWith('Cooldown: ')).length, 16)
-  const { json } = await ops.api<{ cooldowns: readonly object[] }>('GET', '/cooldowns')
-  t.match(
-    new Set(json.cooldowns),
-    new Set([
-      { service: 'blog', action_type: 'restart', count: 2 },
-      { service: 'shop', action_type: 'restart', count: 2 },
-    ]),
-  )
+  await t.test('what came of an operation is told also when it can not be stored', async (t) => {
+    const before = ran().length
+    const accept = await refuseRows(ops.env, 'update on ops.actions', 'true')
+    const results = await play(operation('restart', 'wiki'))
+    await accept()
+    t.match(results, [/^restart: ended with 0; check written is good/])
+    t.same(ran().slice(before), ['restart'])
+    const said = ops.server.logs().filter((line) => line.includes('not recorded'))
+    t.equal(said.length, 2)
+    t.match(said, [
+      /outcome of an operation not recorded.*"outcome":"ended with 0",.*refused by the/,
+      /outcome of an operation not recorded.*"outcome":"ended with 0; .*refused by the/,
+    ])
+  })
+
+  await t.test('20 concurrent calls on two connections never exceed the limit', async (t) => {
+    const { inventory: file, ran } = await makePlant(t, 'other shop', 'other blog')
+    const target = ops.env['DATABASE_URL'] ?? ''
+    const clients = [1, 2].map(() => openClient({ target, deadlineMs: 10_000, connections: 10 }))
+    t.teardown(() => Promise.all(clients.map((client) => client.close())))
+    const log = { info() {}, warn() {}, error() {}, flush() {} }
+    const dataDirectory = await temporaryFolder(t, 'data')
+    const inventory = await openInventory({
+      ...{ file: () => file, addresses: () => new Map(), dataDirectory, log },
+      isOurs: () => false,
+    })
+    const config = (await ops.api<ToolContext['job']['config']>('GET', '/config')).json
+    const started_at = new Date(first.started_at)
+    const job: ToolContext['job'] = {
+      session: { ...first, tier: 3, trigger: 'api', started_at },
+      ...{ marker: 'none', config, signal: new AbortController().signal, escalate() {} },
+    }
+    const redact = createRedact(() => [])
+    const sandbox = openSandbox({ log, unsandboxed: () => false, ownSockets: () => [] })
+    const dryRun: ToolContext['dryRun'] = async (tx) => (await readSettings(tx)).dry_run ?? false
+    const callAll = () =>
+      Promise.all(
+        Array.from({ length: 20 }, (_, at) => {
+          const [name, args] = operation('restart', at % 10 === 9 ? 'other blog' : 'other shop')
+          const db = clients[at % 2]
+          if (db === undefined) throw new Error('no client')
+          const options = { db, clock: systemClock, log, inventory, redact, sandbox, dryRun }
+          return callTool(name, args, { ...options, job })
+        }),
+      )
+
+    await ops.api('PUT', '/config', { dry_run: true })
+    t.ok((await callAll()).every(({ ok, text }) => ok && text.startsWith('Dry run')))
+    t.same(ran(), [], 'dry run')
+    await ops.api('PUT', '/config', { dry_run: false })
+    const results = await callAll()
+    t.equal(results.filter(({ ok }) => ok).length, 4, '2 of shop and 2 of blog')
+    t.equal(ran().length, 4)
+    t.equal(results.filter(({ text }) => text.startsWith('Cooldown: ')).length, 16)
+    const { json } = await ops.api<{ cooldowns: readonly { service: string }[] }>(
+      'GET',
+      '/cooldowns',
+    )
+    const others = json.cooldowns.filter(({ service }) => service.startsWith('other '))
+    t.equal(others.length, 2)
+    t.match(
+      new Set(others),
+      new Set([
+        { service: 'other blog', action_type: 'restart', count: 2 },
+        { service: 'other shop', action_type: 'restart', count: 2 },
+      ]),
+    )
+  })
 })

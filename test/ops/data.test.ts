@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import { inventoryFile, startOps } from '../helpers/ops-setup.ts'
+import type { Memory } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import type { TestServer } from '../helpers/server.ts'
@@ -18,40 +19,62 @@ const OPERATIONS = [
   },
 ]
 
-/** Adds a session that ended so many days ago, with an event, an action, an alert and lines. Gives its id. */
-async function addSession(
+/** A session that ended so many days ago, in the chain of another one or its own. */
+type OldSession = { readonly days: number; readonly lines?: number; readonly chain?: OldSession }
+
+/**
+ * Adds sessions, each with an event, an action, an alert and lines, and memories of several ages. Gives the
+ * id of each session. One statement: each one opens the embedded database.
+ */
+async function addSessions(
   backend: Backend,
   env: Env,
-  days: number,
-  { parent = null, lines = 1 }: { parent?: number | null; lines?: number } = {},
-): Promise<number> {
-  const [row] = await backend.query(
+  sessions: readonly OldSession[],
+): Promise<ReadonlyMap<OldSession, number>> {
+  // Above those that the database gives.
+  const ids = new Map(sessions.map((session, at) => [session, 1_001 + at]))
+  const rows = sessions.map((session) => {
+    const { days, lines = 1, chain } = session
+    return {
+      id: ids.get(session),
+      days,
+      lines,
+      parent: chain === undefined ? null : ids.get(chain),
+    }
+  })
+  await backend.query(
     env,
-    `with at as (select now() - $1::integer * interval '1 day' as at), made as (
-       insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, holder, machine, heartbeat_at,
+    `with given as (
+       select *, now() - days * interval '1 day' as at
+         from json_to_recordset($1::text::json) as _(id bigint, days integer, lines integer, parent bigint)
+     ), made as (
+       insert into ops.sessions (id, tier, model, status, trigger, started_at, ended_at, holder, machine, heartbeat_at,
                                  parent_session_id, chain_id)
-       select 1, 'm', 'completed', 'api', at, at, 'h', 'm', at, $2::bigint, $2::bigint from at
-       returning id, ended_at
+       overriding system value
+       select id, 1, 'm', 'completed', 'api', at, at, 'h', 'm', at, parent, parent from given
      ), lines as (
        insert into ops.session_lines (session_id, seq, at, kind, text)
-       select id, n, ended_at, 'text', 'x' from made, generate_series(1, $3::integer) as n
+       select id, n, at, 'text', 'x' from given, generate_series(1, lines) as n
      ), event as (
-       insert into ops.events (session_id, level, message, created_at) select id, 'info', $1::text, ended_at from made
+       insert into ops.events (session_id, level, message, created_at) select id, 'info', days, at from given
      ), action as (
        insert into ops.actions (session_id, service, action_type, operation, at)
-       select id, 's', 'restart', $1::text, ended_at from made
+       select id, 's', 'restart', days, at from given
      ), alert as (
        insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, session_id)
-       select id::text, $1::text, 'one', ended_at, ended_at, 'triggered', id from made
+       select id::text, days, 'one', at, at, 'triggered', id from given
        returning id, last_seen
-     ), alert_text as (
-       insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
-       select id, 'one', 't', 'p', last_seen, last_seen from alert
+     ), memories as (
+       insert into ops.memories (category, observation, confidence, active, created_at, updated_at, fades_at, tier)
+       select 'c', v.name, v.confidence, true, now(), now(), now() + (37 - v.days) * interval '1 day', 0
+         from (values ('fresh', 0.7, 36), ('once', 0.7, 37), ('twice', 0.7, 44), ('rests', 0.4, 44),
+                      ('stays', 0.4, 37), ('rounds', 0.3996, 37), ('gone', 0.1, 200)) v(name, confidence, days)
      )
-     select id from made`,
-    [days, parent, lines],
+     insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+     select id, 'one', 't', 'p', last_seen, last_seen from alert`,
+    [JSON.stringify(rows)],
   )
-  return Number(row?.['id'])
+  return ids
 }
 
 /** The numbers of days that rows are old which are left, by table. */
@@ -90,13 +113,13 @@ async function resultFiles(t: Test, ages: Readonly<Record<string, number>>): Pro
 
 await eachBackend(
   t,
-  'what is old is removed at the start, and nothing else',
+  'what is old is removed or fades at the start, and nothing else',
   async (t: Test, backend) => {
     const results = await resultFiles(t, {
-      ...{ 'session-1.ndjson': 31, 'session-2.ndjson': 29, 'session-3.ndjson.gz': 400 },
-      ...{ 'session-.ndjson': 400, 'my-session-4.ndjson': 400 },
+      ...{ 'session-91.ndjson': 31, 'session-92.ndjson': 29, 'session-93.ndjson.gz': 400 },
+      ...{ 'session-.ndjson': 400, 'my-session-94.ndjson': 400 },
     })
-    mkdirSync(join(results, 'session-5.ndjson'))
+    mkdirSync(join(results, 'session-95.ndjson'))
     const inventory = await inventoryFile(t, {
       services: [{ name: 's', checks: [], operations: OPERATIONS }],
     })
@@ -104,30 +127,41 @@ await eachBackend(
       ...(await backend.env(t)),
       ...{ OPS_RESULTS_DIR: results, OPS_INVENTORY: inventory },
     }
-    await addSession(backend, env, 120, { lines: 1_200 })
-    const old = await addSession(backend, env, 92)
-    await addSession(backend, env, 91, { parent: old })
-    const half = await addSession(backend, env, 93)
-    const young = await addSession(backend, env, 89, { parent: half })
-    const quiet = await addSession(backend, env, 31)
-    const recent = await addSession(backend, env, 29)
+    const [old, half, quiet, recent] = [{ days: 92 }, { days: 93 }, { days: 31 }, { days: 29 }]
+    const young = { days: 89, chain: half }
+    const ids = await addSessions(backend, env, [
+      ...[{ days: 120, lines: 1_200 }, old, { days: 91, chain: old }, half, young, quiet, recent],
+    ])
 
-    const { server } = await startOps(t, backend, env)
+    const { server, api } = await startOps(t, backend, env)
     const log = await pruned(server)
     t.match(log, { lines: 1_206 - 1, sessions: 3, events: 4, actions: 1, alerts: 4, files: 1 })
+    const memories = await until(async () => {
+      const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories?category=c')
+      return json.memories.some(({ active }) => !active) && json.memories
+    }, 'memories to fade')
+    t.same(
+      Object.fromEntries(
+        memories.map(({ observation, confidence, active }) => [observation, [confidence, active]]),
+      ),
+      {
+        ...{ fresh: [0.7, true], once: [0.6, true], twice: [0.5, true], rests: [0.2, false] },
+        ...{ stays: [0.3, true], rounds: [0.3, true], gone: [0, false] },
+      },
+    )
     await server.stop()
     t.same(await leftIn(backend, env), {
-      lines: [recent],
-      sessions: [half, young, quiet, recent],
+      lines: [ids.get(recent)],
+      sessions: [half, young, quiet, recent].map((session) => ids.get(session)),
       events: [29, 31, 89],
       actions: [29, 31, 89, 91, 92, 93],
       alerts: [29, 31, 89],
     })
     t.same(
       readdirSync(results).filter(
-        (name) => !existsSync(join(results, name)) || /^s.*[1-5]/.test(name),
+        (name) => !existsSync(join(results, name)) || /^s.*9[1-5]/.test(name),
       ),
-      ['session-2.ndjson', 'session-3.ndjson.gz', 'session-5.ndjson'],
+      ['session-92.ndjson', 'session-93.ndjson.gz', 'session-95.ndjson'],
     )
   },
 )
@@ -136,15 +170,17 @@ const [, postgres] = backends
 
 t.test('0 keeps sessions for ever; output has its own time; what runs stays', async (t) => {
   const env = { ...(await postgres.env(t)), OPS_RETENTION_DAYS: '0', OPS_LINES_RETENTION_DAYS: '2' }
-  const old = await addSession(postgres, env, 4_000)
-  const parent = await addSession(postgres, env, 3)
-  const child = await addSession(postgres, env, 3, { parent })
+  const parentSession = { days: 3 }
+  const ids = await addSessions(postgres, env, [
+    ...[{ days: 4_000 }, parentSession, { days: 3, chain: parentSession }],
+  ])
+  const [old, parent, child] = [...ids.values()]
   await postgres.query(
     env,
     `update ops.sessions
         set status = 'running', ended_at = null, holder = 'test', heartbeat_at = now() + interval '1 hour'
       where id = $1`,
-    [child],
+    [child ?? null],
   )
   const { server } = await startOps(t, postgres, env)
   t.match(await pruned(server), { lines: 1, sessions: 0, events: 0 })
@@ -161,7 +197,8 @@ t.test('0 keeps sessions for ever; output has its own time; what runs stays', as
 
 t.test('of several instances one removes at a time, and all is removed once', async (t) => {
   const env = await postgres.env(t)
-  for (let days = 100; days < 130; days++) await addSession(postgres, env, days, { lines: 200 })
+  const sessions = Array.from({ length: 60 }, (_, at) => ({ days: 100 + at, lines: 20 }))
+  await addSessions(postgres, env, sessions)
   const servers = await Promise.all([1, 2].map(() => startOps(t, postgres, env)))
   await until(async () => {
     const left = await leftIn(postgres, env)
@@ -173,6 +210,6 @@ t.test('of several instances one removes at a time, and all is removed once', as
     .filter((line) => line.includes('"pruned"'))
     .map((line): Record<string, number> => JSON.parse(line))
   const sum = (what: string): number => runs.reduce((all, run) => all + (run[what] ?? 0), 0)
-  t.same([sum('lines'), sum('sessions'), sum('alerts')], [6_000, 30, 30])
+  t.same([sum('lines'), sum('sessions'), sum('alerts')], [1_200, 60, 60])
   t.notMatch(servers.flatMap(({ server }) => server.logs()).join('\n'), /prune failed/)
 })

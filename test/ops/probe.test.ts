@@ -1,261 +1,247 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { t } from 'tap'
-import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
-import type { Event, Memory, OpsServer, Session } from '../helpers/ops-setup.ts'
+import { Unavailable } from '../../kernel/fault.ts'
+import { messageOf } from '../../kernel/log.ts'
+import { failedOutcome, type Outcome } from '../../services/ops/runners/runner.ts'
+import { startScheduler } from '../../services/ops/scheduler.ts'
+import { backends } from '../helpers/backends.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { ended, inventoryFile, outputOf, startOps, startProbe } from '../helpers/ops-setup.ts'
+import type { Memory, OpsServer } from '../helpers/ops-setup.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import { refuseRows } from '../helpers/refused-rows.ts'
+import { secret } from '../helpers/secrets.ts'
+import { openTimedSessions } from '../helpers/sessions-setup.ts'
+import type { RunnerParts } from '../helpers/sessions-setup.ts'
 import { until } from '../helpers/until.ts'
 
-async function events({ api }: OpsServer): Promise<readonly Event[]> {
-  return (await api<{ events: readonly Event[] }>('GET', '/events?limit=1000')).json.events
-}
+const [, postgres] = backends
 
 async function memories({ api }: OpsServer): Promise<readonly Memory[]> {
   return (await api<{ memories: readonly Memory[] }>('GET', '/memories')).json.memories
 }
 
-await eachBackend(
-  t,
-  'the session at the start, with nothing configured',
-  async (t: Test, backend) => {
-    const env = await backend.env(t)
+await t.test('the session at the start', async (t) => {
+  const env = await postgres.env(t)
+
+  await t.test('with nothing configured', async (t) => {
     // Unset: this machine and our own services are its inventory.
-    const ops = await startOps(t, backend, { ...env, OPS_INVENTORY: '' })
+    const ops = await startOps(t, postgres, { ...env, OPS_INVENTORY: '' })
     const session = await ended(ops)
     t.match(session, { trigger: 'scheduled', status: 'completed', tier: 1, model: 'none' })
     t.match(session, { exit_code: 0, cost_usd: null, prompt_text: null, num_turns: null })
-    const file = join(
-      env['GATEHOUSE_DATA_DIR'] ?? '',
-      'ops',
-      'results',
-      `session-${session.id}.ndjson`,
-    )
-    const lines = readFileSync(file, 'utf8').trim().split('\n')
-    const text = lines.map((line): string => JSON.parse(line).text).join('\n')
+    const text = outputOf(env, session.id)
     t.match(text, /^\d+ checks of 2 services$/m)
     t.match(text, /^ok {3}ops: health: answered 200 \(\d+ ms\)$/m)
     t.match(text, /host: memory: .*% of the memory used/)
     const observation = /^health usually answers within \d+ ms$/
     const known = { service: 'ops', category: 'timing', observation, confidence: 0.7, active: true }
     t.match(await memories(ops), [{ ...known, tier: 1, session_id: session.id }])
-  },
-)
-
-await eachBackend(t, 'an inventory with something wrong', async (t: Test, backend) => {
-  let status = 503
-  const shop = await startReceiver(
-    t,
-    (_, response) => void response.writeHead(status).end('sold out'),
-  )
-  const dead = await freePort()
-  const http = { type: 'http', name: 'front', url: shop.url, timeout_s: 30 }
-  const inventory = {
-    services: [
-      { name: 'shop', checks: [http, { ...http, name: 'text', status: 503, contains: 'sold' }] },
-      { name: 'db', checks: [{ type: 'tcp', host: '127.0.0.1', port: dead, timeout_s: 30 }] },
-      {
-        name: 'host',
-        checks: [
-          // Every disk uses more than that, and none more than all.
-          { type: 'disk', name: 'full', path: '/', max_percent: 0.0001 },
-          { type: 'disk', name: 'roomy', path: '/', max_percent: 100 },
-          { type: 'file_age', path: '/nothing/here', max_age_s: 1, level: 'info' },
-        ],
-      },
-    ],
-  }
-  const ops = await startOps(t, backend, { OPS_INVENTORY: await inventoryFile(t, inventory) })
-  const session = await ended(ops)
-  t.match(session, { status: 'completed', exit_code: 0 }, 'what it found is no failure of its own')
-  const found = (await events(ops)).toSorted((a, b) => a.id - b.id)
-  const one = { session_id: session.id }
-  t.match(found, [
-    {
-      ...one,
-      service: 'shop',
-      level: 'critical',
-      message: 'front: answered 503, expected 200 to 399',
-    },
-    {
-      ...one,
-      service: 'db',
-      level: 'critical',
-      message: `tcp 127.0.0.1:${dead}: connection refused`,
-    },
-    {
-      ...one,
-      service: 'host',
-      level: 'warning',
-      message: /^full: [\d.]+ % .* used, expected 0.0001 % at most$/,
-    },
-    { ...one, service: 'host', level: 'info', message: 'file_age /nothing/here: no such file' },
-  ])
-  t.equal(found.length, 4)
-  const learned = await memories(ops)
-  t.match(learned, [{ service: 'shop', observation: /^text usually answers within/ }])
-  t.equal(learned.length, 1, 'only what is well has a usual time')
-
-  status = 204
-  const second = await trigger(ops)
-  await ended(ops, second.id)
-  const news = (await events(ops)).filter(({ session_id }) => session_id === second.id)
-  const recovery = news.find(({ message }) => message.includes('good again'))
-  t.match(recovery, {
-    service: 'shop',
-    level: 'info',
-    message: 'front is good again: answered 204',
   })
-  t.match(
-    news
-      .filter(({ service }) => service === 'shop')
-      .map(({ level }) => level)
-      .toSorted(),
-    ['critical', 'info'],
-    'the other check of it fails now',
-  )
-  const third = await trigger(ops)
-  await ended(ops, third.id)
-  const last = (await events(ops)).filter(({ session_id }) => session_id === third.id)
-  t.notOk(
-    last.some(({ message }) => message.includes('good again')),
-    'a recovery is told once',
-  )
 
-  await ops.server.stop()
-  const rows = await backend.query(ops.env, 'select summary from ops.sessions order by id')
-  const summary = String(rows[0]?.['summary'])
-  t.match(
-    summary,
-    /^4 of 6 checks failed: shop: front: answered 503, expected 200 to 399; db: tcp /,
-  )
-  t.match(summary, /; host: full: [^;]+; host: file_age \/nothing\/here: no such file\.$/)
-})
-
-await t.test(
-  'a recovery whose event is not stored is told by the next session',
-  async (t: Test) => {
-    let status = 503
-    const shop = await startReceiver(t, (_, response) => void response.writeHead(status).end())
-    const check = { type: 'http', name: 'front', url: shop.url, timeout_s: 30 }
-    const inventory = { services: [{ name: 'shop', checks: [check] }] }
-    const ops = await startOps(t, backends[1], { OPS_INVENTORY: await inventoryFile(t, inventory) })
-    await ended(ops)
-    status = 204
-    const accept = await refuseRows(
-      ops.env,
-      'insert on ops.events',
-      "new.message like '%good again%'",
-    )
-    t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
-    await accept()
-    const { id } = await ended(ops, (await trigger(ops)).id)
-    const told = (await events(ops)).filter(({ message }) => message.includes('good again'))
-    t.match(told, [{ session_id: id, message: 'front is good again: answered 204' }])
-  },
-)
-
-await t.test('a check that never answers ends by its deadline', async (t: Test) => {
-  const silent = await startReceiver(t, () => undefined)
-  const check = { type: 'http', name: 'silent', url: silent.url, timeout_s: 0.5, level: 'warning' }
-  const inventory = { services: [{ name: 'slow', checks: [check] }] }
-  const ops = await startOps(t, backends[1], { OPS_INVENTORY: await inventoryFile(t, inventory) })
-  t.match(await ended(ops), { status: 'completed' })
-  t.match(await events(ops), [{ level: 'warning', message: 'silent: no answer within 0.5 s' }])
-})
-
-await t.test(
-  'a file that has become wrong changes nothing; a good one is read again',
-  async (t: Test) => {
-    const file = await inventoryFile(t, { services: [] })
-    const ops = await startOps(t, backends[1], { OPS_INVENTORY: file })
-    await ended(ops)
-    writeFileSync(file, '{"services": [{"name": "x"}]}')
-    await ended(ops, (await trigger(ops)).id)
-    t.same(await events(ops), [])
-    t.ok(ops.server.logs().some((line) => line.includes('file not re-read')))
-    const check = { type: 'tcp', name: 'dead', host: '127.0.0.1', port: await freePort() }
-    writeFileSync(file, JSON.stringify({ services: [{ name: 'x', checks: [check] }] }))
-    await ended(ops, (await trigger(ops)).id)
-    t.match(await events(ops), [{ service: 'x', message: /^dead: / }])
-    const refusals = (): number =>
-      ops.server.logs().filter((line) => line.includes('file not re-read')).length
-    const before = refusals()
-    writeFileSync(file, '{"services": [{"name": "x"}]}')
-    await ended(ops, (await trigger(ops)).id)
-    t.ok(refusals() > before, 'the same mistake after a good version is told again')
-  },
-)
-
-await eachBackend(
-  t,
-  'memories: one of each check, and what is not renewed fades',
-  async (t: Test, backend) => {
-    const web = await startReceiver(t)
-    const check = { type: 'http', name: 'web', url: web.url, timeout_s: 30 }
-    const inventory = { services: [{ name: 'web', checks: [check] }] }
-    const ops = await startOps(t, backend, { OPS_INVENTORY: await inventoryFile(t, inventory) })
-    await ended(ops)
-    for (let at = 0; at < 5; at++) {
-      await ended(ops, (await trigger(ops)).id)
-    }
-    const timings = await memories(ops)
-    t.equal(timings.length, 1, 'a check has one memory, however long it took')
-    t.ok(timings.every(({ confidence }) => confidence >= 0.7 && confidence <= 1))
-
-    await ops.server.stop()
-    await backend.query(ops.env, 'delete from ops.memories')
-    const insert = `insert into ops.memories (category, observation, confidence, active, created_at, updated_at, fades_at, tier)
-    select 'c', v.name, v.confidence, true, now(), now(), now() + interval '37 days' - v.days * interval '1 day', 0
-      from (values ('fresh', 0.7, 36), ('once', 0.7, 37), ('twice', 0.7, 44), ('rests', 0.4, 44), ('stays', 0.4, 37),
-                   ('rounds', 0.3996, 37), ('gone', 0.1, 200)) v(name, confidence, days)`
-    await backend.query(ops.env, insert)
-    const later = await startOps(t, backend, ops.env)
-    const faded = await until(async () => {
-      const list = (await memories(later)).filter(({ category }) => category === 'c')
-      return list.some(({ observation, active }) => observation === 'gone' && !active) && list
-    }, 'memories to fade at the start')
-    const now = Object.fromEntries(
-      faded.map(({ observation, confidence, active }) => [observation, [confidence, active]]),
-    )
-    t.same(now, {
-      ...{ fresh: [0.7, true], once: [0.6, true], twice: [0.5, true] },
-      ...{ rests: [0.2, false], stays: [0.3, true], rounds: [0.3, true], gone: [0, false] },
+  await t.test('a wrong inventory stops the start, in one line that says where', async (t) => {
+    const password = secret('password')
+    const disk = { type: 'disk', path: '/' }
+    const restart = { name: 'up', action_type: 'restart', argv: ['true'] }
+    const none = { name: 'a', checks: [] }
+    const checks = (...list: readonly object[]): object => ({
+      services: [{ ...none, checks: list }],
     })
-  },
-)
+    const urls = ['http://', 'http://a b/', `http://user:${password}@h/`, `https://${password}@h/`]
+    const noUrl = /checks\/1\/url must be a URL without user and password$/
+    for (const [inventory, said] of [
+      [{}, /is wrong: the whole must have required properties services$/],
+      [{ services: [], more: 1 }, /is wrong: \/more is not known$/],
+      [checks({ ...disk, percent: 5 }), /wrong: \/services\/0\/checks\/0\/percent is not known$/],
+      [
+        checks(disk, { type: 'tcp', host: 'b' }),
+        /wrong: \/services\/0\/checks\/1 must have .* port$/,
+      ],
+      [checks(disk, { type: 'process' }), /checks\/1 must have match or program$/],
+      [checks({ type: 'pixie' }), /\/services\/0\/checks\/0\/type must be one of http, tcp, tls, /],
+      [checks(disk, disk), /has "disk \/" twice in service "a"$/],
+      ...urls.map((url) => [checks(disk, { type: 'http', url }), noUrl] as const),
+      [
+        { services: [{ ...none, checks: [disk], operations: [{ ...restart, verify: 'disc /' }] }] },
+        /has no check "disc \/" in service "a" to verify "up"; there are: "disk \/"$/,
+      ],
+      [
+        { services: [], readonly: [['df'], { argv: ['ps'], netwrok: true }] },
+        /is wrong: \/readonly\/1\/netwrok is not known$/,
+      ],
+      [
+        { services: [], readonly: ['df'] },
+        /wrong: \/readonly\/0 must be a list of words, or an object with argv and network$/,
+      ],
+      [{ services: [none, none] }, /has service "a" twice$/],
+    ] as const) {
+      const OPS_INVENTORY = await inventoryFile(t, inventory)
+      const start = startOps(t, postgres, { ...env, OPS_INVENTORY })
+      const message = await start.then(() => 'started', messageOf)
+      t.match(message, said)
+      t.notMatch(message, password)
+    }
+    const missing = startOps(t, postgres, { ...env, OPS_INVENTORY: '/nothing/here.json' })
+    await t.rejects(missing, { message: /Inventory \/nothing\/here\.json can't be read: ENOENT/ })
+  })
+})
 
-await t.test(
-  'sessions of the schedule come back each interval, ad-hoc ones do not move it',
-  async (t: Test) => {
-    const ops = await startOps(t, backends[1], { OPS_INTERVAL: '2' })
-    await ended(ops)
-    const own = await trigger(ops)
-    await ended(ops, own.id)
-    const list = await until(
-      async () => {
-        const { json } = await ops.api<{ sessions: readonly Session[] }>('GET', '/sessions')
-        const scheduled = json.sessions.filter(({ trigger: by }) => by === 'scheduled')
-        return scheduled.length >= 3 && scheduled
-      },
-      'three sessions of the schedule',
-      30_000,
+await t.test('sessions of one probe', async (t) => {
+  const ops = await startProbe(t)
+  const { write, look, lookAt } = ops
+  let status = 503
+  const answers = await startReceiver(t, (_, response) => {
+    response.writeHead(status).end('sold out')
+  })
+  const front = { type: 'http', name: 'front', url: answers.url, timeout_s: 30 }
+
+  await t.test('an inventory with something wrong', async (t) => {
+    const port = await freePort()
+    write({
+      services: [
+        { name: 'shop', checks: [front, { ...front, name: 'text', status, contains: 'sold' }] },
+        { name: 'db', checks: [{ type: 'tcp', host: '127.0.0.1', port, timeout_s: 30 }] },
+        {
+          name: 'host',
+          checks: [
+            // Every disk uses more than that, and none more than all.
+            { type: 'disk', name: 'full', path: '/', max_percent: 0.0001 },
+            { type: 'disk', name: 'roomy', path: '/', max_percent: 100 },
+            { type: 'file_age', path: '/nothing/here', max_age_s: 1, level: 'info' },
+          ],
+        },
+      ],
+    })
+    const { session, events } = await look()
+    t.match(session, { status: 'completed', exit_code: 0 }, 'what it found is no failure')
+    const shop = { service: 'shop', level: 'critical' }
+    const full = /^full: [\d.]+ % .* used, expected 0.0001 % at most$/
+    t.match(events, [
+      { ...shop, message: 'front: answered 503, expected 200 to 399' },
+      { service: 'db', level: 'critical', message: `tcp 127.0.0.1:${port}: connection refused` },
+      { service: 'host', level: 'warning', message: full },
+      { service: 'host', level: 'info', message: 'file_age /nothing/here: no such file' },
+    ])
+    t.equal(events.length, 4)
+    const learned = await memories(ops)
+    t.match(learned, [{ service: 'shop', observation: /^text usually answers within/ }])
+    t.equal(learned.length, 1, 'only what is well has a usual time')
+    const rows = await postgres.query(ops.env, 'select summary from ops.sessions order by id desc')
+    const summary = String(rows[0]?.['summary'])
+    t.match(
+      summary,
+      /^4 of 6 checks failed: shop: front: answered 503, expected 200 to 399; db: tcp /,
     )
-    const [third = 0, , first = 0] = list.map(({ started_at }) => Date.parse(started_at))
-    t.ok(third - first >= 3_000, 'two intervals lie between')
-  },
-)
+    t.match(summary, /; host: full: [^;]+; host: file_age \/nothing\/here: no such file\.$/)
 
-await t.test('a turn of the schedule whose session can not begin is not lost', async (t: Test) => {
-  const env = await backends[1].env(t)
-  const accept = await refuseRows(env, 'insert on ops.sessions', 'true')
-  const ops = await startOps(t, backends[1], env)
-  const refused = () =>
-    ops.server.logs().filter((line) => line.includes('scheduled session not started')).length
-  await until(() => refused() >= 2, 'two starts that fail')
-  await accept()
-  t.match(await ended(ops), { trigger: 'scheduled', status: 'completed' })
+    status = 204
+    const news = (await look()).events.filter(({ service }) => service === 'shop')
+    t.equal(news.length, 2)
+    t.match(news, [
+      { ...shop, level: 'info', message: 'front is good again: answered 204' },
+      { ...shop, message: /^text: answered 204/ },
+    ])
+    const last = (await look()).messages
+    t.notOk(
+      last.some((message) => message.includes('good again')),
+      'a recovery is told once',
+    )
+  })
+
+  await t.test('a recovery whose event is not stored is told by the next session', async (t) => {
+    status = 503
+    await lookAt([front])
+    status = 204
+    const isRecovery = "new.message like '%good again%'"
+    const accept = await refuseRows(ops.env, 'insert on ops.events', isRecovery)
+    const refused = await look()
+    t.match(refused, { session: { status: 'failed' } })
+    t.notOk(refused.messages.some((message) => message.includes('good again')))
+    await accept()
+    t.same((await look()).messages, ['front is good again: answered 204'])
+  })
+
+  await t.test('a check that never answers ends by its deadline', async (t) => {
+    const { url } = await startReceiver(t, () => undefined)
+    const silent = { type: 'http', name: 'silent', url, timeout_s: 0.5, level: 'warning' }
+    const { session, events } = await lookAt([silent])
+    t.equal(session.status, 'completed')
+    t.match(events, [{ level: 'warning', message: 'silent: no answer within 0.5 s' }])
+  })
+
+  await t.test(
+    'a file that has become wrong changes nothing; a good one is read again',
+    async (t) => {
+      const wrong = { services: [{ name: 'x' }] }
+      const refusals = (): number =>
+        ops.server.logs().filter((line) => line.includes('file not re-read')).length
+      await lookAt([])
+      write(wrong)
+      t.same((await look()).messages, [])
+      const before = refusals()
+      t.ok(before > 0)
+      const port = await freePort()
+      const dead = { type: 'tcp', name: 'dead', host: '127.0.0.1', port }
+      t.match((await lookAt([dead])).messages, [/^dead: /])
+      write(wrong)
+      await look()
+      t.ok(refusals() > before, 'the same mistake after a good version is told again')
+    },
+  )
+
+  await t.test('a check has one memory, however long it took', async (t) => {
+    status = 204
+    for (let at = 0; at < 6; at++) await lookAt([{ ...front, name: 'web' }])
+    const timings = (await memories(ops)).filter(({ observation }) => /^web /.test(observation))
+    t.equal(timings.length, 1)
+    t.ok(timings.every(({ confidence }) => confidence >= 0.7 && confidence <= 1))
+  })
+})
+
+await t.test('a turn of the schedule is not lost', async (t) => {
+  await t.test('when its session can not begin', async (t) => {
+    const env = await postgres.env(t)
+    const accept = await refuseRows(env, 'insert on ops.sessions', 'true')
+    const ops = await startOps(t, postgres, env)
+    const refused = (): number =>
+      ops.server.logs().filter((line) => line.includes('scheduled session not started')).length
+    await until(() => refused() >= 2, 'two starts that fail')
+    await accept()
+    t.match(await ended(ops), { trigger: 'scheduled', status: 'completed' })
+  })
+
+  await t.test('when the answer to its claim is lost', async (t) => {
+    const good = { ...failedOutcome(''), status: 'completed', problem: null, summary: 'Good.' }
+    const parts = Promise.withResolvers<RunnerParts>()
+    const timed = await openTimedSessions(t, 'schedule', (made) => {
+      parts.resolve(made)
+      return { name: 'probe', modelOf: () => 'none', run: async () => good as Outcome }
+    })
+    const { db, log, clock } = await parts.promise
+    let lost = 0
+    let begun: number | undefined
+    const stop = startScheduler({
+      ...{ log, clock, config: timed.config },
+      db: {
+        ...db,
+        async run(query, args) {
+          const rows = await db.run(query, args)
+          if (query.name === 'claimSchedule' && lost++ === 0) throw new Unavailable('no answer')
+          return rows
+        },
+      },
+      sessions: {
+        ...timed.sessions,
+        async start(request) {
+          const session = await timed.sessions.start(request)
+          begun ??= session?.id
+          return session
+        },
+      },
+    })
+    await until(() => timed.logged().includes('scheduled session not started'), 'the lost answer')
+    const id = await until(() => begun, 'its session')
+    t.match(await timed.ended(id), { trigger: 'scheduled', status: 'completed' })
+    t.equal(lost, 1, 'its claim is found')
+    await stop()
+  })
 })

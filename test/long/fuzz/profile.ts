@@ -1,8 +1,8 @@
 import type fc from 'fast-check'
-import type { Route } from '../../kernel/router.ts'
-import type { Known } from './fuzz-values.ts'
-import type { RouteTable } from './fuzz-routes.ts'
-import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
+import type { Route } from '../../../kernel/router.ts'
+import type { Known } from './values.ts'
+import type { RouteTable } from './routes.ts'
+import type { WireAnswer, WireRequest } from './wire.ts'
 
 /** Headers that say who asks. */
 export type Caller = (request: WireRequest) => readonly (readonly [string, string])[]

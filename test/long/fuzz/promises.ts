@@ -1,13 +1,13 @@
 import { STATUS_CODES } from 'node:http'
 import type { TSchema } from 'typebox'
 import { Check } from 'typebox/value'
-import type { Operation } from '../../kernel/operation.ts'
-import type { Match, Route } from '../../kernel/router.ts'
-import { nameOf } from './fuzz-profile.ts'
-import type { FuzzProfile } from './fuzz-profile.ts'
-import { isFramed } from './fuzz-wire.ts'
-import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
-import { ROOT } from './program.ts'
+import type { Operation } from '../../../kernel/operation.ts'
+import type { Match, Route } from '../../../kernel/router.ts'
+import { nameOf } from './profile.ts'
+import type { FuzzProfile } from './profile.ts'
+import { isFramed } from './wire.ts'
+import type { WireAnswer, WireRequest } from './wire.ts'
+import { ROOT } from '../../helpers/program.ts'
 
 /** What tells of the inside: places in the code, the words and names of the database. */
 const INSIDES: readonly RegExp[] = [

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { MARKER, oddText } from './fuzz-values.ts'
+import { MARKER, oddText } from './values.ts'
 
 /** Name and value. */
 export type Header = readonly [string, string]

@@ -1,19 +1,24 @@
 import { STATUS_CODES } from 'node:http'
 import fc from 'fast-check'
-import { openHooksService } from '../../commands/services/hooks.ts'
-import type { Backend } from './backends.ts'
-import { NOBODY, openKeep, STANDARD, TOKEN, UPGRADE } from './fuzz-hooks-keep.ts'
-import type { Keep } from './fuzz-hooks-keep.ts'
-import { messages, mirrored, toolsOf } from './fuzz-mcp.ts'
-import type { Caller, FuzzProfile } from './fuzz-profile.ts'
-import { typeOf } from './fuzz-promises.ts'
-import { routesOf } from './fuzz-routes.ts'
-import { MARKER, oddCursor } from './fuzz-values.ts'
-import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
-import type { Owner } from './owner.ts'
-import { secretKey, standardHeaders } from './senders-setup.ts'
-import type { ServerProcess } from './server-process.ts'
-import { SECRETS, SIGNED, signatureHeaders, startHooksProcess } from './signing-setup.ts'
+import { openHooksService } from '../../../commands/services/hooks.ts'
+import type { Backend } from '../../helpers/backends.ts'
+import { NOBODY, openKeep, STANDARD, TOKEN, UPGRADE } from './hooks-keep.ts'
+import type { Keep } from './hooks-keep.ts'
+import { messages, mirrored, toolsOf } from './mcp.ts'
+import type { Caller, FuzzProfile } from './profile.ts'
+import { typeOf } from './promises.ts'
+import { routesOf } from './routes.ts'
+import { MARKER, oddCursor } from './values.ts'
+import type { WireAnswer, WireRequest } from './wire.ts'
+import type { Owner } from '../../helpers/owner.ts'
+import { secretKey, standardHeaders } from '../../helpers/senders-setup.ts'
+import type { ServerProcess } from '../../helpers/server-process.ts'
+import {
+  SECRETS,
+  SIGNED,
+  signatureHeaders,
+  startHooksProcess,
+} from '../../helpers/signing-setup.ts'
 
 /** Starts the hooks service, and gives what a fuzz has to know of it. */
 export async function hooksToFuzz(

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import type { TSchema } from 'typebox'
-import { fitting, unfit } from './fuzz-values.ts'
-import type { Known } from './fuzz-values.ts'
-import type { WireRequest } from './fuzz-wire.ts'
-import { META, MODERN, modern } from './mcp.ts'
-import type { Endpoint } from './mcp.ts'
+import { fitting, unfit } from './values.ts'
+import type { Known } from './values.ts'
+import type { WireRequest } from './wire.ts'
+import { META, MODERN, modern } from '../../helpers/mcp.ts'
+import type { Endpoint } from '../../helpers/mcp.ts'
 
 /** The headers that repeat what a message of the newest revision says. */
 export function mirrored({ body }: WireRequest): [string, string][] {

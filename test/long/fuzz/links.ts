@@ -1,18 +1,18 @@
 import fc from 'fast-check'
-import { openLinksService } from '../../commands/services/links.ts'
-import type { Backend } from './backends.ts'
-import type { Caller, FuzzProfile } from './fuzz-profile.ts'
-import { typeOf } from './fuzz-promises.ts'
-import { routesOf } from './fuzz-routes.ts'
-import { MARKER, oddCursor } from './fuzz-values.ts'
-import type { WireAnswer, WireRequest } from './fuzz-wire.ts'
-import { visitorAt } from './links-pages.ts'
-import { linksServer } from './links-setup.ts'
-import type { Link, LinksServer } from './links-setup.ts'
-import type { Owner } from './owner.ts'
-import { secret } from './secrets.ts'
-import { startServerProcess } from './server-process.ts'
-import type { ServerProcess } from './server-process.ts'
+import { openLinksService } from '../../../commands/services/links.ts'
+import type { Backend } from '../../helpers/backends.ts'
+import type { Caller, FuzzProfile } from './profile.ts'
+import { typeOf } from './promises.ts'
+import { routesOf } from './routes.ts'
+import { MARKER, oddCursor } from './values.ts'
+import type { WireAnswer, WireRequest } from './wire.ts'
+import { visitorAt } from '../../helpers/links-pages.ts'
+import { linksServer } from '../../helpers/links-setup.ts'
+import type { Link, LinksServer } from '../../helpers/links-setup.ts'
+import type { Owner } from '../../helpers/owner.ts'
+import { secret } from '../../helpers/secrets.ts'
+import { startServerProcess } from '../../helpers/server-process.ts'
+import type { ServerProcess } from '../../helpers/server-process.ts'
 
 const NO_ID = '00000000-0000-4000-8000-000000000000'
 
@@ -24,12 +24,13 @@ export async function linksToFuzz(
   t: Owner,
   backend: Backend,
 ): Promise<{ server: ServerProcess; profile: FuzzProfile }> {
-  const proxies = backend.name === 'postgres' && { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }
+  const isProxied = backend.name === 'postgres'
+  const proxies = isProxied && { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }
   const env = { ...(await backend.env(t)), ...proxies }
   const server = await startServerProcess(t, { services: ['links'], env })
   const links = linksServer(server, env)
   const { base } = links
-  const keep = await openKeep(links)
+  const keep = await openKeep(links, isProxied)
   const profile: FuzzProfile = {
     ...{ base, pools: keep.pools, refresh: keep.refresh, refusalFault },
     table: await routesOf(t, openLinksService),
@@ -48,17 +49,20 @@ export async function linksToFuzz(
 }
 
 /** The people, and links that requests may be about, made anew when a request has removed them. */
-async function openKeep(links: LinksServer) {
+async function openKeep(links: LinksServer, isProxied: boolean) {
   const root = await links.user('root', { admin: true })
   const ann = await links.user('ann')
   const bob = await links.user('bob')
   const read = await links.token(root.email, { scope: 'read' })
   const create = await links.token(ann.email, { scope: 'create' })
   const wrong = secret('no-token')
+  // Without a trusted proxy, a request that names a user is refused.
+  const named = (email: string): string => (isProxied ? email : '')
+  const visitor = visitorAt(links.base, named(root.email))
   /** Root's by the API, and those of who sits at the page: on the embedded engine the operator. */
   const tokens = async (): Promise<readonly string[]> => {
     const { json } = await root.api<{ tokens: readonly { id: string }[] }>('GET', '/tokens')
-    const page = await visitorAt(links.base, root.email).get('/-/tokens')
+    const page = await visitor.get('/-/tokens')
     const shown = page.text.matchAll(/\/-\/tokens\/([\w-]+)\/revoke/g)
     return [...json.tokens.map(({ id }) => id), ...[...shown].map(([, id = '']) => id)]
   }
@@ -81,7 +85,7 @@ async function openKeep(links: LinksServer) {
     }
     if ((await tokens()).every((id) => ours.includes(id))) {
       await root.api('POST', '/tokens', { name: 'made' })
-      await visitorAt(links.base, root.email).post('/-/tokens', { name: 'made' })
+      await visitor.post('/-/tokens', { name: 'made' })
     }
     const others = json.links.filter((link) => !kept.includes(link)).slice(0, 6)
     pools = {
@@ -100,15 +104,15 @@ async function openKeep(links: LinksServer) {
       ...(email === '' ? [] : [['remote-email', email] as const]),
     ]
   const callers: FuzzProfile['callers'] = {
-    root: as(root.token, root.email),
-    ann: as(ann.token, ann.email),
-    bob: as(bob.token, bob.email),
-    reader: as(read, root.email),
-    creator: as(create, ann.email),
+    root: as(root.token, named(root.email)),
+    ann: as(ann.token, named(ann.email)),
+    bob: as(bob.token, named(bob.email)),
+    reader: as(read, named(root.email)),
+    creator: as(create, named(ann.email)),
     nobody: as(undefined, ''),
     stranger: as(wrong, 'new@example.com'),
     foreign: () => [
-      ...as(root.token, root.email)({ ...NOTHING }),
+      ...as(root.token, named(root.email))({ ...NOTHING }),
       ['origin', 'http://evil.example'],
       ['sec-fetch-site', 'cross-site'],
     ],

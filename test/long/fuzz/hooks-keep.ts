@@ -1,9 +1,16 @@
-import { exchange } from './fuzz-wire.ts'
-import type { WireRequest } from './fuzz-wire.ts'
-import { addEndpoint, modern } from './mcp.ts'
-import type { Endpoint } from './mcp.ts'
-import { addSigned, change, sendStandard } from './senders-setup.ts'
-import { addProvider, deliver, enable, eventIds, post, SIGNED } from './signing-setup.ts'
+import { exchange } from './wire.ts'
+import type { WireRequest } from './wire.ts'
+import { addEndpoint, modern } from '../../helpers/mcp.ts'
+import type { Endpoint } from '../../helpers/mcp.ts'
+import { addSigned, change, sendStandard } from '../../helpers/senders-setup.ts'
+import {
+  addProvider,
+  deliver,
+  enable,
+  eventIds,
+  post,
+  SIGNED,
+} from '../../helpers/signing-setup.ts'
 
 /** Where a replay goes: nobody listens there. */
 export const NOBODY = 'http://127.0.0.1:9/hook'
