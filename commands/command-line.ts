@@ -22,6 +22,8 @@ export interface Surroundings {
   readonly log: Log
   /** Runs the server until it is told to stop, and gives the exit code. */
   readonly serve: (options: ProgramOptions) => Promise<number>
+  /** Resolves with the name of the first signal that asks the command to stop. */
+  readonly stopSignal: () => Promise<string>
   /** Stands before the line that says why a command failed: the journal's level, or nothing. */
   readonly errorPrefix: string
 }
@@ -44,7 +46,7 @@ export async function runCommandLine(
 }
 
 async function run(argv: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { environment, input, output, log } = surroundings
+  const { environment, input, output, log, stopSignal } = surroundings
   const { flags, envFile, rest } = splitArguments(argv)
   const isService = SERVICES.some((service) => service === rest[0])
   const [command = 'serve', ...args] = isService ? ['serve', ...rest] : rest
@@ -60,7 +62,7 @@ async function run(argv: readonly string[], surroundings: Surroundings): Promise
   // It runs where there may be no configuration of a server.
   if (command === 'forward') {
     const { runForward } = await import('./forward.ts')
-    return runForward(args, { random: randomBytes }, output)
+    return runForward(args, { random: randomBytes, stopSignal }, output)
   }
   const onDatabase = OTHERS.has(command) ? undefined : await import('./on-database.ts')
   if (onDatabase?.isDatabaseCommand(command) === false) throw unknown('command', command)
@@ -84,7 +86,7 @@ async function run(argv: readonly string[], surroundings: Surroundings): Promise
   const now = (): Date => new Date()
   if (command === 'backup') {
     const { runBackup } = await import('./backup.ts')
-    return runBackup(args, { config, version, now, log }, output)
+    return runBackup(args, { config, version, now, log, stopSignal }, output)
   }
   if (command === 'restore') {
     const { runRestore } = await import('./restore.ts')

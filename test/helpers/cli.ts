@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
+import type { Test } from 'tap'
 import { runCommandLine } from '../../commands/command-line.ts'
 import { createOutput } from '../../commands/command.ts'
 import { openProgram } from '../../commands/program.ts'
 import { createLog } from '../../kernel/log.ts'
+import { temporaryFolder } from './owner.ts'
 import { ENGINE_FLAGS, exitOf, spawnProgram } from './program.ts'
 import type { Env } from './program.ts'
 import { runFolder } from './run-folder.ts'
@@ -29,6 +33,13 @@ export type CliProcessOptions = CliOptions & {
 /** What a command left behind; `code` is null when a signal ended it. */
 export type CliResult = { code: number | null; stdout: string; stderr: string }
 
+/** Where a command that runs in this process prints, and what asks it to stop. */
+type Surface = {
+  stdout(text: string): unknown
+  stderr(text: string): unknown
+  readonly stop?: Promise<string>
+}
+
 const LIMIT_MS = 60_000
 
 /**
@@ -37,34 +48,90 @@ const LIMIT_MS = 60_000
  */
 export async function runCli(
   args: readonly string[],
-  { env = {}, input = '', secretShown = false }: CliOptions = {},
+  options: CliOptions = {},
 ): Promise<CliResult> {
+  let [stdout, stderr] = ['', '']
+  const code = await runHere(args, options, {
+    stdout: (text) => (stdout += text),
+    stderr: (text) => (stderr += text),
+  })
+  transcript('log', options.secretShown === true ? stderr : stdout + stderr, 'cli')
+  return { code, stdout, stderr }
+}
+
+/** Runs a command in this process, prints to `surface` as it goes on, and gives the exit code. */
+export async function runHere(
+  args: readonly string[],
+  { env = {}, input = '' }: CliOptions,
+  { stdout, stderr, stop = new Promise(() => undefined) }: Surface,
+): Promise<number> {
   if (env['NODE_OPTIONS'] !== undefined) throw new Error('NODE_OPTIONS needs runCliProcess')
   if (env['DATABASE_URL'] === undefined) {
     for (const flag of ENGINE_FLAGS) setFlagsFromString(flag)
   }
-  let [stdout, stderr] = ['', '']
-  const writeError = (text: string): unknown => (stderr += text)
-  const log = createLog(writeError, () => new Date())
+  const log = createLog(stderr, () => new Date())
   const code = await runCommandLine(args, {
     environment: { PATH: process.env['PATH'], HOME: runFolder(), ...env },
     input: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
-    output: createOutput({
-      stdout: (text) => (stdout += text),
-      stderr: writeError,
-      terminal: false,
-    }),
+    output: createOutput({ stdout, stderr, terminal: false }),
     log,
     serve: async (options) => {
       const program = await openProgram(options, new AbortController().signal)
       await program.close(0)
       return 0
     },
+    stopSignal: () => stop,
     errorPrefix: '',
   })
   log.flush()
-  transcript('log', secretShown ? stderr : stdout + stderr, 'cli')
-  return { code, stdout, stderr }
+  return code
+}
+
+/**
+ * A command that is refused: its words, alone or with what else it is given; its exit code; what it says on
+ * stderr. A string is the whole text behind `gatehouse: `, a RegExp matches a line. Further lines are hints.
+ */
+export type RefusedCommand = readonly [
+  call: readonly string[] | (CliOptions & { readonly args: readonly string[] }),
+  code: 1 | 2,
+  ...lines: readonly [string | RegExp, ...RegExp[]],
+]
+
+/** What the commands are run on; without it on a data directory that is not there, and not made either. */
+export type CommandTarget = {
+  readonly env: Env
+  /** What must be the same before and after all of them. */
+  readonly state: () => Promise<unknown>
+}
+
+/**
+ * Runs each command and expects its refusal: the exit code, nothing on stdout, one line that says why (with
+ * code 2 another one that leads to the help), and at the end the state of before.
+ */
+export async function refuseCommands(
+  t: Test,
+  target: CommandTarget | undefined,
+  rows: readonly RefusedCommand[],
+): Promise<void> {
+  const directory = join(await temporaryFolder(t), 'none')
+  const { env, state } = target ?? {
+    env: { GATEHOUSE_DATA_DIR: directory },
+    state: async () => existsSync(directory),
+  }
+  const before = await state()
+  for (const [call, code, line, ...hints] of rows) {
+    const { args, ...options } = 'args' in call ? call : { args: call }
+    const result = await runCli(args, { ...options, env: { ...env, ...options.env } })
+    const text = typeof line === 'string' ? `gatehouse: ${line}` : line
+    const lines = [text, ...hints, ...(code === 2 ? ['See: gatehouse help'] : []), '']
+    const name = `${code}: ${String(line)}`
+    t.same({ code: result.code, stdout: result.stdout }, { code, stdout: '' }, name)
+    const said = result.stderr.split('\n')
+    t.match(said, lines, name)
+    t.equal(said.length, lines.length, `${name}, and no other line`)
+    t.match(said[0], /^gatehouse: /, name)
+  }
+  t.same(await state(), before, 'nothing has changed')
 }
 
 /** Runs `node server.ts ARGS…` to its end, `limitMs` at most. */
