@@ -33,14 +33,17 @@ export type CliProcessOptions = CliOptions & {
 /** What a command left behind; `code` is null when a signal ended it. */
 export type CliResult = { code: number | null; stdout: string; stderr: string }
 
-/** Where a command that runs in this process prints, and what asks it to stop. */
+/** What a command that runs in this process reads and prints, and what asks it to stop. */
 type Surface = {
+  readonly stdin?: Readable
   stdout(text: string): unknown
   stderr(text: string): unknown
   readonly stop?: Promise<string>
 }
 
 const LIMIT_MS = 60_000
+/** Control characters and those that turn the text's direction. */
+const OBEYED = /[^\P{C}\n]/u
 
 /**
  * Runs a command to its end in this process; `serve` starts the program and closes it at once. What a test needs of a process (signals, umask, a terminal, the
@@ -48,22 +51,23 @@ const LIMIT_MS = 60_000
  */
 export async function runCli(
   args: readonly string[],
-  options: CliOptions = {},
+  { env = {}, input = '', secretShown = false }: CliOptions = {},
 ): Promise<CliResult> {
   let [stdout, stderr] = ['', '']
-  const code = await runHere(args, options, {
+  const code = await runHere(args, env, {
+    stdin: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
     stdout: (text) => (stdout += text),
     stderr: (text) => (stderr += text),
   })
-  transcript('log', options.secretShown === true ? stderr : stdout + stderr, 'cli')
+  transcript('log', secretShown ? stderr : stdout + stderr, 'cli')
   return { code, stdout, stderr }
 }
 
-/** Runs a command in this process, prints to `surface` as it goes on, and gives the exit code. */
+/** Runs a command in this process, which prints as it goes on, and gives its exit code. */
 export async function runHere(
   args: readonly string[],
-  { env = {}, input = '' }: CliOptions,
-  { stdout, stderr, stop = new Promise(() => undefined) }: Surface,
+  env: Env,
+  { stdin = Readable.from([]), stdout, stderr, stop = new Promise(() => undefined) }: Surface,
 ): Promise<number> {
   if (env['NODE_OPTIONS'] !== undefined) throw new Error('NODE_OPTIONS needs runCliProcess')
   if (env['DATABASE_URL'] === undefined) {
@@ -72,7 +76,7 @@ export async function runHere(
   const log = createLog(stderr, () => new Date())
   const code = await runCommandLine(args, {
     environment: { PATH: process.env['PATH'], HOME: runFolder(), ...env },
-    input: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
+    input: stdin,
     output: createOutput({ stdout, stderr, terminal: false }),
     log,
     serve: async (options) => {
@@ -130,6 +134,7 @@ export async function refuseCommands(
     t.match(said, lines, name)
     t.equal(said.length, lines.length, `${name}, and no other line`)
     t.match(said[0], /^gatehouse: /, name)
+    t.notMatch(result.stderr, OBEYED, `${name}: nothing that a terminal obeys`)
   }
   t.same(await state(), before, 'nothing has changed')
 }
