@@ -113,8 +113,9 @@ t.test('every secret is a credential, and none has to be there', async (t) => {
 
 t.test('a credential that is an empty line counts as none', async (t) => {
   const folder = await temporaryFolder(t, 'credentials')
-  writeFileSync(join(folder, 'database_url'), '\n')
-  writeFileSync(join(folder, 'gatehouse_secret_key'), '\n')
+  for (const name of ['database_url', 'gatehouse_secret_key']) {
+    writeFileSync(join(folder, name), '\n', { mode: 0o400 })
+  }
   const env = { CREDENTIALS_DIRECTORY: folder, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
   const found = await runCli(['check'], { env: { ...env, ...FREE } })
   t.match(found, { code: 0, stdout: /^ok {4}database: embedded, not created yet/m })

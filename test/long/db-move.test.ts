@@ -13,31 +13,41 @@ import { until } from '../helpers/until.ts'
 const [embedded, postgres] = backends
 const SEED = { events: 100_000, links: 10_000, sessions: DAY_OF_SESSIONS }
 
-t.test(
-  '100,000 events and all else move to a server, also after a kill in the middle',
-  async (t) => {
-    const source = await embedded.env(t)
-    await embedded.query(source, seedStatements(SEED))
-    const wanted = await contentsOf(embedded, source)
-    for (const { name, rows } of wanted) t.ok(Number(rows) > 0, `${name} has rows to be moved`)
+/** A payload of the default limit. */
+const LARGE = `
+insert into hooks.events (provider, trust_mode, verified, external_id, headers, payload, body_hash, received_at)
+values ('generic:odd', 'token', false, 'large', '{}', decode(repeat(md5('x'), 1638400), 'hex'), 'x', now())`
 
-    const target = await postgres.emptyEnv(t)
-    await killed(t, source, target)
-    const moved = await move(source, target)
-    t.match(moved, { code: 0, stdout: /^hooks\.events +100002 /m, stderr: /set DATABASE_URL/ })
-    t.same(await contentsOf(postgres, target), wanted, 'every row of every table is the same')
+/** What the server shows of a move: it is being migrated, events are written, and links. */
+const MOMENTS = [
+  `to_regclass('hooks.events') is not null`,
+  `pg_relation_size(to_regclass('hooks.events')) > 8000000`,
+  `pg_relation_size(to_regclass('links.links')) > 100000`,
+]
 
-    t.match(await runCli(['check'], { env: target }), { code: 0 })
-    await idsGoOn(t, target)
-  },
-)
+t.test('100,000 events and all else move to a server, also after kills', async (t) => {
+  const source = await embedded.env(t)
+  await embedded.query(source, seedStatements(SEED))
+  await embedded.query(source, LARGE)
+  const wanted = await contentsOf(embedded, source)
+  for (const { name, rows } of wanted) t.ok(Number(rows) > 0, `${name} has rows to be moved`)
 
-/** Kills a move while it writes events: the target is left without a row. */
-async function killed(t: Test, source: Env, target: Env): Promise<void> {
+  const target = await postgres.emptyEnv(t)
+  for (const moment of MOMENTS) await killed(t, source, target, moment)
+  const moved = await move(source, target)
+  t.match(moved, { code: 0, stdout: /^hooks\.events +100003 /m, stderr: /set DATABASE_URL/ })
+  t.same(await contentsOf(postgres, target), wanted, 'every row of every table is the same')
+
+  t.match(await runCli(['check'], { env: target }), { code: 0 })
+  await idsGoOn(t, target)
+})
+
+/** Kills a move when it has come that far: the target is left without a row. */
+async function killed(t: Test, source: Env, target: Env, seen: string): Promise<void> {
   const child = spawnProgram(['db', 'move', '--to', target['DATABASE_URL'] ?? ''], source)
   const ended = exitOf(child)
-  const size = `select pg_relation_size(to_regclass('hooks.events')) > 8000000 as far`
-  await until(async () => (await postgres.query(target, size))[0]?.['far'], 'events', 60_000)
+  const look = `select coalesce(${seen}, false) as far`
+  await until(async () => (await postgres.query(target, look))[0]?.['far'], seen, 120_000)
   child.kill('SIGKILL')
   t.match(await ended, { signal: 'SIGKILL' })
   t.match(await postgres.query(target, 'select count(*)::int as n from hooks.events'), [{ n: 0 }])
@@ -45,14 +55,14 @@ async function killed(t: Test, source: Env, target: Env): Promise<void> {
 
 /** The server's next event has the id after the last one that there ever was, here one that was deleted. */
 async function idsGoOn(t: Test, target: Env): Promise<void> {
-  const server = await startServer(t, { services: ['hooks'], env: target })
   const added = await runCli(['provider', 'add', 'late', '--open', '--enable'], { env: target })
   t.match(added, { code: 0 })
+  const server = await startServer(t, { services: ['hooks'], env: target })
   const answer = await request(`${server.hooks}/webhooks/generic/late`, {
     method: 'POST',
     body: 'x',
   })
-  t.match(JSON.parse(answer.text), { id: SEED.events + 4 })
+  t.match(JSON.parse(answer.text), { id: SEED.events + 5 })
   const odd = await request(`${server.hooks}/log/${SEED.events + 2}`, {
     headers: { accept: 'application/json' },
   })
