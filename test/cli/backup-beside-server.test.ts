@@ -11,7 +11,7 @@ import { seedStatements } from '../helpers/transfer-seed.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded, postgres] = backends
-const EVENTS = 5_000
+const EVENTS = 3_500
 
 t.test('backups beside a server on the embedded engine', async (t) => {
   const sender = createSender()
@@ -68,7 +68,5 @@ t.test('backups beside a server on the embedded engine', async (t) => {
   t.match(readFileSync(join(others, 'killed'), 'utf8').slice(0, 18), 'gatehouse backup 1')
   t.same(readdirSync(others), ['killed'])
 
-  const all = await postgres.emptyEnv(t)
-  t.match(await runCli(['restore', join(others, 'killed')], { env: all }), { code: 0 })
-  t.same(lostOf(load.acked, await storedEvents(postgres, all)), [], 'the server lost nothing')
+  t.same(lostOf(load.acked, await storedEvents(embedded, env)), [], 'the server lost nothing')
 })

@@ -46,8 +46,8 @@ const LIMIT_MS = 60_000
 const OBEYED = /[^\P{C}\n]/u
 
 /**
- * Runs a command to its end in this process; `serve` starts the program and closes it at once. What a test needs of a process (signals, umask, a terminal, the
- * streams themselves) has `runCliProcess`.
+ * Runs a command to its end in this process; `serve` starts the program and closes it at once. What a test needs
+ * of a process (signals, umask, a terminal, the streams themselves) has `runCliProcess`.
  */
 export async function runCli(
   args: readonly string[],
