@@ -1,37 +1,28 @@
 import { randomBytes } from 'node:crypto'
-import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { assetText } from '../kernel/assets.ts'
 import { ignoredText, notesOf, openConfig } from '../kernel/config.ts'
-import { messageOf, type Log } from '../kernel/log.ts'
+import { messageOf } from '../kernel/log.ts'
 import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
 import { configuredSecrets } from '../services/hooks/signing-secrets.ts'
-import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
+import { DONE, FAILED, UsageError, WRONG_USAGE, type Surroundings } from './command.ts'
 import type { ProgramOptions } from './program.ts'
 import { SERVICES, type ServiceName } from './service-names.ts'
 
 /** The commands that are none on the open database. The file of each is loaded when it is called. */
 const OTHERS: ReadonlySet<string> = new Set(['serve', 'send-sample', 'backup', 'restore', 'db'])
 
-/** What a command line runs in: a process, or a test. */
-export interface Surroundings {
-  readonly environment: Readonly<Record<string, string | undefined>>
-  readonly input: Readable
-  readonly output: Output
-  readonly log: Log
+/** What a command line runs in, with the server as one of its commands. */
+export interface ServingSurroundings extends Surroundings {
   /** Runs the server until it is told to stop, and gives the exit code. */
   readonly serve: (options: ProgramOptions) => Promise<number>
-  /** Resolves with the name of the first signal that asks the command to stop. */
-  readonly stopSignal: () => Promise<string>
-  /** Stands before the line that says why a command failed: the journal's level, or nothing. */
-  readonly errorPrefix: string
 }
 
 /** Runs a command line to its end and gives the exit code: 0, 1, or 2 for a wrong command line. */
 export async function runCommandLine(
   argv: readonly string[],
-  surroundings: Surroundings,
+  surroundings: ServingSurroundings,
 ): Promise<number> {
   try {
     return await run(argv, surroundings)
@@ -45,7 +36,7 @@ export async function runCommandLine(
   }
 }
 
-async function run(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+async function run(argv: readonly string[], surroundings: ServingSurroundings): Promise<number> {
   const { environment, input, output, log, stopSignal } = surroundings
   const { flags, envFile, rest } = splitArguments(argv)
   const isService = SERVICES.some((service) => service === rest[0])
