@@ -3,6 +3,7 @@ import { createOutput, FAILED } from './commands/command.ts'
 import { runCommandLine } from './commands/command-line.ts'
 import { isJournal } from './commands/journal.ts'
 import type { ProgramOptions } from './commands/program.ts'
+import { stopSignal } from './commands/stop-signal.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 
 const output = createOutput({
@@ -40,6 +41,7 @@ async function run(): Promise<void> {
     output,
     log,
     serve,
+    stopSignal,
     errorPrefix: prefix?.error ?? '',
   })
 }

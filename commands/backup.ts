@@ -12,15 +12,14 @@ import type { Carried, Progress } from '../db/transfer/load.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import { readFlags } from './action-arguments.ts'
-import { DONE, fail, UsageError, type Output } from './command.ts'
+import { DONE, fail, UsageError, type Output, type Surroundings } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { TRANSFER_DEADLINE_MS } from './stopped-database.ts'
-import { stopSignal } from './stop-signal.ts'
 import { openMeter, reportTables } from './transfer-report.ts'
 
 export const BACKUP_USAGE = 'gatehouse backup FILE [--force] [--json]'
 
-export interface BackupTools {
+export interface BackupTools extends Pick<Surroundings, 'stopSignal'> {
   readonly config: ConfigSource
   readonly version: string
   readonly now: () => Date
@@ -60,9 +59,9 @@ export async function runBackup(
   accessSync(dirname(resolve(file)), constants.W_OK)
   const meter = openMeter()
   const ending = new AbortController()
-  void stopSignal().then((signal) =>
-    ending.abort(new Error(`stopped by ${signal}; there is no backup`)),
-  )
+  void tools
+    .stopSignal()
+    .then((signal) => ending.abort(new Error(`stopped by ${signal}; there is no backup`)))
   const write = (from: Place): Promise<Written> =>
     writeFrom(from, file, tools, meter.progress, ending.signal)
   let written: Written | number

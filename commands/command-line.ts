@@ -3,29 +3,26 @@ import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { assetText } from '../kernel/assets.ts'
 import { ignoredText, notesOf, openConfig } from '../kernel/config.ts'
-import { messageOf, type Log } from '../kernel/log.ts'
+import { messageOf } from '../kernel/log.ts'
 import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
 import { configuredSecrets } from '../services/hooks/signing-secrets.ts'
-import { DONE, FAILED, UsageError, WRONG_USAGE, type Caller } from './command.ts'
+import { DONE, FAILED, UsageError, WRONG_USAGE, type Surroundings } from './command.ts'
 import type { ProgramOptions } from './program.ts'
 import { SERVICES, type ServiceName } from './service-names.ts'
 
 /** The commands that are none on the open database. The file of each is loaded when it is called. */
 const OTHERS: ReadonlySet<string> = new Set(['serve', 'send-sample', 'backup', 'restore', 'db'])
 
-/** What a command line runs in: a process, or a test. */
-export interface Surroundings extends Caller {
-  readonly log: Log
+/** What a command line runs in, with the server as one of its commands. */
+export interface ServingSurroundings extends Surroundings {
   /** Runs the server until it is told to stop, and gives the exit code. */
   readonly serve: (options: ProgramOptions) => Promise<number>
-  /** Stands before the line that says why a command failed: the journal's level, or nothing. */
-  readonly errorPrefix: string
 }
 
 /** Runs a command line to its end and gives the exit code: 0, 1, or 2 for a wrong command line. */
 export async function runCommandLine(
   argv: readonly string[],
-  surroundings: Surroundings,
+  surroundings: ServingSurroundings,
 ): Promise<number> {
   try {
     return await run(argv, surroundings)
@@ -39,8 +36,8 @@ export async function runCommandLine(
   }
 }
 
-async function run(argv: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { environment, input, output, log } = surroundings
+async function run(argv: readonly string[], surroundings: ServingSurroundings): Promise<number> {
+  const { environment, input, output, log, stopSignal } = surroundings
   const { flags, envFile, rest } = splitArguments(argv)
   const isService = SERVICES.some((service) => service === rest[0])
   const [command = 'serve', ...args] = isService ? ['serve', ...rest] : rest
@@ -56,7 +53,7 @@ async function run(argv: readonly string[], surroundings: Surroundings): Promise
   // It runs where there may be no configuration of a server.
   if (command === 'forward') {
     const { runForward } = await import('./forward.ts')
-    return runForward(args, { random: randomBytes }, output)
+    return runForward(args, { random: randomBytes, stopSignal }, output)
   }
   const onDatabase = OTHERS.has(command) ? undefined : await import('./on-database.ts')
   if (onDatabase?.isDatabaseCommand(command) === false) throw unknown('command', command)
@@ -80,7 +77,7 @@ async function run(argv: readonly string[], surroundings: Surroundings): Promise
   const now = (): Date => new Date()
   if (command === 'backup') {
     const { runBackup } = await import('./backup.ts')
-    return runBackup(args, { config, version, now, log }, output)
+    return runBackup(args, { config, version, now, log, stopSignal }, output)
   }
   if (command === 'restore') {
     const { runRestore } = await import('./restore.ts')

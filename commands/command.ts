@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { escapeControls } from '../kernel/escape-controls.ts'
+import type { Log } from '../kernel/log.ts'
 
 /**
  * Where a command prints: a result to `out`, what is said about it to `err`. In both, control characters
@@ -14,11 +15,16 @@ export interface Output {
   drained?(): Promise<void>
 }
 
-/** What a command is called with, beside its words: of a process, or of a test. */
-export interface Caller {
+/** What a command runs in: a process, or a test. */
+export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly input: Readable
   readonly output: Output
+  readonly log: Log
+  /** Resolves with the name of the first signal that asks the command to stop. */
+  readonly stopSignal: () => Promise<string>
+  /** Stands before the line that says why a command failed: the journal's level, or nothing. */
+  readonly errorPrefix: string
 }
 
 /** Prints to the two streams of a process; `terminal` says whether stdout is one. */

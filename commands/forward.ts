@@ -6,12 +6,11 @@ import { forward, type ForwardReport } from '../services/hooks/relay-client.ts'
 import { createDelivery, type Delivered } from '../services/hooks/relay-delivery.ts'
 import { RELAY_PROTOCOL } from '../services/hooks/relay-protocol.ts'
 import type { RelayRequest } from '../services/hooks/relay-request.ts'
-import { DONE, fail, type Output } from './command.ts'
+import { DONE, fail, type Output, type Surroundings } from './command.ts'
 import { parseForward } from './forward-arguments.ts'
-import { stopSignal } from './stop-signal.ts'
 
 /** What the command needs beside its arguments. */
-export interface ForwardTools {
+export interface ForwardTools extends Pick<Surroundings, 'stopSignal'> {
   readonly random: (size: number) => Buffer
 }
 
@@ -27,7 +26,7 @@ const GRACE_MS = 5_000
  */
 export async function runForward(
   args: readonly string[],
-  { random }: ForwardTools,
+  { random, stopSignal }: ForwardTools,
   output: Output,
 ): Promise<number> {
   const { from, target, request, retries, skipFailed, json } = parseForward(args)

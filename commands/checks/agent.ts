@@ -21,7 +21,7 @@ export async function agentFindings(
   const { readonly: commands = [] } = services.content ?? {}
   return [
     ...[...services.findings, ...costs.findings, ...runnerFindings(current, path)],
-    ...(commands.length > 0 ? [await sandboxFinding(unsandboxed)] : []),
+    ...(commands.length > 0 ? [await sandboxFinding(unsandboxed, path)] : []),
   ]
 }
 
@@ -41,9 +41,9 @@ async function fileFinding<T>(
 }
 
 /** Whether the inventory's commands for looking, whose arguments a model chooses, can be sandboxed. */
-async function sandboxFinding(unsandboxed: boolean): Promise<Finding> {
+async function sandboxFinding(unsandboxed: boolean, path: string): Promise<Finding> {
   const what = 'sandbox'
-  const state = await probeSandbox()
+  const state = await probeSandbox(path === '' ? {} : { PATH: path })
   if (state.kind === 'works') return fine(what, 'bwrap works')
   const problem = state.problem.replaceAll('\n', ' ')
   const remedy = 'make bwrap (package bubblewrap) work'

@@ -1,36 +1,38 @@
-import { writeFile } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
-import type { Test } from 'tap'
-import { runCli } from '../helpers/cli.ts'
+import { backends } from '../helpers/backends.ts'
+import { refuseCommands, runCli } from '../helpers/cli.ts'
+import type { RefusedCommand } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import type { Env } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
+import { startServer } from '../helpers/server.ts'
 import { codeHostHeaders } from '../helpers/sign.ts'
+import { addProvider } from '../helpers/signing-setup.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+const database = await postgres.env(t)
+/** Deliveries so far. */
+let count = 0
 
 t.test('flag over environment file over environment over default', async (t) => {
   const envFile = join(await temporaryFolder(t, 'env'), 'gatehouse.env')
-  await writeFile(
-    envFile,
-    ['HOOKS_MAX_BODY=2KiB', 'HOOKS_FRESHNESS_S=120', 'LINKS_BASE_URL=', 'OTHER_PROGRAM=1'].join(
-      '\n',
-    ),
-  )
+  const lines = ['HOOKS_MAX_BODY=2KiB', 'HOOKS_FRESHNESS_S=120', 'LINKS_BASE_URL=', 'OTHER=1']
+  await writeFile(envFile, lines.join('\n'))
   const env = {
-    GATEHOUSE_ENV_FILE: envFile,
+    ...database,
     HOOKS_MAX_BODY: '3KiB',
     HOOKS_FRESHNESS_S: '130',
     OPS_BASE_URL: 'https://ops.example',
     LINKS_BASE_URL: 'https://links.example',
     HOOKS_BASE_URL: '',
+    HOOKS_ROTATION_OVERLAP_S: '',
   }
-  const server = await startServerProcess(t, {
-    services: ['hooks'],
-    env,
-    flags: ['--hooks-max-body=1KiB'],
-  })
+  const flags = ['--hooks-max-body=1KiB', '--env-file', envFile]
+  const server = await startServerProcess(t, { services: ['hooks'], env, flags })
   const shown = await configurationOf(server.hooks)
   t.equal(shown['HOOKS_MAX_BODY'], '1KiB (flag)')
   t.equal(shown['HOOKS_FRESHNESS_S'], '120 (environment file)')
@@ -42,16 +44,7 @@ t.test('flag over environment file over environment over default', async (t) => 
   )
   t.notOk('HOOKS_BASE_URL' in shown && shown['HOOKS_BASE_URL'] !== 'unset', 'empty: unset')
 
-  await request(`${server.hooks}/providers`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-    body: 'name=any&trust_mode=open&acknowledge_open=true',
-  })
-  await request(`${server.hooks}/providers/generic%3Aany/enabled`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-    body: 'enabled=true',
-  })
+  await addProvider(server.hooks, 'any', { open: true })
   const post = (size: number): Promise<{ status: number }> =>
     request(`${server.hooks}/webhooks/generic/any`, { method: 'POST', body: 'x'.repeat(size) })
   t.equal((await post(1024)).status, 202, 'the shown value is the one that counts')
@@ -59,19 +52,21 @@ t.test('flag over environment file over environment over default', async (t) => 
 })
 
 t.test('an empty variable counts as unset', async (t) => {
-  const env = {
+  const empty = {
     HOOKS_FRESHNESS_S: '',
     HOOKS_CHAT_SECRET: '',
     HOOKS_MAX_BODY: '',
-    DATABASE_URL: '',
     GATEHOUSE_ENV_FILE: '',
   }
-  const server = await startServerProcess(t, { services: ['hooks'], env })
+  const server = await startServer(t, { services: ['hooks'], env: { ...database, ...empty } })
   const shown = await configurationOf(server.hooks)
   t.equal(shown['HOOKS_FRESHNESS_S'], '300 (default)')
   t.equal(shown['HOOKS_MAX_BODY'], '25MiB (default)')
   const { status } = await request(`${server.hooks}/webhooks/chat`, { method: 'POST', body: '{}' })
   t.equal(status, 404, 'no secret: unconfigured, not a secret without characters')
+
+  const none = { DATABASE_URL: '', GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  t.match(await runCli(['check'], { env: none }), { stdout: /^ok {4}database: embedded, /m })
 })
 
 t.test('a secret is its whole value', async (t) => {
@@ -79,12 +74,12 @@ t.test('a secret is its whole value', async (t) => {
   const inFile = `${secret('quoted')}  # no comment `
   const envFile = join(await temporaryFolder(t, 'env'), 'gatehouse.env')
   await writeFile(envFile, `HOOKS_CODE_HOST_SECRET_PREVIOUS="${inFile}"\n`)
-  const env = { HOOKS_CODE_HOST_SECRET: inEnvironment }
-  const server = await startServerProcess(t, {
-    services: ['hooks'],
-    env,
-    flags: ['--env-file', envFile],
-  })
+  const env = {
+    ...database,
+    GATEHOUSE_ENV_FILE: envFile,
+    HOOKS_CODE_HOST_SECRET: inEnvironment,
+  }
+  const server = await startServer(t, { services: ['hooks'], env })
   t.equal(await delivery(server.hooks, inEnvironment), 202)
   t.equal(await delivery(server.hooks, inEnvironment.trim()), 401)
   t.equal(await delivery(server.hooks, inFile), 202)
@@ -97,19 +92,18 @@ t.test('a credential file gives a secret, without its last newline', async (t) =
   await writeFile(join(folder, 'hooks_code_host_secret'), `${fromFile}\n`)
   await writeFile(join(folder, 'hooks_code_host_secret_previous'), `${fromFile}-2\n\n`)
   await writeFile(join(folder, 'hooks_freshness_s'), '1')
-  const env = { CREDENTIALS_DIRECTORY: folder }
-  const server = await startServerProcess(t, { services: ['hooks'], env })
+  const env = { ...database, CREDENTIALS_DIRECTORY: folder }
+  const server = await startServer(t, { services: ['hooks'], env })
   t.equal(await delivery(server.hooks, fromFile), 202)
   t.equal(await delivery(server.hooks, `${fromFile}\n`), 401)
   t.equal(await delivery(server.hooks, `${fromFile}-2\n`), 202, 'only one newline')
   const shown = await configurationOf(server.hooks)
   t.equal(shown['HOOKS_CODE_HOST_SECRET'], 'set (credential)')
   t.equal(shown['HOOKS_FRESHNESS_S'], '300 (default)', 'a credential is for secrets only')
-  await server.stop()
 
   const given = secret('environment')
   const both = { ...env, HOOKS_CODE_HOST_SECRET: given }
-  const second = await startServerProcess(t, { services: ['hooks'], env: both })
+  const second = await startServer(t, { services: ['hooks'], env: both })
   t.equal(await delivery(second.hooks, given), 202)
   t.equal(await delivery(second.hooks, fromFile), 401, 'the environment goes before a credential')
 })
@@ -117,41 +111,41 @@ t.test('a credential file gives a secret, without its last newline', async (t) =
 t.test('an unknown variable in the environment is told of once, and stops nothing', async (t) => {
   const value = secret('unknown-variable')
   // As Kubernetes injects them for a service named hooks, and somebody mistypes one.
-  const env = { HOOKS_PORT: 'tcp://10.0.0.1:80', OPS_SERVICE_HOST: '10.0.0.2', LINKS_ADRR: value }
-  const server = await startServerProcess(t, { services: ['hooks'], env })
-  const warned = server.logs().filter((line) => line.includes('unknown variables ignored'))
+  const names = {
+    HOOKS_PORT: 'tcp://10.0.0.1:80',
+    OPS_SERVICE_HOST: '10.0.0.2',
+    LINKS_ADRR: value,
+  }
+  const env = { ...database, ...names, HOOKS_ADDR: '127.0.0.1:0' }
+  const started = await runCli(['serve', 'hooks'], { env })
+  t.equal(started.code, 0)
+  const warned = started.stderr
+    .split('\n')
+    .filter((line) => line.includes('unknown variables ignored'))
   t.equal(warned.length, 1)
   t.match(JSON.parse(warned[0] ?? '{}'), {
     level: 'warn',
     names: 'HOOKS_PORT, OPS_SERVICE_HOST, LINKS_ADRR',
   })
-  t.notOk(server.logs().join('').includes(value), 'names only')
+  t.notOk(started.stderr.includes(value), 'names only')
 
-  const strange = { ...env, ['HOOKS_\u001b[2J']: '1', GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
-  const { code, stderr } = await runCli(['provider', 'list'], { env: strange })
-  t.equal(code, 0)
-  t.equal(
-    stderr,
-    'gatehouse: unknown in the environment and ignored: HOOKS_PORT, OPS_SERVICE_HOST, LINKS_ADRR, ' +
+  const strange = { ...env, ['HOOKS_\u001b[2J']: '1' }
+  t.match(await runCli(['provider', 'list'], { env: strange }), {
+    code: 0,
+    stderr:
+      'gatehouse: unknown in the environment and ignored: HOOKS_PORT, OPS_SERVICE_HOST, LINKS_ADRR, ' +
       'HOOKS_\\u001b[2J; see gatehouse help for the names that count\n',
-  )
+  })
 })
 
-t.test('an unknown variable of ours in the environment file is refused by name', async (t) => {
-  const value = secret('unknown-variable')
+t.test('an environment file that is wrong, or not there, is refused by name', async (t) => {
   const envFile = join(await temporaryFolder(t, 'env'), 'gatehouse.env')
-  await writeFile(envFile, `HOOKS_CHATT_SECRET=${value}\n`)
-  await refused(
-    t,
-    { GATEHOUSE_ENV_FILE: envFile },
-    /^gatehouse: HOOKS_CHATT_SECRET in .+gatehouse\.env is no variable/,
-  )
-  const missing = `${envFile}.none`
-  await refused(
-    t,
-    { GATEHOUSE_ENV_FILE: missing },
-    /^gatehouse: The environment file .+ can't be read/,
-  )
+  await writeFile(envFile, `HOOKS_CHATT_SECRET=${secret('unknown-variable')}\n`)
+  const migrate = (file: string) => ({ args: ['migrate'], env: { GATEHOUSE_ENV_FILE: file } })
+  await refuseCommands(t, undefined, [
+    [migrate(envFile), 1, /^gatehouse: HOOKS_CHATT_SECRET in .+gatehouse\.env is no variable/],
+    [migrate(`${envFile}.none`), 1, /^gatehouse: The environment file .+ can't be read/],
+  ])
 })
 
 t.test('an invalid value is refused with the accepted form', async (t) => {
@@ -182,43 +176,84 @@ t.test('an invalid value is refused with the accepted form', async (t) => {
     ],
     ['OPS_TIER1_MODEL', ['--debug', '  ', 'x'.repeat(201), '🙂'.repeat(101)], 'name of a model'],
   ]
-  for (const [name, values, form] of cases) {
-    for (const value of values) {
-      const { stderr } = await refused(
-        t,
-        { [name]: value },
-        new RegExp(`^gatehouse: ${name} is not valid \\(`),
-      )
-      t.match(stderr, `: expected `)
-      t.match(stderr, form, `${name}=${value}`)
-    }
-  }
+  const rows = cases.flatMap(([name, values, form]) =>
+    values.map((value): RefusedCommand => {
+      const line = new RegExp(`^gatehouse: ${name} is not valid \\(.*: expected .*${escape(form)}`)
+      return [{ args: ['migrate'], env: { [name]: value } }, 1, line]
+    }),
+  )
   const password = secret('database-password')
-  for (const [start, port] of [
-    ['mysql://', 5432],
-    ['postgres://%zz', 5432],
+  // The value is not shown.
+  const unshown =
+    /^gatehouse: DATABASE_URL is not valid(?!.*(secret-|gatehouse:)).*expected a postgres:\/\/ URL/
+  const urls = [
+    ['mysql://', '5432'],
+    ['postgres://%zz', '5432'],
     ['postgres://', 'port'],
     ['postgres://', '5432,127.0.0.1:port'],
-  ] as const) {
+  ].map(([start, port]): RefusedCommand => {
     const url = `${start}gatehouse:${password}@127.0.0.1:${port}/db`
-    const line = /^gatehouse: DATABASE_URL is not valid/
-    const { stderr } = await refused(t, { DATABASE_URL: url }, line)
-    t.match(stderr, 'expected a postgres:// URL')
-    t.notOk(stderr.includes(password) || stderr.includes(url), 'the value is not shown')
-  }
+    return [{ args: ['migrate'], env: { DATABASE_URL: url } }, 1, unshown]
+  })
+  await refuseCommands(t, undefined, [...rows, ...urls])
 })
 
-/** No command starts with such a configuration: code 1 and one line. */
-async function refused(t: Test, env: Env, line: RegExp): Promise<{ stderr: string }> {
-  const { code, stdout, stderr } = await runCli(['migrate'], { env })
-  t.same({ code, stdout, lines: stderr.split('\n').length }, { code: 1, stdout: '', lines: 2 })
-  t.match(stderr, line)
-  return { stderr }
+/** The text as a part of a RegExp. */
+function escape(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }
+
+t.test(
+  'a changed environment file counts without a restart; a broken one changes nothing',
+  async (t) => {
+    const file = join(await temporaryFolder(t, 'env'), 'gatehouse.env')
+    const [first, second] = [secret('first'), secret('second')]
+    /** As an editor or a deployment does it: a new file takes the old one's name. */
+    async function change(text: string): Promise<void> {
+      await writeFile(`${file}.new`, text)
+      await rename(`${file}.new`, file)
+    }
+    await change('HOOKS_FRESHNESS_S=100\n')
+    const env = { ...(await postgres.env(t)), GATEHOUSE_ENV_FILE: file }
+    const { hooks, logs } = await startServer(t, { services: ['hooks'], env })
+    const answers = (key: string, status: number): Promise<unknown> =>
+      until(async () => (await delivery(hooks, key)) === status, `an answer ${status}`)
+    const kept = (): readonly string[] =>
+      logs().filter((line) => line.includes('configuration not re-read'))
+
+    t.equal(await delivery(hooks, first), 404, 'not configured')
+    await change(`HOOKS_CODE_HOST_SECRET=${first}\n`)
+    await answers(first, 202)
+    await change(`HOOKS_CODE_HOST_SECRET=${second}\n`)
+    await answers(second, 202)
+    t.equal(await delivery(hooks, first), 401, 'the former secret is retired')
+    await until(async () => {
+      const { text } = await request(`${hooks}/log?rejected=1`)
+      return text.includes('matches a retired secret')
+    }, 'the reason of that refusal')
+
+    await change(`HOOKS_CODE_HOST_SECRET=${first}\nHOOKS_FRESHNESS_S=never\n`)
+    await until(() => kept().length === 1, 'the log to say that it was not taken')
+    t.match(kept()[0], 'HOOKS_FRESHNESS_S')
+    t.equal(await delivery(hooks, second), 202, 'the former configuration stays')
+    t.equal(await delivery(hooks, first), 401)
+    await change(`HOOKS_CODE_HOST_SECRET=${first}\nHOOKS_NONSENSE=1\n`)
+    await until(() => kept().length === 2, 'the log to name the unknown variable')
+    t.match(kept()[1], 'HOOKS_NONSENSE')
+    t.equal(await delivery(hooks, second), 202)
+
+    await change(`HOOKS_CODE_HOST_SECRET=${first}\nHOOKS_CODE_HOST_SECRET_PREVIOUS=${second}\n`)
+    await answers(first, 202)
+    t.equal(await delivery(hooks, second), 202, 'the previous secret is accepted beside it')
+    await change('\n')
+    await answers(first, 404)
+  },
+)
 
 /** Status of a delivery to the code host's receiver, signed with `key`. */
 async function delivery(base: string, key: string): Promise<number> {
-  const body = '{"a":1}'
+  // A known body would be answered like the first time.
+  const body = JSON.stringify({ count: (count += 1) })
   const headers = { 'Content-Type': 'application/json', ...(await codeHostHeaders(key, body)) }
   return (await request(`${base}/webhooks/code_host`, { method: 'POST', headers, body })).status
 }

@@ -1,76 +1,136 @@
+import { existsSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { t } from 'tap'
+import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { check, FREE } from '../helpers/check.ts'
+import { refuseCommands, runCli, runHere } from '../helpers/cli.ts'
+import { seedEmbedded } from '../helpers/embedded-templates.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, spawnProgram } from '../helpers/program.ts'
+import type { Env } from '../helpers/program.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
+import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
-const [embedded] = backends
+// Commands beside a server on the embedded engine: it runs them, asked through its socket.
+
+const [embedded, postgres] = backends
 const LIMIT = 1024 * 1024
+/** An export of them has more parts than Node lets listeners wait for one event without a warning. */
+const COUNT = 6_500
+const LINKS = `
+insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
+select 'many-' || i, 'https://l.test/', '', repeat('x', 300), 'public', true, now(), now()
+  from generate_series(1, ${COUNT}) i;
+insert into links.users (email, display_name, role, created_at)
+values ('many@example.com', 'Many', 'user', now());
+insert into links.link_owners select u.id, l.slug, true from links.users u cross join links.links l`
 
-t.test('what comes over the socket is bounded, and a file of any size is not', async (t) => {
-  const env = await embedded.env(t)
-  const server = await startServerProcess(t, { services: ['links'], env })
-  const socketPath = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'control.sock')
-  const send = async (body: string): Promise<readonly string[]> => {
-    const { text } = await request('http://control/', { method: 'POST', body, socketPath })
-    return text.trimEnd().split('\n')
-  }
-  const words = JSON.stringify(['user', 'add', 'a'.repeat(LIMIT)])
-  t.match(await send(`${words}\n`), [/"err","gatehouse: The command is too long"/, '{"code":2}'])
-  t.match(await send('{}\n'), [/must be a list of words/, '{"code":2}'])
-  t.match(await send('nothing\n'), [/"err"/, '{"code":1}'])
-  const file = `slug,url\n${'x'.repeat(4 * LIMIT)}\n`
-  const asked = await send(`${JSON.stringify(['import', '-'])}\n${file}`)
-  t.match(asked, [/2 {2}refused .* is longer than 1 MiB/, /refused 1/, '{"code":1}'])
+t.test('commands beside a server on the embedded engine', async (t) => {
+  const env: Env = { ...FREE, ...(await embedded.env(t)) }
+  await embedded.query(env, LINKS)
+  const server = await startServerProcess(t, { services: ['hooks', 'links'], env })
+  const data = env['GATEHOUSE_DATA_DIR'] ?? ''
+  const socketPath = join(data, 'control.sock')
 
-  // A command that has had enough does not wait for the rest of its input.
-  const early = spawnProgram(['import', '-', '--owner', 'no@example.com'], env)
-  early.stdin.write('slug,url\n')
-  t.match(await exitOf(early), { code: 1 })
+  await t.test('its socket is for this user, and what comes over it is bounded', async (t) => {
+    const { mode } = await stat(socketPath)
+    t.equal((mode & 0o777).toString(8), '600')
+    const send = async (body: string): Promise<readonly string[]> => {
+      const { text } = await request('http://control/', { method: 'POST', body, socketPath })
+      return text.trimEnd().split('\n')
+    }
+    const words = JSON.stringify(['user', 'add', 'a'.repeat(LIMIT)])
+    t.match(await send(`${words}\n`), [/"err","gatehouse: The command is too long"/, '{"code":2}'])
+    t.match(await send('{}\n'), [/must be a list of words/, '{"code":2}'])
+    t.match(await send('nothing\n'), [/"err"/, '{"code":1}'])
+    const file = `slug,url\n${'x'.repeat(4 * LIMIT)}\n`
+    const asked = await send(`${JSON.stringify(['import', '-'])}\n${file}`)
+    t.match(
+      asked,
+      [/2 {2}refused .* is longer than 1 MiB/, /refused 1/, '{"code":1}'],
+      'a file of any size is not',
+    )
+  })
 
-  const cut = spawnProgram(['import', '-', '--owner', 'operator@localhost'], env)
-  const ended = exitOf(cut)
+  await t.test('what needs the database for itself is refused', async (t) => {
+    const line = / has the database to itself: stop the server, /
+    const move = ['db', 'move', '--to', 'postgres://127.0.0.1:1/x']
+    const target = { env, state: async () => (await runCli(['user', 'list'], { env })).stdout }
+    const folder = await temporaryFolder(t, 'backups')
+    const whole = join(folder, 'whole')
+    t.match(await runCli(['backup', whole], { env: await postgres.env(t) }), { code: 0 })
+    await refuseCommands(t, target, [
+      [['serve', 'hooks'], 1, /held by another process/],
+      [['restore', whole], 1, line],
+      [move, 1, line],
+    ])
+  })
+
+  await t.test('a check asks for the database; the rest is its own', async (t) => {
+    const { host } = new URL(server.hooks)
+    const beside = await check({ ...env, HOOKS_ADDR: host, OPS_RUNNER: 'cli', PATH: '/nowhere' })
+    t.equal(beside.code, 0)
+    t.match(beside.about('migrations'), [/^ok \d+ applied$/])
+    t.match(beside.about('HOOKS_ADDR'), [`ok ${host} is held by a running gatehouse `])
+    t.match(beside.about('runner'), ['warn cli, and no session can run: '])
+    t.match(beside.about('configuration'), ['ok variables set: 5'])
+    const migrated = await runCli(['migrate'], { env })
+    t.match(migrated, { code: 0, stdout: 'nothing to apply\n', stderr: '' })
+  })
+
+  await t.test('a command that says more than its caller takes waits each time', async (t) => {
+    const { code, stdout } = await runCli(['export'], { env })
+    t.equal(code, 0)
+    t.equal(stdout.split('\n').length, COUNT + 2)
+    const warnings = server.logs().filter((line) => !line.startsWith('{'))
+    t.same(warnings, [], 'Node warns of nothing')
+  })
+
+  await t.test('a command that has had enough does not wait for its input’s end', async (t) => {
+    const early = spawnProgram(['import', '-', '--owner', 'no@example.com'], env)
+    early.stdin.write('slug,url\n')
+    t.match(await exitOf(early), { code: 1 })
+  })
+
+  await t.test('a server that dies in between is a failure', (t) => diesBetween(t, env, server))
+
+  t.ok(existsSync(socketPath), 'a crash leaves the socket')
+  const alone = await runCli(['provider', 'add', 'later', '--open'], { env })
+  t.match(alone, { code: 0, stderr: /^generic:later created/ })
+  const next = await startServer(t, { services: ['hooks'], env })
+  const listed = await runCli(['provider', 'list'], { env })
+  t.match(listed, { code: 0, stdout: /^generic:later /m }, 'the next server opens it anew')
+  const { stdout } = await runCli(['export'], { env })
+  t.equal(stdout.match(/^l\d+,/gm)?.length, 1_000, 'what was reported is done, and nothing else')
+  await next.stop()
+  t.notOk(existsSync(socketPath), 'and takes it away when it stops')
+})
+
+/** Kills the server during an import, once it has reported the first thousand lines. */
+async function diesBetween(t: Test, env: Env, server: { kill(): Promise<unknown> }): Promise<void> {
+  const input = new PassThrough()
   let [said, problem] = ['', '']
-  cut.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
-  cut.stderr.setEncoding('utf8').on('data', (text: string) => (problem += text))
-  cut.stdin.on('error', () => undefined)
+  const ended = runHere(['import', '-', '--owner', 'operator@localhost'], env, {
+    stdin: input,
+    stdout: (text) => (said += text),
+    stderr: (text) => (problem += text),
+  })
   const lines = Array.from({ length: 1_100 }, (_, at) => `l${at},https://l.test/${at}`)
-  cut.stdin.write(`slug,url\n${lines.join('\n')}\n`)
-  await until(() => said.includes('l999 ') || said.includes('l999\n'), 'the first thousand lines')
+  input.write(`slug,url\n${lines.join('\n')}\n`)
+  await until(() => said.includes('l999\n'), 'the first thousand lines')
   await server.kill()
-  t.match(await ended, { code: 1 }, 'a server that dies in between is a failure')
+  t.equal(await ended, 1)
   t.match(problem, /^gatehouse: \S/)
-  const rows = await embedded.query(env, 'select count(*)::int as n from links.links')
-  t.same(rows[0]?.['n'], 1_000, 'what was reported is done, and nothing else')
-  cut.stdin.destroy()
-})
-
-t.test('a command that says more than its caller has taken waits, each time anew', async (t) => {
-  const env = await embedded.env(t)
-  const server = await startServerProcess(t, { services: ['links'], env })
-  const description = 'x'.repeat(1_900)
-  // More parts than Node lets listeners wait for one event without a warning.
-  const lines = Array.from({ length: 6_500 }, (_, at) => `l${at},https://l.test/,${description}`)
-  const input = `slug,url,description\n${lines.join('\n')}\n`
-  const filled = await runCli(['import', '-', '--owner', 'operator@localhost'], { env, input })
-  t.equal(filled.code, 0)
-  const { code, stdout } = await runCli(['export'], { env })
-  t.equal(code, 0)
-  t.equal(stdout.split('\n').length, lines.length + 2)
-  t.same(
-    server.logs().filter((line) => !line.startsWith('{')),
-    [],
-    'Node warns of nothing',
-  )
-})
+}
 
 t.test('a data directory whose name is too long for a socket', async (t) => {
   const folder = join(await temporaryFolder(t), 'x'.repeat(110))
   const env = { GATEHOUSE_DATA_DIR: folder }
+  await seedEmbedded(env)
   t.match(await runCli(['user', 'add', 'ann@example.com'], { env }), { code: 0 })
-  t.match(await runCli(['user', 'list'], { env }), { code: 0, stdout: /ann@example\.com/ })
 })

@@ -1,61 +1,135 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { openClient } from '../../db/client.ts'
+import { migrate } from '../../db/migrate.ts'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
+import type { Owner } from '../helpers/owner.ts'
+import { refuseCommands, runCli } from '../helpers/cli.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { run, sharedPostgres } from '../helpers/postgres.ts'
 import { exitOf, spawnProgram } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
+import { request } from '../helpers/http.ts'
+import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { contentsOf, drawnIds } from '../helpers/transfer-check.ts'
-import { DAY_OF_SESSIONS, seedStatements } from '../helpers/transfer-seed.ts'
+import { seedStatements } from '../helpers/transfer-seed.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded, postgres] = backends
-const SEED = { events: 100_000, links: 10_000, sessions: DAY_OF_SESSIONS }
 
-t.test(
-  '100,000 events and all else move to a server, also after a kill in the middle',
-  async (t) => {
-    const source = await embedded.env(t)
-    await embedded.query(source, seedStatements(SEED))
-    const wanted = await contentsOf(embedded, source)
-    for (const { name, rows } of wanted) t.ok(Number(rows) > 0, `${name} has rows to be moved`)
+t.test('wrong usage, and a source that there is not', async (t) => {
+  const url = 'postgres://127.0.0.1:1/x'
+  const move = ['db', 'move', '--to', url]
+  await refuseCommands(t, undefined, [
+    [['db'], 2, /Missing action/],
+    [['db', 'copy'], 2, /Unknown action "copy"/],
+    [['db', 'move'], 2, /Missing --to URL/],
+    [['db', 'move', url], 2, /Too many arguments/],
+    [['db', 'move', '--to', 'mysql://x/y'], 2, /--to must be a postgres:\/\/ URL/],
+    [['db', 'move', '--to', 'postgres://u:p@h:port/y'], 2, /--to must be .*: it is no such URL$/],
+    [move, 1, /^gatehouse: there is no database in .*none: nothing to move$/],
+    [{ args: move, env: { DATABASE_URL: url } }, 1, /^gatehouse: DATABASE_URL is set: /],
+  ])
+})
 
-    const target = await postgres.emptyEnv(t)
-    await killed(t, source, target)
-    const moved = await move(source, target)
-    t.match(moved, { code: 0, stdout: /^hooks\.events +100002 /m, stderr: /set DATABASE_URL/ })
-    t.same(await contentsOf(postgres, target), wanted, 'every row of every table is the same')
-
-    t.match(await runCli(['check'], { env: target }), { code: 0 })
-    await idsGoOn(t, target)
+/** What the server shows of a move that has come that far. */
+const MOMENTS = [
+  { when: 'events are written', seen: `pg_relation_size(to_regclass('hooks.events')) > 1000000` },
+  {
+    when: 'tables are compared',
+    seen: `exists (select from pg_stat_activity where datname = current_database() and query like 'fetch%')`,
   },
-)
+]
+const SEED = { events: 5_000, links: 2_000, sessions: 6 }
 
-/** Kills a move while it writes events: the target is left without a row. */
-async function killed(t: Test, source: Env, target: Env): Promise<void> {
-  const child = spawnProgram(['db', 'move', '--to', target['DATABASE_URL'] ?? ''], source)
-  const ended = exitOf(child)
-  const size = `select pg_relation_size(to_regclass('hooks.events')) > 8000000 as far`
-  await until(async () => (await postgres.query(target, size))[0]?.['far'], 'events', 60_000)
-  child.kill('SIGKILL')
-  t.match(await ended, { signal: 'SIGKILL' })
-  t.match(await postgres.query(target, 'select count(*)::int as n from hooks.events'), [{ n: 0 }])
+t.test('an embedded database moves to a server, also after kills', async (t) => {
+  const source = await embedded.env(t)
+  await embedded.query(source, seedStatements(SEED))
+  const wanted = await contentsOf(embedded, source)
+  for (const { name, rows } of wanted) t.ok(Number(rows) > 0, `${name} has rows to be moved`)
+  await refusedServers(t, source)
+
+  const target = await atMigration(t, 8)
+  const args = ['db', 'move', '--to', target['DATABASE_URL'] ?? '']
+  for (const { when, seen } of MOMENTS) {
+    const child = spawnProgram(args, source)
+    const ended = exitOf(child)
+    const look = `select coalesce(${seen}, false) as seen`
+    await until(async () => (await postgres.query(target, look))[0]?.['seen'], when, 60_000)
+    child.kill('SIGKILL')
+    t.match(await ended, { signal: 'SIGKILL' }, `killed when ${when}`)
+    const rows = `select (select count(*) from hooks.events)::int as events, (select count(*) from hooks.activity)::int as minutes`
+    const there = await postgres.query(target, rows)
+    t.same(there, [{ events: 0, minutes: 0 }], 'no row is there')
+  }
+
+  const input = `${target['DATABASE_URL']}\n`
+  const moved = await runCli(['db', 'move', '--to', '-'], { env: source, input })
+  const stdout = new RegExp(`^hooks\\.events +${SEED.events + 2} `, 'm')
+  t.match(moved, { code: 0, stdout, stderr: /^copied and verified; now set DATABASE_URL/ })
+  t.same(await contentsOf(postgres, target), wanted, 'every row of every table is the same')
+
+  // It compares the source with the target again: neither has changed.
+  const again = await runCli([...args, '--json'], { env: source })
+  t.match(again, { code: 0, stderr: /^was there already, / })
+  t.match(JSON.parse(again.stdout), {
+    was_there: true,
+    tables: [{ name: 'hooks.activity', rows: 1000, sha256: /^[0-9a-f]{64}$/, next_id: null }],
+  })
+  t.same(await contentsOf(postgres, target), wanted, 'once more changes nothing')
+  t.match(await runCli(['check'], { env: target }), { code: 0 })
+  await idsGoOn(t, target)
+
+  await refuseCommands(t, { env: source, state: () => contentsOf(postgres, target) }, [
+    [args, 1, /^gatehouse: the server's database must be empty, but [a-z._]+ holds rows already: /],
+  ])
+})
+
+/** Servers that can't be reached, or that let nobody in, or allow nothing: nothing is moved to them. */
+async function refusedServers(t: Test, source: Env): Promise<void> {
+  const databases = await sharedPostgres()
+  const target = await postgres.emptyEnv(t)
+  const url = new URL(target['DATABASE_URL'] ?? '')
+  const role = `guest_${url.pathname.slice(-8)}`
+  const password = secret('guest-password')
+  await run(databases.url(), `create role ${role} login password '${password}'`)
+  t.teardown(() => run(databases.url(), `drop role ${role}`))
+  const as = (word: string): string =>
+    Object.assign(new URL(url), { username: role, password: word }).href
+  const away = `postgres://someone:${secret('target-password')}@127.0.0.1:${await freePort()}/x`
+  const move = (to: string) => ({ args: ['db', 'move', '--to', '-'], input: `${to}\n` })
+  const schemas = `select count(*)::int as n from pg_namespace where nspname in ('hooks', 'gatehouse')`
+  await refuseCommands(t, { env: source, state: () => postgres.query(target, schemas) }, [
+    [
+      move(away),
+      1,
+      /^gatehouse: the server can't be reached \(.*ECONNREFUSED.*\); try again: nothing was moved$/,
+    ],
+    [
+      move(as(password)),
+      1,
+      /^gatehouse: the server refuses \(permission denied for database .*\); nothing was moved$/,
+    ],
+    [
+      move(as(secret('wrong-password'))),
+      1,
+      /^gatehouse: the server .*password authentication failed/,
+    ],
+    [move(`${away}?target_session_attrs=none`), 1, 'target_session_attrs none is not supported'],
+  ])
 }
 
 /** The server's next event has the id after the last one that there ever was, here one that was deleted. */
 async function idsGoOn(t: Test, target: Env): Promise<void> {
-  const server = await startServer(t, { services: ['hooks'], env: target })
   const added = await runCli(['provider', 'add', 'late', '--open', '--enable'], { env: target })
   t.match(added, { code: 0 })
-  const answer = await request(`${server.hooks}/webhooks/generic/late`, {
-    method: 'POST',
-    body: 'x',
-  })
+  const server = await startServer(t, { services: ['hooks'], env: target })
+  const url = `${server.hooks}/webhooks/generic/late`
+  const answer = await request(url, { method: 'POST', body: 'x' })
   t.match(JSON.parse(answer.text), { id: SEED.events + 4 })
-  const odd = await request(`${server.hooks}/log/${SEED.events + 2}`, {
-    headers: { accept: 'application/json' },
-  })
+  const json = { accept: 'application/json' }
+  const odd = await request(`${server.hooks}/log/${SEED.events + 2}`, { headers: json })
   t.match(odd, { status: 200 })
   await server.stop()
   const ids = await drawnIds(postgres, target)
@@ -63,13 +137,16 @@ async function idsGoOn(t: Test, target: Env): Promise<void> {
     ids.filter(({ name }) => /sessions|changes/.test(String(name))),
     [
       { name: 'links.changes_id_seq', next: String(SEED.links + 1) },
-      { name: 'ops.sessions_id_seq', next: String(DAY_OF_SESSIONS + 1) },
+      { name: 'ops.sessions_id_seq', next: String(SEED.sessions + 1) },
     ],
   )
-  await postgres.query(target, `delete from hooks.events where provider = 'generic:late'`)
 }
 
-function move(source: Env, target: Env) {
-  const args = ['db', 'move', '--to', target['DATABASE_URL'] ?? '']
-  return runCli(args, { env: source })
+/** A server's database as an older program left it. */
+async function atMigration(t: Owner, through: number): Promise<Env> {
+  const env = await postgres.emptyEnv(t)
+  const db = openClient({ target: env['DATABASE_URL'] ?? '', deadlineMs: 5_000, connections: 1 })
+  await migrate(db, through)
+  await db.close()
+  return env
 }

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { makeLink, startLinks } from '../helpers/links-setup.ts'
@@ -60,7 +60,7 @@ await eachBackend(t, 'import and export beside a running server', async (t: Test
   t.same(slugs, slugs.toSorted(), 'sorted by slug')
 })
 
-await eachBackend(t, 'what is exported and imported is the same', async (t: Test, backend) => {
+await onPostgres(t, 'what is exported and imported is the same', async (t: Test, backend) => {
   const [one, two] = [await backend.env(t), await backend.env(t)]
   const rows = [
     'slug,url,title,description,tags,owner,visibility,append_path,created_at,updated_at,co_owners,shared_with',

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { startForward } from '../fixtures/forward-setup.ts'
+import { openForward, startForward } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -57,7 +57,7 @@ t.test('over TLS, under a path', async (t: Test) => {
   t.equal((await deliver(base, 'code_host', '{"over":"tls"}')).status, 202)
   await until(() => forwarder.lines().length === 1, 'the event')
   t.match(target.received, [{ body: Buffer.from('{"over":"tls"}') }])
-  const stranger = startForward(t, [target.url, '--from', proxy, '--name', 'stranger'])
+  const stranger = openForward(t, [target.url, '--from', proxy, '--name', 'stranger'])
   await until(() => /certificate/.test(stranger.said()), 'the certificate to be doubted')
 })
 
@@ -65,7 +65,7 @@ t.test('over a unix socket', async (t: Test) => {
   const socketPath = join(await temporaryFolder(t, 'socket'), 'hooks.sock')
   const from = `unix:${socketPath}`
   const target = await startReceiver(t)
-  const forwarder = startForward(t, [target.url, '--from', from, '--text', 'a:b/?'])
+  const forwarder = openForward(t, [target.url, '--from', from, '--text', 'a:b/?'])
   await until(() => forwarder.said().includes('ENOENT'), 'the failure to be said')
   const env = { ...SIGNED_ENV, ...(await postgres.env(t)), HOOKS_ADDR: from }
   await startServer(t, { services: ['hooks'], env })
@@ -83,7 +83,7 @@ t.test('a server that comes later', async (t: Test) => {
   const port = await freePort()
   const target = await startReceiver(t)
   const base = `http://127.0.0.1:${port}`
-  const forwarder = startForward(t, [target.url, '--from', base])
+  const forwarder = openForward(t, [target.url, '--from', base])
   await until(() => forwarder.said().includes('ECONNREFUSED'), 'the failure to be said')
   const env = { ...SIGNED_ENV, ...(await postgres.env(t)), HOOKS_ADDR: `127.0.0.1:${port}` }
   const server = await startServer(t, { services: ['hooks'], env })
@@ -95,7 +95,7 @@ t.test('a server that comes later', async (t: Test) => {
   // Behind the stop it is refused anew, which is another trouble.
   const [before = ''] = forwarder.said().split('The server stops')
   t.equal(before.match(/ECONNREFUSED/g)?.length, 1, 'one trouble is said once')
-  t.same(await forwarder.stop('SIGINT'), { code: 0, signal: null }, 'also while it waits')
+  t.same(await forwarder.stop(), { code: 0, signal: null }, 'also while it waits')
 })
 
 t.test('answers that are no WebSocket', async (t: Test) => {
@@ -107,7 +107,7 @@ t.test('answers that are no WebSocket', async (t: Test) => {
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   t.teardown(() => other.close())
   const from = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
-  const start = (): ReturnType<typeof startForward> => startForward(t, [target.url, '--from', from])
+  const start = () => openForward(t, [target.url, '--from', from])
 
   const detail = 'Not\\u001b[31m here'
   const final: readonly (readonly [number, string, RegExp])[] = [

@@ -1,8 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { recorded, startForward } from '../fixtures/forward-setup.ts'
+import { openForward, recorded, startForward } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import type { Receiver } from '../helpers/receiver.ts'
@@ -30,53 +29,11 @@ function startTarget(t: Test, ...statuses: readonly number[]): Promise<Receiver>
   })
 }
 
-const FROM_FORM = '--from must be an http:// or https:// URL, or unix:/path'
-const SOCKET_FORM = '--from unix:/path takes no spaces, colons or special characters'
-
-t.test('wrong usage ends with code 2 and one line that names it', async (t) => {
-  const target = 'http://localhost:3000/hook'
-  const cases: readonly (readonly [readonly string[], string])[] = [
-    [[], 'Missing TARGET'],
-    [[target, 'more'], 'Too many arguments'],
-    [['localhost:3000'], 'TARGET must be an http:// or https:// URL without credentials'],
-    [
-      ['http://me:pass@localhost/'],
-      'TARGET must be an http:// or https:// URL without credentials',
-    ],
-    [[target, '--from', 'localhost:8080'], FROM_FORM],
-    [[target, '--from', 'ftp://localhost/'], FROM_FORM],
-    ...['unix:', 'unix:run/a', 'unix://run/a', 'unix:/', 'unix:/a b', 'unix:/a:b', 'unix:/a?b'].map(
-      (from) => [[target, '--from', from], SOCKET_FORM] as const,
-    ),
-    [[target, '--text', 'x'.repeat(501)], '--text may have 500 characters at most'],
-    [
-      [target, '--json-member', `a=${'x'.repeat(499)}`],
-      '--json-member may have 500 characters at most',
-    ],
-    [
-      [target, '--json-member', 'data.object'],
-      '--json-member must be path=value, such as data.object.id=evt_1',
-    ],
-    [[target, '--retries', 'many'], '--retries must be a whole number'],
-    [[target, '--retries', '1.5'], '--retries must be a whole number'],
-    [[target, '--since', 'now'], '--since must be the id of an event'],
-    [[target, '--name', ''], '--name must have 1 to 200 characters, and no control characters'],
-    [[target, '--from'], "Option '--from <value>' argument missing"],
-    [[target, '--fast'], "Unknown option '--fast'"],
-  ]
-  for (const [args, line] of cases) {
-    const { code, stdout, stderr } = await runCli(['forward', ...args])
-    t.match({ code, stdout }, { code: 2, stdout: '' }, line)
-    t.match(stderr.split('\n'), [`gatehouse: ${line}`, /gatehouse help/, ''], line)
-  }
-  t.match((await runCli(['help'])).stdout, /^ {2}gatehouse forward TARGET \[--from URL\]/m)
-})
-
-t.test('what it prints, and what it does with failures', async (t: Test) => {
-  const { base } = await startHooks(t, postgres)
+t.test('forwarding to a target', async (t: Test) => {
+  const { base, env } = await startHooks(t, postgres)
   await addProvider(base, 'lan', { open: true })
   const forward = (target: string, ...args: readonly string[]) =>
-    startForward(t, [target, '--from', base, ...args])
+    openForward(t, [target, '--from', base, ...args])
 
   await t.test('a line an event', async (t) => {
     const target = await startTarget(t)
@@ -90,7 +47,7 @@ t.test('what it prints, and what it does with failures', async (t: Test) => {
     const [attempt] = await recorded(base, id)
     t.match(attempt, { outcome: 'delivered', answer: /200/, kind: /forward/i })
     t.match(attempt?.target, `${target.url}/hook?token=`)
-    t.same(await forwarder.stop('SIGINT'), { code: 0, signal: null })
+    t.same(await forwarder.stop(), { code: 0, signal: null })
     t.match(forwarder.said(), /^connected as ".+ 127\.0\.0\.1:\d+\/hook", after event \d+\n$/)
   })
 
@@ -107,7 +64,7 @@ t.test('what it prints, and what it does with failures', async (t: Test) => {
       ...{ id, provider: 'generic:lan', event_type: 'wanted', payload_size: 7, status: 200 },
       ...{ attempts: 1, delivered: true, received_at: /^20.*Z$/, ms: Number },
     })
-    t.same(await forwarder.stop(), { code: 0, signal: null }, 'SIGTERM too')
+    await forwarder.stop()
     const unknown = forward(target.url, '--provider', 'stripe', '--name', 'typo')
     await until(() => unknown.said().includes('there is no provider "stripe" yet'), 'the warning')
   })
@@ -190,7 +147,7 @@ t.test('what it prints, and what it does with failures', async (t: Test) => {
       answer = () => response.writeHead(200).end()
     })
     const args: [string, ...string[]] = [target.url, '--name', 'slow']
-    const forwarder = forward(...args)
+    const forwarder = startForward(t, [...args, '--from', base])
     await forwarder.connected()
     const [first, second] = [await send(base), await send(base)]
     await until(() => target.received.length === 1, 'the delivery')
@@ -204,20 +161,60 @@ t.test('what it prints, and what it does with failures', async (t: Test) => {
     const again = forward(...args)
     await until(() => target.received.length === 2, 'the next event')
     t.same(idsAt(target), [first, second], 'it does not come again')
-    process.kill(again.pid, 'SIGINT')
-    t.same(await again.exited, { code: 0, signal: null }, 'a target that hangs has five seconds')
+    t.same(await again.stop(), { code: 0, signal: null }, 'a target that hangs has five seconds')
     const [hung] = await recorded(base, second)
     t.match(hung, { outcome: 'failed', detail: /no answer within/ })
   })
 
   await t.test('a second signal ends it at once', async (t) => {
     const target = await startReceiver(t, () => undefined)
-    const forwarder = forward(target.url)
+    const forwarder = startForward(t, [target.url, '--from', base])
     await forwarder.connected()
     await send(base)
     await until(() => target.received.length === 1, 'the delivery')
     process.kill(forwarder.pid, 'SIGINT')
     process.kill(forwarder.pid, 'SIGTERM')
     t.same(await forwarder.exited, { code: 1, signal: null })
+  })
+
+  const target = await startReceiver(t)
+  const search = (...args: readonly string[]) => forward(target.url, ...args)
+  const first = await send(base, '{"data":{"object":{"id":"evt_1"}}}')
+  const since = ['--since', String(first)]
+  const ids = (lines: readonly string[]): readonly number[] =>
+    lines.map((line) => (JSON.parse(line) as { id: number }).id)
+
+  await t.test('--text and --json-member choose, also what comes later', async (t) => {
+    const byText = search('--text', 'evt_1', '--json', ...since)
+    const byMember = search('--json-member', 'data.object.id=evt_1', '--json', ...since)
+    await Promise.all([byText.connected(), byMember.connected()])
+    await send(base, '{"data":{"object":{"id":"evt_2"}}}')
+    const longer = await send(base, '{"data":{"object":{"id":"evt_12"}}}')
+    const last = await send(base, '{"data":{"object":{"id":"evt_1"}},"n":2}')
+    await until(() => byText.lines().length === 3, 'the events with the text')
+    await until(() => byMember.lines().length === 2, 'the events with the member')
+    t.same(ids(byText.lines()), [first, longer, last])
+    t.same(ids(byMember.lines()), [first, last])
+    t.match(byText.said(), /^connected as ".+ 127\.0\.0\.1:\d+\/ text=evt_1", after/)
+    t.match(byMember.said(), /^connected as ".+ json=data\.object\.id=evt_1", after/)
+  })
+
+  await t.test('searches that differ anywhere are forwarders of their own', async (t) => {
+    const long = 'x'.repeat(400)
+    const searches = [`${long}1`, `${long}2`, 'a\nb', 'a\tb', 'ab']
+    const forwarders = searches.map((text) => search('--text', text))
+    for (const forwarder of forwarders) await forwarder.connected()
+    const rows = await postgres.query(env, 'select name, connection from hooks.forwarders')
+    const searching = rows.filter(({ name }) => / text=(x|ab)/.test(String(name)))
+    t.equal(searching.length, searches.length)
+    t.ok(searching.every(({ connection }) => Number(connection) === 1))
+    await forwarders[0]?.stop()
+    await search('--text', searches[0] ?? '').connected()
+    const [again] = await postgres.query(
+      env,
+      `select count(*)::int as count from hooks.forwarders
+        where connection = 2 and name like '% text=x%'`,
+    )
+    t.match(again, { count: 1 }, 'and the same one has the same name again')
   })
 })

@@ -1,21 +1,24 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { openClient } from '../../db/client.ts'
+import { migrate } from '../../db/migrate.ts'
+import { backends } from '../helpers/backends.ts'
+import { refuseCommands, runCli } from '../helpers/cli.ts'
+import type { RefusedCommand } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import { run, sharedPostgres } from '../helpers/postgres.ts'
 import { ROOT } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
-import { startServer } from '../helpers/server.ts'
 import { contentsOf } from '../helpers/transfer-check.ts'
 
-const [embedded] = backends
+const [, postgres] = backends
 const HEAD = 64 * 1024
 
-const source = await embedded.env(t)
+const source = await postgres.env(t)
 await runCli(['user', 'add', 'ann@example.com'], { env: source })
 const folder = await temporaryFolder(t, 'backups')
 const whole = join(folder, 'whole')
@@ -71,43 +74,18 @@ t.test('a file that is not as it was made is refused before anything is opened',
       /its first lines do not say what is in it/,
     ],
   ]
-  const target = join(folder, 'untouched')
-  for (const [name, content, line] of files) {
-    const file = join(folder, 'bad')
-    writeFileSync(file, content)
-    const result = await runCli(['restore', file], { env: { GATEHOUSE_DATA_DIR: target } })
-    t.match(result, { code: 1, stdout: '', stderr: line }, name)
-    t.notMatch(result.stderr, /[^\P{C}\n]/u, `${name}: nothing that a terminal obeys`)
-    t.equal(result.stderr.trimEnd().split('\n').length, 1, `${name}: in one line`)
-  }
-  t.match(await runCli(['restore', join(folder, 'none')], { env: source }), {
-    code: 1,
-    stderr: /ENOENT/,
-  })
-  t.notOk(existsSync(target), 'no database was made')
+  await refuseCommands(t, undefined, [
+    ...files.map(([name, content, line]) => refusedFile(name, content, line)),
+    [['restore', join(folder, 'none')], 1, /ENOENT/],
+  ])
 })
 
-t.test('rows that are not what the file says are undone', async (t) => {
-  const env = await embedded.emptyEnv(t)
-  const file = join(folder, 'liar')
+t.test('a file that says what is not so, or does harm, leaves nothing', async (t) => {
+  const env = await postgres.emptyEnv(t)
   const [, users = ''] =
     /"name":"links\.users","rows":1,"sha256":"([0-9a-f]{64})"/.exec(
       bytes.toString('utf8', 0, HEAD),
     ) ?? []
-  writeFileSync(
-    file,
-    resealed((text) => text.replace(users, '0'.repeat(64))),
-  )
-  const line =
-    /^gatehouse: links\.users did not arrive as it was \(1 of 1 rows\); nothing was changed\n$/
-  t.match(await runCli(['restore', file], { env }), { code: 1, stdout: '', stderr: line })
-  t.match(await embedded.query(env, 'select count(*)::int as n from links.users'), [{ n: 0 }])
-  t.match(await runCli(['restore', whole], { env }), { code: 0 }, 'the true one is taken then')
-})
-
-t.test('a file that somebody made to do harm', async (t) => {
-  const env = await embedded.emptyEnv(t)
-  const file = join(folder, 'hostile')
   const rows = zstdCompressSync(Buffer.alloc(200 * 1024 * 1024, ' '))
   const bomb = resealed((text) => {
     const sha256 = createHash('sha256').update(rows).digest('hex')
@@ -117,59 +95,109 @@ t.test('a file that somebody made to do harm', async (t) => {
     const { tables, ...more } = JSON.parse(text)
     return JSON.stringify({ ...more, tables: [...tables.slice(0, -1), tables[0]] })
   })
-  for (const [name, content, line] of [
-    ['a row without an end', Buffer.concat([bomb, rows]), /a row that none is: it is too long/],
-    ['a table twice, another never', twice, /the two databases do not have the same tables/],
-  ] as const) {
-    writeFileSync(file, content)
-    t.match(await runCli(['restore', file], { env }), { code: 1, stdout: '', stderr: line }, name)
-  }
-  t.match(await runCli(['restore', whole], { env }), { code: 0 }, 'nothing was changed')
+  await refuseCommands(t, { env, state: () => usersOf(env) }, [
+    refusedFile(
+      'another sum',
+      resealed((text) => text.replace(users, '0'.repeat(64))),
+      'links.users did not arrive as it was (1 of 1 rows); nothing was changed',
+    ),
+    refusedFile(
+      'a row without an end',
+      Buffer.concat([bomb, rows]),
+      /a row that none is: it is too long/,
+    ),
+    refusedFile(
+      'a table twice, another never',
+      twice,
+      /the two databases do not have the same tables/,
+    ),
+  ])
+  t.match(await runCli(['restore', whole], { env }), { code: 0 }, 'the true one is taken then')
+  t.same(await usersOf(env), [{ n: 1 }])
 })
 
+/** How many users there are; none as long as there is no table of them. */
+async function usersOf(env: Env): Promise<unknown> {
+  const [there] = await postgres.query(env, `select to_regclass('links.users') is not null as is`)
+  if (there?.['is'] !== true) return [{ n: 0 }]
+  return postgres.query(env, 'select count(*)::int as n from links.users')
+}
+
 t.test('only an empty database is restored into', async (t) => {
-  const env = await embedded.env(t)
+  const env = await postgres.env(t)
   await runCli(['user', 'add', 'bob@example.com'], { env })
-  const before = await contentsOf(embedded, env)
   await refused(
     t,
     env,
-    /^gatehouse: a backup is restored into an empty database, but links\.users holds rows already: set GATEHOUSE_DATA_DIR .*\n$/,
+    /^gatehouse: a backup is restored into an empty database, but links\.users holds rows already: set GATEHOUSE_DATA_DIR .*$/,
   )
-  t.same(await contentsOf(embedded, env), before)
   t.match(await runCli(['restore', whole], { env: source }), {
     code: 0,
     stderr: /is what the database has already\n$/,
   })
-  await startServer(t, { services: ['links'], env })
-  await refused(t, env, /^gatehouse: "restore" has the database to itself: stop the server, .*\n$/)
+  await postgres.query(env, 'delete from links.users')
+  await postgres.query(env, `update hooks.providers set enabled = false where name = 'chat'`)
+  await refused(t, env, /hooks\.providers holds rows already/)
 })
 
-await eachBackend(
-  t,
-  'what was loaded from a dump in one transaction is no empty database',
-  async (t: Test, backend) => {
-    const dump = readFileSync(join(ROOT, 'test/fixtures/databases/first-issue.sql'), 'utf8')
-    const old = await backend.emptyEnv(t)
-    await backend.query(old, dump.replaceAll(/^\\.*$/gm, ''))
-    await refused(t, old, /but hooks\.\w+ holds rows already/)
+t.test('what was loaded from a dump in one transaction is no empty database', async (t) => {
+  const dump = readFileSync(join(ROOT, 'test/fixtures/databases/first-issue.sql'), 'utf8')
+  const old = await postgres.emptyEnv(t)
+  await postgres.query(old, dump.replaceAll(/^\\.*$/gm, ''))
+  await refused(t, old, /but hooks\.\w+ holds rows already/)
 
-    const env = await backend.env(t)
-    // As pg_restore --single-transaction leaves them: every row of one transaction.
-    await backend.query(
-      env,
-      `update gatehouse.migrations set name = name; update hooks.providers set name = name;
-       update hooks.settings set only_row = only_row; update ops.settings set only_row = only_row;
-       insert into hooks.endpoints values ('a', sha256('a'), true)`,
-    )
-    const before = await contentsOf(backend, env)
-    await refused(t, env, /holds rows already/)
-    t.same(await contentsOf(backend, env), before)
-  },
-)
+  const env = await postgres.env(t)
+  // As pg_restore --single-transaction leaves them: every row of one transaction.
+  await postgres.query(
+    env,
+    `update gatehouse.migrations set name = name; update hooks.providers set name = name;
+     update hooks.settings set only_row = only_row; update ops.settings set only_row = only_row;
+     insert into hooks.endpoints values ('a', sha256('a'), true)`,
+  )
+  await refused(t, env, /holds rows already/)
+})
 
-async function refused(t: Test, env: Env, line: RegExp): Promise<void> {
-  t.match(await runCli(['restore', whole], { env }), { code: 1, stdout: '', stderr: line })
+t.test('a database of another version, or with another encoding', async (t) => {
+  const newer = await postgres.env(t)
+  await postgres.query(newer, `insert into gatehouse.migrations values (9999, '9999_future', '')`)
+  await refused(t, newer, /^gatehouse: The database has migration 9999_future, .* newer/)
+
+  const older = await postgres.emptyEnv(t)
+  const db = openClient({ target: older['DATABASE_URL'] ?? '', deadlineMs: 5_000, connections: 1 })
+  await migrate(db, 8)
+  await db.close()
+  await postgres.query(older, `insert into hooks.endpoints values ('a', sha256('a'), true)`)
+  await refused(t, older, /but hooks\.endpoints holds rows already: /)
+  const level = 'select max(number)::int as level from gatehouse.migrations'
+  t.same(await postgres.query(older, level), [{ level: 8 }], 'not migrated either')
+
+  const databases = await sharedPostgres()
+  const latin = new URL(older['DATABASE_URL'] ?? '')
+  latin.pathname = `${latin.pathname}_latin`
+  const name = latin.pathname.slice(1)
+  t.teardown(() => databases.dropDatabase(latin.href))
+  const encoded = `create database ${name} template template0 encoding 'LATIN1' locale 'C'`
+  await run(databases.url(), encoded)
+  const line = 'the database has the encoding LATIN1; make one with UTF8'
+  await refused(t, { DATABASE_URL: latin.href }, line)
+})
+
+/** The true backup is refused by this database. */
+async function refused(t: Test, env: Env, line: RegExp | string): Promise<void> {
+  const state = () => contentsOf(postgres, env)
+  const tables = `select count(*)::int as n from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                   where n.nspname in ('hooks', 'links', 'ops')`
+  const [made] = await postgres.query(env, tables)
+  const isEmpty = made?.['n'] === 0
+  const target = { env, state: isEmpty ? () => postgres.query(env, tables) : state }
+  await refuseCommands(t, target, [[['restore', whole], 1, line]])
+}
+
+/** A row for a file with this content. */
+function refusedFile(name: string, content: Buffer, line: RegExp | string): RefusedCommand {
+  const file = join(folder, name.replaceAll(/\W+/g, '-'))
+  writeFileSync(file, content)
+  return [['restore', file], 1, line]
 }
 
 /** The backup with other words in its second line, and a checksum that goes with them. */

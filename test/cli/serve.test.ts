@@ -1,20 +1,23 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import type { Server } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runCliProcess } from '../helpers/cli.ts'
+import { FREE } from '../helpers/check.ts'
+import { refuseCommands, runCli } from '../helpers/cli.ts'
+import type { RefusedCommand } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
+import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
-const FREE = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
+const database = await postgres.env(t)
 
 t.test('one line says that it is ready, and where', async (t) => {
   const { version }: { version: string } = JSON.parse(
@@ -22,14 +25,11 @@ t.test('one line says that it is ready, and where', async (t) => {
   )
   const at = 'http://127\\.0\\.0\\.1:\\d+'
   const all = `^gatehouse ${version.replaceAll('.', '\\.')} ready hooks=${at} links=${at} ops=${at}\n$`
-  const cases: readonly (readonly [readonly string[], string])[] = [
+  const env = { ...FREE, ...database }
+  for (const [args, pattern] of [
     [[], all],
-    [['serve', 'ops', 'links', 'hooks'], all],
-    [['serve', 'hooks'], `^gatehouse \\S+ ready hooks=${at}\n$`],
     [['ops', 'links'], `^gatehouse \\S+ ready links=${at} ops=${at}\n$`],
-  ]
-  for (const [args, pattern] of cases) {
-    const env = { ...FREE, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
+  ] as const) {
     const child = spawnProgram(args, env)
     const exited = exitOf(child)
     let [stdout, stderr] = ['', '']
@@ -43,6 +43,9 @@ t.test('one line says that it is ready, and where', async (t) => {
     for (const line of lines)
       t.match(JSON.parse(line), { time: String, level: String, msg: String })
     t.match(lines.at(-1), '"stopped"')
+  }
+  for (const args of [['serve', 'hooks'], ['serve', 'ops', 'links', 'hooks'], ['ops']]) {
+    t.match(await runCli(args, { env }), { code: 0 }, args.join(' '))
   }
 })
 
@@ -66,48 +69,37 @@ t.test('a stop while another instance migrates', async (t) => {
   t.ok(performance.now() - asked < 10_000)
 })
 
-t.test('a port in use is one line and code 1, whichever listener it hits', async (t) => {
-  const taken = await listen(t)
-  const database = await postgres.env(t)
-  for (const variable of Object.keys(FREE)) {
-    const env = { ...FREE, ...database, [variable]: `127.0.0.1:${taken}` }
-    const { code, stdout, stderr } = await runCliProcess(['serve'], { env })
-    t.match({ code, stdout }, { code: 1, stdout: '' }, variable)
-    const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'))
-    t.equal(lines.length, 1, `${variable} makes one line`)
-    t.match(lines[0], new RegExp(`^gatehouse: .*in use.*${taken}`))
-  }
-})
-
-t.test('an address that can’t be served is refused', async (t) => {
-  const cases: readonly (readonly [string, RegExp])[] = [
-    ['0.0.0.0:0', /^gatehouse: HOOKS_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES/m],
-    ['[::]:0', /^gatehouse: HOOKS_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES/m],
-    ['fd:web', /^gatehouse: No socket named "web" was passed/m],
-    ['unix:/nowhere/at/all.sock', /^gatehouse: .*\/nowhere\/at\/all\.sock/m],
+t.test('an address that can’t be served is one line and code 1', async (t) => {
+  const port = await listen(t)
+  const env = { ...FREE, ...database }
+  const at = (variable: string, address: string, line: RegExp): RefusedCommand => [
+    { args: ['serve'], env: { [variable]: address } },
+    1,
+    line,
   ]
-  const database = await postgres.env(t)
-  for (const [address, line] of cases) {
-    const env = { ...database, HOOKS_ADDR: address }
-    const result = await runCliProcess(['serve', 'hooks'], { env })
-    t.match(result, { code: 1, stdout: '', stderr: line }, address)
-  }
-  const result = await runCliProcess(['serve'], {
-    env: { ...FREE, GATEHOUSE_DATA_DIR: '/dev/null/data' },
-  })
-  t.match(result, {
-    code: 1,
-    stderr: /^gatehouse: cannot use the data directory \/dev\/null\/data/m,
-  })
+  const inUse = new RegExp(`^gatehouse: .*in use.*${port}`)
+  const beyond = /^gatehouse: HOOKS_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES/
+  const state = async () => (await runCli(['provider', 'list'], { env })).stdout
+  await refuseCommands(t, { env, state }, [
+    ...Object.keys(FREE).map((variable) => at(variable, `127.0.0.1:${port}`, inUse)),
+    at('HOOKS_ADDR', '0.0.0.0:0', beyond),
+    at('HOOKS_ADDR', '[::]:0', beyond),
+    at('HOOKS_ADDR', 'fd:web', /^gatehouse: No socket named "web" was passed/),
+    at('HOOKS_ADDR', 'unix:/nowhere/at/all.sock', /^gatehouse: .*\/nowhere\/at\/all\.sock/),
+    [
+      { args: ['serve'], env: { DATABASE_URL: '', GATEHOUSE_DATA_DIR: '/dev/null/data' } },
+      1,
+      /^gatehouse: cannot use the data directory \/dev\/null\/data/,
+    ],
+  ])
 })
 
 t.test('a unix socket serves like a port', async (t) => {
   const folder = await temporaryFolder(t, 'socket')
   const socketPath = join(folder, 'hooks.sock')
-  const key = secret('unix-socket')
-  const env = { HOOKS_ADDR: `unix:${socketPath}`, HOOKS_CODE_HOST_SECRET: key }
-  const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
-  const server = await startServerProcess(t, { services: ['hooks'], env: { ...env, ...data } })
+  const key = { HOOKS_CODE_HOST_SECRET: secret('unix-socket') }
+  const env = { ...database, ...key, HOOKS_ADDR: `unix:${socketPath}` }
+  const server = await startServerProcess(t, { services: ['hooks'], env })
   t.equal(server.hooks, `unix:${socketPath}`)
   const health = await request('http://localhost/healthz', { socketPath })
   t.match({ status: health.status, body: health.json() }, { status: 200, body: { status: 'ok' } })
@@ -116,22 +108,22 @@ t.test('a unix socket serves like a port', async (t) => {
   t.equal((await request('http://localhost/', { socketPath, headers: other })).status, 403)
 
   await server.kill()
-  const again = await startServerProcess(t, { services: ['hooks'], env: { ...env, ...data } })
+  const again = await startServer(t, { services: ['hooks'], env })
   t.equal(again.hooks, `unix:${socketPath}`, 'the socket of a crashed server is replaced')
-  const used = await runCliProcess(['serve', 'hooks'], {
-    env: { ...env, ...(await postgres.env(t)) },
-  })
-  t.match(used, { code: 1, stdout: '', stderr: /^gatehouse: .*in use.*hooks\.sock/m })
-  t.equal((await request('http://localhost/healthz', { socketPath })).status, 200, 'a live one not')
+  const health200 = async () =>
+    (await request('http://localhost/healthz', { socketPath })).status === 200
+  await refuseCommands(t, { env, state: health200 }, [
+    [['serve', 'hooks'], 1, /^gatehouse: .*in use.*hooks\.sock/],
+  ])
+  t.ok(await health200(), 'a live one is not')
 })
 
 /** A port of ours that is taken until the test ends. */
 async function listen(t: Owner): Promise<number> {
-  const server: Server = createServer()
+  const server = createServer()
   const listening = Promise.withResolvers<void>()
   server.listen(0, '127.0.0.1', listening.resolve)
   await listening.promise
   t.teardown(() => server.close())
-  const address = server.address()
-  return typeof address === 'object' && address !== null ? address.port : 0
+  return (server.address() as AddressInfo).port
 }

@@ -14,25 +14,22 @@ const skip = lacks(deploymentParts.python, deploymentParts.systemd)
 const told = (logs: readonly string[]): readonly string[] =>
   logs.filter((line) => line.includes('"systemd not told"'))
 
-for (const backend of backends) {
-  const name = `systemd is told of ready, alive and stopping (${backend.name})`
-  await t.test(name, { skip }, async (t) => {
-    const receiver = await startNotifyReceiver(t)
-    const watched = { NOTIFY_SOCKET: receiver.path, WATCHDOG_USEC: '600000' }
-    const server = await startServerProcess(t, { env: { ...(await backend.env(t)), ...watched } })
-    const has = (start: string): readonly string[] =>
-      receiver.messages().filter((line) => line.startsWith(start))
-    await until(() => has('READY=1')[0], 'READY=1')
-    t.same(has('READY=1'), [
-      `READY=1 STATUS=hooks=${server.hooks} links=${server.links} ops=${server.ops}`,
-    ])
-    await until(() => has('WATCHDOG=1').length > 2, 'three signs of life')
-    t.same(await server.stop(), { code: 0, signal: null })
-    await until(() => receiver.messages().at(-1) === 'STOPPING=1', 'STOPPING=1 as the last word')
-    t.same(has('STOPPING=1'), ['STOPPING=1'])
-    t.same(told(server.logs()), [])
-  })
-}
+t.test('systemd is told of ready, alive and stopping', { skip }, async (t) => {
+  const receiver = await startNotifyReceiver(t)
+  const watched = { NOTIFY_SOCKET: receiver.path, WATCHDOG_USEC: '600000' }
+  const server = await startServerProcess(t, { env: { ...(await postgres.env(t)), ...watched } })
+  const has = (start: string): readonly string[] =>
+    receiver.messages().filter((line) => line.startsWith(start))
+  await until(() => has('READY=1')[0], 'READY=1')
+  t.same(has('READY=1'), [
+    `READY=1 STATUS=hooks=${server.hooks} links=${server.links} ops=${server.ops}`,
+  ])
+  await until(() => has('WATCHDOG=1').length > 2, 'three signs of life')
+  t.same(await server.stop(), { code: 0, signal: null })
+  await until(() => receiver.messages().at(-1) === 'STOPPING=1', 'STOPPING=1 as the last word')
+  t.same(has('STOPPING=1'), ['STOPPING=1'])
+  t.same(told(server.logs()), [])
+})
 
 t.test('who does not start is never ready', { skip }, async (t) => {
   const receiver = await startNotifyReceiver(t)
@@ -46,7 +43,8 @@ t.test('who does not start is never ready', { skip }, async (t) => {
 t.test('another process is watched: there are no signs of life', { skip }, async (t) => {
   const receiver = await startNotifyReceiver(t)
   const watched = { NOTIFY_SOCKET: receiver.path, WATCHDOG_USEC: '30000', WATCHDOG_PID: '1' }
-  const server = await startServerProcess(t, { env: { ...(await postgres.env(t)), ...watched } })
+  const env = { ...(await postgres.env(t)), ...watched }
+  const server = await startServerProcess(t, { services: ['hooks'], env })
   await until(() => receiver.messages().length > 0, 'READY=1')
   await server.stop()
   await until(() => receiver.messages().at(-1) === 'STOPPING=1', 'STOPPING=1')
@@ -64,7 +62,7 @@ t.test('a systemd that can’t be told harms nobody, and is named once', async (
   for (const [name, more, problem] of cases) {
     if (name === 'nobody listens' && skip !== false) continue
     const env = { ...database, NOTIFY_SOCKET: join(empty, 'gone'), WATCHDOG_USEC: '30000', ...more }
-    const server = await startServerProcess(t, { env })
+    const server = await startServerProcess(t, { services: ['hooks'], env })
     await until(() => told(server.logs()).length > 0, 'the line in the log')
     t.equal((await fetch(`${server.hooks}/healthz`)).status, 200, name)
     t.same(await server.stop(), { code: 0, signal: null }, name)

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { recorded, startForward } from '../fixtures/forward-setup.ts'
+import { openForward, recorded } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { createSender } from '../helpers/deliveries.ts'
@@ -181,7 +181,7 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
     }
     const target = await startReceiver(t)
     const from = proxy.replace('//', `//${FORWARDER}:${password}@`)
-    const forwarder = startForward(t, [target.url, '--from', from])
+    const forwarder = openForward(t, [target.url, '--from', from])
     await forwarder.connected()
     const delivery = await sender.delivery()
     const { text } = await ask('hooks', '/webhooks/code_host', { ...delivery, method: 'POST' })

@@ -16,8 +16,8 @@ import { startSupervised } from '../helpers/supervisor.ts'
 import { until } from '../helpers/until.ts'
 import { startVisits } from '../helpers/visit-load.ts'
 
-const RESTARTS = 3
-const STREAMS = 3
+const RESTARTS = 2
+const STREAMS = 2
 /** Deliveries that are acknowledged between two restarts. */
 const BETWEEN = 50
 

@@ -1,11 +1,13 @@
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
+import type { Test } from 'tap'
 import { runCommandLine } from '../../commands/command-line.ts'
 import { createOutput } from '../../commands/command.ts'
 import { openProgram } from '../../commands/program.ts'
 import { createLog } from '../../kernel/log.ts'
+import { temporaryFolder } from './owner.ts'
 import { ENGINE_FLAGS, exitOf, spawnProgram } from './program.ts'
 import type { Env } from './program.ts'
 import { runFolder } from './run-folder.ts'
@@ -31,7 +33,17 @@ export type CliProcessOptions = CliOptions & {
 /** What a command left behind; `code` is null when a signal ended it. */
 export type CliResult = { code: number | null; stdout: string; stderr: string }
 
+/** What a command that runs in this process reads and prints, and what asks it to stop. */
+type Surface = {
+  readonly stdin?: Readable
+  stdout(text: string): unknown
+  stderr(text: string): unknown
+  readonly stop?: Promise<string>
+}
+
 const LIMIT_MS = 60_000
+/** Control characters and those that turn the text's direction. */
+const OBEYED = /[^\P{C}\n]/u
 
 /** How the names of the files end that keep which commands have run, for the list of what a run has reached. */
 export const COMMANDS_SUFFIX = '.commands'
@@ -44,40 +56,103 @@ export function recordCommand(args: readonly string[], code: number | null): voi
 }
 
 /**
- * Runs a command to its end in this process; `serve` starts the program and closes it at once. What a test needs of a process (signals, umask, a terminal, the
- * streams themselves) has `runCliProcess`.
+ * Runs a command to its end in this process; `serve` starts the program and closes it at once. What a test needs
+ * of a process (signals, umask, a terminal, the streams themselves) has `runCliProcess`.
  */
 export async function runCli(
   args: readonly string[],
   { env = {}, input = '', secretShown = false }: CliOptions = {},
 ): Promise<CliResult> {
+  let [stdout, stderr] = ['', '']
+  const code = await runHere(args, env, {
+    stdin: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
+    stdout: (text) => (stdout += text),
+    stderr: (text) => (stderr += text),
+  })
+  transcript('log', secretShown ? stderr : stdout + stderr, 'cli')
+  return { code, stdout, stderr }
+}
+
+/** Runs a command in this process, which prints as it goes on, and gives its exit code. */
+export async function runHere(
+  args: readonly string[],
+  env: Env,
+  { stdin = Readable.from([]), stdout, stderr, stop = new Promise(() => undefined) }: Surface,
+): Promise<number> {
   if (env['NODE_OPTIONS'] !== undefined) throw new Error('NODE_OPTIONS needs runCliProcess')
   if (env['DATABASE_URL'] === undefined) {
     for (const flag of ENGINE_FLAGS) setFlagsFromString(flag)
   }
-  let [stdout, stderr] = ['', '']
-  const writeError = (text: string): unknown => (stderr += text)
-  const log = createLog(writeError, () => new Date())
+  const log = createLog(stderr, () => new Date())
   const code = await runCommandLine(args, {
     environment: { PATH: process.env['PATH'], HOME: runFolder(), ...env },
-    input: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
-    output: createOutput({
-      stdout: (text) => (stdout += text),
-      stderr: writeError,
-      terminal: false,
-    }),
+    input: stdin,
+    output: createOutput({ stdout, stderr, terminal: false }),
     log,
     serve: async (options) => {
       const program = await openProgram(options, new AbortController().signal)
       await program.close(0)
       return 0
     },
+    stopSignal: () => stop,
     errorPrefix: '',
   })
   log.flush()
   recordCommand(args, code)
-  transcript('log', secretShown ? stderr : stdout + stderr, 'cli')
-  return { code, stdout, stderr }
+  return code
+}
+
+/**
+ * A command that is refused: its words, alone or with what else it is given; its exit code; its lines on stderr.
+ * A string is the whole text behind `gatehouse: `, a RegExp matches a line. Most have one line.
+ */
+export type RefusedCommand = readonly [
+  call: readonly string[] | (CliOptions & { readonly args: readonly string[] }),
+  code: 1 | 2,
+  ...lines: readonly [string | RegExp, ...RegExp[]],
+]
+
+/** What the commands are run on; without it on a data directory that is not there, and not made either. */
+export type CommandTarget = {
+  readonly env: Env
+  /** What must be the same before and after all of them. */
+  readonly state: () => Promise<unknown>
+}
+
+/**
+ * Runs each command and expects its refusal: the exit code, nothing on stdout, one line that says why (with
+ * code 2 another one that leads to the help), and at the end the state of before.
+ */
+export async function refuseCommands(
+  t: Test,
+  target: CommandTarget | undefined,
+  rows: readonly RefusedCommand[],
+): Promise<void> {
+  const directory = join(await temporaryFolder(t), 'none')
+  const { env, state } = target ?? {
+    env: { GATEHOUSE_DATA_DIR: directory },
+    state: async () => existsSync(directory),
+  }
+  const before = await state()
+  for (const [call, code, line, ...hints] of rows) {
+    const { args, ...options } = 'args' in call ? call : { args: call }
+    const result = await runCli(args, { ...options, env: { ...env, ...options.env } })
+    const text = typeof line === 'string' ? `gatehouse: ${line}` : line
+    const lines = [text, ...hints, ...(code === 2 ? ['See: gatehouse help'] : []), '']
+    const name = `${code}: ${String(line)}`
+    t.same({ code: result.code, stdout: result.stdout }, { code, stdout: '' }, name)
+    // A server's log goes there as well.
+    const said = result.stderr.split('\n').filter((text) => !text.startsWith('{'))
+    t.match(said, lines, name)
+    t.equal(said.length, lines.length, `${name}, and no other line`)
+    t.match(
+      said.find((text) => text.startsWith('gatehouse: ')),
+      String,
+      name,
+    )
+    t.notMatch(result.stderr, OBEYED, `${name}: nothing that a terminal obeys`)
+  }
+  t.same(await state(), before, 'nothing has changed')
 }
 
 /** Runs `node server.ts ARGS…` to its end, `limitMs` at most. */

@@ -19,6 +19,9 @@ import { transcript } from './transcript.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(assetText('package.json'))
 
+/** Variables that say where the configuration is. */
+const PLACES: ReadonlySet<string> = new Set(['GATEHOUSE_ENV_FILE', 'CREDENTIALS_DIRECTORY'])
+
 /** What to start. */
 export type ServerOptions = {
   /** Services to start; all three when absent. */
@@ -45,7 +48,7 @@ export type TestServer = {
 export async function startServer(t: Owner, options: ServerOptions = {}): Promise<TestServer> {
   const environment = await serverEnv(t, options)
   for (const name of Object.keys(environment)) {
-    if (name in Variables.properties || name === 'GATEHOUSE_ENV_FILE') continue
+    if (name in Variables.properties || PLACES.has(name)) continue
     throw new Error(`${name} is no variable of the product: use startServerProcess`)
   }
   await seedEmbedded(environment)

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Log } from '../../../kernel/log.ts'
-import { runCommand, type CommandResult } from '../../../kernel/run-command.ts'
+import { runCommand, type CommandOptions, type CommandResult } from '../../../kernel/run-command.ts'
 import { withNote } from '../hardening.ts'
 import type { Job } from '../runners/runner.ts'
 
@@ -101,10 +101,10 @@ export function openSandbox({ log, unsandboxed, ownSockets }: SandboxOptions): S
   }
 }
 
-/** Tries to make a sandbox as commands get it. */
-export async function probeSandbox(): Promise<SandboxState> {
+/** Tries to make a sandbox as commands get it. `env` has variables beside the inherited ones. */
+export async function probeSandbox(env: CommandOptions['env'] = {}): Promise<SandboxState> {
   const argv = [...BWRAP, ...NO_NETWORK, '--', 'true']
-  const { code, output, problem, missing } = await runCommand(argv, { timeoutMs: PROBE_MS })
+  const { code, output, problem, missing } = await runCommand(argv, { timeoutMs: PROBE_MS, env })
   if (code === 0) return { kind: 'works' }
   if (missing === 'absent') return { kind: 'none', problem: 'bwrap is not installed' }
   if (problem !== null && missing === null) return { kind: 'unknown', problem }
