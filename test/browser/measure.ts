@@ -52,11 +52,12 @@ export async function hoverButtons(t: Test, page: Page): Promise<void> {
 /** Each thing that can be used is reached by Tab, with a visible focus. */
 export async function worksByKeyboard(t: Test, page: Page): Promise<void> {
   const faults: string[] = []
-  for (let presses = 0; presses < 300; presses++) {
+  // Where a field has the focus from the start, Tab comes to what is before it in a second round.
+  for (let presses = 0, rounds = 0; presses < 300 && rounds < 2; presses++) {
     await page.keyboard.press('Tab')
     const fault = await measure<string | null>(page, 'visit()')
-    if (fault === null) break
-    if (fault !== '') faults.push(fault)
+    if (fault === null) rounds += 1
+    else if (fault !== '') faults.push(fault)
   }
   t.same(faults, [], 'the focus shows')
   t.same(await measure(page, 'unvisited()'), [], 'Tab reaches everything')
