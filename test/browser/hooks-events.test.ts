@@ -22,6 +22,8 @@ import { browse, focusedId, loadFailure, rowIds, send, textOf, tile, untilText }
 const [, postgres] = backends
 /** One service for all tests of this file; the first of them finds it empty. */
 const { base } = await startHooks(t, postgres)
+// First of all: the dashboard reads its figures at most once a second, and a later tile may be missing.
+for (const name of ['live', 'many', 'proxied']) await addProvider(base, name, { open: true })
 
 const shell = promisify(execFile)
 
@@ -67,7 +69,6 @@ async function untilRows(page: Page, count: number): Promise<readonly number[]> 
 const SHOP = 12
 
 await t.test('the dashboard follows events without reload', async (t: Test) => {
-  await addProvider(base, 'live', { open: true })
   const { page } = await browse(t, base)
   await page.goto(`${base}/`)
   t.equal(await connection(page), 'idle')
@@ -120,7 +121,6 @@ await t.test('the dashboard follows events without reload', async (t: Test) => {
 })
 
 await t.test('more events than the list is long', async (t) => {
-  await addProvider(base, 'many', { open: true })
   const { page } = await browse(t, base)
   await page.goto(`${base}/`)
   const sent: number[] = []
@@ -130,7 +130,6 @@ await t.test('more events than the list is long', async (t) => {
   await untilText(tile(page, 'generic:many', '[data-recent-count]'), '22')
 })
 await t.test('the page comes back after answers that are no stream', async (t) => {
-  await addProvider(base, 'proxied', { open: true })
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(502)] })
   // A proxy in front answers so while the service restarts, and EventSource gives up on it.
   let refusals = 0
