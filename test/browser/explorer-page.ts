@@ -6,8 +6,6 @@ import { openApiOf, operationsOf } from '../helpers/openapi.ts'
 import type { Document } from '../helpers/openapi.ts'
 import { browse, untilText } from './pages.ts'
 
-const WIDTHS = [1280, 390, 320] as const
-
 /** An API's explorer in a browser of its own. */
 export type Explorer = {
   readonly page: Page
@@ -80,35 +78,37 @@ export async function openExplorer(t: Test, base: string): Promise<Explorer> {
   }
 }
 
-/** Every operation of the document is listed, and no width makes the page scroll sideways. */
+/** Every operation of the document is listed. */
 export async function showsEverything(t: Test, { page, document }: Explorer): Promise<void> {
   await page.getByRole('heading', { name: document.info.title }).waitFor()
   t.equal(await page.title(), `${document.info.title} · Gatehouse`)
   const ids = operationsOf(document).map(({ operation }) => operation.operationId)
   t.equal(await page.locator('.opblock').count(), ids.length)
   for (const id of ids) t.equal(await page.locator(`.opblock[id$="-${id}"]`).count(), 1, id)
-  await fitsEachWidth(t, page)
 }
 
-/** Nothing stands beyond the edge of a window, whatever is open. */
-export async function fitsEachWidth(t: Test, page: Page): Promise<void> {
-  for (const width of WIDTHS) {
+/** Nothing stands beyond the edge of windows this wide, whatever is open. */
+export async function fitsWidths(t: Test, page: Page, widths: readonly number[]): Promise<void> {
+  for (const width of widths) {
     await page.setViewportSize({ width, height: 844 })
     t.same(await page.evaluate('inPage.tooWide()'), [], `no sideways scroll at ${width} px`)
   }
-  await page.setViewportSize({ width: 1280, height: 800 })
 }
 
-/** Executes every operation that takes a body, with the sample as it stands; `paths` has ids for each. */
+/**
+ * Executes operations that take a body, all or those named, with the sample as it stands; `paths` has ids for
+ * each.
+ */
 export async function samplesWork(
   t: Test,
   explorer: Explorer,
   paths: Readonly<Record<string, Readonly<Record<string, string>>>>,
+  only?: readonly string[],
 ): Promise<ReadonlyMap<string, Tried>> {
   const tried = new Map<string, Tried>()
   for (const { operation } of operationsOf(explorer.document)) {
     const { operationId, requestBody } = operation
-    if (requestBody === undefined) continue
+    if (requestBody === undefined || only?.includes(operationId) === false) continue
     const one = await explorer.tryOut(operationId, { params: paths[operationId] ?? {} })
     tried.set(operationId, one)
     t.ok(one.status >= 200 && one.status < 300, `${operationId} → ${one.status}: ${one.sent}`)

@@ -1,64 +1,87 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
+import { CHAT_KEY } from '../helpers/alerts-setup.ts'
+import { apiOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
-import { makeLink, startLinks } from '../helpers/links-setup.ts'
-import { keepSecret } from '../helpers/secrets.ts'
-import {
-  fitsEachWidth,
-  openExplorer,
-  samplesWork,
-  showsEverything,
-  staysAt,
-} from './explorer-page.ts'
+import { linksServer } from '../helpers/links-setup.ts'
+import { ended, inventoryFile } from '../helpers/ops-setup.ts'
+import type { Memory } from '../helpers/ops-setup.ts'
+import { startServer } from '../helpers/server.ts'
+import { fitsWidths, openExplorer, samplesWork, showsEverything, staysAt } from './explorer-page.ts'
 import { browse } from './pages.ts'
 
-const HREF = (link: { href: string }): string => link.href
+// All samples are in test/long.
+const [, postgres] = backends
+const env = {
+  ...(await postgres.env(t)),
+  OPS_INVENTORY: await inventoryFile(t, { services: [] }),
+  OPS_CHAT_API_KEY: CHAT_KEY,
+  // Calls go where the page is from, whatever the public address is.
+  LINKS_BASE_URL: 'https://go.example.com',
+}
+const server = await startServer(t, { services: ['links', 'ops'], env })
 
 await t.test('the explorer of the links API', async (t: Test) => {
-  const links = await startLinks(t, backends[1])
+  const links = linksServer(server, env)
   const ben = await links.user('ben', { admin: true })
-  const ann = await links.user('ann')
   const explorer = await openExplorer(t, links.base)
 
-  await t.test('shows every operation, and fits each width', (t) => showsEverything(t, explorer))
+  await t.test('shows every operation', (t) => showsEverything(t, explorer))
 
   await t.test('try it out: without a token it reads the configuration', async (t) => {
-    const { status, text } = await explorer.tryOut('getConfig')
-    t.equal(status, 200)
-    t.match(text, /"short_keyword"/)
+    const { url, status, text } = await explorer.tryOut('getConfig')
+    t.match({ url, status }, { url: `${links.base}/api/v1/config`, status: 200 })
+    t.match(text, /"short_keyword":"go"/)
   })
 
-  await t.test('with a token, every sample does what it says, as it stands', async (t) => {
+  await t.test('with a token, a sample does what it says, as it stands', async (t) => {
     await explorer.authorize(ben.token)
-    const [owned, shared] = [await makeLink(ben, 'owned'), await makeLink(ben, 'shared')]
-    const tried = await samplesWork(t, explorer, {
-      ...{ replaceLink: { id: owned.id }, addOwner: { id: owned.id } },
-      ...{ shareLink: { id: shared.id }, setRole: { id: ann.id } },
-    })
-    const made = JSON.parse(tried.get('createToken')?.text ?? '{}')
-    keepSecret('api-token', String(made.token))
+    await samplesWork(t, explorer, {}, ['createLink'])
     const list = (await ben.api<{ links: readonly object[] }>('GET', '/links')).json.links
-    const url = 'https://docs.example.com/handbook'
-    t.match(list, [{ slug: 'handbook', url }, { slug: 'owned', url }, { slug: 'shared' }])
+    t.match(list, [{ slug: 'handbook', url: 'https://docs.example.com/handbook' }])
   })
 
-  await t.test('open operations fit a narrow window', (t) => fitsEachWidth(t, explorer.page))
+  await t.test('the page fits each width with operations open', (t) =>
+    fitsWidths(t, explorer.page, [1280, 390]),
+  )
   staysAt(t, explorer, links.base)
 })
 
-await t.test('calls go where the page is from, whatever the public address is', async (t: Test) => {
-  const elsewhere = { LINKS_BASE_URL: 'https://go.example.com' }
-  const links = await startLinks(t, backends[1], elsewhere)
-  const explorer = await openExplorer(t, links.base)
-  const { url, status, text } = await explorer.tryOut('getConfig')
-  t.match({ url, status, text }, { url: `${links.base}/api/v1/config`, status: 200 })
-  t.match(text, /"short_keyword":"go"/)
+await t.test('without script the page leads to the description', async (t: Test) => {
+  const { page } = await browse(t, server.links, { javaScriptEnabled: false })
+  await page.goto(`${server.links}/api/docs/`)
+  const link = page.getByRole('link', { name: 'openapi.yaml' })
+  t.equal(
+    await link.evaluate(({ href }: { href: string }) => href),
+    `${server.links}/api/openapi.yaml`,
+  )
 })
 
-await t.test('without script the page leads to the description', async (t: Test) => {
-  const links = await startLinks(t, backends[1])
-  const { page } = await browse(t, links.base, { javaScriptEnabled: false })
-  await page.goto(`${links.base}/api/docs/`)
-  const link = page.getByRole('link', { name: 'openapi.yaml' })
-  t.equal(await link.evaluate(HREF), `${links.base}/api/openapi.yaml`)
+await t.test('the explorer of the ops API', async (t: Test) => {
+  const ops = { base: server.ops, api: apiOf(server.ops) }
+  await ended(ops)
+  const explorer = await openExplorer(t, ops.base)
+
+  await t.test('shows every operation', (t) => showsEverything(t, explorer))
+
+  await t.test('try it out: it reads', async (t) => {
+    const health = await explorer.tryOut('getHealth')
+    t.match(health, { status: 200, text: '{"status":"ok"}', url: `${ops.base}/api/v1/health` })
+    const { status, text } = await explorer.tryOut('listSessions', { params: { limit: '1' } })
+    t.equal(status, 200)
+    t.match(JSON.parse(text), { sessions: [{ trigger: 'scheduled', status: 'completed' }] })
+  })
+
+  await t.test('with the key, a sample does what it says, as it stands', async (t) => {
+    await explorer.authorize(CHAT_KEY)
+    await samplesWork(t, explorer, {}, ['createMemory'])
+    const { memories } = (await ops.api<{ memories: readonly Memory[] }>('GET', '/memories')).json
+    const observation = 'slow for ten minutes after the backup at 03:00'
+    t.match(memories, [{ category: 'timing', observation }])
+  })
+
+  await t.test('the page fits each width with operations open', (t) =>
+    fitsWidths(t, explorer.page, [1280, 390]),
+  )
+  staysAt(t, explorer, ops.base)
 })

@@ -2,58 +2,91 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
-import { addProvider, deliver, startHooks } from '../helpers/signing-setup.ts'
+import { identity, pageUser } from '../helpers/links-pages.ts'
+import { linksServer, makeLink } from '../helpers/links-setup.ts'
+import { startServer } from '../helpers/server.ts'
+import { addProvider, deliver, SIGNED_ENV } from '../helpers/signing-setup.ts'
 import type { Ack } from '../helpers/signing-setup.ts'
-import { browse, headerText, send, textOf } from './pages.ts'
+import { browse, headerText, loadFailure, send, textOf } from './pages.ts'
+
+const [, postgres] = backends
+const env = {
+  ...SIGNED_ENV,
+  ...(await postgres.env(t)),
+  GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8',
+}
+const server = await startServer(t, { services: ['hooks', 'links'], env })
 
 const SCRIPT = '<script>alert(1)</script>'
 const IMAGE = '"><img src=x onerror=alert(1)>'
+const MOUSE = "' onmouseover='alert(1)' autofocus onfocus='alert(1)"
+const TEMPLATE = '{{7*7}}${7*7} <%= 7 %>'
 /** Turns the reading direction around and never turns it back. */
 const OVERRIDE = '\u202Egpj.exe'
-const LONG = 'x'.repeat(255)
-const TYPES = [SCRIPT, IMAGE, OVERRIDE, LONG, "' onmouseover='alert(1)", '{{7*7}}${7*7}'] as const
 
-/** Elements that only hostile text could have made. */
-const MADE = 'main img, main script, main [onerror], main [onmouseover], main iframe'
+/** Elements and attributes that only hostile text could have made. */
+const MADE = `main :is(script, iframe, img, [onerror], [onmouseover], [onfocus], [onload],
+  [xlink\\:href], q[hx-get])`
 
-await t.test('what a sender chose is text and nothing else', async (t: Test) => {
-  const { base } = await startHooks(t, backends[0])
-  await addProvider(base, 'shop', { open: true })
-  // A dialog, a failed load of `x` and a broken policy each fail the test by themselves.
-  const { page } = await browse(t, base)
+/** A page on which a dialog, a failed load of `x` and a broken policy each fail the test. */
+async function openPage(t: Test, base: string, options: Parameters<typeof browse>[2] = {}) {
+  const { page } = await browse(t, base, options)
   page.on('dialog', (dialog) => {
     t.fail(`a dialog opened: ${dialog.message()}`)
     void dialog.dismiss()
   })
-  const inert = async (where: string): Promise<void> => {
-    t.equal(await page.locator(MADE).count(), 0, `nothing was made of it ${where}`)
-    t.ok(await staysInside(page), `no sideways scroll ${where}`)
-  }
+  return page
+}
 
-  await page.goto(`${base}/`)
+/** Nothing was made of the text, and the page does not scroll sideways. */
+async function inert(t: Test, page: Page, where: string): Promise<void> {
+  t.equal(await page.locator(MADE).count(), 0, `nothing was made of it ${where}`)
+  t.ok(await page.evaluate(STAYS_INSIDE), `no sideways scroll ${where}`)
+}
+
+const STAYS_INSIDE = 'document.scrollingElement.scrollWidth <= innerWidth'
+
+await t.test('hooks: what a sender chose is text and nothing else', async (t: Test) => {
+  const base = server.hooks
+  await addProvider(base, 'shop', { open: true })
+  const page = await openPage(t, base)
+
+  // Each kind by itself or two that can't hide one another, up to the longest type.
+  const types = [SCRIPT + TEMPLATE, IMAGE, MOUSE, OVERRIDE, 'x'.repeat(255)]
   const events: Ack[] = []
-  for (const type of TYPES) {
+  for (const type of types) {
     const body = JSON.stringify({ id: `evt-${events.length}`, type, [type]: [type] })
     events.push((await deliver(base, 'payments', body)).json<Ack>())
   }
-  for (const [at, type] of TYPES.entries()) {
+  const linkOf = (at: number): ReturnType<Page['locator']> =>
+    page.locator(`tr[data-id="${events[at]?.id}"] [data-field="event_type"]`)
+
+  await t.test('event types on the dashboard', async (t) => {
+    await page.goto(`${base}/`)
+    await inert(t, page, 'on the dashboard')
+    for (const [at, type] of types.entries()) t.equal(await linkOf(at).textContent(), type)
+  })
+
+  for (const [at, type] of types.entries()) {
     await t.test(`event type ${type.slice(0, 40)}`, async (t) => {
-      const id = events[at]?.id ?? 0
-      const link = page.locator(`tr[data-id="${id}"] [data-field="event_type"]`)
-      await page.goto(`${base}/`)
-      await link.waitFor()
-      await inert('on the dashboard')
-      t.equal(await link.textContent(), type)
       await page.goto(`${base}/log?event_type=${encodeURIComponent(type)}`)
-      await inert('on the log')
-      t.equal(await link.textContent(), type)
+      await inert(t, page, 'on the log')
+      t.equal(await linkOf(at).textContent(), type)
       t.equal(await page.getByRole('textbox', { name: 'Event type' }).inputValue(), type)
       t.equal(await page.locator('#log-results').getAttribute('data-log-type'), type)
-      await link.click()
-      await page.waitForURL(`${base}/log/${id}`)
-      await inert('on its page')
+      await linkOf(at).click()
+      await page.waitForURL(`${base}/log/${events[at]?.id}`)
+      await inert(t, page, 'on its page')
       t.equal(await textOf(page.locator('h1')), `${type} verified`)
       t.match(await page.locator('pre.payload').first().textContent(), JSON.stringify(type))
+      if (type !== OVERRIDE) return
+      const boxes = await page
+        .locator('h1 .badge')
+        .evaluate((badge: Boxed & { parentElement: Boxed }) => [
+          badge.getBoundingClientRect().left,
+          badge.parentElement.getBoundingClientRect().left,
+        ])
+      t.ok(Number(boxes[0]) > Number(boxes[1]) + 20, 'the badge stands right of the type')
     })
   }
 
@@ -65,7 +98,7 @@ await t.test('what a sender chose is text and nothing else', async (t: Test) => 
       await link.waitFor()
       t.equal(await link.textContent(), type)
     }
-    await inert('in live rows')
+    await inert(t, page, 'in live rows')
   })
 
   await t.test('headers and payload', async (t) => {
@@ -74,7 +107,7 @@ await t.test('what a sender chose is text and nothing else', async (t: Test) => 
     const long = { 'X-Long': 'y'.repeat(6_000), 'X-Event-Type': headerText(OVERRIDE) }
     const { id } = await send(base, 'generic/shop', body, { ...headers, ...long })
     await page.goto(`${base}/log/${id}`)
-    await inert('on its page')
+    await inert(t, page, 'on its page')
     t.equal(await page.locator('pre.payload code').textContent(), body)
     const value = (name: string): ReturnType<Page['locator']> =>
       page.getByRole('row').filter({ has: page.getByRole('rowheader', { name, exact: true }) })
@@ -82,21 +115,107 @@ await t.test('what a sender chose is text and nothing else', async (t: Test) => 
     t.equal(await value('x-two').getByRole('cell').textContent(), IMAGE)
     t.match(await page.locator('#curl-command').textContent(), `-H 'x-one: ${SCRIPT}'`)
   })
-
-  await t.test('an override ends with the type: what follows reads as ever', async (t) => {
-    await page.goto(`${base}/log/${events[TYPES.indexOf(OVERRIDE)]?.id}`)
-    const at = await page
-      .locator('h1 .badge')
-      .evaluate((badge: Boxed & { parentElement: Boxed }) => [
-        badge.getBoundingClientRect().left,
-        badge.parentElement.getBoundingClientRect().left,
-      ])
-    t.ok(Number(at[0]) > Number(at[1]) + 20, 'the badge stands right of the type')
-  })
 })
 
 type Boxed = { getBoundingClientRect(): { left: number } }
 
-async function staysInside(page: Page): Promise<boolean> {
-  return page.evaluate<boolean>('document.scrollingElement.scrollWidth <= innerWidth')
-}
+const SVG = '<svg onload=alert(1)><a xlink:href="javascript:alert(1)"><text>x</text></a></svg>'
+const ENDS = '</title></textarea></select></script><iframe srcdoc="<script>alert(1)</script>">'
+const HTMX = '<q hx-get="/-/new" hx-trigger="load" hx-on:load="alert(1)">'
+/** In groups, as long as a title may be. */
+const TEXTS = [
+  SCRIPT + MOUSE + IMAGE,
+  ENDS + SVG,
+  `\u200Fgpj.exe${TEMPLATE} ${HTMX}`,
+  'W'.repeat(200),
+] as const
+/** What no link may lead to. */
+const TARGETS = [
+  'javascript:alert(1)',
+  'JaVaScRiPt://good.test/%0aalert(1)',
+  'java\tscript:alert(1)',
+  'data:text/html,<script>alert(1)</script>',
+  'vbscript:x',
+  '//evil.test/',
+  'https://user:pass@evil.test/',
+  'https://evil.test/?\u202Egpj.exe',
+] as const
+
+await t.test('links: what somebody typed is text and nothing else', async (t: Test) => {
+  const links = linksServer(server, env)
+  const ann = await pageUser(links, 'ann')
+  const sly = await pageUser(links, 'sly<b>"x"</b>'.replaceAll(/[<>"]/g, "'"))
+  const page = await openPage(t, links.base, {
+    viewport: { width: 390, height: 800 },
+    extraHTTPHeaders: identity(ann.email),
+    expectedErrors: [400, 403, 404].map(loadFailure),
+  })
+
+  for (const [at, text] of TEXTS.entries()) {
+    await t.test(text.slice(0, 40), async (t) => {
+      const url = `https://evil.test/?${text.replaceAll(/[\s\u200f]/g, '+')}`
+      const fields = { title: text, description: text, url, tags: ['x'] }
+      const link = await makeLink(ann, `evil-${at}`, fields)
+      await ann.api('POST', `/links/${link.id}/owners`, { email: sly.email })
+      await ann.api('PUT', `/links/${link.id}`, { ...fields, title: `${text}!`.slice(0, 200) })
+      const title = page.locator('bdi', { hasText: text })
+      const visit = async (path: string, where: string): Promise<void> => {
+        await page.goto(links.base + path)
+        await inert(t, page, where)
+      }
+
+      await visit(`/-/?q=evil-${at}`, 'in the list')
+      t.equal(await page.locator('tr .target bdi').textContent(), url)
+      await visit(`/-/?q=${encodeURIComponent(text)}`, 'in the search')
+      t.equal(await page.getByRole('searchbox').inputValue(), text.trim())
+      await visit(`/-/links/${link.id}`, 'on its page')
+      await page.getByText('Clicks in 30 days').hover()
+      await inert(t, page, 'under the mouse')
+      t.ok((await title.count()) >= 2, 'it is shown, in the history too')
+      await visit(`/-/links/${link.id}/edit`, 'in its form')
+      t.equal(await page.getByLabel('Description').inputValue(), text)
+      await visit(`/-/links/${link.id}/delete`, 'before it is deleted')
+      await visit(`/evil-${at}+`, 'in the preview')
+      await visit(`/evil-${at}x`, 'among what was meant')
+      await visit(`/${encodeURIComponent(text.slice(0, 60))}`, 'where no link is')
+      const query = new URLSearchParams({ slug: text, url: text, title: text })
+      await visit(`/-/new?${query}`, 'in the form of a new link')
+      t.equal(await page.locator('#link-title').inputValue(), text)
+    })
+  }
+
+  await t.test('addresses that do something else than lead away', async (t) => {
+    await page.goto(`${links.base}/-/new?slug=bad-target`)
+    const field = page.getByLabel('Leads to')
+    for (const url of TARGETS) {
+      await field.fill(url)
+      const answer = page.waitForResponse((response) => response.request().method() === 'POST')
+      await page.getByRole('button', { name: 'Create link' }).click()
+      t.equal((await answer).status(), 400, url)
+      await page.locator('#link-url-refused').waitFor()
+      t.equal(await field.inputValue(), url)
+    }
+    t.equal((await ann.get('/bad-target')).status, 404)
+    await page.goto(`${links.base}/-/`)
+    const hrefs: string[] = await page
+      .locator('a[href]')
+      .evaluateAll((all: readonly { href: string }[]) => all.map(({ href }) => href))
+    t.same(
+      hrefs.filter((href) => !href.startsWith(links.base)),
+      [],
+      'no list leads anywhere but here',
+    )
+  })
+
+  await t.test('an e-mail address that is none', async (t) => {
+    const link = await makeLink(ann, 'plain')
+    await page.goto(`${links.base}/-/links/${link.id}`)
+    const field = page.getByLabel('Add a co-owner')
+    await field.evaluate((input: { type: string }) => (input.type = 'text'))
+    await field.fill(IMAGE)
+    await field.press('Enter')
+    await page.locator('#owners-refused').waitFor()
+    t.equal(await field.inputValue(), IMAGE)
+    await inert(t, page, 'in the refused form')
+  })
+})

@@ -80,3 +80,8 @@ export async function tabTo(page: Page, id: string): Promise<void> {
   }
   throw new Error(`100 presses of Tab did not reach #${id}`)
 }
+
+/** A part of a provider's tile on the dashboard. */
+export function tile(page: Page, provider: string, part: string): Locator {
+  return page.locator(`[data-provider="${provider}"]`).locator(part)
+}

@@ -1,10 +1,20 @@
+import type { Backend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import { pageUser } from '../helpers/links-pages.ts'
+import { makeLink } from '../helpers/links-setup.ts'
+import type { LinksServer } from '../helpers/links-setup.ts'
+import { beginByHand, storeLines } from '../helpers/ops-lines.ts'
+import { ended } from '../helpers/ops-setup.ts'
+import type { OpsServer } from '../helpers/ops-setup.ts'
 import { addProvider, deliver, post, postForm } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 import { headerText, send } from './pages.ts'
 
 /** Paths of the pages that a kind of data makes worth looking at. */
 export type Paths = readonly string[]
+
+/** Pages of a service: one of each kind, and further states of them. */
+export type Site = { readonly kinds: Paths; readonly states: Paths }
 
 /** A service that was just started. */
 export const EMPTY: Paths = [
@@ -68,4 +78,83 @@ async function refusals(base: string): Promise<void> {
   const listed = async (): Promise<boolean> =>
     (await request(`${base}/log?rejected=1`)).text.includes('generic:ci</td>')
   await until(listed, 'the refusals to be listed')
+}
+
+/** A user's links with texts as long as each field lets it be, and the paths of the pages about them. */
+export async function fillLinks(links: LinksServer): Promise<Site & { email: string }> {
+  const ann = await pageUser(links, 'ann')
+  const bob = await pageUser(links, `bob.${'b'.repeat(200)}`)
+  const title = 'x'.repeat(200)
+  const { id: long } = await makeLink(ann, `l${'-o'.repeat(31)}`, {
+    url: `https://long.test/${'p'.repeat(2_000)}`,
+    title,
+    description: title.repeat(10),
+    tags: Array.from({ length: 20 }, (_, at) => `${'t'.repeat(47)}-${at + 10}`),
+    visibility: 'secure',
+  })
+  await ann.api('POST', `/links/${long}/owners`, { email: bob.email })
+  await ann.api('POST', `/links/${long}/shares`, { email: bob.email })
+  await ann.api('PUT', `/links/${long}`, { url: 'https://short.test/', title })
+  await ann.get(`/l${'-o'.repeat(31)}`)
+  const { id: plain } = await makeLink(ann, 'docs', { title: 'Docs', tags: ['wiki', 'team'] })
+  const { id: hidden } = await makeLink(bob, 'secret', { visibility: 'secure' })
+  const own = ['', '/edit', '/delete']
+  return {
+    email: ann.email,
+    kinds: ['/-/', '/-/new', '/docs+', '/dosc', ...own.map((at) => `/-/links/${long}${at}`)],
+    states: [
+      ...['/-/all', '/-/?q=nothing-there', '/-/?visibility=none', '/secret', '/-/nothing'],
+      ...own.map((at) => `/-/links/${plain}${at}`),
+      ...[`/-/links/${hidden}`, '/-/links/none'],
+    ],
+  }
+}
+
+/** An admin with a long name, a token, a user and long tags, and the paths of the pages about them. */
+export async function fillAdmin(links: LinksServer): Promise<Site & { email: string }> {
+  const eve = await pageUser(links, `eve.${'e'.repeat(200)}`, { admin: true })
+  const tag = 't'.repeat(50)
+  const title = 'x'.repeat(200)
+  const url = `https://long.test/${'p'.repeat(2_000)}`
+  const fields = { url, title, tags: [tag, 'wiki'], visibility: 'secure' }
+  await makeLink(eve, `m${'-o'.repeat(31)}`, fields)
+  await makeLink(eve, 'manual', { title: 'Manual', tags: ['wiki'] })
+  await eve.post('/-/admin/users', { email: 'bob@example.com', name: 'n'.repeat(100) })
+  await eve.api('POST', '/tokens', { name: 'n'.repeat(100), scope: 'read' })
+  return {
+    email: eve.email,
+    kinds: ['/-/tags', '/-/tokens', '/-/admin/users', '/-/admin/links', '/-/help', '/-/tags/wiki'],
+    states: [
+      ...[`/-/tags/${tag}`, '/-/tags/none', '/-/admin/users?limit=1', '/-/admin/users?limit=0'],
+      ...['/-/admin/links?q=none', '/-/go?q=manaul', `/-/go?q=${title}`, '/-/go?q=m-o'],
+    ],
+  }
+}
+
+/** Sessions, events, alerts and memories with long texts, and the paths of the pages about them. */
+export async function fillOps(ops: OpsServer, postgres: Backend): Promise<Site> {
+  const long = 'x'.repeat(180)
+  await ended(ops)
+  const memory = { category: long.slice(0, 90), observation: long, service: long }
+  await ops.api('POST', '/memories', memory)
+  await ops.api('POST', '/memories', { category: 'timing', observation: 'slow', active: false })
+  await postgres.query(
+    ops.env,
+    `with action as (insert into ops.actions (service, action_type, operation, at) values ($1, 'restart', 'o', now())),
+          alert as (insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, problem)
+                    values ('f', 'grafana', 'c', now(), now(), 'failed', $1) returning id),
+          texts as (insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+                    select id, content, $1, $1, now(), now() from alert, (values ('c'), ('d')) as t(content)),
+          gone as (update ops.sessions set summary = 'Two of three checks failed.', cost_usd = 0.0123, prompt_text = $1)
+     insert into ops.events (level, service, message, created_at)
+     select level, $1, $1, now() from unnest(array['info', 'warning', 'critical']) as level`,
+    [long],
+  )
+  const session = await beginByHand(postgres, ops.env, long)
+  await storeLines(postgres, ops.env, session, 1, 60, { text: long })
+  const lists = ['/sessions', '/events', '/memories', '/cooldowns', '/alerts']
+  return {
+    kinds: ['/', ...lists, '/config', `/sessions/${session}`, '/alerts/1'],
+    states: ['/sessions/1', '/events?level=info', '/nothing'],
+  }
 }

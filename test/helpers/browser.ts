@@ -8,7 +8,7 @@ import type {
   Response,
 } from 'playwright-core'
 import type { Owner } from './owner.ts'
-import { onPath } from './system-parts.ts'
+import { chromiumProgram } from './system-parts.ts'
 import { transcript } from './transcript.ts'
 
 /** The part of a tap test that a browser needs: it reports what the page does wrong. */
@@ -56,9 +56,9 @@ export function startChromium(): Promise<BrowserServer> {
 }
 
 function launchOptions(): { executablePath: string; args: string[] } {
-  const executablePath = onPath('chromium')
+  const executablePath = chromiumProgram()
   if (executablePath === undefined) {
-    throw new Error('Chromium is missing: install it, on Debian apt-get install chromium')
+    throw new Error('Chromium is missing: install it, or on Debian chromium-headless-shell')
   }
   return { executablePath, args: ARGS }
 }
@@ -135,7 +135,8 @@ function isForeign(request: { url(): string }, own: ReadonlySet<string>): boolea
 
 async function record(response: Response): Promise<void> {
   const type = response.headers()['content-type'] ?? ''
-  if (!/html|json|javascript|css|text\/plain/.test(type)) return
+  // Scripts and style sheets are files of the repository: their bodies cost much and can't hold a secret.
+  if (!/html|json|text\/plain/.test(type)) return
   try {
     transcript('html', Buffer.concat([Buffer.from('\n---\n'), await response.body()]))
   } catch {

@@ -1,126 +1,81 @@
-import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { openPeer } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
+import { identity } from '../helpers/links-pages.ts'
+import { linksServer } from '../helpers/links-setup.ts'
+import { inventoryFile, opsServer } from '../helpers/ops-setup.ts'
 import { keepSecret } from '../helpers/secrets.ts'
-import { startHooks } from '../helpers/signing-setup.ts'
+import { startServer } from '../helpers/server.ts'
+import { SIGNED_ENV } from '../helpers/signing-setup.ts'
+import {
+  fits,
+  hoverButtons,
+  measurable,
+  measure,
+  namesAll,
+  SCHEMES,
+  timesAreLocal,
+  useZone,
+  worksByKeyboard,
+} from '../browser/measure.ts'
 import { browse, focusedId, loadFailure, send, textOf, untilText } from '../browser/pages.ts'
-import { EMPTY, fillLong, fillOrdinary } from '../browser/sites.ts'
-import type { Paths } from '../browser/sites.ts'
+import type { TestBrowser } from '../helpers/browser.ts'
+import { EMPTY, fillAdmin, fillLinks, fillLong, fillOps, fillOrdinary } from '../browser/sites.ts'
+import type { Paths, Site } from '../browser/sites.ts'
 
-const WIDTHS = [1280, 390, 320] as const
-const SCHEMES = ['light', 'dark'] as const
-const LEAST_CONTRAST = 4.5
-const LEAST_TARGET = 40
-/** Half an hour off the full one, and never the day of UTC late in the evening. */
-const ZONE = 'Asia/Kolkata'
-
-/** Calls a function of in-page.js. */
-function measure<T = readonly string[]>(page: Page, call: string): Promise<T> {
-  return page.evaluate<T>(`inPage.${call}`)
+const [, postgres] = backends
+const env = {
+  ...SIGNED_ENV,
+  ...(await postgres.env(t)),
+  OPS_INVENTORY: await inventoryFile(t, { services: [] }),
+  GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8',
 }
+/** One program for all pages. */
+const server = await startServer(t, { env })
+const WIDTHS = [1280, 390, 320] as const
 
 /** Fits on every width, and is readable in both colour schemes. */
 async function looksRight(t: Test, page: Page): Promise<void> {
+  t.same(await measure(page, 'structure()'), [])
   await measure(page, 'openDetails()')
-  for (const width of WIDTHS) {
-    await page.setViewportSize({ width, height: 800 })
-    t.same(await measure(page, 'tooWide()'), [], `no sideways scroll at ${width} px`)
-    const small = await measure(page, `smallTargets(${LEAST_TARGET})`)
-    t.same(small, [], `high enough for a finger at ${width} px`)
-    for (const colorScheme of SCHEMES) {
-      await page.emulateMedia({ colorScheme })
-      const low = await measure(page, `lowContrast(${LEAST_CONTRAST})`)
-      t.same(low, [], `contrast at ${width} px, ${colorScheme}`)
-    }
-  }
-  await page.setViewportSize({ width: 1280, height: 800 })
-  for (const kind of ['.primary', '.danger', ':not([class])']) {
-    const [button] = await page.locator(`button${kind}:visible:enabled`).all()
-    if (button === undefined) continue
-    await button.hover()
-    const low = await measure(page, `lowContrast(${LEAST_CONTRAST})`)
-    t.same(low, [], `contrast of button${kind} under the mouse`)
-  }
+  for (const width of WIDTHS) await fits(t, page, width)
+  await hoverButtons(t, page)
 }
 
-/** Each thing that can be used is reached by Tab, in both schemes with a visible focus. */
-async function worksByKeyboard(t: Test, page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
-  await page.emulateMedia({ colorScheme })
-  const faults: string[] = []
-  for (let presses = 0; presses < 300; presses++) {
-    await page.keyboard.press('Tab')
-    const fault = await measure<string | null>(page, 'visit()')
-    if (fault === null) break
-    if (fault !== '') faults.push(fault)
-  }
-  t.same(faults, [], `focus shows, ${colorScheme}`)
-  t.same(await measure(page, 'unvisited()'), [], 'Tab reaches everything')
-}
-
-/** Every role that a person operates has a name. */
-async function namesAll(t: Test, page: Page): Promise<void> {
-  const session = await page.context().newCDPSession(page)
-  const { nodes } = await session.send('Accessibility.getFullAXTree')
-  await session.detach()
-  const used = nodes.filter(({ role, ignored }) => !ignored && OPERATED.has(String(role?.value)))
-  t.ok(used.length > 4, 'the tree is there')
-  const nameless = used.filter(({ name }) => String(name?.value ?? '').trim() === '')
-  t.same(
-    nameless.map(({ role }) => role?.value),
-    [],
-    'nothing without a name',
-  )
-}
-
-const OPERATED = new Set(
-  'button link textbox searchbox combobox spinbutton checkbox radio switch DisclosureTriangle'.split(
-    ' ',
-  ),
-)
-
-/** Instants stand in the viewer's own zone; UTC is their title. */
-async function timesAreLocal(t: Test, page: Page): Promise<number> {
-  const format = new Intl.DateTimeFormat('en-US', {
-    dateStyle: 'medium',
-    timeStyle: 'medium',
-    timeZone: ZONE,
-  })
-  const times = await page.locator('time').all()
-  for (const time of times) {
-    const iso = (await time.getAttribute('datetime')) ?? ''
-    t.equal(await textOf(time), format.format(new Date(iso)).replace(/\s+/g, ' '))
-    t.equal(await time.getAttribute('title'), `${iso} (UTC)`)
-  }
-  return times.length
-}
-
-await t.test('every page, with and without data', async (t: Test) => {
-  const { base } = await startHooks(t, backends[1])
+/** A browser in a zone of its own, whose pages can be measured. */
+async function openViewer(t: Test, base: string, email = ''): Promise<TestBrowser> {
   // A violation of the content security policy and any error in script fail the test at once.
-  const { page, context } = await browse(t, base, {
-    expectedErrors: [loadFailure(404), loadFailure(422)],
+  const browser = await browse(t, base, {
+    extraHTTPHeaders: identity(email),
+    expectedErrors: [400, 403, 404, 422].map(loadFailure),
   })
-  await context.addInitScript({ path: join(import.meta.dirname, '..', 'browser', 'in-page.js') })
-  const session = await context.newCDPSession(page)
-  await session.send('Emulation.setTimezoneOverride', { timezoneId: ZONE })
+  await measurable(browser.context)
+  await useZone(browser.page)
+  return browser
+}
 
-  const visit = async (kind: string, paths: Paths): Promise<void> => {
-    for (const [at, path] of paths.entries()) {
-      await t.test(`${kind}: ${path.slice(0, 40)}`, async (t) => {
-        await page.goto(base + path)
-        t.same(await measure(page, 'structure()'), [])
-        await namesAll(t, page)
-        await timesAreLocal(t, page)
-        await looksRight(t, page)
-        await worksByKeyboard(t, page, SCHEMES[at % 2] ?? 'light')
-      })
-    }
+/** Looks at each page in every way. */
+async function visit(t: Test, page: Page, base: string, paths: Paths): Promise<void> {
+  for (const [at, path] of paths.entries()) {
+    await t.test(path.slice(0, 40), async (t) => {
+      await page.goto(base + path)
+      await namesAll(t, page)
+      await timesAreLocal(t, page)
+      await looksRight(t, page)
+      await page.emulateMedia({ colorScheme: SCHEMES[at % 2] ?? 'light' })
+      await worksByKeyboard(t, page)
+    })
   }
-  await visit('empty', EMPTY)
-  await visit('ordinary', await fillOrdinary(base))
+}
+
+await t.test('hooks', async (t: Test) => {
+  const base = server.hooks
+  const { page, secretShown } = await openViewer(t, base)
+  await t.test('without data', (t) => visit(t, page, base, EMPTY))
+  const ordinary = await fillOrdinary(base)
+  await t.test('ordinary', (t) => visit(t, page, base, ordinary))
 
   await t.test('skip link: the first press of Tab leads to the content', async (t) => {
     await page.goto(`${base}/log`)
@@ -147,15 +102,7 @@ await t.test('every page, with and without data', async (t: Test) => {
   const away = await openPeer(t, base, { ...forwarder, name: `${'a'.repeat(190)} away` })
   away.close()
   await away.closed
-  await visit('long', long)
-})
-
-await t.test('what a page says after a form was sent', async (t: Test) => {
-  const { base } = await startHooks(t, backends[1])
-  const { page, context, secretShown } = await browse(t, base, {
-    expectedErrors: [loadFailure(422)],
-  })
-  await context.addInitScript({ path: join(import.meta.dirname, '..', 'browser', 'in-page.js') })
+  await t.test('long', (t) => visit(t, page, base, long))
 
   await t.test('settings saved, and refused', async (t) => {
     await page.goto(`${base}/settings`)
@@ -166,7 +113,6 @@ await t.test('what a page says after a form was sent', async (t: Test) => {
     await page.keyboard.press('Enter')
     await untilText(page.getByRole('alert'), /^replay_default_target/)
     await looksRight(t, page)
-    t.same(await measure(page, 'structure()'), [])
   })
 
   await t.test('provider made', async (t) => {
@@ -177,6 +123,39 @@ await t.test('what a page says after a form was sent', async (t: Test) => {
       keepSecret('layout-token', await textOf(page.locator('#made-token')))
     })
     await looksRight(t, page)
-    t.same(await measure(page, 'structure()'), [])
   })
+})
+
+/** The pages of links as somebody sees them. */
+async function visitAs(t: Test, site: Site & { email: string }): Promise<Page> {
+  const { page } = await openViewer(t, server.links, site.email)
+  await visit(t, page, server.links, [...site.kinds, ...site.states])
+  return page
+}
+
+await t.test('links', async (t: Test) => {
+  const links = linksServer(server, env)
+  const own = await fillLinks(links)
+  await t.test('of a user', (t) => visitAs(t, own))
+  const admin = await fillAdmin(links)
+  await t.test('of an admin', async (t) => {
+    const page = await visitAs(t, admin)
+    await t.test('what a form was answered', async (t) => {
+      await page.goto(`${links.base}/-/admin/users`)
+      await page.locator('#user-email').fill('nonsense')
+      await page.locator('#user-email').press('Enter')
+      await page.locator('#user-refused').waitFor()
+      await looksRight(t, page)
+      await page.locator('#user-email').fill('cy@example.com')
+      await page.locator('#user-email').press('Enter')
+      await page.locator('#users > .saved').waitFor()
+      await looksRight(t, page)
+    })
+  })
+})
+
+await t.test('ops', async (t: Test) => {
+  const { kinds, states } = await fillOps(opsServer(server, env), postgres)
+  const { page } = await openViewer(t, server.ops)
+  await visit(t, page, server.ops, [...kinds, ...states])
 })

@@ -2,10 +2,23 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
+import { startReceiver } from '../helpers/receiver.ts'
 import { keepSecret } from '../helpers/secrets.ts'
-import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
+import { addProvider, post, postForm, startHooks } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
 import { browse, focusedId, loadFailure, send, tabTo, textOf, untilText } from './pages.ts'
+
+const [, postgres] = backends
+let answers = 0
+const receiver = await startReceiver(t, (_, response) => {
+  answers += 1
+  response.writeHead(answers === 2 ? 503 : 204).end()
+})
+/** One service for all tests of this file; no test needs the chat provider's secret. */
+const { base } = await startHooks(t, postgres, {
+  HOOKS_CHAT_SECRET: '',
+  HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
+})
 
 const GENERIC = 'toggle-generic%3A'
 
@@ -31,8 +44,17 @@ function bearer(base: string, name: string, token: string): Promise<number> {
   return post(base, `generic/${name}`, '{}', headers).then(({ status }) => status)
 }
 
+/** What the list shows of each attempt, newest first. */
+function outcomes(page: Page): Promise<readonly string[]> {
+  return page.locator('#attempt-rows .verify').allInnerTexts()
+}
+
+/** The line that says what the last attempt came to. */
+function said(page: Page): ReturnType<Page['locator']> {
+  return page.locator('#attempts [role="status"]')
+}
+
 await t.test('the switch of a provider', async (t: Test) => {
-  const { base } = await startHooks(t, backends[0])
   await addProvider(base, 'shop', { open: true })
   const { page } = await browse(t, base)
   await page.goto(`${base}/providers`)
@@ -81,7 +103,6 @@ await t.test('the switch of a provider', async (t: Test) => {
 })
 
 await t.test('a provider without its secret cannot be switched on', async (t) => {
-  const { base } = await startHooks(t, backends[0], { HOOKS_CHAT_SECRET: '' })
   const { page } = await browse(t, base)
   await page.goto(`${base}/providers`)
   const card = page.locator('[data-provider="chat"]')
@@ -90,7 +111,6 @@ await t.test('a provider without its secret cannot be switched on', async (t) =>
 })
 
 await t.test('the life of a provider with a token', async (t: Test) => {
-  const { base } = await startHooks(t, backends[1])
   const { page, secretShown } = await browse(t, base)
   await page.goto(`${base}/providers`)
   const card = page.locator('[data-provider="generic:a-b_c"]')
@@ -168,7 +188,6 @@ await t.test('the life of a provider with a token', async (t: Test) => {
 })
 
 await t.test('an open provider needs the acknowledgement', async (t) => {
-  const { base } = await startHooks(t, backends[0])
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
   await page.goto(`${base}/providers`)
   const name = page.getByLabel('Name')
@@ -192,13 +211,12 @@ await t.test('an open provider needs the acknowledgement', async (t) => {
 })
 
 await t.test('names that are refused', async (t) => {
-  const { base } = await startHooks(t, backends[0])
-  await addProvider(base, 'shop', { open: true })
   const expectedErrors = [loadFailure(409), loadFailure(422)]
   const { page } = await browse(t, base, { expectedErrors })
   await page.goto(`${base}/providers`)
   const name = page.getByLabel('Name')
   const problem = page.getByRole('alert')
+  const providers = await page.locator('[data-provider]').count()
   const posts: string[] = []
   page.on('request', (request) => {
     if (request.method() === 'POST') posts.push(request.url())
@@ -221,5 +239,171 @@ await t.test('names that are refused', async (t) => {
     t.equal(await page.locator('#create-name:invalid').count(), 1, `'${typed}'`)
   }
   t.equal(posts.length, 2)
-  t.equal(await page.locator('[data-provider]').count(), 4)
+  t.equal(await page.locator('[data-provider]').count(), providers)
+})
+await t.test('alarms in the browser', async (t: Test) => {
+  await addProvider(base, 'ci')
+  const { page } = await browse(t, base)
+  const card = page.locator('article[data-provider="generic:ci"]')
+  const tile = page.locator('.tile[data-provider="generic:ci"]')
+
+  await t.test('set by keyboard on the card; the form stays open and says so', async (t) => {
+    await page.goto(`${base}/providers`)
+    await card.getByText('Alarms…').click()
+    await card.getByLabel('An event at least every').fill('7 days')
+    await page.keyboard.press('Enter')
+    t.equal(await card.locator('input:invalid').count(), 1, 'the browser stops what is no duration')
+    await card.getByLabel('An event at least every').fill('24h')
+    await card.getByLabel('Refusals in 5 minutes').fill('3')
+    await page.keyboard.press('Tab')
+    t.equal(await focusedId(page), 'alarm-generic%3Aci')
+    await page.keyboard.press('Enter')
+    await card.getByRole('status').waitFor()
+    t.equal(await textOf(card.getByRole('status')), 'Saved.')
+    t.equal(await focusedId(page), 'alarm-generic%3Aci', 'the focus stays')
+    t.match(await textOf(card), /silent after 24h; 3 refusals in 5 minutes/)
+  })
+
+  await t.test('a burst shows on the open dashboard, and its end too', async (t) => {
+    await page.goto(`${base}/`)
+    const badge = tile.getByText('many refused')
+    t.notOk(await badge.isVisible())
+    for (let n = 0; n < 3; n++) t.equal((await post(base, 'generic/ci', '{}')).status, 403)
+    await badge.waitFor()
+    t.notOk(await tile.getByText('silent', { exact: true }).isVisible())
+    const other = await page.context().newPage()
+    await other.goto(`${base}/providers`)
+    t.ok(
+      await other
+        .locator('article[data-provider="generic:ci"]')
+        .getByText('many refused')
+        .isVisible(),
+    )
+    await other.locator('article[data-provider="generic:ci"]').getByText('Alarms…').click()
+    await other.locator('[id="burst-generic%3Aci"]').fill('')
+    await other.locator('[id="alarm-generic%3Aci"]').click()
+    await until(async () => !(await badge.isVisible()), 'the badge to go')
+    await other.close()
+  })
+})
+
+await t.test('settings that are refused', async (t: Test) => {
+  const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
+  const target = page.locator('#replay_default_target')
+  const retry = page.locator('#sse_retry_ms')
+  const save = page.getByRole('button', { name: 'Save settings' })
+  const posts: string[] = []
+  page.on('request', (request) => {
+    if (request.method() === 'POST') posts.push(request.url())
+  })
+  await page.goto(`${base}/settings`)
+
+  await t.test('by the server: the message shows, what was typed stays', async (t) => {
+    await retry.fill('5000')
+    await target.fill('ftp://example.com/hook')
+    await save.click()
+    await untilText(page.getByRole('alert'), /^replay_default_target must be an http:\/\//)
+    t.equal(await target.inputValue(), 'ftp://example.com/hook')
+    t.equal(await retry.inputValue(), '5000')
+    t.equal(posts.length, 1)
+    t.equal(await page.getByText(/^Saved/).count(), 0)
+  })
+
+  await t.test('by the browser: nothing is sent', async (t) => {
+    await target.fill('')
+    for (const value of ['249', '-1', '1.5', '']) {
+      await retry.fill(value)
+      await save.click()
+      t.equal(await page.locator('#sse_retry_ms:invalid').count(), 1, `'${value}'`)
+      t.equal(await retry.inputValue(), value)
+    }
+    t.equal(posts.length, 1)
+  })
+
+  await t.test('corrected, it is saved and the message goes', async (t) => {
+    await retry.fill('4000')
+    await save.click()
+    await untilText(page.getByRole('status'), /^Saved\./)
+    t.equal(await page.getByRole('alert').count(), 0)
+    await page.reload()
+    t.equal(await retry.inputValue(), '4000')
+  })
+
+  await t.test('the configuration below holds no secret', async (t) => {
+    // The run fails on any page that shows the secret itself.
+    const table = page.getByRole('table', { name: 'Configuration, read-only' })
+    const row = table.getByRole('row').filter({ hasText: 'HOOKS_PAYMENTS_SECRET' }).first()
+    t.match(await row.innerText(), /^HOOKS_PAYMENTS_SECRET\s+\S/)
+  })
+})
+
+await t.test('an event is sent on from its page', async (t: Test) => {
+  await addProvider(base, 'replayed', { open: true })
+  const { id } = await send(base, 'generic/replayed', '{"total": 1}')
+  const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
+  await page.goto(`${base}/log/${id}`)
+
+  await t.test('the browser asks for a target where there is no default', async (t) => {
+    t.equal(await textOf(page.locator('#attempts')), 'It was not sent on yet.')
+    await page.locator('#replay-button').click()
+    t.equal(await focusedId(page), 'target_url')
+    t.equal(await page.locator('#target_url:invalid').count(), 1)
+    t.equal(receiver.connections(), 0)
+  })
+
+  await t.test('by keyboard, without a reload, and the form keeps what was typed', async (t) => {
+    const target = `${receiver.url}/hook`
+    await page.locator('main').evaluate((main: { dataset: { mark?: string } }) => {
+      main.dataset.mark = 'kept'
+    })
+    await tabTo(page, 'target_url')
+    await page.keyboard.type(target)
+    await tabTo(page, 'replay-button')
+    await page.keyboard.press('Enter')
+    await untilText(said(page), /^Delivered: 204 in \d+ ms\.$/)
+    t.equal(await focusedId(page), 'replay-button')
+    t.equal(receiver.received[0]?.body.toString(), '{"total": 1}')
+    await page.keyboard.press('Enter')
+    await untilText(said(page), 'Not delivered: the target answered 503.')
+    t.same(await outcomes(page), ['failed', 'delivered'])
+    t.equal(await page.locator('#target_url').inputValue(), target)
+    t.equal(await page.locator('main').getAttribute('data-mark'), 'kept')
+    const times = await page
+      .locator('#attempts time')
+      .evaluateAll((list: readonly { title: string }[]) => list.map(({ title }) => title))
+    for (const title of times) t.match(title, /UTC/, 'in the time zone of the reader')
+  })
+
+  await t.test('a refused target is in the list, a broken one above the page', async (t) => {
+    await page.locator('#target_url').fill('http://10.0.0.1/')
+    await page.locator('#replay-button').click()
+    await untilText(said(page), /^Not delivered: the target is not on the public internet/)
+    t.same(await outcomes(page), ['refused', 'failed', 'delivered'])
+    await page.locator('#target_url').fill('ftp://files.test/')
+    await page.locator('#replay-button').click()
+    await untilText(page.locator('#problem'), /^The target URL must be an http/)
+    t.equal((await outcomes(page)).length, 3)
+  })
+
+  await t.test('the default target needs no typing', async (t) => {
+    await postForm(base, '/settings', { replay_default_target: `${receiver.url}/default` })
+    await page.reload()
+    t.same(await outcomes(page), ['refused', 'failed', 'delivered'], 'the list is kept')
+    t.equal(await said(page).count(), 0)
+    t.equal(
+      await page.locator('#target_url').getAttribute('placeholder'),
+      `${receiver.url}/default`,
+    )
+    await page.locator('#replay-button').click()
+    await untilText(said(page), /^Delivered/)
+    t.equal(receiver.received.at(-1)?.path, '/default')
+  })
+
+  await t.test('two quick clicks send once', async (t) => {
+    const before = receiver.received.length
+    await page.locator('#replay-button').dblclick()
+    await untilText(page.locator('#attempt-rows tr >> nth=0'), /delivered/)
+    await page.reload()
+    t.equal(receiver.received.length, before + 1)
+  })
 })

@@ -2,6 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
+import { startReceiver } from '../helpers/receiver.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import {
   addProvider,
@@ -10,6 +11,7 @@ import {
   eventIds,
   post,
   postForm,
+  refusals,
   startHooks,
 } from '../helpers/signing-setup.ts'
 import { until } from '../helpers/until.ts'
@@ -30,7 +32,7 @@ async function loads(t: Test, page: Page, act: () => Promise<unknown>): Promise<
 }
 
 await t.test('every page works without script', async (t: Test) => {
-  const { base } = await startHooks(t, backends[0])
+  const { base } = await startHooks(t, backends[1])
   await addProvider(base, 'shop', { open: true })
   for (let count = 0; count < 7; count++) {
     const type = count % 2 === 0 ? 'order.paid' : 'order.open'
@@ -86,11 +88,9 @@ await t.test('every page works without script', async (t: Test) => {
     t.equal(await loads(t, page, () => page.goto(`${base}/log/999999`)), 404)
     t.match(await textOf(page.locator('main')), /There is no event under this id/)
     t.equal((await post(base, 'code_host', '{}')).status, 401)
-    const listed = async (): Promise<boolean> => {
-      await page.goto(`${base}/log?rejected=1`)
-      return (await page.locator('#log-rows > tr').count()) === 1
-    }
-    await until(listed, 'the refusal')
+    await until(async () => (await refusals(base)).length === 1, 'the refusal')
+    t.equal(await loads(t, page, () => page.goto(`${base}/log?rejected=1`)), 200)
+    t.equal(await page.locator('#log-rows > tr').count(), 1)
   })
 
   await t.test('providers: toggle by mouse and keyboard', async (t) => {
@@ -178,6 +178,27 @@ await t.test('every page works without script', async (t: Test) => {
     t.equal(await loads(t, page, () => target.press('Enter')), 200)
     await loads(t, page, () => page.goto(`${base}/settings`))
     t.equal(await rows.inputValue(), '2000')
+  })
+
+  await t.test('an event: sent on, refused, corrected', async (t) => {
+    const receiver = await startReceiver(t)
+    const { id } = await send(base, 'generic/shop')
+    const result = page.locator('#attempts [role="status"]')
+    await page.goto(`${base}/log/${id}`)
+    await page.locator('#target_url').fill(`${receiver.url}/`)
+    await page.locator('#replay-button').click()
+    t.match(await textOf(result), /^Not delivered: the target is not on the public internet/)
+    t.equal(receiver.connections(), 0)
+    t.match(await textOf(page.locator('h1')), 'Event without type')
+    await postForm(base, '/settings', { replay_default_target: `${receiver.url}/` })
+    await page.goto(`${base}/log/${id}`)
+    await page.locator('#replay-button').click()
+    t.match(await textOf(result), /^Delivered: 204/)
+    t.same(await page.locator('#attempt-rows .verify').allInnerTexts(), ['delivered', 'refused'])
+    await page.locator('#target_url').fill('ftp://files.test/')
+    await page.locator('#replay-button').click()
+    t.match(await textOf(page.locator('#target-refused')), /^The target URL must be/)
+    t.equal(await page.locator('#target_url').inputValue(), 'ftp://files.test/')
   })
 })
 

@@ -1,0 +1,377 @@
+import { execFile } from 'node:child_process'
+import { buffer } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { Page } from 'playwright-core'
+import { backends } from '../helpers/backends.ts'
+import {
+  addProvider,
+  deliver,
+  eventIds,
+  payloadOf,
+  post,
+  refusals,
+  shown,
+  startHooks,
+} from '../helpers/signing-setup.ts'
+import { onPath } from '../helpers/system-parts.ts'
+import { until } from '../helpers/until.ts'
+import { browse, focusedId, loadFailure, rowIds, send, textOf, tile, untilText } from './pages.ts'
+
+const [, postgres] = backends
+/** One service for all tests of this file; the first of them finds it empty. */
+const { base } = await startHooks(t, postgres)
+// First of all: the dashboard reads its figures at most once a second, and a later tile may be missing.
+for (const name of ['live', 'many', 'proxied']) await addProvider(base, name, { open: true })
+
+const shell = promisify(execFile)
+
+/** Characters that a shell, curl or a careless page would take for something of theirs. */
+const QUOTES = `{"name":"it's \\"quoted\\" $HOME \`id\` \\\\ @file %s é 🦄","n":12345678901234567890}\n`
+/** A page makes one line end of the first two; a terminal takes the escape for the end of a paste. */
+const CONTROLS = 'a=1\r\nb=2\rc=3\u001B[201~\n'
+const LONG = JSON.stringify({ text: 'é'.repeat(20_000) })
+const BINARY = Buffer.from([0x00, 0xff, 0xfe, 0x0a, 0x0d, 0x80, 0x27])
+
+async function downloaded(page: Page): Promise<Buffer> {
+  const waiting = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'Download raw bytes' }).click()
+  return buffer(await (await waiting).createReadStream())
+}
+
+async function copied(page: Page): Promise<string> {
+  const button = page.locator('[data-copy="curl-command"]')
+  await button.click()
+  await untilText(button, 'Copied curl command')
+  return page.evaluate<string>('navigator.clipboard.readText()')
+}
+
+function connection(page: Page): Promise<string> {
+  return textOf(page.locator('[data-connection-label]'))
+}
+
+/** Path and query of the address bar. */
+function address(page: Page): string {
+  const { pathname, search } = new URL(page.url())
+  return pathname + search
+}
+
+async function untilAddress(page: Page, wanted: string): Promise<void> {
+  await until(() => address(page) === wanted, `the address ${wanted}`)
+}
+
+async function untilRows(page: Page, count: number): Promise<readonly number[]> {
+  await until(async () => (await rowIds(page)).length === count, `${count} rows`)
+  return rowIds(page)
+}
+
+const SHOP = 12
+
+await t.test('the dashboard follows events without reload', async (t: Test) => {
+  const { page } = await browse(t, base)
+  await page.goto(`${base}/`)
+  t.equal(await connection(page), 'idle')
+  t.ok(await page.locator('#first-webhook').isVisible(), 'an empty dashboard says what to do')
+  t.notOk(await page.locator('#recent').isVisible())
+  t.equal(await textOf(tile(page, 'generic:live', '[data-last-event]')), 'never')
+  // A mark that a reload would wipe away.
+  await page.locator('main').evaluate((main: { dataset: { mark?: string } }) => {
+    main.dataset.mark = 'kept'
+  })
+
+  const ack = await send(base, 'generic/live', '{"total": 1}', { 'X-Event-Type': 'order.paid' })
+  const row = page.locator(`#recent-rows > tr[data-id="${ack.id}"]`)
+  await row.waitFor()
+  t.equal(await textOf(row.locator('[data-field="provider"]')), 'generic:live')
+  t.equal(await textOf(row.locator('[data-field="event_type"]')), 'order.paid')
+  t.equal(await textOf(row.locator('.verify')), 'unchecked')
+  t.equal(await textOf(row.locator('[data-field="payload_size"]')), '12 B')
+  t.equal(await row.locator('time').getAttribute('datetime'), ack.received_at)
+  t.equal(await connection(page), 'receiving')
+  t.equal(await page.locator('#first-webhook').count(), 0)
+  await untilText(tile(page, 'generic:live', '[data-recent-count]'), '1')
+  const last = tile(page, 'generic:live', '[data-last-event] time')
+  t.equal(await last.getAttribute('datetime'), ack.received_at)
+
+  await t.test('counts and times stand beside the right provider', async (t) => {
+    const second = await send(base, 'generic/live', '{}')
+    const signed = await deliver(base, 'code_host', '{"zen":1}', { 'X-CodeHost-Event': 'push' })
+    const { id, received_at } = signed.json<{ id: number; received_at: string }>()
+    await untilText(tile(page, 'generic:live', '[data-recent-count]'), '2')
+    await untilText(tile(page, 'code_host', '[data-recent-count]'), '1')
+    t.equal(await textOf(tile(page, 'payments', '[data-recent-count]')), '0')
+    t.equal(await textOf(tile(page, 'payments', '[data-last-event]')), 'never')
+    t.equal(await last.getAttribute('datetime'), second.received_at)
+    const time = tile(page, 'code_host', '[data-last-event] time')
+    t.equal(await time.getAttribute('datetime'), received_at)
+    t.same(await rowIds(page), [id, second.id, ack.id])
+    t.equal(await textOf(page.locator(`tr[data-id="${id}"] .verify`)), 'verified')
+  })
+
+  await t.test('the live row is the one that a reload shows', async (t) => {
+    t.equal(await page.locator('main').getAttribute('data-mark'), 'kept')
+    const rows = page.locator('#recent-rows > tr')
+    const before = await rows.allInnerTexts()
+    await page.reload()
+    t.same(await rows.allInnerTexts(), before)
+    await row.getByRole('link').click()
+    t.equal(new URL(page.url()).pathname, `/log/${ack.id}`)
+  })
+})
+
+await t.test('more events than the list is long', async (t) => {
+  const { page } = await browse(t, base)
+  await page.goto(`${base}/`)
+  const sent: number[] = []
+  for (let count = 0; count < 22; count++) sent.unshift((await send(base, 'generic/many')).id)
+  await page.locator(`tr[data-id="${sent[0]}"]`).waitFor()
+  t.same(await rowIds(page), sent.slice(0, 20), 'the newest 20')
+  await untilText(tile(page, 'generic:many', '[data-recent-count]'), '22')
+})
+await t.test('the page comes back after answers that are no stream', async (t) => {
+  const { page } = await browse(t, base, { expectedErrors: [loadFailure(502)] })
+  // A proxy in front answers so while the service restarts, and EventSource gives up on it.
+  let refusals = 0
+  await page.route('**/events*', async (route) => {
+    refusals += 1
+    if (refusals === 1) await route.fulfill({ status: 502, body: 'bad gateway' })
+    else await route.continue()
+  })
+  const old = await send(base, 'generic/proxied')
+  await page.goto(`${base}/`)
+  await untilText(page.locator('[data-connection-label]'), 'reconnecting…')
+  const missed = await send(base, 'generic/proxied')
+  await page.locator(`tr[data-id="${missed.id}"]`).waitFor()
+  t.same((await rowIds(page)).slice(0, 2), [missed.id, old.id])
+  await untilText(page.locator('[data-connection-label]'), 'receiving')
+})
+
+await t.test('the log in a browser', async (t: Test) => {
+  await addProvider(base, 'shop', { open: true })
+  const shop: number[] = []
+  for (let count = 0; count < SHOP; count++) {
+    const type = count % 3 === 0 ? 'order.paid' : 'order.open'
+    shop.unshift((await send(base, 'generic/shop', '{}', { 'X-Event-Type': type })).id)
+  }
+  await deliver(base, 'code_host', '{"a":1}', { 'X-CodeHost-Event': 'push' })
+  const all = await eventIds(base)
+  const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
+  await page.goto(`${base}/log`)
+  t.same(await rowIds(page), all)
+  const provider = page.getByLabel('Provider')
+  const type = page.getByRole('textbox', { name: 'Event type' })
+  const limit = page.getByLabel('Rows')
+
+  await t.test('filters narrow the list and stand in the address', async (t) => {
+    // A full load would wipe this mark away.
+    await page.locator('h1').evaluate((h1: { title: string }) => (h1.title = 'kept'))
+    await provider.selectOption('generic:shop')
+    await untilAddress(page, '/log?provider=generic%3Ashop')
+    t.same(await untilRows(page, SHOP), shop)
+    await type.fill('order.paid')
+    await type.press('Enter')
+    await untilAddress(page, '/log?provider=generic%3Ashop&event_type=order.paid')
+    t.same(
+      await untilRows(page, 4),
+      shop.filter((_, at) => at % 3 === 2),
+    )
+    t.same(await page.locator('#log-rows [data-field="event_type"]').allTextContents(), [
+      'order.paid',
+      'order.paid',
+      'order.paid',
+      'order.paid',
+    ])
+    await limit.fill('3')
+    await page.getByRole('button', { name: 'Filter' }).click()
+    await untilAddress(page, '/log?provider=generic%3Ashop&event_type=order.paid&limit=3')
+    await untilRows(page, 3)
+    t.equal(await page.locator('h1').getAttribute('title'), 'kept', 'without a full load')
+  })
+
+  await t.test('a copied address gives the same page', async (t) => {
+    const before = await rowIds(page)
+    await page.reload()
+    t.same(await rowIds(page), before)
+    t.equal(await provider.inputValue(), 'generic:shop')
+    t.equal(await type.inputValue(), 'order.paid')
+    t.equal(await limit.inputValue(), '3')
+  })
+
+  await t.test('back gives the earlier page whole, its fields too', async (t) => {
+    await page.goBack()
+    await untilAddress(page, '/log?provider=generic%3Ashop&event_type=order.paid')
+    await untilRows(page, 4)
+    t.equal(await limit.inputValue(), '50')
+    await page.goBack()
+    await untilAddress(page, '/log?provider=generic%3Ashop')
+    t.same(await untilRows(page, SHOP), shop)
+    t.equal(await type.inputValue(), '')
+    t.equal(await provider.inputValue(), 'generic:shop')
+    await page.locator('#log-rows a').first().click()
+    await untilAddress(page, `/log/${shop[0]}`)
+    t.equal(await page.getByRole('heading', { level: 1 }).count(), 1)
+    await page.goBack()
+    await untilAddress(page, '/log?provider=generic%3Ashop')
+    t.same(await untilRows(page, SHOP), shop, 'the page, not the fragment of the same address')
+    t.ok(await page.locator('header nav').isVisible())
+    await page.getByRole('link', { name: 'Clear' }).click()
+    await untilAddress(page, '/log')
+    t.same(await untilRows(page, all.length), all)
+    t.equal(await provider.inputValue(), '')
+  })
+
+  await t.test('older entries are appended, each once', async (t) => {
+    await page.goto(`${base}/log?limit=5&provider=generic%3Ashop`)
+    const link = page.locator('#log-more-link')
+    t.same(await rowIds(page), shop.slice(0, 5))
+    await link.focus()
+    await page.keyboard.press('Enter')
+    t.same(await untilRows(page, 10), shop.slice(0, 10))
+    t.equal(await focusedId(page), 'log-more-link', 'the focus stays for the next press')
+    // An event that comes meanwhile shifts no page.
+    await send(base, 'generic/shop')
+    await page.keyboard.press('Enter')
+    t.same(await untilRows(page, SHOP), shop)
+    await untilText(link, 'No older entries.')
+    t.equal(await focusedId(page), 'log-more-link')
+    t.equal(await page.locator('time:not([title])').count(), 0, 'local times in new rows as well')
+  })
+
+  await t.test('new events are told, not pushed in', async (t) => {
+    await page.goto(`${base}/log?provider=generic%3Ashop&event_type=order.paid`)
+    const before = await rowIds(page)
+    await send(base, 'generic/shop', '{}', { 'X-Event-Type': 'order.open' })
+    const { id } = await send(base, 'generic/shop', '{}', { 'X-Event-Type': 'order.paid' })
+    await untilText(page.locator('#log-news'), '1 new event – show')
+    t.same(await rowIds(page), before)
+    await page.locator('#log-news a').click()
+    t.same(await untilRows(page, before.length + 1), [id, ...before])
+    t.equal(await textOf(page.locator('#log-news')), '')
+    // What came before the stream was open is told as well, but nothing that the page shows: its rows may be newer
+    // than its position.
+    await page.route(
+      '**/events?*',
+      async (route) => {
+        await send(base, 'generic/shop', '{}', { 'X-Event-Type': 'order.paid' })
+        await route.continue({ url: `${base}/events?last_event_id=${id - 1}` })
+      },
+      { times: 1 },
+    )
+    await page.reload()
+    await untilText(page.locator('#log-news'), '1 new event – show')
+  })
+
+  await t.test('nothing found, and a filter that is refused', async (t) => {
+    await type.fill('never')
+    await type.press('Enter')
+    await untilText(page.locator('#log-results .empty strong'), 'No event matches these filters.')
+    const since = page.getByLabel('Since')
+    await since.fill('yesterday')
+    await since.press('Enter')
+    await untilText(page.getByRole('alert'), /^since must be an event id or a time/)
+    t.equal(await since.inputValue(), 'yesterday')
+    t.equal(await type.inputValue(), 'never')
+    await page.goto(`${base}/log?limit=0`)
+    await untilText(page.locator('main'), /400 Bad Request limit must be a whole number/)
+  })
+
+  await t.test('refused deliveries', async (t) => {
+    await addProvider(base, 'ci')
+    const wrong = await post(base, 'generic/ci', '{}', { Authorization: 'Bearer wrong-token' })
+    t.equal(wrong.status, 403)
+    t.equal((await post(base, 'code_host', '{}')).status, 401)
+    const rows = page.locator('#log-rows > tr')
+    await until(async () => (await refusals(base)).length === 2, 'both refusals')
+    await page.goto(`${base}/log`)
+    await page.getByRole('link', { name: 'Rejected' }).click()
+    await until(async () => (await rows.count()) === 2, 'their rows')
+    t.equal(await page.getByRole('link', { name: 'Rejected' }).getAttribute('aria-current'), 'page')
+    t.match(await textOf(rows.nth(0)), /^code_host .*missing.* 401 127\.0\.0\./)
+    t.match(await textOf(rows.nth(1)), /^generic:ci .*wrong.* 403 127\.0\.0\./)
+    await provider.selectOption('generic:ci')
+    await untilAddress(page, '/log?rejected=1&provider=generic%3Aci')
+    await until(async () => (await rows.count()) === 1, 'one refusal')
+    t.match(await textOf(rows), /^generic:ci/)
+    await page.goto(`${base}/`)
+    await page
+      .locator('[data-provider="generic:ci"]')
+      .getByRole('link', { name: '1 rejected' })
+      .click()
+    t.match(await textOf(rows), /^generic:ci/)
+  })
+})
+
+await t.test('the page of an event', async (t: Test) => {
+  const { page, context } = await browse(t, base)
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  const text = await send(base, 'generic/shop', QUOTES, {
+    'X-Event-Type': "it's paid",
+    'X-Note': `$(id) 'single' "double"`,
+  })
+  const binary = await send(base, 'generic/shop', BINARY, {
+    'Content-Type': 'application/octet-stream',
+  })
+
+  const controls = await send(base, 'generic/shop', CONTROLS, { 'Content-Type': 'text/plain' })
+  const long = await send(base, 'generic/shop', LONG)
+
+  await t.test('the raw payload is one click away', async (t) => {
+    await page.goto(`${base}/log`)
+    await page.getByRole('link', { name: "it's paid" }).click()
+    await page.waitForURL(`${base}/log/${text.id}`)
+    const raw = page.locator('#raw-payload pre')
+    t.notOk(await raw.isVisible())
+    t.match(await page.locator('pre.payload').first().textContent(), /^\{\n +"name"/)
+    await page.getByText('Raw text as received').click()
+    t.ok(await raw.isVisible())
+    t.equal(await raw.textContent(), QUOTES)
+    t.match(await textOf(page.locator('pre.payload').first()), /"n": 12345678901234567890/)
+  })
+
+  await t.test('the download has the bytes as received', async (t) => {
+    t.same(await downloaded(page), Buffer.from(QUOTES))
+    await page.goto(`${base}/log/${binary.id}`)
+    t.same(await downloaded(page), BINARY)
+    t.equal(await page.locator('pre.payload code').textContent(), BINARY.toString('base64'))
+  })
+
+  const copies: number[] = []
+  const skip = onPath('curl') === undefined ? 'curl is not installed' : false
+  for (const [kind, { id }, bytes] of [
+    ['text', text, Buffer.from(QUOTES)],
+    ['control characters', controls, Buffer.from(CONTROLS)],
+    ['long text', long, Buffer.from(LONG)],
+    ['binary', binary, BINARY],
+  ] as const) {
+    await t.test(`the copied command sends the same bytes: ${kind}`, { skip }, async (t) => {
+      await page.goto(`${base}/log/${id}`)
+      const command = await copied(page)
+      t.equal(command, await page.locator('#curl-command').textContent())
+      const { stdout } = await shell('sh', ['-c', command], { env: { PATH: process.env['PATH'] } })
+      const ack: { id: number } = JSON.parse(stdout)
+      t.not(ack.id, id, 'a new event')
+      t.same(await payloadOf(base, ack.id), bytes)
+      const [before, after] = [await shown(base, id), await shown(base, ack.id)]
+      for (const name of ['Event type', 'Content type', 'Payload size']) {
+        t.equal(after.facts[name], before.facts[name], name)
+      }
+      t.equal(after.headers['x-note'], before.headers['x-note'])
+      copies.push(ack.id)
+    })
+  }
+
+  await t.test('what the commands sent is on the dashboard', { skip }, async (t) => {
+    await page.goto(`${base}/`)
+    t.same((await rowIds(page)).slice(0, copies.length), copies.toReversed())
+  })
+
+  await t.test('without a clipboard the text is selected', async (t) => {
+    await context.clearPermissions()
+    await page.goto(`${base}/log/${text.id}`)
+    await page.evaluate(`navigator.clipboard.writeText = () => Promise.reject(new Error('denied'))`)
+    await page.locator('[data-copy="curl-command"]').click()
+    const command = await page.locator('#curl-command').textContent()
+    t.equal(await page.evaluate('String(getSelection())'), command)
+  })
+})

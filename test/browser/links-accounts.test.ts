@@ -1,0 +1,294 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { Page } from 'playwright-core'
+import { backends } from '../helpers/backends.ts'
+import { identity, pageUser, startPages, visitorAt } from '../helpers/links-pages.ts'
+import { makeLink } from '../helpers/links-setup.ts'
+import type { Caller } from '../helpers/links-setup.ts'
+import { keepSecret } from '../helpers/secrets.ts'
+import { until } from '../helpers/until.ts'
+import { browse, focusedId, loadFailure, tabTo, textOf, untilText } from './pages.ts'
+
+const [, postgres] = backends
+/** One service for all tests of this file, each with users of its own. */
+const links = await startPages(t, postgres)
+
+async function roleOf({ api }: Caller): Promise<string> {
+  return (await api<{ role: string }>('GET', '/users/me')).json.role
+}
+
+/** Answers the questions of a page with yes and notes them. */
+function agree(page: Page): readonly string[] {
+  const questions: string[] = []
+  page.on('dialog', (dialog) => {
+    questions.push(dialog.message())
+    void dialog.accept()
+  })
+  return questions
+}
+
+await t.test('users by mouse and keyboard', async (t: Test) => {
+  const eve = await pageUser(links, 'eve', { admin: true })
+  const ann = await pageUser(links, 'ann')
+  const { page } = await browse(t, links.base, {
+    extraHTTPHeaders: identity(eve.email),
+    expectedErrors: [400, 403].map(loadFailure),
+  })
+  const questions = agree(page)
+  const row = (email: string): ReturnType<Page['getByRole']> =>
+    page.getByRole('row').filter({ hasText: email })
+  await page.goto(`${links.base}/-/`)
+  await page.getByRole('navigation', { name: 'Main' }).getByText('Admin').click()
+
+  await t.test('an admin is made: disclosed, asked, said', async (t) => {
+    await row(ann.email).getByText('Make admin…').click()
+    await row(ann.email)
+      .getByRole('button', { name: `Make ${ann.email} an admin` })
+      .click()
+    await untilText(row(ann.email).getByRole('status'), 'Is an admin now.')
+    t.match(questions.at(-1), `Make ${ann.email} an admin?`)
+    t.equal(await roleOf(ann), 'admin')
+    const focused = await textOf(page.locator(':focus'))
+    t.equal(focused, 'Is an admin now.', 'the focus stays at the row')
+    t.equal(await page.locator(`#user-${ann.id}`).count(), 1, 'the row in its place')
+  })
+
+  await t.test('and a user again, by keyboard', async (t) => {
+    await row(ann.email).locator('summary').focus()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await untilText(row(ann.email).getByRole('status'), 'Is a user now.')
+    t.equal(await roleOf(ann), 'user')
+  })
+
+  await t.test('a user is added; what is refused stays in the form', async (t) => {
+    await tabTo(page, 'user-email')
+    await page.keyboard.type('Bob@Example.com')
+    await page.getByLabel('Name').fill('<img src=x onerror=alert(1)>')
+    await page.locator('#user-role').selectOption('admin')
+    await tabTo(page, 'add-user-button')
+    await page.keyboard.press('Enter')
+    await untilText(page.locator('#users > .saved'), 'bob@example.com is an admin now.')
+    t.match(await textOf(row('bob@example.com')), '<img src=x onerror=alert(1)>')
+    t.equal(await page.locator('main img').count(), 0)
+    t.equal(await page.getByLabel('E-mail').inputValue(), '')
+    await page.getByLabel('E-mail').fill('bob@example.com')
+    await page.getByLabel('E-mail').press('Enter')
+    await untilText(page.locator('#user-refused'), /^There is a user with this e-mail address/)
+    t.equal(await page.getByLabel('E-mail').inputValue(), 'bob@example.com')
+  })
+
+  await t.test("one's own role needs a tick and a yes, and leads away", async (t) => {
+    await row(eve.email).getByText('Give up admin…').click()
+    const button = page.getByRole('button', { name: 'Give up admin' })
+    t.match(await textOf(row(eve.email)), /gatehouse user role eve@example\.com admin/)
+    const asked = questions.length
+    await button.click()
+    t.equal(await page.locator('[name=acknowledge_own]:invalid').count(), 1, 'the browser asks')
+    t.equal(questions.length, asked)
+    t.equal(await roleOf(eve), 'admin')
+    await page.getByRole('checkbox', { name: 'I give up my own admin role' }).check()
+    await button.click()
+    await page.waitForURL(`${links.base}/-/`)
+    t.match(questions.at(-1), /your own admin role/)
+    t.equal(await roleOf(eve), 'user')
+    t.equal(await page.getByRole('navigation', { name: 'Main' }).getByText('Admin').count(), 0)
+    t.notMatch(await textOf(page.locator('.viewer')), 'admin')
+    await page.goto(`${links.base}/-/admin/users`)
+    t.match(await textOf(page.locator('main')), /Only admins may do this/)
+  })
+})
+
+await t.test('users without script', async (t: Test) => {
+  const abby = await pageUser(links, 'abby', { admin: true })
+  const aaron = await pageUser(links, 'aaron')
+  const { page } = await browse(t, links.base, {
+    extraHTTPHeaders: identity(abby.email),
+    javaScriptEnabled: false,
+    expectedErrors: [loadFailure(400)],
+  })
+  const row = page.locator(`#user-${aaron.id}`)
+  await page.goto(`${links.base}/-/admin/users?limit=1`)
+  await row.getByText('Make admin…').click()
+  await row.getByRole('button', { name: `Make ${aaron.email} an admin` }).click()
+  await row.getByText('Is an admin now.').waitFor()
+  t.ok(await page.getByRole('navigation', { name: 'Main' }).isVisible(), 'on the whole page')
+  t.equal(await page.locator('tbody tr').count(), 1, 'of the list as it was')
+  t.equal(await roleOf(aaron), 'admin')
+  await page.getByRole('link', { name: 'Show more' }).click()
+  const own = page.locator(`#user-${abby.id}`)
+  await own.getByText('Give up admin…').click()
+  await own.getByRole('checkbox').check()
+  await own.getByRole('button', { name: 'Give up admin' }).click()
+  await page.waitForURL(`${links.base}/-/`)
+  t.equal(await roleOf(abby), 'user')
+})
+
+await t.test('links of everybody', async (t: Test) => {
+  const gus = await pageUser(links, 'gus', { admin: true })
+  const hana = await pageUser(links, 'hana')
+  for (let at = 10; at < 64; at++) await makeLink(hana, `n-${at}`, { visibility: 'private' })
+  await makeLink(hana, 'other', { visibility: 'secure' })
+  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(gus.email) })
+  const rows = page.locator('#all-links > tr')
+  await page.goto(`${links.base}/-/admin/links`)
+  t.equal(await rows.count(), 50)
+
+  await t.test('more of them by keyboard; the focus stays', async (t) => {
+    await page.getByRole('link', { name: 'Show more' }).focus()
+    await page.keyboard.press('Enter')
+    await until(async () => (await rows.count()) === 55, 'all rows')
+    await until(
+      async () => (await textOf(page.locator(':focus'))) === 'That is all.',
+      'the focus where it was',
+    )
+    t.equal(new Set(await rows.locator('td.type').allTextContents()).size, 55, 'none twice')
+  })
+
+  await t.test('search as one types', async (t) => {
+    await page.getByLabel('Slug begins with').pressSequentially('oth')
+    await until(async () => (await rows.count()) === 1, 'one row')
+    t.match(await textOf(rows), /other .*secure.* hana@example\.com/)
+    t.match(page.url(), /\?q=oth$/)
+  })
+
+  await t.test("a link of another's is deleted", async (t) => {
+    await page.getByRole('link', { name: 'Delete other' }).click()
+    await page.locator('#delete-link').click()
+    await page.waitForURL(`${links.base}/-/`)
+    t.equal((await hana.get('/other')).status, 404)
+  })
+})
+
+await t.test('a token by mouse and keyboard', async (t: Test) => {
+  const email = 'dora@example.com'
+  const { page, context, secretShown } = await browse(t, links.base, {
+    extraHTTPHeaders: identity(email),
+    expectedErrors: [loadFailure(400)],
+  })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  const works = async (token: string): Promise<number> =>
+    (await links.api(token)('GET', '/links')).status
+  await page.goto(`${links.base}/-/`)
+  await page.getByRole('navigation', { name: 'Main' }).getByText('Tokens').click()
+  await page.getByText('You have no token.').waitFor()
+
+  /** Does what makes a token, and gives it. */
+  const made = (act: () => Promise<unknown>): Promise<string> =>
+    secretShown(async () => {
+      await act()
+      await until(async () => (await focusedId(page)) === 'made', 'the focus on the token')
+      return keepSecret('page-token', await textOf(page.locator('#made-token')))
+    })
+
+  const token = await made(async () => {
+    await page.getByLabel('Name').fill('laptop "x" <b>')
+    await page.getByRole('radio', { name: /^Read/ }).check()
+    await page.getByLabel('Expires').selectOption('in a year')
+    await page.getByRole('button', { name: 'Make token' }).click()
+  })
+  const card = page.getByRole('article', { name: 'laptop "x" <b>' })
+
+  await t.test('it is shown with a button that copies it, and works', async (t) => {
+    t.match(token, /^gh_[0-9A-Za-z]{43}$/)
+    await page.getByRole('button', { name: 'Copy token' }).click()
+    await page.getByRole('button', { name: 'Copied token' }).waitFor()
+    t.equal(await page.evaluate('navigator.clipboard.readText()'), token)
+    const curl = await textOf(page.locator('#made-curl'))
+    t.equal(curl, `curl -H 'Authorization: Bearer ${token}' '${links.base}/api/v1/links'`)
+    t.equal(await works(token), 200)
+    t.match(await textOf(card), /Scope Read Expires .* Last used never/)
+    t.equal(await page.locator('main b').count(), 0, 'its name is text')
+  })
+
+  await t.test('once: a reload shows it no more', async (t) => {
+    await page.goto(page.url())
+    t.equal(await page.locator('#made').count(), 0)
+    t.notOk((await page.content()).includes(token))
+    const noted = async (): Promise<boolean> =>
+      /Last used.*<time/s.test((await visitorAt(links.base, email).get('/-/tokens')).text)
+    await until(noted, 'its use to be noted')
+    await page.reload()
+    t.notMatch(await textOf(card), 'Last used never')
+  })
+
+  await t.test('revoked after a question, it works no more', async (t) => {
+    const questions: string[] = []
+    let answer = false
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message())
+      void (answer ? dialog.accept() : dialog.dismiss())
+    })
+    await card.getByText('Revoke…').click()
+    const revoke = card.getByRole('button', { name: 'Revoke laptop' })
+    await revoke.click()
+    await until(() => questions.length === 1, 'the question')
+    t.match(questions[0], /^Revoke laptop "x" <b>\?/)
+    t.equal(await works(token), 200, 'not when it is answered with no')
+    answer = true
+    await revoke.click()
+    await page.getByText('You have no token.').waitFor()
+    t.equal(await works(token), 401)
+  })
+
+  await t.test('by keyboard alone', async (t) => {
+    await page.goto(`${links.base}/-/tokens`)
+    const typed = await made(async () => {
+      await tabTo(page, 'token-name')
+      await page.keyboard.type('typed')
+      await tabTo(page, 'create-token-button')
+      await page.keyboard.press('Enter')
+    })
+    t.equal(await works(typed), 200)
+    await page.reload()
+    await page.locator('summary').focus()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    page.removeAllListeners('dialog')
+    page.once('dialog', (dialog) => void dialog.accept())
+    await page.keyboard.press('Enter')
+    await page.getByText('You have no token.').waitFor()
+    t.equal(await works(typed), 401)
+  })
+
+  await t.test('what is refused is said beside the form, what was typed stays', async (t) => {
+    const name = page.getByLabel('Name')
+    await name.fill('   ')
+    await page.getByRole('radio', { name: /^Create/ }).check()
+    await name.press('Enter')
+    await untilText(page.locator('#token-refused'), /^Name must have 1 to 100 characters/)
+    t.equal(await name.inputValue(), '   ')
+    t.ok(await page.getByRole('radio', { name: /^Create/ }).isChecked())
+    await until(async () => (await focusedId(page)) === 'token-name', 'the focus on the field')
+    t.equal(await page.locator('#problem').textContent(), '')
+  })
+})
+
+await t.test('a token without script', async (t: Test) => {
+  const { page, secretShown } = await browse(t, links.base, {
+    extraHTTPHeaders: identity('emil@example.com'),
+    javaScriptEnabled: false,
+    expectedErrors: [loadFailure(400)],
+  })
+  const name = page.getByLabel('Name')
+  await page.goto(`${links.base}/-/tokens`)
+  t.equal(await page.locator('.js-only:visible').count(), 0)
+  await name.fill('plain')
+  const token = await secretShown(async () => {
+    await name.press('Enter')
+    return keepSecret('page-token', await textOf(page.locator('#made-token')))
+  })
+  t.ok(await page.getByRole('navigation', { name: 'Main' }).isVisible(), 'on the whole page')
+  const call = links.api(token)
+  t.equal((await call('GET', '/tokens')).status, 200)
+  await page.goto(`${links.base}/-/tokens`)
+  t.equal(await page.locator('#made').count(), 0)
+  await name.fill(' ')
+  await name.press('Enter')
+  t.match(await textOf(page.locator('#token-refused')), /^Name must have/)
+  await page.getByText('Revoke…').click()
+  await page.getByRole('button', { name: 'Revoke plain' }).click()
+  await page.getByText('You have no token.').waitFor()
+  t.equal((await call('GET', '/tokens')).status, 401)
+})

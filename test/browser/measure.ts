@@ -1,0 +1,107 @@
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { BrowserContext, Page } from 'playwright-core'
+import { textOf } from './pages.ts'
+
+export const SCHEMES = ['light', 'dark'] as const
+const LEAST_CONTRAST = 4.5
+const LEAST_TARGET = 40
+/** Half an hour off the full one, and never the day of UTC late in the evening. */
+export const ZONE = 'Asia/Kolkata'
+
+/** Puts in-page.js into all pages of a profile. */
+export function measurable(context: BrowserContext): Promise<unknown> {
+  return context.addInitScript({ path: join(import.meta.dirname, 'in-page.js') })
+}
+
+/** Calls a function of in-page.js. */
+export function measure<T = readonly string[]>(page: Page, call: string): Promise<T> {
+  return page.evaluate<T>(`inPage.${call}`)
+}
+
+/** Nothing sticks out of a window of this width, and all of it can be touched and read. */
+export async function fits(
+  t: Test,
+  page: Page,
+  width: number,
+  schemes: readonly ('light' | 'dark')[] = SCHEMES,
+): Promise<void> {
+  await page.setViewportSize({ width, height: 800 })
+  t.same(await measure(page, 'tooWide()'), [], `no sideways scroll at ${width} px`)
+  const small = await measure(page, `smallTargets(${LEAST_TARGET})`)
+  t.same(small, [], `high enough for a finger at ${width} px`)
+  for (const colorScheme of schemes) {
+    await page.emulateMedia({ colorScheme })
+    const low = await measure(page, `lowContrast(${LEAST_CONTRAST})`)
+    t.same(low, [], `contrast at ${width} px, ${colorScheme}`)
+  }
+}
+
+/** The contrast of each kind of button under the mouse. */
+export async function hoverButtons(t: Test, page: Page): Promise<void> {
+  await page.setViewportSize({ width: 1280, height: 800 })
+  for (const kind of ['.primary', '.danger', ':not([class])']) {
+    const [button] = await page.locator(`button${kind}:visible:enabled`).all()
+    if (button === undefined) continue
+    await button.hover()
+    const low = await measure(page, `lowContrast(${LEAST_CONTRAST})`)
+    t.same(low, [], `contrast of button${kind} under the mouse`)
+  }
+}
+
+/** Each thing that can be used is reached by Tab, with a visible focus. */
+export async function worksByKeyboard(t: Test, page: Page): Promise<void> {
+  const faults: string[] = []
+  // Where a field has the focus from the start, Tab comes to what is before it in a second round.
+  for (let presses = 0, rounds = 0; presses < 300 && rounds < 2; presses++) {
+    await page.keyboard.press('Tab')
+    const fault = await measure<string | null>(page, 'visit()')
+    if (fault === null) rounds += 1
+    else if (fault !== '') faults.push(fault)
+  }
+  t.same(faults, [], 'the focus shows')
+  t.same(await measure(page, 'unvisited()'), [], 'Tab reaches everything')
+}
+
+const OPERATED = new Set(
+  'button link textbox searchbox combobox spinbutton checkbox radio switch DisclosureTriangle'.split(
+    ' ',
+  ),
+)
+
+/** Every role that a person operates has a name. */
+export async function namesAll(t: Test, page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  const { nodes } = await session.send('Accessibility.getFullAXTree')
+  await session.detach()
+  const used = nodes.filter(({ role, ignored }) => !ignored && OPERATED.has(String(role?.value)))
+  t.ok(used.length > 4, 'the tree is there')
+  const nameless = used.filter(({ name }) => String(name?.value ?? '').trim() === '')
+  t.same(
+    nameless.map(({ role }) => role?.value),
+    [],
+    'nothing without a name',
+  )
+}
+
+/** Has a page's clock stand in a zone of its own. */
+export async function useZone(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Emulation.setTimezoneOverride', { timezoneId: ZONE })
+}
+
+/** Instants stand in the viewer's own zone; UTC is their title. */
+export async function timesAreLocal(t: Test, page: Page): Promise<number> {
+  const format = new Intl.DateTimeFormat('en-US', {
+    dateStyle: 'medium',
+    timeStyle: 'medium',
+    timeZone: ZONE,
+  })
+  const times = await page.locator('time').all()
+  for (const time of times) {
+    const iso = (await time.getAttribute('datetime')) ?? ''
+    t.equal(await textOf(time), format.format(new Date(iso)).replace(/\s+/g, ' '))
+    t.equal(await time.getAttribute('title'), `${iso} (UTC)`)
+  }
+  return times.length
+}

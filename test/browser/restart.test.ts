@@ -1,0 +1,140 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { Page } from 'playwright-core'
+import { backends } from '../helpers/backends.ts'
+import { beginByHand, endByHand, storeLines } from '../helpers/ops-lines.ts'
+import { ended, inventoryFile, opsServer } from '../helpers/ops-setup.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import { startServer } from '../helpers/server.ts'
+import { addProvider, SIGNED_ENV } from '../helpers/signing-setup.ts'
+import { openStream } from '../helpers/sse.ts'
+import { until } from '../helpers/until.ts'
+import { browse, rowIds, send, textOf, tile, untilText } from './pages.ts'
+
+const [, postgres] = backends
+
+/** What Chromium writes when the stream breaks and while nobody listens. */
+const CONNECTION_LOST = /Failed to load resource|net::ERR_/
+
+const SAVED = {
+  retention_max_age_days: '7',
+  retention_max_rows: '0',
+  // Soon back, so that the test waits less; the pages take it from the stream.
+  sse_retry_ms: '250',
+  replay_default_target: 'https://example.com/hook?a=1&b=2',
+} as const
+
+/** The numbers of the lines on the page, from top to bottom. */
+function lines(page: Page): Promise<readonly number[]> {
+  return page
+    .locator('#lines > .line')
+    .evaluateAll((rows: readonly { dataset: { seq: string } }[]) =>
+      rows.map(({ dataset }) => Number(dataset.seq)),
+    )
+}
+
+function upTo(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, at) => at + 1)
+}
+
+/** One crash for all pages that must outlive it: a process is needed for that. */
+await t.test('open pages survive a crash of the server', async (t: Test) => {
+  const env = {
+    ...SIGNED_ENV,
+    ...(await postgres.env(t)),
+    OPS_INVENTORY: await inventoryFile(t, { services: [] }),
+  }
+  const server = await startServerProcess(t, { services: ['hooks', 'ops'], env })
+  const { hooks, ops } = server
+  await ended(opsServer(server, env))
+  await addProvider(hooks, 'shop', { open: true })
+  const options = { origins: [hooks, ops], expectedErrors: [CONNECTION_LOST] }
+  const { page: settings, context, newPage } = await browse(t, hooks, options)
+  const field = (name: string): ReturnType<Page['locator']> => settings.locator(`#${name}`)
+
+  await t.test('settings are saved', async (t) => {
+    await settings.goto(`${hooks}/settings`)
+    t.equal(await field('retention_max_age_days').inputValue(), '30')
+    t.equal(await field('retention_max_rows').inputValue(), '50000')
+    t.equal(await field('sse_retry_ms').inputValue(), '3000')
+    t.equal(await field('replay_default_target').inputValue(), '')
+    t.equal(await settings.getByText('0 = no limit').count(), 2)
+    for (const [name, value] of Object.entries(SAVED)) await field(name).fill(value)
+    await field('replay_default_target').press('Enter')
+    await untilText(settings.getByRole('status'), /^Saved\./)
+    for (const [name, value] of Object.entries(SAVED)) {
+      t.equal(await field(name).inputValue(), value, name)
+    }
+    const stream = await openStream(t, `${hooks}/events`)
+    await until(() => stream.retry === 250, 'the new reconnection time')
+    await settings.reload()
+    t.equal(await settings.getByText(/^Saved/).count(), 0, 'the note is of the moment')
+  })
+
+  const old = await send(hooks, 'generic/shop')
+  const dashboard = await newPage()
+  const connection = dashboard.locator('[data-connection]')
+  const label = dashboard.locator('[data-connection-label]')
+  await dashboard.goto(`${hooks}/`)
+  const live = await send(hooks, 'generic/shop')
+  await dashboard.locator(`tr[data-id="${live.id}"]`).waitFor()
+
+  const session = await beginByHand(postgres, env)
+  await storeLines(postgres, env, session, 1, 5)
+  const follower = await newPage()
+  await follower.goto(`${ops}/sessions/${session}`)
+  await untilText(follower.locator('#live-state'), 'live')
+  await storeLines(postgres, env, session, 6, 5)
+  await until(async () => (await lines(follower)).length === 10, 'ten lines')
+
+  await server.kill()
+  await untilText(label, 'reconnecting…')
+  t.equal(await connection.getAttribute('data-connection'), 'reconnecting')
+  await untilText(follower.locator('#live-state'), 'reconnecting…')
+  await storeLines(postgres, env, session, 11, 5)
+  // Off the network until both events have arrived: they come by resuming the stream, not live.
+  await context.setOffline(true)
+  const again = await startServer(t, {
+    services: ['hooks', 'ops'],
+    env: { ...env, HOOKS_ADDR: new URL(hooks).host, OPS_ADDR: new URL(ops).host },
+  })
+  t.same([again.hooks, again.ops], [hooks, ops])
+  const missed = [await send(hooks, 'generic/shop'), await send(hooks, 'generic/shop')]
+  t.equal(await textOf(label), 'reconnecting…')
+  await context.setOffline(false)
+
+  await t.test('the dashboard has what it missed, each once', async (t) => {
+    const ids = [...missed.map(({ id }) => id).reverse(), live.id, old.id]
+    await until(async () => (await rowIds(dashboard)).length >= ids.length, 'the missed events')
+    await untilText(label, 'receiving')
+    await untilText(tile(dashboard, 'generic:shop', '[data-recent-count]'), '4')
+    const next = await send(hooks, 'generic/shop')
+    await dashboard.locator(`tr[data-id="${next.id}"]`).waitFor()
+    t.same(await rowIds(dashboard), [next.id, ...ids], 'newest first')
+    t.equal(await textOf(dashboard.locator('#problem')), '', 'nothing was skipped')
+  })
+
+  await t.test('the page of a session resumes: no hole, no repeat', async (t) => {
+    await until(async () => (await lines(follower)).length >= 15, 'what came meanwhile', 30_000)
+    await storeLines(postgres, env, session, 16, 60)
+    await until(async () => (await lines(follower)).length >= 75, 'what came then')
+    t.same(await lines(follower), upTo(75))
+    const scrolled = 'lines.scrollHeight - lines.scrollTop - lines.clientHeight'
+    await until(async () => (await follower.evaluate<number>(scrolled)) < 5, 'the end in view')
+    await follower.getByLabel('Follow').uncheck()
+    await follower.evaluate('lines.scrollTop = 0')
+    await storeLines(postgres, env, session, 76, 1)
+    await until(async () => (await lines(follower)).length === 76, 'one more')
+    t.equal(await follower.evaluate('lines.scrollTop'), 0, 'it stays where the reader is')
+    await endByHand(postgres, env, session, 'completed')
+    await untilText(follower.locator('#session-status'), 'completed')
+    t.same(await lines(follower), upTo(76))
+  })
+
+  await t.test('settings are as saved', async (t) => {
+    await settings.reload()
+    for (const [name, value] of Object.entries(SAVED)) {
+      t.equal(await field(name).inputValue(), value, `${name} after a restart`)
+    }
+  })
+})
