@@ -14,6 +14,9 @@ import { startServer } from './server.ts'
 import type { TestServer } from './server.ts'
 import { until } from './until.ts'
 
+/** How often it is asked whether a session has ended. */
+const POLL_MS = 40
+
 /** An ops service. */
 export type OpsServer = {
   readonly server: TestServer
@@ -161,12 +164,13 @@ export function ended(
 ): Promise<Session> {
   return until(
     async () => {
-      const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=1000')
+      const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=20')
       const wanted = json.sessions.find((session) => id === undefined || session.id === id)
       return wanted?.status === 'running' ? undefined : wanted
     },
     `the end of session ${id ?? '(the newest)'}`,
     timeoutMs,
+    POLL_MS,
   )
 }
 

@@ -4,12 +4,14 @@ type Truthy<T> = Exclude<T, false | null | undefined | 0 | ''>
 
 /**
  * Waits until `condition` gives something truthy, and gives that back. `what` completes the sentence
- * "waited for …". A condition that throws counts as not yet; its last error is named.
+ * "waited for …". A condition that throws counts as not yet; its last error is named. A condition that costs
+ * something (a request, a query) and takes seconds gets a longer pause.
  */
 export async function until<T>(
   condition: () => T | Promise<T>,
   what: string,
   timeoutMs = 10_000,
+  pauseMs = 20,
 ): Promise<Truthy<T>> {
   const deadline = performance.now() + timeoutMs
   let last = ''
@@ -22,7 +24,7 @@ export async function until<T>(
       last = `: ${error instanceof Error ? error.message : String(error)}`
     }
     if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${what}${last}`)
-    await pause(20)
+    await pause(pauseMs)
   }
 }
 
