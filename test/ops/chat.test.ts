@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { startAgentOps } from '../helpers/agent-setup.ts'
+import { openAgentOps } from '../helpers/agent-setup.ts'
 import { CHAT_KEY } from '../helpers/alerts-setup.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
@@ -198,7 +198,7 @@ t.test('the answer goes on through an escalation, and says how a session failed'
 })
 
 t.test('the answer says that a session was stopped, also when it had said something', async (t) => {
-  const ops = await startAgentOps(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY })
+  const ops = await openAgentOps(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY })
   const said = { type: 'assistant', message: { content: [{ type: 'text', text: 'I look.' }] } }
   ops.agent.does(`echo '${JSON.stringify(said)}'; sleep 60\n`)
   const chunks = await clientOf(ops).chat.completions.create({

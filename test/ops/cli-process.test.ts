@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { runAgentProcess } from '../../services/ops/runners/cli-process.ts'
-import { claudeResult, processesWith, startAgentOps } from '../helpers/agent-setup.ts'
+import { claudeResult, processesWith, openAgentOps } from '../helpers/agent-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { ended, trigger } from '../helpers/ops-setup.ts'
@@ -16,10 +16,13 @@ import { until } from '../helpers/until.ts'
 const [, postgres] = backends
 const state = await temporaryFolder(t, 'state')
 const key = secret('agent-key')
-const ops = await startAgentOps(t, postgres, {
-  ...{ OPS_STATE_DIR: state, ANTHROPIC_API_KEY: key, OPS_MODEL_KEY: secret('model-key') },
-  ...{ OPS_SESSION_BUDGET_USD: '1', OPS_MAX_TURNS: '5', OPS_TIER1_MODEL: 'small one' },
+const secrets = { ANTHROPIC_API_KEY: key, OPS_MODEL_KEY: secret('model-key') }
+const ops = await openAgentOps(t, postgres, {
+  ...{ ...secrets, OPS_STATE_DIR: state, OPS_TIER1_MODEL: 'small one' },
+  ...{ OPS_SESSION_BUDGET_USD: '1', OPS_MAX_TURNS: '5' },
 })
+// Agents inherit from this process.
+Object.assign(process.env, ops.env, secrets)
 const { agent, lines, api } = ops
 const result = JSON.stringify(claudeResult())
 /** Nobody else sleeps that long: by it the processes of a test are found. */
@@ -167,8 +170,8 @@ t.test(
     agent.does(`yes '${JSON.stringify({ type: 'tomorrow', text: 'x'.repeat(200) })}'\n`)
     const before = residentMiB()
     const { id } = await trigger(ops)
-    await until(() => lines(id).length > 5_000, 'its lines', 30_000)
-    for (let asked = 0; asked < 20; asked++) {
+    await until(() => lines(id).length > 5_000, 'its lines', 30_000, 100)
+    for (let asked = 0; asked < 10; asked++) {
       t.equal((await request(`${ops.base}/api/v1/health`)).status, 200)
     }
     t.match(await stopped(ops, id), { status: 'stopped' })
@@ -194,7 +197,7 @@ t.test('a line without an end takes no memory for what is not kept', async (t) =
 })
 
 t.test('an agent that is not there fails its session', async (t) => {
-  const other = await startAgentOps(t, postgres, { OPS_AGENT_COMMAND: '/nowhere/agent --x' })
+  const other = await openAgentOps(t, postgres, { OPS_AGENT_COMMAND: '/nowhere/agent --x' })
   const failed = await ended(other)
   t.match(failed, { status: 'failed', exit_code: 1, cost_usd: null })
   const { json } = await other.api<{ events: readonly Event[] }>('GET', '/events')
@@ -227,5 +230,5 @@ t.test('a line that our own code fails on ends the agent, and is said', async (t
 })
 
 function residentMiB(): number {
-  return residentKib(ops.server.pid) / 1024
+  return residentKib(process.pid) / 1024
 }

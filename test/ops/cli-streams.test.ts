@@ -1,12 +1,12 @@
 import { t } from 'tap'
-import { captured, claudeResult, startAgentOps } from '../helpers/agent-setup.ts'
+import { captured, claudeResult, openAgentOps } from '../helpers/agent-setup.ts'
 import type { AgentOps } from '../helpers/agent-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { ended, trigger } from '../helpers/ops-setup.ts'
 import type { Event, Memory, Session } from '../helpers/ops-setup.ts'
 
 const [, postgres] = backends
-const ops = await startAgentOps(t, postgres)
+const ops = await openAgentOps(t, postgres)
 const { agent, lines, api } = ops
 
 /** Runs a session with what the agent is set to do. */

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { claudeResult, startAgentOps } from '../helpers/agent-setup.ts'
+import { claudeResult, openAgentOps } from '../helpers/agent-setup.ts'
 import type { Line } from '../helpers/agent-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { ended, trigger } from '../helpers/ops-setup.ts'
@@ -7,7 +7,7 @@ import type { Session } from '../helpers/ops-setup.ts'
 
 const [, postgres] = backends
 const database = await postgres.env(t)
-const ops = await startAgentOps(t, postgres, database)
+const ops = await openAgentOps(t, postgres, database)
 const { agent } = ops
 const END = claudeResult()
 const LAST = 'All well.'

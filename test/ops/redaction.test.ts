@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { claudeResult, startAgentOps } from '../helpers/agent-setup.ts'
+import { claudeResult, openAgentOps } from '../helpers/agent-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { ended, trigger } from '../helpers/ops-setup.ts'
@@ -19,7 +19,7 @@ const plain = keepSecret('model', randomBytes(60).toString('hex'))
 const agentKey = secret('agent')
 const database = await postgres.env(t)
 const results = await temporaryFolder(t, 'results')
-const ops = await startAgentOps(t, postgres, {
+const ops = await openAgentOps(t, postgres, {
   ...database,
   ...{ OPS_CHAT_API_KEY: awkward, OPS_MODEL_KEY: plain, ANTHROPIC_API_KEY: agentKey },
   // A secret that only looks like a URL: its % begins no encoded byte.
