@@ -14,8 +14,8 @@ import { startServer } from './server.ts'
 import type { TestServer } from './server.ts'
 import { until } from './until.ts'
 
-/** How often it is asked whether a session has ended. */
-const POLL_MS = 40
+/** The longest pause between two looks whether a session has ended. */
+const LONGEST_PAUSE_MS = 250
 
 /** An ops service. */
 export type OpsServer = {
@@ -170,7 +170,7 @@ export function ended(
     },
     `the end of session ${id ?? '(the newest)'}`,
     timeoutMs,
-    POLL_MS,
+    LONGEST_PAUSE_MS,
   )
 }
 

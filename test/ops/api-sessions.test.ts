@@ -1,9 +1,11 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
-import { ended, refuses, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
+import { onPostgres } from '../helpers/backends.ts'
+import { ended, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { OpsServer, Session } from '../helpers/ops-setup.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import type { Refusal } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
 const FIELDS = [
@@ -11,8 +13,45 @@ const FIELDS = [
   ...['num_turns', 'duration_ms', 'trigger', 'prompt_text', 'parent_session_id'],
 ]
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-/** What no list takes as `limit` or `offset`. */
-const NO_COUNTS = ['-1', '1.5', 'x', '', '1e3', '0x10', '+1', ' 1', '1,2', 'null']
+const START = 'POST /api/v1/sessions/trigger'
+const JSON_TEXT = '{"prompt":"look"}'
+
+const REFUSED: readonly Refusal[] = [
+  ...[
+    ...[{}, { prompt: '' }, { prompt: ' \n\t' }, { prompt: null }, { prompt: 7 }],
+    ...[{ prompt: 'a\0b' }, { prompt: 'x'.repeat(100_001) }, { prompt: ['x'] }],
+    { prompt: { a: 1 } },
+  ].map((body): Refusal => [{ call: START, body }, 400, undefined, /prompt/]),
+  ...['', '[]', '"x"', 'null', '{', '{"prompt":"x"', Uint8Array.of(0xff)].map((body): Refusal => [
+    { call: START, body },
+    400,
+    undefined,
+    /JSON object/,
+  ]),
+  ...['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data'].map(
+    (type): Refusal => [
+      { call: START, body: JSON_TEXT, headers: { 'content-type': type } },
+      ...([415, undefined, /JSON/] as const),
+    ],
+  ),
+  [{ call: START, body: { prompt: 'x'.repeat(1024 * 1024) } }, 413, undefined, /1048576/],
+  // What no list takes as `limit` or `offset`.
+  ...['limit', 'offset'].flatMap((name) =>
+    ['-1', '1.5', 'x', '', '1e3', '0x10', '%2B1', '%201', '1%2C2', 'null'].map((value): Refusal => [
+      `GET /api/v1/sessions?${name}=${value}`,
+      ...([400, undefined, new RegExp(name)] as const),
+    ]),
+  ),
+  ...['x', '1x', '1.5', '0x1', '1e1', '%201', '-', '%F0%9F%99%82', '1%00', 'trigger'].map(
+    (id): Refusal => [`GET /api/v1/sessions/${id}`, 400, undefined, /integer/],
+  ),
+  ...['0', '-1', '99', '9223372036854775808', '99999999999999999999999'].map((id): Refusal => [
+    `GET /api/v1/sessions/${id}`,
+    404,
+    undefined,
+    'session not found',
+  ]),
+]
 
 type Sessions = { readonly sessions: readonly Session[] }
 
@@ -20,15 +59,18 @@ async function list(ops: OpsServer, query = ''): Promise<readonly Session[]> {
   return (await ops.api<Sessions>('GET', `/sessions${query}`)).json.sessions
 }
 
-await eachBackend(t, 'sessions of the API', async (t: Test, backend) => {
+await onPostgres(t, 'sessions of the API', async (t: Test, backend) => {
   const gate = await startGate(t)
   const ops = await startOps(t, backend, { OPS_INVENTORY: gate.inventory })
   const { api } = ops
+  const refuser = { service: 'ops', base: ops.base, state: () => list(ops) } as const
   await until(() => gate.waiting() > 0, 'the first session')
 
   await t.test('409 for a trigger while one runs, whatever its prompt', async (t) => {
-    refuses(t, await api('POST', '/sessions/trigger', { prompt: 'look' }), 409, /running/)
-    refuses(t, await api('POST', '/sessions/trigger', { prompt: ' ' }), 400, /prompt/)
+    await refuseAll(t, refuser, [
+      [{ call: START, body: { prompt: 'look' } }, 409, undefined, /running/],
+      [{ call: START, body: { prompt: ' ' } }, 400, undefined, /prompt/],
+    ])
     t.equal((await list(ops)).length, 1)
   })
 
@@ -54,8 +96,10 @@ await eachBackend(t, 'sessions of the API', async (t: Test, backend) => {
     t.same(Object.keys(made.json).toSorted(), FIELDS.toSorted())
     t.match(made.json, { status: 'running', trigger: 'api', tier: 1, model: 'none' })
     t.equal(made.json.prompt_text, prompt, 'as it was sent')
-    refuses(t, await api('POST', '/sessions/trigger', { prompt: 'two' }), 409, /running/)
-    gate.open()
+    await until(() => gate.waiting() > 0, 'its check')
+    const second = { call: START, body: { prompt: 'two' } }
+    await refuseAll(t, refuser, [[second, 409, undefined, /running/]])
+    gate.open(true)
     const done = await ended(ops, made.json.id)
     t.match(done, { status: 'completed', exit_code: 0, cost_usd: null, prompt_text: prompt })
     t.match(done.ended_at, TIME)
@@ -63,30 +107,12 @@ await eachBackend(t, 'sessions of the API', async (t: Test, backend) => {
     t.equal(done.duration_ms, took)
   })
 
-  await t.test('400 for a prompt that is missing, blank or no text', async (t) => {
-    for (const body of [{}, { prompt: '' }, { prompt: ' \n\t' }, { prompt: null }, { prompt: 7 }]) {
-      refuses(t, await api('POST', '/sessions/trigger', body), 400, /prompt/, JSON.stringify(body))
-    }
-    for (const prompt of ['a\0b', 'x'.repeat(100_001), ['x'], { a: 1 }]) {
-      refuses(t, await api('POST', '/sessions/trigger', { prompt }), 400, /prompt/)
-    }
-    for (const body of ['', '[]', '"x"', 'null', '{', '{"prompt":"x"', Uint8Array.of(0xff)]) {
-      refuses(t, await api('POST', '/sessions/trigger', body), 400, /JSON object/, String(body))
-    }
-  })
+  await t.test('what is refused, and begins nothing', (t) => refuseAll(t, refuser, REFUSED))
 
-  await t.test('415 for a body that is not said to be JSON, 413 for a large one', async (t) => {
-    const json = '{"prompt":"look"}'
-    for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data']) {
-      const answer = await api('POST', '/sessions/trigger', json, { 'content-type': type })
-      refuses(t, answer, 415, /JSON/, type)
-    }
-    const prompt = 'x'.repeat(1024 * 1024)
-    refuses(t, await api('POST', '/sessions/trigger', { prompt }), 413, /1048576/)
-    t.equal((await list(ops)).length, 2, 'nothing began')
-    gate.open(true)
+  await t.test('a type of JSON with a charset, in capitals', async (t) => {
     const type = 'Application/JSON; charset=utf-8'
-    const made = await api<Session>('POST', '/sessions/trigger', json, { 'content-type': type })
+    const headers = { 'content-type': type }
+    const made = await api<Session>('POST', '/sessions/trigger', JSON_TEXT, headers)
     t.equal(made.status, 201)
     await ended(ops, made.json.id)
   })
@@ -115,32 +141,18 @@ await eachBackend(t, 'sessions of the API', async (t: Test, backend) => {
     for (const query of ['?limit=1000', '?limit=1001', '?limit=99999999999999999999', '?x=1']) {
       t.same(await list(ops, query), all, query)
     }
-    for (const name of ['limit', 'offset']) {
-      for (const value of NO_COUNTS) {
-        const query = `?${name}=${encodeURIComponent(value)}`
-        refuses(t, await api('GET', `/sessions${query}`), 400, new RegExp(name), query)
-      }
-    }
   })
 
-  await t.test('one by its id; a bad id is 400, an unknown one 404', async (t) => {
+  await t.test('one by its id', async (t) => {
     const [newest] = await list(ops)
     const answer = await api<Session>('GET', `/sessions/${newest?.id}`)
     t.equal(answer.status, 200)
     goodForm(t, answer)
     t.same(answer.json, { ...newest, parent_session: null, child_sessions: [], chain_cost: 0 })
-    const bad = ['x', '1x', '1.5', '0x1', '1e1', '%201', '-', '%F0%9F%99%82', '1%00', 'trigger']
-    for (const id of bad) {
-      refuses(t, await api('GET', `/sessions/${id}`), 400, /integer/, id)
-    }
-    for (const id of ['0', '-1', '99', '9223372036854775808', '99999999999999999999999']) {
-      refuses(t, await api('GET', `/sessions/${id}`), 404, 'session not found', id)
-    }
   })
 
   await t.test('the chain of an escalation is in the detail', async (t) => {
     const [third, second, first] = (await list(ops, '?limit=3')).map(({ id }) => id)
-    await ops.server.stop()
     await backend.query(
       ops.env,
       `update ops.sessions set
@@ -153,9 +165,8 @@ await eachBackend(t, 'sessions of the API', async (t: Test, backend) => {
        where id in ($1, $2, $3)`,
       [first ?? 0, second ?? 0, third ?? 0],
     )
-    const later = await startOps(t, backend, ops.env)
     const detail = async (id: number | undefined): Promise<unknown> =>
-      (await later.api('GET', `/sessions/${id}`)).json
+      (await api('GET', `/sessions/${id}`)).json
     const chain = { chain_cost: 0.75 }
     t.match(await detail(first), {
       ...{ id: first, tier: 1, ...chain, parent_session: null, parent_session_id: null },
