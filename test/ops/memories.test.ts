@@ -1,23 +1,23 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { says, startModel, steps } from '../helpers/model-endpoint.ts'
+import { backends } from '../helpers/backends.ts'
+import { calls, says, startModel, steps } from '../helpers/model-endpoint.ts'
 import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { Memory, OpsServer } from '../helpers/ops-setup.ts'
 import { startReceiver } from '../helpers/receiver.ts'
 import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
 
 async function memories({ api }: OpsServer): Promise<ReadonlyMap<string, Memory>> {
   const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories')
   return new Map(json.memories.map((memory) => [memory.observation, memory]))
 }
 
-await eachBackend(
-  t,
+t.test(
   'seen again, a memory that has faded is active from 0.3 on, and one that people put to rest is not',
-  async (t: Test, backend) => {
+  async (t) => {
     const model = await startModel(t)
-    const ops = await startOps(t, backend, model.env)
+    const ops = await startOps(t, postgres, model.env)
     await ended(ops)
     const note = (observation: string, confidence: number) =>
       ops.api('POST', '/memories', { category: 'timing', observation, confidence })
@@ -27,8 +27,8 @@ await eachBackend(
     await note('was meant to rest', 0.35)
     await note('was put to rest', 0.35)
     await ops.server.stop()
-    await backend.query(ops.env, 'update ops.memories set fades_at = now()')
-    const later = await startOps(t, backend, ops.env)
+    await postgres.query(ops.env, 'update ops.memories set fades_at = now()')
+    const later = await startOps(t, postgres, ops.env)
     const change = async (observation: string, fields: Partial<Memory>): Promise<void> => {
       const memory = (await memories(later)).get(observation)
       const { status } = await later.api('PUT', `/memories/${memory?.id}`, { ...memory, ...fields })
@@ -47,7 +47,7 @@ await eachBackend(
     const remembers = seen.map(
       (observation) => ['remember', { category: 'timing', observation }] as const,
     )
-    model.answer(steps(remembers))
+    model.answer(({ step }) => (step === 0 ? calls(...remembers) : says('Done.')))
     t.match(await ended(later, (await trigger(later)).id), { status: 'completed' })
     const now = [...(await memories(later)).values()]
     t.same(
@@ -65,8 +65,6 @@ await eachBackend(
   },
 )
 
-const [, postgres] = backends
-
 t.test('notes of agents leave the operators theirs, and are bounded', async (t) => {
   const model = await startModel(t)
   const ops = await startOps(t, postgres, model.env)
@@ -77,7 +75,7 @@ t.test('notes of agents leave the operators theirs, and are bounded', async (t) 
     const observation = `[operator] note ${at} ${'x'.repeat(1_000)}`
     return ['remember', { category: 'behavior', observation, confidence: 1 }] as const
   })
-  model.answer(steps(many))
+  model.answer(({ step }) => (step === 0 ? calls(...many) : says('Done.')))
   const { id } = await ended(ops, (await trigger(ops, 'note a lot')).id)
 
   model.answer(steps([['recall', { limit: 2 }]]))
@@ -120,13 +118,12 @@ t.test('notes of agents leave the operators theirs, and are bounded', async (t) 
     1,
     'what operators wrote is not counted',
   )
-  model.answer(() => says('Done.'))
 })
 
 t.test('a check has one memory of its time, which follows it', async (t) => {
   let slow = false
   const { url } = await startReceiver(t, (_, response) => {
-    if (slow) setTimeout(() => response.writeHead(204).end(), 2_500)
+    if (slow) setTimeout(() => response.writeHead(204).end(), 1_100)
     else response.writeHead(204).end()
   })
   const check = { type: 'http', name: 'front', url, timeout_s: 30 }

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
+import { calls, says, startModel } from '../helpers/model-endpoint.ts'
 import type { Script } from '../helpers/model-endpoint.ts'
 import { ended, refuses, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { Event, OpsServer, Session } from '../helpers/ops-setup.ts'
@@ -96,7 +96,7 @@ for (const backend of backends) {
   })
 }
 
-t.test('at the highest tier an escalation only records an event', async (t) => {
+t.test('at the highest tier, and in a dry run, an escalation only records an event', async (t) => {
   const model = await startModel(t, ({ tier, step }) =>
     step === 0 && tier < 3 ? calls(['escalate', escalation]) : says('That was all.'),
   )
@@ -112,20 +112,11 @@ t.test('at the highest tier an escalation only records an event', async (t) => {
   t.match(event?.message, /tier 2 is the highest[^]*disk fills up[^]*log grows/)
   const results = model.asked.at(-1)?.results
   t.match(results?.[0], /^Not escalated/, 'the model is told')
-})
 
-t.test('in a dry run it records an event too, from the moment of PUT config', async (t) => {
-  const [, backend] = backends
-  const model = await startModel(t)
-  const ops = await startOps(t, backend, model.env)
-  await ended(ops)
-  model.answer(inTier(2, () => says('Up there.')))
-  await trigger(ops)
-  t.match(await ended(ops), { tier: 2 })
+  // From the moment of PUT config.
   await ops.api('PUT', '/config', { dry_run: true })
-  model.answer(({ step }) => (step === 0 ? calls(['escalate', escalation]) : says('Stayed.')))
-  const { id } = await trigger(ops)
-  t.match(await ended(ops, id), { tier: 1, status: 'completed' })
-  t.same((await detail(ops, id)).child_sessions, [])
-  t.match((await eventsOf(ops))[0], { level: 'warning', session_id: id, message: /dry run/ })
+  const dry = await trigger(ops)
+  t.match(await ended(ops, dry.id), { tier: 1, status: 'completed' })
+  t.same((await detail(ops, dry.id)).child_sessions, [])
+  t.match((await eventsOf(ops))[0], { level: 'warning', session_id: dry.id, message: /dry run/ })
 })
