@@ -205,10 +205,11 @@ echo '{"type":"result","status":"success","stats":{}}'
 
 t.test('a secret at the cut of a line', async (t) => {
   // Around what a line keeps, around what is read of one, and where redaction makes the text shorter.
-  const starts = [16_384, 65_536, 65_536 + awkward.length, 4 * 1024 * 1024]
-  const texts = starts.flatMap((start) =>
-    [0, 1, 5, 20, plain.length - 1].map((before) => `${'x'.repeat(start - before)}${plain} end`),
+  const starts = [16_384, 65_536, 65_536 + awkward.length].flatMap((start) =>
+    [0, 1, 5, 20, plain.length - 1].map((before) => start - before),
   )
+  const read = 4 * 1024 * 1024
+  const texts = [...starts, read - 1, read - 20].map((at) => `${'x'.repeat(at)}${plain} end`)
   const many = [0, 20, 40, 60, 80, 100].map(
     (before) => `${'z'.repeat(before)}${plain.repeat(1_000)}`,
   )
