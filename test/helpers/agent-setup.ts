@@ -1,15 +1,15 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Backend } from './backends.ts'
-import { ended, startOpsProcess } from './ops-setup.ts'
-import type { OpsProcess } from './ops-setup.ts'
+import { ended, startOps, startOpsProcess } from './ops-setup.ts'
+import type { OpsProcess, OpsServer } from './ops-setup.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import { ROOT } from './program.ts'
 import type { Env } from './program.ts'
 
 /** An ops service whose agent is a shell script. */
-export type AgentOps = OpsProcess & {
+export type AgentOps<Ops extends Pick<OpsServer, 'api'> = OpsServer> = Ops & {
   readonly agent: Agent
   /** What a session has put out so far, from its file. */
   lines(session: number): readonly Line[]
@@ -47,16 +47,32 @@ export function claudeResult(fields: object = {}): object {
   }
 }
 
-/** Starts an ops service with the runner `cli`; its first session, at start, has ended. */
-export async function startAgentOps(t: Owner, backend: Backend, env: Env = {}): Promise<AgentOps> {
+/** Opens an ops service with the runner `cli` in this process; its first session, at start, has ended. */
+export function openAgentOps(t: Owner, backend: Backend, env: Env = {}): Promise<AgentOps> {
+  return agentOps(t, env, (variables) => startOps(t, backend, variables))
+}
+
+/** The same in a process of its own. */
+export function startAgentOps(
+  t: Owner,
+  backend: Backend,
+  env: Env = {},
+): Promise<AgentOps<OpsProcess>> {
+  return agentOps(t, env, (variables) => startOpsProcess(t, backend, variables))
+}
+
+async function agentOps<Ops extends Pick<OpsServer, 'api'>>(
+  t: Owner,
+  env: Env,
+  start: (variables: Env) => Promise<Ops>,
+): Promise<AgentOps<Ops>> {
   const agent = await makeAgent(t)
   agent.says([claudeResult()])
   const results = env['OPS_RESULTS_DIR'] ?? (await temporaryFolder(t, 'results'))
-  const variables = {
+  const ops = await start({
     ...{ OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: agent.command, OPS_RESULTS_DIR: results },
     ...env,
-  }
-  const ops = await startOpsProcess(t, backend, variables)
+  })
   await ended(ops)
   return { ...ops, agent, lines: (session) => linesOf(results, session) }
 }

@@ -15,6 +15,9 @@ import { startServer } from './server.ts'
 import type { TestServer } from './server.ts'
 import { until } from './until.ts'
 
+/** The longest pause between two looks whether a session has ended. */
+const LONGEST_PAUSE_MS = 250
+
 /** An ops service. */
 export type OpsServer = {
   readonly server: TestServer
@@ -223,12 +226,13 @@ export function ended(
 ): Promise<Session> {
   return until(
     async () => {
-      const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=1000')
+      const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=20')
       const wanted = json.sessions.find((session) => id === undefined || session.id === id)
       return wanted?.status === 'running' ? undefined : wanted
     },
     `the end of session ${id ?? '(the newest)'}`,
     timeoutMs,
+    LONGEST_PAUSE_MS,
   )
 }
 

@@ -6,6 +6,7 @@ import { openConfig } from '../../kernel/config.ts'
 import { createLog } from '../../kernel/log.ts'
 import { Variables } from '../../kernel/variables.ts'
 import { configuredSecrets } from '../../services/hooks/signing-secrets.ts'
+import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
 import { seedEmbedded } from './embedded-templates.ts'
 import { keepExchanges } from './exchanges.ts'
 import { LONG_RUN } from './faults.ts'
@@ -49,6 +50,8 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
   const environment = await serverEnv(t, options)
   for (const name of Object.keys(environment)) {
     if (name in Variables.properties || PLACES.has(name)) continue
+    // Redacted like our own secrets. An agent gets them from the environment of this process.
+    if (AGENT_SECRETS.includes(name)) continue
     throw new Error(`${name} is no variable of the product: use startServerProcess`)
   }
   await seedEmbedded(environment)

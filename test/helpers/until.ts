@@ -1,17 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
+const PAUSE_MS = 20
+
 type Truthy<T> = Exclude<T, false | null | undefined | 0 | ''>
 
 /**
  * Waits until `condition` gives something truthy, and gives that back. `what` completes the sentence
- * "waited for …". A condition that throws counts as not yet; its last error is named.
+ * "waited for …". A condition that throws counts as not yet; its last error is named. Pauses are 20 ms;
+ * with `longestPauseMs` they grow with the wait, for a condition that costs a request.
  */
 export async function until<T>(
   condition: () => T | Promise<T>,
   what: string,
   timeoutMs = 10_000,
+  longestPauseMs = PAUSE_MS,
 ): Promise<Truthy<T>> {
-  const deadline = performance.now() + timeoutMs
+  const begin = performance.now()
   let last = ''
   for (;;) {
     try {
@@ -21,8 +25,9 @@ export async function until<T>(
     } catch (error) {
       last = `: ${error instanceof Error ? error.message : String(error)}`
     }
-    if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${what}${last}`)
-    await pause(20)
+    const waited = performance.now() - begin
+    if (waited > timeoutMs) throw new Error(`waited ${timeoutMs} ms for ${what}${last}`)
+    await pause(Math.min(Math.max(PAUSE_MS, waited / 10), longestPauseMs))
   }
 }
 

@@ -1,9 +1,16 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
+import { calls, says, startModel } from '../helpers/model-endpoint.ts'
+import type { Script } from '../helpers/model-endpoint.ts'
 import { ended, refuses, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
-import type { OpsServer, Session } from '../helpers/ops-setup.ts'
+import type { Event, OpsServer, Session } from '../helpers/ops-setup.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import type { Refusal } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
 const FIELDS = [
@@ -11,8 +18,45 @@ const FIELDS = [
   ...['num_turns', 'duration_ms', 'trigger', 'prompt_text', 'parent_session_id'],
 ]
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-/** What no list takes as `limit` or `offset`. */
-const NO_COUNTS = ['-1', '1.5', 'x', '', '1e3', '0x10', '+1', ' 1', '1,2', 'null']
+const START = 'POST /api/v1/sessions/trigger'
+const JSON_TEXT = '{"prompt":"look"}'
+
+const REFUSED: readonly Refusal[] = [
+  ...[
+    ...[{}, { prompt: '' }, { prompt: ' \n\t' }, { prompt: null }, { prompt: 7 }],
+    ...[{ prompt: 'a\0b' }, { prompt: 'x'.repeat(100_001) }, { prompt: ['x'] }],
+    { prompt: { a: 1 } },
+  ].map((body): Refusal => [{ call: START, body }, 400, undefined, /prompt/]),
+  ...['', '[]', '"x"', 'null', '{', '{"prompt":"x"', Uint8Array.of(0xff)].map((body): Refusal => [
+    { call: START, body },
+    400,
+    undefined,
+    /JSON object/,
+  ]),
+  ...['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data'].map(
+    (type): Refusal => [
+      { call: START, body: JSON_TEXT, headers: { 'content-type': type } },
+      ...([415, undefined, /JSON/] as const),
+    ],
+  ),
+  [{ call: START, body: { prompt: 'x'.repeat(1024 * 1024) } }, 413, undefined, /1048576/],
+  // What no list takes as `limit` or `offset`.
+  ...['limit', 'offset'].flatMap((name) =>
+    ['-1', '1.5', 'x', '', '1e3', '0x10', '%2B1', '%201', '1%2C2', 'null'].map((value): Refusal => [
+      `GET /api/v1/sessions?${name}=${value}`,
+      ...([400, undefined, new RegExp(name)] as const),
+    ]),
+  ),
+  ...['x', '1x', '1.5', '0x1', '1e1', '%201', '-', '%F0%9F%99%82', '1%00', 'trigger'].map(
+    (id): Refusal => [`GET /api/v1/sessions/${id}`, 400, undefined, /integer/],
+  ),
+  ...['0', '-1', '99', '9223372036854775808', '99999999999999999999999'].map((id): Refusal => [
+    `GET /api/v1/sessions/${id}`,
+    404,
+    undefined,
+    'session not found',
+  ]),
+]
 
 type Sessions = { readonly sessions: readonly Session[] }
 
@@ -20,15 +64,34 @@ async function list(ops: OpsServer, query = ''): Promise<readonly Session[]> {
   return (await ops.api<Sessions>('GET', `/sessions${query}`)).json.sessions
 }
 
-await eachBackend(t, 'sessions of the API', async (t: Test, backend) => {
+type Detail = Session & {
+  readonly parent_session: Session | null
+  readonly child_sessions: readonly Session[]
+  readonly chain_cost: number
+}
+
+const escalation = { reason: 'disk fills up', findings: 'log grows by 1 GB an hour' }
+
+async function detail({ api }: OpsServer, id: number): Promise<Detail> {
+  return (await api<Detail>('GET', `/sessions/${id}`)).json
+}
+
+async function eventsOf({ api }: OpsServer): Promise<readonly Event[]> {
+  return (await api<{ events: readonly Event[] }>('GET', '/events')).json.events
+}
+
+await onPostgres(t, 'sessions of the API', async (t: Test, backend) => {
   const gate = await startGate(t)
   const ops = await startOps(t, backend, { OPS_INVENTORY: gate.inventory })
   const { api } = ops
+  const refuser = { service: 'ops', base: ops.base, state: () => list(ops) } as const
   await until(() => gate.waiting() > 0, 'the first session')
 
   await t.test('409 for a trigger while one runs, whatever its prompt', async (t) => {
-    refuses(t, await api('POST', '/sessions/trigger', { prompt: 'look' }), 409, /running/)
-    refuses(t, await api('POST', '/sessions/trigger', { prompt: ' ' }), 400, /prompt/)
+    await refuseAll(t, refuser, [
+      [{ call: START, body: { prompt: 'look' } }, 409, undefined, /running/],
+      [{ call: START, body: { prompt: ' ' } }, 400, undefined, /prompt/],
+    ])
     t.equal((await list(ops)).length, 1)
   })
 
@@ -54,8 +117,10 @@ await eachBackend(t, 'sessions of the API', async (t: Test, backend) => {
     t.same(Object.keys(made.json).toSorted(), FIELDS.toSorted())
     t.match(made.json, { status: 'running', trigger: 'api', tier: 1, model: 'none' })
     t.equal(made.json.prompt_text, prompt, 'as it was sent')
-    refuses(t, await api('POST', '/sessions/trigger', { prompt: 'two' }), 409, /running/)
-    gate.open()
+    await until(() => gate.waiting() > 0, 'its check')
+    const second = { call: START, body: { prompt: 'two' } }
+    await refuseAll(t, refuser, [[second, 409, undefined, /running/]])
+    gate.open(true)
     const done = await ended(ops, made.json.id)
     t.match(done, { status: 'completed', exit_code: 0, cost_usd: null, prompt_text: prompt })
     t.match(done.ended_at, TIME)
@@ -63,30 +128,12 @@ await eachBackend(t, 'sessions of the API', async (t: Test, backend) => {
     t.equal(done.duration_ms, took)
   })
 
-  await t.test('400 for a prompt that is missing, blank or no text', async (t) => {
-    for (const body of [{}, { prompt: '' }, { prompt: ' \n\t' }, { prompt: null }, { prompt: 7 }]) {
-      refuses(t, await api('POST', '/sessions/trigger', body), 400, /prompt/, JSON.stringify(body))
-    }
-    for (const prompt of ['a\0b', 'x'.repeat(100_001), ['x'], { a: 1 }]) {
-      refuses(t, await api('POST', '/sessions/trigger', { prompt }), 400, /prompt/)
-    }
-    for (const body of ['', '[]', '"x"', 'null', '{', '{"prompt":"x"', Uint8Array.of(0xff)]) {
-      refuses(t, await api('POST', '/sessions/trigger', body), 400, /JSON object/, String(body))
-    }
-  })
+  await t.test('what is refused, and begins nothing', (t) => refuseAll(t, refuser, REFUSED))
 
-  await t.test('415 for a body that is not said to be JSON, 413 for a large one', async (t) => {
-    const json = '{"prompt":"look"}'
-    for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data']) {
-      const answer = await api('POST', '/sessions/trigger', json, { 'content-type': type })
-      refuses(t, answer, 415, /JSON/, type)
-    }
-    const prompt = 'x'.repeat(1024 * 1024)
-    refuses(t, await api('POST', '/sessions/trigger', { prompt }), 413, /1048576/)
-    t.equal((await list(ops)).length, 2, 'nothing began')
-    gate.open(true)
+  await t.test('a type of JSON with a charset, in capitals', async (t) => {
     const type = 'Application/JSON; charset=utf-8'
-    const made = await api<Session>('POST', '/sessions/trigger', json, { 'content-type': type })
+    const headers = { 'content-type': type }
+    const made = await api<Session>('POST', '/sessions/trigger', JSON_TEXT, headers)
     t.equal(made.status, 201)
     await ended(ops, made.json.id)
   })
@@ -115,57 +162,107 @@ await eachBackend(t, 'sessions of the API', async (t: Test, backend) => {
     for (const query of ['?limit=1000', '?limit=1001', '?limit=99999999999999999999', '?x=1']) {
       t.same(await list(ops, query), all, query)
     }
-    for (const name of ['limit', 'offset']) {
-      for (const value of NO_COUNTS) {
-        const query = `?${name}=${encodeURIComponent(value)}`
-        refuses(t, await api('GET', `/sessions${query}`), 400, new RegExp(name), query)
-      }
-    }
   })
 
-  await t.test('one by its id; a bad id is 400, an unknown one 404', async (t) => {
+  await t.test('one by its id', async (t) => {
     const [newest] = await list(ops)
     const answer = await api<Session>('GET', `/sessions/${newest?.id}`)
     t.equal(answer.status, 200)
     goodForm(t, answer)
     t.same(answer.json, { ...newest, parent_session: null, child_sessions: [], chain_cost: 0 })
-    const bad = ['x', '1x', '1.5', '0x1', '1e1', '%201', '-', '%F0%9F%99%82', '1%00', 'trigger']
-    for (const id of bad) {
-      refuses(t, await api('GET', `/sessions/${id}`), 400, /integer/, id)
-    }
-    for (const id of ['0', '-1', '99', '9223372036854775808', '99999999999999999999999']) {
-      refuses(t, await api('GET', `/sessions/${id}`), 404, 'session not found', id)
-    }
-  })
-
-  await t.test('the chain of an escalation is in the detail', async (t) => {
-    const [third, second, first] = (await list(ops, '?limit=3')).map(({ id }) => id)
-    await ops.server.stop()
-    await backend.query(
-      ops.env,
-      `update ops.sessions set
-         status = case when id = $3 then status else 'escalated' end,
-         trigger = case when id = $1 then trigger else 'escalation' end,
-         tier = case id when $1 then 1 when $2 then 2 else 3 end,
-         cost_usd = case id when $1 then 0.25 when $3 then 0.5 end,
-         parent_session_id = case id when $2 then $1::bigint when $3 then $2::bigint end,
-         chain_id = case when id = $1 then null else $1::bigint end
-       where id in ($1, $2, $3)`,
-      [first ?? 0, second ?? 0, third ?? 0],
-    )
-    const later = await startOps(t, backend, ops.env)
-    const detail = async (id: number | undefined): Promise<unknown> =>
-      (await later.api('GET', `/sessions/${id}`)).json
-    const chain = { chain_cost: 0.75 }
-    t.match(await detail(first), {
-      ...{ id: first, tier: 1, ...chain, parent_session: null, parent_session_id: null },
-      child_sessions: [{ id: second, tier: 2, cost_usd: null }],
-    })
-    t.match(await detail(second), {
-      ...{ id: second, ...chain, parent_session_id: first },
-      parent_session: { id: first, tier: 1, status: 'escalated' },
-      child_sessions: [{ id: third, tier: 3, trigger: 'escalation', cost_usd: 0.5 }],
-    })
-    t.match(await detail(third), { ...chain, parent_session: { id: second }, child_sessions: [] })
   })
 })
+
+await onPostgres(t, 'escalation from tier 1 to 3', async (t: Test, backend) => {
+  const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
+  // One turn of each: 0.001 + 0.0001, and so on. Tier 2's model has no price.
+  const price = { input: 1, output: 1 }
+  writeFileSync(prices, JSON.stringify({ one: price, three: { input: 10, output: 10 } }))
+  const model = await startModel(t)
+  const ops = await startOps(t, backend, {
+    ...model.env,
+    OPS_PRICES: prices,
+    OPS_TIER1_MODEL: 'one',
+    OPS_TIER2_MODEL: 'two',
+    OPS_TIER3_MODEL: 'three',
+  })
+  await ended(ops)
+
+  const refusals: Promise<unknown>[] = []
+  const script: Script = ({ tier, prompt }) => {
+    if (prompt === 'in between') return says('Late.')
+    const start = ops.api('POST', '/sessions/trigger', { prompt: 'in between' })
+    refusals.push(start.then((answer) => refuses(t, answer, 409, undefined, `tier ${tier}`)))
+    if (tier === 3) return says('Log rotated.')
+    if (tier > 1) t.match(prompt, escalation.findings)
+    return calls(['escalate', { ...escalation, reason: `${escalation.reason} ${tier}` }])
+  }
+  model.answer(script)
+  // Another start that never gives up: none of them may slip in between parent and child.
+  const first = await trigger(ops, 'why is it slow?')
+  const pressing = until(async () => {
+    const answer = await ops.api<Session>('POST', '/sessions/trigger', { prompt: 'in between' })
+    return answer.status === 201 && answer.json
+  }, 'a start after the chain')
+  const second = await until(async () => (await detail(ops, first.id)).child_sessions[0], 'tier 2')
+  const third = await until(async () => (await detail(ops, second.id)).child_sessions[0], 'tier 3')
+  const last = await ended(ops, third.id)
+  const late = await pressing
+  t.ok(late.id > third.id && late.parent_session_id === null, 'it comes after the whole chain')
+  await ended(ops, late.id)
+  await Promise.all(refusals)
+  t.equal(refusals.length, 3)
+
+  const [one, two, three] = await Promise.all(
+    [first, second, third].map(({ id }) => detail(ops, id)),
+  )
+  t.match(one, { tier: 1, status: 'escalated', exit_code: 0, trigger: 'api', num_turns: 1 })
+  t.match(two, { tier: 2, status: 'escalated', exit_code: 0, trigger: 'escalation' })
+  t.match(three, { tier: 3, status: 'completed', exit_code: 0, trigger: 'escalation' })
+  t.match([one?.model, two?.model, last.model], ['one', 'two', 'three'])
+  t.same([one?.cost_usd, two?.cost_usd, three?.cost_usd], [0.0011, null, 0.011])
+  t.equal(two?.parent_session?.id, first.id)
+  t.equal(three?.parent_session?.id, second.id)
+  t.equal(one?.parent_session, null)
+  t.match(one?.child_sessions, [{ id: second.id, tier: 2, cost_usd: null }])
+  t.match(two?.child_sessions, [{ id: third.id, trigger: 'escalation', cost_usd: 0.011 }])
+  t.same(three?.child_sessions, [])
+  for (const each of [one, two, three]) {
+    t.equal(Math.round((each?.chain_cost ?? 0) * 1e6), 12_100, 'each shows the cost of the chain')
+  }
+  t.match(two?.prompt_text, /^why is it slow\?/, 'the child gets the original prompt')
+  t.match(two?.prompt_text, /disk fills up 1[\s\S]*log grows by 1 GB an hour/)
+  t.match(three?.prompt_text, /^why is it slow\?[\s\S]*disk fills up 1[\s\S]*disk fills up 2/)
+  t.match(
+    (await eventsOf(ops)).map(({ message, level }) => `${level} ${message}`),
+    [/^info Session \d+ escalated to tier 3: /, /^info Session \d+ escalated to tier 2: /],
+  )
+})
+
+await onPostgres(
+  t,
+  'at the highest tier, and in a dry run, an escalation only records an event',
+  async (t: Test, backend) => {
+    const model = await startModel(t, ({ tier, step }) =>
+      step === 0 && tier < 3 ? calls(['escalate', escalation]) : says('That was all.'),
+    )
+    const ops = await startOps(t, backend, { ...model.env, OPS_MAX_TIER: '2' })
+    await ended(ops)
+    const { id } = await trigger(ops)
+    const child = await until(async () => (await detail(ops, id)).child_sessions[0], 'the child')
+    t.match(await ended(ops, child.id), { tier: 2, status: 'completed', num_turns: 2 })
+    t.same((await detail(ops, child.id)).child_sessions, [])
+    const [event] = await eventsOf(ops)
+    t.match(event, { level: 'warning', session_id: child.id })
+    t.match(event?.message, /tier 2 is the highest[^]*disk fills up[^]*log grows/)
+    const results = model.asked.at(-1)?.results
+    t.match(results?.[0], /^Not escalated/, 'the model is told')
+
+    // From the moment of PUT config.
+    await ops.api('PUT', '/config', { dry_run: true })
+    const dry = await trigger(ops)
+    t.match(await ended(ops, dry.id), { tier: 1, status: 'completed' })
+    t.same((await detail(ops, dry.id)).child_sessions, [])
+    t.match((await eventsOf(ops))[0], { level: 'warning', session_id: dry.id, message: /dry run/ })
+  },
+)

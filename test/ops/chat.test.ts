@@ -1,12 +1,12 @@
 import OpenAI from 'openai'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { startAgentOps } from '../helpers/agent-setup.ts'
+import { openAgentOps } from '../helpers/agent-setup.ts'
 import { CHAT_KEY } from '../helpers/alerts-setup.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { says, startModel } from '../helpers/model-endpoint.ts'
-import { ended, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
+import { ended, startGate, startOps } from '../helpers/ops-setup.ts'
 import type { OpsServer, Session } from '../helpers/ops-setup.ts'
 import { until } from '../helpers/until.ts'
 
@@ -136,29 +136,22 @@ await onPostgres(t, 'the official client asks, and a session answers', async (t:
     const { status, headers } = await request(`${ops.base}/v1/models`, { method: 'POST' })
     t.match({ status, allow: headers.allow }, { status: 405, allow: 'GET, HEAD' })
   })
-})
 
-t.test('nobody reads an answer any more for a client that is gone', async (t) => {
-  const gate = await startGate(t)
-  const ops = await startOps(t, postgres, {
-    OPS_CHAT_API_KEY: CHAT_KEY,
-    OPS_INVENTORY: gate.inventory,
+  await t.test('nobody reads an answer any more for a client that is gone', async (t) => {
+    gate.shut()
+    const stop = new AbortController()
+    const asked = client.chat.completions
+      .create({ model: 'tier1', messages: [...ASKED] }, { signal: stop.signal })
+      .catch(() => 'gone')
+    await until(() => gate.waiting() === 1, 'the session to run')
+    stop.abort()
+    t.equal(await asked, 'gone')
+    const route = '"route":"/v1/chat/completions","status":499'
+    await until(() => ops.server.logs().some((line) => line.includes(route)), 'the request to end')
+    t.equal(gate.waiting(), 1, 'and the session goes on')
+    gate.open(true)
+    t.match(await ended(ops), { status: 'completed' })
   })
-  gate.open(true)
-  await ended(ops)
-  gate.shut()
-  const client = new AbortController()
-  const asked = clientOf(ops)
-    .chat.completions.create({ model: 'tier1', messages: [...ASKED] }, { signal: client.signal })
-    .catch(() => 'gone')
-  await until(() => gate.waiting() === 1, 'the session to run')
-  client.abort()
-  t.equal(await asked, 'gone')
-  const route = '"route":"/v1/chat/completions","status":499'
-  await until(() => ops.server.logs().some((line) => line.includes(route)), 'the request to end')
-  t.equal(gate.waiting(), 1, 'and the session goes on')
-  gate.open(true)
-  t.match(await ended(ops), { status: 'completed' })
 })
 
 t.test('without a key there is no chat', async (t) => {
@@ -187,18 +180,17 @@ t.test('the answer goes on through an escalation, and says how a session failed'
   const answer = await clientOf(ops).chat.completions.create(create)
   t.match(answer.choices[0]?.message.content, /This is not for me\.\n[^]*It was the disk\.$/)
 
-  await model.stop()
-  const { id } = await trigger(ops, 'the endpoint is gone')
-  await ended(ops, id)
+  const statuses = [503, 400]
+  model.answer(() => ({ error: { message: 'out of order' }, status: statuses.shift() ?? 400 }))
   const failed = await clientOf(ops).chat.completions.create(create)
   t.match(
     failed.choices[0]?.message.content,
-    /\nSession failed: the model endpoint can.t be reached: /,
+    /\nSession failed: the model endpoint answered 400 \(out of order\)/,
   )
 })
 
 t.test('the answer says that a session was stopped, also when it had said something', async (t) => {
-  const ops = await startAgentOps(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY })
+  const ops = await openAgentOps(t, postgres, { OPS_CHAT_API_KEY: CHAT_KEY })
   const said = { type: 'assistant', message: { content: [{ type: 'text', text: 'I look.' }] } }
   ops.agent.does(`echo '${JSON.stringify(said)}'; sleep 60\n`)
   const chunks = await clientOf(ops).chat.completions.create({

@@ -1,9 +1,14 @@
+import fs from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import { queryObjects } from 'node:v8'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
+import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { claudeResult, makeAgent, processesWith } from '../helpers/agent-setup.ts'
 import { backends } from '../helpers/backends.ts'
+import { startReceiver } from '../helpers/receiver.ts'
 import { openTimedSessions } from '../helpers/sessions-setup.ts'
 import { until } from '../helpers/until.ts'
 
@@ -31,8 +36,28 @@ async function timedOut(t: Test, id: number, why: RegExp): Promise<void> {
   t.same(sleepers(), [])
 }
 
+/** A piece of a model's answer as it streams. */
+function delta(content: string): string {
+  return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
+}
+
 async function said(id: number): Promise<number> {
   return (await linesOf(id)).length
+}
+
+/** Has every look at the processes fail, as it does where all descriptors are in use. */
+function blind(t: Test): void {
+  const { readdirSync } = fs
+  const list = ((...args: Parameters<typeof readdirSync>) => {
+    if (args[0] !== '/proc') return readdirSync(...args)
+    throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })
+  }) as typeof readdirSync
+  fs.readdirSync = list
+  syncBuiltinESMExports()
+  t.teardown(() => {
+    fs.readdirSync = readdirSync
+    syncBuiltinESMExports()
+  })
 }
 
 t.test('a session without a first output is timed out', async (t) => {
@@ -54,14 +79,14 @@ t.test('a session that falls silent is timed out', async (t) => {
 t.test('an agent that says much keeps nothing in memory for each piece', async (t) => {
   const promises = (): number => queryObjects(Promise, { format: 'count' })
   agent.does(`i=0
-while [ $i -lt 400 ]; do echo $i; i=$((i + 1)); sleep 0.005; done
+while [ $i -lt 80 ]; do echo $i; i=$((i + 1)); sleep 0.005; done
 sleep ${long}
 `)
   const id = await start()
-  await until(async () => (await said(id)) >= 20, 'its first lines')
+  await until(async () => (await said(id)) >= 10, 'its first lines')
   const before = promises()
-  await until(async () => (await said(id)) >= 400, 'its last line', 30_000)
-  t.ok(promises() - before < 100, 'promises do not grow with its output')
+  await until(async () => (await said(id)) >= 80, 'its last line', 30_000)
+  t.ok(promises() - before < 40, 'promises do not grow with its output')
   await sessions.stop(id)
   t.match(await ended(id), { status: 'stopped' })
 })
@@ -130,4 +155,94 @@ t.test('a session whose end could not be written fails when its lease lapses', a
   t.match(await eventsOf(id), [{ level: 'critical', service: 'gatehouse' }])
   await postgres.query(env, 'alter table ops.sessions drop constraint no_end')
   t.match(await ended(await start()), { status: 'completed' }, 'the next one runs')
+})
+
+t.test(
+  'a model that never begins to answer, or stalls, is timed out; its words are kept',
+  async (t) => {
+    let stream: ServerResponse | undefined
+    let begins = false
+    const endpoint = await startReceiver(t, (_, response) => {
+      stream = response
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      if (begins) response.write(delta('The disk is full.\nI'))
+      // Only the connection lives: that is no sign of the model.
+      const beats = setInterval(() => response.write(': keep-alive\n\n'), 50)
+      response.on('close', () => clearInterval(beats))
+    })
+    const { sessions, start, later, outlives, ended, eventsOf, linesOf } = await openTimedSessions(
+      t,
+      'stall',
+      (parts) =>
+        createModelRunner({
+          ...parts,
+          endpoint: () => ({ url: `${endpoint.url}/v1`, key: undefined }),
+          prices: { of: async () => ({ input: 10, output: 10 }) },
+        }),
+    )
+    const silent = await start()
+    await until(() => endpoint.received.length === 1, 'the request')
+    later(61)
+    t.match(await ended(silent), {
+      status: 'timed_out',
+      exit_code: 1,
+      num_turns: 0,
+    })
+    t.match(await eventsOf(silent), [
+      {
+        level: 'warning',
+        service: 'gatehouse',
+        message: /timed_out: it gave no output within 6\d s$/,
+      },
+    ])
+    t.equal(endpoint.received.length, 1, 'it is not asked again')
+
+    begins = true
+    const id = await start()
+    await until(async () => (await linesOf(id)).length === 1, 'its first line')
+    await outlives(170)
+    stream?.write(delta(' will look.\nFirst'))
+    await until(async () => (await linesOf(id)).length === 2, 'its second line')
+    await outlives(170)
+    stream?.write(delta(' at the logs.\nThen'))
+    await until(async () => (await linesOf(id)).length === 3, 'its third line: each sign renews it')
+    await outlives(100)
+    later(81)
+    t.match(await ended(id), { status: 'timed_out', exit_code: 1, num_turns: 0, summary: null })
+    t.ok(((await ended(id))?.cost_usd ?? 0) > 0, 'what was written has its price')
+    t.match(await eventsOf(id), [
+      { level: 'warning', service: 'gatehouse', message: /timed_out: it was silent for 18\d s$/ },
+    ])
+    t.match(
+      (await linesOf(id)).map(({ kind, text }) => `${kind}: ${text}`),
+      [
+        ...[
+          'text: The disk is full.',
+          'text: I will look.',
+          'text: First at the logs.',
+          'text: Then',
+        ],
+        /^error: Session timed_out: it was silent for 18\d s$/,
+      ],
+    )
+    await until(() => stream?.destroyed, 'the connection to be given up')
+    t.equal(endpoint.received.length, 2, 'it is not asked again')
+
+    const next = await start()
+    await until(async () => (await linesOf(next)).length === 1, 'the next session to run')
+    await sessions.stop(next)
+    t.match(await ended(next), { status: 'stopped' }, 'one that stalls can be stopped')
+  },
+)
+
+t.test('without descriptors a session ends as what it is', async (t) => {
+  agent.does('echo here; exec sleep 60\n')
+  const first = await start()
+  await until(async () => (await linesOf(first)).length > 0, 'its output')
+  blind(t)
+  await sessions.stop(first)
+  t.match(await ended(first), { status: 'stopped' })
+  agent.says([claudeResult()])
+  t.match(await ended(await start()), { status: 'completed', summary: 'All well.', cost_usd: 0.25 })
+  t.match(logged(), 'session not swept')
 })

@@ -1,14 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { claudeResult, startAgentOps } from '../helpers/agent-setup.ts'
+import { claudeResult, openAgentOps } from '../helpers/agent-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { ended, trigger } from '../helpers/ops-setup.ts'
+import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
+import type { Call } from '../helpers/model-endpoint.ts'
+import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
 import type { Session } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import type { Env } from '../helpers/program.ts'
+import { startReceiver } from '../helpers/receiver.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 
 const [, postgres] = backends
@@ -19,7 +23,7 @@ const plain = keepSecret('model', randomBytes(60).toString('hex'))
 const agentKey = secret('agent')
 const database = await postgres.env(t)
 const results = await temporaryFolder(t, 'results')
-const ops = await startAgentOps(t, postgres, {
+const ops = await openAgentOps(t, postgres, {
   ...database,
   ...{ OPS_CHAT_API_KEY: awkward, OPS_MODEL_KEY: plain, ANTHROPIC_API_KEY: agentKey },
   // A secret that only looks like a URL: its % begins no encoded byte.
@@ -32,13 +36,18 @@ const TABLES = ['sessions', 'session_lines', 'events', 'memories', 'actions', 'c
 const lastOf = (text: string): string => text.slice(-8)
 const firstOf = (text: string): string => text.slice(0, 8)
 
+/** Every row of the tables of ops, as one text. */
+async function storedTexts(env: Env): Promise<string> {
+  const rows = await Promise.all(
+    [...TABLES, 'notices'].map((table) => postgres.query(env, `select * from ops.${table}`)),
+  )
+  return JSON.stringify(rows)
+}
+
 /** Everything that the service keeps or shows. */
 async function everything(): Promise<ReadonlyMap<string, string>> {
   const places = new Map<string, string>()
-  for (const table of TABLES) {
-    const rows = await postgres.query(database, `select * from ops.${table}`)
-    places.set(`ops.${table}`, JSON.stringify(rows))
-  }
+  places.set('database', await storedTexts(database))
   const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions')
   for (const { id } of json.sessions) {
     places.set(`file of ${id}`, readFileSync(join(results, `session-${id}.ndjson`), 'utf8'))
@@ -196,10 +205,11 @@ echo '{"type":"result","status":"success","stats":{}}'
 
 t.test('a secret at the cut of a line', async (t) => {
   // Around what a line keeps, around what is read of one, and where redaction makes the text shorter.
-  const starts = [16_384, 65_536, 65_536 + awkward.length, 4 * 1024 * 1024]
-  const texts = starts.flatMap((start) =>
-    [0, 1, 5, 20, plain.length - 1].map((before) => `${'x'.repeat(start - before)}${plain} end`),
+  const starts = [16_384, 65_536, 65_536 + awkward.length].flatMap((start) =>
+    [0, 1, 5, 20, plain.length - 1].map((before) => start - before),
   )
+  const read = 4 * 1024 * 1024
+  const texts = [...starts, read - 1, read - 20].map((at) => `${'x'.repeat(at)}${plain} end`)
   const many = [0, 20, 40, 60, 80, 100].map(
     (before) => `${'z'.repeat(before)}${plain.repeat(1_000)}`,
   )
@@ -245,3 +255,96 @@ END
     await nowhere(t, [firstOf(plain.slice(8)), lastOf(plain)])
   },
 )
+
+t.test('a secret that a model or a tool echoes is kept nowhere', async (t) => {
+  // Few characters a chunk: the secret comes in pieces.
+  const model = await startModel(t, undefined, { chunkSize: 5 })
+  const key = model.env['OPS_MODEL_KEY'] ?? ''
+  const base64 = Buffer.from(`user:${key}`).toString('base64')
+  const forms = [key, encodeURIComponent(key), base64, Buffer.from(key).toString('base64url')]
+  const echo = `seen ${forms.join(' and ')} here`
+  const folder = await temporaryFolder(t, 'secrets')
+  writeFileSync(join(folder, 'leak.conf'), `first\nkey = ${key}\n${echo}\n`)
+  const results = join(folder, 'results')
+  const print = ['node', '-e', 'console.log(process.argv[1]); process.exit(4)', echo]
+  const operation = { name: 'restart', action_type: 'restart', argv: print }
+  const ops = await startOps(t, postgres, {
+    ...model.env,
+    OPS_REPOS_DIR: folder,
+    OPS_UNSANDBOXED: 'true',
+    OPS_RESULTS_DIR: results,
+    OPS_INVENTORY: await inventoryFile(t, {
+      services: [{ name: 'shop', checks: [], operations: [operation] }],
+      readonly: [['echo']],
+    }),
+  })
+  await ended(ops)
+  const told: string[] = []
+  const list: readonly Call[] = [
+    ['read_file', { path: 'leak.conf' }],
+    ['run_readonly', { argv: ['echo', echo] }],
+    ['record_event', { level: 'critical', message: echo, service: key }],
+    ['remember', { category: 'behavior', observation: echo, service: key }],
+    ['run_operation', { service: 'shop', operation: 'restart', reason: echo }],
+    [key, { [key]: key }],
+    ['recall', `{"service": "${key}`],
+  ]
+  const up: Call = ['escalate', { reason: echo, findings: `${echo}\n${echo}` }]
+  model.answer((asked) => {
+    told.push(...asked.results)
+    if (asked.tier < 3) return calls(up)
+    return inTier(3, ({ step }) => (step === 0 ? calls(...list) : says(`All: ${echo}`)))(asked)
+  })
+  await trigger(ops, `why does ${key} not work?`)
+  const last = await ended(ops)
+  t.match(last, { tier: 3, status: 'completed', num_turns: 2 })
+  t.equal(told.length, list.length)
+  model.answer(() => ({ error: { message: `bad key ${echo}` }, status: 400 }))
+  t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
+
+  const stored = await storedTexts(ops.env)
+  const files = readdirSync(results).map((name) => readFileSync(join(results, name), 'utf8'))
+  const places: Readonly<Record<string, string>> = {
+    database: stored,
+    files: files.join('\n'),
+    log: ops.server.logs().join('\n'),
+    'what tools answer': told.join('\n'),
+    'prompts of the chain': model.asked.map(({ prompt }) => prompt).join('\n'),
+  }
+  t.match(stored, /seen «redacted» and «redacted» and/)
+  t.match(places['files'], /All: seen «redacted»/)
+  t.match(places['files'], /bad key seen «redacted»/)
+  const middle = Buffer.from(key).toString('base64').slice(4, 20)
+  for (const [place, text] of Object.entries(places)) {
+    for (const form of [...forms, middle]) t.notOk(text.includes(form), `${place} has no ${form}`)
+  }
+})
+
+t.test('no half of a secret stays where an error of the endpoint is cut', async (t) => {
+  const key = secret('model-key')
+  const stream = { 'content-type': 'text/event-stream' }
+  const text = { 'content-type': 'text/plain' }
+  const answers = [
+    // 300 characters are told, and 10,000 bytes are read.
+    [400, text, `${'x'.repeat(290)}${key}`],
+    [400, text, `${' '.repeat(9_990)}${key}`],
+    [200, stream, `data: ${JSON.stringify({ error: `${'y'.repeat(290)}${key}` })}\n\n`],
+  ] as const
+  let at = 0
+  const { url } = await startReceiver(t, (_, response) => {
+    // What fails in a stream is tried again: then the first answer, which is final, ends the session.
+    const [status, headers, body] = answers[at] ?? answers[0]
+    if (status === 200) at = answers.length
+    response.writeHead(status, headers).end(body)
+  })
+  const env = { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: key }
+  const ops = await startOps(t, postgres, env)
+  t.match(await ended(ops), { status: 'failed' })
+  for (at of [1, 2]) {
+    t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
+  }
+  const stored = await storedTexts(ops.env)
+  t.match(stored, /x{290}«redacted»/)
+  t.match(stored, /y{290}«redacted»/)
+  t.notMatch(stored, key.slice(0, 10))
+})

@@ -9,8 +9,9 @@ import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
 const good: Outcome = { ...failedOutcome(''), status: 'completed', problem: null, summary: 'Good.' }
+const LEASES = `select id from ops.sessions where status = 'running'`
 let run: (job: Job) => Promise<Outcome> = async () => good
-const { env, sessions, logged, start, ended, eventsOf, linesOf } = await openTimedSessions(
+const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await openTimedSessions(
   t,
   'ends',
   () => ({ name: 'probe', modelOf: () => 'none', run: (job) => run(job) }),
@@ -139,15 +140,20 @@ t.test('a session that another instance has ended says nothing more', async (t) 
   )
 })
 
-/** A session as it stands when the answer to its commit is lost. */
-async function unconfirmed(): Promise<number> {
+/** Stores a running session that nobody here runs. */
+async function begun(holder: string, machine: string): Promise<number> {
   const [row] = await postgres.query(
     env,
     `insert into ops.sessions (tier, model, status, trigger, started_at, heartbeat_at, holder, machine)
      values (1, 'none', 'running', 'manual', now(), now(), $1, $2) returning id::int`,
-    [ownHolder(), machineId()],
+    [holder, machine],
   )
   return Number(row?.['id'])
+}
+
+/** A session as it stands when the answer to its commit is lost. */
+function unconfirmed(): Promise<number> {
+  return begun(ownHolder(), machineId())
 }
 
 t.test('a session that began by a commit whose answer was lost is ended soon', async (t) => {
@@ -166,6 +172,20 @@ t.test('and keeps no other one from its beginning', async (t) => {
   const id = await start()
   t.match(await ended(id), { status: 'completed' })
   t.match(await ended(lost), { status: 'failed' })
+})
+
+t.test('a session of another machine is failed when its lease has lapsed', async (t) => {
+  run = async () => good
+  const id = await begun('1/1', 'elsewhere')
+  await t.rejects(start(), 'a fresh lease stays')
+  await until(async () => {
+    later(7)
+    return (await postgres.query(env, LEASES)).length === 0
+  }, 'its end')
+  t.match(await ended(id), { status: 'failed', exit_code: 1 })
+  const message = `Session ${id} failed: the process that ran it is gone`
+  t.match(await eventsOf(id), [{ level: 'critical', message }])
+  t.match(await ended(await start()), { status: 'completed' }, 'the next one runs')
 })
 
 t.test('what was found is told when the server stops before the next tier begins', async (t) => {

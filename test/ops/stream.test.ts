@@ -111,9 +111,10 @@ await eachBackend(
   },
 )
 
-await t.test('two servers: cut off again and again, no hole and no repeat', async (t: Test) => {
-  const one = await startOps(t, postgres)
-  await ended(one)
+const one = await startOps(t, postgres)
+await ended(one)
+
+t.test('two servers: cut off again and again, no hole and no repeat', async (t) => {
   const two = await startOps(t, postgres, one.env)
   const session = await beginByHand(postgres, one.env)
   const seen: number[] = []
@@ -147,47 +148,49 @@ await t.test('two servers: cut off again and again, no hole and no repeat', asyn
   await steady.closed
   t.same(linesOf(steady), seen, 'and the one that was never cut off')
   t.equal(steady.events.at(-1)?.data, '{"status":"failed"}')
+  await two.server.stop()
 })
 
-await t.test('a notification that is lost is healed', async (t: Test) => {
-  const ops = await startOps(t, postgres)
-  await ended(ops)
-  const session = await beginByHand(postgres, ops.env)
-  const stream = await openStream(t, `${ops.base}/sessions/${session}/stream`)
-  await storeLines(postgres, ops.env, session, 1, 3, { tells: false })
+t.test('a notification that is lost is healed', async (t) => {
+  const session = await beginByHand(postgres, one.env)
+  const stream = await openStream(t, `${one.base}/sessions/${session}/stream`)
+  await storeLines(postgres, one.env, session, 1, 3, { tells: false })
   await stream.until(({ id }) => id === '3', 'the lines nobody told of', 20_000)
-  await endByHand(postgres, ops.env, session, 'completed', { tells: false })
+  await endByHand(postgres, one.env, session, 'completed', { tells: false })
   await stream.closed
   t.same(linesOf(stream), [1, 2, 3])
 })
 
-await t.test('who does not read is cut off, others are not, and may come back', async (t: Test) => {
-  const ops = await startOps(t, postgres)
-  await ended(ops)
-  const session = await beginByHand(postgres, ops.env)
-  const url = `${ops.base}/sessions/${session}/stream`
-  const cutOff = async (): Promise<number> =>
-    metricOf((await request(`${ops.base}/metrics`)).text, 'gatehouse_ops_stream_cut_off_total') ?? 0
-  await storeLines(postgres, ops.env, session, 1, 1)
-  const [idler, reader] = [await openStream(t, url), await openStream(t, url)]
-  await Promise.all([idler.until(({ id }) => id === '1'), reader.until(({ id }) => id === '1')])
-  idler.pause()
-  let stored = 1
-  while ((await cutOff()) === 0 && stored < 20_000) {
-    await storeLines(postgres, ops.env, session, stored + 1, 100, { bytes: 16_000 })
-    stored += 100
-    const last = String(stored)
-    await until(() => reader.lastEventId === last, 'the reader to have read', 20_000)
-  }
-  t.equal(await cutOff(), 1)
-  const all = Array.from({ length: stored }, (_, at) => at + 1)
-  t.same(linesOf(reader), all, 'the reader has read everything once')
-  idler.resume()
-  await idler.closed
-  const seen = linesOf(idler)
-  t.same(seen, all.slice(0, seen.length), 'what the other was sent is whole')
-  t.ok(seen.length < stored)
-  const back = await openStream(t, url, { lastEventId: String(seen.at(-1)) })
-  await back.until(({ id }) => id === String(stored), 'the newest line', 30_000)
-  t.same(linesOf(back), all.slice(seen.length))
-})
+t.test(
+  'a client that does not read is cut off, others are not, and it may come back',
+  async (t) => {
+    const session = await beginByHand(postgres, one.env)
+    const url = `${one.base}/sessions/${session}/stream`
+    const cutOff = async (): Promise<number> =>
+      metricOf((await request(`${one.base}/metrics`)).text, 'gatehouse_ops_stream_cut_off_total') ??
+      0
+    await storeLines(postgres, one.env, session, 1, 1)
+    const [idler, reader] = [await openStream(t, url), await openStream(t, url)]
+    await Promise.all([idler.until(({ id }) => id === '1'), reader.until(({ id }) => id === '1')])
+    idler.pause()
+    let stored = 1
+    while ((await cutOff()) === 0 && stored < 20_000) {
+      await storeLines(postgres, one.env, session, stored + 1, 100, { bytes: 16_000 })
+      stored += 100
+      const last = String(stored)
+      await until(() => reader.lastEventId === last, 'the reader to have read', 20_000)
+    }
+    t.equal(await cutOff(), 1)
+    const all = Array.from({ length: stored }, (_, at) => at + 1)
+    t.same(linesOf(reader), all, 'the reader has read everything once')
+    idler.resume()
+    await idler.closed
+    const seen = linesOf(idler)
+    t.same(seen, all.slice(0, seen.length), 'what the other was sent is whole')
+    t.ok(seen.length < stored)
+    const back = await openStream(t, url, { lastEventId: String(seen.at(-1)) })
+    await back.until(({ id }) => id === String(stored), 'the newest line', 30_000)
+    t.same(linesOf(back), all.slice(seen.length))
+    await endByHand(postgres, one.env, session, 'completed')
+  },
+)

@@ -1,24 +1,27 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
 import type { Call } from '../helpers/model-endpoint.ts'
-import { ended, inventoryFile, opsServer, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
+import { ended, inventoryFile, opsServer, startOps, trigger } from '../helpers/ops-setup.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { openDescriptors } from '../helpers/process-figures.ts'
 import type { Env } from '../helpers/program.ts'
+import { startReceiver } from '../helpers/receiver.ts'
 import { startServer } from '../helpers/server.ts'
 import { deploymentParts, lacks } from '../helpers/system-parts.ts'
 
 const [, postgres] = backends
 const path = process.env['PATH'] ?? ''
 const noSandbox = lacks(deploymentParts.bubblewrap) || (!sandboxWorks() && 'bwrap is not allowed')
+const model = await startModel(t)
+const variables = { ...model.env, ...(await postgres.env(t)) }
+// What a command must not get of our own environment.
+Object.assign(process.env, variables)
 
 type Options = {
   /** Programs that may not be run; there are no others then, not even those of this machine. */
@@ -38,12 +41,12 @@ async function use(
   t: Owner,
   programs: Readonly<Record<string, string>>,
   list: readonly Call[],
-  { forbidden = [], readonly = [['env'], ['touch'], ['big'], ['leaves']], env = {} }: Options = {},
+  { forbidden = [], readonly = [['env'], ['touch']], env = {} }: Options = {},
 ): Promise<{
   readonly answers: readonly string[]
   readonly folder: string
   readonly logs: readonly string[]
-  /** How many more descriptors the server had after the calls than before. */
+  /** How many more descriptors were open after the calls than before. */
   readonly opened: number
 }> {
   const folder = await temporaryFolder(t, 'programs')
@@ -52,64 +55,62 @@ async function use(
     chmodSync(join(folder, name), forbidden.includes(name) ? 0o644 : 0o755)
   }
   let answers: readonly string[] = []
-  let pid = 0
-  let opened = 0
-  const model = await startModel(
-    t,
+  let [before, after] = [0, 0]
+  model.answer(
     inTier(2, ({ step, results }) => {
-      opened = openDescriptors(pid) - opened
-      if (step === 0) return calls(...list)
+      if (step === 0) {
+        before = openDescriptors(process.pid)
+        return calls(...list)
+      }
+      after = openDescriptors(process.pid)
       answers = results
       return says('Done.')
     }),
   )
-  const ops = await startOpsProcess(t, postgres, {
-    ...model.env,
-    PATH: forbidden.length > 0 ? folder : `${folder}${delimiter}${path}`,
-    OPS_INVENTORY: await inventoryFile(t, { services: [], readonly }),
-    ...env,
-  })
+  process.env['PATH'] = forbidden.length > 0 ? folder : `${folder}${delimiter}${path}`
+  t.teardown(() => (process.env['PATH'] = path))
+  const inventory = await inventoryFile(t, { services: [], readonly })
+  const ops = await startOps(t, postgres, { ...variables, OPS_INVENTORY: inventory, ...env })
   await ended(ops)
-  pid = ops.server.pid
   await trigger(ops)
   const session = await ended(ops)
   if (session.status !== 'completed') throw new Error(`the session ended as ${session.status}`)
   await ops.server.stop()
-  return { answers, folder, logs: ops.server.logs(), opened }
+  return { answers, folder, logs: ops.server.logs(), opened: after - before }
 }
 
 t.test('the journal is asked for what was meant, and commands get nothing secret', async (t) => {
-  const journalctl = 'echo "$@"'
-  const big = "head -c 50000 /dev/zero | tr '\\0' x"
-  const leaves = 'setsid sleep 300 &\necho left'
+  const programs = {
+    journalctl: 'echo "$@"',
+    big: "head -c 50000 /dev/zero | tr '\\0' x",
+    leaves: 'setsid sleep 300 &\necho left',
+    stays: 'setsid sleep 300 &\nsleep 0.2\necho left',
+    bwrap: 'exit 1',
+  }
+  const run = (name: string): Call => ['run_readonly', { argv: [name] }]
   const list: readonly Call[] = [
     ['journal', { unit: 'shop@1.service', lines: 5, minutes: 10, errors_only: true }],
     ['journal', {}],
-    ['run_readonly', { argv: ['env'] }],
-    ...Array.from({ length: 10 }, (): Call => ['run_readonly', { argv: ['big'] }]),
-    ['run_readonly', { argv: ['leaves'] }],
+    run('env'),
+    ...Array.from({ length: 6 }, () => run('big')),
+    run('leaves'),
+    ...Array.from({ length: 8 }, () => run('stays')),
   ]
-  const env = { OPS_UNSANDBOXED: 'true' }
-  const { answers } = await use(t, { journalctl, big, leaves, bwrap: 'exit 1' }, list, { env })
+  const { answers, opened } = await use(t, programs, list, {
+    readonly: [['env'], ['big'], ['leaves'], ['stays']],
+    env: { OPS_UNSANDBOXED: 'true' },
+  })
   const usual = '--no-pager --quiet --output=short-iso'
   t.same(answers.slice(0, 2), [
     `${usual} --lines=5 --unit=shop@1.service --since=-10min --priority=err`,
     `${usual} --lines=100`,
   ])
   t.match(answers[2], /^STARTED_BY_GATEHOUSE=[0-9a-f-]{36}$/m, 'the mark by which it is found')
-  const whole = answers.slice(3, 13).filter((text) => /x{16000}\n\(34000 char/.test(text))
-  t.equal(whole.length, 10, 'all that a command has said is read')
-  t.equal(answers[13], 'left', 'what it leaves behind holds nothing up')
   t.notMatch(answers[2], /OPS_MODEL|DATABASE_URL|GATEHOUSE_/)
-})
-
-t.test('what a command leaves behind keeps no descriptor of ours', async (t) => {
-  const leaves = 'setsid sleep 300 &\nsleep 0.2\necho left'
-  const list = Array.from({ length: 8 }, (): Call => ['run_readonly', { argv: ['leaves'] }])
-  const env = { OPS_UNSANDBOXED: 'true' }
-  const { answers, opened } = await use(t, { leaves, bwrap: 'exit 1' }, list, { env })
-  t.same(new Set(answers), new Set(['left']))
-  t.ok(opened < list.length, `${opened} descriptors more, two pipes for each command`)
+  const whole = answers.slice(3, 9).filter((text) => /x{16000}\n\(34000 char/.test(text))
+  t.equal(whole.length, 6, 'all that a command has said is read')
+  t.same(new Set(answers.slice(9)), new Set(['left']), 'what it leaves behind holds nothing up')
+  t.ok(opened < 8, `${opened} descriptors more, two pipes for each command that leaves something`)
 })
 
 t.test('commands run in bwrap where it works', async (t) => {
@@ -214,11 +215,7 @@ t.test(
   'find with -exec reaches no network, no socket and no other process',
   { skip: noSandbox },
   async (t) => {
-    let connections = 0
-    const listener = createServer((socket) => void (connections++, socket.destroy()))
-    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => void listener.close())
-    const { port } = listener.address() as AddressInfo
+    const { port, connections } = await startReceiver(t)
     const victim = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 60_000)'])
     t.teardown(() => void victim.kill('SIGKILL'))
     await once(victim, 'spawn')
@@ -229,16 +226,17 @@ t.test(
 
     const words = [process.execPath, '-e', ATTACK, port, socket, victim.pid, file].map(String)
     const find: Call = ['run_readonly', { argv: ['find', '/etc/passwd', '-exec', ...words, ';'] }]
-    const script = inTier(2, ({ step, results }) => {
-      if (step === 0) return calls(find, ['run_readonly', { argv: words }])
-      answers = results
-      return says('Done.')
-    })
     let answers: readonly string[] = []
+    model.answer(
+      inTier(2, ({ step, results }) => {
+        if (step === 0) return calls(find, ['run_readonly', { argv: words }])
+        answers = results
+        return says('Done.')
+      }),
+    )
     const readonly = [['find'], { argv: [process.execPath], network: true }]
     const env = {
-      ...(await postgres.env(t)),
-      ...(await startModel(t, script)).env,
+      ...variables,
       LINKS_ADDR: `unix:${socket}`,
       OPS_INVENTORY: await inventoryFile(t, { services: [], readonly }),
     }
@@ -252,7 +250,7 @@ t.test(
     const nobody = { signal: 'ESRCH', seen: false, write: 'EROFS' }
     t.same(JSON.parse(alone), { tcp: 'ECONNREFUSED', unix: 'refused', ...nobody })
     t.same(JSON.parse(withNetwork), { tcp: 'ok', unix: 'refused', ...nobody })
-    t.equal(connections, 1, 'of the command that may')
+    t.equal(connections(), 1, 'of the command that may')
     t.equal(victim.exitCode ?? victim.signalCode, null, 'the other process lives')
     t.notOk(existsSync(file))
   },

@@ -1,0 +1,35 @@
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { ended, startOps, trigger } from '../helpers/ops-setup.ts'
+import type { Event } from '../helpers/ops-setup.ts'
+import { startReceiver } from '../helpers/receiver.ts'
+import { until } from '../helpers/until.ts'
+
+const [, postgres] = backends
+
+/** A piece of an answer as it streams. */
+function delta(content: string): string {
+  return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
+}
+
+// A real minute, by the clock of the system.
+t.test('a stream that never begins is timed out; one that stalls can be stopped', async (t) => {
+  let stalls = false
+  const endpoint = await startReceiver(t, (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(stalls ? delta('I will look') : ': keep-alive\n\n')
+  })
+  const ops = await startOps(t, postgres, { OPS_MODEL_URL: `${endpoint.url}/v1` })
+  const session = await ended(ops, undefined, 90_000)
+  t.match(session, { status: 'timed_out', exit_code: 1, num_turns: 0 })
+  const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events')
+  t.match(json.events, [{ level: 'warning', session_id: session.id, service: 'gatehouse' }])
+  t.match(json.events[0]?.message, /timed_out: it gave no output within 6\d s$/)
+  t.equal(endpoint.received.length, 1)
+
+  stalls = true
+  const { id } = await trigger(ops)
+  await until(() => endpoint.received.length === 2, 'the second request')
+  await ops.server.stop()
+  t.ok(id > session.id)
+})
