@@ -53,7 +53,7 @@ await t.test('a database that hangs when it has refused a row', async (t) => {
 await t.test('repeats of one delivery wait within the bound of all', async (t) => {
   const { base, env } = await startHooks(t, server)
   await addProvider(base, 'any', { open: true })
-  const body = Buffer.alloc(1024 * 1024, 'x')
+  const body = Buffer.alloc(4 * 1024 * 1024, 'x')
   const send = (id: string): ReturnType<typeof post> =>
     post(base, 'generic/any', body, { 'Webhook-Id': id })
   const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
@@ -62,18 +62,18 @@ await t.test('repeats of one delivery wait within the bound of all', async (t) =
   const sent: Promise<void>[] = []
   await sql.begin(async (tx) => {
     await tx`lock table hooks.events in access exclusive mode`
-    for (let n = 0; n < 200; n++) {
-      const id = n % 2 === 0 ? 'repeated' : `single ${n}`
+    for (let n = 0; n < 36; n++) {
+      const id = n % 9 === 0 ? `single ${n}` : 'repeated'
       sent.push(
         send(id).then(({ text }) => {
           if (text.includes('More is arriving than can be stored')) refused++
         }),
       )
     }
-    await until(() => refused >= 60, 'those beyond 128 MiB to be refused')
+    await until(() => refused >= 4, 'those beyond 128 MiB to be refused')
   })
   await Promise.all(sent)
-  t.ok(refused < 80, 'no others')
+  t.ok(refused < 6, `${refused}, no others`)
   t.equal((await send('later')).status, 202, 'there is room again')
 })
 

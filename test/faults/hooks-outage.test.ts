@@ -44,7 +44,7 @@ for (const { mode, downMs } of outages.slice(0, extent({ short: 1, long: 2 }))) 
   await t.test(`PostgreSQL goes away for a while (${mode})`, async (t) => {
     const { env, sender, server, base } = await startOn(t, cluster)
     const live = followStream(t, base)
-    const load = startLoad(t, { base: () => base, sender, senders: SENDERS })
+    const load = startLoad(t, { base: () => base, sender, senders: SENDERS, restMs: 20 })
     await until(() => load.acked.length > 50 && live.ids.length > 50, 'the load to be under way')
 
     await cluster.stop(mode)
