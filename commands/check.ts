@@ -8,8 +8,7 @@ import { reportFindings, type Finding } from './checks/finding.ts'
 import { proxyFindings } from './checks/proxies.ts'
 import { queueFindings } from './checks/queue.ts'
 import { secretFileFindings } from './checks/secret-files.ts'
-import { UsageError, type Output } from './command.ts'
-import type { Surroundings } from './command-line.ts'
+import { UsageError, type CommandHost, type Output } from './command.ts'
 import { SERVICES, type ServiceName } from './service-names.ts'
 
 export const CHECK_USAGE = 'gatehouse check [hooks] [links] [ops] [--json]'
@@ -28,7 +27,7 @@ export function parseCheck(args: readonly string[]): {
 /** `gatehouse check`: looks at everything that a start needs and changes nothing. */
 export async function runCheck(
   args: readonly string[],
-  look: DatabaseLook & Pick<Surroundings, 'environment'>,
+  look: DatabaseLook & Pick<CommandHost, 'environment'>,
   output: Output,
 ): Promise<number> {
   const { services, json } = parseCheck(args)

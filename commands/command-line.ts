@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { assetText } from '../kernel/assets.ts'
@@ -7,7 +6,7 @@ import { ignoredText, notesOf, openConfig } from '../kernel/config.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
 import { configuredSecrets } from '../services/hooks/signing-secrets.ts'
-import { DONE, FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
+import { DONE, FAILED, UsageError, WRONG_USAGE, type CommandHost } from './command.ts'
 import type { ProgramOptions } from './program.ts'
 import { SERVICES, type ServiceName } from './service-names.ts'
 
@@ -15,10 +14,7 @@ import { SERVICES, type ServiceName } from './service-names.ts'
 const OTHERS: ReadonlySet<string> = new Set(['serve', 'send-sample', 'backup', 'restore', 'db'])
 
 /** What a command line runs in: a process, or a test. */
-export interface Surroundings {
-  readonly environment: Readonly<Record<string, string | undefined>>
-  readonly input: Readable
-  readonly output: Output
+export interface Surroundings extends CommandHost {
   readonly log: Log
   /** Runs the server until it is told to stop, and gives the exit code. */
   readonly serve: (options: ProgramOptions) => Promise<number>

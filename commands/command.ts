@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { escapeControls } from '../kernel/escape-controls.ts'
 
 /**
@@ -11,6 +12,13 @@ export interface Output {
   data(line: string): void
   /** Resolves when what was printed is on its way: for who prints more than fits into memory. */
   drained?(): Promise<void>
+}
+
+/** What a command has of the process, or of the test, that runs it. */
+export interface CommandHost {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly input: Readable
+  readonly output: Output
 }
 
 /** Prints to the two streams of a process; `terminal` says whether stdout is one. */

@@ -7,8 +7,7 @@ import { refuseUnfitServer } from '../db/server-facts.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
-import { UsageError, type Output } from './command.ts'
-import type { Surroundings } from './command-line.ts'
+import { UsageError, type CommandHost, type Output } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { serviceUrl, type Addresses } from './places.ts'
 
@@ -137,7 +136,7 @@ function commandOf(name: string): DatabaseCommand {
 export async function runWithDatabase(
   argv: readonly string[],
   context: DatabaseContext,
-  { environment, input: stdin, output }: Pick<Surroundings, 'environment' | 'input' | 'output'>,
+  { environment, input: stdin, output }: CommandHost,
 ): Promise<number> {
   const [name = '', ...args] = argv
   const command = commandOf(name)
