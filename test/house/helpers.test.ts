@@ -11,8 +11,6 @@ import { findLeaks, registerSecret } from '../helpers/leaks.ts'
 import { endOrphans, recordFolder, recordProcess } from '../helpers/orphans.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { createReportReader } from '../helpers/tap-report.ts'
-import type { FileReport } from '../helpers/tap-report.ts'
 import { until } from '../helpers/until.ts'
 
 async function listen(t: Owner, listener: RequestListener): Promise<string> {
@@ -35,48 +33,6 @@ function standIn(t: Owner, body: string): readonly string[] {
 }
 
 // Only helpers whose fault would hide those of others.
-
-t.test('report: what failed, was skipped or never ended is counted', async (t) => {
-  const report = `TAP version 14
-# Subtest: test/good.test.ts
-    # Subtest: one
-        ok 1 - fine
-        1..1
-    ok 1 - one # time=1ms
-    ok 2 - later # SKIP no room
-    1..2
-ok 1 - test/good.test.ts # time=12.5ms
-
-# Subtest: test/bad.test.ts
-    # Subtest: two
-        not ok 1 - wrong
-          ---
-          found: |
-            ok 1 - quoted
-          ...
-        1..1
-    not ok 1 - two # time=1ms
-    1..1
-not ok 2 - test/bad.test.ts # time=7ms
-
-# Subtest: test/ended.test.ts
-    # Subtest: three
-        ok 1 - fine
-`
-  const files: FileReport[] = []
-  const reader = createReportReader(
-    (file) => files.push(file),
-    () => undefined,
-  )
-  for (const line of report.split('\n')) reader.line(line)
-  const totals = reader.end()
-  t.match(files, [
-    { name: 'test/good.test.ts', passed: 1, failed: 0, skipped: 1, milliseconds: 12.5 },
-    { name: 'test/bad.test.ts', passed: 0, failed: 1, skipped: 0, output: /not ok 1 - wrong/ },
-    { name: 'test/ended.test.ts' },
-  ])
-  t.same(totals, { passed: 1, failed: 2, skipped: 1 }, 'what never reached its end has failed')
-})
 
 t.test('orphans: what a test left behind ends with the run', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-orphans-'))
