@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import Type from 'typebox'
+import { databaseAnswers } from '../../db/answers.ts'
 import { openClient } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
 import type { ClientOptions, Database } from '../../db/client.ts'
@@ -9,9 +10,8 @@ import { openEmbedded } from '../../db/embedded/open.ts'
 import type { EmbeddedEngine } from '../../db/embedded/open.ts'
 import type { Query, QueryResult } from '../../db/queries.ts'
 import { Unavailable } from '../../kernel/fault.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -19,9 +19,8 @@ import { until } from '../helpers/until.ts'
 
 const DEADLINE_MS = 400
 const file = t
-
-/** One engine for all tests of this file: opening it takes seconds. */
-let embedded: Promise<EmbeddedEngine> | undefined
+/** A database of each kind for the tests of this file that may share one. */
+const shared: { embedded?: Promise<EmbeddedEngine>; url?: Promise<string> } = {}
 
 await eachBackend(t, 'values keep their kind in both directions', async (t: Test, backend) => {
   const db = await open(t, backend)
@@ -66,9 +65,7 @@ await eachBackend(
 )
 
 t.test('settings of a role, a database or its address change nothing that is read', async (t) => {
-  const databases = await sharedPostgres()
-  const url = await databases.createDatabase()
-  t.teardown(() => databases.dropDatabase(url))
+  const url = await freshUrl(t)
   const name = new URL(url).pathname.slice(1)
   for (const setting of [`bytea_output = 'escape'`, `DateStyle = 'German'`]) {
     await run(url, `alter database ${name} set ${setting}`)
@@ -171,7 +168,7 @@ t.test('a server that takes connections and never answers counts as unavailable'
 })
 
 t.test('a cut connection is unavailable once, then replaced; listeners hear of it', async (t) => {
-  const db = await open(t, undefined)
+  const db = client(t, { target: await freshUrl(t) })
   let heard = 0
   await db.listen('signals', () => (heard += 1))
   const start = await until(() => heard, 'the call at connect')
@@ -188,6 +185,17 @@ t.test('a cut connection is unavailable once, then replaced; listeners hear of i
   t.same(await until(() => db.run(query('one', 'select 1 as n'), []), 'a new connection'), [
     { n: 1 },
   ])
+})
+
+t.test('many who ask whether the database answers share one probe', async (t) => {
+  const db = await open(t, backends[1])
+  let pings = 0
+  const counted = { ...db, ping: () => ((pings += 1), db.ping()) }
+  const answers = await Promise.all(Array.from({ length: 100 }, () => databaseAnswers(counted)))
+  t.same([...new Set(answers)], [true])
+  t.equal(pings, 1)
+  t.equal(await databaseAnswers(counted), true)
+  t.equal(pings, 2, 'one who asks later has a probe of his own')
 })
 
 function query(name: string, text: string, result: QueryResult = 'many'): Query {
@@ -210,19 +218,25 @@ function client(t: Owner, options: Pick<ClientOptions, 'target'>): Database {
 }
 
 async function openEngine(): Promise<EmbeddedEngine> {
-  const engine = await openEmbedded({ directory: await temporaryFolder(file) })
+  const { GATEHOUSE_DATA_DIR: directory = '' } = await backends[0].emptyEnv(file)
+  const engine = await openEmbedded({ directory })
   file.teardown(() => engine.close())
   return engine
 }
 
-/** A client with a short deadline on a fresh database. */
-async function open(t: Owner, backend: Backend | undefined): Promise<Database> {
-  if (backend?.name === 'embedded') {
-    embedded ??= openEngine()
-    return client(t, { target: (await embedded).socket })
-  }
+async function freshUrl(t: Owner): Promise<string> {
   const databases = await sharedPostgres()
   const url = await databases.createDatabase()
   t.teardown(() => databases.dropDatabase(url))
-  return client(t, { target: url })
+  return url
+}
+
+/** A client with a short deadline on the shared database. */
+async function open(t: Owner, backend: Backend): Promise<Database> {
+  if (backend.name === 'postgres') {
+    shared.url ??= freshUrl(file)
+    return client(t, { target: await shared.url })
+  }
+  shared.embedded ??= openEngine()
+  return client(t, { target: (await shared.embedded).socket })
 }

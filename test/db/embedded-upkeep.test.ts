@@ -1,87 +1,227 @@
-import { PGlite } from '@electric-sql/pglite'
-import { NodeFS } from '@electric-sql/pglite/nodefs'
-import fs from 'node:fs'
-import path from 'node:path'
-import postgres from 'postgres'
-import t from 'tap'
-import type { EmbeddedEngine } from '../../db/embedded/open.ts'
-import { openEmbedded } from '../../db/embedded/open.ts'
+import fs, { readFileSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import type { Database } from '../../db/client.ts'
+import { openDatabase } from '../../db/open.ts'
+import type { DatabaseOptions } from '../../db/open.ts'
+import type { Query } from '../../db/queries.ts'
+import { createLog } from '../../kernel/log.ts'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { makeLink, startLinks } from '../helpers/links-setup.ts'
+import { until } from '../helpers/until.ts'
 
-function connect({ socket }: EmbeddedEngine): postgres.Sql {
-  return postgres({ socket, host: 'embedded', user: 'postgres', max: 1 } as object)
+const [embedded] = backends
+const NEVER_MS = 3_600_000
+
+t.test('tables that change are looked after', async (t: Test) => {
+  const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.env(t)
+  const { db, ask, lines } = await opened(t, { dataDirectory, upkeepMs: 20 })
+  const script = (text: string): Promise<void> => db.transaction((tx) => tx.script(text))
+
+  await t.test('every table is vacuumed now and then, a worn one at once', async (t) => {
+    const never = `select count(*)::int as n
+                     from pg_stat_all_tables s
+                     join pg_class c on c.oid = s.relid
+                    where c.relkind = 'r' and s.last_vacuum is null`
+    await until(async () => (await ask(never)) === '[{"n":0}]', 'every table', 120_000)
+    const worn = `select n_dead_tup < 100 as clean, vacuum_count > 1 as again
+                    from pg_stat_all_tables
+                   where relname in ('session_lines', 'memories')
+                   order by relname desc`
+    t.equal(await ask(worn), '[{"clean":true,"again":false},{"clean":true,"again":false}]')
+    await script(`
+      insert into ops.memories (category, observation, confidence, active, created_at, updated_at, fades_at, tier)
+      values ('c', 'o', 1, true, now(), now(), now(), 0);
+      insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, holder, machine, heartbeat_at)
+      values (1, 'm', 'completed', 'api', now(), now(), 'h', 'm', now());
+      insert into ops.session_lines (session_id, seq, at, kind, text)
+      select max(id), generate_series(1, 500), now(), 'text', 'line' from ops.sessions;
+      delete from ops.memories;
+      delete from ops.session_lines`)
+    const wanted = '[{"clean":true,"again":true},{"clean":true,"again":false}]'
+    await until(async () => (await ask(worn)) === wanted, 'the worn table alone')
+  })
+
+  await t.test('what changed much is analyzed, whoever changed it', async () => {
+    await script(`
+      create table big as select generate_series(1, 5000) as n;
+      create table small as select generate_series(1, 40) as n`)
+    const text = `select analyze_count as n from pg_stat_all_tables
+                   where relname in ('big', 'small') order by relname`
+    async function are(big: number): Promise<void> {
+      const wanted = JSON.stringify([{ n: big }, { n: 0 }])
+      await until(async () => (await ask(text)) === wanted, `analyzed ${big} times`)
+    }
+    await are(1)
+    await script('insert into big select generate_series(1, 1000)')
+    await are(2)
+  })
+
+  await t.test('what only came in is vacuumed too, before it is much', async () => {
+    // A long value is kept in pieces of 2,000 bytes, in a table of its own.
+    await script(`
+      create table few as select generate_series(1, 900) as n;
+      create table many as select generate_series(1, 30000) as n;
+      create table long (bytes bytea);
+      alter table long alter column bytes set storage external;
+      insert into long select convert_to(repeat('x', 20000), 'utf8') from generate_series(1, 90)`)
+    const vacuumed = `
+      select c.relname as name, s.vacuum_count as n, s.n_ins_since_vacuum as since
+        from pg_class c
+        join pg_stat_all_tables s on s.relid in (c.oid, c.reltoastrelid)
+       where c.relname in ('few', 'many', 'long')
+       order by c.relname, s.schemaname`
+    const once = (name: string): object => ({ name, n: 1, since: 0 })
+    const first = JSON.stringify(['few', 'long', 'long', 'many'].map(once))
+    await until(async () => (await ask(vacuumed)) === first, 'the first time', 120_000)
+    await script(`
+      insert into few select generate_series(1, 900);
+      insert into many select generate_series(1, 6000);
+      insert into long select convert_to(repeat('x', 20000), 'utf8') from generate_series(1, 200)`)
+    const second = JSON.stringify([
+      { name: 'few', n: 1, since: 900 },
+      { name: 'long', n: 2, since: 0 },
+      { name: 'long', n: 1, since: 200 },
+      { name: 'many', n: 2, since: 0 },
+    ])
+    await until(async () => (await ask(vacuumed)) === second, 'those of which much came in')
+  })
+
+  await t.test('nothing of that writes to the last of the disk', async (t) => {
+    const { statfsSync } = fs
+    function setStatfs(made: typeof statfsSync): void {
+      fs.statfsSync = made
+      syncBuiltinESMExports()
+    }
+    t.teardown(() => setStatfs(statfsSync))
+    let asked = 0
+    setStatfs(((path: string) => {
+      asked += 1
+      return { ...statfsSync(path), bavail: 1 }
+    }) as typeof statfsSync)
+    await script('create table changed as select generate_series(1, 2000) as n')
+    const counts = `select vacuum_count as vacuumed, analyze_count as analyzed
+                      from pg_stat_all_tables where relname = 'changed'`
+    const before = asked
+    await until(() => asked > before + 20, 'some rounds')
+    t.equal(await ask(counts), '[{"vacuumed":0,"analyzed":0}]')
+    setStatfs(statfsSync)
+    await until(async () => (await ask(counts)) === '[{"vacuumed":1,"analyzed":1}]', 'both')
+  })
+  t.same(lines, [])
+})
+
+t.test('looking after tables holds nobody up', async (t: Test) => {
+  const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.emptyEnv(t)
+  const first = await opened(t, { dataDirectory, upkeepMs: NEVER_MS, deadlineMs: 300 })
+
+  await t.test('who wants fresh statistics does without where others hold the engine', (t) =>
+    first.db.transaction(async (tx) => {
+      await tx.script('create table held (n integer)')
+      await t.resolves(first.db.renewStatistics())
+    }),
+  )
+
+  await t.test('a stop does not wait for all tables that changed', async (t) => {
+    const tables = Array.from(
+      { length: 50 },
+      (_, n) => `create table changed_${n} as select generate_series(1, 100) as n`,
+    )
+    await first.db.transaction((tx) => tx.script(tables.join(';')))
+    const renewed = first.db.renewStatistics()
+    await first.close()
+    await renewed
+    t.same(first.lines, [])
+    const text = `select count(*)::int as n, sum((reltuples >= 0)::integer)::int as known
+                    from pg_class where relname like 'changed%'`
+    t.same(await embedded.query({ GATEHOUSE_DATA_DIR: dataDirectory }, text), [{ n: 50, known: 0 }])
+  })
+})
+
+t.test('a table that cannot be read keeps no other one from it, and is named once', async (t) => {
+  const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.emptyEnv(t)
+  const before = await opened(t, { dataDirectory, upkeepMs: NEVER_MS })
+  await before.db.transaction((tx) =>
+    tx.script(`
+      create schema a;
+      create table a.torn as select generate_series(1, 1000) as n`),
+  )
+  const path = await before.ask("select pg_relation_filepath('a.torn') as path")
+  await before.close()
+  const file = join(dataDirectory, 'pg', /"path":"(.*?)"/.exec(path)?.[1] ?? '')
+  const bytes = readFileSync(file)
+  writeFileSync(file, bytes.fill(0xff, 0, 8192))
+
+  const { db, ask, lines } = await opened(t, { dataDirectory, upkeepMs: 20 })
+  // What came in is on pages behind the torn one.
+  await db.transaction((tx) => tx.script('insert into a.torn select generate_series(1, 1000)'))
+  for (const table of ['first', 'second']) {
+    await db.transaction((tx) =>
+      tx.script(`create table ${table} as select generate_series(1, 2000) as n`),
+    )
+    const known = `select vacuum_count > 0 and analyze_count > 0 as known
+                     from pg_stat_all_tables where relname = '${table}'`
+    await until(async () => (await ask(known)) === '[{"known":true}]', `the ${table} table`)
+  }
+  const told = lines.map((line) => `${/"msg":"(.*?)"/.exec(line)?.[1]}: ${/ a\.torn: /.exec(line)}`)
+  t.same(told.sort(), ['statistics not renewed:  a.torn: ', 'tables not vacuumed:  a.torn: '])
+  await db.transaction((tx) => tx.script('drop table a.torn'))
+  await until(() => lines.length === 4, 'it to be told that both work again')
+})
+
+t.test('an import has fresh statistics on its way, also after calls on few links', async (t) => {
+  const links = await startLinks(t, embedded)
+  const ann = await links.user('ann')
+  for (let call = 0; call < 8; call++) {
+    await makeLink(ann, `call-${call}`, { tags: ['calls'] })
+    t.equal((await ann.api('GET', '/links')).status, 200)
+  }
+  const lines = Array.from({ length: 1_000 }, (_, n) => {
+    const slug = `many-${String(n).padStart(5, '0')}`
+    return `${slug},https://example.com/${n},tag-${n % 20},ann@example.com`
+  })
+  const input = ['slug,url,tags,owner', ...lines].join('\n')
+  const imported = await runCli(['import', '-'], { env: links.env, input })
+  t.equal(imported.code, 0, imported.stderr)
+  await links.server.stop()
+  const text = `select relname, reltuples from pg_class
+                 where oid in ('links.links'::regclass, 'links.link_owners'::regclass,
+                               'links.link_tags'::regclass, 'links.changes'::regclass)`
+  for (const { relname, reltuples } of await embedded.query(links.env, text)) {
+    t.ok(Number(reltuples) >= 1_000, `${relname} is known to have ${reltuples} rows`)
+  }
+})
+
+type Opened = {
+  readonly db: Database
+  close(): Promise<void>
+  /** What was logged. */
+  readonly lines: readonly string[]
+  /** The rows of a query, as JSON. */
+  ask(text: string): Promise<string>
 }
 
-t.test('the log is bounded by checkpoints', async (t) => {
-  const engine = await openEmbedded({ directory: path.join(t.testdir(), 'data') })
-  const sql = connect(engine)
-  const chunk = Buffer.alloc(4_000_000, 'x')
-  await sql`create table bulk (body bytea)`
-  await sql`alter table bulk alter column body set storage external`
-  for (let i = 0; i < 50; i++) await sql`insert into bulk values (${chunk})`
-  const [row] = await sql`
-    select sum(size)::int as size, pg_current_wal_lsn() - redo_lsn as pending
-    from pg_ls_waldir(), pg_control_checkpoint() group by redo_lsn`
-  t.ok(row?.['size'] <= 128 << 20, `${row?.['size']} bytes of log for 200 MB`)
-  t.ok(Number(row?.['pending']) <= 80 << 20)
-  await sql.end()
-  await engine.close()
-})
-
-t.test('closing ends connections and shuts PostgreSQL down cleanly', async (t) => {
-  const directory = path.join(t.testdir(), 'data')
-  const own = await openEmbedded({ directory })
-  const client = connect(own)
-  await client`create table kept as select 1 as n`
-  const open = client.begin(async (tx) => {
-    await tx`insert into kept values (2)`
-    await own.close()
-    await tx`select 1`
-  })
-  await t.rejects(open, { code: 'CONNECTION_CLOSED' })
-  await client.end({ timeout: 0 })
-  await own.close()
-  // DB_SHUTDOWNED in the control file: the next start needs no recovery.
-  t.equal(fs.readFileSync(path.join(directory, 'pg/global/pg_control')).readUInt32LE(16), 1)
-  const again = await openEmbedded({ directory })
-  const reader = connect(again)
-  t.same(await reader`select n from kept`, [{ n: 1 }])
-  await reader.end()
-  await again.close()
-})
-
-// PostgreSQL refuses changes once the oldest database is 2,000 million transactions old.
-t.test(
-  'no database is there that is never vacuumed, and whose age would end the engine',
-  async (t) => {
-    const made = path.join(t.testdir(), 'made')
-    const older = path.join(t.testdirName, 'older')
-    fs.mkdirSync(older)
-    // As it was made before.
-    const pg = await PGlite.create({ fs: new NodeFS(path.join(older, 'pg')) })
-    await pg.exec('create table kept as select 1 as n')
-    const { rows } = await pg.query('select count(*)::int as n from pg_database')
-    t.same(rows, [{ n: 3 }], 'its own and two templates')
-    await pg.close()
-
-    for (const directory of [made, older]) {
-      const engine = await openEmbedded({ directory })
-      const sql = connect(engine)
-      t.same(await sql`select datname from pg_database`, [{ datname: 'postgres' }])
-      for (let i = 0; i < 500; i++) await sql`select pg_current_xact_id()`
-      const [before] = await sql`select max(age(datfrozenxid)) as age from pg_database`
-      t.ok(before?.['age'] >= 500, `${before?.['age']} transactions`)
-      await sql`set vacuum_freeze_min_age = 0`
-      await sql`set vacuum_freeze_table_age = 0`
-      await sql`vacuum`
-      const [after] = await sql`select max(age(datfrozenxid)) as age from pg_database`
-      t.ok(after?.['age'] < 500, `${after?.['age']} after a vacuum`)
-      await sql.end()
-      await engine.close()
-    }
-    const again = await openEmbedded({ directory: older })
-    const reader = connect(again)
-    t.same(await reader`select n from kept`, [{ n: 1 }])
-    await reader.end()
-    await again.close()
-  },
-)
+/** The embedded database of a folder. */
+async function opened(t: Test, options: Omit<DatabaseOptions, 'url'>): Promise<Opened> {
+  const lines: string[] = []
+  const log = createLog(
+    (text) => lines.push(...text.trim().split('\n')),
+    () => new Date(),
+  )
+  const { db, close } = await openDatabase({ url: undefined, ...options }, log)
+  let closed: Promise<void> | undefined
+  const closeOnce = (): Promise<void> => (closed ??= close())
+  t.teardown(closeOnce)
+  return {
+    db,
+    close: closeOnce,
+    lines,
+    async ask(text) {
+      const query: Query = { name: 'known', text, result: 'many', args: [], row: undefined }
+      return JSON.stringify(await db.run(query, []))
+    },
+  }
+}

@@ -1,11 +1,17 @@
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
-import path from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PGlite } from '@electric-sql/pglite'
+import { NodeFS } from '@electric-sql/pglite/nodefs'
 import postgres from 'postgres'
 import t from 'tap'
 import { openEmbedded } from '../../db/embedded/open.ts'
+import { backends } from '../helpers/backends.ts'
+import { temporaryFolder } from '../helpers/owner.ts'
 
-const engine = await openEmbedded({ directory: path.join(t.testdir(), 'data'), turnTimeoutMs: 400 })
+const { GATEHOUSE_DATA_DIR: directory = '' } = await backends[0].emptyEnv(t)
+const engine = await openEmbedded({ directory, turnTimeoutMs: 400 })
 const sql = connect()
 t.teardown(async () => {
   await sql.end()
@@ -222,4 +228,70 @@ t.test('cancel requests and offers of encryption are harmless', async (t) => {
   const [answer] = await once(tls, 'data')
   t.equal(String(answer), 'N')
   tls.destroy()
+})
+
+t.test('closing ends connections and shuts PostgreSQL down cleanly', async (t) => {
+  await sql`create table kept as select 1 as n`
+  await sql.end()
+  const client = connect(1)
+  const open = client.begin(async (tx) => {
+    await tx`insert into kept values (2)`
+    await engine.close()
+    await tx`select 1`
+  })
+  await t.rejects(open, { code: 'CONNECTION_CLOSED' })
+  await client.end({ timeout: 0 })
+  await engine.close()
+  // DB_SHUTDOWNED in the control file: the next start needs no recovery.
+  t.equal(readFileSync(join(directory, 'pg/global/pg_control')).readUInt32LE(16), 1)
+})
+
+t.test('the log is bounded by checkpoints', async (t) => {
+  const own = await openEmbedded({ directory })
+  const client = connect(1, own.socket)
+  const chunk = Buffer.alloc(4_000_000, 'x')
+  await client`create table bulk (body bytea)`
+  await client`alter table bulk alter column body set storage external`
+  for (let i = 0; i < 36; i++) await client`insert into bulk values (${chunk})`
+  const [row] = await client`
+    select sum(size)::int as size, pg_current_wal_lsn() - redo_lsn as pending
+    from pg_ls_waldir(), pg_control_checkpoint() group by redo_lsn`
+  t.ok(row?.['size'] <= 128 << 20, `${row?.['size']} bytes of log for 144 MB`)
+  t.ok(Number(row?.['pending']) <= 80 << 20)
+  await client`drop table bulk`
+  await client.end()
+  await own.close()
+})
+
+// PostgreSQL refuses changes once the oldest database is 2,000 million transactions old.
+t.test('no database is there that is never vacuumed', async (t) => {
+  const again = await openEmbedded({ directory })
+  const made = connect(1, again.socket)
+  t.same(await made`select n from kept`, [{ n: 1 }])
+  t.same(await made`select datname from pg_database`, [{ datname: 'postgres' }])
+  for (let i = 0; i < 200; i++) await made`select pg_current_xact_id()`
+  const [before] = await made`select max(age(datfrozenxid)) as age from pg_database`
+  t.ok(before?.['age'] >= 200, `${before?.['age']} transactions`)
+  await made`set vacuum_freeze_min_age = 0`
+  await made`set vacuum_freeze_table_age = 0`
+  await made`vacuum`
+  const [after] = await made`select max(age(datfrozenxid)) as age from pg_database`
+  t.ok(after?.['age'] < 200, `${after?.['age']} after a vacuum`)
+  await made.end()
+  await again.close()
+})
+
+t.test('the templates of an older database are removed, and nothing else', async (t) => {
+  const folder = await temporaryFolder(t)
+  const pg = await PGlite.create({ fs: new NodeFS(join(folder, 'pg')) })
+  await pg.exec('create table kept as select 1 as n')
+  const { rows } = await pg.query('select count(*)::int as n from pg_database')
+  t.same(rows, [{ n: 3 }], 'its own and two templates')
+  await pg.close()
+  const present = await openEmbedded({ directory: folder })
+  const reader = connect(1, present.socket)
+  t.same(await reader`select datname from pg_database`, [{ datname: 'postgres' }])
+  t.same(await reader`select n from kept`, [{ n: 1 }])
+  await reader.end()
+  await present.close()
 })

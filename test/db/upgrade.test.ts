@@ -25,41 +25,49 @@ function dumpWith(token: string): string {
     .replace(TOKEN_HASH, createHash('sha256').update(token).digest('hex'))
 }
 
-const COLUMNS = `select table_schema || '.' || table_name as name, string_agg(column_name, ', ' order by ordinal_position) as columns
-  from information_schema.columns where table_schema in ('hooks', 'gatehouse') group by 1 order by 1`
+/** The tables of the first schema. */
+const TABLES = [...DUMP.matchAll(/^CREATE TABLE ([\w.]+)/gm)].map(([, name]) => String(name))
 
 /** Columns that migration 0014 gave another type, by which the planner's statistics of them were lost. */
 const KEY_STATISTICS = `select string_agg(attname, ', ' order by attname) as columns from pg_stats
   where schemaname = 'hooks' and tablename = 'events' and attname in ('provider', 'event_type', 'external_id')`
 
-/** The rows of each table by its name; `columns` are those that the first schema has. */
-async function contents(
-  backend: Backend,
-  env: Env,
-  tables: readonly Row[],
-): Promise<Readonly<Record<string, readonly Row[]>>> {
-  const found: Record<string, readonly Row[]> = {}
-  for (const { name, columns } of tables) {
-    found[String(name)] = await backend.query(env, `select ${columns} from ${name} order by 1, 2`)
-  }
-  return found
+type Contents = Readonly<Record<string, readonly Row[]>>
+
+/** The rows of each of these tables, by its name. */
+async function contents(backend: Backend, env: Env): Promise<Contents> {
+  const each = TABLES.map((name) => `select '${name}' as name, to_jsonb(t) as row from ${name} t`)
+  const rows = await backend.query(env, each.join(' union all '))
+  return Object.fromEntries(
+    TABLES.map((table) => {
+      const own = rows.filter(({ name }) => name === table).map(({ row }) => row as Row)
+      return [table, own]
+    }),
+  )
+}
+
+/** The rows with the columns of the first schema alone, in an order that does not depend on others. */
+function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly string[] {
+  const names = Object.keys(before[0] ?? {}).toSorted()
+  return rows.map((row) => JSON.stringify(names.map((name) => row[name]))).toSorted()
 }
 
 await eachBackend(t, 'the first schema becomes the present one', async (t: Test, backend) => {
   const env = await backend.emptyEnv(t)
   const [token, key] = [secret('upgrade-token'), secret('upgrade-code-host')]
   await backend.query(env, dumpWith(token))
-  const tables = await backend.query(env, COLUMNS)
-  const before = await contents(backend, env, tables)
+  const before = await contents(backend, env)
   const events = before['hooks.events'] ?? []
   t.equal(events.length, 14)
-  t.match((await check(env)).about('migrations'), [/^ok 1 applied, \d+ to be applied by serve/])
+  if (backend.name === 'postgres') {
+    t.match((await check(env)).about('migrations'), [/^ok 1 applied, \d+ to be applied by serve/])
+  }
 
   const first = await startServer(t, { env })
   for (const { id, payload } of events) {
     const { status, body } = await request(`${first.hooks}/log/${id}/payload`)
     t.equal(status, 200)
-    t.ok(Buffer.from(payload as Uint8Array).equals(body), `event ${id} byte for byte`)
+    t.equal(`\\x${body.toString('hex')}`, payload, `event ${id} byte for byte`)
   }
   const { text: settings } = await request(`${first.hooks}/settings`)
   t.match(settings, /value="1234"/, 'the settings')
@@ -70,17 +78,16 @@ await eachBackend(t, 'the first schema becomes the present one', async (t: Test,
     t.equal((await request(`${base}/healthz`)).status, 200)
   }
   await first.stop()
+
+  const after = await contents(backend, env)
+  for (const [name, rows] of Object.entries(before)) {
+    const now = after[name] ?? []
+    const [kept, all] = [firstColumns(now, rows), firstColumns(rows, rows)]
+    if (name !== 'gatehouse.migrations') t.same(kept, all, `every row of ${name}`)
+    else t.same([kept.length > 1, kept.includes(all[0] ?? '')], [true, true], 'later migrations')
+  }
   const known = await backend.query(env, KEY_STATISTICS)
   t.same(known, [{ columns: 'event_type, external_id, provider' }], 'the planner knows the keys')
-
-  const after = await contents(backend, env, tables)
-  const [recorded, ...more] = after['gatehouse.migrations'] ?? []
-  t.same([recorded], before['gatehouse.migrations'])
-  t.ok(more.length > 0, 'the later migrations')
-  for (const { name } of tables) {
-    if (name === 'gatehouse.migrations') continue
-    t.same(after[String(name)], before[String(name)], `every row of ${name}`)
-  }
 
   const second = await startServer(t, { env: { ...env, HOOKS_CODE_HOST_SECRET: key } })
   const deliver = (path: string, headers: Readonly<Record<string, string>>) =>

@@ -7,6 +7,12 @@ import postgres from 'postgres'
 import t from 'tap'
 import { EmbeddedLockedError, lockDirectory } from '../../db/embedded/lock.ts'
 import { openEmbedded } from '../../db/embedded/open.ts'
+import { backends } from '../helpers/backends.ts'
+import { extent } from '../helpers/faults.ts'
+import { ENGINE_FLAGS } from '../helpers/program.ts'
+
+const ROUNDS = extent({ short: 2, long: 10 })
+const ACKNOWLEDGED = extent({ short: 150, long: 400 })
 
 const open = new URL('../../db/embedded/open.ts', import.meta.url).href
 const client = import.meta.resolve('postgres')
@@ -39,7 +45,7 @@ function child(
   const program = path.join(path.dirname(directory), 'child.mjs')
   fs.writeFileSync(program, code)
   const env = { PATH: process.env['PATH'], MARK: mark }
-  return spawn(process.execPath, [...load, program, directory], { env })
+  return spawn(process.execPath, [...ENGINE_FLAGS, ...load, program, directory], { env })
 }
 
 function encode(code: string): string {
@@ -105,45 +111,62 @@ t.test('a directory that cannot be used says so in one line', async (t) => {
   })
 })
 
-t.test('nothing acknowledged is lost by kill -9 under load', async (t) => {
-  const directory = path.join(t.testdir(), 'data')
-  const code = `${prelude}
-    const write = async (writer) => {
-      for (let i = 0; ; i++) {
-        const id = [process.env.MARK, writer, i].join('-')
-        await sql\`insert into kept values (\${id})\`
-        say(id)
-      }
-    }
-    await Promise.all([0, 1, 2, 3].map(write))`
-  const acknowledged: string[] = []
-  for (const round of ['1', '2', '3']) {
-    const writer = child(code, directory, { mark: round })
-    const rest: string[] = []
-    const said = await lines(writer, (_line, count) => count > 400)
-    writer.stdout.on('data', (chunk) => rest.push(String(chunk)))
-    await kill(writer)
-    acknowledged.push(...said.slice(1))
-    const kept = await idsIn(directory)
-    t.same(
-      acknowledged.filter((id) => !kept.has(id)),
-      [],
-      `round ${round}: ${acknowledged.length} acknowledged, ${kept.size} kept`,
-    )
-  }
-})
+t.test(
+  'after kill -9 under load and a failed disk, all that was acknowledged is there',
+  async (t) => {
+    const { GATEHOUSE_DATA_DIR: directory = '' } = await backends[0].emptyEnv(t)
 
-t.test('a creation that was killed is begun anew', async (t) => {
-  const directory = path.join(t.testdir(), 'data')
-  const creator = child(prelude, directory)
-  const started = (): boolean => fs.existsSync(path.join(directory, 'pg.new', 'base', '1'))
-  while (!started() && creator.exitCode === null) await new Promise(setImmediate)
-  await kill(creator)
-  t.same(fs.readdirSync(directory).toSorted(), ['lock', 'pg.new'])
-  const engine = await openEmbedded({ directory })
-  await engine.close()
-  t.same(fs.readdirSync(directory).toSorted(), ['lock', 'pg'])
-})
+    await t.test('kill -9 under load', async (t) => {
+      const code = `${prelude}
+      const write = async (writer) => {
+        for (let i = 0; ; i++) {
+          const id = [process.env.MARK, writer, i].join('-')
+          await sql\`insert into kept values (\${id})\`
+          say(id)
+        }
+      }
+      await Promise.all([0, 1, 2, 3].map(write))`
+      const acknowledged: string[] = []
+      for (let round = 1; round <= ROUNDS; round++) {
+        const writer = child(code, directory, { mark: String(round) })
+        const said = await lines(writer, (_line, count) => count > ACKNOWLEDGED)
+        await kill(writer)
+        acknowledged.push(...said.slice(1))
+      }
+      const kept = await idsIn(directory)
+      t.same(
+        acknowledged.filter((id) => !kept.has(id)),
+        [],
+        `${acknowledged.length} acknowledged in ${ROUNDS} rounds, ${kept.size} kept`,
+      )
+    })
+
+    await t.test('a disk that fails ends the engine and acknowledges nothing', async (t) => {
+      const dir = t.testdir()
+      const fault = path.join(dir, 'fault')
+      const failing = `
+    import fs from 'node:fs'
+    const real = fs.fdatasyncSync
+    fs.fdatasyncSync = (fd) => {
+      if (fs.existsSync(process.env.MARK)) throw new Error('EIO')
+      real(fd)
+    }`
+      const code = `${prelude}
+    fs.writeFileSync(process.env.MARK, '')
+    sql\`insert into kept values ('lost')\`.then(() => say('acknowledged'), (e) => say(e.message))
+    say((await engine.failed).message)
+    await engine.close()
+    say('closed')
+    process.exit()`
+      const doomed = child(code, directory, { mark: fault, preload: failing })
+      const said = await lines(doomed, (line) => line === 'closed')
+      t.match(said.join('\n'), /the embedded database has stopped: /)
+      t.notMatch(said.join('\n'), /acknowledged/)
+      fs.rmSync(fault)
+      t.ok(await idsIn(directory), 'it recovers')
+    })
+  },
+)
 
 // Records each forced file, in every thread of the child.
 const recordSyncs = `
@@ -154,32 +177,15 @@ const recordSyncs = `
     fs[name] = (fd) => (note(fd), real(fd))
   }`
 
-t.test('every commit and checkpoint is forced to the disk', async (t) => {
+t.test('a creation that was killed is begun anew, and forced to the disk', async (t) => {
   const dir = t.testdir({ syncs: '' })
   const directory = path.join(dir, 'data')
-  const code = `${prelude}
-    const record = process.env.MARK
-    fs.writeFileSync(record, '')
-    for (let i = 0; i < 50; i++) await sql\`insert into kept values (\${i})\`
-    await sql\`checkpoint\`
-    say('done')
-    await sql.end()
-    await engine.close()`
-  const inserter = child(code, directory, { mark: path.join(dir, 'syncs'), preload: recordSyncs })
-  const ended = once(inserter, 'exit')
-  await lines(inserter, (line) => line === 'done')
-  await ended
-  const synced = fs.readFileSync(path.join(dir, 'syncs'), 'utf8').split('\n')
-  t.ok(synced.filter((file) => file.includes('/pg_wal/')).length >= 50, 'each commit')
-  t.ok(
-    synced.some((file) => file.includes('/pg/base/')),
-    'the checkpoint',
-  )
-})
+  const killed = child(prelude, directory)
+  const started = (): boolean => fs.existsSync(path.join(directory, 'pg.new', 'base', '1'))
+  while (!started() && killed.exitCode === null) await new Promise(setImmediate)
+  await kill(killed)
+  t.same(fs.readdirSync(directory).toSorted(), ['lock', 'pg.new'])
 
-t.test('a new cluster is forced to the disk before it gets its name', async (t) => {
-  const dir = t.testdir({ syncs: '' })
-  const directory = path.join(dir, 'data')
   // Lists the cluster at the moment of its renaming, between the notes of what was forced.
   const recordRename = `${recordSyncs}
     const rename = fs.renameSync
@@ -189,15 +195,21 @@ t.test('a new cluster is forced to the disk before it gets its name', async (t) 
       fs.appendFileSync(process.env.MARK, ['', ...all, ''].map((name) => 'rename ' + name + '\\n').join(''))
       rename(from, to)
     }`
-  const creator = child(prelude, directory, {
-    mark: path.join(dir, 'syncs'),
-    preload: recordRename,
-  })
-  await lines(creator, (line) => line === 'ready')
-  await kill(creator)
-  const events = fs.readFileSync(path.join(dir, 'syncs'), 'utf8').split('\n')
+  const code = `${prelude}
+    fs.appendFileSync(process.env.MARK, 'ready\\n')
+    for (let i = 0; i < 20; i++) await sql\`insert into kept values (\${i})\`
+    await sql\`checkpoint\`
+    await sql.end()
+    await engine.close()`
+  const mark = path.join(dir, 'syncs')
+  const creator = child(code, directory, { mark, preload: recordRename })
+  const [exit] = await once(creator, 'exit')
+  t.equal(exit, 0)
+  t.same(fs.readdirSync(directory).toSorted(), ['lock', 'pg'])
+
+  const events = fs.readFileSync(mark, 'utf8').split('\n')
   const before = new Set(events.slice(0, events.indexOf('rename ')))
-  const after = events.slice(events.lastIndexOf('rename '))
+  const after = events.slice(events.lastIndexOf('rename '), events.indexOf('ready'))
   const cluster = events
     .filter((event) => event.startsWith('rename /'))
     .map((event) => event.slice(7))
@@ -207,29 +219,10 @@ t.test('a new cluster is forced to the disk before it gets its name', async (t) 
     [],
   )
   t.ok(after.includes(directory) && after.includes(dir), 'the new names too')
-})
-
-t.test('a disk that fails ends the engine and acknowledges nothing', async (t) => {
-  const dir = t.testdir()
-  const fault = path.join(dir, 'fault')
-  const failing = `
-    import fs from 'node:fs'
-    const real = fs.fdatasyncSync
-    fs.fdatasyncSync = (fd) => {
-      if (fs.existsSync(process.env.MARK)) throw new Error('EIO')
-      real(fd)
-    }`
-  const code = `${prelude}
-    fs.writeFileSync(process.env.MARK, '')
-    sql\`insert into kept values ('lost')\`.then(() => say('acknowledged'), (e) => say(e.message))
-    say((await engine.failed).message)
-    await engine.close()
-    say('closed')
-    process.exit()`
-  const doomed = child(code, path.join(dir, 'data'), { mark: fault, preload: failing })
-  const said = await lines(doomed, (line) => line === 'closed')
-  t.match(said.join('\n'), /the embedded database has stopped: /)
-  t.notMatch(said.join('\n'), /acknowledged/)
-  fs.rmSync(fault)
-  t.ok(await idsIn(path.join(dir, 'data')), 'it recovers')
+  const used = events.slice(events.indexOf('ready'))
+  t.ok(used.filter((file) => file.includes('/pg_wal/')).length >= 20, 'each commit')
+  t.ok(
+    used.some((file) => file.includes('/pg/base/')),
+    'the checkpoint',
+  )
 })

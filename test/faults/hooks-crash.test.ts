@@ -18,12 +18,12 @@ import { request } from '../helpers/http.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
-const ROUNDS = extent({ short: 8, long: 100 })
+const ROUNDS = extent({ short: 2, long: 100 })
 const SENDERS = 16
 /** Latest moment of a crash, after the first acknowledgement of its round. */
-const LATEST_MS = 700
+const LATEST_MS = extent({ short: 300, long: 700 })
 /** Crashes between two looks at the whole table: in between the server itself recovers. */
-const LOOK_EVERY = extent({ short: 4, long: 10 })
+const LOOK_EVERY = extent({ short: 2, long: 10 })
 
 await eachBackend(t, 'kill -9 under load', async (t: Test, backend) => {
   const sender = createSender()

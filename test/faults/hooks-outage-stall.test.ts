@@ -1,58 +1,18 @@
 import postgres from 'postgres'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import type { Row } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { brokenOf, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { noFailureIn, startOnOwnPostgres } from '../helpers/outage-setup.ts'
-import { ownPostgres, run } from '../helpers/postgres.ts'
+import { sharedPostgres } from '../helpers/postgres.ts'
 import { freePort } from '../helpers/free-port.ts'
-import type { Env } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
 import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
-import { stallPostgres } from '../helpers/stalled-postgres.ts'
-import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
 const [, server] = backends
 
 /** Real senders give up after 10 s: they must have an answer before. */
 const ANSWER_MS = 8_000
-const REFUSED = { status: 503, type: 'application/problem+json', retryAfter: /^\d+$/ }
-
-await t.test('PostgreSQL hangs for a while', async (t) => {
-  const { cluster, env, sender, server, base } = await startOnOwnPostgres(t)
-  const stream = await openStream(t, `${base}/events`)
-  await stream.until(({ event }) => event === 'status')
-  const load = startLoad(t, { base: () => base, sender, senders: 16, timeoutMs: ANSWER_MS })
-  await until(() => load.acked.length > 200, 'the load to be under way')
-
-  const goOn = await stallPostgres(t, cluster)
-  const ackedBefore = load.acked.length
-  // Two answers each: the second request starts while the first ones' statements hang.
-  await until(() => load.refused.length >= 32, 'every sender to be refused twice', 25_000)
-  const health = await request(`${base}/healthz`)
-  t.equal(health.status, 503)
-  t.equal(health.headers['content-type'], 'application/problem+json')
-  t.equal((await request(`${base}/log`)).status, 503)
-  for (const { status, type, retryAfter } of load.refused) {
-    t.match({ status, type, retryAfter }, REFUSED)
-  }
-  t.same(load.unanswered, [], `every sender was answered within ${ANSWER_MS} ms`)
-
-  goOn()
-  await until(() => load.acked.length > ackedBefore + 100, 'deliveries to be accepted again')
-  await until(async () => (await request(`${base}/healthz`)).status === 200, 'good health')
-  await load.stop()
-  const newest = Math.max(...load.acked.map(({ id }) => id))
-  await stream.until(({ id }) => id === String(newest), 'the newest event on the stream')
-  const query = (_env: Env, text: string): Promise<readonly Row[]> => run(env.DATABASE_URL, text)
-  const stored = await storedEvents({ query }, env)
-  t.same(lostOf(load.acked, stored), [])
-  t.same(brokenOf(load.sent, stored), [])
-  noFailureIn(t, server)
-})
 
 await t.test('a database that hangs when it has refused a row', async (t) => {
   const { base, env } = await startHooks(t, server)
@@ -93,7 +53,7 @@ await t.test('a database that hangs when it has refused a row', async (t) => {
 await t.test('repeats of one delivery wait within the bound of all', async (t) => {
   const { base, env } = await startHooks(t, server)
   await addProvider(base, 'any', { open: true })
-  const body = Buffer.alloc(1024 * 1024, 'x')
+  const body = Buffer.alloc(4 * 1024 * 1024, 'x')
   const send = (id: string): ReturnType<typeof post> =>
     post(base, 'generic/any', body, { 'Webhook-Id': id })
   const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
@@ -102,18 +62,18 @@ await t.test('repeats of one delivery wait within the bound of all', async (t) =
   const sent: Promise<void>[] = []
   await sql.begin(async (tx) => {
     await tx`lock table hooks.events in access exclusive mode`
-    for (let n = 0; n < 200; n++) {
-      const id = n % 2 === 0 ? 'repeated' : `single ${n}`
+    for (let n = 0; n < 36; n++) {
+      const id = n % 9 === 0 ? `single ${n}` : 'repeated'
       sent.push(
         send(id).then(({ text }) => {
           if (text.includes('More is arriving than can be stored')) refused++
         }),
       )
     }
-    await until(() => refused >= 60, 'those beyond 128 MiB to be refused')
+    await until(() => refused >= 4, 'those beyond 128 MiB to be refused')
   })
   await Promise.all(sent)
-  t.ok(refused < 80, 'no others')
+  t.ok(refused < 6, `${refused}, no others`)
   t.equal((await send('later')).status, 202, 'there is room again')
 })
 
@@ -130,8 +90,7 @@ await t.test('a start without a database says so in one line', async (t) => {
 })
 
 await t.test('a start with a wrong password says so in one line', async (t) => {
-  const cluster = await ownPostgres(t)
-  const url = new URL(cluster.url())
+  const url = new URL((await sharedPostgres()).url())
   url.password = secret('wrong-password')
   const started = await runCli(['serve', 'hooks'], {
     env: { DATABASE_URL: url.href, HOOKS_ADDR: '127.0.0.1:0' },

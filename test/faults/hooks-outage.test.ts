@@ -11,14 +11,21 @@ import {
   storedEvents,
 } from '../helpers/deliveries.ts'
 import type { Sender } from '../helpers/deliveries.ts'
+import { extent } from '../helpers/faults.ts'
 import { request } from '../helpers/http.ts'
-import { noFailureIn, startOnOwnPostgres } from '../helpers/outage-setup.ts'
-import { run } from '../helpers/postgres.ts'
+import { noFailureIn, startOn } from '../helpers/outage-setup.ts'
+import { ownPostgres, run } from '../helpers/postgres.ts'
+import { stallPostgres } from '../helpers/stalled-postgres.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { EventStream, StreamEvent } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
-const SENDERS = 8
+const SENDERS = 4
+/** More than there are connections for their statements. */
+const STALLED_SENDERS = 16
+/** Real senders give up after 10 s: they must have an answer before. */
+const ANSWER_MS = 8_000
+const REFUSED = { status: 503, type: 'application/problem+json', retryAfter: /^\d+$/ }
 const PROBLEM = ['type', 'title', 'status', 'detail', 'instance']
 const PAGES = ['/', '/log', '/log/1', '/providers', '/settings']
 
@@ -27,15 +34,18 @@ const WITHOUT_NOTIFY = `
   values ('code_host', 'signed', true, '{}', '', sha256(''), now())
   returning id`
 
-for (const { mode, downMs } of [
-  { mode: 'immediate', downMs: 10_000 },
+const cluster = await ownPostgres(t)
+const outages = [
+  { mode: 'immediate', downMs: extent({ short: 5_000, long: 10_000 }) },
   { mode: 'fast', downMs: 5_000 },
-] as const) {
+] as const
+
+for (const { mode, downMs } of outages.slice(0, extent({ short: 1, long: 2 }))) {
   await t.test(`PostgreSQL goes away for a while (${mode})`, async (t) => {
-    const { cluster, env, sender, server, base } = await startOnOwnPostgres(t)
+    const { env, sender, server, base } = await startOn(t, cluster)
     const live = followStream(t, base)
-    const load = startLoad(t, { base: () => base, sender, senders: SENDERS })
-    await until(() => load.acked.length > 200 && live.ids.length > 100, 'the load to be under way')
+    const load = startLoad(t, { base: () => base, sender, senders: SENDERS, restMs: 20 })
+    await until(() => load.acked.length > 50 && live.ids.length > 50, 'the load to be under way')
 
     await cluster.stop(mode)
     const stopped = performance.now()
@@ -50,7 +60,7 @@ for (const { mode, downMs } of [
     t.equal(load.acked.length, ackedBefore, 'nothing was acknowledged meanwhile')
 
     await cluster.start()
-    await until(() => load.acked.length > ackedBefore + 100, 'deliveries to be accepted again')
+    await until(() => load.acked.length > ackedBefore + 50, 'deliveries to be accepted again')
     await until(async () => (await health(base)) === 200, 'health to be good again')
     for (const path of PAGES) {
       // The dashboard's numbers are up to a second old, and so is their absence.
@@ -80,6 +90,47 @@ for (const { mode, downMs } of [
     noFailureIn(t, server)
   })
 }
+
+await t.test('PostgreSQL hangs for a while', async (t) => {
+  const { env, sender, server, base } = await startOn(t, cluster)
+  const stream = await openStream(t, `${base}/events`)
+  await stream.until(({ event }) => event === 'status')
+  const load = startLoad(t, {
+    base: () => base,
+    sender,
+    senders: STALLED_SENDERS,
+    timeoutMs: ANSWER_MS,
+  })
+  await until(() => load.acked.length > 50, 'the load to be under way')
+
+  const goOn = await stallPostgres(t, cluster)
+  const ackedBefore = load.acked.length
+  // Two answers each: the second request starts while the first ones' statements hang.
+  await until(
+    () => load.refused.length >= 2 * STALLED_SENDERS,
+    'every sender to be refused twice',
+    25_000,
+  )
+  const health = await request(`${base}/healthz`)
+  t.equal(health.status, 503)
+  t.equal(health.headers['content-type'], 'application/problem+json')
+  t.equal((await request(`${base}/log`)).status, 503)
+  for (const { status, type, retryAfter } of load.refused) {
+    t.match({ status, type, retryAfter }, REFUSED)
+  }
+  t.same(load.unanswered, [], `every sender was answered within ${ANSWER_MS} ms`)
+
+  goOn()
+  await until(() => load.acked.length > ackedBefore + 50, 'deliveries to be accepted again')
+  await until(async () => (await request(`${base}/healthz`)).status === 200, 'good health')
+  await load.stop()
+  const newest = Math.max(...load.acked.map(({ id }) => id))
+  await stream.until(({ id }) => id === String(newest), 'the newest event on the stream')
+  const stored = await storedEvents({ query: (of, text) => run(urlOf(of), text) }, env)
+  t.same(lostOf(load.acked, stored), [])
+  t.same(brokenOf(load.sent, stored), [])
+  noFailureIn(t, server)
+})
 
 /** What a reader, an operator and a monitor get while there is no database. */
 async function refusedWhileDown(t: Test, base: string): Promise<void> {
@@ -155,7 +206,7 @@ async function followsAgain(t: Test, base: string, url: string, sender: Sender):
   const notified = Promise.withResolvers<string>()
   const limit = setTimeout(() => notified.resolve('events come by the poll only'), 15_000)
   void (async () => {
-    for (const delivery of await sender.deliveries(15)) {
+    for (const delivery of await sender.deliveries(10)) {
       const { id } = ackOf(delivery, await send(agent, base, delivery))
       await stream.until((event) => event.id === String(id), 'the event', 20_000)
     }

@@ -21,15 +21,15 @@ import type { Target } from './malformed-requests.ts'
 // nothing is stored, nothing fails, and the next request is served. So is a request that breaks off,
 // wherever it does.
 
-const [embedded] = backends
+const [, postgres] = backends
 const AT_ONCE = 12
 const PATIENT = { timeoutMs: 20_000 }
 /** A request is cut behind each byte, or behind some. */
-const STEP = extent({ short: 5, long: 1 })
+const STEP = extent({ short: 12, long: 1 })
 
 const key = keepSecret('chat-key', `key-${'k'.repeat(40)}`)
 const inventory = await inventoryFile(t, { services: [] })
-const env = { ...(await embedded.env(t)), OPS_INVENTORY: inventory, OPS_CHAT_API_KEY: key }
+const env = { ...(await postgres.env(t)), OPS_INVENTORY: inventory, OPS_CHAT_API_KEY: key }
 const server = await startServer(t, { env })
 await addProvider(server.hooks, 'lan', { open: true })
 const caller = await linksServer(server, env).user('ann')

@@ -1,15 +1,13 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { claudeResult, processesWith, startAgentOps } from '../helpers/agent-setup.ts'
 import type { AgentOps } from '../helpers/agent-setup.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import type { Backend } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { ended, opsServer, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
 import type { Event, OpsServer, Session } from '../helpers/ops-setup.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
+const [embedded, postgres] = backends
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = `${200_000 + process.pid}.5`
 const sleepers = (): readonly number[] => processesWith(`sleep ${long}`)
@@ -39,28 +37,24 @@ async function eventsOf({ api }: OpsServer, id: number): Promise<readonly Event[
   return json.events.filter(({ session_id }) => session_id === id)
 }
 
-await eachBackend(
-  t,
-  'after kill -9 of the server nothing of a session survives',
-  async (t: Test, on: Backend) => {
-    const ops = await startAgentOps(t, on)
-    const { id } = await stubborn(ops)
-    await ops.server.kill()
-    t.equal(sleepers().length, 6, 'the crash itself ends no child')
+t.test('after kill -9 of the server nothing of a session survives', async (t) => {
+  const ops = await startAgentOps(t, embedded)
+  const { id } = await stubborn(ops)
+  await ops.server.kill()
+  t.equal(sleepers().length, 6, 'the crash itself ends no child')
 
-    ops.agent.says([claudeResult()])
-    const again = await startOpsProcess(t, on, ops.env)
-    const failed = await ended(again, id)
-    t.match(failed, { status: 'failed', exit_code: 1, ended_at: String })
-    t.ok((failed.duration_ms ?? -1) >= 0, 'it has a duration')
-    t.same(sleepers(), [], 'not even one that has cleared its environment')
-    t.match(await eventsOf(again, id), [
-      { level: 'critical', service: 'gatehouse', message: /the process that ran it is gone/ },
-    ])
-    const { status } = await ended(again, (await trigger(again)).id)
-    t.equal(status, 'completed', 'the next session runs')
-  },
-)
+  ops.agent.says([claudeResult()])
+  const again = await startOpsProcess(t, embedded, ops.env)
+  const failed = await ended(again, id)
+  t.match(failed, { status: 'failed', exit_code: 1, ended_at: String })
+  t.ok((failed.duration_ms ?? -1) >= 0, 'it has a duration')
+  t.same(sleepers(), [], 'not even one that has cleared its environment')
+  t.match(await eventsOf(again, id), [
+    { level: 'critical', service: 'gatehouse', message: /the process that ran it is gone/ },
+  ])
+  const { status } = await ended(again, (await trigger(again)).id)
+  t.equal(status, 'completed', 'the next session runs')
+})
 
 t.test('another server on the same database and machine ends what a dead one left', async (t) => {
   const ops = await startAgentOps(t, postgres)
@@ -72,19 +66,15 @@ t.test('another server on the same database and machine ends what a dead one lef
   t.same(sleepers(), [])
 })
 
-await eachBackend(
-  t,
-  'SIGTERM of the server stops the session and all of its processes',
-  async (t: Test, on: Backend) => {
-    const ops = await startAgentOps(t, on)
-    const { id } = await stubborn(ops)
-    t.match(await ops.server.stop(), { code: 0 }, 'in time, by itself')
-    t.same(processesWith(`sleep ${long}`).length, 0, 'nothing is left')
-    const rows = await on.query(
-      ops.env,
-      'select status, exit_code from ops.sessions where id = $1',
-      [id],
-    )
-    t.match(rows, [{ status: 'stopped', exit_code: 137 }])
-  },
-)
+t.test('SIGTERM of the server stops the session and all of its processes', async (t) => {
+  const ops = await startAgentOps(t, postgres)
+  const { id } = await stubborn(ops)
+  t.match(await ops.server.stop(), { code: 0 }, 'in time, by itself')
+  t.same(processesWith(`sleep ${long}`).length, 0, 'nothing is left')
+  const rows = await postgres.query(
+    ops.env,
+    'select status, exit_code from ops.sessions where id = $1',
+    [id],
+  )
+  t.match(rows, [{ status: 'stopped', exit_code: 137 }])
+})

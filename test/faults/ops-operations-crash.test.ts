@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { processesWith } from '../helpers/agent-setup.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { onPostgres } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
 import { ended, inventoryFile, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
@@ -13,7 +13,7 @@ import { until } from '../helpers/until.ts'
 const long = (name: string): string => `${600_000 + process.pid}.${name.length}`
 const sleepers = (name: string): readonly number[] => processesWith(`sleep ${long(name)}`)
 
-await eachBackend(
+await onPostgres(
   t,
   'kill -9 of the server during an operation: nothing of it survives, and what others started does',
   async (t: Test, backend: Backend) => {

@@ -59,6 +59,8 @@ const server: Backend = {
 }
 
 async function embeddedEnv(t: Owner, state: EmbeddedState): Promise<Env> {
+  // Also for a test that opens the engine itself.
+  for (const flag of ENGINE_FLAGS) setFlagsFromString(flag)
   const env = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
   await seedEmbedded(env, state)
   // A file that runs alone has no template.

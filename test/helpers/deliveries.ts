@@ -157,11 +157,13 @@ export type LoadOptions = {
   keepsConnections?: boolean
   /** A sender waits this long for an answer, 30 s when absent. */
   timeoutMs?: number
+  /** A sender rests this long after an acknowledgement: load that is only to be there costs little. */
+  restMs?: number
 }
 
 /** Starts senders of signed bodies, each with a body and a delivery id of its own. */
 export function startLoad(t: Owner, options: LoadOptions): Load {
-  const { base, sender, senders, size = 200, keepsConnections = true, timeoutMs } = options
+  const { base, sender, senders, size = 200, keepsConnections = true, timeoutMs, restMs } = options
   const agent = keepsConnections ? keepAlive(t, senders) : new Agent({ keepAlive: false })
   const acked: Acked[] = []
   const refused: Answer[] = []
@@ -178,6 +180,7 @@ export function startLoad(t: Owner, options: LoadOptions): Load {
         if (answer.status === 202) acked.push(ackOf(delivery, answer))
         else refused.push(answer)
         if (answer.status !== 202) await pause(50)
+        else if (restMs !== undefined) await pause(restMs)
       } catch (error) {
         unanswered.push(error instanceof Error ? error : new Error(String(error)))
         await pause(20)

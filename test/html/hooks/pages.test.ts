@@ -1,0 +1,401 @@
+import { t } from 'tap'
+import { hourly } from '../../../html/hooks/chart.ts'
+import { dashboardPage } from '../../../html/hooks/dashboard.ts'
+import type { DashboardView, ProvidersView, SettingsView } from '../../../html/hooks/views.ts'
+import { render } from '../../../kernel/html.ts'
+import { HOSTILE, summary, ESCAPED, logView, NO_FILTER, eventView, card } from './samples.ts'
+import { logUrl } from '../../../html/hooks/log-filter.ts'
+import {
+  logFragment,
+  logPage,
+  rejectionsFragment,
+  rejectionsPage,
+} from '../../../html/hooks/log.ts'
+import { eventPage } from '../../../html/hooks/event.ts'
+import type { Attempt } from '../../../db/hooks/rows.ts'
+import { attemptsList, replaySection } from '../../../html/hooks/attempts.ts'
+import { providerCard } from '../../../html/hooks/provider-card.ts'
+import { providersFragment, providersPage } from '../../../html/hooks/providers.ts'
+import { settingsForm, settingsPage } from '../../../html/hooks/settings.ts'
+
+const now = new Date('2026-05-04T08:30:00.000Z')
+
+function dashboardView(changes: Partial<DashboardView> = {}): DashboardView {
+  return {
+    baseUrl: 'http://127.0.0.1:8080',
+    program: 'npx gatehouse',
+    position: 42,
+    status: {
+      connection: 'idle',
+      generated_at: now,
+      providers: [
+        {
+          name: 'generic:ci',
+          trust_mode: 'token',
+          enabled: true,
+          recent_count: 5,
+          last_event_at: null,
+          alarms: [],
+        },
+      ],
+      db: 'ok',
+      broker: 'disabled',
+    },
+    events: [summary],
+    activity: [],
+    rejections: [],
+    ...changes,
+  }
+}
+
+t.test('a row that the script adds has a badge for whatever an event says', async (t) => {
+  const [template = ''] =
+    /<template id="event-row".*?<\/template/s.exec(render(dashboardPage(dashboardView()))) ?? []
+  for (const state of ['verified', 'signed', 'token', 'open', 'queue']) {
+    t.match(template, `data-verify="${state}"`)
+  }
+})
+
+t.test('the strip has exactly the two labels', async (t) => {
+  const idle = dashboardView()
+  t.match(render(dashboardPage(idle)), /data-connection-label>idle</)
+  const status = { ...idle.status, connection: 'receiving' as const }
+  t.match(render(dashboardPage(dashboardView({ status }))), /data-connection-label>receiving</)
+})
+
+t.test('the stream resumes after the newest event on the page', async (t) => {
+  t.match(render(dashboardPage(dashboardView())), 'data-live="42"')
+  t.match(render(dashboardPage(dashboardView({ events: [], position: 7 }))), 'data-live="7"')
+})
+
+t.test('the first webhook is explained until there is one', async (t) => {
+  t.notMatch(render(dashboardPage(dashboardView())), 'first-webhook')
+  const empty = render(dashboardPage(dashboardView({ events: [] })))
+  t.match(empty, '$(npx gatehouse provider add first --enable)')
+  t.match(empty, 'http://127.0.0.1:8080/webhooks/generic/first')
+  t.match(empty, /<section id="recent"[^>]*hidden/)
+})
+
+t.test('hostile names and types stay text', async (t) => {
+  const events = [{ ...summary, provider: HOSTILE, event_type: HOSTILE }]
+  t.notMatch(render(dashboardPage(dashboardView({ events }))), 'alert("1")')
+})
+
+t.test('the chart has one bar for each of 24 hours, the last one being now', async (t) => {
+  const at = (hour: string, events: number, provider = 'a') => ({
+    provider,
+    hour: new Date(`2026-05-${hour}:00:00.000Z`),
+    events,
+  })
+  const activity = [
+    at('04T08', 7),
+    at('03T09', 2),
+    at('03T08', 100),
+    at('04T09', 100),
+    at('04T08', 1, 'b'),
+  ]
+  const counts = hourly('a', activity, now)
+  t.equal(counts.length, 24)
+  t.equal(counts[23], 7)
+  t.equal(counts[0], 2)
+  t.equal(
+    counts.reduce((sum, count) => sum + count, 0),
+    9,
+  )
+})
+
+t.test('the chart says in words what it draws', async (t) => {
+  const activity = [{ provider: 'generic:ci', hour: now, events: 5 }]
+  const text = render(dashboardPage(dashboardView({ activity })))
+  t.match(text, 'aria-label="Events per hour over 24 hours: 5 in all, at most 5 at 08:00 UTC"')
+  t.match(render(dashboardPage(dashboardView())), 'No events in the last 24 hours')
+})
+
+t.test('the fragment is a part of the page, to the letter', async (t) => {
+  const view = logView()
+  t.ok(render(logPage(view, 42)).includes(render(logFragment(view))))
+  const { filter, providers, next } = view
+  const rejection = {
+    id: 1,
+    at: summary.received_at,
+    provider: 'payments',
+    status: 401,
+    source: '203.0.113.0/24',
+    reason: HOSTILE,
+  }
+  const rejections = { filter, providers, below: false, next, rejections: [rejection] }
+  const fragment = render(rejectionsFragment(rejections))
+  t.ok(render(rejectionsPage(rejections)).includes(fragment))
+  t.match(fragment, ESCAPED)
+  t.notMatch(fragment, '<script')
+})
+
+t.test('a hostile event type stays text, in cells and in attributes', async (t) => {
+  const filter = {
+    provider: HOSTILE,
+    event_type: HOSTILE,
+    since: HOSTILE,
+    limit: 50,
+    text: HOSTILE,
+    json: HOSTILE,
+  }
+  const events = [{ ...summary, provider: HOSTILE, event_type: HOSTILE }]
+  const text = render(logFragment(logView({ filter, events, next: `/log?cursor=${HOSTILE}` })))
+  t.match(text, ESCAPED)
+  t.notMatch(text, '<script')
+  const page = render(logPage(logView({ filter, events, providers: [HOSTILE] }), 42))
+  t.notMatch(page, 'alert("1")')
+})
+
+t.test('verify status is said in words', async (t) => {
+  const cases = [
+    ['signed', true, 'verified', 'verified'],
+    ['signed', false, 'not verified', 'unverified'],
+    ['token', false, 'token ok', 'token'],
+    ['open', false, 'unchecked', 'open'],
+    ['queue', false, 'via broker', 'queue'],
+  ] as const
+  for (const [trust_mode, verified, label, look] of cases) {
+    const text = render(logFragment(logView({ events: [{ ...summary, trust_mode, verified }] })))
+    t.match(text, new RegExp(`>\\s*${label}\\s*</span`), `${trust_mode} ${verified}`)
+    t.match(text, `class="badge ${look}"`)
+  }
+})
+
+t.test('the next page is a plain link that htmx turns into rows', async (t) => {
+  t.match(render(logFragment(logView())), 'href="/log?cursor=abc&amp;limit=1"')
+  const last = render(logFragment(logView({ next: null })))
+  t.notMatch(last, 'hx-get')
+  t.match(last, 'No older entries')
+})
+
+t.test('an empty log says why and leads on', async (t) => {
+  t.match(render(logFragment(logView({ events: [], next: null }))), 'No event was received yet')
+  const filter = { ...NO_FILTER, provider: 'chat' }
+  t.match(render(logFragment(logView({ filter, events: [] }))), 'No event matches these filters')
+})
+
+t.test('a provider that is gone stays chosen in the filter', async (t) => {
+  const filter = { ...NO_FILTER, provider: 'generic:gone' }
+  t.match(render(logPage(logView({ filter }), 42)), /<option selected\s*>generic:gone</)
+})
+
+t.test('addresses of the log carry what differs from the default', async (t) => {
+  t.equal(logUrl({ provider: '', limit: 50 }), '/log')
+  t.equal(logUrl({ provider: 'generic:a b&c' }), '/log?provider=generic%3Aa+b%26c')
+  t.equal(logUrl({ rejected: true, provider: 'chat' }), '/log?rejected=1&provider=chat')
+})
+
+t.test('hostile payload, headers, type and command stay text', async (t) => {
+  const hostile = { payload: HOSTILE, headers: { [HOSTILE]: HOSTILE }, event_type: HOSTILE }
+  const text = render(eventPage({ ...eventView(hostile), pretty: HOSTILE, curl: HOSTILE }))
+  t.notMatch(text, 'alert("1")')
+  t.ok(text.split(ESCAPED).length - 1 >= 7, 'in title, heading, summary, payload, headers, command')
+})
+
+t.test('the payload is shown indented and as received', async (t) => {
+  const text = render(eventPage(eventView()))
+  t.ok(text.includes('<code>{\n  &quot;a&quot;: 1\n}</code>'))
+  t.ok(text.includes('<code>{&quot;a&quot;:1}</code>'))
+  t.match(text, 'href="/log/42/payload"')
+})
+
+t.test('white space at the start of a payload is not lost', async (t) => {
+  const view = { ...eventView({ payload: '\n\n{"a":1}' }), pretty: null }
+  // A parser drops a line break right after <pre>, so the text must not follow it.
+  t.match(render(eventPage(view)), /<pre[^>]*><code>\n\n/)
+})
+
+t.test('bytes that are no text are announced as base64', async (t) => {
+  const view = { ...eventView({ payload: 'AAEC/w==', payload_encoding: 'base64' }), pretty: null }
+  const text = render(eventPage(view))
+  t.match(text, 'shown as base64')
+  t.match(text, 'AAEC/w==')
+  t.notMatch(text, 'Raw text as received')
+})
+
+t.test('a very long payload is cut, and the page says so', async (t) => {
+  const view = { ...eventView({ payload: 'x'.repeat(300_000) }), pretty: null }
+  const text = render(eventPage(view))
+  t.match(text, /first 200000 of 300000 characters/)
+  t.ok(text.length < 220_000)
+})
+
+t.test('a repeated body leads to the earlier event, repeats are counted', async (t) => {
+  const text = render(eventPage({ ...eventView({ attempts: 3 }), sameBody: 7 }))
+  t.match(text, 'href="/log/7"')
+  t.match(text, '3 (delivered again')
+})
+
+const attempt: Attempt = {
+  id: 7,
+  kind: 'forward',
+  target: 'http://localhost:3000/hook',
+  outcome: 'delivered',
+  status: 204,
+  ms: 12,
+  detail: null,
+  at: new Date('2026-05-04T08:30:00.000Z'),
+}
+const attemptsView = {
+  eventId: 42,
+  defaultTarget: null,
+  attempts: [attempt],
+  done: false,
+  refused: null,
+}
+
+t.test('target, detail, default target and what was typed stay text', async (t) => {
+  const hostile = { ...attempt, target: HOSTILE, detail: HOSTILE, outcome: 'failed' } as const
+  const refused = { typed: HOSTILE, message: HOSTILE }
+  const all = { ...attemptsView, defaultTarget: HOSTILE, attempts: [hostile], done: true, refused }
+  const text = render(replaySection(all))
+  t.notMatch(text, 'alert("1")')
+  t.equal(text.split(ESCAPED).length - 1, 7)
+})
+
+t.test('the list is the same on the page and alone', async (t) => {
+  t.ok(render(replaySection(attemptsView)).includes(render(attemptsList(attemptsView))))
+  t.match(
+    render(attemptsList(attemptsView)),
+    /204 in 12 ms.*forward.*datetime="2026-05-04T08:30:00.000Z"/s,
+  )
+})
+
+t.test('only what was just done is announced', async (t) => {
+  t.notMatch(render(attemptsList(attemptsView)), 'role="status"')
+  t.match(
+    render(attemptsList({ ...attemptsView, done: true })),
+    'role="status">Delivered: 204 in 12 ms.',
+  )
+  const silent = { ...attempt, outcome: 'failed', status: null, detail: 'socket hang up' } as const
+  const text = render(attemptsList({ attempts: [silent], done: true }))
+  t.match(text, 'role="status">Not delivered: socket hang up.')
+  t.match(render(attemptsList({ attempts: [], done: true })), 'It was not sent on yet.')
+})
+
+function providersView(changes: Partial<ProvidersView> = {}): ProvidersView {
+  return {
+    cards: [card()],
+    baseUrl: 'http://h',
+    canSign: true,
+    made: null,
+    refused: null,
+    ...changes,
+  }
+}
+
+t.test('page, fragment and card are made of the same parts', async (t) => {
+  const fragment = render(providersFragment(providersView()))
+  t.ok(render(providersPage(providersView())).includes(fragment))
+  t.ok(fragment.includes(render(providerCard(card()))))
+})
+
+t.test('the switch says its state and posts the other one', async (t) => {
+  const off = render(providerCard(card()))
+  t.match(off, /aria-checked="false"[^>]*value="true"/)
+  t.match(off, />\s*Disabled\s*</)
+  const on = render(providerCard(card({ enabled: true })))
+  t.match(on, /aria-checked="true"[^>]*value="false"/)
+  t.match(on, 'action="/providers/generic%3Aci/enabled"')
+})
+
+t.test('a missing secret names its variable and blocks the switch', async (t) => {
+  const chat = card({ name: 'chat', trust_mode: 'signed', secret_status: 'missing' })
+  const text = render(providerCard({ ...chat, variable: 'HOOKS_CHAT_SECRET' }))
+  t.match(text, '<code>HOOKS_CHAT_SECRET</code>')
+  t.match(text, /value="true"\s+disabled/)
+  t.notMatch(text, '/remove', 'signed providers are part of the program')
+})
+
+t.test('a hostile queue name stays text and one path segment', async (t) => {
+  const text = render(
+    providerCard(card({ name: `queue:${HOSTILE}/../x`, family: 'queue', channel: HOSTILE })),
+  )
+  t.match(text, ESCAPED)
+  t.notMatch(text, '<script')
+  t.match(text, /action="\/providers\/queue%3A[^"/]+\/enabled"/)
+})
+
+t.test('rejections are counted, explained and linked', async (t) => {
+  const rejections = {
+    provider: 'generic:ci',
+    total: 12,
+    last_at: new Date(0),
+    last_reason: 'stale by 400 s',
+  }
+  const text = render(providerCard({ ...card(), rejections }))
+  t.match(text, 'href="/log?rejected=1&amp;provider=generic%3Aci"')
+  t.match(text, 'last: stale by 400 s')
+})
+
+t.test('a token is shown where one was made, and only there', async (t) => {
+  const url = 'http://h/webhooks/generic/ci'
+  const made = {
+    name: 'generic:ci',
+    trust_mode: 'token',
+    token: 'tok-en',
+    url,
+    rotated: false,
+  } as const
+  t.match(render(providersFragment(providersView({ made }))), 'Authorization: Bearer tok-en')
+  t.notMatch(
+    render(providersFragment(providersView({ made: { ...made, token: null } }))),
+    'Authorization',
+  )
+  t.notMatch(render(providersFragment(providersView())), 'id="made"')
+})
+
+t.test('a refused form keeps what was typed', async (t) => {
+  const refused = { name: 'x"y', trust_mode: 'open', message: 'The name is taken.' }
+  const text = render(providersFragment(providersView({ refused })))
+  t.match(text, 'value="x&quot;y"')
+  t.match(text, /value="open"\s+checked/)
+  t.match(text, /aria-invalid="true"/)
+  t.match(text, 'The name is taken.')
+})
+
+function settingsView(changes: Partial<SettingsView> = {}): SettingsView {
+  return {
+    settings: {
+      retention_max_age_days: 0,
+      retention_max_rows: 50_000,
+      sse_retry_ms: 3000,
+      replay_default_target: null,
+    },
+    saved: false,
+    refused: null,
+    configuration: [['HOOKS_ADDR', '127.0.0.1:8080']],
+    ...changes,
+  }
+}
+
+const baseUrl = 'http://127.0.0.1:8080'
+const parts = {
+  endpoints: { endpoints: [], baseUrl, made: null, refused: null },
+  forwarders: { forwarders: [], connected: [], countedTo: 1_000, baseUrl },
+}
+
+t.test('the form is a part of the page, to the letter', async (t) => {
+  const page = render(settingsPage(settingsView(), parts))
+  t.ok(page.includes(render(settingsForm(settingsView()))))
+  t.match(page, '0 = no limit')
+  t.match(page, /HOOKS_ADDR[\s\S]*127\.0\.0\.1:8080/)
+})
+
+t.test('saving is announced', async (t) => {
+  t.match(render(settingsForm(settingsView({ saved: true }))), /role="status"[^>]*>Saved/)
+  t.notMatch(render(settingsForm(settingsView())), 'role="status"')
+})
+
+t.test('a refusal stands at its field, or above all when no field bears the name', async (t) => {
+  const refused = { field: 'sse_retry_ms', message: 'At least 250.' }
+  const text = render(settingsForm(settingsView({ refused })))
+  t.match(text, /id="sse_retry_ms"[^>]*aria-invalid="true"/)
+  t.match(text, /id="sse_retry_ms-refused"[^>]*>At least 250\./)
+  t.equal(text.match(/aria-invalid/g)?.length, 1)
+  const other = render(
+    settingsForm(settingsView({ refused: { field: 'x', message: 'No such field.' } })),
+  )
+  t.match(other, /role="alert"[^>]*>No such field\./)
+})
