@@ -1,10 +1,11 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
-import { listedAll, nextOf } from '../helpers/links-other-pages.ts'
 import {
   HTMX,
+  listedAll,
   NAVIGATION,
+  nextOf,
   pageUser,
   slugsIn,
   startPages,
