@@ -44,7 +44,7 @@ interface Entry extends ReadAt {
   used: boolean
 }
 
-const MOST = 10_000
+const MAX_LINKS = 10_000
 /** Every change is announced; this is the safety net under a notice that got lost. */
 const FRESH_MS = 30_000
 /** A slug without a link is asked for by strangers: short, as nothing but the load of a flood depends on it. */
@@ -55,7 +55,11 @@ const PATIENCE_MS = 250
 const PAUSE_MS = 1_000
 
 /** Opens the cache: changes by any instance reach it by NOTIFY. */
-export async function openTargetCache(db: Database, metrics: Metrics): Promise<TargetCache> {
+export async function openTargetCache(
+  db: Database,
+  metrics: Metrics,
+  maxLinks = MAX_LINKS,
+): Promise<TargetCache> {
   /** By `/slug`, as a visit brings it: a part of a text is a new text for a map. The oldest first. */
   const entries = new Map<string, Entry>()
   /** Slugs without a link. Apart, so that made-up slugs push no link out of memory. */
@@ -91,7 +95,7 @@ export async function openTargetCache(db: Database, metrics: Metrics): Promise<T
   function keep(slug: string, entry: Entry): void {
     entries.delete(`/${slug}`)
     entries.set(`/${slug}`, entry)
-    if (entries.size > MOST) dropOne()
+    if (entries.size > maxLinks) dropOne()
   }
 
   /** The oldest one that was not used since its last turn: a mark costs a visit less than a move. */
@@ -108,7 +112,7 @@ export async function openTargetCache(db: Database, metrics: Metrics): Promise<T
     entries.delete(`/${slug}`)
     misses.delete(slug)
     misses.set(slug, read)
-    if (misses.size <= MOST) return
+    if (misses.size <= maxLinks) return
     const [oldest = slug] = misses.keys()
     misses.delete(oldest)
   }

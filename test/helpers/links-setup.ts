@@ -75,13 +75,14 @@ export function linksServer(server: TestServer, env: Env): LinksServer {
     async user(name, { admin = false } = {}) {
       const email = `${name}@example.com`
       const url = env['DATABASE_URL']
-      if (url === undefined) {
-        await control(env, ['user', 'add', email, ...(admin ? ['--admin'] : [])])
-      } else await insertUser(url, email, admin ? 'admin' : 'user')
+      if (url !== undefined) {
+        const made = await insertUser(url, email, admin ? 'admin' : 'user')
+        return { ...made, email, api: api(made.token) }
+      }
+      await control(env, ['user', 'add', email, ...(admin ? ['--admin'] : [])])
       const own = await token(email)
-      const call = api(own)
-      const { json } = await call<{ id: string }>('GET', '/users/me')
-      return { id: json.id, email, token: own, api: call }
+      const { json } = await api(own)<{ id: string }>('GET', '/users/me')
+      return { id: json.id, email, token: own, api: api(own) }
     },
   }
 }
@@ -134,22 +135,36 @@ function lastLine(lines: readonly string[]): string {
   return keepSecret('api-token', lines.at(-1) ?? '')
 }
 
-/** As `gatehouse user add`, without a process for each: a test makes many users. */
-async function insertUser(url: string, email: string, role: string): Promise<void> {
-  const text = `insert into links.users (email, display_name, role, created_at)
-    values ($1, split_part($1, '@', 1), $2, now())`
-  await run(url, text, [email, role])
+/** As `gatehouse user add` and `gatehouse token create`, on one connection: a test makes many users. */
+async function insertUser(
+  url: string,
+  email: string,
+  role: string,
+): Promise<{ id: string; token: string }> {
+  const { token, hash } = newToken()
+  const text = `with made as (
+      insert into links.users (email, display_name, role, created_at)
+      values ($1, split_part($1, '@', 1), $2, now()) returning id
+    )
+    insert into links.tokens (user_id, name, scope, token_hash, created_at)
+    select id, 'test', 'full', $3, now() from made returning user_id`
+  const [row] = await run(url, text, [email, role, hash])
+  return { id: String(row?.['user_id']), token }
 }
 
 async function insertToken(url: string, email: string, scope: string): Promise<string> {
-  const digits = randomBytes(43).map((byte) => ALPHABET.charCodeAt(byte % ALPHABET.length))
-  const token = keepSecret('api-token', `gh_${Buffer.from(digits).toString('latin1')}`)
+  const { token, hash } = newToken()
   const text = `insert into links.tokens (user_id, name, scope, token_hash, created_at)
     select id, 'test', $2, $3, now() from links.users where email = $1 returning id`
-  const hash = createHash('sha256').update(token).digest()
   const rows = await run(url, text, [email, scope, hash])
   if (rows.length !== 1) throw new Error(`there is no user ${email}`)
   return token
+}
+
+function newToken(): { token: string; hash: Buffer } {
+  const digits = randomBytes(43).map((byte) => ALPHABET.charCodeAt(byte % ALPHABET.length))
+  const token = keepSecret('api-token', `gh_${Buffer.from(digits).toString('latin1')}`)
+  return { token, hash: createHash('sha256').update(token).digest() }
 }
 
 /** Gives a user so many tokens that nobody knows. */
@@ -162,5 +177,52 @@ export async function fillTokens(url: string, email: string, wanted: number): Pr
      where u.email = $1`
   await run(url, text, [email, wanted])
 }
+
+/** A link as it is stored; people by their addresses. */
+export type StoredLink = {
+  readonly slug: string
+  readonly id?: string
+  readonly url?: string
+  readonly title?: string
+  readonly visibility?: string
+  readonly tags?: readonly string[]
+  /** The primary owner first. */
+  readonly owners?: readonly string[]
+  readonly shares?: readonly string[]
+}
+
+/** Stores many links at once, with all that is counted and copied for lists. Their users must be there. */
+export async function insertLinks(
+  { env }: Pick<LinksServer, 'env'>,
+  backend: Backend,
+  links: readonly StoredLink[],
+): Promise<void> {
+  const rows = JSON.stringify(links)
+  for (const text of STORE) await backend.query(env, text, text.includes('$1') ? [rows] : [])
+}
+
+const GIVEN = `jsonb_to_recordset($1::text::jsonb) as g(slug text, id uuid, url text, title text, visibility text,
+  tags text[], owners text[], shares text[])`
+const STORE = [
+  `insert into links.links (slug, id, url, title, description, visibility, append_path, created_at, updated_at)
+   select slug, coalesce(id, gen_random_uuid()), coalesce(url, 'https://' || slug || '.test/'), coalesce(title, ''), '',
+          coalesce(visibility, 'public'), false, now(), now() from ${GIVEN}`,
+  `insert into links.link_owners (user_id, slug, is_primary)
+   select u.id, g.slug, o.place = 1
+     from ${GIVEN}, unnest(g.owners) with ordinality o(email, place) join links.users u using (email)`,
+  `insert into links.link_shares (user_id, slug, shared_by, created_at)
+   select u.id, g.slug, g.owners[1], now()
+     from ${GIVEN}, unnest(g.shares) s(email) join links.users u using (email)`,
+  `insert into links.link_tags (slug, tag, is_public)
+   select g.slug, tag, coalesce(g.visibility, 'public') = 'public' from ${GIVEN}, unnest(g.tags) tag`,
+  `insert into links.hidden_tags (user_id, tag, slug)
+   select m.user_id, t.tag, t.slug
+     from (select user_id, slug from links.link_owners union select user_id, slug from links.link_shares) m
+     join links.link_tags t on t.slug = m.slug and not t.is_public
+       on conflict do nothing`,
+  'delete from links.tags',
+  `insert into links.tags (tag, links, public_links)
+   select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag`,
+]
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

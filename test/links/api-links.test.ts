@@ -1,120 +1,182 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
-import { eachBackend } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
+import type { Env } from '../helpers/program.ts'
 import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
-import type { Caller, Link, LinksServer } from '../helpers/links-setup.ts'
+import type { Link } from '../helpers/links-setup.ts'
 
+const [, postgres] = backends
 const ID = '00000000-0000-4000-8000-000000000000'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 type Page = { readonly links: readonly Link[]; readonly next_cursor: string | null }
 
-await eachBackend(t, 'links', async (t: Test, backend) => {
-  const links = await startLinks(t, backend)
-  const ann = await links.user('ann')
-  const bob = await links.user('bob')
-  const root = await links.user('root', { admin: true })
+/** The tag `poison` can't be written, `counted-out` not counted. */
+const TRIGGERS = `
+  create function links.fail() returns trigger language plpgsql
+   as $$ begin raise exception 'the disk of tags is full'; end $$;
+  create trigger fail before insert or update on links.link_tags
+   for each row when (new.tag = 'poison') execute function links.fail();
+  create trigger fail before insert or update on links.tags
+   for each row when (new.tag = 'counted-out') execute function links.fail()`
 
-  await t.test('POST /links: 201 with the Link', async (t) => {
-    const fields = {
-      slug: 'first',
-      url: 'https://example.com/a?b=c#d',
-      title: 'A title',
-      description: 'Two\nlines',
-      tags: ['zebra', 'apple'],
-    }
-    const before = Date.now()
-    const answer = await ann.api<Link>('POST', '/links', fields)
-    t.equal(answer.status, 201)
-    goodForm(t, answer)
-    const { id, created_at, updated_at, ...rest } = answer.json
-    t.same(rest, {
-      ...fields,
-      tags: ['apple', 'zebra'],
-      owners: [{ id: ann.id, email: ann.email, is_primary: true }],
-      visibility: 'public',
-      append_path: false,
-    })
-    t.match(id, UUID)
-    t.match(created_at, INSTANT)
-    t.equal(updated_at, created_at)
-    const at = Date.parse(created_at)
-    t.ok(at >= before - 1000 && at <= Date.now() + 1000, 'made now')
-    t.same((await ann.api('GET', `/links/${id}`)).json, answer.json, 'GET gives the same')
-    const upper = await ann.api('GET', `/links/${id.toUpperCase()}`)
-    t.same(upper.json, answer.json, 'an id in capitals is the same id')
+/** All that is stored of links, but what a visit or a token's use changes. */
+const TABLES = [
+  'links',
+  'link_owners',
+  'link_shares',
+  'link_tags',
+  'hidden_tags',
+  'tags',
+  'changes',
+]
+
+const links = await startLinks(t, postgres)
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const root = await links.user('root', { admin: true })
+
+await t.test('POST /links: 201 with the Link', async (t) => {
+  const fields = {
+    slug: 'first',
+    url: 'https://example.com/a?b=c#d',
+    title: 'A title',
+    description: 'Two\nlines',
+    tags: ['zebra', 'apple'],
+  }
+  const before = Date.now()
+  const answer = await ann.api<Link>('POST', '/links', fields)
+  t.equal(answer.status, 201)
+  goodForm(t, answer)
+  const { id, created_at, updated_at, ...rest } = answer.json
+  t.same(rest, {
+    ...fields,
+    tags: ['apple', 'zebra'],
+    owners: [{ id: ann.id, email: ann.email, is_primary: true }],
+    visibility: 'public',
+    append_path: false,
   })
-
-  await t.test('POST /links: what is omitted is empty', async (t) => {
-    const answer = await bob.api('POST', '/links', { slug: 'bare', url: 'http://wiki/' })
-    t.equal(answer.status, 201)
-    t.match(answer.json, { title: '', description: '', tags: [], visibility: 'public' })
-    const told = { id: ID, owners: [], created_at: 'now', nonsense: { deep: [1] } }
-    const ignored = await bob.api<Link>('POST', '/links', {
-      ...told,
-      slug: 'told',
-      url: 'http://w',
-    })
-    t.equal(ignored.status, 201, 'fields that are not the writer’s are ignored')
-    t.not(ignored.json.id, ID)
-    t.match(ignored.json.owners, [{ id: bob.id }])
-  })
-
-  await t.test('POST /links: 409 SLUG_CONFLICT for a slug that anybody has', async (t) => {
-    const kept = await makeLink(ann, 'taken', { visibility: 'private' })
-    for (const caller of [ann, bob, root]) {
-      const answer = await caller.api('POST', '/links', {
-        slug: 'taken',
-        url: 'https://other.test',
-      })
-      refuses(t, answer, 409, 'SLUG_CONFLICT', { error: 'slug already taken' })
-    }
-    t.same((await ann.api('GET', `/links/${kept.id}`)).json, kept, 'the link is as it was')
-  })
-
-  await t.test('GET /links/{id}', async (t) => {
-    const link = await makeLink(ann, 'readable')
-    const secure = await makeLink(ann, 'locked', { visibility: 'secure' })
-    refuses(t, await ann.api('GET', `/links/${ID}`), 404, 'NOT_FOUND')
-    for (const id of ['no-id', '1', link.slug, `${link.id}0`, `%7B${link.id}%7D`]) {
-      refuses(t, await ann.api('GET', `/links/${id}`), 400, 'BAD_REQUEST', { what: id })
-    }
-    for (const { id } of [link, secure]) {
-      refuses(t, await bob.api('GET', `/links/${id}`), 403, 'FORBIDDEN')
-      t.equal((await root.api('GET', `/links/${id}`)).status, 200, 'admins read every link')
-    }
-    await ann.api('POST', `/links/${secure.id}/shares`, { email: bob.email })
-    const shared = await bob.api('GET', `/links/${secure.id}`)
-    t.same(shared.json, secure, 'a recipient reads the whole link')
-  })
-
-  await t.test('PUT /links/{id}: 200 with the Link', (t) => replaces(t, links, ann, bob, root))
-  await t.test('DELETE /links/{id}', (t) => deletes(t, links, ann, bob, root))
-
-  await t.test('GET /links', async (t) => {
-    const cat = await links.user('cat')
-    const dan = await links.user('dan')
-    t.same((await cat.api('GET', '/links')).json, { links: [], next_cursor: null }, 'none yet')
-    const own = await makeLink(cat, 'cat-own', { visibility: 'secure', tags: ['x'] })
-    await makeLink(dan, 'cat-shared').then(({ id }) =>
-      dan.api('POST', `/links/${id}/shares`, { email: cat.email }),
-    )
-    const { id } = await makeLink(dan, 'cat-co-owned')
-    await dan.api('POST', `/links/${id}/owners`, { email: cat.email })
-    const answer = await cat.api<Page>('GET', '/links')
-    goodForm(t, answer)
-    t.same(slugsOf(answer.json), ['cat-co-owned', 'cat-own'], 'own and co-owned ones, by slug')
-    t.same(answer.json.links[1], own, 'the whole Link')
-    t.equal(answer.json.links[0]?.owners.length, 2)
-    const all = (await root.api<Page>('GET', '/links?limit=200')).json
-    t.match(slugsOf(all).join(' '), /bare.*cat-co-owned cat-own cat-shared/, 'admins get all')
-    t.same((await root.api('GET', '/admin/links?limit=200')).json, all, 'as /admin/links')
-  })
+  t.match(id, UUID)
+  t.match(created_at, INSTANT)
+  t.equal(updated_at, created_at)
+  const at = Date.parse(created_at)
+  t.ok(at >= before - 1000 && at <= Date.now() + 1000, 'made now')
+  t.same((await ann.api('GET', `/links/${id}`)).json, answer.json, 'GET gives the same')
+  const upper = await ann.api('GET', `/links/${id.toUpperCase()}`)
+  t.same(upper.json, answer.json, 'an id in capitals is the same id')
 })
 
-async function replaces(t: Test, links: LinksServer, ann: Caller, bob: Caller, root: Caller) {
+await t.test('POST /links: what is omitted is empty', async (t) => {
+  const answer = await bob.api('POST', '/links', { slug: 'bare', url: 'http://wiki/' })
+  t.equal(answer.status, 201)
+  t.match(answer.json, { title: '', description: '', tags: [], visibility: 'public' })
+  const told = { id: ID, owners: [], created_at: 'now', nonsense: { deep: [1] } }
+  const ignored = await bob.api<Link>('POST', '/links', {
+    ...told,
+    slug: 'told',
+    url: 'http://w',
+  })
+  t.equal(ignored.status, 201, 'fields that are not the writer’s are ignored')
+  t.not(ignored.json.id, ID)
+  t.match(ignored.json.owners, [{ id: bob.id }])
+})
+
+await t.test('POST /links: 409 SLUG_CONFLICT for a slug that anybody has', async (t) => {
+  const kept = await makeLink(ann, 'taken', { visibility: 'private' })
+  for (const caller of [ann, bob, root]) {
+    const answer = await caller.api('POST', '/links', {
+      slug: 'taken',
+      url: 'https://other.test',
+    })
+    refuses(t, answer, 409, 'SLUG_CONFLICT', { error: 'slug already taken' })
+  }
+  t.same((await ann.api('GET', `/links/${kept.id}`)).json, kept, 'the link is as it was')
+})
+
+await t.test('GET /links/{id}', async (t) => {
+  const link = await makeLink(ann, 'readable')
+  const secure = await makeLink(ann, 'locked', { visibility: 'secure' })
+  refuses(t, await ann.api('GET', `/links/${ID}`), 404, 'NOT_FOUND')
+  for (const id of ['no-id', '1', link.slug, `${link.id}0`, `%7B${link.id}%7D`]) {
+    refuses(t, await ann.api('GET', `/links/${id}`), 400, 'BAD_REQUEST', { what: id })
+  }
+  for (const { id } of [link, secure]) {
+    refuses(t, await bob.api('GET', `/links/${id}`), 403, 'FORBIDDEN')
+    t.equal((await root.api('GET', `/links/${id}`)).status, 200, 'admins read every link')
+  }
+  await ann.api('POST', `/links/${secure.id}/shares`, { email: bob.email })
+  const shared = await bob.api('GET', `/links/${secure.id}`)
+  t.same(shared.json, secure, 'a recipient reads the whole link')
+})
+
+await t.test('PUT /links/{id}: 200 with the Link', replaces)
+await t.test('DELETE /links/{id}', deletes)
+
+await t.test('GET /links', async (t) => {
+  const cat = await links.user('cat')
+  const dan = await links.user('dan')
+  t.same((await cat.api('GET', '/links')).json, { links: [], next_cursor: null }, 'none yet')
+  const own = await makeLink(cat, 'cat-own', { visibility: 'secure', tags: ['x'] })
+  await makeLink(dan, 'cat-shared').then(({ id }) =>
+    dan.api('POST', `/links/${id}/shares`, { email: cat.email }),
+  )
+  const { id } = await makeLink(dan, 'cat-co-owned')
+  await dan.api('POST', `/links/${id}/owners`, { email: cat.email })
+  const answer = await cat.api<Page>('GET', '/links')
+  goodForm(t, answer)
+  t.same(slugsOf(answer.json), ['cat-co-owned', 'cat-own'], 'own and co-owned ones, by slug')
+  t.same(answer.json.links[1], own, 'the whole Link')
+  t.equal(answer.json.links[0]?.owners.length, 2)
+  const all = (await root.api<Page>('GET', '/links?limit=200')).json
+  t.match(slugsOf(all).join(' '), /bare.*cat-co-owned cat-own cat-shared/, 'admins get all')
+  t.same((await root.api('GET', '/admin/links?limit=200')).json, all, 'as /admin/links')
+})
+
+await t.test('tags that can’t be written', async (t) => {
+  const links = await startLinks(t, postgres)
+  const { api } = await links.user('ann')
+  const kept = await makeLink({ api }, 'kept', { title: 'As it was', tags: ['fine', 'shared'] })
+  await postgres.query(links.env, TRIGGERS)
+  const stored = await everything(links.env)
+
+  const bad = [['poison'], ['fine', 'poison'], ['counted-out'], ['a', 'counted-out', 'z']]
+  for (const tags of bad) {
+    const what = tags.join(', ')
+    const made = await api('POST', '/links', { slug: 'not-made', url: 'http://x/', tags })
+    refuses(t, made, 500, 'TAG_WRITE_FAILED', { what: `POST with ${what}` })
+    t.notMatch(made.text, /disk|exception|trigger|links\./, 'what failed inside is not told')
+    const fields = { url: 'http://other/', title: 'Other', visibility: 'private', tags }
+    const changed = await api('PUT', `/links/${kept.id}`, fields)
+    refuses(t, changed, 500, 'TAG_WRITE_FAILED', { what: `PUT with ${what}` })
+    t.same((await api('GET', `/links/${kept.id}`)).json, kept, 'the link is as it was')
+  }
+  const many = Array.from({ length: 12 }, (_, n) =>
+    api('POST', '/links', { slug: 'not-made', url: `http://${n}/`, tags: ['poison'] }),
+  )
+  for (const answer of await Promise.all(many)) refuses(t, answer, 500, 'TAG_WRITE_FAILED')
+  const list = await api<{ links: Link[] }>('GET', '/links')
+  t.same(list.json.links, [kept], 'no link is there that was refused')
+  const tags = await api('GET', '/tags')
+  t.same(tags.json, {
+    tags: [
+      { slug: 'fine', link_count: 1 },
+      { slug: 'shared', link_count: 1 },
+    ],
+    next_cursor: null,
+  })
+  const logged = links.server.logs().filter((line) => line.includes('"tags not written"'))
+  t.equal(logged.length, 2 * bad.length + many.length, 'the log has each one')
+  for (const line of logged) t.match(JSON.parse(line), { error: /: the disk of tags is full$/ })
+  t.same(await everything(links.env), stored, 'nothing at all is left of them')
+
+  const free = await api('POST', '/links', { slug: 'not-made', url: 'http://x/' })
+  t.equal(free.status, 201, 'the slug is free, and good tags can be written')
+  await makeLink({ api }, 'good', { tags: ['fine'] })
+})
+
+async function replaces(t: Test): Promise<void> {
   const whole = {
     ...{ title: 'Title', description: 'Words', tags: ['one', 'two'] },
     ...{ visibility: 'secure', append_path: true },
@@ -174,7 +236,7 @@ async function replaces(t: Test, links: LinksServer, ann: Caller, bob: Caller, r
   refuses(t, await ann.api('PUT', path, 'no json', text), 415, 'UNSUPPORTED_MEDIA_TYPE')
 }
 
-async function deletes(t: Test, links: LinksServer, ann: Caller, bob: Caller, root: Caller) {
+async function deletes(t: Test): Promise<void> {
   const eve = await links.user('mallory')
   for (const [at, caller] of [ann, bob, root].entries()) {
     const link = await makeLink(ann, `going-${at}`, { tags: ['gone'] })
@@ -206,4 +268,13 @@ async function deletes(t: Test, links: LinksServer, ann: Caller, bob: Caller, ro
 
 function slugsOf({ links }: Page): readonly string[] {
   return links.map(({ slug }) => slug)
+}
+
+async function everything(env: Env): Promise<unknown> {
+  const parts = TABLES.map(
+    (table) =>
+      `(select jsonb_agg(to_jsonb(r) order by to_jsonb(r)::text) from links.${table} r) as ${table}`,
+  )
+  const [row] = await postgres.query(env, `select ${parts.join(', ')}`)
+  return row
 }

@@ -8,9 +8,11 @@ import { systemClock } from '../../kernel/clock.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
 import { openClicks } from '../../services/links/clicks.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
-import { makeLink, startLinks } from '../helpers/links-setup.ts'
+import { request } from '../helpers/http.ts'
+import { insertLinks, makeLink, startLinks } from '../helpers/links-setup.ts'
+import type { LinksServer } from '../helpers/links-setup.ts'
 import type { Env } from '../helpers/program.ts'
 import { transcript } from '../helpers/transcript.ts'
 import { until } from '../helpers/until.ts'
@@ -69,12 +71,15 @@ await eachBackend(t, 'what counts, and as what', async (t: Test, backend) => {
   const today = new Date().toISOString().slice(0, 10)
   t.same(await links.server.stop(), { code: 0, signal: null })
 
-  t.same(await counted(backend, env), {
+  const expected = {
     'docs bot': programs.length + 2,
     'docs human': people.length,
     'docs preview': 2,
     'secret human': 1,
-  })
+  }
+  t.same(await counted(backend, env), expected)
+  // One look is enough for the embedded engine, which starts for each.
+  if (backend.name === 'embedded') return
   const days = await backend.query(env, 'select distinct day::text from links.clicks')
   t.ok(days.some(({ day }) => day === today || day === new Date().toISOString().slice(0, 10)))
   const tables = await backend.query(
@@ -88,58 +93,68 @@ await eachBackend(t, 'what counts, and as what', async (t: Test, backend) => {
   }
 })
 
-await eachBackend(
-  t,
-  'SIGTERM under load: what was answered is counted',
-  async (t: Test, backend) => {
-    const links = await startLinks(t, backend)
-    const ann = await links.user('ann')
-    const slugs = Array.from({ length: 20 }, (_, n) => `link-${n}`)
-    for (const slug of slugs) await makeLink(ann, slug)
-    const load = startVisits(
-      links.base,
-      slugs.map((slug) => `/${slug}`),
-    )
-    await until(() => load.total > 2_000, 'the load to be under way')
-    t.same(await links.server.stop(), { code: 0, signal: null })
-    await load.ended
+await onPostgres(t, 'stopped under load: what was answered is counted', async (t: Test) => {
+  const links = await startLinks(t, server)
+  const ann = await links.user('ann')
+  const slugs = Array.from({ length: 5 }, (_, n) => `link-${n}`)
+  for (const slug of slugs) await makeLink(ann, slug)
+  const load = startVisits(
+    links.base,
+    slugs.map((slug) => `/${slug}`),
+  )
+  await until(() => load.total > 300, 'the load to be under way')
+  t.same(await links.server.stop(), { code: 0, signal: null })
+  await load.ended
 
-    t.same(load.others, [])
-    const rows = await counted(backend, links.env)
-    for (const slug of slugs) {
-      const received = load.redirected.get(`/${slug}`) ?? 0
-      const clicks = rows[`${slug} human`] ?? 0
-      t.ok(clicks >= received, `${slug}: ${clicks} counted of ${received} received`)
-    }
-    const clicks = Object.values(rows).reduce((sum, n) => sum + n, 0)
-    t.ok(clicks <= load.total + load.unanswered, 'and at most what had no answer beside them')
-  },
-)
+  t.same(load.others, [])
+  const rows = await counted(server, links.env)
+  for (const slug of slugs) {
+    const received = load.redirected.get(`/${slug}`) ?? 0
+    const clicks = rows[`${slug} human`] ?? 0
+    t.ok(clicks >= received, `${slug}: ${clicks} counted of ${received} received`)
+  }
+  const clicks = Object.values(rows).reduce((sum, n) => sum + n, 0)
+  t.ok(clicks <= load.total + load.unanswered, 'and at most what had no answer beside them')
+})
 
 await t.test('two servers add to the same rows', async (t) => {
   const one = await startLinks(t, server)
   const two = await startLinks(t, server, one.env)
   const ann = await one.user('ann')
   const paths = Array.from({ length: 50 }, (_, n) => `/link-${n}`)
-  for (const path of paths) await makeLink(ann, path.slice(1))
-  const loads = [startVisits(one.base, paths, 6), startVisits(two.base, paths.toReversed(), 6)]
-  const both = (): number => loads.reduce((sum, { total }) => sum + total, 0)
-  const stored = async (): Promise<number> =>
-    Object.values(await counted(server, one.env)).reduce((sum, n) => sum + n, 0)
-  await until(async () => (await stored()) > 0, 'a first flush')
-  const before = both()
-  await until(async () => (await stored()) > before, 'further flushes', 30_000)
-  await Promise.all(loads.map((load) => load.stop()))
+  const owners = [ann.email]
+  await insertLinks(
+    one,
+    server,
+    paths.map((path) => ({ slug: path.slice(1), owners })),
+  )
+  let visited = 0
+  /** Visits every link on both servers, in opposite orders: so their flushes would lock the rows. */
+  async function visitAll(): Promise<void> {
+    visited += 2
+    const far = paths.toReversed()
+    for (const [at, path] of paths.entries()) {
+      await Promise.all([visit(one.base, path), visit(two.base, far[at] ?? '')])
+    }
+  }
+  const isWritten = async ({ base }: LinksServer): Promise<boolean> =>
+    /^gatehouse_links_clicks_waiting 0$/m.test((await request(`${base}/metrics`)).text)
+  for (let flush = 1; flush <= 2; flush++) {
+    await visitAll()
+    await until(
+      async () => (await isWritten(one)) && (await isWritten(two)),
+      `flush ${flush}`,
+      30_000,
+    )
+  }
+  await visitAll()
   t.same(
-    [await one.server.stop(), await two.server.stop()],
+    await Promise.all([one.server.stop(), two.server.stop()]),
     Array(2).fill({ code: 0, signal: null }),
   )
 
   const rows = await counted(server, one.env)
-  for (const path of paths) {
-    const made = loads.reduce((sum, { redirected }) => sum + (redirected.get(path) ?? 0), 0)
-    t.equal(rows[`${path.slice(1)} human`], made, path)
-  }
+  for (const path of paths) t.equal(rows[`${path.slice(1)} human`], visited, path)
   for (const { server: either } of [one, two]) t.notMatch(either.logs().join('\n'), 'not written')
 })
 

@@ -1,11 +1,11 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
-import { backends, onPostgres } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { NAVIGATION, pageUser, startPages, visitorAt } from '../helpers/links-pages.ts'
 import type { Visitor } from '../helpers/links-pages.ts'
-import { makeLink, startLinks } from '../helpers/links-setup.ts'
+import { insertLinks, makeLink, startLinks } from '../helpers/links-setup.ts'
 
+const [, postgres] = backends
 const DESCRIPTION = '/-/opensearch.xml'
 
 function go(who: Visitor, q: string): ReturnType<Visitor['get']> {
@@ -19,173 +19,170 @@ async function suggested(who: Visitor, q: string) {
   return { answer, text, names, titles, urls }
 }
 
-await onPostgres(t, "a browser's search", async (t: Test, backend) => {
-  const links = await startPages(t, backend)
-  const ann = await pageUser(links, 'ann')
-  const bob = await pageUser(links, 'bob')
-  const eve = await pageUser(links, 'eve', { admin: true })
-  const nobody = visitorAt(links.base, '')
-  await makeLink(ann, 'docs', { title: 'The "docs" <b>', append_path: true, tags: ['handbook'] })
-  await makeLink(ann, 'docs-hidden', { visibility: 'private' })
-  const shared = await makeLink(ann, 'docs-secure', { visibility: 'secure' })
-  await ann.api('POST', `/links/${shared.id}/shares`, { email: bob.email })
+const links = await startPages(t, postgres)
+const ann = await pageUser(links, 'ann')
+const bob = await pageUser(links, 'bob')
+const eve = await pageUser(links, 'eve', { admin: true })
+const nobody = visitorAt(links.base, '')
+await makeLink(ann, 'docs', { title: 'The "docs" <b>', append_path: true, tags: ['handbook'] })
+await makeLink(ann, 'docs-hidden', { visibility: 'private' })
+const shared = await makeLink(ann, 'docs-secure', { visibility: 'secure' })
+await ann.api('POST', `/links/${shared.id}/shares`, { email: bob.email })
 
-  await t.test('leads to the link, with its path', async (t) => {
-    for (const [q, location] of [
-      ['docs', '/docs'],
-      [' docs ', '/docs'],
-      ['/docs', '/docs'],
-      ['DOCS', '/DOCS'],
-      ['docs/a b', '/docs/a%20b'],
-      ['docs/a/b', '/docs/a/b'],
-      ['docs/ä?x=1#y', '/docs/%C3%A4%3Fx%3D1%23y'],
-      ['docs+', '/docs%2B'],
-      ['docs-hidden', '/docs-hidden'],
-    ] as const) {
-      for (const who of [ann, nobody]) {
-        const answer = await go(who, q)
-        t.match(answer, { status: 302, headers: { location, 'cache-control': 'no-store' } }, q)
-      }
-    }
-    const target = await nobody.get((await go(nobody, 'docs/a b')).headers.location ?? '')
-    t.equal(target.headers.location, 'https://docs.test/a%20b', 'to where the link leads')
-    const preview = await nobody.get((await go(nobody, 'docs+')).headers.location ?? '')
-    t.match(preview, { status: 200, text: /https:\/\/docs\.test\// })
-    t.match(await go(ann, ''), { status: 302, headers: { location: '/-/' } })
-    t.match(await ann.get('/-/go'), { status: 302, headers: { location: '/-/' } })
-  })
-
-  await t.test('the keyword in front is left out', async (t) => {
-    const keyword = '127.0.0.1'
-    t.match(await go(ann, `${keyword}/docs/x`), { headers: { location: '/docs/x' } })
-    t.match(await go(ann, `${keyword}/none`), { status: 200 })
-    t.match(await go(ann, 'other/docs'), { status: 200 })
-  })
-
-  await t.test('never away from here', async (t) => {
-    for (const q of [
-      '//evil.test',
-      'https://evil.test/',
-      '\\\\evil.test',
-      'docs/../..//evil.test',
-    ]) {
-      const { status, headers } = await go(ann, q)
-      if (status !== 302) t.equal(status, 200, q)
-      else t.equal(new URL(headers.location ?? '', links.base).origin, links.base, q)
-    }
-  })
-
-  await t.test('else to what may have been meant', async (t) => {
-    const page = await go(ann, 'dosc/a b')
-    t.match(page, { status: 200, text: /<!doctype html>[\s\S]*No link is named “dosc”/ })
-    t.match(page.text, 'href="/docs/a%20b"', 'with the path')
-    t.match(page.text, /name="slug" value="dosc"/, 'or to a new one')
-    t.match((await go(ann, 'handbook')).text, /Links with “handbook”[\s\S]*href="\/docs"/)
-    t.match((await go(ann, 'nothing-like-it')).text, 'Nothing that you may see is like it')
-    const hostile = await go(ann, '"><img src=x onerror=alert(1)>/<i>')
-    t.equal(hostile.status, 200)
-    t.notMatch(hostile.text, /<img src=x|<i>/)
-    t.notMatch(hostile.text, 'value="&quot;', 'no link can have this name')
-    for (const q of ['\0', ' \0/']) {
-      t.match(await go(ann, q), { status: 302, headers: { location: '/-/' } }, JSON.stringify(q))
-    }
-    const cut = await go(ann, 'no\0ne')
-    t.match(cut, { status: 200, text: 'No link is named “none”' })
-    t.notMatch(cut.text, '\0')
-    for (const q of ['a\0b', 'x'.repeat(5_000), '%', '\u{1f600}']) {
-      t.equal((await go(ann, q)).status, 200, JSON.stringify(q.slice(0, 9)))
-    }
-  })
-
-  await t.test('only what the visitor may see is suggested', async (t) => {
-    for (const [who, names] of [
-      [ann, ['docs', 'docs-hidden', 'docs-secure']],
-      [bob, ['docs', 'docs-secure']],
-      [eve, ['docs', 'docs-hidden', 'docs-secure']],
-      [nobody, ['docs']],
-    ] as const) {
-      const found = await suggested(who, 'doc')
-      t.same([found.text, found.names], ['doc', names])
-      t.match(found.answer, {
-        status: 200,
-        headers: { 'content-type': 'application/x-suggestions+json', 'cache-control': 'no-store' },
-      })
-      const page = await go(who, 'doc')
-      const named = [...page.text.matchAll(/href="\/(docs[a-z-]*)"/g)].map(([, slug]) => slug)
-      t.same(named, names, 'nor shown on the page')
-      const unseen = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'iframe' }
-      const loaded = await who.get('/-/go?q=doc', unseen)
-      t.notMatch(loaded.text, /docs-(hidden|secure)/, 'and by a page of another site for nobody')
-      const path = '/-/suggest?q=doc'
-      t.same((await who.get(path, unseen)).json<[string, string[]]>()[1], ['docs'])
-      const asked = { 'sec-fetch-site': 'none', 'sec-fetch-dest': 'empty' }
-      t.same((await who.get(path, asked)).json<[string, string[]]>()[1], names, 'as browsers ask')
-      const words = await go(who, 'secure docs')
-      t.equal(words.text.includes('docs-secure'), names.length > 1, 'nor found by its words')
-    }
-  })
-
-  await t.test('what others keep to themselves takes no place among suggestions', async (t) => {
-    for (let at = 10; at < 70; at++) {
-      await makeLink(ann, `plan-${at}`, { visibility: 'private' })
-    }
-    await makeLink(ann, 'plan-open')
-    await makeLink(bob, 'plan-own', { visibility: 'private' })
-    for (const [who, names] of [
-      [bob, ['plan-own', 'plan-open']],
-      [nobody, ['plan-open']],
-    ] as const) {
-      t.same((await suggested(who, 'plan')).names, names)
-    }
-    t.equal((await suggested(ann, 'plan')).names.length, 5)
-    t.equal((await suggested(eve, 'plan')).names.length, 5)
-  })
-
-  await t.test('a suggestion has its title, its address and the path that was typed', async (t) => {
-    const { text, names, titles, urls } = await suggested(ann, 'docs/a b')
-    t.equal(text, 'docs/a b')
-    t.equal(names[0], 'docs/a b')
-    t.equal(titles[0], 'The "docs" <b>')
-    t.equal(urls[0], `${links.base}/docs/a%20b`)
-    t.same([names.length, titles.length], [urls.length, urls.length])
-    for (const q of ['', 'd', '\0', '</script>', '"']) {
-      const { text: echoed, names: none } = await suggested(ann, q)
-      t.same([echoed, none], [q, []], JSON.stringify(q))
-    }
-  })
-
-  await t.test('the description names addresses of this place', async (t) => {
+await t.test('leads to the link, with its path', async (t) => {
+  for (const [q, location] of [
+    ['docs', '/docs'],
+    [' docs ', '/docs'],
+    ['/docs', '/docs'],
+    ['DOCS', '/DOCS'],
+    ['docs/a b', '/docs/a%20b'],
+    ['docs/a/b', '/docs/a/b'],
+    ['docs/ä?x=1#y', '/docs/%C3%A4%3Fx%3D1%23y'],
+    ['docs+', '/docs%2B'],
+    ['docs-hidden', '/docs-hidden'],
+  ] as const) {
     for (const who of [ann, nobody]) {
-      const { status, headers, text } = await who.get(DESCRIPTION)
-      t.equal(status, 200)
-      t.equal(headers['content-type'], 'application/opensearchdescription+xml')
-      t.match(text, `template="${links.base}/-/go?q={searchTerms}"`)
-      t.match(text, `template="${links.base}/-/suggest?q={searchTerms}"`)
+      const answer = await go(who, q)
+      t.match(answer, { status: 302, headers: { location, 'cache-control': 'no-store' } }, q)
     }
-    for (const [who, path] of [
-      [ann, '/-/'],
-      [ann, '/-/tags'],
-      [ann, '/-/help'],
-      [nobody, '/-/'],
-      [nobody, '/no-such-link'],
-      [nobody, '/docs+'],
-    ] as const) {
-      const { text } = await who.get(path, NAVIGATION)
-      t.match(text, /<link\s+rel="search"\s[^>]*href="\/-\/opensearch\.xml"/, path)
-    }
-  })
+  }
+  const target = await nobody.get((await go(nobody, 'docs/a b')).headers.location ?? '')
+  t.equal(target.headers.location, 'https://docs.test/a%20b', 'to where the link leads')
+  const preview = await nobody.get((await go(nobody, 'docs+')).headers.location ?? '')
+  t.match(preview, { status: 200, text: /https:\/\/docs\.test\// })
+  t.match(await go(ann, ''), { status: 302, headers: { location: '/-/' } })
+  t.match(await ann.get('/-/go'), { status: 302, headers: { location: '/-/' } })
+})
 
-  await t.test('reading only, and only under names of this place', async (t) => {
-    for (const path of [DESCRIPTION, '/-/go?q=docs', '/-/suggest?q=docs']) {
-      t.match(await ann.post(path), { status: 405, headers: { allow: 'GET, HEAD' } }, path)
-      t.match(await ann.get(path, { host: 'evil.test' }), { status: 403 }, path)
-    }
-  })
+await t.test('the keyword in front is left out', async (t) => {
+  const keyword = '127.0.0.1'
+  t.match(await go(ann, `${keyword}/docs/x`), { headers: { location: '/docs/x' } })
+  t.match(await go(ann, `${keyword}/none`), { status: 200 })
+  t.match(await go(ann, 'other/docs'), { status: 200 })
+})
+
+await t.test('never away from here', async (t) => {
+  for (const q of ['//evil.test', 'https://evil.test/', '\\\\evil.test', 'docs/../..//evil.test']) {
+    const { status, headers } = await go(ann, q)
+    if (status !== 302) t.equal(status, 200, q)
+    else t.equal(new URL(headers.location ?? '', links.base).origin, links.base, q)
+  }
+})
+
+await t.test('else to what may have been meant', async (t) => {
+  const page = await go(ann, 'dosc/a b')
+  t.match(page, { status: 200, text: /<!doctype html>[\s\S]*No link is named “dosc”/ })
+  t.match(page.text, 'href="/docs/a%20b"', 'with the path')
+  t.match(page.text, /name="slug" value="dosc"/, 'or to a new one')
+  t.match((await go(ann, 'handbook')).text, /Links with “handbook”[\s\S]*href="\/docs"/)
+  t.match((await go(ann, 'nothing-like-it')).text, 'Nothing that you may see is like it')
+  const hostile = await go(ann, '"><img src=x onerror=alert(1)>/<i>')
+  t.equal(hostile.status, 200)
+  t.notMatch(hostile.text, /<img src=x|<i>/)
+  t.notMatch(hostile.text, 'value="&quot;', 'no link can have this name')
+  for (const q of ['\0', ' \0/']) {
+    t.match(await go(ann, q), { status: 302, headers: { location: '/-/' } }, JSON.stringify(q))
+  }
+  const cut = await go(ann, 'no\0ne')
+  t.match(cut, { status: 200, text: 'No link is named “none”' })
+  t.notMatch(cut.text, '\0')
+  for (const q of ['a\0b', 'x'.repeat(5_000), '%', '\u{1f600}']) {
+    t.equal((await go(ann, q)).status, 200, JSON.stringify(q.slice(0, 9)))
+  }
+})
+
+await t.test('only what the visitor may see is suggested', async (t) => {
+  for (const [who, names] of [
+    [ann, ['docs', 'docs-hidden', 'docs-secure']],
+    [bob, ['docs', 'docs-secure']],
+    [eve, ['docs', 'docs-hidden', 'docs-secure']],
+    [nobody, ['docs']],
+  ] as const) {
+    const found = await suggested(who, 'doc')
+    t.same([found.text, found.names], ['doc', names])
+    t.match(found.answer, {
+      status: 200,
+      headers: { 'content-type': 'application/x-suggestions+json', 'cache-control': 'no-store' },
+    })
+    const page = await go(who, 'doc')
+    const named = [...page.text.matchAll(/href="\/(docs[a-z-]*)"/g)].map(([, slug]) => slug)
+    t.same(named, names, 'nor shown on the page')
+    const unseen = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'iframe' }
+    const loaded = await who.get('/-/go?q=doc', unseen)
+    t.notMatch(loaded.text, /docs-(hidden|secure)/, 'and by a page of another site for nobody')
+    const path = '/-/suggest?q=doc'
+    t.same((await who.get(path, unseen)).json<[string, string[]]>()[1], ['docs'])
+    const asked = { 'sec-fetch-site': 'none', 'sec-fetch-dest': 'empty' }
+    t.same((await who.get(path, asked)).json<[string, string[]]>()[1], names, 'as browsers ask')
+    const words = await go(who, 'secure docs')
+    t.equal(words.text.includes('docs-secure'), names.length > 1, 'nor found by its words')
+  }
+})
+
+await t.test('what others keep to themselves takes no place among suggestions', async (t) => {
+  const plans = Array.from({ length: 60 }, (_, at) => `plan-${at + 10}`)
+  const fields = { owners: [ann.email], visibility: 'private' }
+  await insertLinks(
+    links,
+    postgres,
+    plans.map((slug) => ({ slug, ...fields })),
+  )
+  await makeLink(ann, 'plan-open')
+  await makeLink(bob, 'plan-own', { visibility: 'private' })
+  for (const [who, names] of [
+    [bob, ['plan-own', 'plan-open']],
+    [nobody, ['plan-open']],
+  ] as const) {
+    t.same((await suggested(who, 'plan')).names, names)
+  }
+  t.equal((await suggested(ann, 'plan')).names.length, 5)
+  t.equal((await suggested(eve, 'plan')).names.length, 5)
+})
+
+await t.test('a suggestion has its title, its address and the path that was typed', async (t) => {
+  const { text, names, titles, urls } = await suggested(ann, 'docs/a b')
+  t.equal(text, 'docs/a b')
+  t.equal(names[0], 'docs/a b')
+  t.equal(titles[0], 'The "docs" <b>')
+  t.equal(urls[0], `${links.base}/docs/a%20b`)
+  t.same([names.length, titles.length], [urls.length, urls.length])
+  for (const q of ['', 'd', '\0', '</script>', '"']) {
+    const { text: echoed, names: none } = await suggested(ann, q)
+    t.same([echoed, none], [q, []], JSON.stringify(q))
+  }
+})
+
+await t.test('the description names addresses of this place', async (t) => {
+  for (const who of [ann, nobody]) {
+    const { status, headers, text } = await who.get(DESCRIPTION)
+    t.equal(status, 200)
+    t.equal(headers['content-type'], 'application/opensearchdescription+xml')
+    t.match(text, `template="${links.base}/-/go?q={searchTerms}"`)
+    t.match(text, `template="${links.base}/-/suggest?q={searchTerms}"`)
+  }
+  for (const [who, path] of [
+    [ann, '/-/'],
+    [ann, '/-/tags'],
+    [ann, '/-/help'],
+    [nobody, '/-/'],
+    [nobody, '/no-such-link'],
+    [nobody, '/docs+'],
+  ] as const) {
+    const { text } = await who.get(path, NAVIGATION)
+    t.match(text, /<link\s+rel="search"\s[^>]*href="\/-\/opensearch\.xml"/, path)
+  }
+})
+
+await t.test('reading only, and only under names of this place', async (t) => {
+  for (const path of [DESCRIPTION, '/-/go?q=docs', '/-/suggest?q=docs']) {
+    t.match(await ann.post(path), { status: 405, headers: { allow: 'GET, HEAD' } }, path)
+    t.match(await ann.get(path, { host: 'evil.test' }), { status: 403 }, path)
+  }
 })
 
 await t.test('addresses come from the configuration', async (t) => {
   const env = { LINKS_BASE_URL: 'https://go.example.com', LINKS_SHORT_KEYWORD: 'to' }
-  const { base } = await startLinks(t, backends[1], { ...(await backends[1].env(t)), ...env })
+  const { base } = await startLinks(t, postgres, { ...(await postgres.env(t)), ...env })
   const { text } = await request(base + DESCRIPTION)
   t.match(text, 'template="https://go.example.com/-/go?q={searchTerms}"')
   t.match(text, 'Short links of to:')
@@ -197,7 +194,6 @@ await t.test('addresses come from the configuration', async (t) => {
 })
 
 await t.test('help is for who is signed in', async (t) => {
-  const links = await startPages(t, backends[1])
   const page = await visitorAt(links.base, '').get('/-/help', NAVIGATION)
   t.match(page, { status: 403, text: /You are not signed in/ })
   t.match(await visitorAt(links.base, 'ann@example.com').get('/-/help'), { status: 200 })

@@ -1,5 +1,10 @@
 import assert from 'node:assert'
+import type { Test } from 'tap'
 import type { Api } from '../helpers/api.ts'
+import type { Backend } from '../helpers/backends.ts'
+import { insertLinks, makeLink, startLinks } from '../helpers/links-setup.ts'
+import type { StoredLink } from '../helpers/links-setup.ts'
+import type { Env } from '../helpers/program.ts'
 
 /** A page of any list: its rows under the list's name, and the next page's cursor. */
 export type Page = Readonly<Record<string, unknown>> & { readonly next_cursor: string | null }
@@ -9,6 +14,120 @@ export type List = {
   readonly path: string
   readonly rows: 'links' | 'tags' | 'users'
   readonly key: 'slug' | 'email'
+}
+
+/** Rows whose number ends in this may be deleted while others walk. */
+const DELETABLE = 7
+const VISIBILITIES = ['public', 'private', 'secure']
+
+/**
+ * Walks over every list of links `l-00001` and so on while others make and remove links. Each has tag `popular` and
+ * one of its own, `t-00001`, and an owner of its own; ann is a co-owner of all. Public, private and secure take turns;
+ * eve has a share of every tenth.
+ */
+export async function walksWhileOthersWrite(
+  t: Test,
+  backend: Backend,
+  { rows, limit, every }: { rows: number; limit: number; every: number },
+): Promise<void> {
+  const links = await startLinks(t, backend, await stored(t, backend, rows))
+  const root = await links.user('root', { admin: true })
+  const bob = await links.user('bob')
+  const ann = links.api(await links.token('ann@example.com'))
+  const eve = links.api(await links.token('eve@example.com'))
+  const gone = new Set<number>()
+  let made = 0
+
+  /** Makes a link and removes one, near row `at`: on the page that is being read, or the next. */
+  async function disturb(at: number): Promise<void> {
+    const near = Math.min(rows, Math.max(1, at) + ((made * 37) % Math.ceil(limit * 1.5)))
+    const ahead = near - (near % 10) + DELETABLE
+    const slug = `l-${padded(near)}-${made++}`
+    await makeLink(bob, slug, { tags: ['popular', slug.replace('l', 't')] })
+    if (ahead > rows || gone.has(ahead)) return
+    gone.add(ahead)
+    await root.api('DELETE', `/links/${idOf(ahead)}`)
+  }
+  let page = 0
+  const beside = async (last: string): Promise<void> => {
+    if (page++ % every === 0) await disturb(Number(/\d{5}/.exec(last)?.[0] ?? 0))
+  }
+  const seen = (n: number): boolean => n % 3 === 0 || n % 10 === 0
+  const numbers = Array.from({ length: rows }, (_, n) => n + 1)
+
+  const bySlug = { rows: 'links', key: 'slug' } as const
+  const tags: List = { path: '/tags', rows: 'tags', key: 'slug' }
+  const popular: List = { path: '/tags/popular/links', ...bySlug }
+  const walks: readonly [string, Api, List, (n: number) => string | undefined][] = [
+    ['/links of an owner', ann, { path: '/links', ...bySlug }, (n) => `l-${padded(n)}`],
+    ['/admin/links', root.api, { path: '/admin/links', ...bySlug }, (n) => `l-${padded(n)}`],
+    ['a tag, admin', root.api, popular, (n) => `l-${padded(n)}`],
+    ['a tag, recipient', eve, popular, (n) => (seen(n) ? `l-${padded(n)}` : undefined)],
+    ['/tags of an admin', root.api, tags, (n) => `t-${padded(n)}`],
+    ['/tags of a recipient', eve, tags, (n) => (seen(n) ? `t-${padded(n)}` : undefined)],
+  ]
+  for (const [what, api, list, keyOf] of walks) {
+    const { keys } = await walk(api, list, limit, beside)
+    t.same(keys, [...new Set(keys)].toSorted(), `${what}: in order, nothing twice`)
+    const untouched = numbers.filter((n) => n % 10 !== DELETABLE)
+    const expected = untouched.map(keyOf).filter((key) => key !== undefined)
+    const wanted = new Set(expected)
+    t.same(
+      keys.filter((key) => wanted.has(key)),
+      expected,
+      `${what}: each untouched row once`,
+    )
+    if (list.rows === 'links' && api !== ann && api !== eve) {
+      const numbered = keys.filter((key) => key.length === 7)
+      t.ok(numbered.length >= rows - gone.size, `${what}: nothing lost that was not removed`)
+    }
+    if (api === eve) {
+      t.notOk(keys.includes(keyOf(1) ?? 'l-00001'), `${what}: not what is not theirs`)
+    }
+  }
+
+  const users: List = { path: '/admin/users', rows: 'users', key: 'email' }
+  let added = 0
+  const { keys } = await walk(root.api, users, limit, async (last) => {
+    const near = last.split('@')[0] ?? ''
+    if (near !== '' && added++ < 20) await links.user(`${near}-${added}`)
+  })
+  t.same(keys, [...new Set(keys)].toSorted(), '/admin/users: in order, nobody twice')
+  t.same(
+    keys.filter((key) => /^u\d{5}@/.test(key)),
+    numbers.map((n) => `u${padded(n)}@example.com`),
+    '/admin/users: everybody once',
+  )
+}
+
+async function stored(t: Test, backend: Backend, rows: number): Promise<Env> {
+  const env = await backend.env(t)
+  const users = `insert into links.users (email, display_name, role, created_at)
+    select name || '@example.com', name, 'user', now()
+      from (select 'u' || lpad(n::text, 5, '0') from generate_series(1, ${rows}) n
+            union all values ('ann'), ('eve')) as u(name)`
+  await backend.query(env, users)
+  const links = Array.from({ length: rows }, (_, at): StoredLink => {
+    const n = at + 1
+    return {
+      slug: `l-${padded(n)}`,
+      id: idOf(n),
+      visibility: VISIBILITIES[n % 3] ?? '',
+      tags: ['popular', `t-${padded(n)}`],
+      owners: [`u${padded(n)}@example.com`, 'ann@example.com'],
+      shares: n % 10 === 0 ? ['eve@example.com'] : [],
+    }
+  })
+  await insertLinks({ env }, backend, links)
+  return env
+}
+
+function idOf(n: number): string {
+  return `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
+}
+
+function padded(n: number): string {
+  return String(n).padStart(5, '0')
 }
 
 /**

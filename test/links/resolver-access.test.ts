@@ -1,10 +1,7 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
-import { backends, onPostgres } from '../helpers/backends.ts'
-import type { Backend } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import type { Response } from '../helpers/http.ts'
 import { makeLink, startLinks } from '../helpers/links-setup.ts'
-import type { Caller } from '../helpers/links-setup.ts'
 import { leadsTo, suggested, visit } from '../helpers/visits.ts'
 
 const [, postgres] = backends
@@ -19,22 +16,20 @@ function as(visitor: Visitor): { headers: Record<string, string> } {
   return { headers: visitor === 'anonymous' ? {} : { 'Remote-Email': `${visitor}@example.com` } }
 }
 
+const { base, env, server, api, token, user } = await startLinks(t, postgres, PROXIED)
+const owner = await user('owner')
+const recipient = await user('recipient')
+await user('boss', { admin: true })
 /** One link of each visibility, each shared with the recipient and owned by the owner. */
-async function startHouse(t: Test, backend: Backend) {
-  const links = await startLinks(t, backend, PROXIED)
-  const owner = await links.user('owner')
-  await links.user('recipient')
-  await links.user('boss', { admin: true })
-  for (const visibility of ['public', 'private', 'secure']) {
-    const fields = { url: `https://${visibility}.test/`, visibility, append_path: true }
-    const link = await makeLink(owner, `house-${visibility}`, fields)
-    await owner.api('POST', `/links/${link.id}/shares`, { email: 'recipient@example.com' })
-  }
-  return { ...links, owner }
+const house = new Map<string, string>()
+for (const visibility of ['public', 'private', 'secure']) {
+  const fields = { url: `https://${visibility}.test/`, visibility, append_path: true }
+  const { slug, id } = await makeLink(owner, `house-${visibility}`, fields)
+  await owner.api('POST', `/links/${id}/shares`, { email: recipient.email })
+  house.set(slug, id)
 }
 
-await onPostgres(t, 'who is redirected', async (t: Test, backend) => {
-  const { base } = await startHouse(t, backend)
+await t.test('who is redirected', async (t) => {
   const expected = {
     'house-public': { anonymous: 302, stranger: 302, recipient: 302, owner: 302, boss: 302 },
     'house-private': { anonymous: 302, stranger: 302, recipient: 302, owner: 302, boss: 302 },
@@ -47,21 +42,56 @@ await onPostgres(t, 'who is redirected', async (t: Test, backend) => {
   }
   for (const [path, statuses] of Object.entries(expected)) {
     for (const visitor of VISITORS) {
-      for (const method of ['GET', 'HEAD', 'GET']) {
-        const answer = await visit(base, `/${path}`, { method, ...as(visitor) })
-        t.equal(answer.status, statuses[visitor], `${method} ${path} by ${visitor}`)
-        t.equal(answer.headers['cache-control'], 'no-store')
-        t.equal(answer.headers['x-robots-tag'], 'noindex')
-        t.equal(answer.headers.location === undefined, answer.status !== 302)
+      for (const method of ['GET', 'HEAD']) {
+        const { status, headers } = await visit(base, `/${path}`, { method, ...as(visitor) })
+        t.same(
+          [
+            status,
+            headers['cache-control'],
+            headers['x-robots-tag'],
+            headers.location === undefined,
+          ],
+          [statuses[visitor], 'no-store', 'noindex', status !== 302],
+          `${method} ${path} by ${visitor}`,
+        )
       }
     }
   }
 })
 
+await t.test('did you mean: only what the visitor may see', async (t) => {
+  const expected: Record<Visitor, readonly string[]> = {
+    anonymous: ['house-public'],
+    stranger: ['house-public'],
+    recipient: ['house-public', 'house-secure', 'house-private'],
+    owner: ['house-public', 'house-secure', 'house-private'],
+    boss: ['house-public', 'house-secure', 'house-private'],
+  }
+  for (const visitor of VISITORS) {
+    const page = await visit(base, '/house', as(visitor))
+    t.equal(page.status, 404)
+    t.same(suggested(page), expected[visitor], visitor)
+    for (const hidden of ['house-private', 'house-secure']) {
+      if (!expected[visitor].includes(hidden)) t.notMatch(page.text, hidden, visitor)
+    }
+    const create = /action="\/-\/new"/.test(page.text)
+    t.equal(create, visitor !== 'anonymous', `${visitor}: a button to make it`)
+  }
+  for (const typo of ['house-privat', 'house-secur', 'house-privatee', 'huose-secure']) {
+    for (const visitor of ['anonymous', 'stranger'] as const) {
+      t.same(suggested(await visit(base, `/${typo}`, as(visitor))), [], `${typo} by ${visitor}`)
+    }
+    t.equal(suggested(await visit(base, `/${typo}`, as('owner'))).length, 1)
+  }
+  const without = (path: string, page: Response): string => page.text.replaceAll(path, '…')
+  const invisible = await visit(base, '/house-private+')
+  const nothing = await visit(base, '/house-nothing+')
+  t.equal(without('house-private', invisible), without('house-nothing', nothing), 'no difference')
+})
+
 await t.test('a secure link keeps to itself where it leads', async (t) => {
-  const { base, owner, server } = await startHouse(t, postgres)
   const hidden = 'hush-hush-where-it-leads'
-  const { id } = await linkOf(owner, 'house-secure')
+  const id = house.get('house-secure')
   const body = {
     url: `https://${hidden}.test/${hidden}`,
     title: hidden,
@@ -98,8 +128,7 @@ await t.test('a secure link keeps to itself where it leads', async (t) => {
 })
 
 await t.test('a right counts from the next visit on', async (t) => {
-  const { base, owner, api, token } = await startHouse(t, postgres)
-  const { id } = await linkOf(owner, 'house-secure')
+  const id = house.get('house-secure')
   const stranger = as('stranger')
   t.equal((await visit(base, '/house-secure', stranger)).status, 403)
   const share = await owner.api<{ id: string }>('POST', `/links/${id}/shares`, {
@@ -117,7 +146,6 @@ await t.test('a right counts from the next visit on', async (t) => {
 })
 
 await t.test('the preview is a page that goes nowhere by itself', async (t) => {
-  const { base, owner } = await startHouse(t, postgres)
   const url = 'https://x.test/"><script>alert(1)</script>?a=1&b=2'
   await makeLink(owner, 'hostile', { url })
   for (const path of [
@@ -147,7 +175,6 @@ await t.test('the preview is a page that goes nowhere by itself', async (t) => {
 })
 
 await t.test('whoever sees an open page gets its style', async (t) => {
-  const { base } = await startHouse(t, postgres)
   // A foreign host name, which the pages below /-/ refuse.
   const headers = { host: 'go.elsewhere.example' }
   t.equal((await visit(base, '/-/', { headers })).status, 403)
@@ -173,40 +200,97 @@ await t.test('whoever sees an open page gets its style', async (t) => {
   t.equal(redirect.headers['cross-origin-opener-policy'], undefined)
 })
 
-await onPostgres(t, 'did you mean: only what the visitor may see', async (t: Test, backend) => {
-  const { base } = await startHouse(t, backend)
-  const expected: Record<Visitor, readonly string[]> = {
-    anonymous: ['house-public'],
-    stranger: ['house-public'],
-    recipient: ['house-public', 'house-secure', 'house-private'],
-    owner: ['house-public', 'house-secure', 'house-private'],
-    boss: ['house-public', 'house-secure', 'house-private'],
-  }
-  for (const visitor of VISITORS) {
-    const page = await visit(base, '/house', as(visitor))
-    t.equal(page.status, 404)
-    t.same(suggested(page), expected[visitor], visitor)
-    for (const hidden of ['house-private', 'house-secure']) {
-      if (!expected[visitor].includes(hidden)) t.notMatch(page.text, hidden, visitor)
-    }
-    const create = /action="\/-\/new"/.test(page.text)
-    t.equal(create, visitor !== 'anonymous', `${visitor}: a button to make it`)
-  }
-  for (const typo of ['house-privat', 'house-secur', 'house-privatee', 'huose-secure']) {
-    for (const visitor of ['anonymous', 'stranger'] as const) {
-      t.same(suggested(await visit(base, `/${typo}`, as(visitor))), [], `${typo} by ${visitor}`)
-    }
-    t.equal(suggested(await visit(base, `/${typo}`, as('owner'))).length, 1)
-  }
-  const without = (path: string, page: Response): string => page.text.replaceAll(path, '…')
-  const invisible = await visit(base, '/house-private+')
-  const nothing = await visit(base, '/house-nothing+')
-  t.equal(without('house-private', invisible), without('house-nothing', nothing), 'no difference')
+await t.test('who is believed', async (t) => {
+  const status = async (headers: Record<string, string | readonly string[]>, from?: string) =>
+    (await visit(base, '/house-secure', { headers, ...(from ? { localAddress: from } : {}) }))
+      .status
+  const named = { 'Remote-Email': owner.email }
+  t.equal(await status(named), 302)
+  t.equal(await status({ 'remote-email': ' OWNER@example.com ' }), 302, 'in other letters')
+  t.equal(await status(named, '127.0.0.2'), 403, 'a peer that is no trusted proxy')
+  t.equal(await status({ ...named, 'X-Forwarded-For': '127.0.0.1' }, '127.0.0.2'), 403)
+  t.equal(await status({ ...named, Host: 'localhost' }, '127.0.0.2'), 403)
+  t.equal(await status({ 'Remote-User': 'owner@example.com' }), 403, 'another header')
+  t.equal(await status({ 'Remote-Email': '' }), 403)
+  t.equal(await status({ 'Remote-Email': 'owner' }), 403, 'no e-mail address')
+  const two = ['owner@example.com', 'boss@example.com']
+  t.equal(await status({ 'Remote-Email': two }), 403, 'two at once')
+  for (const name of ['operator@localhost', ' Operator@LOCALHOST'])
+    t.equal(await status({ 'Remote-Email': name }), 403, 'the operator is no name of a proxy')
+  const latin1 = (text: string): string => Buffer.from(text).toString('latin1')
+  await makeLink(await user('jörg'), 'jorgs', { visibility: 'secure' })
+  const jorgs = async (name: string, path = '/jorgs') =>
+    (await visit(base, path, { headers: { 'Remote-Email': name } })).status
+  t.equal(await jorgs(latin1('Jörg@example.com')), 302, 'UTF-8')
+  t.equal(await jorgs('j\xf6rg@example.com'), 403, 'Latin-1 names nobody')
+  t.equal(await jorgs(latin1('jörg@example.com'), '/-/'), 200)
+  t.equal(await jorgs('j\xf6rg@example.com', '/-/'), 400, 'and is refused on pages')
+  t.equal(await status({}), 403, 'with proxies nobody is the local operator')
+  t.equal(await status({ Host: 'localhost' }), 403)
 })
 
-async function linkOf(owner: Caller, slug: string): Promise<{ readonly id: string }> {
-  const { json } = await owner.api<{ links: { id: string; slug: string }[] }>('GET', '/links')
-  const found = json.links.find((link) => link.slug === slug)
-  if (found === undefined) throw new Error(`there is no ${slug}`)
-  return found
-}
+await t.test('whom a proxy names for the first time becomes a user', async (t) => {
+  const users = async (): Promise<readonly unknown[]> =>
+    postgres.query(
+      env,
+      "select email, role from links.users where email like 'new%' order by email",
+    )
+  const headers = { 'Remote-Email': 'New.One@Example.com' }
+  t.equal((await visit(base, '/house-public', { headers })).status, 302)
+  t.same(await users(), [], 'a plain visit asks nobody')
+  const visits = Array.from({ length: 8 }, () => visit(base, '/house-secure', { headers }))
+  t.same(new Set((await Promise.all(visits)).map(({ status }) => status)), new Set([403]))
+  t.same(await users(), [{ email: 'new.one@example.com', role: 'user' }])
+  await visit(base, '/house-secure', {
+    headers: { 'Remote-Email': 'new.two@example.com' },
+    localAddress: '127.0.0.2',
+  })
+  t.equal((await users()).length, 1, 'nobody else names users')
+})
+
+await t.test('the local operator', async (t) => {
+  const { base, user } = await startLinks(t, postgres)
+  await makeLink(await user('owner'), 'house-secure', { visibility: 'secure' })
+  const status = async (headers: Record<string, string>, path = '/house-secure') =>
+    (await visit(base, path, { headers })).status
+  const local = new URL(base)
+  for (const host of [
+    local.host,
+    'localhost',
+    `localhost:${local.port}`,
+    '127.0.0.1',
+    '[::1]:8081',
+  ]) {
+    t.equal(await status({ host }), 302, host)
+  }
+  for (const host of [
+    'go',
+    'go.example',
+    'localhost.evil.example',
+    '192.0.2.1',
+    '127.0.0.1.evil',
+  ]) {
+    t.equal(await status({ host }), 403, host)
+  }
+  const forwarded = [
+    'Forwarded',
+    'X-Forwarded-For',
+    'X-Forwarded-Host',
+    'X-Forwarded-Proto',
+    'x-forwarded-x',
+    'X-Real-IP',
+    'Via',
+    'Remote-User',
+    'CF-Ray',
+    'True-Client-IP',
+  ]
+  for (const name of forwarded) {
+    t.equal(await status({ [name]: '127.0.0.1' }), 403, name)
+    t.equal(await status({ [name]: '' }), 403, `${name}, empty`)
+  }
+  const named = { 'Remote-Email': 'owner@example.com', host: 'go.example' }
+  t.equal(await status(named), 403, 'without trusted proxies nobody is named')
+  const shown = (await visit(base, '/house')).text
+  t.match(shown, 'operator@localhost')
+  t.match(shown, 'href="/house-secure"', 'an admin')
+})

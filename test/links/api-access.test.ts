@@ -1,0 +1,281 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { goodForm } from '../helpers/api.ts'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
+import type { Caller } from '../helpers/links-setup.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import type { Refusal, RefusedCall } from '../helpers/refusals.ts'
+
+const [, postgres] = backends
+const ID = '00000000-0000-4000-8000-000000000000'
+
+/** Every operation but GET /config. */
+const OPERATIONS = [
+  'GET /links',
+  'POST /links',
+  `GET /links/${ID}`,
+  `PUT /links/${ID}`,
+  `DELETE /links/${ID}`,
+  `GET /links/${ID}/owners`,
+  `POST /links/${ID}/owners`,
+  `DELETE /links/${ID}/owners/${ID}`,
+  `GET /links/${ID}/shares`,
+  `POST /links/${ID}/shares`,
+  `DELETE /links/${ID}/shares/${ID}`,
+  'GET /tags',
+  'GET /tags/docs/links',
+  'GET /users/me',
+  'GET /tokens',
+  'POST /tokens',
+  `DELETE /tokens/${ID}`,
+  'GET /admin/users',
+  `PUT /admin/users/${ID}/role`,
+  'GET /admin/links',
+]
+
+/** The methods of each path, as `Allow` has them. */
+const METHODS = {
+  '/config': 'GET, HEAD',
+  '/links': 'GET, HEAD, POST',
+  [`/links/${ID}`]: 'DELETE, GET, HEAD, PUT',
+  [`/links/${ID}/owners`]: 'GET, HEAD, POST',
+  [`/links/${ID}/owners/${ID}`]: 'DELETE',
+  [`/links/${ID}/shares`]: 'GET, HEAD, POST',
+  [`/links/${ID}/shares/${ID}`]: 'DELETE',
+  '/tags': 'GET, HEAD',
+  '/tags/docs/links': 'GET, HEAD',
+  '/users/me': 'GET, HEAD',
+  '/tokens': 'GET, HEAD, POST',
+  [`/tokens/${ID}`]: 'DELETE',
+  '/admin/users': 'GET, HEAD',
+  [`/admin/users/${ID}/role`]: 'PUT',
+  '/admin/links': 'GET, HEAD',
+}
+
+const UNKNOWN = [
+  '/',
+  '/nothing',
+  '/links/',
+  '/Links',
+  `/links/${ID}/`,
+  `/links/${ID}/nothing`,
+  '/tags/docs',
+  '/tags//links',
+  '/tags/%zz/links',
+  '/users',
+  `/users/${ID}`,
+  '/admin',
+  '/config/more',
+  '//links',
+]
+
+/** What is below /admin/ and no operation. */
+const BELOW_ADMIN = [
+  ...['GET /admin/nothing', 'GET /admin/', 'POST /admin/users', `GET /admin/users/${ID}/role`],
+]
+/** Refused to others before the query and the id are looked at. */
+const ADMIN_CALLS = [
+  ...['GET /admin/users', 'GET /admin/links', 'GET /admin/users?limit=x'],
+  ...['PUT /admin/users/no-id/role', `PUT /admin/users/${ID}/role`],
+]
+
+const links = await startLinks(t, postgres)
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const root = await links.user('root', { admin: true })
+
+async function state(): Promise<unknown> {
+  const paths = ['/admin/links', '/admin/users']
+  return Promise.all(paths.map(async (path) => (await root.api('GET', path)).json))
+}
+
+/** Refuses calls of the API with these headers. */
+function refuse(
+  t: Test,
+  headers: Readonly<Record<string, string>>,
+  refusals: readonly Refusal[],
+  { base } = links,
+): Promise<void> {
+  return refuseAll(t, { service: 'links', base: `${base}/api/v1`, headers, state }, refusals)
+}
+
+function unauthorized(call: RefusedCall): Refusal {
+  return [call, 401, 'UNAUTHORIZED', 'unauthorized']
+}
+
+function bearer({ token }: Caller): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${token}` }
+}
+
+await t.test('401 UNAUTHORIZED without a valid token, before anything else', async (t) => {
+  const bodies = [{}, 'no json', 'a'.repeat(100_000)]
+  await refuse(t, {}, [
+    ...[...OPERATIONS, 'GET /links/no-id', 'PATCH /links', 'GET /links?limit=none'].map(
+      unauthorized,
+    ),
+    ...UNKNOWN.map((path) => unauthorized(`GET ${path}`)),
+    ...[...BELOW_ADMIN, ...ADMIN_CALLS].map(unauthorized),
+    unauthorized({ call: 'POST /config', body: {} }),
+    ...bodies.map((body) => unauthorized({ call: 'POST /links', body })),
+  ])
+  for (const path of ['/links', '/nothing', '/admin/users']) {
+    t.equal((await links.api()('GET', path)).headers['www-authenticate'], 'Bearer', path)
+  }
+  t.equal((await links.api()('HEAD', '/links')).status, 401, 'HEAD')
+})
+
+await t.test('what is no valid token', async (t) => {
+  const { token } = ann
+  const other = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a')
+  const wrong = [
+    ...['', 'Bearer', 'Bearer ', token, `Token ${token}`, `Bearer ${other}`, `Bearer ${token}x`],
+    ...[`Basic ${Buffer.from(`ann:${token}`).toString('base64')}`, `Bearer ${token.slice(0, -1)}`],
+    ...[`Bearer ${token.toLowerCase()}`, `Bearer ${token.slice(3)}`, `Bearer ${token} ${token}`],
+    ...[`Bearer ${token},${token}`, `Bearer gh_${'0'.repeat(43)}`, `Bearer ${'x'.repeat(8_000)}`],
+    'Bearer \u00ff',
+  ]
+  for (const authorization of wrong) {
+    const answer = await links.api()('GET', '/links', undefined, { authorization })
+    const what = `"${authorization.replaceAll(token, 'TOKEN').slice(0, 40)}"`
+    refuses(t, answer, 401, 'UNAUTHORIZED', { what, error: 'unauthorized' })
+  }
+  for (const scheme of ['bearer', 'BEARER', 'Bearer ']) {
+    const authorization = `${scheme} ${token}`
+    const { status } = await links.api()('GET', '/links', undefined, { authorization })
+    t.equal(status, 200, `the scheme's name may be written ${scheme}`)
+  }
+})
+
+await t.test('no cookie, header, query or body stands for a token', async (t) => {
+  const { token } = ann
+  for (const headers of [
+    { cookie: `token=${token}; session=${token}; gh_token=${token}` },
+    { 'remote-email': 'operator@localhost', 'remote-user': 'operator' },
+    { 'x-forwarded-email': ann.email, 'x-forwarded-user': ann.email },
+    { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'localhost' },
+    { 'x-api-key': token, 'x-auth-token': token, 'x-webhook-token': token },
+    { 'proxy-authorization': `Bearer ${token}` },
+    { 'x-authorization': `Bearer ${token}` },
+  ]) {
+    for (const path of ['/links', '/users/me', '/admin/users']) {
+      const answer = await links.api()('GET', path, undefined, headers)
+      refuses(t, answer, 401, 'UNAUTHORIZED', { what: Object.keys(headers).join(', ') })
+    }
+  }
+  for (const name of ['token', 'access_token', 'api_key', 'authorization']) {
+    refuses(t, await links.api()('GET', `/links?${name}=${token}`), 401, 'UNAUTHORIZED')
+    const body = { slug: 'by-body', url: 'https://example.com/', [name]: token }
+    refuses(t, await links.api()('POST', '/links', body), 401, 'UNAUTHORIZED')
+  }
+  const asAnn = await ann.api<{ email: string }>('GET', '/users/me', undefined, {
+    'remote-email': 'operator@localhost',
+  })
+  t.equal(asAnn.json.email, ann.email, 'beside a token such a header changes nothing')
+})
+
+await t.test('the same behind a trusted proxy that names the user', async (t) => {
+  const trusted = { ...links.env, GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }
+  const behind = await startLinks(t, postgres, trusted)
+  const headers = { 'remote-email': 'bob@example.com', 'x-forwarded-for': '192.0.2.7' }
+  const calls = ['/links', '/users/me', '/nothing'].map((path) => unauthorized(`GET ${path}`))
+  await refuse(t, headers, calls, behind)
+})
+
+await t.test('an unknown path is 404 with a token', async (t) => {
+  const calls = UNKNOWN.flatMap((path) =>
+    ['GET', 'POST', 'DELETE'].map((method) => `${method} ${path}`),
+  )
+  await refuse(
+    t,
+    bearer(ann),
+    calls.map((call): Refusal => [call, 404, 'NOT_FOUND']),
+  )
+  const outside = await request(`${links.base}/api/v2/links`)
+  t.match([outside.status, outside.json()], [404, { code: 'NOT_FOUND' }], 'another version')
+})
+
+await t.test('a wrong method is 405 with Allow', async (t) => {
+  for (const [path, allow] of Object.entries(METHODS)) {
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      if (allow.split(', ').includes(method)) continue
+      const answer = await root.api(method, path)
+      refuses(t, answer, 405, 'METHOD_NOT_ALLOWED', { what: `${method} ${path}` })
+      t.equal(answer.headers['allow'], allow)
+    }
+  }
+})
+
+await t.test('below /admin/ whoever is no admin is refused, whatever is there', async (t) => {
+  await refuse(
+    t,
+    bearer(ann),
+    [...BELOW_ADMIN, ...ADMIN_CALLS].map((call): Refusal => [
+      call,
+      403,
+      'FORBIDDEN',
+      'only admins may do this',
+    ]),
+  )
+})
+
+await t.test('what an admin may not ask for', async (t) => {
+  const put = (id: string, role: unknown): RefusedCall => ({
+    call: `PUT /admin/users/${id}/role`,
+    body: { role },
+  })
+  const roles = ['', 'Admin', 'owner', 'admin ', 'root', 'a\0', '\ud83d']
+  await refuse(t, bearer(root), [
+    ['GET /admin/nothing', 404, 'NOT_FOUND'],
+    [put('no-id', 'nothing'), 400, 'BAD_REQUEST'],
+    ...[bob.id, ID].flatMap((id) =>
+      roles.map((role): Refusal => [put(id, role), 400, 'INVALID_ROLE']),
+    ),
+    ...[undefined, null, 5, true, ['admin'], {}].map((role): Refusal => [
+      put(bob.id, role),
+      400,
+      'BAD_REQUEST',
+    ]),
+    [put(ID, 'admin'), 404, 'NOT_FOUND'],
+  ])
+})
+
+await t.test('HEAD is GET without its body', (t) => headLikeGet(t, root))
+
+await t.test('GET /config is public and says the short keyword alone', async (t) => {
+  const answer = await links.api()('GET', '/config')
+  t.same([answer.status, answer.json], [200, { short_keyword: '127.0.0.1' }])
+  goodForm(t, answer)
+  const withBadToken = await links.api('gh_none')('GET', '/config')
+  t.equal(withBadToken.status, 200, 'a bad token does not matter')
+  for (const [env, keyword] of [
+    [{ LINKS_BASE_URL: 'https://go.example.com' }, 'go'],
+    [{ LINKS_BASE_URL: 'https://go.example.com', LINKS_SHORT_KEYWORD: 'jump' }, 'jump'],
+  ] as const) {
+    const named = await startLinks(t, postgres, { ...links.env, ...env })
+    t.same((await named.api()('GET', '/config')).json, { short_keyword: keyword })
+  }
+})
+
+async function headLikeGet(t: Test, root: Caller): Promise<void> {
+  const link = await makeLink(root, 'headed', { tags: ['docs'] })
+  const gets = OPERATIONS.filter((call) => call.startsWith('GET ')).map((call) =>
+    call.slice(4).replace(ID, link.id),
+  )
+  for (const path of [...gets, '/config', '/links/no-id', `/links/${ID}`, '/nothing']) {
+    const get = await root.api('GET', path)
+    const head = await root.api('HEAD', path)
+    t.same([head.status, head.text], [get.status, ''], `HEAD ${path}`)
+    t.same(lasting(head.headers), lasting(get.headers), 'the same headers')
+  }
+}
+
+/** The headers that two answers to one question have in common. */
+function lasting({
+  date: _date,
+  'x-request-id': _id,
+  ...headers
+}: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return headers
+}
