@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { zstdDecompressSync } from 'node:zlib'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -58,15 +59,16 @@ t.test('a backup moves a database from one engine to the other and back', async 
   t.same(readdirSync(folder).toSorted(), ['first', 'second'], 'nothing else is left')
 })
 
-/** Two backups of the same rows: they differ in the time alone. */
+/** Two backups of the same rows: they differ in the time, and in how the rows were compressed. */
 function sameRows(t: Test, one: string, two: string): void {
   const files = [readFileSync(one), readFileSync(two)]
-  const [rows, others] = files.map((file) => file.subarray(HEAD))
+  const [rows, others] = files.map((file) => zstdDecompressSync(file.subarray(HEAD)))
   t.ok(rows?.equals(others ?? Buffer.alloc(0)), 'the same bytes after the first lines')
   const [head, other] = files.map((file) =>
     JSON.parse(file.toString('utf8', file.indexOf('\n'), HEAD)),
   )
-  t.same({ ...other, made_at: '' }, { ...head, made_at: '' })
+  const own = { made_at: '', bytes: 0, sha256: '' }
+  t.same({ ...other, ...own }, { ...head, ...own })
 }
 
 t.test('a backup of the first schema is restored and brought up to date', async (t) => {
