@@ -482,10 +482,11 @@ select id, email, display_name, role, created_at
  limit $2;
 
 -- name: lockAdmins :many
--- All admins, who stay as they are until the transaction ends: of two at once, the second sees what the first has left.
+-- All admins and user $1, who stay as they are until the transaction ends: of two at once, the second sees what the
+-- first has left. User $1 is locked in the same order as the others: locked later, two transactions could deadlock.
 select id, email, display_name, role, created_at
   from links.users
- where role = 'admin'
+ where role = 'admin' or id = $1
  order by id
    for no key update;
 

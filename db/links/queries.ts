@@ -61,7 +61,7 @@ export const linksQueries = loadQueries('sql/links.sql', {
   addUser: { args: ['text', 'text', 'text', 'timestamptz'], row: User },
   findUserByEmail: { args: ['text'], row: User },
   listUsers: { args: ['text', 'int8'], row: User },
-  lockAdmins: { args: [], row: User },
+  lockAdmins: { args: ['uuid'], row: User },
   setRole: { args: ['uuid', 'text'], row: User },
   takeTokenTurn: { args: ['uuid'] },
   addToken: {

@@ -20,9 +20,9 @@ export function listUsers(db: Executor, after: string, limit: number): Promise<r
   return many(db, q.listUsers, [after, limit])
 }
 
-/** All admins: none of them loses the role to another transaction until this one ends. */
-export function lockAdmins(tx: Executor): Promise<readonly User[]> {
-  return many(tx, q.lockAdmins, [])
+/** All admins and one user more: none of them gets another role from another transaction until this one ends. */
+export function lockAdmins(tx: Executor, id: string): Promise<readonly User[]> {
+  return many(tx, q.lockAdmins, [id])
 }
 
 /** The user with the new role, or undefined when there is no such user. */

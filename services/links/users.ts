@@ -62,7 +62,8 @@ export async function userByEmail(db: Executor, text: string): Promise<User | Re
  */
 export function changeRole(db: Database, id: string, role: Role): Promise<User | Refusal> {
   return db.transaction(async (tx) => {
-    const admins = role === 'user' ? await lockAdmins(tx) : []
+    const locked = role === 'user' ? await lockAdmins(tx, id) : []
+    const admins = locked.filter((user) => user.role === 'admin')
     const others = admins.filter((admin) => admin.id !== id && admin.email !== OPERATOR_EMAIL)
     if (others.length === 0 && admins.some((admin) => admin.id === id)) return LAST_ADMIN
     return (await setRole(tx, id, role)) ?? refusal('NOT_FOUND', 'no user has this id')
