@@ -114,6 +114,7 @@ t.test(
     }
     const id = await start()
     t.match(await ended(id), { status: 'stopped' })
+    await until(() => told !== undefined, 'the answer of the tool')
     t.equal(told, 'It was not run: the session has ended.')
     t.same(await outcomes(id), [])
     t.equal(sleepers('up').length, before)
