@@ -1,6 +1,6 @@
 import { keepAlive } from '../test/helpers/deliveries.ts'
 import { run } from '../test/helpers/postgres.ts'
-import { seedStatements } from '../test/helpers/transfer-seed.ts'
+import { seedStatements } from '../test/helpers/transfer.ts'
 import { seedEvents } from './helpers/event-seed.ts'
 import { migratedDatabase } from './helpers/database.ts'
 import { fetchPage } from './helpers/fetch-page.ts'

@@ -7,7 +7,7 @@ import { request } from '../test/helpers/http.ts'
 import { temporaryFolder } from '../test/helpers/owner.ts'
 import type { Env } from '../test/helpers/program.ts'
 import { startServer } from '../test/helpers/server.ts'
-import { DAY_OF_SESSIONS, seedStatements } from '../test/helpers/transfer-seed.ts'
+import { DAY_OF_SESSIONS, seedStatements } from '../test/helpers/transfer.ts'
 import type { Figure, Owner, Part } from './helpers/measure.ts'
 
 const SEED = { events: 100_000, links: 10_000, sessions: DAY_OF_SESSIONS }

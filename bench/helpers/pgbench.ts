@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { temporaryFolder } from '../../test/helpers/owner.ts'
-import { onPath } from '../../test/helpers/system-parts.ts'
+import { onPath } from '../../test/runner/system-parts.ts'
 import type { Owner } from './measure.ts'
 
 /** A statement that pgbench runs prepared, each time in a transaction of its own. */

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { temporaryFolder } from '../../test/helpers/owner.ts'
 import { residentKib, statFields } from '../../test/helpers/process-figures.ts'
 import { ROOT } from '../../test/helpers/program.ts'
-import { parseReady, type Service } from '../../test/helpers/ready.ts'
+import { parseReady, type Service } from '../../test/helpers/server.ts'
 import type { Owner } from './measure.ts'
 
 /** A running product whose log is thrown away, so that keeping it costs the measurement nothing. */

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { ROOT } from '../../test/helpers/program.ts'
-import { onPath } from '../../test/helpers/system-parts.ts'
+import { onPath } from '../../test/runner/system-parts.ts'
 import { runLoad } from './load.ts'
 import type { LoadOrder } from './load-worker.ts'
 import { quantile } from './measure.ts'

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Locator, Page } from 'playwright-core'
 import { request } from '../helpers/http.ts'
-import { openApiOf, operationsOf } from '../helpers/openapi.ts'
-import type { Document } from '../helpers/openapi.ts'
+import { openApiOf, operationsOf } from '../helpers/api.ts'
+import type { Document } from '../helpers/api.ts'
 import { browse, untilText } from './pages.ts'
 
 /** An API's explorer in a browser of its own. */

@@ -14,8 +14,8 @@ import {
   refusals,
   shown,
   startHooks,
-} from '../helpers/signing-setup.ts'
-import { onPath } from '../helpers/system-parts.ts'
+} from '../helpers/hooks.ts'
+import { onPath } from '../runner/system-parts.ts'
 import { until } from '../helpers/until.ts'
 import { browse, focusedId, loadFailure, rowIds, send, textOf, tile, untilText } from './pages.ts'
 

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
-import { startReceiver } from '../helpers/receiver.ts'
+import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import {
   addProvider,
@@ -13,7 +13,7 @@ import {
   postForm,
   refusals,
   startHooks,
-} from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 import { browse, loadFailure, rowIds, send, tabTo, textOf } from './pages.ts'
 

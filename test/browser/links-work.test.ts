@@ -1,8 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { identity, pageUser, slugsIn, startPages } from '../helpers/links-pages.ts'
-import { makeLink } from '../helpers/links-setup.ts'
+import { identity, makeLink, pageUser, slugsIn, startPages } from '../helpers/links.ts'
 import { until } from '../helpers/until.ts'
 import { browse, focusedId, loadFailure, textOf, untilText } from './pages.ts'
 

@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { ended, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
-import type { Memory, Session } from '../helpers/ops-setup.ts'
+import { ended, startGate, startOps, trigger } from '../helpers/ops.ts'
+import type { Memory, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 import { browse, loadFailure, textOf, untilText } from './pages.ts'
 

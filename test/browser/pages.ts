@@ -1,8 +1,8 @@
 import type { Locator, Page } from 'playwright-core'
 import { openBrowser } from '../helpers/browser.ts'
 import type { BrowserOptions, BrowserOwner, TestBrowser } from '../helpers/browser.ts'
-import { JSON_TYPE, post } from '../helpers/signing-setup.ts'
-import type { Ack } from '../helpers/signing-setup.ts'
+import { JSON_TYPE, post } from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 /** A browser beside a server and a database needs more than the usual limit on a busy machine. */

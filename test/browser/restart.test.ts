@@ -2,11 +2,17 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
-import { beginByHand, endByHand, storeLines } from '../helpers/ops-lines.ts'
-import { ended, inventoryFile, opsServer } from '../helpers/ops-setup.ts'
+import {
+  beginByHand,
+  endByHand,
+  ended,
+  inventoryFile,
+  opsServer,
+  storeLines,
+} from '../helpers/ops.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
-import { addProvider, SIGNED_ENV } from '../helpers/signing-setup.ts'
+import { SIGNED_ENV, addProvider } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 import { browse, rowIds, send, textOf, tile, untilText } from './pages.ts'

@@ -5,9 +5,9 @@ import { backends } from '../helpers/backends.ts'
 import { refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
 import { createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
+import { ROOT, exitOf, spawnProgram } from '../helpers/program.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { seedStatements } from '../helpers/transfer-seed.ts'
+import { seedStatements } from '../helpers/transfer.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded, postgres] = backends

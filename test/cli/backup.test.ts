@@ -6,10 +6,9 @@ import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
+import { ROOT, exitOf, spawnProgram } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
-import { contentsOf } from '../helpers/transfer-check.ts'
-import { seedStatements } from '../helpers/transfer-seed.ts'
+import { contentsOf, seedStatements } from '../helpers/transfer.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded, postgres] = backends

@@ -5,11 +5,9 @@ import type { AddressInfo, ListenOptions, Server } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { check } from '../helpers/check.ts'
-import { runCli } from '../helpers/cli.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
+import { check, runCli } from '../helpers/cli.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { freePort } from '../helpers/free-port.ts'
 import { startServer } from '../helpers/server.ts'
 
 const [, postgres] = backends

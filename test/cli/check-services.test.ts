@@ -4,13 +4,11 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { check } from '../helpers/check.ts'
-import { runCli } from '../helpers/cli.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
+import { check, runCli } from '../helpers/cli.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
-import { freePort } from '../helpers/free-port.ts'
 import type { Env } from '../helpers/program.ts'
-import { startRedis } from '../helpers/redis.ts'
+import { startRedis } from '../helpers/queue.ts'
 
 const [, postgres] = backends
 

@@ -6,13 +6,11 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { LEAST_FREE, LITTLE_FREE, roomFinding } from '../../commands/checks/data-directory.ts'
 import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
-import { check, FREE } from '../helpers/check.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
-import { freePort } from '../helpers/free-port.ts'
+import { FREE, check, refuseCommands, runCli } from '../helpers/cli.ts'
+import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
-import { secretKey } from '../helpers/senders-setup.ts'
+import { secretKey } from '../helpers/senders.ts'
 
 const [, postgres] = backends
 const OPEN = `select count(*)::int as n from pg_namespace where nspname in ('hooks', 'gatehouse')`

@@ -10,7 +10,7 @@ import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
 import { codeHostHeaders } from '../helpers/sign.ts'
-import { addProvider } from '../helpers/signing-setup.ts'
+import { addProvider } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

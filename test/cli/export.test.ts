@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
-import { makeLink, startLinks } from '../helpers/links-setup.ts'
+import { makeLink, startLinks } from '../helpers/links.ts'
 import { until } from '../helpers/until.ts'
 
 const HEADER =

@@ -1,15 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { FREE } from '../helpers/check.ts'
-import { runCliProcess } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
+import { FREE, runCliProcess } from '../helpers/cli.ts'
+import { rawExchange, request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
-import { onPath } from '../helpers/system-parts.ts'
+import { onPath } from '../runner/system-parts.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -13,7 +13,7 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
 import { ROOT } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
-import { contentsOf } from '../helpers/transfer-check.ts'
+import { contentsOf } from '../helpers/transfer.ts'
 
 const [, postgres] = backends
 const HEAD = 64 * 1024

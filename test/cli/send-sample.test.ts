@@ -7,16 +7,9 @@ import { refuseCommands, runCli } from '../helpers/cli.ts'
 import type { RefusedCommand } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import type { Env } from '../helpers/program.ts'
-import { startReceiver } from '../helpers/receiver.ts'
+import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
-import {
-  addProvider,
-  eventIds,
-  SECRETS,
-  shown,
-  SIGNED_ENV,
-  startHooks,
-} from '../helpers/signing-setup.ts'
+import { SECRETS, SIGNED_ENV, addProvider, eventIds, shown, startHooks } from '../helpers/hooks.ts'
 
 const [, postgres] = backends
 

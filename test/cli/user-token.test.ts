@@ -5,11 +5,11 @@ import { refuseCommands, runCli } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
-import { fillTokens } from '../helpers/links-setup.ts'
+import { fillTokens } from '../helpers/links.ts'
 import type { Env } from '../helpers/program.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
-import { contentsOf } from '../helpers/transfer-check.ts'
+import { contentsOf } from '../helpers/transfer.ts'
 
 const EMAIL = 'ann@example.com'
 const DAY_MS = 86_400_000

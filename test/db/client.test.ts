@@ -14,7 +14,7 @@ import { backends, eachBackend } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
-import { freePort } from '../helpers/free-port.ts'
+import { freePort } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
 
 const DEADLINE_MS = 400

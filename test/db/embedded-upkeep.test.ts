@@ -10,7 +10,7 @@ import type { Query } from '../../db/queries.ts'
 import { createLog } from '../../kernel/log.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { makeLink, startLinks } from '../helpers/links-setup.ts'
+import { makeLink, startLinks } from '../helpers/links.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded] = backends

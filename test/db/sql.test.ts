@@ -14,7 +14,7 @@ import { transferQueries } from '../../db/transfer/tables.ts'
 import type { Query } from '../../db/queries.ts'
 import { createLog } from '../../kernel/log.ts'
 import { eachBackend } from '../helpers/backends.ts'
-import { transcript } from '../helpers/transcript.ts'
+import { transcript } from '../helpers/secrets.ts'
 
 const OIDS: Readonly<Record<string, number>> = {
   bool: 16,

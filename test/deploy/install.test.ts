@@ -14,7 +14,7 @@ import { t } from 'tap'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
-import { deploymentParts, lacks } from '../helpers/system-parts.ts'
+import { deploymentParts, lacks } from '../runner/system-parts.ts'
 
 const SCRIPT = join(ROOT, 'deploy', 'install.sh')
 const BINARY = '/usr/local/bin/gatehouse'

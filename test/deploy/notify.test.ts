@@ -4,7 +4,7 @@ import { backends } from '../helpers/backends.ts'
 import { runCliProcess } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { deploymentParts, lacks } from '../helpers/system-parts.ts'
+import { deploymentParts, lacks } from '../runner/system-parts.ts'
 import { until } from '../helpers/until.ts'
 import { startNotifyReceiver } from './notify-receiver.ts'
 

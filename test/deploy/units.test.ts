@@ -14,12 +14,11 @@ import { notesOf } from '../../kernel/config.ts'
 import { Variables } from '../../kernel/variables.ts'
 import type { VariableName } from '../../kernel/variables.ts'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
-import { FREE } from '../helpers/check.ts'
+import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
-import { deploymentParts, lacks } from '../helpers/system-parts.ts'
+import { deploymentParts, lacks } from '../runner/system-parts.ts'
 
 const UNITS = [
   'gatehouse.service',

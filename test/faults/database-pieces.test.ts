@@ -1,15 +1,14 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { ackOf, createSender, keepAlive, send } from '../helpers/deliveries.ts'
-import { extent } from '../helpers/faults.ts'
-import { linksServer, makeLink } from '../helpers/links-setup.ts'
-import { noFailureIn } from '../helpers/outage-setup.ts'
-import { ended, inventoryFile, opsServer, trigger } from '../helpers/ops-setup.ts'
-import { newSeed, randomOf } from '../helpers/random.ts'
+import { extent } from '../helpers/program.ts'
+import { leadsTo, linksServer, makeLink } from '../helpers/links.ts'
+import { noFailureIn } from '../helpers/outages.ts'
+import { ended, inventoryFile, opsServer, trigger } from '../helpers/ops.ts'
+import { newSeed, randomOf } from '../helpers/until.ts'
 import { startServer } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
-import { leadsTo } from '../helpers/visits.ts'
 
 // The promise: how the network cuts the bytes between Gatehouse and PostgreSQL into packets makes no difference,
 // from the first migration on.

@@ -8,8 +8,7 @@ import t from 'tap'
 import { EmbeddedLockedError, lockDirectory } from '../../db/embedded/lock.ts'
 import { openEmbedded } from '../../db/embedded/open.ts'
 import { backends } from '../helpers/backends.ts'
-import { extent } from '../helpers/faults.ts'
-import { ENGINE_FLAGS } from '../helpers/program.ts'
+import { ENGINE_FLAGS, extent } from '../helpers/program.ts'
 
 const ROUNDS = extent({ short: 2, long: 10 })
 const ACKNOWLEDGED = extent({ short: 150, long: 400 })

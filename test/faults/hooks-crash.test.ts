@@ -13,7 +13,7 @@ import {
   storedEvents,
 } from '../helpers/deliveries.ts'
 import type { Acked } from '../helpers/deliveries.ts'
-import { extent } from '../helpers/faults.ts'
+import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'

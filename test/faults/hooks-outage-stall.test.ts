@@ -4,9 +4,9 @@ import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { sharedPostgres } from '../helpers/postgres.ts'
-import { freePort } from '../helpers/free-port.ts'
+import { freePort } from '../helpers/owner.ts'
 import { secret } from '../helpers/secrets.ts'
-import { addProvider, post, startHooks } from '../helpers/signing-setup.ts'
+import { addProvider, post, startHooks } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [, server] = backends

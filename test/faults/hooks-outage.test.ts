@@ -11,11 +11,10 @@ import {
   storedEvents,
 } from '../helpers/deliveries.ts'
 import type { Sender } from '../helpers/deliveries.ts'
-import { extent } from '../helpers/faults.ts'
+import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
-import { noFailureIn, startOn } from '../helpers/outage-setup.ts'
+import { noFailureIn, stallPostgres, startOn } from '../helpers/outages.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
-import { stallPostgres } from '../helpers/stalled-postgres.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { EventStream, StreamEvent } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'

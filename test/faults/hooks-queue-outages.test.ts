@@ -11,10 +11,10 @@ import {
   queueEnv,
   settled,
   startQueue,
-} from '../helpers/queue-setup.ts'
-import { startRedis } from '../helpers/redis.ts'
+  startRedis,
+} from '../helpers/queue.ts'
 import { startServer } from '../helpers/server.ts'
-import { enable } from '../helpers/signing-setup.ts'
+import { enable } from '../helpers/hooks.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 

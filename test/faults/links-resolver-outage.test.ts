@@ -1,16 +1,14 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { extent } from '../helpers/faults.ts'
+import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
-import { linksServer, makeLink } from '../helpers/links-setup.ts'
-import { noFailureIn } from '../helpers/outage-setup.ts'
+import { leadsTo, linksServer, makeLink, visit } from '../helpers/links.ts'
+import { noFailureIn, stallPostgres } from '../helpers/outages.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
 import type { Cluster } from '../helpers/postgres.ts'
 import { startServer } from '../helpers/server.ts'
-import { stallPostgres } from '../helpers/stalled-postgres.ts'
 import { until } from '../helpers/until.ts'
-import { startVisits } from '../helpers/visit-load.ts'
-import { leadsTo, visit } from '../helpers/visits.ts'
+import { startVisits } from '../helpers/load.ts'
 
 const STRANGER = { host: 'go.example' }
 /** Below the deadline of a statement: who is answered within this has not waited for the database. */

@@ -1,9 +1,9 @@
 import { t } from 'tap'
-import { claudeResult, processesWith, startAgentOps } from '../helpers/agent-setup.ts'
-import type { AgentOps } from '../helpers/agent-setup.ts'
+import { claudeResult, processesWith, startAgentOps } from '../helpers/agents.ts'
+import type { AgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
-import { ended, opsServer, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
-import type { Event, OpsServer, Session } from '../helpers/ops-setup.ts'
+import { ended, opsServer, startOpsProcess, trigger } from '../helpers/ops.ts'
+import type { Event, OpsServer, Session } from '../helpers/ops.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 

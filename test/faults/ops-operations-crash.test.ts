@@ -1,12 +1,11 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { processesWith } from '../helpers/agent-setup.ts'
+import { calls, inTier, processesWith, says, startModel } from '../helpers/agents.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
-import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
-import { ended, inventoryFile, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
-import type { OpsProcess, Session } from '../helpers/ops-setup.ts'
-import { startReceiver } from '../helpers/receiver.ts'
+import { ended, inventoryFile, startOpsProcess, trigger } from '../helpers/ops.ts'
+import type { OpsProcess, Session } from '../helpers/ops.ts'
+import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 
 /** Nobody else sleeps that long: by it the processes of each operation are found. */

@@ -8,8 +8,8 @@ import type {
   Response,
 } from 'playwright-core'
 import type { Owner } from './owner.ts'
-import { chromiumProgram } from './system-parts.ts'
-import { transcript } from './transcript.ts'
+import { chromiumProgram } from '../runner/system-parts.ts'
+import { transcript } from './secrets.ts'
 
 /** The part of a tap test that a browser needs: it reports what the page does wrong. */
 export type BrowserOwner = Owner & { fail(message: string): unknown }

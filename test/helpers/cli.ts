@@ -8,10 +8,9 @@ import { createOutput } from '../../commands/command.ts'
 import { openProgram } from '../../commands/program.ts'
 import { createLog } from '../../kernel/log.ts'
 import { temporaryFolder } from './owner.ts'
-import { ENGINE_FLAGS, exitOf, spawnProgram } from './program.ts'
+import { ENGINE_FLAGS, exitOf, runFolder, spawnProgram } from './program.ts'
 import type { Env } from './program.ts'
-import { runFolder } from './run-folder.ts'
-import { transcript } from './transcript.ts'
+import { transcript } from './secrets.ts'
 
 /** How to run a command. */
 export type CliOptions = {
@@ -178,4 +177,44 @@ export async function runCliProcess(
   transcript('log', options.secretShown === true ? stderr : stdout + stderr, 'cli')
   if (late) throw new Error(`'${args[0]}' did not end within ${limitMs} ms; it said: ${stderr}`)
   return { code, stdout, stderr }
+}
+
+/** A line of `gatehouse check`. */
+export type Finding = { ok: boolean; level: string; what: string; detail: string }
+
+/** What `gatehouse check` found. */
+export type Check = {
+  readonly code: number | null
+  readonly findings: readonly Finding[]
+  /** `LEVEL DETAIL` of each line about one thing. */
+  about(what: string): readonly string[]
+}
+
+/** Addresses that are always free: what else listens on this machine is none of a test's business. */
+export const FREE = {
+  HOOKS_ADDR: '127.0.0.1:0',
+  LINKS_ADDR: '127.0.0.1:0',
+  OPS_ADDR: '127.0.0.1:0',
+}
+
+/** Runs `gatehouse check --json`. Throws when it prints anything else than findings. */
+export async function check(
+  env: Env,
+  args: readonly string[] = [],
+  options: Pick<CliProcessOptions, 'program'> = {},
+): Promise<Check> {
+  const all = { ...options, env: { ...FREE, ...env } }
+  const run = options.program === undefined ? runCli : runCliProcess
+  const { code, stdout, stderr } = await run(['check', ...args, '--json'], all)
+  if (stderr !== '') throw new Error(`check said on stderr: ${stderr}`)
+  const findings: readonly Finding[] = JSON.parse(stdout)
+  const about = (what: string): readonly string[] =>
+    findings.filter((one) => one.what === what).map(({ level, detail }) => `${level} ${detail}`)
+  return { code, findings, about }
+}
+
+/** Brings a database up to date by the product's own command, as preparation: throws when it fails. */
+export async function migrate(env: Env): Promise<void> {
+  const { code, stderr } = await runCli(['migrate'], { env })
+  if (code !== 0) throw new Error(`'migrate' ended with ${code}, expected 0: ${stderr}`)
 }

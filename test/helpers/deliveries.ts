@@ -4,9 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Backend } from './backends.ts'
 import type { Owner } from './owner.ts'
 import type { Env } from './program.ts'
-import { secret } from './secrets.ts'
+import { secret, transcript } from './secrets.ts'
 import { codeHostHeaders } from './sign.ts'
-import { transcript } from './transcript.ts'
 
 /** A signed body with its delivery id, ready to be sent to `/webhooks/code_host`. */
 export type Delivery = {

@@ -1,7 +1,7 @@
 import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
 import { keepSecret } from './secrets.ts'
-import { postForm } from './signing-setup.ts'
+import { postForm } from './hooks.ts'
 
 /** An endpoint of the tool protocol, and its token. */
 export type Endpoint = { readonly url: string; readonly token: string }

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { recordProcess } from './orphans.ts'
-import { runFolder } from './run-folder.ts'
+import { findLeaks, leakMessage } from '../runner/leaks.ts'
+import { statFields } from './process-figures.ts'
 
 /** The repository's root. */
 export const ROOT = join(import.meta.dirname, '..', '..')
@@ -54,4 +56,92 @@ export function exitOf(child: ChildProcessWithoutNullStreams): Promise<Exit> {
   child.once('error', ended.reject)
   child.once('close', (code, signal) => ended.resolve({ code, signal }))
   return ended.promise
+}
+
+const LIST = 'left-behind.ndjson'
+
+type Recorded = { pid: number; started: string } | { path: string }
+
+/** Remembers a process of this run: it is ended also when its test is not there to do it. */
+export function recordProcess(folder: string, pid: number): void {
+  const started = startTime(pid)
+  if (started === undefined) return
+  appendFileSync(join(folder, LIST), `${JSON.stringify({ pid, started } satisfies Recorded)}\n`)
+}
+
+/** Remembers a folder outside the run's own, to be removed in the same way. */
+export function recordFolder(folder: string, path: string): void {
+  appendFileSync(join(folder, LIST), `${JSON.stringify({ path } satisfies Recorded)}\n`)
+}
+
+/** Ends the recorded processes that still run and removes the recorded folders. */
+export function endOrphans(folder: string): void {
+  const all = recorded(folder)
+  for (const entry of all) if ('pid' in entry) endProcess(entry.pid, entry.started)
+  for (const entry of all) {
+    if ('path' in entry) rmSync(entry.path, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+function endProcess(pid: number, started: string): void {
+  // A pid is used again by the system; pid and start time together are not.
+  if (startTime(pid) !== started) return
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended between the look and the signal.
+  }
+}
+
+function recorded(folder: string): readonly Recorded[] {
+  try {
+    const lines = readFileSync(join(folder, LIST), 'utf8').trim().split('\n')
+    return lines.map((line): Recorded => JSON.parse(line))
+  } catch {
+    return []
+  }
+}
+
+/** Clock ticks at which a process started, by Linux's /proc; undefined when it is gone or a zombie. */
+function startTime(pid: number): string | undefined {
+  try {
+    const fields = statFields(pid)
+    return fields[0] === 'Z' ? undefined : fields[19]
+  } catch {
+    return undefined
+  }
+}
+
+/** Environment variable by which test/run.ts hands its folder to every test file. */
+export const RUN_FOLDER = 'GATEHOUSE_TEST_FOLDER'
+
+let own: string | undefined
+
+/**
+ * The folder that collects this run's transcripts, secrets and process ids. A file that runs alone
+ * makes its own, and looks for leaks itself when it ends.
+ */
+export function runFolder(): string {
+  const given = process.env[RUN_FOLDER]
+  if (given !== undefined && given !== '') return given
+  if (own !== undefined) return own
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-run-'))
+  own = folder
+  process.on('exit', () => {
+    endOrphans(folder)
+    for (const leak of findLeaks(folder)) {
+      process.stderr.write(`${leakMessage(leak)}\n`)
+      process.exitCode = 1
+    }
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return folder
+}
+
+/** Environment variable by which `test/run.ts --long` asks for the long form of the faults and keeps calls. */
+export const LONG_RUN = 'GATEHOUSE_TEST_LONG_RUN'
+
+/** How much of a fault: the short form is part of every run, the long one is on demand. */
+export function extent<T>(forms: { readonly short: T; readonly long: T }): T {
+  return process.env[LONG_RUN] === undefined ? forms.short : forms.long
 }

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
-import type { Service } from './ready.ts'
+import type { Service } from './server.ts'
 
 /** One refused request: what is sent, the status, the code (where the API has codes), and the text or a part of it. */
 export type Refusal = readonly [

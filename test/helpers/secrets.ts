@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { registerSecret } from './leaks.ts'
-import { runFolder } from './run-folder.ts'
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { registerSecret } from '../runner/leaks.ts'
+import { runFolder } from './program.ts'
 
 /**
  * A random secret that is easy to recognize. It fails the run when it turns up in any transcript: a
@@ -16,4 +18,19 @@ export function keepSecret(name: string, value: string): string {
     throw new Error(`secret '${name}' is too short to be searched for, use 8 characters`)
   registerSecret(runFolder(), name, value)
   return value
+}
+
+/** What a transcript holds; the file's ending, by which the search for secrets finds it. */
+export type TranscriptKind = 'log' | 'http' | 'sse' | 'html'
+
+/**
+ * Appends what the product wrote or answered to a file of this run, one per process and kind. At its
+ * end the run searches these files for secrets.
+ */
+export function transcript(
+  kind: TranscriptKind,
+  content: string | Uint8Array,
+  name = 'test',
+): void {
+  appendFileSync(join(runFolder(), `${name}-${process.pid}.${kind}`), content)
 }

@@ -1,13 +1,11 @@
 import { recordCommand } from './cli.ts'
-import { seedEmbedded } from './embedded-templates.ts'
+import { seedEmbedded } from './backends.ts'
 import type { Owner } from './owner.ts'
 import { exitOf, spawnProgram } from './program.ts'
 import type { Exit } from './program.ts'
-import { parseReady } from './ready.ts'
-import type { Addresses } from './ready.ts'
-import { keepCalls, serverAddresses, serverEnv } from './server.ts'
-import type { ServerOptions, TestServer } from './server.ts'
-import { transcript } from './transcript.ts'
+import { keepCalls, parseReady, serverAddresses, serverEnv } from './server.ts'
+import type { Addresses, ServerOptions, TestServer } from './server.ts'
+import { transcript } from './secrets.ts'
 
 /** What to start, and how. */
 export type ProcessOptions = ServerOptions & {

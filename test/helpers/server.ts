@@ -7,16 +7,13 @@ import { createLog } from '../../kernel/log.ts'
 import { Variables } from '../../kernel/variables.ts'
 import { configuredSecrets } from '../../services/hooks/signing-secrets.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
-import { seedEmbedded } from './embedded-templates.ts'
-import { keepExchanges } from './exchanges.ts'
-import { LONG_RUN } from './faults.ts'
+import { keepExchanges } from '../runner/exchanges.ts'
+import { seedEmbedded } from './backends.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
-import { ENGINE_FLAGS } from './program.ts'
+import { ENGINE_FLAGS, LONG_RUN } from './program.ts'
 import type { Env, Exit } from './program.ts'
-import { SERVICES } from './ready.ts'
-import type { Addresses, Service } from './ready.ts'
-import { transcript } from './transcript.ts'
+import { transcript } from './secrets.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(assetText('package.json'))
 
@@ -149,4 +146,29 @@ export function serverAddresses(addresses: Addresses): Record<Service, string> {
       return address('ops')
     },
   }
+}
+
+/** The three services, by the names that the ready line and the command line use. */
+export const SERVICES = ['hooks', 'links', 'ops'] as const
+
+/** A service's name. */
+export type Service = (typeof SERVICES)[number]
+
+/** Addresses of the services that a ready line names. */
+export type Addresses = Partial<Record<Service, string>>
+
+const READY = /^gatehouse \S+ ready((?: [a-z]+=\S+)+)$/m
+
+/** Reads `gatehouse 0.1.0 ready hooks=http://… links=http://… ops=http://…` out of a server's output. */
+export function parseReady(stdout: string): Addresses | undefined {
+  const pairs = READY.exec(stdout)?.[1]
+  // A line that is still arriving would give a cut address.
+  if (pairs === undefined || !stdout.slice(stdout.indexOf(pairs)).includes('\n')) return undefined
+  const addresses: Addresses = {}
+  for (const pair of pairs.trim().split(' ')) {
+    const [name, address] = pair.split('=', 2)
+    const service = SERVICES.find((known) => known === name)
+    if (service !== undefined && address !== undefined) addresses[service] = address
+  }
+  return addresses
 }

@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { createParser } from 'eventsource-parser'
 import type { Owner } from './owner.ts'
-import { transcript } from './transcript.ts'
+import { transcript } from './secrets.ts'
 
 /** One message of a stream. `event` is `message` when the server names none. */
 export type StreamEvent = { event: string; id: string | undefined; data: string }

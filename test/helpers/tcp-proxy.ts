@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Owner } from './owner.ts'
-import type { Random } from './random.ts'
+import type { Random } from './until.ts'
 
 /** Which way bytes go. */
 export type Way = 'to-server' | 'to-client'

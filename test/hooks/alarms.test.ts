@@ -5,17 +5,10 @@ import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
-import { addSigned, cardOf, change, secretKey, sendStandard } from '../helpers/senders-setup.ts'
+import { addSigned, cardOf, change, secretKey, sendStandard } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
-import {
-  addProvider,
-  deliver,
-  enable,
-  FORM_TYPE,
-  post,
-  startHooks,
-} from '../helpers/signing-setup.ts'
+import { FORM_TYPE, addProvider, deliver, enable, post, startHooks } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { EventStream, StreamEvent } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'

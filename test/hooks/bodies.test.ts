@@ -11,24 +11,22 @@ import {
   sampleBody,
 } from '../fixtures/signing-bodies.ts'
 import type { Sent } from '../fixtures/signing-bodies.ts'
-import { countAnswers } from '../helpers/answers.ts'
+import { countAnswers, rawExchange, request } from '../helpers/http.ts'
 import { onPostgres } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
 import {
+  SECRETS,
+  SIGNED,
   addProvider,
   deliver,
   dice,
   eventIds,
   payloadOf,
   post,
-  SECRETS,
-  SIGNED,
   signatureHeaders,
   startHooks,
-} from '../helpers/signing-setup.ts'
-import type { Ack, Signed } from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
+import type { Ack, Signed } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const LIMIT = 65_536

@@ -6,21 +6,13 @@ import { createGuard } from '../../kernel/guard.ts'
 import { clientAddress, isLoopback, parseBlocks, redactAddress } from '../../kernel/peers.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
+import { rawExchange, request } from '../helpers/http.ts'
 import type { RequestOptions, Response } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
-import {
-  addProvider,
-  deliver,
-  FORM_TYPE,
-  post,
-  shown,
-  startHooks,
-} from '../helpers/signing-setup.ts'
-import type { Ack } from '../helpers/signing-setup.ts'
+import { FORM_TYPE, addProvider, deliver, post, shown, startHooks } from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
 
 const [, postgres] = backends
 const PAGES = [

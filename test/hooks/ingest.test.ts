@@ -6,12 +6,12 @@ import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { startReceiver } from '../helpers/receiver.ts'
+import { replay, startReceiver } from '../helpers/replays.ts'
 import { refuseAll } from '../helpers/refusals.ts'
-import { replay } from '../helpers/replay-setup.ts'
-import { addSigned, secretKey, sendStandard } from '../helpers/senders-setup.ts'
+import { addSigned, secretKey, sendStandard } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
 import {
+  SIGNED,
   addProvider,
   deliver,
   eventIds,
@@ -20,11 +20,10 @@ import {
   postForm,
   refusals,
   shown,
-  SIGNED,
   signatureHeaders,
   startHooks,
-} from '../helpers/signing-setup.ts'
-import type { Ack } from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
 import type { EventStream } from '../helpers/sse.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'

@@ -6,14 +6,14 @@ import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
 import {
+  SIGNED_ENV,
   addProvider,
   deliver,
   eventIds,
   payloadOf,
   post,
   shown,
-  SIGNED_ENV,
-} from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 type Event = { id: number; provider: string; event_type: string | null; received_at: Date }

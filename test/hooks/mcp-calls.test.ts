@@ -4,20 +4,20 @@ import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import {
+  META,
+  MODERN,
   addEndpoint,
   callTool,
   errorOf,
   legacy,
-  META,
-  MODERN,
   modern,
   postRaw,
 } from '../helpers/mcp.ts'
 import type { Endpoint, Json } from '../helpers/mcp.ts'
 import { run } from '../helpers/postgres.ts'
 import { startServer } from '../helpers/server.ts'
-import { addProvider, post, postForm, startHooks } from '../helpers/signing-setup.ts'
-import type { Ack } from '../helpers/signing-setup.ts'
+import { addProvider, post, postForm, startHooks } from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 

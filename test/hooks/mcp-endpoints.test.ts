@@ -6,7 +6,7 @@ import { request } from '../helpers/http.ts'
 import { addEndpoint, callTool, endpointToken, legacy, modern } from '../helpers/mcp.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
-import { addProvider, postForm, startHooks, tokenOf } from '../helpers/signing-setup.ts'
+import { addProvider, postForm, startHooks, tokenOf } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 await onPostgres(t, 'endpoints and their tokens', async (t: Test, backend) => {

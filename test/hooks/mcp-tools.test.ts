@@ -3,10 +3,9 @@ import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf, modern } from '../helpers/mcp.ts'
 import type { Json } from '../helpers/mcp.ts'
-import { startReceiver } from '../helpers/receiver.ts'
-import { attemptsOf } from '../helpers/replay-setup.ts'
-import { addProvider, post, postForm, SECRETS, startHooks } from '../helpers/signing-setup.ts'
-import type { Ack } from '../helpers/signing-setup.ts'
+import { attemptsOf, startReceiver } from '../helpers/replays.ts'
+import { SECRETS, addProvider, post, postForm, startHooks } from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
 
 /** The part of the answer of `list_webhook_events` that these tests read. */
 type Listed = { events: { id: number; event_type: string | null }[]; next_cursor: string | null }

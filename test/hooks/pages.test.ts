@@ -5,10 +5,10 @@ import type { Test } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { openApiOf, operationsOf } from '../helpers/openapi.ts'
+import { openApiOf, operationsOf } from '../helpers/api.ts'
 import { ROOT } from '../helpers/program.ts'
-import { lint } from '../helpers/redocly.ts'
-import { deliver, post, startHooks } from '../helpers/signing-setup.ts'
+import { lint } from '../runner/redocly.ts'
+import { deliver, post, startHooks } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -8,15 +8,15 @@ import { runCli } from '../helpers/cli.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 import {
+  FORM_TYPE,
   enable,
   eventIds,
-  FORM_TYPE,
   post,
   postForm,
   startHooks,
   tokenOf,
-} from '../helpers/signing-setup.ts'
-import type { Ack } from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
 
 const NAVIGATES = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
 const STORED =

@@ -16,12 +16,12 @@ import {
   healthOf,
   queueEnv,
   settled,
-} from '../helpers/queue-setup.ts'
-import { startRedis } from '../helpers/redis.ts'
+  startRedis,
+} from '../helpers/queue.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
-import { enable, payloadOf, refusals, shown } from '../helpers/signing-setup.ts'
+import { enable, payloadOf, refusals, shown } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 

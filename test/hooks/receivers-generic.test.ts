@@ -8,6 +8,7 @@ import type { Refusal } from '../helpers/refusals.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import {
+  SIGNED,
   addProvider,
   deliver,
   enable,
@@ -15,11 +16,10 @@ import {
   payloadOf,
   post,
   shown,
-  SIGNED,
   signatureHeaders,
   startHooks,
-} from '../helpers/signing-setup.ts'
-import type { Ack, Shown } from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
+import type { Ack, Shown } from '../helpers/hooks.ts'
 
 const LIMIT = 4_096
 const LONG = 'x'.repeat(LIMIT + 1)

@@ -3,25 +3,25 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
+import { rawExchange } from '../helpers/http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 import {
+  FORM_TYPE,
+  SECRETS,
+  SIGNED,
   deliver,
   dice,
   enable,
   eventIds,
-  FORM_TYPE,
   now,
   post,
   refusals,
-  SECRETS,
   shown,
-  SIGNED,
   signatureHeaders,
   startHooks,
-} from '../helpers/signing-setup.ts'
-import type { Ack, Bytes, Signed, SignOptions } from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
+import type { Ack, Bytes, SignOptions, Signed } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const LIMIT = 2_048

@@ -10,8 +10,9 @@ import { openRejections } from '../../services/hooks/rejections.ts'
 import type { Rejections } from '../../services/hooks/rejections.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { keepSecret, secret } from '../helpers/secrets.ts'
+import { keepSecret, secret, transcript } from '../helpers/secrets.ts'
 import {
+  SECRETS,
   addProvider,
   deliver,
   enable,
@@ -20,13 +21,11 @@ import {
   post,
   postForm,
   refusals,
-  SECRETS,
   signatureHeaders,
   startHooks,
   tokenOf,
-} from '../helpers/signing-setup.ts'
-import type { Hooks, Refused } from '../helpers/signing-setup.ts'
-import { transcript } from '../helpers/transcript.ts'
+} from '../helpers/hooks.ts'
+import type { Hooks, Refused } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [, server] = backends

@@ -3,10 +3,9 @@ import type { Test } from 'tap'
 import { openPeer, refusedUpgrade } from '../fixtures/forward-setup.ts'
 import type { Query } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
-import type { RawOptions } from '../helpers/raw-http.ts'
-import { addProvider, eventIds, startHooks } from '../helpers/signing-setup.ts'
+import { rawExchange, request } from '../helpers/http.ts'
+import type { RawOptions } from '../helpers/http.ts'
+import { addProvider, eventIds, startHooks } from '../helpers/hooks.ts'
 
 const [, postgres] = backends
 const QUERY: Query = { name: 'guards', target: 'http://localhost:3000/hook' }

@@ -5,19 +5,19 @@ import type { Peer, Query, RelayEvent } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { attemptsOf } from '../helpers/replay-setup.ts'
+import { attemptsOf } from '../helpers/replays.ts'
 import { startServer } from '../helpers/server.ts'
 import {
+  SECRETS,
   addProvider,
   deliver,
   eventIds,
   hmac,
   post,
   postForm,
-  SECRETS,
   startHooks,
-} from '../helpers/signing-setup.ts'
-import type { Ack, Bytes } from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
+import type { Ack, Bytes } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -5,20 +5,19 @@ import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
-import { startReceiver } from '../helpers/receiver.ts'
-import { attemptsIn, attemptsOf, replay } from '../helpers/replay-setup.ts'
+import { attemptsIn, attemptsOf, replay, startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import {
+  SECRETS,
+  SIGNED_ENV,
   addProvider,
   deliver,
   post,
   postForm,
-  SECRETS,
-  SIGNED_ENV,
   startHooks,
-} from '../helpers/signing-setup.ts'
-import type { Ack } from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -5,30 +5,23 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { startReceiver } from '../helpers/receiver.ts'
-import type { Received } from '../helpers/receiver.ts'
-import { attemptsIn, attemptsOf, replay } from '../helpers/replay-setup.ts'
+import { attemptsIn, attemptsOf, replay, startReceiver } from '../helpers/replays.ts'
+import type { Received } from '../helpers/replays.ts'
+import { addSigned, change, secretKey, sendStandard, signingSecret } from '../helpers/senders.ts'
 import {
-  addSigned,
-  change,
-  secretKey,
-  sendStandard,
-  signingSecret,
-} from '../helpers/senders-setup.ts'
-import {
+  FORM_TYPE,
+  SECRETS,
   addProvider,
   deliver,
   eventIds,
-  FORM_TYPE,
   hmac,
   now,
   post,
   postForm,
-  SECRETS,
   shown,
   startHooks,
-} from '../helpers/signing-setup.ts'
-import type { Ack, Signed } from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
+import type { Ack, Signed } from '../helpers/hooks.ts'
 
 /** Signed a good while ago, but within the window: a replay must sign with the present time. */
 const EARLIER = (): number => now() - 250

@@ -15,19 +15,19 @@ import {
   secretKey,
   sendStandard,
   signingSecret,
-} from '../helpers/senders-setup.ts'
+} from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
 import {
+  FORM_TYPE,
+  SIGNED,
   addProvider,
   deliver,
-  FORM_TYPE,
   post,
   refusals,
-  SIGNED,
   startHooks,
   tokenOf,
-} from '../helpers/signing-setup.ts'
-import type { Signed } from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
+import type { Signed } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 /** Long enough that what comes right after a rotation comes within it, on a busy machine too. */

@@ -7,15 +7,8 @@ import type { Response } from '../helpers/http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
-import {
-  addProvider,
-  FORM_TYPE,
-  post,
-  postForm,
-  shownIn,
-  startHooks,
-} from '../helpers/signing-setup.ts'
-import type { Ack, Shown } from '../helpers/signing-setup.ts'
+import { FORM_TYPE, addProvider, post, postForm, shownIn, startHooks } from '../helpers/hooks.ts'
+import type { Ack, Shown } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 

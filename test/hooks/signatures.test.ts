@@ -5,12 +5,12 @@ import { verifySignature } from '../../services/hooks/signatures.ts'
 import type { Verification } from '../../services/hooks/signed-delivery.ts'
 import {
   makeSigningSecret,
-  signingKey,
   signStandard,
+  signingKey,
   verifyStandard,
 } from '../../services/hooks/standard-webhooks.ts'
-import { dice, hmac } from '../helpers/signing-setup.ts'
-import type { Signed } from '../helpers/signing-setup.ts'
+import { dice, hmac } from '../helpers/hooks.ts'
+import type { Signed } from '../helpers/hooks.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
 
 // The published vectors bear times long past, so they are verified at their own time, by the pure

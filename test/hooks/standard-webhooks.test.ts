@@ -20,12 +20,12 @@ import {
   sendStandard,
   signingSecret,
   standardHeaders,
-} from '../helpers/senders-setup.ts'
+} from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
 import {
+  FORM_TYPE,
   enable,
   eventIds,
-  FORM_TYPE,
   now,
   payloadOf,
   post,
@@ -33,8 +33,8 @@ import {
   refusals,
   shown,
   startHooks,
-} from '../helpers/signing-setup.ts'
-import type { Ack } from '../helpers/signing-setup.ts'
+} from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -17,8 +17,7 @@ import { bytesReply, jsonReply } from '../../kernel/reply.ts'
 import type { Reply } from '../../kernel/reply.ts'
 import { createRouter } from '../../kernel/router.ts'
 import type { Route } from '../../kernel/router.ts'
-import { request } from '../helpers/http.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
+import { rawExchange, request } from '../helpers/http.ts'
 import { until } from '../helpers/until.ts'
 
 type Running = {

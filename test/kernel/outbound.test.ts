@@ -5,7 +5,7 @@ import { t } from 'tap'
 import { post, publicOnly } from '../../kernel/outbound.ts'
 import type { OutboundRequest, OutboundResult, ResolveName } from '../../kernel/outbound.ts'
 import { isPublicAddress } from '../../kernel/public-address.ts'
-import { startReceiver } from '../helpers/receiver.ts'
+import { startReceiver } from '../helpers/replays.ts'
 
 function send(
   url: string,

@@ -1,13 +1,13 @@
 import { t } from 'tap'
 import { runCli } from '../helpers/cli.ts'
-import { seedEmbedded } from '../helpers/embedded-templates.ts'
+import { seedEmbedded } from '../helpers/backends.ts'
 import {
-  callInside,
   HERE,
   IN_OWN_NETWORK,
-  lacksOwnNetwork,
   STRANGER,
-} from '../helpers/own-network.ts'
+  callInside,
+  lacksOwnNetwork,
+} from '../deploy/own-network.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 

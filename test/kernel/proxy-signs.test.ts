@@ -1,9 +1,8 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
-import { linksServer, makeLink } from '../helpers/links-setup.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
-import { addProvider, FORM_TYPE } from '../helpers/signing-setup.ts'
+import { rawExchange, request } from '../helpers/http.ts'
+import { linksServer, makeLink } from '../helpers/links.ts'
+import { FORM_TYPE, addProvider } from '../helpers/hooks.ts'
 import { startServer } from '../helpers/server.ts'
 
 const [, postgres] = backends

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { runCommand } from '../../kernel/run-command.ts'
-import { processesWith } from '../helpers/agent-setup.ts'
+import { processesWith } from '../helpers/agents.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
 

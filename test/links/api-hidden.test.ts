@@ -6,8 +6,8 @@ import type { Query } from '../../db/queries.ts'
 import type { ApiResponse } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import type { Param } from '../helpers/backends.ts'
-import { insertLinks, makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
-import type { Caller, Link, LinksServer, StoredLink } from '../helpers/links-setup.ts'
+import { insertLinks, makeLink, refuses, startLinks } from '../helpers/links.ts'
+import type { Caller, Link, LinksServer, StoredLink } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
 
 type Tags = { readonly tags: readonly { slug: string; link_count: number }[] }

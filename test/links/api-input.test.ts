@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
-import type { Link } from '../helpers/links-setup.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
+import { makeLink, refuses, startLinks } from '../helpers/links.ts'
+import type { Link } from '../helpers/links.ts'
+import { rawExchange } from '../helpers/http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal, RefusedCall } from '../helpers/refusals.ts'
 

@@ -3,8 +3,8 @@ import type { Test } from 'tap'
 import { goodForm } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import type { Env } from '../helpers/program.ts'
-import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
-import type { Link } from '../helpers/links-setup.ts'
+import { makeLink, refuses, startLinks } from '../helpers/links.ts'
+import type { Link } from '../helpers/links.ts'
 
 const [, postgres] = backends
 const ID = '00000000-0000-4000-8000-000000000000'

@@ -3,9 +3,15 @@ import { goodForm } from '../helpers/api.ts'
 import type { ApiResponse } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { NAVIGATION, pageUser, startPages } from '../helpers/links-pages.ts'
-import { makeLink, refuses, startLinks } from '../helpers/links-setup.ts'
-import type { Caller, Link } from '../helpers/links-setup.ts'
+import {
+  NAVIGATION,
+  makeLink,
+  pageUser,
+  refuses,
+  startLinks,
+  startPages,
+} from '../helpers/links.ts'
+import type { Caller, Link } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'

@@ -11,13 +11,12 @@ import { openClicks } from '../../services/links/clicks.ts'
 import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
 import type { Backend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { insertLinks, makeLink, startLinks } from '../helpers/links-setup.ts'
-import type { LinksServer } from '../helpers/links-setup.ts'
+import { BROWSER, insertLinks, makeLink, startLinks, visit } from '../helpers/links.ts'
+import type { LinksServer } from '../helpers/links.ts'
 import type { Env } from '../helpers/program.ts'
-import { transcript } from '../helpers/transcript.ts'
+import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
-import { startVisits } from '../helpers/visit-load.ts'
-import { BROWSER, visit } from '../helpers/visits.ts'
+import { startVisits } from '../helpers/load.ts'
 
 const [, server] = backends
 

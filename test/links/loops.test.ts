@@ -1,9 +1,8 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { makeLink, startLinks } from '../helpers/links-setup.ts'
-import type { Caller, Link } from '../helpers/links-setup.ts'
+import { leadsTo, makeLink, startLinks } from '../helpers/links.ts'
+import type { Caller, Link } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
-import { leadsTo } from '../helpers/visits.ts'
 
 const [, postgres] = backends
 const { base, env, user } = await startLinks(t, postgres)

@@ -1,10 +1,8 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { HTMX, NAVIGATION, pageUser, startPages } from '../helpers/links-pages.ts'
-import type { Headers, PageUser } from '../helpers/links-pages.ts'
-import { makeLink, refuses } from '../helpers/links-setup.ts'
-import type { Link, LinksServer } from '../helpers/links-setup.ts'
+import { HTMX, NAVIGATION, makeLink, pageUser, refuses, startPages } from '../helpers/links.ts'
+import type { Headers, Link, LinksServer, PageUser } from '../helpers/links.ts'
 
 const [, postgres] = backends
 const NO_LINK = '00000000-0000-4000-8000-000000000000'

@@ -1,5 +1,5 @@
 import assert from 'node:assert'
-import type { LinksServer } from '../helpers/links-setup.ts'
+import type { LinksServer } from '../helpers/links.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { PEOPLE, UNKNOWN } from './model-calls.ts'

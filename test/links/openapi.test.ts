@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { startLinks } from '../helpers/links-setup.ts'
-import { openApiOf, operationsOf } from '../helpers/openapi.ts'
-import { lint } from '../helpers/redocly.ts'
+import { startLinks } from '../helpers/links.ts'
+import { openApiOf, operationsOf } from '../helpers/api.ts'
+import { lint } from '../runner/redocly.ts'
 
 const [, postgres] = backends
 const ID = '00000000-0000-4000-8000-000000000000'

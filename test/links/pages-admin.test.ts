@@ -2,16 +2,17 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import {
   HTMX,
-  listedAll,
   NAVIGATION,
+  listedAll,
+  makeLink,
   nextOf,
   pageUser,
   slugsIn,
+  startLinks,
   startPages,
   visitorAt,
-} from '../helpers/links-pages.ts'
-import { makeLink, startLinks } from '../helpers/links-setup.ts'
-import type { Caller } from '../helpers/links-setup.ts'
+} from '../helpers/links.ts'
+import type { Caller } from '../helpers/links.ts'
 import { request } from '../helpers/http.ts'
 
 const [, postgres] = backends

@@ -3,14 +3,13 @@ import { backends } from '../helpers/backends.ts'
 import {
   HTMX,
   NAVIGATION,
+  makeLink,
   pageUser,
   slugsIn,
   startPages,
   visitorAt,
-} from '../helpers/links-pages.ts'
-import type { Headers, PageUser } from '../helpers/links-pages.ts'
-import { makeLink } from '../helpers/links-setup.ts'
-import type { Link } from '../helpers/links-setup.ts'
+} from '../helpers/links.ts'
+import type { Headers, Link, PageUser } from '../helpers/links.ts'
 
 const [, postgres] = backends
 const CROSS_SITE = { 'sec-fetch-site': 'cross-site' }

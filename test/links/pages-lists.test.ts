@@ -3,16 +3,17 @@ import type { Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import {
   HTMX,
-  listedAll,
   NAVIGATION,
+  insertLinks,
+  listedAll,
+  makeLink,
   nextOf,
   pageUser,
   slugsIn,
   startPages,
   visitorAt,
-} from '../helpers/links-pages.ts'
-import type { PageUser } from '../helpers/links-pages.ts'
-import { insertLinks, makeLink } from '../helpers/links-setup.ts'
+} from '../helpers/links.ts'
+import type { PageUser } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
 
 /** The slugs of all pages of a list of links. */

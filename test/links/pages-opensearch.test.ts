@@ -1,9 +1,16 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { NAVIGATION, pageUser, startPages, visitorAt } from '../helpers/links-pages.ts'
-import type { Visitor } from '../helpers/links-pages.ts'
-import { insertLinks, makeLink, startLinks } from '../helpers/links-setup.ts'
+import {
+  NAVIGATION,
+  insertLinks,
+  makeLink,
+  pageUser,
+  startLinks,
+  startPages,
+  visitorAt,
+} from '../helpers/links.ts'
+import type { Visitor } from '../helpers/links.ts'
 
 const [, postgres] = backends
 const DESCRIPTION = '/-/opensearch.xml'

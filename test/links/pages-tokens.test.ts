@@ -5,15 +5,15 @@ import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
 import {
   HTMX,
-  identity,
   NAVIGATION,
+  fillTokens,
+  identity,
+  makeLink,
   pageUser,
   startPages,
   visitorAt,
-} from '../helpers/links-pages.ts'
-import type { Headers, PageUser } from '../helpers/links-pages.ts'
-import { fillTokens, makeLink } from '../helpers/links-setup.ts'
-import type { Caller } from '../helpers/links-setup.ts'
+} from '../helpers/links.ts'
+import type { Caller, Headers, PageUser } from '../helpers/links.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 
 const PATH = '/-/tokens'

@@ -2,8 +2,8 @@ import assert from 'node:assert'
 import type { Test } from 'tap'
 import type { Api } from '../helpers/api.ts'
 import type { Backend } from '../helpers/backends.ts'
-import { insertLinks, makeLink, startLinks } from '../helpers/links-setup.ts'
-import type { StoredLink } from '../helpers/links-setup.ts'
+import { insertLinks, makeLink, startLinks } from '../helpers/links.ts'
+import type { StoredLink } from '../helpers/links.ts'
 import type { Env } from '../helpers/program.ts'
 
 /** A page of any list: its rows under the list's name, and the next page's cursor. */

@@ -1,8 +1,7 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import type { Response } from '../helpers/http.ts'
-import { makeLink, startLinks } from '../helpers/links-setup.ts'
-import { leadsTo, suggested, visit } from '../helpers/visits.ts'
+import { leadsTo, makeLink, startLinks, suggested, visit } from '../helpers/links.ts'
 
 const [, postgres] = backends
 

@@ -5,12 +5,11 @@ import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
 import { openTargetCache } from '../../services/links/target-cache.ts'
 import { backends } from '../helpers/backends.ts'
-import { insertLinks, makeLink, startLinks } from '../helpers/links-setup.ts'
-import type { Caller, Link } from '../helpers/links-setup.ts'
+import { insertLinks, leadsTo, makeLink, startLinks } from '../helpers/links.ts'
+import type { Caller, Link } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
-import { transcript } from '../helpers/transcript.ts'
+import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
-import { leadsTo } from '../helpers/visits.ts'
 
 const [, postgres] = backends
 const STRANGER = { headers: { host: 'go.example' } }

@@ -1,11 +1,9 @@
 import { t } from 'tap'
 import { RESERVED_SLUGS } from '../../services/links/slug.ts'
 import { backends } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
+import { rawExchange, request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
-import { insertLinks, makeLink, startLinks } from '../helpers/links-setup.ts'
-import { rawExchange } from '../helpers/raw-http.ts'
-import { leadsTo, suggested, visit } from '../helpers/visits.ts'
+import { insertLinks, leadsTo, makeLink, startLinks, suggested, visit } from '../helpers/links.ts'
 
 const [, postgres] = backends
 /** A link's url, whether it takes what no place takes, and where visits lead: after the slug → to. */

@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, cpSync, linkSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { onPath } from '../helpers/system-parts.ts'
+import { onPath } from '../runner/system-parts.ts'
 
 /** What stands in the way of a chroot; undefined where there is nothing. */
 export function noChroot(): string | undefined {

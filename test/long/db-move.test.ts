@@ -6,8 +6,7 @@ import { request } from '../helpers/http.ts'
 import { exitOf, spawnProgram } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
-import { contentsOf, drawnIds } from '../helpers/transfer-check.ts'
-import { DAY_OF_SESSIONS, seedStatements } from '../helpers/transfer-seed.ts'
+import { DAY_OF_SESSIONS, contentsOf, drawnIds, seedStatements } from '../helpers/transfer.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded, postgres] = backends

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { onPath } from '../helpers/system-parts.ts'
+import { onPath } from '../runner/system-parts.ts'
 import { until } from '../helpers/until.ts'
 import { makeRoot, noChroot } from './chroot.ts'
 

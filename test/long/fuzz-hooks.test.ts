@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
-import { extent } from '../helpers/faults.ts'
+import { extent } from '../helpers/program.ts'
 import { fuzz } from './fuzz/fuzz.ts'
 import { hooksToFuzz } from './fuzz/hooks.ts'
 

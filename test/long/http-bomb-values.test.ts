@@ -1,12 +1,12 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { extent } from '../helpers/faults.ts'
+import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
-import { openSockets } from '../helpers/open-sockets.ts'
-import { noFailureIn } from '../helpers/outage-setup.ts'
-import { deliver, FORM_TYPE, JSON_TYPE, payloadOf, post } from '../helpers/signing-setup.ts'
+import { openSockets } from '../helpers/process-figures.ts'
+import { noFailureIn } from '../helpers/outages.ts'
+import { FORM_TYPE, JSON_TYPE, deliver, payloadOf, post } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
-import { flood, headOf, HOOKS_LIMIT, isWell, startBombed, watchMemory } from './bomb-setup.ts'
+import { HOOKS_LIMIT, flood, headOf, isWell, startBombed, watchMemory } from './bomb-setup.ts'
 
 // Bodies, queries and paths within the limits whose content is the bomb, and more bodies at once than
 // there is memory for: each is answered as its contract says, never 5xx but for the 503 of too many

@@ -1,13 +1,13 @@
 import { gzipSync } from 'node:zlib'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { extent } from '../helpers/faults.ts'
-import { noFailureIn } from '../helpers/outage-setup.ts'
-import { payloadOf } from '../helpers/signing-setup.ts'
+import { extent } from '../helpers/program.ts'
+import { noFailureIn } from '../helpers/outages.ts'
+import { payloadOf } from '../helpers/hooks.ts'
 import {
+  HOOKS_LIMIT,
   flood,
   headOf,
-  HOOKS_LIMIT,
   isWell,
   refuses,
   startBombed,

@@ -1,18 +1,18 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { extent } from '../helpers/faults.ts'
+import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
-import { openSockets } from '../helpers/open-sockets.ts'
-import { noFailureIn } from '../helpers/outage-setup.ts'
 import {
   descriptorLimit,
   openDescriptors,
   openSocketCount,
+  openSockets,
   residentKib,
 } from '../helpers/process-figures.ts'
+import { noFailureIn } from '../helpers/outages.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { addProvider, post } from '../helpers/signing-setup.ts'
+import { addProvider, post } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [embedded] = backends

@@ -3,19 +3,18 @@ import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { openPeer } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
-import { identity } from '../helpers/links-pages.ts'
-import { linksServer } from '../helpers/links-setup.ts'
-import { inventoryFile, opsServer } from '../helpers/ops-setup.ts'
+import { identity, linksServer } from '../helpers/links.ts'
+import { inventoryFile, opsServer } from '../helpers/ops.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
-import { SIGNED_ENV } from '../helpers/signing-setup.ts'
+import { SIGNED_ENV } from '../helpers/hooks.ts'
 import {
+  SCHEMES,
   fits,
   hoverButtons,
   measurable,
   measure,
   namesAll,
-  SCHEMES,
   timesAreLocal,
   useZone,
   worksByKeyboard,

@@ -2,8 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { insertLinks, startLinks } from '../helpers/links-setup.ts'
-import { leadsTo } from '../helpers/visits.ts'
+import { insertLinks, leadsTo, startLinks } from '../helpers/links.ts'
 import { walksWhileOthersWrite } from '../links/pagination-walk.ts'
 
 const [, postgres] = backends

@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { ended, startOps, trigger } from '../helpers/ops-setup.ts'
-import type { Event } from '../helpers/ops-setup.ts'
-import { startReceiver } from '../helpers/receiver.ts'
+import { ended, startOps, trigger } from '../helpers/ops.ts'
+import type { Event } from '../helpers/ops.ts'
+import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

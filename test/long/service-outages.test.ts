@@ -1,16 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import { createSender } from '../helpers/deliveries.ts'
-import { extent } from '../helpers/faults.ts'
+import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
-import { linksServer } from '../helpers/links-setup.ts'
-import { inventoryFile } from '../helpers/ops-setup.ts'
+import { linksServer } from '../helpers/links.ts'
+import { inventoryFile } from '../helpers/ops.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
-import { newSeed, randomOf } from '../helpers/random.ts'
+import { newSeed, randomOf, until } from '../helpers/until.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { assertKept, assertRefusals, startServiceLoad } from '../helpers/service-load.ts'
-import { stallPostgres } from '../helpers/stalled-postgres.ts'
-import { until } from '../helpers/until.ts'
+import { assertKept, assertRefusals, startServiceLoad } from '../helpers/load.ts'
+import { stallPostgres } from '../helpers/outages.ts'
 
 // The promise: a PostgreSQL that stops, crashes or hangs, again and again, loses nothing of any service that was
 // acknowledged; everybody else is told to come back, and all goes on by itself when it is there again.

@@ -5,7 +5,7 @@ import { t } from 'tap'
 import { runCliProcess } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
-import { deploymentParts, lacks, onPath } from '../helpers/system-parts.ts'
+import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
 
 // The units in a real systemd, where this machine lets root make namespaces of every kind.
 

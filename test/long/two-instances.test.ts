@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { startForward } from '../fixtures/forward-setup.ts'
-import { allServed } from '../helpers/all-served.ts'
+import { allServed, startChanges, startVisits } from '../helpers/load.ts'
 import { backends } from '../helpers/backends.ts'
 import {
   brokenOf,
@@ -12,23 +12,26 @@ import {
   startLoad,
   storedEvents,
 } from '../helpers/deliveries.ts'
-import { startChanges } from '../helpers/change-load.ts'
-import { follow } from '../helpers/follower.ts'
+import { follow, startReceiver } from '../helpers/replays.ts'
 import { request } from '../helpers/http.ts'
-import { linksServer, makeLink } from '../helpers/links-setup.ts'
-import type { Link } from '../helpers/links-setup.ts'
-import { FORWARDER, startNginx } from '../helpers/nginx.ts'
-import type { Nginx, Ports } from '../helpers/nginx.ts'
-import { beginByHand, endByHand, storeLines } from '../helpers/ops-lines.ts'
-import { ended, inventoryFile, opsServer, startGate } from '../helpers/ops-setup.ts'
-import { freePort } from '../helpers/free-port.ts'
+import { leadsTo, linksServer, longestTarget, makeLink } from '../helpers/links.ts'
+import type { Link } from '../helpers/links.ts'
+import { FORWARDER, startNginx } from '../deploy/nginx.ts'
+import type { Nginx, Ports } from '../deploy/nginx.ts'
+import {
+  beginByHand,
+  endByHand,
+  ended,
+  inventoryFile,
+  opsServer,
+  startGate,
+  storeLines,
+} from '../helpers/ops.ts'
+import { freePort } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
-import { startReceiver } from '../helpers/receiver.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import type { ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
-import { startVisits } from '../helpers/visit-load.ts'
-import { leadsTo, longestTarget } from '../helpers/visits.ts'
 
 const [, postgres] = backends
 const BETWEEN = 50

@@ -72,11 +72,20 @@ type Coverage = {
   }[]
 }
 
+/** What a process has left; nothing of one that was killed while it wrote. */
+function coverageIn(path: string): Coverage {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return { result: [] }
+  }
+}
+
 /** The faults whose place was run by one of the processes that left their coverage in a folder. */
 function reachedIn(folder: string, places: readonly Place[]): ReadonlySet<Fault> {
   const reached = new Set<Fault>()
   for (const name of readdirSync(folder)) {
-    const { result }: Coverage = JSON.parse(readFileSync(join(folder, name), 'utf8'))
+    const { result } = coverageIn(join(folder, name))
     const scripts = Map.groupBy(result, ({ url }) => url)
     for (const { of, url, at } of places) {
       for (const { functions } of scripts.get(url) ?? []) {

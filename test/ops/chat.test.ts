@@ -1,13 +1,12 @@
 import OpenAI from 'openai'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { openAgentOps } from '../helpers/agent-setup.ts'
-import { CHAT_KEY } from '../helpers/alerts-setup.ts'
+import { openAgentOps, says, startModel } from '../helpers/agents.ts'
+import { CHAT_KEY } from '../helpers/alerts.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { says, startModel } from '../helpers/model-endpoint.ts'
-import { ended, startGate, startOps } from '../helpers/ops-setup.ts'
-import type { OpsServer, Session } from '../helpers/ops-setup.ts'
+import { ended, startGate, startOps } from '../helpers/ops.ts'
+import type { OpsServer, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -1,8 +1,8 @@
 import { t } from 'tap'
-import { captured, claudeResult, openAgentOps } from '../helpers/agent-setup.ts'
+import { captured, claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
-import { ended, trigger } from '../helpers/ops-setup.ts'
-import type { Event, Memory, Session } from '../helpers/ops-setup.ts'
+import { ended, trigger } from '../helpers/ops.ts'
+import type { Event, Memory, Session } from '../helpers/ops.ts'
 
 const [, postgres] = backends
 const ops = await openAgentOps(t, postgres)

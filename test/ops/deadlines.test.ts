@@ -6,10 +6,10 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
-import { claudeResult, makeAgent, processesWith } from '../helpers/agent-setup.ts'
+import { claudeResult, makeAgent, processesWith } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
-import { startReceiver } from '../helpers/receiver.ts'
-import { openTimedSessions } from '../helpers/sessions-setup.ts'
+import { startReceiver } from '../helpers/replays.ts'
+import { openTimedSessions } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -1,9 +1,9 @@
 import { t } from 'tap'
-import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts-setup.ts'
+import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { ended, startGate, startOps, startOpsProcess, trigger } from '../helpers/ops-setup.ts'
-import type { Event, OpsServer, Session } from '../helpers/ops-setup.ts'
+import { ended, startGate, startOps, startOpsProcess, trigger } from '../helpers/ops.ts'
+import type { Event, OpsServer, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

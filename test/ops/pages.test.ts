@@ -3,8 +3,8 @@ import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
-import { ended, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
-import type { Memory, Session } from '../helpers/ops-setup.ts'
+import { ended, startGate, startOps, trigger } from '../helpers/ops.ts'
+import type { Memory, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 
 type Headers = Readonly<Record<string, string>>

@@ -3,8 +3,8 @@ import { failedOutcome, type Job, type Outcome } from '../../services/ops/runner
 import { machineId } from '../../kernel/processes.ts'
 import { ownHolder } from '../../kernel/spawn.ts'
 import { backends } from '../helpers/backends.ts'
-import { FULL, refuseRows, rollbacks } from '../helpers/refused-rows.ts'
-import { openTimedSessions } from '../helpers/sessions-setup.ts'
+import { FULL, refuseRows, rollbacks } from '../helpers/outages.ts'
+import { openTimedSessions } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

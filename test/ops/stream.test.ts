@@ -3,8 +3,16 @@ import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { metricOf } from '../helpers/deliveries.ts'
-import { ended, startGate, startOps, trigger } from '../helpers/ops-setup.ts'
-import { beginByHand, linesOf, storeLines, endByHand } from '../helpers/ops-lines.ts'
+import {
+  beginByHand,
+  endByHand,
+  ended,
+  linesOf,
+  startGate,
+  startOps,
+  storeLines,
+  trigger,
+} from '../helpers/ops.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { calls, inTier, says, startModel } from '../helpers/model-endpoint.ts'
-import type { Call, ModelEndpoint } from '../helpers/model-endpoint.ts'
-import { ended, inventoryFile, startOps, trigger } from '../helpers/ops-setup.ts'
-import type { OpsServer } from '../helpers/ops-setup.ts'
+import { calls, inTier, says, startModel } from '../helpers/agents.ts'
+import type { Call, ModelEndpoint } from '../helpers/agents.ts'
+import { ended, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
+import type { OpsServer } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { startReceiver } from '../helpers/receiver.ts'
+import { startReceiver } from '../helpers/replays.ts'
 
 const folder = await temporaryFolder(t, 'tools')
 const within = (...names: readonly string[]): string => join(folder, ...names)

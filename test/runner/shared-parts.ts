@@ -2,10 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SHARED_BROWSER, startChromium } from '../helpers/browser.ts'
-import { EMBEDDED_TEMPLATES, makeEmbeddedTemplates } from '../helpers/embedded-templates.ts'
-import { endOrphans } from '../helpers/orphans.ts'
-import { makeServerTemplate, SHARED_POSTGRES, startPostgres } from '../helpers/postgres.ts'
-import { RUN_FOLDER } from '../helpers/run-folder.ts'
+import { EMBEDDED_TEMPLATES, makeEmbeddedTemplates } from '../helpers/backends.ts'
+import { RUN_FOLDER, endOrphans } from '../helpers/program.ts'
+import { SHARED_POSTGRES, makeServerTemplate, startPostgres } from '../helpers/postgres.ts'
 
 /**
  * Starts what test files share, hands it over in the environment, and ends it after `body`: the run's folder,

@@ -2,15 +2,8 @@ import { exchange } from './wire.ts'
 import type { WireRequest } from './wire.ts'
 import { addEndpoint, modern } from '../../helpers/mcp.ts'
 import type { Endpoint } from '../../helpers/mcp.ts'
-import { addSigned, change, sendStandard } from '../../helpers/senders-setup.ts'
-import {
-  addProvider,
-  deliver,
-  enable,
-  eventIds,
-  post,
-  SIGNED,
-} from '../../helpers/signing-setup.ts'
+import { addSigned, change, sendStandard } from '../../helpers/senders.ts'
+import { SIGNED, addProvider, deliver, enable, eventIds, post } from '../../helpers/hooks.ts'
 
 /** Where a replay goes: nobody listens there. */
 export const NOBODY = 'http://127.0.0.1:9/hook'

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import fc from 'fast-check'
 import { openHooksService } from '../../../commands/services/hooks.ts'
 import type { Backend } from '../../helpers/backends.ts'
-import { NOBODY, openKeep, STANDARD, TOKEN, UPGRADE } from './hooks-keep.ts'
+import { NOBODY, STANDARD, TOKEN, UPGRADE, openKeep } from './hooks-keep.ts'
 import type { Keep } from './hooks-keep.ts'
 import { messages, mirrored, toolsOf } from './mcp.ts'
 import type { Caller, FuzzProfile } from './profile.ts'
@@ -11,14 +11,9 @@ import { routesOf } from './routes.ts'
 import { MARKER, oddCursor } from './values.ts'
 import type { WireAnswer, WireRequest } from './wire.ts'
 import type { Owner } from '../../helpers/owner.ts'
-import { secretKey, standardHeaders } from '../../helpers/senders-setup.ts'
+import { secretKey, standardHeaders } from '../../helpers/senders.ts'
 import type { ServerProcess } from '../../helpers/server-process.ts'
-import {
-  SECRETS,
-  SIGNED,
-  signatureHeaders,
-  startHooksProcess,
-} from '../../helpers/signing-setup.ts'
+import { SECRETS, SIGNED, signatureHeaders, startHooksProcess } from '../../helpers/hooks.ts'
 
 /** Starts the hooks service, and gives what a fuzz has to know of it. */
 export async function hooksToFuzz(

@@ -1,0 +1,232 @@
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { LLMock } from '@copilotkit/aimock'
+import type { ChatCompletionRequest, Fixture, FixtureResponse } from '@copilotkit/aimock'
+import type { Backend } from './backends.ts'
+import { ended, startOps, startOpsProcess } from './ops.ts'
+import type { OpsProcess, OpsServer } from './ops.ts'
+import { temporaryFolder } from './owner.ts'
+import type { Owner } from './owner.ts'
+import { ROOT } from './program.ts'
+import type { Env } from './program.ts'
+import { keepSecret } from './secrets.ts'
+
+/** An ops service whose agent is a shell script. */
+export type AgentOps<Ops extends Pick<OpsServer, 'api'> = OpsServer> = Ops & {
+  readonly agent: Agent
+  /** What a session has put out so far, from its file. */
+  lines(session: number): readonly Line[]
+}
+
+/** The script that runs as the agent; its arguments are those of the agent. */
+export type Agent = {
+  /** A folder of the test's own, for what the script writes and reads. */
+  readonly folder: string
+  /** Has the next session run this script. */
+  does(script: string): void
+  /** Has the next session print these lines, and end with this code. */
+  says(lines: readonly (object | string)[], code?: number): void
+}
+
+export type Line = {
+  readonly seq: number
+  readonly at: string
+  readonly kind: string
+  readonly text: string
+}
+
+/** A captured stream of a real agent: the path of its file. */
+export function captured(name: string): string {
+  return join(ROOT, 'test/fixtures/agents', `${name}.ndjson`)
+}
+
+/** The line with which claude ends. */
+export function claudeResult(fields: object = {}): object {
+  const usage = { 'some-model': { costUSD: 0.25, costBasis: 'list' } }
+  return {
+    ...{ type: 'result', subtype: 'success', is_error: false, num_turns: 1, result: 'All well.' },
+    ...{ total_cost_usd: 0.25, modelUsage: usage, model_usage_since_last_result: usage },
+    ...fields,
+  }
+}
+
+/** Opens an ops service with the runner `cli` in this process; its first session, at start, has ended. */
+export function openAgentOps(t: Owner, backend: Backend, env: Env = {}): Promise<AgentOps> {
+  return agentOps(t, env, (variables) => startOps(t, backend, variables))
+}
+
+/** The same in a process of its own. */
+export function startAgentOps(
+  t: Owner,
+  backend: Backend,
+  env: Env = {},
+): Promise<AgentOps<OpsProcess>> {
+  return agentOps(t, env, (variables) => startOpsProcess(t, backend, variables))
+}
+
+async function agentOps<Ops extends Pick<OpsServer, 'api'>>(
+  t: Owner,
+  env: Env,
+  start: (variables: Env) => Promise<Ops>,
+): Promise<AgentOps<Ops>> {
+  const agent = await makeAgent(t)
+  agent.says([claudeResult()])
+  const results = env['OPS_RESULTS_DIR'] ?? (await temporaryFolder(t, 'results'))
+  const ops = await start({
+    ...{ OPS_RUNNER: 'cli', OPS_AGENT_COMMAND: agent.command, OPS_RESULTS_DIR: results },
+    ...env,
+  })
+  await ended(ops)
+  return { ...ops, agent, lines: (session) => linesOf(results, session) }
+}
+
+/** Makes an agent; its command is what runs it. */
+export async function makeAgent(t: Owner): Promise<Agent & { readonly command: string }> {
+  const folder = await temporaryFolder(t, 'agent')
+  const script = join(folder, 'agent.sh')
+  const does = (text: string): void => writeFileSync(script, text)
+  return {
+    ...{ folder, does, command: `sh ${script}` },
+    says(lines, code = 0) {
+      const texts = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)))
+      writeFileSync(join(folder, 'stream'), texts.map((text) => `${text}\n`).join(''))
+      does(`cat ${join(folder, 'stream')}\nexit ${code}\n`)
+    },
+  }
+}
+
+/** The processes whose command line has a text, such as the time that a sleep takes. */
+export function processesWith(text: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && commandLine(name).includes(text))
+    .map(Number)
+}
+
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    // It ended between the list and the look.
+    return ''
+  }
+}
+
+function linesOf(results: string, session: number): readonly Line[] {
+  const file = join(results, `session-${session}.ndjson`)
+  if (!existsSync(file)) return []
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+  return lines.map((line): Line => JSON.parse(line))
+}
+
+/** What a scripted model is asked. */
+export type Asked = {
+  readonly request: ChatCompletionRequest
+  /** How often it has answered in this session. */
+  readonly step: number
+  readonly tier: number
+  /** What the session is for. */
+  readonly prompt: string
+  /** What the tools answered last, in the order of their calls. */
+  readonly results: readonly string[]
+}
+
+/** A model endpoint of a test: a real server with the protocol, whose answers are scripted. */
+export type ModelEndpoint = {
+  /** What makes the product use it. */
+  readonly env: Env
+  readonly asked: readonly Asked[]
+  /** Replaces the script; scheduled sessions hear that all is well. */
+  answer(script: Script): void
+  /** Nobody listens at its address any more. */
+  stop(): Promise<void>
+}
+
+export type Script = (asked: Asked) => FixtureResponse | Promise<FixtureResponse>
+
+/** A call of a tool. */
+export type Call = readonly [name: string, args: object | string]
+
+/** The tokens of each scripted answer that says nothing else. */
+export const USAGE = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
+
+/** Without this key the endpoint answers 401. */
+const KEY = keepSecret('model-key', 'mk/9f+e2=key?of&the/endpoint')
+
+/** Starts an endpoint, which ends with the test. */
+export async function startModel(
+  t: Owner,
+  script: Script = () => says('All is well.'),
+  fixture: Partial<Fixture> = {},
+): Promise<ModelEndpoint> {
+  const asked: Asked[] = []
+  let answer = script
+  const mock = await LLMock.create({ port: 0, auth: { apiKeys: [KEY] } })
+  mock.addFixture({
+    ...fixture,
+    match: { endpoint: 'chat' },
+    response: (request) => {
+      const one = read(request)
+      asked.push(one)
+      return one.prompt.startsWith('Scheduled session') ? says('All is well.') : answer(one)
+    },
+  })
+  const { url } = mock
+  let stopped = false
+  async function stop(): Promise<void> {
+    if (!stopped) await mock.stop()
+    stopped = true
+  }
+  t.teardown(stop)
+  return {
+    env: { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: KEY },
+    asked,
+    answer: (next) => void (answer = next),
+    stop,
+  }
+}
+
+/** An answer in words: the end of a session. */
+export function says(content: string): FixtureResponse {
+  return { content, usage: USAGE }
+}
+
+/** An answer that calls tools; arguments that are text are sent as they are. */
+export function calls(...list: readonly Call[]): FixtureResponse {
+  const toolCalls = list.map(([name, args], at) => ({
+    id: `call-${at}`,
+    name,
+    arguments: typeof args === 'string' ? args : JSON.stringify(args),
+  }))
+  return { toolCalls, usage: USAGE }
+}
+
+/** Calls of tools one after the other, then words. */
+export function steps(list: readonly Call[], end = 'Done.'): Script {
+  return ({ step }) => {
+    const call = list[step]
+    return call === undefined ? says(end) : calls(call)
+  }
+}
+
+/** Escalates up to a tier, and goes on there with a script. */
+export function inTier(tier: number, script: Script): Script {
+  const escalation: Call = ['escalate', { reason: 'as asked', findings: 'none yet' }]
+  return (asked) => (asked.tier < tier ? calls(escalation) : script(asked))
+}
+
+function read(request: ChatCompletionRequest): Asked {
+  const { messages } = request
+  const text = (role: string): string =>
+    String(messages.find((message) => message.role === role)?.content ?? '')
+  const last = messages.findLastIndex(({ role }) => role === 'assistant')
+  return {
+    request,
+    step: messages.filter(({ role }) => role === 'assistant').length,
+    tier: Number(/tier (\d) of 3/.exec(text('system'))?.[1] ?? 0),
+    prompt: text('user'),
+    results: messages
+      .slice(last + 1)
+      .filter(({ role }) => role === 'tool')
+      .map(({ content }) => String(content)),
+  }
+}

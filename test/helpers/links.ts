@@ -1,0 +1,348 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { Test } from 'tap'
+import { controlPath, runRemotely } from '../../commands/control.ts'
+import { apiOf, goodForm } from './api.ts'
+import type { Api, ApiResponse } from './api.ts'
+import type { Backend } from './backends.ts'
+import { request } from './http.ts'
+import type { RequestOptions, Response } from './http.ts'
+import type { Owner } from './owner.ts'
+import { run } from './postgres.ts'
+import type { Env } from './program.ts'
+import { keepSecret } from './secrets.ts'
+import { startServer } from './server.ts'
+import type { TestServer } from './server.ts'
+
+/** A links service on a database of its own. */
+export type LinksServer = {
+  readonly server: TestServer
+  readonly base: string
+  /** Its variables: another server with the same ones shares its database (postgres) or follows it. */
+  readonly env: Env
+  /** Makes a user with a token of scope `full`; the address is NAME@example.com. */
+  user(name: string, options?: { admin?: boolean }): Promise<Caller>
+  /** A further token of a user, as `gatehouse token create` makes it. */
+  token(email: string, options?: { scope?: 'full' | 'read' | 'create' }): Promise<string>
+  /** Calls the API with a token, or without one. */
+  api(token?: string): Api
+}
+
+/** A user who calls the API. */
+export type Caller = {
+  readonly id: string
+  readonly email: string
+  readonly token: string
+  readonly api: Api
+}
+
+/** A link as the API shows it. */
+export type Link = {
+  readonly id: string
+  readonly slug: string
+  readonly url: string
+  readonly title: string
+  readonly description: string
+  readonly tags: readonly string[]
+  readonly owners: readonly { id: string; email: string; is_primary: boolean }[]
+  readonly visibility: string
+  readonly append_path: boolean
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+/** Starts `serve links` on a fresh database, or on the one that `env` names. */
+export async function startLinks(t: Owner, backend: Backend, env: Env = {}): Promise<LinksServer> {
+  const named = 'DATABASE_URL' in env || 'GATEHOUSE_DATA_DIR' in env
+  const variables = { ...(named ? {} : await backend.env(t)), ...env }
+  const server = await startServer(t, { services: ['links'], env: variables })
+  return linksServer(server, variables)
+}
+
+/** What `startLinks` gives, for a server that runs already. */
+export function linksServer(server: TestServer, env: Env): LinksServer {
+  const base = server.links
+  const api = (token?: string): Api => apiOf(base, token)
+  async function token(email: string, { scope = 'full' }: { scope?: string } = {}) {
+    return env['DATABASE_URL'] === undefined
+      ? lastLine(await control(env, ['token', 'create', email, '--scope', scope]))
+      : insertToken(env['DATABASE_URL'], email, scope)
+  }
+  return {
+    server,
+    base,
+    env,
+    api,
+    token,
+    async user(name, { admin = false } = {}) {
+      const email = `${name}@example.com`
+      const url = env['DATABASE_URL']
+      if (url !== undefined) {
+        const made = await insertUser(url, email, admin ? 'admin' : 'user')
+        return { ...made, email, api: api(made.token) }
+      }
+      await control(env, ['user', 'add', email, ...(admin ? ['--admin'] : [])])
+      const own = await token(email)
+      const { json } = await api(own)<{ id: string }>('GET', '/users/me')
+      return { id: json.id, email, token: own, api: api(own) }
+    },
+  }
+}
+
+/** Makes a link and gives it; throws when the API refuses. */
+export async function makeLink(
+  { api }: Pick<Caller, 'api'>,
+  slug: string,
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<Link> {
+  const made = await api<Link>('POST', '/links', { slug, url: `https://${slug}.test/`, ...fields })
+  if (made.status !== 201) throw new Error(`POST /links: ${made.status} ${made.text}`)
+  return made.json
+}
+
+/** The answer is a refusal: `{error, code}` alone, `error` as given when the contract quotes it. */
+export function refuses(
+  t: Test,
+  answer: ApiResponse<unknown>,
+  status: number,
+  code: string,
+  { what = '', error }: { what?: string; error?: string } = {},
+): void {
+  const { json } = answer
+  const body: Readonly<Record<string, unknown>> =
+    typeof json === 'object' && json !== null ? { ...json } : { text: answer.text }
+  t.same(
+    { status: answer.status, ...body },
+    { status, code, error: error ?? (String(body['error'] ?? '') || 'a text for people') },
+    `${what} ${status} ${code}`.trim(),
+  )
+  goodForm(t, answer)
+}
+
+/** Has the running server on the embedded engine run a command, as the command itself does. */
+async function control(env: Env, argv: readonly string[]): Promise<readonly string[]> {
+  const [out, err]: [string[], string[]] = [[], []]
+  const output = {
+    out: (line: string): unknown => out.push(line),
+    err: (line: string): unknown => err.push(line),
+    data: (line: string): unknown => out.push(line),
+  }
+  const path = controlPath(env['GATEHOUSE_DATA_DIR'] ?? '')
+  const code = await runRemotely(path, argv, output, Readable.from([]))
+  if (code !== 0) throw new Error(`gatehouse ${argv.slice(0, 3).join(' ')}: ${err.join('; ')}`)
+  return out
+}
+
+function lastLine(lines: readonly string[]): string {
+  return keepSecret('api-token', lines.at(-1) ?? '')
+}
+
+/** As `gatehouse user add` and `gatehouse token create`, on one connection: a test makes many users. */
+async function insertUser(
+  url: string,
+  email: string,
+  role: string,
+): Promise<{ id: string; token: string }> {
+  const { token, hash } = newToken()
+  const text = `with made as (
+      insert into links.users (email, display_name, role, created_at)
+      values ($1, split_part($1, '@', 1), $2, now()) returning id
+    )
+    insert into links.tokens (user_id, name, scope, token_hash, created_at)
+    select id, 'test', 'full', $3, now() from made returning user_id`
+  const [row] = await run(url, text, [email, role, hash])
+  return { id: String(row?.['user_id']), token }
+}
+
+async function insertToken(url: string, email: string, scope: string): Promise<string> {
+  const { token, hash } = newToken()
+  const text = `insert into links.tokens (user_id, name, scope, token_hash, created_at)
+    select id, 'test', $2, $3, now() from links.users where email = $1 returning id`
+  const rows = await run(url, text, [email, scope, hash])
+  if (rows.length !== 1) throw new Error(`there is no user ${email}`)
+  return token
+}
+
+function newToken(): { token: string; hash: Buffer } {
+  const digits = randomBytes(43).map((byte) => ALPHABET.charCodeAt(byte % ALPHABET.length))
+  const token = keepSecret('api-token', `gh_${Buffer.from(digits).toString('latin1')}`)
+  return { token, hash: createHash('sha256').update(token).digest() }
+}
+
+/** Gives a user so many tokens that nobody knows. */
+export async function fillTokens(url: string, email: string, wanted: number): Promise<void> {
+  const text = `insert into links.tokens (user_id, name, scope, token_hash, created_at)
+    select u.id, 'old', 'read', sha256(convert_to($1 || n, 'UTF8')), now()
+      from links.users u
+     cross join generate_series(1, $2 - (select count(*) from links.tokens t join links.users o on o.id = t.user_id
+                                          where o.email = $1)) as n
+     where u.email = $1`
+  await run(url, text, [email, wanted])
+}
+
+/** A link as it is stored; people by their addresses. */
+export type StoredLink = {
+  readonly slug: string
+  readonly id?: string
+  readonly url?: string
+  readonly title?: string
+  readonly visibility?: string
+  readonly tags?: readonly string[]
+  /** The primary owner first. */
+  readonly owners?: readonly string[]
+  readonly shares?: readonly string[]
+}
+
+/** Stores many links at once, with all that is counted and copied for lists. Their users must be there. */
+export async function insertLinks(
+  { env }: Pick<LinksServer, 'env'>,
+  backend: Backend,
+  links: readonly StoredLink[],
+): Promise<void> {
+  const rows = JSON.stringify(links)
+  for (const text of STORE) await backend.query(env, text, text.includes('$1') ? [rows] : [])
+}
+
+const GIVEN = `jsonb_to_recordset($1::text::jsonb) as g(slug text, id uuid, url text, title text, visibility text,
+  tags text[], owners text[], shares text[])`
+const STORE = [
+  `insert into links.links (slug, id, url, title, description, visibility, append_path, created_at, updated_at)
+   select slug, coalesce(id, gen_random_uuid()), coalesce(url, 'https://' || slug || '.test/'), coalesce(title, ''), '',
+          coalesce(visibility, 'public'), false, now(), now() from ${GIVEN}`,
+  `insert into links.link_owners (user_id, slug, is_primary)
+   select u.id, g.slug, o.place = 1
+     from ${GIVEN}, unnest(g.owners) with ordinality o(email, place) join links.users u using (email)`,
+  `insert into links.link_shares (user_id, slug, shared_by, created_at)
+   select u.id, g.slug, g.owners[1], now()
+     from ${GIVEN}, unnest(g.shares) s(email) join links.users u using (email)`,
+  `insert into links.link_tags (slug, tag, is_public)
+   select g.slug, tag, coalesce(g.visibility, 'public') = 'public' from ${GIVEN}, unnest(g.tags) tag`,
+  `insert into links.hidden_tags (user_id, tag, slug)
+   select m.user_id, t.tag, t.slug
+     from (select user_id, slug from links.link_owners union select user_id, slug from links.link_shares) m
+     join links.link_tags t on t.slug = m.slug and not t.is_public
+       on conflict do nothing`,
+  'delete from links.tags',
+  `insert into links.tags (tag, links, public_links)
+   select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag`,
+]
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** Headers of a request. */
+export type Headers = Readonly<Record<string, string>>
+
+/** Somebody at a browser, as the trusted proxy names them; an empty address is anonymous. */
+export type Visitor = {
+  get(path: string, headers?: Headers): Promise<Response>
+  /** Posts a form; text is sent as it is. */
+  post(path: string, fields?: Headers | string, headers?: Headers): Promise<Response>
+}
+
+/** A user who calls the API and visits the pages. */
+export type PageUser = Caller & Visitor
+
+/** What a browser without script sends when it goes to a page or posts a form. */
+export const NAVIGATION: Headers = { 'sec-fetch-mode': 'navigate', accept: 'text/html' }
+/** What htmx sends. */
+export const HTMX: Headers = { 'hx-request': 'true' }
+
+/** A links service behind a proxy on this machine that says who visits. */
+export async function startPages(t: Owner, backend: Backend): Promise<LinksServer> {
+  const own = await backend.env(t)
+  return startLinks(t, backend, { ...own, GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' })
+}
+
+/** Makes a user who also visits the pages. */
+export async function pageUser(
+  links: LinksServer,
+  name: string,
+  options: { admin?: boolean } = {},
+): Promise<PageUser> {
+  const caller = await links.user(name, options)
+  return { ...caller, ...visitorAt(links.base, caller.email) }
+}
+
+/** Who visits with this e-mail address. */
+export function visitorAt(base: string, email: string): Visitor {
+  const who = identity(email)
+  return {
+    get: (path, headers = {}) => request(base + path, { headers: { ...who, ...headers } }),
+    post(path, fields = {}, headers = {}) {
+      const body = typeof fields === 'string' ? fields : new URLSearchParams(fields).toString()
+      const type = { 'content-type': 'application/x-www-form-urlencoded' }
+      return request(base + path, {
+        method: 'POST',
+        body,
+        headers: { ...who, ...type, ...headers },
+      })
+    },
+  }
+}
+
+/** The header in which the proxy names somebody. */
+export function identity(email: string): Headers {
+  return email === '' ? {} : { 'remote-email': email }
+}
+
+/** The slugs of the rows in a list, from top to bottom. */
+export function slugsIn(text: string): readonly string[] {
+  return [...text.matchAll(/<tr [^>]*data-slug="([^"]*)"/g)].map(([, slug = '']) => slug)
+}
+
+/** The address of the next page of the list whose table's body has this id; undefined on the last one. */
+export function nextOf(text: string, rows: string): string | undefined {
+  const [, href] = new RegExp(`<a\\s+id="${rows}-more-link"\\s+href="([^"]*)"`).exec(text) ?? []
+  return href?.replaceAll('&amp;', '&')
+}
+
+/** The slugs of all pages of a list, as its links lead through them. */
+export async function listedAll(
+  who: Visitor,
+  path: string,
+  rows: string,
+): Promise<readonly string[]> {
+  const slugs: string[] = []
+  for (let next: string | undefined = path; next !== undefined;) {
+    const page = await who.get(next)
+    if (page.status !== 200) throw new Error(`${next} answered ${page.status}`)
+    slugs.push(...slugsIn(page.text))
+    next = nextOf(page.text, rows)
+  }
+  return slugs
+}
+
+/** How a person's browser names itself. */
+export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
+
+/** A visit by a person: the path as it stands, nothing followed; further headers win. */
+export function visit(base: string, path: string, options: RequestOptions = {}): Promise<Response> {
+  const headers = { 'user-agent': BROWSER, accept: 'text/html,*/*;q=0.8', ...options.headers }
+  return request(base, { ...options, path, headers })
+}
+
+/** Where a visit leads, or the status of an answer that leads nowhere. */
+export async function leadsTo(
+  base: string,
+  path: string,
+  options: RequestOptions = {},
+): Promise<string | number> {
+  const { status, headers } = await visit(base, path, options)
+  return status === 302 ? (headers.location ?? 'no Location') : status
+}
+
+/** The slugs that a page suggests instead of the one that was asked for. */
+export function suggested({ text }: Pick<Response, 'text'>): readonly string[] {
+  const [list = ''] = /<ul class="suggestions">.*?<\/ul>/s.exec(text) ?? []
+  return [...list.matchAll(/href="\/([^"]*)"/g)].map(([, slug = '']) => slug)
+}
+
+/** The url of a link whose address has as many bytes as a `Location` may have, and that address. */
+export function longestTarget(): { readonly url: string; readonly location: string } {
+  const start = 'https://far.test/aaa'
+  const times = (8_192 - start.length) / 12
+  return {
+    url: start + '\u{1f680}'.repeat(times),
+    location: start + '%F0%9F%9A%80'.repeat(times),
+  }
+}

@@ -1,0 +1,318 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { apiOf, goodForm } from './api.ts'
+import type { Api, ApiResponse } from './api.ts'
+import { backends } from './backends.ts'
+import type { Backend } from './backends.ts'
+import { temporaryFolder } from './owner.ts'
+import type { Owner } from './owner.ts'
+import type { Env } from './program.ts'
+import { startReceiver } from './replays.ts'
+import { startServerProcess } from './server-process.ts'
+import type { ServerProcess } from './server-process.ts'
+import { startServer } from './server.ts'
+import type { TestServer } from './server.ts'
+import type { EventStream } from './sse.ts'
+import { until } from './until.ts'
+
+/** The longest pause between two looks whether a session has ended. */
+const LONGEST_PAUSE_MS = 250
+
+/** An ops service. */
+export type OpsServer = {
+  readonly server: TestServer
+  readonly base: string
+  /** Its variables: another server with the same ones goes on with its database. */
+  readonly env: Env
+  readonly api: Api
+}
+
+/** A session as the API shows it. */
+export type Session = {
+  readonly id: number
+  readonly tier: number
+  readonly model: string
+  readonly status: string
+  readonly started_at: string
+  readonly ended_at: string | null
+  readonly exit_code: number | null
+  readonly cost_usd: number | null
+  readonly num_turns: number | null
+  readonly duration_ms: number | null
+  readonly trigger: string
+  readonly prompt_text: string | null
+  readonly parent_session_id: number | null
+}
+
+/** An event as the API shows it. */
+export type Event = {
+  readonly id: number
+  readonly session_id: number | null
+  readonly level: string
+  readonly service: string | null
+  readonly message: string
+  readonly created_at: string
+}
+
+/** A memory as the API shows it. */
+export type Memory = {
+  readonly id: number
+  readonly service: string | null
+  readonly category: string
+  readonly observation: string
+  readonly confidence: number
+  readonly active: boolean
+  readonly created_at: string
+  readonly updated_at: string
+  readonly session_id: number | null
+  readonly tier: number
+}
+
+/**
+ * Starts `serve ops` on a fresh database, or on the one that `env` names. Without `OPS_INVENTORY` its
+ * inventory is empty: nothing of this machine decides a test.
+ */
+export async function startOps(t: Owner, backend: Backend, env: Env = {}): Promise<OpsServer> {
+  const variables = await opsEnv(t, backend, env)
+  const server = await startServer(t, { services: ['ops'], env: variables })
+  return opsServer(server, variables)
+}
+
+/** An ops service in a process of its own. */
+export type OpsProcess = Omit<OpsServer, 'server'> & { readonly server: ServerProcess }
+
+/** The same in a process of its own, which may be given flags. */
+export async function startOpsProcess(
+  t: Owner,
+  backend: Backend,
+  env: Env = {},
+  flags: readonly string[] = [],
+): Promise<OpsProcess> {
+  const variables = await opsEnv(t, backend, env)
+  const server = await startServerProcess(t, { services: ['ops'], env: variables, flags })
+  return { ...opsServer(server, variables), server }
+}
+
+async function opsEnv(t: Owner, backend: Backend, env: Env): Promise<Env> {
+  const named = 'DATABASE_URL' in env || 'GATEHOUSE_DATA_DIR' in env
+  return {
+    ...(named ? {} : await backend.env(t)),
+    ...('OPS_INVENTORY' in env ? {} : { OPS_INVENTORY: await inventoryFile(t, { services: [] }) }),
+    ...env,
+  }
+}
+
+/** What `startOps` gives, for a server that runs already. */
+export function opsServer(server: TestServer, env: Env): OpsServer {
+  return { server, base: server.ops, env, api: apiOf(server.ops) }
+}
+
+/** Writes an inventory and gives its path, the value of `OPS_INVENTORY`. */
+export async function inventoryFile(t: Owner, inventory: object): Promise<string> {
+  const file = join(await temporaryFolder(t, 'inventory'), 'inventory.json')
+  writeFileSync(file, JSON.stringify(inventory))
+  return file
+}
+
+/** What a session of the probe has found. */
+export type Found = {
+  readonly session: Session
+  /** Whether each check of this inventory was good, by name. */
+  readonly good: Readonly<Record<string, unknown>>
+  /** The events of the session, oldest first. */
+  readonly events: readonly Event[]
+  /** Their messages. */
+  readonly messages: readonly string[]
+}
+
+/** An ops service of the probe, whose inventory the test writes anew for each session. */
+export type Probe = OpsServer & {
+  /** Replaces the inventory by this, which may be wrong. */
+  write(inventory: object): void
+  /** Runs a session and gives what it found. */
+  look(): Promise<Found>
+  /** The same with these checks, of a service `shop`. */
+  lookAt(checks: readonly object[]): Promise<Found>
+}
+
+/** Starts one on PostgreSQL; its first session, at start, had no checks and has ended. */
+export async function startProbe(t: Owner, env: Env = {}): Promise<Probe> {
+  const file = await inventoryFile(t, { services: [] })
+  const ops = await startOps(t, backends[1], { ...env, OPS_INVENTORY: file })
+  await ended(ops)
+  const write = (inventory: object): void => writeFileSync(file, JSON.stringify(inventory))
+  const look = async (): Promise<Found> => {
+    const session = await ended(ops, (await trigger(ops)).id)
+    const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events?limit=1000')
+    const events = json.events
+      .filter(({ session_id }) => session_id === session.id)
+      .toSorted((a, b) => a.id - b.id)
+    const results = outputOf(ops.env, session.id).matchAll(/^(ok {2}|FAIL) .*?: (.*?): /gm)
+    return {
+      session,
+      events,
+      messages: events.map(({ message }) => message),
+      good: Object.fromEntries([...results].map(([, word, name]) => [name, word !== 'FAIL'])),
+    }
+  }
+  return {
+    ...ops,
+    write,
+    look,
+    lookAt(checks) {
+      write({ services: [{ name: 'shop', checks }] })
+      return look()
+    },
+  }
+}
+
+/** The output of a session that has ended, from its file. */
+export function outputOf(env: Env, session: number): string {
+  const results = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'ops', 'results')
+  const lines = readFileSync(join(results, `session-${session}.ndjson`), 'utf8')
+    .trim()
+    .split('\n')
+  return lines.map((line): string => JSON.parse(line).text).join('\n')
+}
+
+/** What holds sessions of the probe up for as long as a test wants. */
+export type Gate = {
+  /** The value of `OPS_INVENTORY`. */
+  readonly inventory: string
+  /** Sessions that wait now. */
+  waiting(): number
+  /** Lets those go that wait, and all to come when `forGood`. */
+  open(forGood?: boolean): void
+  /** Holds sessions up again. */
+  shut(): void
+}
+
+/** An inventory with one check that is answered when the gate opens, 60 s later at most. */
+export async function startGate(t: Owner): Promise<Gate> {
+  let held: (() => void)[] = []
+  let isOpen = false
+  const { url } = await startReceiver(t, (_, response) => {
+    const answer = (): void => void response.writeHead(204).end()
+    if (isOpen) answer()
+    else {
+      held.push(answer)
+      response.on('close', () => (held = held.filter((other) => other !== answer)))
+    }
+  })
+  const check = { type: 'http', name: 'gate', url, timeout_s: 60 }
+  return {
+    inventory: await inventoryFile(t, { services: [{ name: 'gate', checks: [check] }] }),
+    waiting: () => held.length,
+    open(forGood = false) {
+      isOpen = forGood
+      for (const answer of held.splice(0)) answer()
+    },
+    shut: () => void (isOpen = false),
+  }
+}
+
+/** Starts a session by the API and gives it; throws when the API refuses. */
+export async function trigger({ api }: Pick<OpsServer, 'api'>, prompt = 'look'): Promise<Session> {
+  const made = await api<Session>('POST', '/sessions/trigger', { prompt })
+  if (made.status !== 201) throw new Error(`trigger: ${made.status} ${made.text}`)
+  return made.json
+}
+
+/** Waits until a session, or the newest one, has ended, and gives it; none of them runs then. */
+export function ended(
+  { api }: Pick<OpsServer, 'api'>,
+  id?: number,
+  timeoutMs = 30_000,
+): Promise<Session> {
+  return until(
+    async () => {
+      const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=20')
+      const wanted = json.sessions.find((session) => id === undefined || session.id === id)
+      return wanted?.status === 'running' ? undefined : wanted
+    },
+    `the end of session ${id ?? '(the newest)'}`,
+    timeoutMs,
+    LONGEST_PAUSE_MS,
+  )
+}
+
+/** The answer is a refusal: `{error}` alone, as given when the contract quotes it. */
+export function refuses(
+  t: Test,
+  answer: ApiResponse<unknown>,
+  status: number,
+  error?: string | RegExp,
+  what = '',
+): void {
+  t.equal(answer.status, status, `${what} ${status}`.trim())
+  const { json } = answer
+  const body = typeof json === 'object' && json !== null ? { ...json } : { text: answer.text }
+  t.same(Object.keys(body), ['error'], `${what} has {error} alone`.trim())
+  t.match(body, { error: error ?? /\S/ }, `${what} says what is wrong`.trim())
+  if (typeof error === 'string') t.equal('error' in body && body.error, error)
+  goodForm(t, answer)
+}
+
+/**
+ * Begins a session that no server runs and whose lease never lapses: the test says what it puts out
+ * and when it ends. Only on postgres, beside servers. Gives its id.
+ */
+export async function beginByHand(backend: Backend, env: Env, prompt = 'by hand'): Promise<number> {
+  const [row] = await backend.query(
+    env,
+    `insert into ops.sessions (tier, model, status, trigger, started_at, prompt_text, holder, machine, heartbeat_at)
+     values (1, 'none', 'running', 'manual', now(), $1, 'test', 'test', now() + interval '1 hour')
+     returning id`,
+    [prompt],
+  )
+  return Number(row?.['id'])
+}
+
+/** Stores lines `line 7` from a number on, and notifies as a server does unless told otherwise. */
+export async function storeLines(
+  backend: Backend,
+  env: Env,
+  session: number,
+  first: number,
+  count: number,
+  { bytes = 0, tells = true, text = 'line' }: StoredLines = {},
+): Promise<void> {
+  await backend.query(
+    env,
+    `with saved as (
+       insert into ops.session_lines (session_id, seq, at, kind, text)
+       select $1, n, now(), 'text', $5 || ' ' || n || repeat('x', $4)
+         from generate_series($2::integer, $3::integer) as n
+       returning seq
+     )
+     select case when $6 then pg_notify('ops_lines', $1::bigint::text) end from (select count(*) from saved) as done`,
+    [session, first, first + count - 1, bytes, text, tells],
+  )
+}
+
+/** How lines are stored. */
+export type StoredLines = { bytes?: number; tells?: boolean; text?: string }
+
+/** Ends a session that was begun by hand. */
+export async function endByHand(
+  backend: Backend,
+  env: Env,
+  session: number,
+  status: string,
+  { tells = true }: { tells?: boolean } = {},
+): Promise<void> {
+  await backend.query(
+    env,
+    `with ended as (
+       update ops.sessions set status = $2, ended_at = now(), exit_code = 0 where id = $1 returning id
+     )
+     select case when $3 then pg_notify('ops_sessions', '') end from ended`,
+    [session, status, tells],
+  )
+}
+
+/** The numbers of the lines that a stream has given. */
+export function linesOf(stream: EventStream): readonly number[] {
+  return stream.events.filter(({ event }) => event === 'line').map(({ id }) => Number(id))
+}

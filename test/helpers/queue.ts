@@ -1,0 +1,221 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createClient } from '@redis/client'
+import { onPath } from '../runner/system-parts.ts'
+import type { Backend } from './backends.ts'
+import { request } from './http.ts'
+import type { Owner } from './owner.ts'
+import { freePort, temporaryFolder } from './owner.ts'
+import type { Env } from './program.ts'
+import { recordProcess, runFolder } from './program.ts'
+import { secret } from './secrets.ts'
+import { startServer } from './server.ts'
+import type { TestServer } from './server.ts'
+import { until } from './until.ts'
+
+/** A running hooks service that reads streams of a Redis of its own. */
+export type QueueHooks = {
+  readonly redis: Redis
+  readonly server: TestServer
+  readonly base: string
+  readonly env: Env
+}
+
+/** Starts both, on a fresh database and an empty Redis, with `extra` over the usual variables. */
+export async function startQueue(
+  t: Owner,
+  backend: Backend,
+  channels: string,
+  extra: Env = {},
+): Promise<QueueHooks> {
+  const redis = await startRedis(t)
+  const env = { ...(await backend.env(t)), ...queueEnv(redis, channels), ...extra }
+  const server = await startServer(t, { services: ['hooks'], env })
+  return { redis, server, base: server.hooks, env }
+}
+
+/** Variables by which the service reads streams of a Redis. */
+export function queueEnv(redis: Redis, channels: string): Env {
+  return { HOOKS_QUEUE_URL: redis.url, HOOKS_QUEUE_CHANNELS: channels }
+}
+
+/** Adds an entry of these fields; gives its id. */
+export async function add(
+  redis: Redis,
+  stream: string,
+  ...fields: readonly (string | Buffer)[]
+): Promise<string> {
+  return String(await redis.send('XADD', stream, '*', ...fields))
+}
+
+/** Adds so many entries with the payloads `{"n":1}` and on; gives their ids. */
+export async function addMany(
+  redis: Redis,
+  stream: string,
+  count: number,
+): Promise<readonly string[]> {
+  const numbers = Array.from({ length: count }, (_, at) => at + 1)
+  return Promise.all(numbers.map((n) => add(redis, stream, 'payload', `{"n":${n}}`)))
+}
+
+/** What Redis says of the consumer group: given out but not acknowledged, and not given out yet. */
+export async function groupOf(
+  redis: Redis,
+  stream: string,
+): Promise<{ pending: number; lag: number }> {
+  const groups = (await redis.send('XINFO', 'GROUPS', stream)) as readonly (readonly unknown[])[]
+  const group = groups.find((pairs) => pairs[1] === 'gatehouse') ?? []
+  const value = (name: string): number => Number(group[group.indexOf(name) + 1])
+  return { pending: value('pending'), lag: value('lag') }
+}
+
+/** Waits until every entry of a stream was given out and acknowledged. */
+export async function settled(redis: Redis, stream: string, timeoutMs?: number): Promise<void> {
+  await until(
+    async () => {
+      const { pending, lag } = await groupOf(redis, stream)
+      return pending === 0 && lag === 0
+    },
+    `all entries of ${stream} to be acknowledged`,
+    timeoutMs,
+  )
+}
+
+/** The newest events of a stream as `/log` lists them: ids, newest first. */
+export async function eventsOf(
+  base: string,
+  stream: string,
+  limit = 200,
+): Promise<readonly number[]> {
+  const provider = encodeURIComponent(`queue:${stream}`)
+  const { status, text } = await request(`${base}/log?limit=${limit}&provider=${provider}`, {
+    headers: { 'HX-Request': 'true' },
+  })
+  if (status !== 200) throw new Error(`GET /log answered ${status}, expected 200`)
+  const ids = [...text.matchAll(/data-id="(\d+)"/g)].map((match) => Number(match[1]))
+  return ids.filter((id) => id !== 0)
+}
+
+/** Waits until a stream has exactly so many events; gives their ids, newest first. */
+export async function eventsWhen(
+  base: string,
+  stream: string,
+  count: number,
+  timeoutMs?: number,
+): Promise<readonly number[]> {
+  const what = `${count} events of ${stream}`
+  return until(
+    async () => {
+      const ids = await eventsOf(base, stream, Math.min(count + 1, 200))
+      return ids.length === count && ids
+    },
+    what,
+    timeoutMs,
+  )
+}
+
+/** The health probe's answer. */
+export async function healthOf(base: string): Promise<Readonly<Record<string, string>>> {
+  const answer = await request(`${base}/healthz`)
+  return { ...answer.json<Record<string, string>>(), http: String(answer.status) }
+}
+
+/** A value of a Redis reply. */
+export type Reply = string | number | null | readonly Reply[]
+
+/** A Redis of our own, which a test may stop, crash, freeze and start. */
+export type Redis = {
+  /** Address with the password. */
+  readonly url: string
+  /** Runs one command on a connection of the test; bytes of a reply are read as UTF-8. */
+  send(...command: readonly (string | Buffer)[]): Promise<Reply>
+  /** SIGTERM saves and ends; SIGKILL is the crash: what was answered before it is kept (appendfsync). */
+  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  /** Starts a stopped one on the same port and files. */
+  start(): Promise<void>
+  /** Neither answers nor closes, as a host that is gone. */
+  freeze(): void
+  thaw(): void
+}
+
+/** Starts redis-server on a free port of 127.0.0.1 with a password; it ends with the test. */
+export async function startRedis(t: Owner): Promise<Redis> {
+  const folder = await temporaryFolder(t, 'redis')
+  const port = await freePort()
+  const password = secret('redis-password')
+  const url = `redis://:${password}@127.0.0.1:${port}`
+  const log = join(folder, 'redis.log')
+  let child: ChildProcess | undefined
+  let client: Client | undefined
+  let connecting: Promise<unknown> | undefined
+
+  async function start(): Promise<void> {
+    const program = onPath('redis-server')
+    if (program === undefined) {
+      throw new Error('Redis is missing: install it, on Debian apt-get install redis-server')
+    }
+    const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder]
+    const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always']
+    const output = openSync(log, 'a')
+    const options = [...place, ...durable, '--requirepass', password]
+    child = spawn(program, options, { stdio: ['ignore', output, output] })
+    closeSync(output)
+    if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+    try {
+      await until(() => send('PING'), 'Redis to answer')
+    } catch (error) {
+      throw new Error(`Redis did not start: ${readFileSync(log, 'utf8').slice(-500)}`, {
+        cause: error,
+      })
+    }
+  }
+
+  /** One connection for all, so that commands arrive in the order in which they are sent. */
+  async function connected(): Promise<Client> {
+    if (client?.isOpen !== true) {
+      client = connectionTo(url)
+      connecting = client.connect()
+    }
+    await connecting
+    return client
+  }
+
+  async function send(...command: readonly (string | Buffer)[]): Promise<Reply> {
+    return (await connected()).sendCommand([...command])
+  }
+
+  async function stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    client?.destroy()
+    client = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = Promise.withResolvers<void>()
+    child.once('exit', () => ended.resolve())
+    child.kill('SIGCONT')
+    child.kill(signal)
+    await ended.promise
+  }
+
+  t.teardown(() => stop('SIGKILL'))
+  await start()
+  return {
+    url,
+    send,
+    stop,
+    start,
+    freeze: () => void child?.kill('SIGSTOP'),
+    thaw: () => void child?.kill('SIGCONT'),
+  }
+}
+
+type Client = ReturnType<typeof connectionTo>
+
+function connectionTo(url: string) {
+  return createClient({
+    url,
+    RESP: 2,
+    socket: { reconnectStrategy: false },
+    maintNotifications: 'disabled',
+  }).on('error', () => undefined)
+}

@@ -1,0 +1,179 @@
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { FORM_TYPE } from './hooks.ts'
+import { request } from './http.ts'
+import type { RequestOptions, Response } from './http.ts'
+import type { Owner } from './owner.ts'
+import { openStream } from './sse.ts'
+import type { EventStream, StreamEvent } from './sse.ts'
+
+/** One row of an event's list of attempts, as its page shows it. */
+export type ShownAttempt = {
+  readonly outcome: string
+  readonly target: string
+  readonly detail: string
+  readonly answer: string
+  readonly kind: string
+}
+
+/** Posts the form of an event's page, as a program does. */
+export function replay(
+  base: string,
+  id: number,
+  target?: string,
+  headers: NonNullable<RequestOptions['headers']> = {},
+): Promise<Response> {
+  const body = new URLSearchParams(target === undefined ? {} : { target_url: target }).toString()
+  const all = { ...FORM_TYPE, ...headers }
+  // Longer than the ten seconds that a target has.
+  const options = { method: 'POST', headers: all, body, timeoutMs: 20_000 }
+  return request(`${base}/log/${id}/replay`, options)
+}
+
+/** The attempts in a page or fragment, newest first. */
+export function attemptsIn(text: string): readonly ShownAttempt[] {
+  const rows = [
+    ...text.matchAll(/<tr role="row" data-attempt="\d+" data-outcome="(\w+)">(.*?)<\/tr>/gs),
+  ]
+  return rows.map(([, outcome = '', row = '']) => {
+    const cells = [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell = '']) => cell)
+    const [first = '', , answer = '', kind = ''] = cells
+    const target = /<bdi>(.*?)<\/bdi>/s.exec(first)?.[1] ?? ''
+    const detail = /class="detail">(.*?)</s.exec(first)?.[1] ?? ''
+    return {
+      outcome,
+      target: target.replaceAll('&amp;', '&'),
+      detail,
+      answer: answer.trim(),
+      kind: kind.trim(),
+    }
+  })
+}
+
+/** The attempts that an event's page lists, newest first. */
+export async function attemptsOf(base: string, id: number): Promise<readonly ShownAttempt[]> {
+  const { status, text } = await request(`${base}/log/${id}`)
+  if (status !== 200) throw new Error(`GET /log/${id} answered ${status}, expected 200`)
+  return attemptsIn(text)
+}
+
+/** A request as a receiver got it, read whole. */
+export type Received = {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly rawHeaders: readonly string[]
+  readonly body: Buffer
+}
+
+/** Answers a request, or leaves it unanswered. */
+export type Answer = (
+  request: Received,
+  response: ServerResponse<IncomingMessage>,
+) => void | Promise<void>
+
+/** A stranger's HTTP server on loopback: what it got, and how often it was connected to. */
+export type Receiver = {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string
+  readonly port: number
+  readonly received: readonly Received[]
+  /** Connections accepted so far, also those on which nothing was sent. */
+  connections(): number
+}
+
+/** Starts a receiver that answers 204 unless `answer` does something else; it ends with the test. */
+export async function startReceiver(
+  t: Owner,
+  answer: Answer = (_, response) => void response.writeHead(204).end(),
+): Promise<Receiver> {
+  const received: Received[] = []
+  let connections = 0
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const { method = '', url = '', headers, rawHeaders } = request
+      const got = { method, path: url, headers, rawHeaders, body: Buffer.concat(chunks) }
+      received.push(got)
+      void answer(got, response)
+    })
+  })
+  server.on('connection', () => (connections += 1))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, port, received, connections: () => connections }
+}
+
+/** A client of an event stream that comes back by id whenever the stream ends, as a browser does. */
+export type Follower = {
+  /** All messages so far, over all connections. */
+  readonly events: readonly StreamEvent[]
+  /** Ids of those that have one. */
+  readonly ids: readonly number[]
+  /** How often it has connected. */
+  readonly connections: number
+  /** Connections that were refused, or answered with another status than 200. */
+  readonly refused: readonly string[]
+  stop(): Promise<void>
+}
+
+/** Follows a stream from its start until it is stopped, or until a message has come that is its `last`. */
+export function follow(
+  t: Owner,
+  url: string,
+  last: (event: StreamEvent) => boolean = () => false,
+): Follower {
+  const streams: EventStream[] = []
+  const refused: string[] = []
+  let stopped = false
+
+  async function work(): Promise<void> {
+    while (!stopped) {
+      try {
+        const lastEventId = streams.at(-1)?.lastEventId ?? '0'
+        // Long enough for the start of a process: its socket takes connections before it runs.
+        const stream = await openStream(t, url, { lastEventId, timeoutMs: 30_000 })
+        streams.push(stream)
+        if (stream.status !== 200) {
+          refused.push(`status ${stream.status}`)
+          await pause(20)
+        }
+        if (stopped) stream.close()
+        await stream.closed
+        stopped ||= stream.events.some(last)
+      } catch (error) {
+        refused.push(error instanceof Error ? error.message : String(error))
+        await pause(20)
+      }
+    }
+  }
+
+  const working = work()
+  async function stop(): Promise<void> {
+    stopped = true
+    streams.at(-1)?.close()
+    await working
+  }
+  t.teardown(stop)
+  const events = (): StreamEvent[] => streams.flatMap((stream) => stream.events)
+  return {
+    get events() {
+      return events()
+    },
+    get ids() {
+      return events().flatMap(({ id }) => (id === undefined ? [] : [Number(id)]))
+    },
+    get connections() {
+      return streams.length
+    },
+    refused,
+    stop,
+  }
+}

@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto'
+import type { Database } from '../../db/client.ts'
+import { migrate } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/open.ts'
+import { listEvents } from '../../db/ops/events.ts'
+import type { Event, Line } from '../../db/ops/rows.ts'
+import { findRunning, findSession, listLines } from '../../db/ops/sessions.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { createLog } from '../../kernel/log.ts'
+import { machineId } from '../../kernel/processes.ts'
+import { ownHolder } from '../../kernel/spawn.ts'
+import { openRunningConfig } from '../../services/ops/config.ts'
+import type { RunningConfig } from '../../services/ops/config.ts'
+import { createRedact } from '../../services/ops/redact.ts'
+import type { Runner } from '../../services/ops/runners/runner.ts'
+import { openSessions } from '../../services/ops/sessions/sessions.ts'
+import type { Sessions } from '../../services/ops/sessions/sessions.ts'
+import { openSandbox } from '../../services/ops/tools/sandbox.ts'
+import type { ToolOptions } from '../../services/ops/tools/tool.ts'
+import { backends } from './backends.ts'
+import { temporaryFolder } from './owner.ts'
+import type { Owner } from './owner.ts'
+import type { Env } from './program.ts'
+import { transcript } from './secrets.ts'
+import { until } from './until.ts'
+
+/** A session with what only its page shows. */
+export type FoundSession = Awaited<ReturnType<typeof findSession>>
+
+/** Sessions in the test's own process, on PostgreSQL, whose time the test decides. */
+export type TimedSessions = {
+  readonly env: Env
+  readonly sessions: Sessions
+  readonly config: RunningConfig
+  /** Puts the present forward: no deadline passes by itself. */
+  later(seconds: number): void
+  /** The same, and waits until the session that runs has outlived it. */
+  outlives(seconds: number): Promise<void>
+  /** Everything logged so far. */
+  logged(): string
+  /** Starts a session and gives its id. */
+  start(): Promise<number>
+  /** Waits until no session runs, and gives this one. */
+  ended(id: number): Promise<FoundSession>
+  eventsOf(id: number): Promise<readonly Event[]>
+  linesOf(id: number): Promise<readonly Line[]>
+}
+
+/** What any runner with tools is made of. */
+export type RunnerParts = ToolOptions & {
+  readonly budgets: () => { readonly session: undefined; readonly day: undefined }
+  readonly maxTurns: () => number
+}
+
+/** Opens sessions that run by the runner that is made of these parts. */
+export async function openTimedSessions(
+  t: Owner,
+  name: string,
+  makeRunner: (parts: RunnerParts) => Runner,
+): Promise<TimedSessions> {
+  const [, postgres] = backends
+  let forward = 0
+  const clock: Clock = {
+    now: () => new Date(Date.now() + forward),
+    elapsed: () => performance.now() + forward,
+    every(ms, callback) {
+      const timer = setInterval(callback, ms / 20)
+      return () => clearInterval(timer)
+    },
+  }
+  const env = await postgres.env(t)
+  let logged = ''
+  const log = createLog((text) => {
+    transcript('log', text, name)
+    logged += text
+  }, clock.now)
+  const { db, close } = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
+  await migrate(db)
+  const folder = await temporaryFolder(t, 'ops')
+  const models = { tier1_model: 'default', tier2_model: 'default', tier3_model: 'default' }
+  const folders = { state_dir: folder, results_dir: folder, repos_dir: folder }
+  const config = await openRunningConfig(db, clock, log, () => {
+    return { ...models, ...folders, interval: 3_600, dry_run: false, max_tier: 3 }
+  })
+  const redact = createRedact(() => [])
+  const runner = makeRunner({
+    ...{ db, clock, log, redact },
+    sandbox: openSandbox({ log, unsandboxed: () => false, ownSockets: () => [] }),
+    inventory: { current: async () => ({ services: [] }), isOurs: () => false },
+    dryRun: async () => false,
+    budgets: () => ({ session: undefined, day: undefined }),
+    maxTurns: () => 1_000,
+  })
+  const sessions = await openSessions({
+    ...{ db, clock, log, config, redact, resultsDir: folder, runner: () => runner },
+    ...{ holder: ownHolder(), machine: machineId(), random: randomBytes },
+  })
+  t.teardown(async () => {
+    await sessions.close()
+    await config.close()
+    await close()
+  })
+  const later = (seconds: number): void => void (forward += seconds * 1_000)
+  /** The time of a heartbeat after this one. */
+  function heartbeat(after: number): Promise<number> {
+    const text = `select extract(epoch from heartbeat_at)::float8 * 1000 as beat
+      from ops.sessions where status = 'running'`
+    return until(async () => {
+      const beat = Number((await postgres.query(env, text))[0]?.['beat'])
+      return beat > after && beat
+    }, 'a heartbeat of the session that runs')
+  }
+  return {
+    env,
+    sessions,
+    config,
+    later,
+    async outlives(seconds) {
+      later(seconds)
+      // Deadlines are looked at more often than that: they were between two heartbeats.
+      await heartbeat(await heartbeat(clock.now().getTime()))
+    },
+    logged: () => logged,
+    async start() {
+      const session = await sessions.start({ tier: 1, trigger: 'manual', prompt: 'look' })
+      if (session === undefined) throw new Error('another session runs')
+      return session.id
+    },
+    ended: (id) => endOf(db, id),
+    eventsOf: (id) => listEvents(db, { level: null, service: null, session: id }, 0, 10),
+    linesOf: (id) => listLines(db, id, 0, 10_000),
+  }
+}
+
+async function endOf(db: Database, id: number): Promise<FoundSession> {
+  await until(async () => (await findRunning(db)) === undefined, 'its end', 30_000)
+  return findSession(db, id)
+}

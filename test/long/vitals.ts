@@ -1,0 +1,74 @@
+import { readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryFolder } from '../helpers/owner.ts'
+import type { Owner } from '../helpers/owner.ts'
+import { residentKib } from '../helpers/process-figures.ts'
+import { until } from '../helpers/until.ts'
+
+/** How a process is, in MiB and counts. */
+export type Vitals = {
+  readonly rss: number
+  /** Of the main thread's heap after a collection, with what lies outside of it. */
+  readonly heap: number
+  /** Open files and sockets, but for those of the embedded engine's tables, which it keeps open. */
+  readonly files: number
+  /** What keeps its event loop busy: sockets, servers, timers. */
+  readonly handles: number
+}
+
+/** Looks at a server from inside and outside. */
+export type Doctor = {
+  /** Goes to the server's variables. */
+  readonly env: Readonly<Record<string, string>>
+  examine(pid: number): Promise<Vitals>
+}
+
+const MIB = 2 ** 20
+const CLUSTER = /\/pg\/(base|global|pg_\w+)\//
+
+/** A module in the server's process answers a signal: only there the heap can be seen. */
+export async function openDoctor(t: Owner): Promise<Doctor> {
+  const folder = await temporaryFolder(t, 'vitals')
+  const file = join(folder, 'vitals.json')
+  const inside = `
+    import { renameSync, writeFileSync } from 'node:fs'
+    import { isMainThread } from 'node:worker_threads'
+    const file = ${JSON.stringify(file)}
+    if (isMainThread) process.on('SIGUSR2', () => {
+      globalThis.gc()
+      const { heapUsed, external } = process.memoryUsage()
+      const handles = process.getActiveResourcesInfo().length
+      writeFileSync(file + '.new', JSON.stringify({ heap: heapUsed + external, handles }))
+      renameSync(file + '.new', file)
+    })`
+  const preload = `--import=data:text/javascript,${encodeURIComponent(inside)}`
+  return {
+    env: { NODE_OPTIONS: `--expose-gc ${preload}` },
+    async examine(pid) {
+      rmSync(file, { force: true })
+      process.kill(pid, 'SIGUSR2')
+      const text = await until(() => readFileSync(file, 'utf8'), 'the server to tell of its heap')
+      const { heap, handles }: { heap: number; handles: number } = JSON.parse(text)
+      const files = openFiles(pid).filter((path) => !CLUSTER.test(path)).length
+      return { rss: residentKib(pid) / 1024, heap: heap / MIB, files, handles }
+    },
+  }
+}
+
+/** Where the open files of a process lead; one that has just been closed is none. */
+function openFiles(pid: number): readonly string[] {
+  const folder = `/proc/${pid}/fd`
+  return readdirSync(folder).flatMap((name) => {
+    try {
+      return [readlinkSync(join(folder, name))]
+    } catch {
+      return []
+    }
+  })
+}
+
+/** The middle one of some numbers. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}

@@ -1,0 +1,47 @@
+import { appendFileSync, readFileSync, readdirSync } from 'node:fs'
+import type { IncomingHttpHeaders } from 'node:http'
+import { join } from 'node:path'
+import { runFolder } from '../helpers/program.ts'
+
+/** A call of an API and its answer, both as they went over the wire; bodies are base64. */
+export type Exchange = {
+  readonly service: string
+  readonly method: string
+  /** Path and query. */
+  readonly target: string
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  readonly body: string
+  readonly status: number
+  readonly answerHeaders: IncomingHttpHeaders
+  readonly answer: string
+}
+
+const API = /^\/api\/v\d+\//
+const FILE = /^exchanges-\d+\.ndjson$/
+
+/** Origins of servers that this process started, with the service that answers there. */
+const services = new Map<string, string>()
+
+/** From now on the calls of the API at this address are kept for the check against its document. */
+export function keepExchanges(service: string, address: string): void {
+  services.set(new URL(address).origin, service)
+}
+
+/** Keeps a call of a known API, in a file that the search for secrets passes by: callers send tokens. */
+export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'target'>): void {
+  const { origin, pathname, search } = new URL(url)
+  const service = services.get(origin)
+  if (service === undefined || !API.test(pathname)) return
+  const exchange: Exchange = { service, target: pathname + search, ...call }
+  const file = join(runFolder(), `exchanges-${process.pid}.ndjson`)
+  appendFileSync(file, `${JSON.stringify(exchange)}\n`, { mode: 0o600 })
+}
+
+/** What all test files of the run kept of a service. */
+export function exchangesOf(folder: string, service: string): readonly Exchange[] {
+  const files = readdirSync(folder).filter((name) => FILE.test(name))
+  return files
+    .flatMap((name) => readFileSync(join(folder, name), 'utf8').trim().split('\n'))
+    .map((line): Exchange => JSON.parse(line))
+    .filter((exchange) => exchange.service === service)
+}
