@@ -34,7 +34,7 @@ export type NetworkCall = {
 
 /** Has a client call from within the network of a server; gives what was answered. */
 export async function callInside(pid: number, call: NetworkCall): Promise<string> {
-  const client = join(ROOT, 'test', 'helpers', 'network-client.ts')
+  const client = join(ROOT, 'test', 'deploy', 'network-client.ts')
   const enter = ['--net', '--target', `${pid}`, process.execPath, client, JSON.stringify(call)]
   const child = spawn('nsenter', enter, { stdio: ['ignore', 'pipe', 'inherit'] })
   let answer = ''
