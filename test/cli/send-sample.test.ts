@@ -10,6 +10,7 @@ import type { Env } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { SECRETS, SIGNED_ENV, addProvider, eventIds, shown, startHooks } from '../helpers/hooks.ts'
+import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
 
@@ -62,6 +63,10 @@ t.test('a sample to the running server', async (t) => {
     const add = ['provider', 'add', 'shop', '--signed', '--enable']
     const { stdout } = await runCli(add, { env: own, secretShown: true })
     const input = keepSecret('shop', stdout.trim())
+    await until(async () => {
+      const { text } = await request(`${base}/providers`)
+      return text.includes('generic:shop')
+    }, 'the server to know the provider')
     const run = await runCli(['send-sample', 'shop', '--token-stdin'], { env, input })
     const ack = /^202 \{"id":\d+,"provider":"generic:shop","trust_mode":"signed","verified":true/
     t.match(run, { code: 0, stdout: ack })
