@@ -21,6 +21,8 @@ type Reach = Record<string, Record<string, number>>
 
 const [mode, file = 'reach.json', from = '1'] = process.argv.slice(2)
 const never = new AbortController().signal
+// Leaves by way of the exit handlers, which put the sources back.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 process.env[SHORT_LIVES] = '1'
 
 await withSharedParts({ browser: true }, async () => {
