@@ -248,10 +248,15 @@ t.test(
     t.match(await ended(ops), { tier: 2, status: 'completed' })
     const [alone = '', withNetwork = ''] = answers
     const nobody = { signal: 'ESRCH', seen: false, write: 'EROFS' }
-    t.same(JSON.parse(alone), { tcp: 'ECONNREFUSED', unix: 'refused', ...nobody })
-    t.same(JSON.parse(withNetwork), { tcp: 'ok', unix: 'refused', ...nobody })
+    t.same(reportIn(alone), { tcp: 'ECONNREFUSED', unix: 'refused', ...nobody })
+    t.same(reportIn(withNetwork), { tcp: 'ok', unix: 'refused', ...nobody })
     t.equal(connections(), 1, 'of the command that may')
     t.equal(victim.exitCode ?? victim.signalCode, null, 'the other process lives')
     t.notOk(existsSync(file))
   },
 )
+
+/** What the attack reports. `find` warns of a working directory below /tmp, which the sandbox does not have. */
+function reportIn(output: string): unknown {
+  return JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '')
+}
