@@ -18,7 +18,7 @@ const ROUNDS = extent({ short: 6, long: 20 })
 const CUT_OFF = 'gatehouse_hooks_stream_cut_off_total'
 const [, postgres] = backends
 
-/** As many events of a type as are wanted; a server that runs is told of them. */
+/** Inserts this many events of a type, and notifies a running server. */
 const INSERT = `
   with made as (
     insert into hooks.events

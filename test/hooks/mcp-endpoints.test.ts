@@ -172,7 +172,7 @@ t.test('calls that the database does not answer', async (t) => {
     await sql.begin(async (tx) => {
       await tx`lock table hooks.events in access exclusive mode`
       for (let n = 0; n < 32; n++) reads.push(read())
-      // The last of them may come first: whoever finds no place is refused at once.
+      // They may arrive in any order: the one that finds no place is refused at once.
       reads.push(read())
       const busy = await Promise.race(reads)
       t.equal(busy.status, 503)

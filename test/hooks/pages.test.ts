@@ -197,7 +197,7 @@ t.test('the document of the hooks endpoints', async (t: Test) => {
   )
 
   const { code, problems } = await lint(t, sent.text)
-  // There is no wrong question after its health.
+  // The health has no 4xx answer.
   const path = '#/paths/~1healthz/get/responses'
   t.same(problems, [{ ruleId: 'operation-4xx-response', severity: 'warn', path }])
   t.equal(code, 0)

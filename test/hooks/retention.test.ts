@@ -39,7 +39,7 @@ await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
     await until(async () => (await left()).length <= kept.length, `${kept.length} to be left`)
     t.same(await left(), kept.toReversed())
   }
-  /** The gap that a client is told of that saw `lastEventId` last; undefined when there is none. */
+  /** The gap message for a client that resumes from `lastEventId`; undefined when there is no gap. */
   async function gapOf(lastEventId = 0): Promise<Gap | undefined> {
     const options = { lastEventId: String(lastEventId) }
     const stream = await openStream(t, `${server.hooks}/events`, options)

@@ -149,7 +149,7 @@ await t.test('the document of the ops API', async (t: Test) => {
 
   t.test('passes redocly lint', async (t) => {
     const { code, problems } = await lint(t, sent.text)
-    // Who asks for the health can't be wrong.
+    // The health has no 4xx answer.
     const path = '#/paths/~1api~1v1~1health/get/responses'
     t.same(problems, [{ ruleId: 'operation-4xx-response', severity: 'warn', path }])
     t.equal(code, 0)
