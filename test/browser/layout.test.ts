@@ -1,23 +1,13 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
 import { identity, linksServer } from '../helpers/links.ts'
-import { inventoryFile, opsServer } from '../helpers/ops.ts'
-import { startServer } from '../helpers/server.ts'
-import { SIGNED_ENV } from '../helpers/hooks.ts'
+import { opsServer } from '../helpers/ops.ts'
 import { fits, measurable, measure, worksByKeyboard } from './measure.ts'
 import { browse, loadFailure } from './pages.ts'
-import { fillAdmin, fillLinks, fillLong, fillOps, fillOrdinary } from './sites.ts'
+import { fillAdmin, fillLinks, fillLong, fillOps, fillOrdinary, startSites } from './sites.ts'
 import type { Paths } from './sites.ts'
 
-const [, postgres] = backends
-const env = {
-  ...SIGNED_ENV,
-  ...(await postgres.env(t)),
-  OPS_INVENTORY: await inventoryFile(t, { services: [] }),
-  GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8',
-}
-const server = await startServer(t, { env })
+const { server, env } = await startSites(t)
 
 /** Looks at one page of each kind on a desktop and on a phone; test/long has all pages and sizes. */
 async function look(t: Test, base: string, paths: Paths, email = ''): Promise<void> {
@@ -54,6 +44,6 @@ await t.test('links', async (t: Test) => {
 })
 
 await t.test('ops', async (t: Test) => {
-  const { kinds } = await fillOps(opsServer(server, env), postgres)
+  const { kinds } = await fillOps(opsServer(server, env))
   await look(t, server.ops, kinds)
 })

@@ -1,12 +1,18 @@
-import type { Backend } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { makeLink, pageUser } from '../helpers/links.ts'
 import type { LinksServer } from '../helpers/links.ts'
-import { beginByHand, ended, storeLines } from '../helpers/ops.ts'
+import { beginByHand, ended, inventoryFile, storeLines } from '../helpers/ops.ts'
 import type { OpsServer } from '../helpers/ops.ts'
-import { addProvider, deliver, post, postForm } from '../helpers/hooks.ts'
+import { SIGNED_ENV, addProvider, deliver, post, postForm } from '../helpers/hooks.ts'
+import type { Owner } from '../helpers/owner.ts'
+import type { Env } from '../helpers/program.ts'
+import { startServer } from '../helpers/server.ts'
+import type { TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 import { headerText, send } from './pages.ts'
+
+const [, postgres] = backends
 
 /** Paths of the pages that a kind of data makes worth looking at. */
 export type Paths = readonly string[]
@@ -130,7 +136,7 @@ export async function fillAdmin(links: LinksServer): Promise<Site & { email: str
 }
 
 /** Sessions, events, alerts and memories with long texts, and the paths of the pages about them. */
-export async function fillOps(ops: OpsServer, postgres: Backend): Promise<Site> {
+export async function fillOps(ops: OpsServer): Promise<Site> {
   const long = 'x'.repeat(180)
   await ended(ops)
   const memory = { category: long.slice(0, 90), observation: long, service: long }
@@ -155,4 +161,17 @@ export async function fillOps(ops: OpsServer, postgres: Backend): Promise<Site> 
     kinds: ['/', ...lists, '/config', `/sessions/${session}`, '/alerts/1'],
     states: ['/sessions/1', '/events?level=info', '/nothing'],
   }
+}
+
+/** All three services in one program, behind a proxy that names the user, on a database of its own. */
+export async function startSites(
+  t: Owner,
+): Promise<{ readonly server: TestServer; readonly env: Env }> {
+  const env = {
+    ...SIGNED_ENV,
+    ...(await postgres.env(t)),
+    OPS_INVENTORY: await inventoryFile(t, { services: [] }),
+    GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8',
+  }
+  return { server: await startServer(t, { env }), env }
 }

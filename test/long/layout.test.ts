@@ -2,12 +2,9 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { openPeer } from '../fixtures/forward-setup.ts'
-import { backends } from '../helpers/backends.ts'
 import { identity, linksServer } from '../helpers/links.ts'
-import { inventoryFile, opsServer } from '../helpers/ops.ts'
+import { opsServer } from '../helpers/ops.ts'
 import { keepSecret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
-import { SIGNED_ENV } from '../helpers/hooks.ts'
 import {
   SCHEMES,
   fits,
@@ -21,18 +18,19 @@ import {
 } from '../browser/measure.ts'
 import { browse, focusedId, loadFailure, send, textOf, untilText } from '../browser/pages.ts'
 import type { TestBrowser } from '../helpers/browser.ts'
-import { EMPTY, fillAdmin, fillLinks, fillLong, fillOps, fillOrdinary } from '../browser/sites.ts'
+import {
+  EMPTY,
+  fillAdmin,
+  fillLinks,
+  fillLong,
+  fillOps,
+  fillOrdinary,
+  startSites,
+} from '../browser/sites.ts'
 import type { Paths, Site } from '../browser/sites.ts'
 
-const [, postgres] = backends
-const env = {
-  ...SIGNED_ENV,
-  ...(await postgres.env(t)),
-  OPS_INVENTORY: await inventoryFile(t, { services: [] }),
-  GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8',
-}
 /** One program for all pages. */
-const server = await startServer(t, { env })
+const { server, env } = await startSites(t)
 const WIDTHS = [1280, 390, 320] as const
 
 /** Fits on every width, and is readable in both colour schemes. */
@@ -154,7 +152,7 @@ await t.test('links', async (t: Test) => {
 })
 
 await t.test('ops', async (t: Test) => {
-  const { kinds, states } = await fillOps(opsServer(server, env), postgres)
+  const { kinds, states } = await fillOps(opsServer(server, env))
   const { page } = await openViewer(t, server.ops)
   await visit(t, page, server.ops, [...kinds, ...states])
 })
