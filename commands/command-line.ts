@@ -89,7 +89,7 @@ async function run(argv: readonly string[], surroundings: ServingSurroundings): 
   }
   if (command === 'send-sample') {
     const { sendSample } = await import('./send-sample.ts')
-    const { post } = await import('../kernel/outbound.ts')
+    const { post } = await import('../kernel/net/outbound.ts')
     const tools = { config, secrets, random: randomBytes, now, post, readInput }
     return sendSample(args, tools, output)
   }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { escapeControls } from '../kernel/escape-controls.ts'
+import { escapeControls } from '../kernel/text.ts'
 import type { Log } from '../kernel/log.ts'
 
 /**

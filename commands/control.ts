@@ -9,9 +9,8 @@ import {
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
-import { codeOf } from '../kernel/cause.ts'
-import { messageOf, type Log } from '../kernel/log.ts'
-import { drained } from '../kernel/sink.ts'
+import { codeOf, messageOf, type Log } from '../kernel/log.ts'
+import { drained } from '../kernel/http/sink.ts'
 import { FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
 
 /**

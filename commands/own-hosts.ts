@@ -1,5 +1,5 @@
 import type { ConfigSource } from '../kernel/config.ts'
-import { isLoopbackName } from '../kernel/guard.ts'
+import { isLoopbackName } from '../kernel/net/guard.ts'
 import type { OwnHosts } from '../services/links/loop.ts'
 import { listeningUrl, serviceUrl, type Addresses } from './places.ts'
 

@@ -1,4 +1,4 @@
-import type { Address } from '../kernel/address.ts'
+import type { Address } from '../kernel/net/addresses.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { ServiceName } from './service-names.ts'
 

@@ -1,5 +1,5 @@
 import type { AlarmChange } from '../db/hooks/providers.ts'
-import { DURATION_FORM, parseDuration } from '../kernel/duration.ts'
+import { DURATION_FORM, parseDuration } from '../kernel/time.ts'
 import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarm-form.ts'
 import { LONGEST_OVERLAP } from '../services/hooks/providers.ts'
 import { parseAction } from './action-arguments.ts'

@@ -1,5 +1,5 @@
 import type { AlarmChange } from '../db/hooks/providers.ts'
-import { formatDuration } from '../kernel/duration.ts'
+import { formatDuration } from '../kernel/time.ts'
 import { providerStatus } from '../services/hooks/provider-status.ts'
 import {
   createProvider,

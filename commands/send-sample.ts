@@ -1,5 +1,5 @@
 import type { ConfigSource } from '../kernel/config.ts'
-import type { OutboundRequest, OutboundResult } from '../kernel/outbound.ts'
+import type { OutboundRequest, OutboundResult } from '../kernel/net/outbound.ts'
 import type { RandomBytes } from '../kernel/token-hash.ts'
 import { receiverPath } from '../services/hooks/provider-status.ts'
 import { isGenericName } from '../services/hooks/providers.ts'

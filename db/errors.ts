@@ -1,7 +1,6 @@
 import postgres from 'postgres'
-import { codeOf } from '../kernel/cause.ts'
+import { codeOf, messageOf } from '../kernel/log.ts'
 import { Unavailable } from '../kernel/fault.ts'
-import { messageOf } from '../kernel/log.ts'
 
 /** A statement that the database refused. `constraint` names the violated one. */
 export class QueryError extends Error {

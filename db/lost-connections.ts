@@ -1,4 +1,4 @@
-import { pause } from '../kernel/pause.ts'
+import { pause } from '../kernel/time.ts'
 import { QueryError } from './errors.ts'
 
 /** Has the server end connections that were lost on the way. */

@@ -1,4 +1,4 @@
-import { systemClock } from '../kernel/clock.ts'
+import { systemClock } from '../kernel/time.ts'
 import { Unavailable } from '../kernel/fault.ts'
 import { repeat, type Repeat, type Reports } from '../kernel/repeat.ts'
 import { messageOf, type Log } from '../kernel/log.ts'

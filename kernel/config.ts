@@ -2,8 +2,7 @@ import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { Decode } from 'typebox/value'
-import { codeOf } from './cause.ts'
-import { messageOf } from './log.ts'
+import { codeOf, messageOf } from './log.ts'
 import { Variables, type Config, type VariableName, type VariableNotes } from './variables.ts'
 
 /** The configuration as it stands; `current` changes when the environment file does. */

@@ -1,4 +1,4 @@
-import { escapeControls } from './escape-controls.ts'
+import { escapeControls } from './text.ts'
 
 export type LogLevel = 'info' | 'warn' | 'error'
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>
@@ -82,4 +82,15 @@ export function oneLine(text: string): string {
   // Line by line: a pattern for the white space around would try each of many spaces anew.
   const lines = text.split('\n').map((line) => line.trim())
   return lines.filter((line) => line !== '').join(' ')
+}
+
+/** Why `fetch` has failed: its own error says nothing of that, and has it as its cause. */
+export function causeOf(error: unknown): unknown {
+  return error instanceof Error && error.cause !== undefined ? error.cause : error
+}
+
+/** The code of an error of the system or the network, such as `ECONNREFUSED`. */
+export function codeOf(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : undefined
 }

@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from 'typebox'
-import type { Route } from './router.ts'
+import type { Route } from './http/router.ts'
 
 /** A reply as the documentation of an API shows it; without a schema it has no body. */
 export interface ReplyDescription {

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import type { Clock } from './time.ts'
 import { messageOf, type Log } from './log.ts'
 import { repeat } from './repeat.ts'
 

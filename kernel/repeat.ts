@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import type { Clock } from './time.ts'
 
 /** Work that is done again and again, never twice at a time. */
 export interface Repeat {

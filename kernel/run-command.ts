@@ -1,5 +1,4 @@
-import { codeOf } from './cause.ts'
-import { messageOf } from './log.ts'
+import { codeOf, messageOf } from './log.ts'
 import {
   endHolders,
   endMarked,

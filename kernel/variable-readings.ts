@@ -1,4 +1,4 @@
-import { parseBlocks, type AddressSet } from './peers.ts'
+import { parseBlocks, type AddressSet } from './net/addresses.ts'
 
 // How the text of each kind of variable is read. What is not accepted throws SyntaxError or RangeError with a reason that
 // quotes no value.

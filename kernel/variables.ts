@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import Type from 'typebox'
-import { parseAddress, type Address } from './address.ts'
-import { parseHosts } from './hosts.ts'
+import { parseAddress, type Address } from './net/addresses.ts'
+import { parseHosts } from './net/hosts.ts'
 import { parseSecretKey } from './secret-box.ts'
 import {
   parseAmount,

@@ -1,8 +1,8 @@
 import { explorerPage } from '../html/explorer.ts'
 import { openApi } from '../kernel/openapi.ts'
 import type { ApiDescription } from '../kernel/operation.ts'
-import { bytesReply, htmlReply } from '../kernel/reply.ts'
-import type { Route } from '../kernel/router.ts'
+import { bytesReply, htmlReply } from '../kernel/http/reply.ts'
+import type { Route } from '../kernel/http/router.ts'
 import { toYaml } from '../kernel/yaml.ts'
 import { explorerAssetRoutes } from './assets.ts'
 

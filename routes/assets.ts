@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { asset } from '../kernel/assets.ts'
-import { namesTag } from '../kernel/entity-tag.ts'
-import type { Access } from '../kernel/guard.ts'
-import { bytesReply, SAME_ORIGIN_ONLY } from '../kernel/reply.ts'
-import type { Route } from '../kernel/router.ts'
+import { namesTag } from '../kernel/http/headers.ts'
+import type { Access } from '../kernel/net/guard.ts'
+import { bytesReply, SAME_ORIGIN_ONLY } from '../kernel/http/reply.ts'
+import type { Route } from '../kernel/http/router.ts'
 
 /** Name below the folder, where the file is, and its media type. */
 export type AssetFile = readonly [string, string, string]

@@ -1,7 +1,7 @@
-import type { Context } from '../kernel/context.ts'
+import type { Context } from '../kernel/http/context.ts'
 import { unavailable, type Fault } from '../kernel/fault.ts'
-import { firstFields, MOST_FIELDS } from '../kernel/form-fields.ts'
-import { mediaType } from '../kernel/media-type.ts'
+import { firstFields, MOST_FIELDS } from '../kernel/http/form-fields.ts'
+import { mediaType } from '../kernel/http/headers.ts'
 
 /** Largest form that a page of ours sends, but for those with a long text. */
 const FORM_LIMIT = 64 * 1024

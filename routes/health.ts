@@ -1,7 +1,7 @@
 import { unavailable } from '../kernel/fault.ts'
-import type { FaultReply } from '../kernel/http.ts'
-import { jsonReply } from '../kernel/reply.ts'
-import type { Route } from '../kernel/router.ts'
+import type { FaultReply } from '../kernel/http/listener.ts'
+import { jsonReply } from '../kernel/http/reply.ts'
+import type { Route } from '../kernel/http/router.ts'
 
 /** `GET /healthz` of a listener whose contract has no health body of its own. */
 export function plainHealthRoute(

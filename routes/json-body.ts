@@ -1,6 +1,6 @@
-import type { Context } from '../kernel/context.ts'
+import type { Context } from '../kernel/http/context.ts'
 import { unavailable, type Fault } from '../kernel/fault.ts'
-import { mediaType } from '../kernel/media-type.ts'
+import { mediaType } from '../kernel/http/headers.ts'
 
 /** A JSON object as it came. */
 export type JsonObject = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import { METRICS_TYPE, type Metrics } from '../kernel/metrics.ts'
-import { bytesReply } from '../kernel/reply.ts'
-import type { Route } from '../kernel/router.ts'
+import { bytesReply } from '../kernel/http/reply.ts'
+import type { Route } from '../kernel/http/router.ts'
 
 /** `GET /metrics` of every listener: the whole process's metrics as OpenMetrics text. */
 export function metricsRoute(metrics: Metrics): Route {

@@ -1,7 +1,7 @@
-import { wantsFragment, type Context } from '../kernel/context.ts'
+import { wantsFragment, type Context } from '../kernel/http/context.ts'
 import type { Html } from '../kernel/html.ts'
-import type { FaultRequest } from '../kernel/http.ts'
-import { htmlReply, type Reply } from '../kernel/reply.ts'
+import type { FaultRequest } from '../kernel/http/listener.ts'
+import { htmlReply, type Reply } from '../kernel/http/reply.ts'
 
 /** True for a browser that would show the answer as a page of its own. */
 export function navigates({ headers }: FaultRequest): boolean {

@@ -1,5 +1,5 @@
 import type { ConfigSource } from '../../kernel/config.ts'
-import { hostName, isLoopbackName } from '../../kernel/guard.ts'
+import { hostName, isLoopbackName } from '../../kernel/net/guard.ts'
 import { placeOf } from '../places.ts'
 import type { ServiceName } from '../service-names.ts'
 import { doubt, fine, type Finding } from './finding.ts'

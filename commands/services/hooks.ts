@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { systemClock } from '../../kernel/clock.ts'
-import { post } from '../../kernel/outbound.ts'
+import { systemClock } from '../../kernel/time.ts'
+import { post } from '../../kernel/net/outbound.ts'
 import { hooksFault } from '../../routes/hooks/faults.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
 import { openHooks } from '../../services/hooks/open.ts'

@@ -1,6 +1,6 @@
 import type { Executor } from '../../db/client.ts'
 import { readSettings } from '../../db/ops/settings.ts'
-import { systemClock } from '../../kernel/clock.ts'
+import { systemClock } from '../../kernel/time.ts'
 import type { InventorySource } from '../../services/ops/inventory/inventory.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'

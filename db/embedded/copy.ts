@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { cp, mkdir, readdir, rm, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
-import { codeOf } from '../../kernel/cause.ts'
+import { codeOf } from '../../kernel/log.ts'
 import type { Database } from '../client.ts'
 import { clusterFolder, copyFolder } from './places.ts'
 

@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts'
-import type { Context } from '../context.ts'
+import type { Clock } from '../time.ts'
+import type { Context } from '../http/context.ts'
 import { unavailable, type Fault } from '../fault.ts'
-import { mediaType } from '../media-type.ts'
-import { bytesReply, type Reply } from '../reply.ts'
+import { mediaType } from '../http/headers.ts'
+import { bytesReply, type Reply } from '../http/reply.ts'
 import { capabilitiesOf, checkLegacy, checkModern, eraOf, metaOf, type Era } from './era.ts'
 import {
   errorEnvelope,

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
-import type { Reply, Sink } from '../reply.ts'
-import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../sse.ts'
+import type { Clock } from '../time.ts'
+import type { Reply, Sink } from '../http/reply.ts'
+import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../http/sse.ts'
 import type { Envelope } from './json-rpc.ts'
 import type { Call } from './server.ts'
 

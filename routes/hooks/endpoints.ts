@@ -1,9 +1,9 @@
 import { listEndpoints } from '../../db/hooks/endpoints.ts'
 import { endpointsFragment, type EndpointsView } from '../../html/hooks/endpoints.ts'
-import type { Context } from '../../kernel/context.ts'
+import type { Context } from '../../kernel/http/context.ts'
 import type { Html } from '../../kernel/html.ts'
-import { htmlReply, type Reply } from '../../kernel/reply.ts'
-import type { Route } from '../../kernel/router.ts'
+import { htmlReply, type Reply } from '../../kernel/http/reply.ts'
+import type { Route } from '../../kernel/http/router.ts'
 import {
   clientConfiguration,
   createEndpoint,

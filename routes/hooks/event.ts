@@ -2,9 +2,9 @@ import { listAttempts } from '../../db/hooks/attempts.ts'
 import { findEvent, findSameBody } from '../../db/hooks/events.ts'
 import { eventPage } from '../../html/hooks/event.ts'
 import type { ReplayView } from '../../html/hooks/views.ts'
-import type { Context } from '../../kernel/context.ts'
-import { bytesReply, htmlReply, type Reply } from '../../kernel/reply.ts'
-import type { Route } from '../../kernel/router.ts'
+import type { Context } from '../../kernel/http/context.ts'
+import { bytesReply, htmlReply, type Reply } from '../../kernel/http/reply.ts'
+import type { Route } from '../../kernel/http/router.ts'
 import {
   curlCommand,
   prettyPayload,

@@ -1,9 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import { errorPage } from '../../html/hooks/error.ts'
 import type { Fault } from '../../kernel/fault.ts'
-import type { FaultReply } from '../../kernel/http.ts'
-import { problem } from '../../kernel/problem.ts'
-import { htmlReply, type Reply } from '../../kernel/reply.ts'
+import type { FaultReply } from '../../kernel/http/listener.ts'
+import { problem, htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import { navigates } from '../page-answers.ts'
 
 /**

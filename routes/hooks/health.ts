@@ -1,6 +1,6 @@
 import { unavailable } from '../../kernel/fault.ts'
 import type { Operation } from '../../kernel/operation.ts'
-import { jsonReply } from '../../kernel/reply.ts'
+import { jsonReply } from '../../kernel/http/reply.ts'
 import { Health, readHealth } from '../../services/hooks/health.ts'
 import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'

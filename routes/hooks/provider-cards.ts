@@ -1,7 +1,7 @@
 import { listRejectionTotals } from '../../db/hooks/rejections.ts'
 import type { Provider, RejectionTotal } from '../../db/hooks/rows.ts'
 import type { ProviderCard } from '../../html/hooks/views.ts'
-import { formatDuration } from '../../kernel/duration.ts'
+import { formatDuration } from '../../kernel/time.ts'
 import { alarmsOf } from '../../services/hooks/alarms.ts'
 import { providerStatus } from '../../services/hooks/provider-status.ts'
 import {

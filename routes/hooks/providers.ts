@@ -1,10 +1,10 @@
 import { providerCard } from '../../html/hooks/provider-card.ts'
 import { providersFragment, providersPage } from '../../html/hooks/providers.ts'
 import type { ProvidersView } from '../../html/hooks/views.ts'
-import type { Context } from '../../kernel/context.ts'
+import type { Context } from '../../kernel/http/context.ts'
 import type { Fault } from '../../kernel/fault.ts'
-import { htmlReply, type Reply } from '../../kernel/reply.ts'
-import type { Route } from '../../kernel/router.ts'
+import { htmlReply, type Reply } from '../../kernel/http/reply.ts'
+import type { Route } from '../../kernel/http/router.ts'
 import {
   BURST_FORM,
   INTERVAL_FORM,

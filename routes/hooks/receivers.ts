@@ -1,8 +1,8 @@
-import type { BodyResult } from '../../kernel/body.ts'
-import type { Context } from '../../kernel/context.ts'
+import type { BodyResult } from '../../kernel/http/body.ts'
+import type { Context } from '../../kernel/http/context.ts'
 import { unavailable, type Fault } from '../../kernel/fault.ts'
 import type { Operation } from '../../kernel/operation.ts'
-import { jsonReply, type Reply } from '../../kernel/reply.ts'
+import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import { isGenericName } from '../../services/hooks/providers.ts'
 import {
   startGeneric,

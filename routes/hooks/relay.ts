@@ -1,6 +1,6 @@
-import { queryOf, type Context } from '../../kernel/context.ts'
+import { queryOf, type Context } from '../../kernel/http/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
-import type { Answer, Route } from '../../kernel/router.ts'
+import type { Answer, Route } from '../../kernel/http/router.ts'
 import { NO_ROOM } from '../../services/hooks/relay.ts'
 import { RELAY_PROTOCOL } from '../../services/hooks/relay-protocol.ts'
 import { readRelayRequest } from '../../services/hooks/relay-request.ts'

@@ -1,4 +1,4 @@
-import type { Route } from '../../kernel/router.ts'
+import type { Route } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { dashboardRoute } from './dashboard.ts'

@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http'
 import type { User } from '../../db/links/rows.ts'
 import { linksErrorPage } from '../../html/links/visit.ts'
-import type { Context } from '../../kernel/context.ts'
+import type { Context } from '../../kernel/http/context.ts'
 import type { Fault } from '../../kernel/fault.ts'
-import type { FaultReply } from '../../kernel/http.ts'
-import { htmlReply, jsonReply, type Reply } from '../../kernel/reply.ts'
+import type { FaultReply } from '../../kernel/http/listener.ts'
+import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Refusal, RefusalCode } from '../../services/links/refusal.ts'
 import { navigates, sentence } from '../page-answers.ts'
 

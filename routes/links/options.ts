@@ -1,6 +1,6 @@
 import type { ShortLinks } from '../../html/links/link-parts.ts'
-import type { Context } from '../../kernel/context.ts'
-import type { Identity } from '../../kernel/identity.ts'
+import type { Context } from '../../kernel/http/context.ts'
+import type { Identity } from '../../kernel/net/identity.ts'
 import type { Links } from '../../services/links/open.ts'
 
 /** What the routes of the links listener are made from. */

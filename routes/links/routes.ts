@@ -1,5 +1,5 @@
-import { bytesReply, seeOther } from '../../kernel/reply.ts'
-import type { Match, Route, Unmatched } from '../../kernel/router.ts'
+import { bytesReply, seeOther } from '../../kernel/http/reply.ts'
+import type { Match, Route, Unmatched } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../health.ts'

@@ -1,4 +1,4 @@
-import { jsonReply, type Reply } from '../../kernel/reply.ts'
+import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 
 /** A refusal of the chat API in OpenAI's shape of an error; `code` is what programs tell refusals of one status apart by. */
 export function chatProblem(

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import { opsErrorPage } from '../../html/ops/error.ts'
 import type { Fault } from '../../kernel/fault.ts'
-import type { FaultReply } from '../../kernel/http.ts'
-import { htmlReply, jsonReply } from '../../kernel/reply.ts'
+import type { FaultReply } from '../../kernel/http/listener.ts'
+import { htmlReply, jsonReply } from '../../kernel/http/reply.ts'
 import { navigates, sentence } from '../page-answers.ts'
 import { chatProblem } from './chat-problem.ts'
 

@@ -1,4 +1,4 @@
-import { noRoute, type Match, type Route, type Unmatched } from '../../kernel/router.ts'
+import { noRoute, type Match, type Route, type Unmatched } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { plainHealthRoute } from '../health.ts'
 import { API, apiOperations } from './api/routes.ts'

@@ -1,4 +1,4 @@
-import { DURATION_FORM, parseDuration } from '../../kernel/duration.ts'
+import { DURATION_FORM, parseDuration } from '../../kernel/time.ts'
 
 /** The longest interval, in seconds: a year. */
 const LONGEST = 366 * 86_400

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import { addEndpoint, removeEndpoint, touchEndpoint } from '../../db/hooks/endpoints.ts'
 import type { EndpointKey } from '../../db/hooks/rows.ts'
-import { bearerToken } from '../../kernel/bearer.ts'
+import { bearerToken } from '../../kernel/http/headers.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import type { Registry } from './registry.ts'

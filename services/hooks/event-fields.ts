@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { firstFields } from '../../kernel/form-fields.ts'
-import { mediaType } from '../../kernel/media-type.ts'
+import { firstFields } from '../../kernel/http/form-fields.ts'
+import { mediaType } from '../../kernel/http/headers.ts'
 import type { SignedProvider } from './signing-secrets.ts'
 import { cleanId, cleanText } from './text.ts'
 

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import { listEventsAfter, streamBounds } from '../../db/hooks/events.ts'
 import type { EventSummary } from '../../db/hooks/rows.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 
 /** Follows the table of events for everybody in this process who wants to know of new ones. */

@@ -8,8 +8,7 @@ import {
   searchWindowEnd,
   type PayloadFilter,
 } from '../../db/hooks/search.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import { pause } from '../../kernel/pause.ts'
+import { type Clock, pause } from '../../kernel/time.ts'
 import { createSearchSlot, type SearchSlot } from './search-slot.ts'
 
 /** A page of events, newest first. */

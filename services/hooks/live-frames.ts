@@ -1,5 +1,5 @@
 import type { EventSummary } from '../../db/hooks/rows.ts'
-import { encodeFrame } from '../../kernel/sse.ts'
+import { encodeFrame } from '../../kernel/http/sse.ts'
 
 /** The stream's message about one event (hooks.md section 6). */
 export function eventFrame(event: EventSummary): Buffer {

@@ -6,10 +6,10 @@ import {
 } from '../../db/hooks/rejections.ts'
 import { pruneRejections } from '../../db/hooks/retention.ts'
 import type { Rejection } from '../../db/hooks/rows.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import { redactAddress } from '../../kernel/peers.ts'
+import { redactAddress } from '../../kernel/net/addresses.ts'
 import { repeat } from '../../kernel/repeat.ts'
 import type { RandomBytes } from '../../kernel/token-hash.ts'
 

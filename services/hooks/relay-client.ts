@@ -1,6 +1,5 @@
-import { backoffMs } from '../../kernel/backoff.ts'
-import type { Channel, ChannelEnd } from '../../kernel/channel.ts'
-import { pause } from '../../kernel/pause.ts'
+import { backoffMs, pause } from '../../kernel/time.ts'
+import type { Channel, ChannelEnd } from '../../kernel/http/channel.ts'
 import type { Deliver, Delivered } from './relay-delivery.ts'
 import { NEXT, readServerMessage, type RelayEvent, type ServerMessage } from './relay-protocol.ts'
 import { relayUrl, type RelayRequest } from './relay-request.ts'

@@ -1,5 +1,5 @@
-import { backoffMs } from '../../kernel/backoff.ts'
-import type { OutboundRequest, OutboundResult } from '../../kernel/outbound.ts'
+import { backoffMs } from '../../kernel/time.ts'
+import type { OutboundRequest, OutboundResult } from '../../kernel/net/outbound.ts'
 import type { RelayEvent, RelayResult } from './relay-protocol.ts'
 import { isSuccess, targetAnswer, type TargetAnswer } from './target-answer.ts'
 

@@ -6,10 +6,9 @@ import {
   pruneForwarders,
   pruneRejections,
 } from '../../db/hooks/retention.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
 import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/pruning.ts'
-import { openSteadyTime } from '../../kernel/steady-time.ts'
 import type { Registry } from './registry.ts'
 import { REJECTIONS_KEPT } from './rejections.ts'
 import type { Relay } from './relay.ts'

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/client.ts'
 import { saveSecretUses, type SecretUse } from '../../db/hooks/providers.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { repeat } from '../../kernel/repeat.ts'
 

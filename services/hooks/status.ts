@@ -1,7 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import { listProviders } from '../../db/hooks/providers.ts'
 import type { Provider, TrustMode } from '../../db/hooks/rows.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { alarmsOf, refusedSince, type Alarm, type AlarmBoard, type AlarmKind } from './alarms.ts'

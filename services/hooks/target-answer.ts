@@ -1,4 +1,4 @@
-import type { OutboundResult } from '../../kernel/outbound.ts'
+import type { OutboundResult } from '../../kernel/net/outbound.ts'
 
 /** What a target answered to an event; without an answer the status is null and `detail` says why. */
 export interface TargetAnswer {

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import type { ClickKind } from '../../db/links/rows.ts'
 import { forgetClickWriters, saveClicks, type ClickBatch } from '../../db/links/visits.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { repeat } from '../../kernel/repeat.ts'

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import type { ListedLink } from '../../db/links/rows.ts'
 import { findLinks, linkWindowEnd, type LinkFilter } from '../../db/links/search.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { firstClickDay } from './click-days.ts'
 import { beforeSlugs } from './slug.ts'
 

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { RandomBytes } from '../../kernel/token-hash.ts'

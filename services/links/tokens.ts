@@ -1,7 +1,7 @@
 import type { Database, Executor } from '../../db/client.ts'
 import type { Bearer, Scope, Token } from '../../db/links/rows.ts'
 import { addToken, MOST_TOKENS, removeToken, touchToken } from '../../db/links/tokens.ts'
-import { parseDuration } from '../../kernel/duration.ts'
+import { parseDuration } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import { INSTANT_FORM, readInstant } from './instant.ts'

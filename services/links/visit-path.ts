@@ -1,4 +1,4 @@
-import { decodeSegment } from '../../kernel/percent.ts'
+import { decodeSegment } from '../../kernel/text.ts'
 import { slugsMeant } from './slug.ts'
 import type { FurtherPath } from './target.ts'
 

@@ -1,12 +1,10 @@
 import type { Database } from '../../db/client.ts'
 import { claimNotice, finishNotice, pruneNotices } from '../../db/ops/notices.ts'
 import type { Notice } from '../../db/ops/rows.ts'
-import { causeOf, codeOf } from '../../kernel/cause.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import { messageOf, type Log } from '../../kernel/log.ts'
+import { causeOf, codeOf, messageOf, type Log } from '../../kernel/log.ts'
+import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import type { Counter, Metrics } from '../../kernel/metrics.ts'
 import { repeat } from '../../kernel/repeat.ts'
-import { openSteadyTime } from '../../kernel/steady-time.ts'
 
 export interface NotifyOptions {
   readonly db: Database

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/client.ts'
 import { claimSchedule, isScheduleClaimed } from '../../db/ops/settings.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { RunningConfig } from './config.ts'
 import type { Sessions } from './sessions/sessions.ts'

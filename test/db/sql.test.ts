@@ -1,19 +1,13 @@
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { TSchema } from 'typebox'
-import { hooksQueries } from '../../db/hooks/queries.ts'
-import { linksQueries } from '../../db/links/queries.ts'
-import { opsQueries } from '../../db/ops/queries.ts'
-import { migrationQueries } from '../../db/migrate.ts'
-import { statisticsQueries } from '../../db/embedded/statistics.ts'
-import { vacuumQueries } from '../../db/embedded/vacuum.ts'
-import { objectQueries } from '../../db/migration-objects.ts'
 import { openDatabase } from '../../db/open.ts'
-import { serverQueries } from '../../db/server-facts.ts'
-import { transferQueries } from '../../db/transfer/tables.ts'
 import type { Query } from '../../db/queries.ts'
 import { createLog } from '../../kernel/log.ts'
 import { eachBackend } from '../helpers/backends.ts'
+import { ROOT } from '../helpers/program.ts'
 import { transcript } from '../helpers/secrets.ts'
 
 const OIDS: Readonly<Record<string, number>> = {
@@ -52,17 +46,14 @@ type Shape = {
   readonly properties?: Readonly<Record<string, Shape>>
 }
 
-const queries: readonly Query[] = [
-  ...Object.values(hooksQueries),
-  ...Object.values(linksQueries),
-  ...Object.values(opsQueries),
-  ...migrationQueries,
-  ...objectQueries,
-  ...serverQueries,
-  ...statisticsQueries,
-  ...transferQueries,
-  ...vacuumQueries,
-]
+/** Every query that a module below db/ exports, in a record or a list. */
+const queries: readonly Query[] = (await Promise.all(queryModules())).flatMap((module) =>
+  Object.values(module).flatMap((exported) =>
+    typeof exported === 'object' && exported !== null
+      ? Object.values(exported).filter(isQuery)
+      : [],
+  ),
+)
 
 /** Indexes of texts in another order than that of their bytes. */
 const BY_LANGUAGE = `select i.indexrelid::regclass::text as name
@@ -188,6 +179,16 @@ t.test('no query is text put together or takes an argument that it does not decl
     t.notMatch(statements, /\$\{|;\s*\S/, `${name} is one statement`)
   }
 })
+
+/** The modules below db/ but for the engine's worker, which runs on import. */
+function queryModules(): readonly Promise<Record<string, unknown>>[] {
+  const paths = globSync('db/**/*.ts', { cwd: ROOT }).filter((path) => !/worker/.test(path))
+  return paths.map((path) => import(join(ROOT, path)))
+}
+
+function isQuery(value: unknown): value is Query {
+  return value instanceof Object && 'text' in value && 'args' in value && 'result' in value
+}
 
 function nameOf(oid: number): string {
   return Object.keys(OIDS).find((name) => OIDS[name] === oid) ?? `type ${oid}`

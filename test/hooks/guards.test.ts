@@ -1,18 +1,27 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
-import { createGuard } from '../../kernel/guard.ts'
-import { clientAddress, isLoopback, parseBlocks, redactAddress } from '../../kernel/peers.ts'
+import { t, type Test } from 'tap'
+import { createGuard } from '../../kernel/net/guard.ts'
+import {
+  clientAddress,
+  isLoopback,
+  parseBlocks,
+  redactAddress,
+} from '../../kernel/net/addresses.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { rawExchange, request } from '../helpers/http.ts'
-import type { RequestOptions, Response } from '../helpers/http.ts'
+import { rawExchange, request, type RequestOptions, type Response } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { refuseAll } from '../helpers/refusals.ts'
-import type { Refusal } from '../helpers/refusals.ts'
-import { FORM_TYPE, addProvider, deliver, post, shown, startHooks } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import { refuseAll, type Refusal } from '../helpers/refusals.ts'
+import {
+  FORM_TYPE,
+  addProvider,
+  deliver,
+  post,
+  shown,
+  startHooks,
+  type Ack,
+} from '../helpers/hooks.ts'
 
 const [, postgres] = backends
 const PAGES = [

@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openDatabase } from '../../db/open.ts'
-import { systemClock } from '../../kernel/clock.ts'
+import { systemClock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
-import { openRejections } from '../../services/hooks/rejections.ts'
-import type { Rejections } from '../../services/hooks/rejections.ts'
+import { openRejections, type Rejections } from '../../services/hooks/rejections.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { keepSecret, secret, transcript } from '../helpers/secrets.ts'
@@ -24,8 +22,9 @@ import {
   signatureHeaders,
   startHooks,
   tokenOf,
+  type Hooks,
+  type Refused,
 } from '../helpers/hooks.ts'
-import type { Hooks, Refused } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [, server] = backends

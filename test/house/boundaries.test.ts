@@ -6,7 +6,7 @@ import { cycles, importViolations } from './layers.ts'
 import { matches, productFiles, textFiles } from './source-tree.ts'
 import type { SourceFile, Violation } from './source-tree.ts'
 
-const MAX_LINES = 250
+const MAX_LINES = 400
 const files = productFiles(ROOT)
 const texts = textFiles(ROOT)
 

@@ -1,5 +1,4 @@
-import type { Import, SourceFile, Violation } from './source-tree.ts'
-import { importsOf } from './source-tree.ts'
+import { type Import, type SourceFile, type Violation, importsOf } from './source-tree.ts'
 
 const SERVICES = ['hooks', 'links', 'ops']
 
@@ -20,7 +19,7 @@ const HOMES: readonly { name: string; folder: string }[] = [
   { name: 'postgres', folder: 'db/' },
   { name: '@electric-sql/pglite', folder: 'db/embedded/' },
   { name: '@redis/client', folder: 'services/hooks/queue/' },
-  { name: 'ws', folder: 'kernel/websocket.ts' },
+  { name: 'ws', folder: 'kernel/http/websocket.ts' },
 ]
 
 /** Imports that do not go down. `packages` are the dependencies that package.json declares. */

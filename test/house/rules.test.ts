@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import { cycles, importViolations } from './layers.ts'
-import { codeOf, importsOf, matches } from './source-tree.ts'
-import type { SourceFile } from './source-tree.ts'
+import { codeOf, importsOf, matches, type SourceFile } from './source-tree.ts'
 
 function file(path: string, ...lines: readonly string[]): SourceFile {
   return { path, lines }
@@ -16,7 +15,7 @@ function broken(path: string, ...lines: readonly string[]): readonly string[] {
 t.test('imports that go down pass', async (t) => {
   t.same(broken('kernel/log.ts', "import { x } from 'node:fs'", "import './clock.ts'"), [])
   t.same(broken('db/client.ts', "import postgres from 'postgres'"), [])
-  t.same(broken('kernel/websocket.ts', "import { WebSocket } from 'ws'"), [])
+  t.same(broken('kernel/http/websocket.ts', "import { WebSocket } from 'ws'"), [])
   t.same(broken('routes/hooks/log.ts', "import { a } from '../../html/hooks/log.ts'"), [])
   t.same(broken('html/hooks/log.ts', "import type { E } from '../../db/hooks/rows.ts'"), [])
   t.same(broken('commands/serve.ts', "import { a } from '../routes/links.ts'"), [])
@@ -35,7 +34,7 @@ t.test('imports that go up or aside are named with file and line', async (t) => 
   t.match(broken('html/ops/a.ts', "import { b } from '../../db/ops.ts'"), [/html may not import/])
   t.match(broken('services/ops/a.ts', "const x = await import('../../routes/ops.ts')"), [/may not/])
   t.match(broken('kernel/ws.ts', "import { WebSocket } from 'ws'"), [/kernel may import node:/])
-  t.match(broken('commands/a.ts', "import { WebSocket } from 'ws'"), [/only kernel\/websocket\.ts/])
+  t.match(broken('commands/a.ts', "import { WebSocket } from 'ws'"), [/only kernel\/http\/websocket\.ts/])
   t.match(broken('services/ops/a.ts', "import postgres from 'postgres'"), [/only db\/ may import/])
   t.match(broken('db/a.ts', "import { PGlite } from '@electric-sql/pglite'"), [/only db\/embedded/])
   t.match(broken('db/a.ts', "import x from 'left-pad/x.js'"), [/left-pad is not a dependency/])

@@ -1,10 +1,14 @@
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { createServer, type AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import { t } from 'tap'
-import { post, publicOnly } from '../../kernel/outbound.ts'
-import type { OutboundRequest, OutboundResult, ResolveName } from '../../kernel/outbound.ts'
-import { isPublicAddress } from '../../kernel/public-address.ts'
+import {
+  post,
+  publicOnly,
+  type OutboundRequest,
+  type OutboundResult,
+  type ResolveName,
+} from '../../kernel/net/outbound.ts'
+import { isPublicAddress } from '../../kernel/net/addresses.ts'
 import { startReceiver } from '../helpers/replays.ts'
 
 function send(

@@ -1,10 +1,9 @@
 import { t } from 'tap'
-import { formatDuration, parseDuration } from '../../kernel/duration.ts'
-import { parseHosts } from '../../kernel/hosts.ts'
+import { formatDuration, parseDuration } from '../../kernel/time.ts'
+import { parseHosts } from '../../kernel/net/hosts.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'yaml'
-import { toYaml } from '../../kernel/yaml.ts'
-import type { Plain } from '../../kernel/yaml.ts'
+import { toYaml, type Plain } from '../../kernel/yaml.ts'
 
 t.test('durations as text', async (t) => {
   const same: Readonly<Record<string, number>> = {

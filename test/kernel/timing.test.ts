@@ -1,10 +1,8 @@
 import { t } from 'tap'
-import { backoffMs } from '../../kernel/backoff.ts'
+import { backoffMs, type Clock } from '../../kernel/time.ts'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Clock } from '../../kernel/clock.ts'
-import { repeat } from '../../kernel/repeat.ts'
-import type { Repeat } from '../../kernel/repeat.ts'
-import { createShared } from '../../kernel/shared.ts'
+import { repeat, type Repeat } from '../../kernel/repeat.ts'
+import { createShared } from '../../kernel/single-flight.ts'
 
 const lowest = (size: number): Buffer => Buffer.alloc(size)
 const highest = (size: number): Buffer => Buffer.alloc(size, 255)

@@ -1,18 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
-import { systemClock } from '../../kernel/clock.ts'
+import { systemClock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
 import { openClicks } from '../../services/links/clicks.ts'
-import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
-import type { Backend } from '../helpers/backends.ts'
+import { backends, eachBackend, onPostgres, type Backend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { BROWSER, insertLinks, makeLink, startLinks, visit } from '../helpers/links.ts'
-import type { LinksServer } from '../helpers/links.ts'
+import {
+  BROWSER,
+  insertLinks,
+  makeLink,
+  startLinks,
+  visit,
+  type LinksServer,
+} from '../helpers/links.ts'
 import type { Env } from '../helpers/program.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'

@@ -224,7 +224,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     fault: 'any ETag matches',
-    file: 'kernel/entity-tag.ts',
+    file: 'kernel/http/headers.ts',
     find: 'some((tag) => tag.trim() === etag)',
     replace: "some((tag) => tag.trim() !== '')",
   },
@@ -320,19 +320,19 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     fault: 'a page of another site may post a form',
-    file: 'kernel/guard.ts',
+    file: 'kernel/net/guard.ts',
     find: "method !== 'GET' && method !== 'HEAD' && isCrossSite(headers)",
     replace: "method === 'PUT' && isCrossSite(headers)",
   },
   {
     fault: 'any Host is served',
-    file: 'kernel/guard.ts',
+    file: 'kernel/net/guard.ts',
     find: 'if (!isLoopbackName(name) && !hosts.has(name)) {',
     replace: "if (name === '') {",
   },
   {
     fault: 'a request that a proxy passed on counts as local',
-    file: 'kernel/guard.ts',
+    file: 'kernel/net/guard.ts',
     find: 'if (sign !== undefined) return untrustedProxy(sign)',
     replace: 'if (sign === undefined && !isLoopback(peer)) return untrustedProxy(peer)',
   },
@@ -344,13 +344,13 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     fault: 'a body of exactly the limit is too large',
-    file: 'kernel/body.ts',
+    file: 'kernel/http/body.ts',
     find: 'if (reading.size > limit) return settle',
     replace: 'if (reading.size >= limit) return settle',
   },
   {
     fault: 'an address of a private network counts as public',
-    file: 'kernel/public-address.ts',
+    file: 'kernel/net/addresses.ts',
     find: "  '172.16.0.0/12',\n",
     replace: '',
   },
@@ -362,7 +362,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     fault: 'lines of a message are not split in the event stream',
-    file: 'kernel/sse.ts',
+    file: 'kernel/http/sse.ts',
     find: 'frame.data.split(/\\r\\n|\\r|\\n/)',
     replace: 'frame.data.split(/\\r\\n/)',
   },
@@ -374,7 +374,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     fault: 'durations may be in weeks',
-    file: 'kernel/duration.ts',
+    file: 'kernel/time.ts',
     find: '/^(\\d{1,9})([smhd])$/',
     replace: '/^(\\d{1,9})([smhdw])$/',
   },

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { openClient } from '../../db/client.ts'
-import { systemClock } from '../../kernel/clock.ts'
+import { systemClock } from '../../kernel/time.ts'
 import { openInventory } from '../../services/ops/inventory/inventory.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { openSandbox } from '../../services/ops/tools/sandbox.ts'
@@ -10,13 +10,17 @@ import type { ToolContext } from '../../services/ops/tools/tool.ts'
 import { callTool } from '../../services/ops/tools/toolbox.ts'
 import { readSettings } from '../../db/ops/settings.ts'
 import { backends } from '../helpers/backends.ts'
-import { calls, inTier, says, startModel } from '../helpers/agents.ts'
-import type { Call } from '../helpers/agents.ts'
-import { ended, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
-import type { Event, OpsServer } from '../helpers/ops.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
+import { calls, inTier, says, startModel, type Call } from '../helpers/agents.ts'
+import {
+  ended,
+  inventoryFile,
+  startOps,
+  trigger,
+  type Event,
+  type OpsServer,
+} from '../helpers/ops.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { refuseRows } from '../helpers/outages.ts'
-import type { Owner } from '../helpers/owner.ts'
 
 /** Operations that write a line to a file: what has run can be read there. */
 async function makePlant(t: Owner, shop: string, blog: string) {

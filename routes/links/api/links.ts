@@ -2,8 +2,8 @@ import Type from 'typebox'
 import { listLinks, listOwnLinks } from '../../../db/links/links.ts'
 import { Link } from '../../../db/links/rows.ts'
 import type { Operation, ReplyDescription } from '../../../kernel/operation.ts'
-import { ifMatches } from '../../../kernel/entity-tag.ts'
-import { jsonReply, type Reply } from '../../../kernel/reply.ts'
+import { ifMatches } from '../../../kernel/http/headers.ts'
+import { jsonReply, type Reply } from '../../../kernel/http/reply.ts'
 import { linkFor, plainLink } from '../../../services/links/access.ts'
 import {
   LinkCreation,

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { TArray, TObject, TSchema } from 'typebox'
 import { nullable } from '../../../db/rows.ts'
-import { queryOf, type Context } from '../../../kernel/context.ts'
+import { queryOf, type Context } from '../../../kernel/http/context.ts'
 import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import { badRequest } from './endpoint.ts'

@@ -7,10 +7,10 @@ import {
   usersPage,
   type UsersView,
 } from '../../../html/links/admin-users.ts'
-import { queryOf, type Context } from '../../../kernel/context.ts'
+import { queryOf, type Context } from '../../../kernel/http/context.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import type { Reply } from '../../../kernel/reply.ts'
-import type { Route } from '../../../kernel/router.ts'
+import type { Reply } from '../../../kernel/http/reply.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import { linksByPrefix } from '../../../services/links/links-by-prefix.ts'
 import { isRefusal, refusal, type Refusal } from '../../../services/links/refusal.ts'
 import { changeRole, createUser, isRole } from '../../../services/links/users.ts'

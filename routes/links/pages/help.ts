@@ -1,6 +1,6 @@
 import { helpPage } from '../../../html/links/help.ts'
-import { htmlReply } from '../../../kernel/reply.ts'
-import type { Route } from '../../../kernel/router.ts'
+import { htmlReply } from '../../../kernel/http/reply.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import { shortLinks, type LinksRoutes } from '../options.ts'
 import { pageRoute } from './page.ts'
 

@@ -8,10 +8,10 @@ import {
   type LinkFormView,
   type SlugState,
 } from '../../../html/links/link-form.ts'
-import { queryOf } from '../../../kernel/context.ts'
+import { queryOf } from '../../../kernel/http/context.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import { htmlReply, type Reply } from '../../../kernel/reply.ts'
-import type { Route } from '../../../kernel/router.ts'
+import { htmlReply, type Reply } from '../../../kernel/http/reply.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import { linkFor, plainLink } from '../../../services/links/access.ts'
 import { sentence } from '../../page-answers.ts'
 import type { LinkInput } from '../../../services/links/link-input.ts'

@@ -1,4 +1,4 @@
-import type { Route } from '../../../kernel/router.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import type { LinksRoutes } from '../options.ts'
 import { adminPages } from './admin.ts'
 import { helpRoute } from './help.ts'

@@ -1,4 +1,4 @@
-import { wantsFragment, type Context } from '../../../kernel/context.ts'
+import { wantsFragment, type Context } from '../../../kernel/http/context.ts'
 import { wantsFullPage } from '../../form.ts'
 
 /** True for a browser, which shows a refused form again; a program gets the refusal's code. */

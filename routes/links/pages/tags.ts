@@ -1,6 +1,6 @@
 import { tagFragment, tagPage, tagsFragment, tagsPage } from '../../../html/links/tags.ts'
-import { queryOf } from '../../../kernel/context.ts'
-import type { Route } from '../../../kernel/router.ts'
+import { queryOf } from '../../../kernel/http/context.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import { isRefusal } from '../../../services/links/refusal.ts'
 import { linksTagged, tagsFor } from '../../../services/links/tags.ts'
 import { pageOrFragment } from '../../page-answers.ts'

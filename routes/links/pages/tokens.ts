@@ -1,9 +1,9 @@
 import type { User } from '../../../db/links/rows.ts'
 import { listTokens } from '../../../db/links/tokens.ts'
 import { tokensFragment, tokensPage, type TokensView } from '../../../html/links/tokens.ts'
-import type { Context } from '../../../kernel/context.ts'
-import { htmlReply, type Reply } from '../../../kernel/reply.ts'
-import type { Route } from '../../../kernel/router.ts'
+import type { Context } from '../../../kernel/http/context.ts'
+import { htmlReply, type Reply } from '../../../kernel/http/reply.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import { isRefusal } from '../../../services/links/refusal.ts'
 import {
   createToken,

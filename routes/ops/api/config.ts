@@ -1,5 +1,5 @@
 import type { Operation } from '../../../kernel/operation.ts'
-import { jsonReply } from '../../../kernel/reply.ts'
+import { jsonReply } from '../../../kernel/http/reply.ts'
 import { Config, ConfigUpdate, readConfigUpdate } from '../../../services/ops/config.ts'
 import { badRequest } from '../faults.ts'
 import type { OpsRoutes } from '../options.ts'

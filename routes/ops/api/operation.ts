@@ -1,9 +1,8 @@
 import Type from 'typebox'
-import type { Context } from '../../../kernel/context.ts'
-import { queryOf } from '../../../kernel/context.ts'
+import { type Context, queryOf } from '../../../kernel/http/context.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import type { Operation } from '../../../kernel/operation.ts'
-import type { Reply } from '../../../kernel/reply.ts'
+import type { Reply } from '../../../kernel/http/reply.ts'
 import { readJsonObject, type JsonObject } from '../../json-body.ts'
 import { badRequest, opsFault } from '../faults.ts'
 

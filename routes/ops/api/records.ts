@@ -4,7 +4,7 @@ import { listEvents } from '../../../db/ops/events.ts'
 import { Cooldown, Event, Memory } from '../../../db/ops/rows.ts'
 import { addMemory, listMemories, removeMemory, updateMemory } from '../../../db/ops/memories.ts'
 import type { Operation } from '../../../kernel/operation.ts'
-import { jsonReply } from '../../../kernel/reply.ts'
+import { jsonReply } from '../../../kernel/http/reply.ts'
 import {
   MemoryCreation,
   MemoryUpdate,

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { Operation } from '../../../kernel/operation.ts'
-import { jsonReply } from '../../../kernel/reply.ts'
+import { jsonReply } from '../../../kernel/http/reply.ts'
 import type { OpsRoutes } from '../options.ts'
 import { configOperations } from './config.ts'
 import { recordOperations } from './records.ts'

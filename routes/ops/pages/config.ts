@@ -5,9 +5,9 @@ import {
   type ConfigField,
   type ConfigView,
 } from '../../../html/ops/config.ts'
-import { queryOf } from '../../../kernel/context.ts'
-import { htmlReply } from '../../../kernel/reply.ts'
-import type { Route } from '../../../kernel/router.ts'
+import { queryOf } from '../../../kernel/http/context.ts'
+import { htmlReply } from '../../../kernel/http/reply.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import { readConfigUpdate, type Config } from '../../../services/ops/config.ts'
 import { readForm } from '../../form.ts'
 import { badRequest } from '../faults.ts'

@@ -7,10 +7,10 @@ import {
   type NowView,
 } from '../../../html/ops/dashboard.ts'
 import { NEW_TRIGGER, triggerForm, type TriggerView } from '../../../html/ops/trigger.ts'
-import type { Context } from '../../../kernel/context.ts'
+import type { Context } from '../../../kernel/http/context.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import type { Reply } from '../../../kernel/reply.ts'
-import type { Route } from '../../../kernel/router.ts'
+import type { Reply } from '../../../kernel/http/reply.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import { LONG_FORM_LIMIT, linesIn, readForm } from '../../form.ts'
 import { pageOrFragment, sentence } from '../../page-answers.ts'
 import { fitsPrompt, PROMPT_RULE } from '../../../services/ops/sessions/prompt.ts'

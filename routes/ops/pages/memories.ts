@@ -14,9 +14,9 @@ import {
   type EditedMemory,
   type MemoriesView,
 } from '../../../html/ops/memories.ts'
-import type { Context } from '../../../kernel/context.ts'
-import { htmlReply } from '../../../kernel/reply.ts'
-import type { Route } from '../../../kernel/router.ts'
+import type { Context } from '../../../kernel/http/context.ts'
+import { htmlReply } from '../../../kernel/http/reply.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import {
   CATEGORIES,
   FIRST_CONFIDENCE,

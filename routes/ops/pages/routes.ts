@@ -1,4 +1,4 @@
-import type { Route } from '../../../kernel/router.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import { assetRoutes, opsAssetRoutes } from '../../assets.ts'
 import type { OpsRoutes } from '../options.ts'
 import { streamRoute } from '../stream.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../kernel/clock.ts'
+import type { Clock } from '../../../kernel/time.ts'
 
 /** One entry of a channel: its fields in order, each with its value's bytes. */
 export interface QueueEntry {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../../db/client.ts'
 import type { Reader } from '../../../db/ops/alerts.ts'
 import { freeBrief, takeBrief } from '../../../db/ops/briefs.ts'
-import type { Clock } from '../../../kernel/clock.ts'
+import type { Clock } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 
 export interface BriefTurnsOptions {

@@ -10,7 +10,7 @@ import {
 import { addBriefCost, freeBrief } from '../../../db/ops/briefs.ts'
 import type { UnreadAlert } from '../../../db/ops/rows.ts'
 import { lookAtSessions } from '../../../db/ops/sessions.ts'
-import type { Clock } from '../../../kernel/clock.ts'
+import type { Clock } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
 import { isAlive } from '../../../kernel/spawn.ts'

@@ -1,6 +1,5 @@
 import type { Level } from '../../../db/ops/rows.ts'
-import { causeOf, codeOf } from '../../../kernel/cause.ts'
-import { messageOf } from '../../../kernel/log.ts'
+import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
 import { ENDING_MS } from '../../../kernel/run-command.ts'
 import type { Check } from '../inventory/schema.ts'
 import { commandCheck, processCheck, unitCheck } from './programs.ts'

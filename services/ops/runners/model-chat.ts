@@ -1,10 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { causeOf } from '../../../kernel/cause.ts'
-import { messageOf } from '../../../kernel/log.ts'
+import { causeOf, messageOf } from '../../../kernel/log.ts'
 import { readText } from '../read-text.ts'
 import { redactCut, redactLine, type Redaction } from '../redact.ts'
-import { BadReply, createReply, dataLines, errorText, parse } from './model-stream.ts'
-import type { Reply, ReplyListener } from './model-stream.ts'
+import {
+  BadReply,
+  createReply,
+  dataLines,
+  errorText,
+  parse,
+  type Reply,
+  type ReplyListener,
+} from './model-stream.ts'
 
 /** An OpenAI-compatible endpoint: a base URL that ends in /v1, and its key. */
 export interface Endpoint {

@@ -1,11 +1,11 @@
 import type { Database } from '../../../db/client.ts'
 import type { Line } from '../../../db/ops/rows.ts'
 import { findStatus, listLines } from '../../../db/ops/sessions.ts'
-import type { Clock } from '../../../kernel/clock.ts'
+import type { Clock } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
-import type { Sink } from '../../../kernel/reply.ts'
-import { encodeFrame, encodeRetry, KEEP_ALIVE } from '../../../kernel/sse.ts'
+import type { Sink } from '../../../kernel/http/reply.ts'
+import { encodeFrame, encodeRetry, KEEP_ALIVE } from '../../../kernel/http/sse.ts'
 import type { Sessions } from './sessions.ts'
 
 /** The live output of sessions, of `GET /sessions/{id}/stream` (decisions.md section 5, Output). */

@@ -8,7 +8,7 @@ import {
   finishSession,
   startSession,
 } from '../../../db/ops/sessions.ts'
-import type { Clock } from '../../../kernel/clock.ts'
+import type { Clock } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
 import { isAlive } from '../../../kernel/spawn.ts'

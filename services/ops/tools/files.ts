@@ -2,7 +2,7 @@ import { mkdir, open, readdir, readlink, realpath, stat } from 'node:fs/promises
 import { constants } from 'node:fs'
 import { isAbsolute, join, resolve, sep } from 'node:path'
 import Type from 'typebox'
-import { codeOf } from '../../../kernel/cause.ts'
+import { codeOf } from '../../../kernel/log.ts'
 import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 /** Of a larger file only the end is read. */

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { causeOf } from '../../../kernel/cause.ts'
-import { messageOf } from '../../../kernel/log.ts'
+import { causeOf, messageOf } from '../../../kernel/log.ts'
 import type { Inventory } from '../inventory/schema.ts'
 import { readText } from '../read-text.ts'
 import { redactCut } from '../redact.ts'

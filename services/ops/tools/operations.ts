@@ -4,7 +4,7 @@ import { addAction, countActions, finishAction, takeActionTurn } from '../../../
 import { addEvent } from '../../../db/ops/events.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import { pause } from '../../../kernel/pause.ts'
+import { pause } from '../../../kernel/time.ts'
 import { OUTPUT_BYTES, runCommand } from '../../../kernel/run-command.ts'
 import { runCheck } from '../checks/check.ts'
 import { hardeningNote } from '../hardening.ts'

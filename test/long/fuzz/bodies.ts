@@ -1,11 +1,9 @@
 import fc from 'fast-check'
 import type { Operation } from '../../../kernel/operation.ts'
-import type { Route } from '../../../kernel/router.ts'
-import { nameOf } from './profile.ts'
-import type { FuzzProfile } from './profile.ts'
+import type { Route } from '../../../kernel/http/router.ts'
+import { nameOf, type FuzzProfile } from './profile.ts'
 import { fitting, oddText, unfit } from './values.ts'
-import { FRAMINGS } from './wire.ts'
-import type { Framing } from './wire.ts'
+import { FRAMINGS, type Framing } from './wire.ts'
 
 /** A body with what is said of it. Text holds names of things that exist, bytes do not. */
 export type BodyPart = {

@@ -1,5 +1,5 @@
 import type fc from 'fast-check'
-import type { Route } from '../../../kernel/router.ts'
+import type { Route } from '../../../kernel/http/router.ts'
 import type { Known } from './values.ts'
 import type { RouteTable } from './routes.ts'
 import type { WireAnswer, WireRequest } from './wire.ts'

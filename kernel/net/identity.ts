@@ -1,6 +1,6 @@
-import type { Context } from './context.ts'
+import type { Context } from '../http/context.ts'
 import { hostName, isLoopbackName } from './guard.ts'
-import { isLoopback, type AddressSet } from './peers.ts'
+import { isLoopback, type AddressSet } from './addresses.ts'
 import { namedUser, signOfProxy } from './proxy-headers.ts'
 
 /** Who sits at a browser, as far as the connection tells (decisions.md section 4, UI sign-in). */

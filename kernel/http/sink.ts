@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Sink } from './reply.ts'
 
-/** The socket side of a streaming reply; `kernel/write-reply.ts` has sent the head already. */
+/** The socket side of a streaming reply; `kernel/http/write-reply.ts` has sent the head already. */
 export function createSink(response: ServerResponse): Sink {
   return {
     write(chunk) {

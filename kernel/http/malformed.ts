@@ -1,7 +1,7 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { codeOf } from './cause.ts'
-import type { Fault } from './fault.ts'
+import { codeOf } from '../log.ts'
+import type { Fault } from '../fault.ts'
 import type { Reply } from './reply.ts'
 import { authorityOf } from './request-target.ts'
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { codeOf } from './cause.ts'
+import { codeOf } from '../log.ts'
 
 /** Answers that are under way on the connections of a listener. */
 export interface Answers {

@@ -1,10 +1,9 @@
 import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns'
-import { request as httpRequest, type RequestOptions } from 'node:http'
+import { request as httpRequest, type RequestOptions, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { messageOf } from './log.ts'
-import { isPublicAddress } from './public-address.ts'
-import { readStart } from './read-start.ts'
+import { messageOf } from '../log.ts'
+import { isPublicAddress } from './addresses.ts'
 
 /** A request that the program makes for somebody else. */
 export interface OutboundRequest {
@@ -120,4 +119,25 @@ export function publicOnly(resolveName: ResolveName): LookupFunction {
       else callback(null, first.address, first.family)
     })
   }
+}
+
+/**
+ * Reads the first `limit` bytes of an answer and drops the connection: the body may be endless. One
+ * that breaks off is as good as a short one.
+ */
+export function readStart(
+  response: IncomingMessage,
+  limit: number,
+  done: (start: Buffer) => void,
+): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  response.on('close', () => done(Buffer.concat(chunks).subarray(0, limit)))
+  response.on('error', () => undefined)
+  if (limit === 0) return void response.destroy()
+  response.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= limit) response.destroy()
+  })
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Fault } from './fault.ts'
-import { isLoopback, type AddressSet } from './peers.ts'
+import type { Fault } from '../fault.ts'
+import { isLoopback, type AddressSet } from './addresses.ts'
 import { namedUser, signOfProxy, type ProxiedRequest } from './proxy-headers.ts'
 
 /**

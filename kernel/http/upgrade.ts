@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { isEmptyBody } from './body.ts'
-import type { Fault } from './fault.ts'
+import type { Fault } from '../fault.ts'
 
 /** The raw connection of a request for a WebSocket, and what came on it behind the request's head. */
 export interface Upgrade {

@@ -1,4 +1,18 @@
-import { render, type Html } from './html.ts'
+import { STATUS_CODES } from 'node:http'
+import type { Fault } from '../fault.ts'
+import { render, type Html } from '../html.ts'
+
+/** RFC 9457 body of a fault; members in the RFC's order, `type` always `about:blank`. */
+export function problem(fault: Fault, instance: string): Reply {
+  const body = {
+    type: 'about:blank',
+    title: STATUS_CODES[fault.status] ?? 'Error',
+    status: fault.status,
+    detail: fault.detail,
+    instance,
+  }
+  return jsonReply(body, fault.status, fault.headers ?? {}, 'application/problem+json')
+}
 
 /** Header names in lower case; a list sends the header several times. */
 export type ReplyHeaders = Readonly<Record<string, string | readonly string[]>>
@@ -28,7 +42,7 @@ export interface PiecesBody {
   readonly pieces: readonly (string | Uint8Array)[]
 }
 
-/** What a handler returns; `kernel/write-reply.ts` alone writes it to a socket. */
+/** What a handler returns; `kernel/http/write-reply.ts` alone writes it to a socket. */
 export interface Reply {
   readonly status: number
   readonly headers: ReplyHeaders

@@ -1,7 +1,7 @@
 import type { Context } from './context.ts'
-import { unavailable, Unavailable, type Fault } from './fault.ts'
-import type { LogLimit } from './log-limit.ts'
-import { messageOf, type Log } from './log.ts'
+import { unavailable, Unavailable, type Fault } from '../fault.ts'
+import type { LogLimit } from './request-log.ts'
+import { messageOf, type Log } from '../log.ts'
 
 /** Logs what the handler of a request has thrown; the fault for its client tells nothing of it. */
 export function faultOfFailure(

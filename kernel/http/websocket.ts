@@ -3,9 +3,9 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Channel, ChannelEnd, ChannelReply } from './channel.ts'
-import type { Clock } from './clock.ts'
-import { messageOf } from './log.ts'
-import { readStart } from './read-start.ts'
+import type { Clock } from '../time.ts'
+import { messageOf } from '../log.ts'
+import { readStart } from '../net/outbound.ts'
 import type { Upgrade } from './upgrade.ts'
 
 /** A binary message travels in pieces of this size, so that pings find their way between them. */

@@ -1,4 +1,4 @@
-import type { Metrics } from './metrics.ts'
+import type { Metrics } from '../metrics.ts'
 
 export interface HttpMetrics {
   finished(service: string, route: string, status: number, seconds: number): void

@@ -1,7 +1,7 @@
 import type { ChannelReply } from './channel.ts'
 import type { Context } from './context.ts'
-import type { Access } from './guard.ts'
-import { percentDecoded } from './percent.ts'
+import type { Access } from '../net/guard.ts'
+import { percentDecoded } from '../text.ts'
 import type { Reply } from './reply.ts'
 
 /** One endpoint. `:name` in the path matches one segment. HEAD is served by GET. */

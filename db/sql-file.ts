@@ -1,0 +1,143 @@
+import type { Static, TSchema } from 'typebox'
+import { assetText } from '../kernel/assets.ts'
+import type { Executor } from './client.ts'
+import type { Query, QueryResult } from './queries.ts'
+
+/** What an argument of a PostgreSQL type is in the program. */
+interface ArgumentTypes {
+  readonly bool: boolean
+  readonly bytea: Buffer
+  readonly float8: number
+  readonly int2: number
+  readonly int4: number
+  readonly int8: number
+  readonly jsonb: unknown
+  readonly text: string
+  readonly timestamptz: Date
+  readonly uuid: string
+}
+type TypeName = keyof ArgumentTypes
+
+/** Arguments by name; `user` is `:user` in the SQL. A type that ends with `?` takes null, too. */
+type Arguments = Readonly<Record<string, TypeName | `${TypeName}?`>>
+
+type Given<A extends Arguments> = {
+  readonly [Name in keyof A]: A[Name] extends TypeName
+    ? ArgumentTypes[A[Name]]
+    : A[Name] extends `${infer Type extends TypeName}?`
+      ? ArgumentTypes[Type] | null
+      : never
+}
+
+/** The declaration of a query: its arguments, its rows, and how many rows it gives. */
+export interface Declaration<A extends Arguments, Result> {
+  readonly args: A
+  readonly row: TSchema | undefined
+  readonly result: QueryResult
+  readonly pick: (rows: readonly unknown[], name: string) => Result
+}
+
+/** A query, called like a function: `await listTokens(db, { user })`. */
+export type SqlFunction<A extends Arguments, Result> = Query &
+  ((db: Executor, given: Given<A>) => Promise<Result>)
+
+/** A query that gives exactly one row. */
+export function one<const A extends Arguments, R extends TSchema>(
+  row: R,
+  args: A,
+): Declaration<A, Static<R>> {
+  return { args, row, result: 'one', pick: (rows, name) => single(rows, name, 1) as Static<R> }
+}
+
+/** A query that gives a row or none. */
+export function optional<const A extends Arguments, R extends TSchema>(
+  row: R,
+  args: A,
+): Declaration<A, Static<R> | undefined> {
+  const pick = (rows: readonly unknown[], name: string) =>
+    single(rows, name, 0) as Static<R> | undefined
+  return { args, row, result: 'optional', pick }
+}
+
+/** A query that gives any number of rows. */
+export function many<const A extends Arguments, R extends TSchema>(
+  row: R,
+  args: A,
+): Declaration<A, readonly Static<R>[]> {
+  return { args, row, result: 'many', pick: (rows) => rows as readonly Static<R>[] }
+}
+
+/** A query that gives no rows. */
+export function exec<const A extends Arguments>(args: A): Declaration<A, void> {
+  return { args, row: undefined, result: 'exec', pick: () => undefined }
+}
+
+/**
+ * The queries of a SQL file as functions. Each begins with a line `-- name: listTokens`. Throws a
+ * SyntaxError where the file and its declarations have different queries or arguments.
+ */
+export function sqlFile<Q extends Readonly<Record<string, Declaration<Arguments, unknown>>>>(
+  file: string,
+  declarations: Q,
+): {
+  readonly [Name in keyof Q]: Q[Name] extends Declaration<infer A, infer R>
+    ? SqlFunction<A, R>
+    : never
+} {
+  const texts = queryTexts(file)
+  const names = new Set([...texts.keys(), ...Object.keys(declarations)])
+  const functions = [...names].map((name) => {
+    const [text, declaration] = [texts.get(name), declarations[name]]
+    if (text === undefined || declaration === undefined) {
+      throw new SyntaxError(`"${file}" and its declarations differ in the query "${name}"`)
+    }
+    return [name, sqlFunction(`${file}: ${name}`, name, text, declaration)] as const
+  })
+  return Object.fromEntries(functions) as unknown as ReturnType<typeof sqlFile<Q>>
+}
+
+function queryTexts(file: string): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>()
+  for (const part of assetText(file)
+    .split(/^-- name: /m)
+    .slice(1)) {
+    const end = part.indexOf('\n')
+    const name = part.slice(0, end)
+    if (texts.has(name)) throw new SyntaxError(`"${file}" has the query "${name}" twice`)
+    texts.set(name, part.slice(end + 1).replace(/;\s*$/, ''))
+  }
+  return texts
+}
+
+function sqlFunction(
+  place: string,
+  name: string,
+  text: string,
+  { args, row, result, pick }: Declaration<Arguments, unknown>,
+): Query {
+  const order = Object.keys(args)
+  const unused = new Set(order)
+  // A colon after a colon is a cast, and one after a letter or digit is part of a text.
+  const numbered = text.replace(/(?<![:\w]):([a-z]\w*)/g, (_, argument: string) => {
+    unused.delete(argument)
+    const at = order.indexOf(argument)
+    if (at < 0) throw new SyntaxError(`${place}: argument ":${argument}" is not declared`)
+    return `$${at + 1}`
+  })
+  if (unused.size > 0) {
+    throw new SyntaxError(`${place}: argument "${[...unused].join(', ')}" is not used`)
+  }
+  const run = async (db: Executor, given: Readonly<Record<string, unknown>>): Promise<unknown> => {
+    const values = order.map((argument) => given[argument])
+    return pick(await db.run(query, values), name)
+  }
+  const types = Object.values(args).map((type) => type.replace('?', ''))
+  const query: Query = Object.assign(run, { text: numbered, result, args: types, row })
+  return Object.defineProperty(query, 'name', { value: name })
+}
+
+/** The only row; fewer than `least` or more than one is a bug in the query. */
+function single(rows: readonly unknown[], name: string, least: number): unknown {
+  if (rows.length >= least && rows.length <= 1) return rows[0]
+  throw new Error(`${name}: expected ${least} to 1 rows, got ${rows.length}`)
+}

@@ -1,0 +1,202 @@
+import { rmSync, statSync } from 'node:fs'
+import { connect, type ListenOptions, isIP, BlockList, type Server } from 'node:net'
+import { codeOf } from '../log.ts'
+
+/** Where a listener listens: `host:port`, `unix:/path` or `fd:NAME` (systemd socket activation). */
+export type Address =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string }
+  | { readonly kind: 'fd'; readonly name: string }
+
+/** Parses an address; throws a SyntaxError that says what is accepted. */
+export function parseAddress(text: string): Address {
+  if (text.startsWith('unix:/')) return { kind: 'unix', path: text.slice(5) }
+  if (/^fd:[\w.-]+$/.test(text)) return { kind: 'fd', name: text.slice(3) }
+  const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text)
+  const host = parts?.[1] ?? parts?.[2]
+  const port = Number(parts?.[3])
+  if (host === undefined || port > 65535) {
+    throw new SyntaxError('expected host:port, unix:/path or fd:NAME')
+  }
+  return { kind: 'tcp', host, port }
+}
+
+/**
+ * Connections that may wait to be accepted, which is where they are while the process behind a socket of
+ * systemd is replaced: Node's own 511 would take the place of what the unit says. The kernel caps it.
+ */
+const BACKLOG = 4_096
+
+/**
+ * What `net.Server.listen` takes for an address. `inherited` are the names of the sockets that
+ * systemd passed (`LISTEN_FDNAMES`), the first of which is file descriptor 3.
+ */
+export function listenOptions(
+  address: Address,
+  inherited: readonly string[],
+): ListenOptions & { fd?: number } {
+  if (address.kind === 'tcp') return { host: address.host, port: address.port, backlog: BACKLOG }
+  if (address.kind === 'unix') return { path: address.path, backlog: BACKLOG }
+  const index = inherited.indexOf(address.name)
+  if (index < 0) {
+    throw new Error(
+      `No socket named "${address.name}" was passed; set FileDescriptorName=${address.name} in the socket unit`,
+    )
+  }
+  return { fd: index + 3, backlog: BACKLOG }
+}
+
+/**
+ * Removes the socket that a killed server left, because it would count as an address in use. One on
+ * which somebody listens stays, and so does a file of any other kind.
+ */
+export async function removeDeadSocket(path: string): Promise<void> {
+  if (statSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return
+  if (await isDeadSocket(path)) rmSync(path, { force: true })
+}
+
+/** Whether nobody listens on a socket any more. */
+export async function isDeadSocket(path: string): Promise<boolean> {
+  const dead = Promise.withResolvers<boolean>()
+  const socket = connect(path, () => dead.resolve(false))
+  socket.on('error', (error) => dead.resolve(codeOf(error) === 'ECONNREFUSED'))
+  const answer = await dead.promise
+  socket.destroy()
+  return answer
+}
+
+/** True when an address is out of reach for other hosts; a host name is judged by what it resolves to. */
+export function isLocal(bound: string | { readonly address: string } | null): boolean {
+  if (bound === null || typeof bound === 'string') return true
+  return isLoopback(bound.address.replace(/^::ffff:(?=\d+\.)/, ''))
+}
+
+/** IPv4 addresses that are not the public internet: this host, private, link-local, reserved, a cloud's own. */
+const isSpecialIpv4 = parseBlocks([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  // Azure answers here in every virtual machine, with settings and certificates of that machine.
+  '168.63.129.16/32',
+  // Link-local: the metadata services of cloud providers are here.
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/3',
+])
+
+/** Public IPv6 is 2000::/3 without the ranges that document, tunnel or translate into other networks. */
+const isGlobalIpv6 = parseBlocks(['2000::/3'])
+const isSpecialIpv6 = parseBlocks(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
+
+/** True for an address on the public internet: only those are open to targets that nobody vouched for. */
+export function isPublicAddress(address: string): boolean {
+  if (isIP(address) === 6) return isGlobalIpv6(address) && !isSpecialIpv6(address)
+  return isIP(address) === 4 && !isSpecialIpv4(address)
+}
+
+/** Which addresses a set of CIDR blocks holds. */
+export type AddressSet = (address: string) => boolean
+
+const LOOPBACK = parseBlocks(['127.0.0.0/8', '::1/128'])
+
+/** Parses `10.0.0.0/8`, `fd00::/8` or single addresses; throws a RangeError that counts to the bad one. */
+export function parseBlocks(blocks: readonly string[]): AddressSet {
+  const list = new BlockList()
+  for (const [at, block] of blocks.entries()) {
+    const [address = '', bits, ...rest] = block.split('/')
+    const family = isIP(address)
+    const prefix = bits === undefined ? (family === 6 ? 128 : 32) : Number(bits)
+    // An empty prefix is refused: Number('') is 0, which would be everybody.
+    const isPrefix = bits === undefined || /^\d{1,3}$/.test(bits)
+    if (family === 0 || !isPrefix || prefix > (family === 6 ? 128 : 32) || rest.length > 0) {
+      throw new RangeError(`entry ${at + 1} is not a CIDR block`)
+    }
+    list.addSubnet(address, prefix, family === 6 ? 'ipv6' : 'ipv4')
+  }
+  return (address) => {
+    const family = isIP(address)
+    return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
+  }
+}
+
+/** True for 127.0.0.0/8 and ::1. */
+export function isLoopback(address: string): boolean {
+  // Asked of nearly every request, and nearly always of this one.
+  return address === '127.0.0.1' || LOOPBACK(address)
+}
+
+/** An IPv4 address that is written as an IPv6 one (`::ffff:203.0.113.7`) in its own form. */
+function unmapAddress(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+}
+
+/** The address of who is connected; undefined where the peer is unknown. */
+export type PeerOf = (socket: object) => string | undefined
+
+/**
+ * Reads the peer of each connection once, when the server accepts it: TCP names no address any more for a
+ * client that has reset its connection, though its bytes can still be read. A connection whose peer is
+ * unknown is ended. A unix socket has no addresses and counts as loopback: its permissions are its guard.
+ */
+export function watchPeers(server: Server): PeerOf {
+  const peers = new WeakMap<object, string>()
+  let isUnixSocket = false
+  server.on('listening', () => {
+    const address = server.address()
+    // Node knows no path of a unix socket that systemd passed.
+    isUnixSocket = address === null || typeof address === 'string'
+  })
+  server.on('connection', (socket) => {
+    const { remoteAddress = '' } = socket
+    if (isUnixSocket) peers.set(socket, '127.0.0.1')
+    else if (remoteAddress !== '') peers.set(socket, unmapAddress(remoteAddress))
+    else socket.destroy()
+  })
+  return (socket) => peers.get(socket)
+}
+
+/**
+ * Who sent the request: the peer, or, when the peer is a trusted proxy, the right-most entry of
+ * `X-Forwarded-For` that is not itself a trusted proxy. An entry that is no address ends the search.
+ */
+export function clientAddress(
+  peer: string,
+  forwardedFor: string | undefined,
+  trusted: AddressSet,
+): string {
+  if (forwardedFor === undefined || !trusted(peer)) return peer
+  let client = peer
+  for (const entry of forwardedFor.split(',').reverse()) {
+    const address = unmapAddress(stripPort(entry.trim()))
+    if (isIP(address) === 0) break
+    client = address
+    if (!trusted(address)) break
+  }
+  return client
+}
+
+/** `203.0.113.7` → `203.0.113.0/24`, IPv6 → its /48: enough to recognise a sender's network. */
+export function redactAddress(address: string): string {
+  if (isIP(address) === 4) return address.replace(/\.\d+$/, '.0/24')
+  if (isIP(address) !== 6) return 'unknown'
+  const [head = ''] = address.split('::')
+  const groups = head
+    .split(':')
+    .slice(0, 3)
+    .filter((group) => group !== '')
+  return `${groups.join(':')}::/48`
+}
+
+function stripPort(entry: string): string {
+  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)
+  if (bracketed !== null) return bracketed[1] ?? ''
+  return /^\d+\.\d+\.\d+\.\d+:\d+$/.test(entry) ? entry.replace(/:\d+$/, '') : entry
+}

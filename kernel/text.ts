@@ -1,0 +1,37 @@
+/** The text behind a percent-encoded one; undefined where a % starts no encoded byte, or the bytes are no text. */
+export function percentDecoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // URIError: the percent-encoding is broken.
+    return undefined
+  }
+}
+
+/** A segment of a path, decoded; undefined where it is broken or has a NUL, which can't be stored. */
+export function decodeSegment(segment: string): string | undefined {
+  if (!segment.includes('%')) return segment
+  const text = percentDecoded(segment)
+  return text?.includes('\0') ? undefined : text
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** True for text that a `uuid` column can hold, in the usual form. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text)
+}
+
+/** Control characters, line separators, and characters that turn the direction of text. */
+const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
+
+/**
+ * Text that can't command a terminal or show in another order than it has: such a character becomes
+ * `\u001b`, which in a string of JSON is the same character.
+ */
+export function escapeControls(text: string): string {
+  return text.replace(
+    CONTROLS,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}

@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Time as a parameter: the present, and timers that never keep the process alive by themselves. */
+export interface Clock {
+  now(): Date
+  /** Milliseconds since some moment, for durations: they go on evenly when the clock is set. */
+  elapsed(): number
+  /** Calls back each `ms` until the returned function is called. */
+  every(ms: number, callback: () => void): () => void
+}
+
+export const systemClock: Clock = {
+  now: () => new Date(),
+  elapsed: () => performance.now(),
+  every(ms, callback) {
+    const timer = setInterval(callback, ms)
+    timer.unref()
+    return () => clearInterval(timer)
+  },
+}
+
+/** Waits, less when the signal is aborted; never rejects. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined)
+}
+
+const FIRST_MS = 200
+const LONGEST_MS = 10_000
+
+/**
+ * How long to wait before the next attempt after so many failures in a row, in milliseconds: twice as
+ * long each time, ten seconds at most, and of that a random half, so that many who failed together
+ * don't come back together.
+ */
+export function backoffMs(failures: number, random: (size: number) => Buffer): number {
+  const whole = Math.min(LONGEST_MS, FIRST_MS * 2 ** (failures - 1))
+  return Math.round((whole / 2) * (1 + random(4).readUInt32LE() / 2 ** 32))
+}
+
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
+
+/** The accepted form of a duration, in words. */
+export const DURATION_FORM = 'a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d'
+
+/** A duration in seconds, read from text such as `15m`; `0` needs no unit. Undefined for other text. */
+export function parseDuration(text: string): number | undefined {
+  if (text === '0') return 0
+  const match = /^(\d{1,9})([smhd])$/.exec(text)
+  return match === null ? undefined : Number(match[1]) * (SECONDS[match[2] ?? ''] ?? 0)
+}
+
+/** A duration in seconds as text that `parseDuration` reads, in the largest unit that is exact. */
+export function formatDuration(seconds: number): string {
+  if (seconds === 0) return '0'
+  // A day is spoken of as 24h: "1d" would look like a date to many.
+  const unit = ['d', 'h', 'm'].find((name) => {
+    const size = SECONDS[name] ?? 1
+    return seconds % size === 0 && (name !== 'd' || seconds > size)
+  })
+  return unit === undefined ? `${seconds}s` : `${seconds / (SECONDS[unit] ?? 1)}${unit}`
+}
+
+const SLACK_MS = 60_000
+const BELIEVED_AFTER_MS = 24 * 3_600_000
+
+/**
+ * The present for what removes things by age: a clock that has jumped ahead, while this process runs, is
+ * believed after a day, so that there is time to set it right. A clock that goes back is believed at once.
+ */
+export function openSteadyTime(clock: Clock): () => Date {
+  const ahead = (): number => clock.now().getTime() - clock.elapsed()
+  let believed = ahead()
+  let doubtedSince: number | undefined
+  return () => {
+    const [seen, elapsed] = [ahead(), clock.elapsed()]
+    if (seen <= believed + SLACK_MS) doubtedSince = undefined
+    else doubtedSince ??= elapsed
+    if (doubtedSince === undefined || elapsed - doubtedSince >= BELIEVED_AFTER_MS) believed = seen
+    return new Date(believed + elapsed)
+  }
+}
