@@ -7,7 +7,7 @@ import { ConfigError, type ConfigSource } from '../kernel/config.ts'
 import { createGuard, hostName } from '../kernel/net/guard.ts'
 import { createListener, type FaultReply, type Listener } from '../kernel/http/listener.ts'
 import type { HttpMetrics } from '../kernel/http/http-metrics.ts'
-import type { Fault } from '../kernel/fault.ts'
+import type { FaultValue } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import { createRouter, type Route, type Unmatched } from '../kernel/http/router.ts'
@@ -15,7 +15,7 @@ import { metricsRoute } from '../routes/metrics.ts'
 import { placeOf, urlOf } from './places.ts'
 import type { ServiceName } from './service-names.ts'
 
-export const NO_ROUTE: Fault = {
+export const NO_ROUTE: FaultValue = {
   status: 404,
   code: 'NOT_FOUND',
   detail: 'Nothing is served under this path.',
@@ -35,7 +35,7 @@ export interface SharedParts {
 export interface ServiceParts {
   readonly routes: readonly Route[]
   readonly faultReply: FaultReply
-  readonly noRoute: Fault
+  readonly noRoute: FaultValue
   /** What answers where no route does, when that is not `noRoute` or 405. */
   readonly unmatched?: Unmatched
 }

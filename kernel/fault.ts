@@ -1,36 +1,77 @@
+interface FaultOptions {
+  /** The input that is wrong. */
+  readonly field?: string
+  /** Headers of the reply. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /**
- * A request that is refused before or instead of its handler's reply. `code` is the field's
- * UPPER_SNAKE term, `detail` one line for people, never a secret. Each service renders faults in the
- * error shape of its own contract.
+ * An expected failure of a request. Thrown where it is found; each service turns it into a reply in
+ * one place, in the error shape of its contract. `code` is an UPPER_SNAKE term for programs,
+ * `message` one line for people, never a secret. A throw rolls back the transaction it leaves.
  */
-export interface Fault {
+export class Fault extends Error {
+  override name = 'Fault'
+  readonly status: number
+  readonly code: string
+  readonly field: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    { field, headers = {} }: FaultOptions = {},
+  ) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.field = field
+    this.headers = headers
+  }
+
+  /** The message, by the name that it has in a `FaultValue`. */
+  get detail(): string {
+    return this.message
+  }
+}
+
+/** A fault as a plain value, which older handlers return. */
+export interface FaultValue {
   readonly status: number
   readonly code: string
   readonly detail: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Thrown where the database or another part is out of reach: becomes 503 with Retry-After. */
-export class Unavailable extends Error {
-  override name = 'Unavailable'
+/** 400 for an input; `field` names it. */
+export function badRequest(message: string, field?: string): Fault {
+  return new Fault(400, 'BAD_REQUEST', message, field === undefined ? {} : { field })
 }
 
-/** The service can't do it now; the sender may try again after the given seconds. */
-export function unavailable(detail: string, retryAfterSeconds = 2): Fault {
-  return {
-    status: 503,
-    code: 'UNAVAILABLE',
-    detail,
-    headers: { 'retry-after': String(retryAfterSeconds) },
-  }
+/** 403: the caller is known, and may not. */
+export function forbidden(message: string): Fault {
+  return new Fault(403, 'FORBIDDEN', message)
+}
+
+/** 404 for what does not exist, or what the caller may not see. */
+export function notFound(message: string): Fault {
+  return new Fault(404, 'NOT_FOUND', message)
+}
+
+/** The service can't do it now; the client may try again after so many seconds. */
+export function unavailable(message: string, retryAfterSeconds = 2): Fault {
+  const headers = { 'retry-after': String(retryAfterSeconds) }
+  return new Fault(503, 'UNAVAILABLE', message, { headers })
 }
 
 /** The path is known, but for other methods: `allow` names them. */
 export function wrongMethod(allow: string): Fault {
-  return {
-    status: 405,
-    code: 'METHOD_NOT_ALLOWED',
-    detail: `This path answers ${allow} only.`,
-    headers: { allow },
-  }
+  const headers = { allow }
+  return new Fault(405, 'METHOD_NOT_ALLOWED', `This path answers ${allow} only.`, { headers })
+}
+
+/** Thrown where the database or another part is out of reach: becomes 503 with Retry-After. */
+export class Unavailable extends Error {
+  override name = 'Unavailable'
 }

@@ -1,5 +1,5 @@
 import type { Context } from '../kernel/http/context.ts'
-import { unavailable, type Fault } from '../kernel/fault.ts'
+import { unavailable, type FaultValue } from '../kernel/fault.ts'
 import { firstFields, MOST_FIELDS } from '../kernel/http/form-fields.ts'
 import { mediaType } from '../kernel/http/headers.ts'
 
@@ -12,7 +12,7 @@ export const LONG_FORM_LIMIT = 1024 * 1024
 export async function readForm(
   context: Context,
   limit = FORM_LIMIT,
-): Promise<URLSearchParams | Fault> {
+): Promise<URLSearchParams | FaultValue> {
   if (mediaType(context.headers['content-type']) !== 'application/x-www-form-urlencoded') {
     const detail = 'The body must be a form: application/x-www-form-urlencoded.'
     return { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', detail }
@@ -36,14 +36,14 @@ export function linesIn(form: URLSearchParams, name: string): string {
   return (form.get(name) ?? '').replaceAll('\r\n', '\n')
 }
 
-function fieldsOf(text: string): URLSearchParams | Fault {
+function fieldsOf(text: string): URLSearchParams | FaultValue {
   if (firstFields(text) === text) return new URLSearchParams(text)
   const detail = `The form has more than ${MOST_FIELDS} fields.`
   return { status: 413, code: 'BODY_TOO_LARGE', detail }
 }
 
 /** As `readForm`, where every field may be absent: a post without a body has no type either. */
-export async function readOptionalForm(context: Context): Promise<URLSearchParams | Fault> {
+export async function readOptionalForm(context: Context): Promise<URLSearchParams | FaultValue> {
   const bare = context.headers['content-type'] === undefined
   return bare ? new URLSearchParams() : readForm(context)
 }

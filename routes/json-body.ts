@@ -1,5 +1,5 @@
 import type { Context } from '../kernel/http/context.ts'
-import { unavailable, type Fault } from '../kernel/fault.ts'
+import { unavailable, type FaultValue } from '../kernel/fault.ts'
 import { mediaType } from '../kernel/http/headers.ts'
 
 /** A JSON object as it came. */
@@ -9,7 +9,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 export async function readJsonObject(
   context: Context,
   limit: number,
-): Promise<{ readonly value: JsonObject } | Fault> {
+): Promise<{ readonly value: JsonObject } | FaultValue> {
   if (mediaType(context.headers['content-type']) !== 'application/json') {
     const detail = 'the body must be JSON: send Content-Type: application/json'
     return { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', detail }
@@ -34,6 +34,6 @@ export async function readJsonObject(
   return badRequest('the body must be a JSON object')
 }
 
-function badRequest(detail: string): Fault {
+function badRequest(detail: string): FaultValue {
   return { status: 400, code: 'BAD_REQUEST', detail }
 }

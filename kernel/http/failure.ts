@@ -1,5 +1,5 @@
 import type { Context } from './context.ts'
-import { unavailable, Unavailable, type Fault } from '../fault.ts'
+import { Fault, unavailable, Unavailable, type FaultValue } from '../fault.ts'
 import type { LogLimit } from './request-log.ts'
 import { messageOf, type Log } from '../log.ts'
 
@@ -10,7 +10,8 @@ export function faultOfFailure(
   limit: LogLimit,
   service: string,
   { requestId, route }: Pick<Context, 'requestId' | 'route'>,
-): Fault {
+): FaultValue {
+  if (error instanceof Fault) return error
   const down = error instanceof Unavailable
   if (!down || limit.allows('unavailable', route, 503)) {
     log[down ? 'warn' : 'error'](down ? 'unavailable' : 'handler failed', {

@@ -10,7 +10,7 @@ import { closeServer } from './close-server.ts'
 import { headerOf, type Context } from './context.ts'
 import { createDepartures, type Exchange } from './departure.ts'
 import { faultOfFailure } from './failure.ts'
-import { wrongMethod, type Fault } from '../fault.ts'
+import { wrongMethod, type FaultValue } from '../fault.ts'
 import type { Guard } from '../net/guard.ts'
 import { createLogLimit, createRequestLog } from './request-log.ts'
 import { messageOf, type Log } from '../log.ts'
@@ -28,13 +28,13 @@ import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './up
 export type FaultRequest = Pick<Context, 'method' | 'path' | 'headers'>
 
 /** Renders a fault in the error shape of a service's contract. */
-export type FaultReply = (fault: Fault, request: FaultRequest) => Reply
+export type FaultReply = (fault: FaultValue, request: FaultRequest) => Reply
 
 export interface ListenerOptions {
   readonly service: string
   readonly find: FindRoute
   /** What a path that no route has is answered with. */
-  readonly noRoute: Fault
+  readonly noRoute: FaultValue
   readonly faultReply: FaultReply
   readonly guard: Guard
   readonly trustedProxies: AddressSet
@@ -187,7 +187,7 @@ export function createListener(options: ListenerOptions): Listener {
     const isGuarded = match.kind === 'route' && match.route.access !== 'open'
     const exchange: Exchange = { request, response, upgrade, context, last, started }
 
-    function refuse(fault: Fault): void {
+    function refuse(fault: FaultValue): void {
       departures.leaveNow(exchange, faultReply(fault, context))
     }
     function send(reply: Reply | ChannelReply): void {

@@ -1,7 +1,7 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { codeOf } from '../log.ts'
-import type { Fault } from '../fault.ts'
+import type { FaultValue } from '../fault.ts'
 import type { Reply } from './reply.ts'
 import { authorityOf } from './request-target.ts'
 
@@ -14,7 +14,7 @@ const NO_HTTP = badRequest('The request is not valid HTTP/1.1.')
  * The fault of a request that Node's parser gave up on, by the parser's error code; undefined when it is the
  * connection that broke, which is no request and leaves nobody to answer.
  */
-export function faultOfBrokenRequest(error: Error): Fault | undefined {
+export function faultOfBrokenRequest(error: Error): FaultValue | undefined {
   const code = codeOf(error) ?? ''
   if (!/^(HPE|ERR_HTTP)_/.test(code)) return undefined
   if (code === 'HPE_HEADER_OVERFLOW') {
@@ -30,7 +30,7 @@ export function faultOfBrokenRequest(error: Error): Fault | undefined {
  * Why a request that Node's parser takes is refused all the same: a proxy before us may have read it
  * otherwise (RFC 9112 sections 3.2 and 6.1).
  */
-export function ambiguity(request: IncomingMessage): Fault | undefined {
+export function ambiguity(request: IncomingMessage): FaultValue | undefined {
   const { headers, rawHeaders, httpVersion } = request
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
     return NO_HTTP
@@ -56,7 +56,7 @@ export function ambiguity(request: IncomingMessage): Fault | undefined {
     : badRequest('The only transfer coding taken here is "chunked".')
 }
 
-function badRequest(detail: string): Fault {
+function badRequest(detail: string): FaultValue {
   return { status: 400, code: 'BAD_REQUEST', detail }
 }
 

@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { isEmptyBody } from './body.ts'
-import type { Fault } from '../fault.ts'
+import type { FaultValue } from '../fault.ts'
 
 /** The raw connection of a request for a WebSocket, and what came on it behind the request's head. */
 export interface Upgrade {
@@ -15,7 +15,7 @@ export function asksForWebSocket({ method, headers }: IncomingMessage): boolean 
 }
 
 /** Why a request can't become a WebSocket, on a route that answers nothing else. */
-export function handshakeFault(request: IncomingMessage, isUpgrade: boolean): Fault | undefined {
+export function handshakeFault(request: IncomingMessage, isUpgrade: boolean): FaultValue | undefined {
   const { headers } = request
   if (asksForWebSocket(request) && !isEmptyBody(request)) {
     return { status: 400, code: 'BAD_REQUEST', detail: 'A request for a WebSocket has no body.' }
@@ -65,6 +65,6 @@ function isList(text: string): boolean {
   return good && new Set(tokens).size === tokens.length
 }
 
-function upgradeRequired(detail: string, headers: Readonly<Record<string, string>>): Fault {
+function upgradeRequired(detail: string, headers: Readonly<Record<string, string>>): FaultValue {
   return { status: 426, code: 'UPGRADE_REQUIRED', detail, headers }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../time.ts'
 import type { Context } from '../http/context.ts'
-import { unavailable, type Fault } from '../fault.ts'
+import { unavailable, type FaultValue } from '../fault.ts'
 import { mediaType } from '../http/headers.ts'
 import { bytesReply, type Reply } from '../http/reply.ts'
 import { capabilitiesOf, checkLegacy, checkModern, eraOf, metaOf, type Era } from './era.ts'
@@ -49,7 +49,7 @@ export async function postMcp(
   server: McpServer,
   context: Context,
   options: PostOptions,
-): Promise<Reply | Fault> {
+): Promise<Reply | FaultValue> {
   if (mediaType(context.headers['content-type']) !== 'application/json') return NOT_JSON
   const body = await context.body(MESSAGE_LIMIT)
   if (!body.ok) return BODY_FAULTS[body.reason]
@@ -128,13 +128,13 @@ const NO_RESPONSES: RpcFailure = {
   status: 400,
 }
 
-const NOT_JSON: Fault = {
+const NOT_JSON: FaultValue = {
   status: 415,
   code: 'UNSUPPORTED_MEDIA_TYPE',
   detail: 'The body must be JSON: application/json.',
 }
 
-const BODY_FAULTS: Readonly<Record<'too-large' | 'aborted' | 'overloaded', Fault>> = {
+const BODY_FAULTS: Readonly<Record<'too-large' | 'aborted' | 'overloaded', FaultValue>> = {
   'too-large': {
     status: 413,
     code: 'BODY_TOO_LARGE',

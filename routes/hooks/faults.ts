@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { errorPage } from '../../html/hooks/error.ts'
-import type { Fault } from '../../kernel/fault.ts'
+import type { FaultValue } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
 import { problem, htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import { navigates } from '../page-answers.ts'
@@ -27,10 +27,10 @@ function instanceOf(path: string): string {
   return path.split('/').slice(0, 4).join('/')
 }
 
-export function notFound(detail: string): Fault {
+export function notFound(detail: string): FaultValue {
   return { status: 404, code: 'NOT_FOUND', detail }
 }
 
-export function badRequest(detail: string): Fault {
+export function badRequest(detail: string): FaultValue {
   return { status: 400, code: 'BAD_REQUEST', detail }
 }

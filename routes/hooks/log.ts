@@ -4,7 +4,7 @@ import { listRejections } from '../../db/hooks/rejections.ts'
 import { readsPayloads } from '../../db/hooks/search.ts'
 import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../html/hooks/log.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/http/context.ts'
-import { unavailable, type Fault } from '../../kernel/fault.ts'
+import { unavailable, type FaultValue } from '../../kernel/fault.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import type { Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
@@ -112,7 +112,7 @@ function maySearch(context: Context): boolean {
 }
 
 /** The time that a search takes tells whether a text is in a payload. */
-const FOREIGN_SEARCH: Fault = {
+const FOREIGN_SEARCH: FaultValue = {
   status: 403,
   code: 'FORBIDDEN',
   detail:

@@ -1,5 +1,5 @@
 import type { Context } from '../../kernel/http/context.ts'
-import type { Fault } from '../../kernel/fault.ts'
+import type { FaultValue } from '../../kernel/fault.ts'
 import { postMcp } from '../../kernel/mcp/post.ts'
 import type { Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
@@ -48,7 +48,7 @@ export function mcpRoute({ hooks, version }: HooksRoutes): Route {
   return { method: 'POST', path: '/mcp/:endpoint', access: 'strict', handle }
 }
 
-function unauthorized(authorization: string | undefined): Fault {
+function unauthorized(authorization: string | undefined): FaultValue {
   const invalid = authorization === undefined ? '' : ', error="invalid_token"'
   return {
     status: 401,
@@ -58,7 +58,7 @@ function unauthorized(authorization: string | undefined): Fault {
   }
 }
 
-const FORBIDDEN: Fault = {
+const FORBIDDEN: FaultValue = {
   status: 403,
   code: 'FORBIDDEN',
   detail: 'This token does not belong to this endpoint.',

@@ -2,7 +2,7 @@ import { providerCard } from '../../html/hooks/provider-card.ts'
 import { providersFragment, providersPage } from '../../html/hooks/providers.ts'
 import type { ProvidersView } from '../../html/hooks/views.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import type { Fault } from '../../kernel/fault.ts'
+import type { FaultValue } from '../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import {
@@ -176,10 +176,10 @@ function secretOf(form: URLSearchParams): string | undefined {
   return secret === '' ? undefined : secret
 }
 
-function unprocessable(detail: string): Fault {
+function unprocessable(detail: string): FaultValue {
   return { status: 422, code: 'UNPROCESSABLE', detail }
 }
 
-function refusalFault({ code, message }: ProviderRefusal): Fault {
+function refusalFault({ code, message }: ProviderRefusal): FaultValue {
   return { status: STATUS[code], code: code.toUpperCase(), detail: message }
 }

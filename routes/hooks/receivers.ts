@@ -1,6 +1,6 @@
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import { unavailable, type Fault } from '../../kernel/fault.ts'
+import { unavailable, type FaultValue } from '../../kernel/fault.ts'
 import type { Operation } from '../../kernel/operation.ts'
 import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import { isGenericName } from '../../services/hooks/providers.ts'
@@ -41,7 +41,7 @@ export function receiverRoutes(options: HooksRoutes): readonly Operation[] {
   function refuse(
     context: Context,
     provider: string,
-    fault: Fault,
+    fault: FaultValue,
     reason: string,
     wrongSecret = false,
   ): Reply {
@@ -130,7 +130,7 @@ const OVERLOADED = unavailable(
   'More is arriving than can be stored; nothing was stored. Try again shortly.',
 )
 
-function disabled(provider: string): Fault {
+function disabled(provider: string): FaultValue {
   return {
     status: 403,
     code: 'FORBIDDEN',
@@ -138,7 +138,7 @@ function disabled(provider: string): Fault {
   }
 }
 
-function tooLarge(limit: number): Fault {
+function tooLarge(limit: number): FaultValue {
   return {
     status: 413,
     code: 'BODY_TOO_LARGE',

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { User } from '../../db/links/rows.ts'
 import { linksErrorPage } from '../../html/links/visit.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import type { Fault } from '../../kernel/fault.ts'
+import type { FaultValue } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
 import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Refusal, RefusalCode } from '../../services/links/refusal.ts'
@@ -54,7 +54,7 @@ export const linksFault: FaultReply = (fault, request) => {
 
 /** The page of a fault; the viewer is null where nobody asked who it is. */
 export function faultPage(
-  { status, detail, headers }: Fault,
+  { status, detail, headers }: FaultValue,
   viewer: User | undefined | null,
 ): Reply {
   const title = STATUS_CODES[status] ?? 'Error'
@@ -67,7 +67,7 @@ export function refuse({ refused, message }: Refusal, context: Context): Reply {
   return linksFault({ status: STATUS[refused], code: refused, detail: message }, context)
 }
 
-export const UNAUTHORIZED: Fault = {
+export const UNAUTHORIZED: FaultValue = {
   status: 401,
   code: 'UNAUTHORIZED',
   detail: 'unauthorized',
@@ -75,13 +75,13 @@ export const UNAUTHORIZED: Fault = {
 }
 
 /** A `Location` that proxies and browsers may not take (services/links/target.ts). */
-export const LOCATION_TOO_LONG: Fault = {
+export const LOCATION_TOO_LONG: FaultValue = {
   status: 414,
   code: 'URI_TOO_LONG',
   detail: 'with what the visit adds, the address that the link leads to is too long',
 }
 
-export const NOT_FOUND: Fault = {
+export const NOT_FOUND: FaultValue = {
   status: 404,
   code: 'NOT_FOUND',
   detail: 'nothing is served under this path',

@@ -1,7 +1,7 @@
 import type { Suggestion, User } from '../../db/links/rows.ts'
 import { previewPage as previewHtml, unknownPage as unknownHtml } from '../../html/links/visit.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import { Unavailable, type Fault } from '../../kernel/fault.ts'
+import { Unavailable, type FaultValue } from '../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import { slugsMeant } from '../../services/links/slug.ts'
 import { suggestionsFor } from '../../services/links/suggest.ts'
@@ -34,7 +34,7 @@ function none(error: unknown): readonly Suggestion[] {
 /** 404: the link is there, and leads to one place only. */
 export function noPathPage(context: Context, slug: string, visitor: User | undefined): Reply {
   const detail = `the link “${slug}” takes no further path`
-  const fault: Fault = { ...NOT_FOUND, detail, headers: NOINDEX }
+  const fault: FaultValue = { ...NOT_FOUND, detail, headers: NOINDEX }
   return wantsJson(context) ? linksFault(fault, context) : faultPage(fault, visitor)
 }
 
@@ -44,7 +44,7 @@ export function forbiddenPage(context: Context, visitor: User | undefined): Repl
     visitor === undefined
       ? 'this link is only for people who are signed in and may follow it'
       : 'this link is not shared with you; ask one of its owners'
-  const fault: Fault = { status: 403, code: 'FORBIDDEN', detail, headers: NOINDEX }
+  const fault: FaultValue = { status: 403, code: 'FORBIDDEN', detail, headers: NOINDEX }
   return wantsJson(context) ? linksFault(fault, context) : faultPage(fault, visitor)
 }
 

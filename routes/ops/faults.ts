@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { opsErrorPage } from '../../html/ops/error.ts'
-import type { Fault } from '../../kernel/fault.ts'
+import type { FaultValue } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
 import { htmlReply, jsonReply } from '../../kernel/http/reply.ts'
 import { navigates, sentence } from '../page-answers.ts'
@@ -22,16 +22,16 @@ export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, req
 const INTERNAL = 'internal server error'
 
 /** 404: nothing of that kind has this id. */
-export function notFound(resource: string): Fault {
+export function notFound(resource: string): FaultValue {
   return { status: 404, code: 'NOT_FOUND', detail: `${resource} not found` }
 }
 
-export function badRequest(detail: string): Fault {
+export function badRequest(detail: string): FaultValue {
   return { status: 400, code: 'BAD_REQUEST', detail }
 }
 
 /** 409: what was asked for needs that no session runs. */
-export const SESSION_RUNS: Fault = {
+export const SESSION_RUNS: FaultValue = {
   status: 409,
   code: 'CONFLICT',
   detail: 'a session is running; try again when it has ended',

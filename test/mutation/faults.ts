@@ -1,5 +1,5 @@
 /** A small fault, put into the sources to see that some test fails. */
-export type Fault = {
+export type FaultValue = {
   /** What the program does then. */
   readonly fault: string
   readonly file: string
@@ -10,7 +10,7 @@ export type Fault = {
   readonly runBy?: string
 }
 
-export const FAULTS: readonly Fault[] = [
+export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'stale deliveries pass one second too long',
     file: 'services/hooks/hmac.ts',

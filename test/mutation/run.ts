@@ -6,7 +6,7 @@ import { ROOT, SHORT_LIVES } from '../helpers/program.ts'
 import { runFile } from '../runner/pool.ts'
 import { withSharedParts } from '../runner/shared-parts.ts'
 import { FAULTS } from './faults.ts'
-import type { Fault } from './faults.ts'
+import type { FaultValue } from './faults.ts'
 
 // How well the suite protects: docs/testing.md.
 //   node test/mutation/run.ts reach FILE.json          which test files run the place of each fault, by coverage
@@ -54,9 +54,9 @@ async function findReach(): Promise<void> {
 }
 
 /** A place in a source file, as coverage has it. */
-type Place = { readonly of: Fault; readonly url: string; readonly at: number }
+type Place = { readonly of: FaultValue; readonly url: string; readonly at: number }
 
-function placeOf(of: Fault): Place {
+function placeOf(of: FaultValue): Place {
   const [path = '', name] = (of.runBy ?? of.file).split('#')
   const text = readFileSync(join(ROOT, path), 'utf8')
   const at = of.runBy === undefined ? text.indexOf(of.find) : text.indexOf(`function ${name}(`)
@@ -84,8 +84,8 @@ function coverageIn(path: string): Coverage {
 }
 
 /** The faults whose place was run by one of the processes that left their coverage in a folder. */
-function reachedIn(folder: string, places: readonly Place[]): ReadonlySet<Fault> {
-  const reached = new Set<Fault>()
+function reachedIn(folder: string, places: readonly Place[]): ReadonlySet<FaultValue> {
+  const reached = new Set<FaultValue>()
   for (const name of readdirSync(folder)) {
     const { result } = coverageIn(join(folder, name))
     const scripts = Map.groupBy(result, ({ url }) => url)
@@ -118,7 +118,7 @@ async function tryFaults(): Promise<void> {
 }
 
 /** Tests of the fault's own service or floor first, and of these the quick ones. */
-function likelyFirst(fault: Fault, reached: Readonly<Record<string, number>>): readonly string[] {
+function likelyFirst(fault: FaultValue, reached: Readonly<Record<string, number>>): readonly string[] {
   const names = (fault.runBy ?? fault.file).split('/')
   const own = names.slice(0, 2).map((name) => `test/${name}/`)
   const isOther = (file: string): number => Number(!own.some((folder) => file.startsWith(folder)))
@@ -128,7 +128,7 @@ function likelyFirst(fault: Fault, reached: Readonly<Record<string, number>>): r
 }
 
 /** Runs the files with the fault in the sources, several at a time, until one fails. */
-async function firstFailure(fault: Fault, files: readonly string[]): Promise<string | undefined> {
+async function firstFailure(fault: FaultValue, files: readonly string[]): Promise<string | undefined> {
   const path = join(ROOT, fault.file)
   const before = readFileSync(path, 'utf8')
   if (before.split(fault.find).length !== 2) throw new Error(`'${fault.fault}' fits not once`)

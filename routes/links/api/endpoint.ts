@@ -2,7 +2,7 @@ import Type from 'typebox'
 import type { Bearer } from '../../../db/links/rows.ts'
 import { bearerToken } from '../../../kernel/http/headers.ts'
 import type { Context } from '../../../kernel/http/context.ts'
-import type { Fault } from '../../../kernel/fault.ts'
+import type { FaultValue } from '../../../kernel/fault.ts'
 import type { Operation } from '../../../kernel/operation.ts'
 import { isUuid } from '../../../kernel/text.ts'
 import { jsonReply, type Reply } from '../../../kernel/http/reply.ts'
@@ -27,7 +27,7 @@ export interface Endpoint extends Omit<Operation, 'handle' | 'access' | 'needsTo
   /** Also for tokens of scope `create`. */
   readonly creates?: true
   readonly refusals?: readonly number[]
-  readonly answer: (call: ApiCall) => Promise<Reply | Refusal | Fault>
+  readonly answer: (call: ApiCall) => Promise<Reply | Refusal | FaultValue>
 }
 
 /** Why whoever is no admin is refused. */
@@ -85,12 +85,12 @@ export async function authenticate(
 }
 
 /** The request's JSON object, or the fault that says why there is none. */
-export async function bodyOf({ context }: ApiCall): Promise<{ value: JsonObject } | Fault> {
+export async function bodyOf({ context }: ApiCall): Promise<{ value: JsonObject } | FaultValue> {
   return readJsonObject(context, BODY_LIMIT)
 }
 
 /** A string member of a body. */
-export function textOf(body: JsonObject, name: string): string | Fault {
+export function textOf(body: JsonObject, name: string): string | FaultValue {
   const value = body[name]
   if (typeof value === 'string') return value
   return badRequest(`${name} is required and must be a string`)
@@ -106,7 +106,7 @@ export function reply(result: object, status = 200): Reply | Refusal {
   return isRefusal(result) ? result : jsonReply(result, status)
 }
 
-export function badRequest(detail: string): Fault {
+export function badRequest(detail: string): FaultValue {
   return { status: 400, code: 'BAD_REQUEST', detail }
 }
 

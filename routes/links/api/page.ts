@@ -3,7 +3,7 @@ import type { TArray, TObject, TSchema } from 'typebox'
 import { nullable } from '../../../db/rows.ts'
 import { queryOf, type Context } from '../../../kernel/http/context.ts'
 import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
-import type { Fault } from '../../../kernel/fault.ts'
+import type { FaultValue } from '../../../kernel/fault.ts'
 import { badRequest } from './endpoint.ts'
 
 const USUAL = 50
@@ -36,7 +36,7 @@ export function pageOf<Name extends string, Row extends TSchema>(name: Name, row
  * Reads `limit` and `cursor`; a bad one gives the fault that says so. With the `name` of its rows a list
  * refuses cursors of lists with other rows: their position would mean something else in it.
  */
-export function readPage(context: Context, name?: string): PageRequest | Fault {
+export function readPage(context: Context, name?: string): PageRequest | FaultValue {
   const query = queryOf(context)
   const limit = query.get('limit') ?? String(USUAL)
   if (!/^0*[1-9]\d*$/.test(limit)) return badRequest('limit must be a positive integer')

@@ -8,7 +8,7 @@ import {
   type UsersView,
 } from '../../../html/links/admin-users.ts'
 import { queryOf, type Context } from '../../../kernel/http/context.ts'
-import type { Fault } from '../../../kernel/fault.ts'
+import type { FaultValue } from '../../../kernel/fault.ts'
 import type { Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import { linksByPrefix } from '../../../services/links/links-by-prefix.ts'
@@ -37,7 +37,7 @@ export function adminPages(options: LinksRoutes): readonly Route[] {
     viewer: User,
     context: Context,
     changes: Partial<UsersView> = {},
-  ): Promise<UsersView | Fault> {
+  ): Promise<UsersView | FaultValue> {
     const asked = readPage(context)
     if ('status' in asked) return asked
     const { after, limit } = asked
@@ -53,7 +53,7 @@ export function adminPages(options: LinksRoutes): readonly Route[] {
     { context, visitor }: PageCall,
     changes: Partial<UsersView>,
     status = 200,
-  ): Promise<Reply | Fault> {
+  ): Promise<Reply | FaultValue> {
     const view = await usersView(visitor, context, changes)
     if ('status' in view) return view
     return fragmentOrPage(
@@ -64,7 +64,7 @@ export function adminPages(options: LinksRoutes): readonly Route[] {
     )
   }
 
-  async function add(call: PageCall): Promise<Reply | Refusal | Fault> {
+  async function add(call: PageCall): Promise<Reply | Refusal | FaultValue> {
     const { context } = call
     const form = await readForm(context)
     if ('status' in form) return form
@@ -84,7 +84,7 @@ export function adminPages(options: LinksRoutes): readonly Route[] {
     return answer(call, { refused }, STATUS[added.refused])
   }
 
-  async function setRole(call: PageCall): Promise<Reply | Refusal | Fault> {
+  async function setRole(call: PageCall): Promise<Reply | Refusal | FaultValue> {
     const { context, visitor, param } = call
     const form = await readForm(context)
     if ('status' in form) return form

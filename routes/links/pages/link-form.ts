@@ -9,7 +9,7 @@ import {
   type SlugState,
 } from '../../../html/links/link-form.ts'
 import { queryOf } from '../../../kernel/http/context.ts'
-import type { Fault } from '../../../kernel/fault.ts'
+import type { FaultValue } from '../../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import { linkFor, plainLink } from '../../../services/links/access.ts'
@@ -83,7 +83,7 @@ export function linkFormRoutes(options: LinksRoutes): readonly Route[] {
     return htmlReply(linkFormPage(visitor, view))
   }
 
-  async function create(call: PageCall): Promise<Reply | Fault> {
+  async function create(call: PageCall): Promise<Reply | FaultValue> {
     const { context, visitor } = call
     const form = await readForm(context)
     if ('status' in form) return form
@@ -105,7 +105,7 @@ export function linkFormRoutes(options: LinksRoutes): readonly Route[] {
     return htmlReply(linkFormPage(visitor, view))
   }
 
-  async function save(call: PageCall): Promise<Reply | Refusal | Fault> {
+  async function save(call: PageCall): Promise<Reply | Refusal | FaultValue> {
     const { context, visitor, param } = call
     const link = await linkFor(db, param('id'), visitor, 'change')
     if (isRefusal(link)) return link

@@ -4,7 +4,7 @@ import type { LinkAccess, User } from '../../../db/links/rows.ts'
 import { listClicks } from '../../../db/links/visits.ts'
 import { deletePage, linkPage } from '../../../html/links/link-detail.ts'
 import { linkMembers, type MemberKind, type MembersView } from '../../../html/links/link-members.ts'
-import type { Fault } from '../../../kernel/fault.ts'
+import type { FaultValue } from '../../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import { linkFor } from '../../../services/links/access.ts'
@@ -65,7 +65,7 @@ export function linkRoutes(options: LinksRoutes): readonly Route[] {
     return htmlReply(linkMembers(await membersOf(link, visitor, said)), status)
   }
 
-  async function add(call: PageCall, kind: MemberKind): Promise<Reply | Refusal | Fault> {
+  async function add(call: PageCall, kind: MemberKind): Promise<Reply | Refusal | FaultValue> {
     const { context, visitor, param } = call
     const link = await linkFor(db, param('id'), visitor, 'change')
     if (isRefusal(link)) return link
@@ -114,4 +114,4 @@ export function linkRoutes(options: LinksRoutes): readonly Route[] {
   ]
 }
 
-type Answer = (call: PageCall) => Promise<Reply | Refusal | Fault>
+type Answer = (call: PageCall) => Promise<Reply | Refusal | FaultValue>

@@ -1,6 +1,6 @@
 import type { User } from '../../../db/links/rows.ts'
 import { wantsFragment, type Context } from '../../../kernel/http/context.ts'
-import type { Fault } from '../../../kernel/fault.ts'
+import type { FaultValue } from '../../../kernel/fault.ts'
 import type { Html } from '../../../kernel/html.ts'
 import { htmlReply, seeOther, type Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
@@ -26,7 +26,7 @@ export interface PageRoute {
   readonly path: string
   /** Only for admins. */
   readonly admin?: true
-  readonly answer: (call: PageCall) => Promise<Reply | Refusal | Fault>
+  readonly answer: (call: PageCall) => Promise<Reply | Refusal | FaultValue>
 }
 
 /** Parameters that name a row: what is no UUID names none. */
@@ -61,16 +61,16 @@ export function pageRoute(
 /** Stands for a parameter that a path has not. */
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
-const SIGN_IN: Fault = {
+const SIGN_IN: FaultValue = {
   status: 403,
   code: 'FORBIDDEN',
   detail: 'you are not signed in: come through the address where you sign in',
 }
-const ADMINS_ONLY: Fault = { status: 403, code: 'FORBIDDEN', detail: 'only admins may do this' }
-const UNKNOWN_ID: Fault = { status: 404, code: 'NOT_FOUND', detail: 'nothing has this id' }
+const ADMINS_ONLY: FaultValue = { status: 403, code: 'FORBIDDEN', detail: 'only admins may do this' }
+const UNKNOWN_ID: FaultValue = { status: 404, code: 'NOT_FOUND', detail: 'nothing has this id' }
 
 /** A refusal with its status. */
-function faultOf({ refused: code, message }: Refusal): Fault {
+function faultOf({ refused: code, message }: Refusal): FaultValue {
   return { status: STATUS[code], code, detail: message }
 }
 
@@ -78,7 +78,7 @@ function faultOf({ refused: code, message }: Refusal): Fault {
  * What a refused request gets: the page of an error where a person navigates, else `{error, code}`,
  * whose words the browser's script says on the page that stays.
  */
-export function refused(context: Context, visitor: User | undefined, fault: Fault): Reply {
+export function refused(context: Context, visitor: User | undefined, fault: FaultValue): Reply {
   return navigates(context) ? faultPage(fault, visitor) : linksFault(fault, context)
 }
 

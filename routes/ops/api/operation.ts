@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { type Context, queryOf } from '../../../kernel/http/context.ts'
-import type { Fault } from '../../../kernel/fault.ts'
+import type { FaultValue } from '../../../kernel/fault.ts'
 import type { Operation } from '../../../kernel/operation.ts'
 import type { Reply } from '../../../kernel/http/reply.ts'
 import { readJsonObject, type JsonObject } from '../../json-body.ts'
@@ -8,7 +8,7 @@ import { badRequest, opsFault } from '../faults.ts'
 
 /** An operation whose handler may answer a fault. */
 export interface OpsOperation extends Omit<Operation, 'handle' | 'access' | 'needsToken'> {
-  readonly answer: (context: Context) => Promise<Reply | Fault>
+  readonly answer: (context: Context) => Promise<Reply | FaultValue>
 }
 
 const BODY_LIMIT = 1024 * 1024
@@ -53,7 +53,7 @@ export interface ListRequest {
 }
 
 /** Reads `limit` and `offset`; a bad one gives the fault that says so. */
-export function readList(context: Context, usual: number): ListRequest | Fault {
+export function readList(context: Context, usual: number): ListRequest | FaultValue {
   const query = queryOf(context)
   const limit = readCount(query, 'limit', usual)
   if (limit === undefined) return badRequest('limit must be a non-negative integer')
@@ -77,7 +77,7 @@ export function idOf({ params }: Context): number | undefined {
 }
 
 /** The JSON object of the body, or the fault that says why there is none. */
-export function bodyOf(context: Context): Promise<{ readonly value: JsonObject } | Fault> {
+export function bodyOf(context: Context): Promise<{ readonly value: JsonObject } | FaultValue> {
   return readJsonObject(context, BODY_LIMIT)
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../../html/ops/dashboard.ts'
 import { NEW_TRIGGER, triggerForm, type TriggerView } from '../../../html/ops/trigger.ts'
 import type { Context } from '../../../kernel/http/context.ts'
-import type { Fault } from '../../../kernel/fault.ts'
+import type { FaultValue } from '../../../kernel/fault.ts'
 import type { Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import { LONG_FORM_LIMIT, linesIn, readForm } from '../../form.ts'
@@ -49,7 +49,7 @@ export function dashboardRoutes({ ops }: OpsRoutes): readonly Route[] {
     return { now, events, days, dayNames, trigger }
   }
 
-  function refused(context: Context, typed: TriggerView, fault: Fault): Promise<Reply> {
+  function refused(context: Context, typed: TriggerView, fault: FaultValue): Promise<Reply> {
     const trigger = { ...typed, refused: sentence(fault.detail) }
     return refusedReply(
       context,

@@ -1,5 +1,5 @@
 import { wantsFragment, type Context } from '../../../kernel/http/context.ts'
-import type { Fault } from '../../../kernel/fault.ts'
+import type { FaultValue } from '../../../kernel/fault.ts'
 import type { Html } from '../../../kernel/html.ts'
 import { htmlReply, seeOther, type Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
@@ -11,7 +11,7 @@ import { opsFault } from '../faults.ts'
 export interface PageRoute {
   readonly method: 'GET' | 'POST'
   readonly path: string
-  readonly answer: (context: Context) => Promise<Reply | Fault>
+  readonly answer: (context: Context) => Promise<Reply | FaultValue>
 }
 
 /** A page bears no authentication (ops.md section 5): its guard is the listener's. */
@@ -44,7 +44,7 @@ export async function doneReply(
 /** Answers a form post that is refused: with the form for who sees one, else with the fault. */
 export async function refusedReply(
   context: Context,
-  fault: Fault,
+  fault: FaultValue,
   page: () => Html | Promise<Html>,
   fragment: () => Html | Promise<Html>,
 ): Promise<Reply> {
