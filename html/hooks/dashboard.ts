@@ -1,4 +1,4 @@
-import type { RejectionTotal } from '../../db/hooks/rows.ts'
+import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { breakable } from '../breakable.ts'
 import { copyBox } from '../copy-box.ts'
@@ -76,7 +76,7 @@ function providerTile(provider: ProviderLine, view: DashboardView): Html {
   </article>`
 }
 
-function rejectedLine({ provider, total }: RejectionTotal): Html {
+function rejectedLine({ provider, total }: RejectionCount): Html {
   return html`<p class="rejected">
     <a href="${logUrl({ provider, rejected: true })}">${total} rejected</a>
   </p>`

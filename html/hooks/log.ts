@@ -1,4 +1,4 @@
-import type { Rejection } from '../../db/hooks/rows.ts'
+import type { Rejection } from '../../db/hooks/rejections.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { hooksPage } from './layout.ts'
 import { listTable } from '../table.ts'
