@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { User } from '../../db/links/rows.ts'
-import { linksErrorPage } from '../../html/links/visit.ts'
+import { linksErrorPage } from '../../html/links/visits.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { FaultValue } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'

@@ -4,7 +4,7 @@ import type { Context } from '../../kernel/http/context.ts'
 import type { Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { clickKind } from './click-kind.ts'
-import { linkMeant } from '../../services/links/link-meant.ts'
+import { linkMeant, readVisitPath } from '../../services/links/visits.ts'
 import { RESERVED_SLUGS } from '../../services/links/slug.ts'
 import {
   LOCATION_LONGEST,
@@ -13,7 +13,6 @@ import {
   type FurtherPath,
 } from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
-import { readVisitPath } from '../../services/links/visit-path.ts'
 import { levelOf, visitorOf } from '../../services/links/visitor.ts'
 import { linksFault, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'

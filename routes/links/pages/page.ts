@@ -66,7 +66,11 @@ const SIGN_IN: FaultValue = {
   code: 'FORBIDDEN',
   detail: 'you are not signed in: come through the address where you sign in',
 }
-const ADMINS_ONLY: FaultValue = { status: 403, code: 'FORBIDDEN', detail: 'only admins may do this' }
+const ADMINS_ONLY: FaultValue = {
+  status: 403,
+  code: 'FORBIDDEN',
+  detail: 'only admins may do this',
+}
 const UNKNOWN_ID: FaultValue = { status: 404, code: 'NOT_FOUND', detail: 'nothing has this id' }
 
 /** A refusal with its status. */
