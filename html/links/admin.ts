@@ -3,7 +3,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import { listFilter } from '../list-filter.ts'
 import { listTable } from '../table.ts'
 import { linksPage } from './layout.ts'
-import { shortName, visibilityBadge, type ShortLinks } from './link-parts.ts'
+import { shortName, visibilityBadge, type ShortLinks } from './links.ts'
 import { moreLink } from './more.ts'
 
 /** What `/-/admin/links` shows: all links, or those whose slug begins with a text. */
