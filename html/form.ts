@@ -80,8 +80,7 @@ export function field(
     : html`<input${attributes({ ...all, value })} />`
   return html`<div class="field">
     <label for="${String(id)}">${label}</label>
-    ${control}
-    ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
+    ${control} ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
   </div>`
 }
 
@@ -93,12 +92,7 @@ export function checkbox(form: Form, name: string, label: Printable, own: Attrib
 }
 
 /** Options of which one is chosen, all in sight. */
-export function radios(
-  form: Form,
-  name: string,
-  legend: string,
-  options: readonly Option[],
-): Html {
+export function radios(form: Form, name: string, legend: string, options: readonly Option[]): Html {
   return html`<fieldset${attributes(stateOf(form, name))}>
     <legend>${legend}</legend>
     ${options.map(([value, label, meaning]) => {
