@@ -118,7 +118,10 @@ async function tryFaults(): Promise<void> {
 }
 
 /** Tests of the fault's own service or floor first, and of these the quick ones. */
-function likelyFirst(fault: FaultValue, reached: Readonly<Record<string, number>>): readonly string[] {
+function likelyFirst(
+  fault: FaultValue,
+  reached: Readonly<Record<string, number>>,
+): readonly string[] {
   const names = (fault.runBy ?? fault.file).split('/')
   const own = names.slice(0, 2).map((name) => `test/${name}/`)
   const isOther = (file: string): number => Number(!own.some((folder) => file.startsWith(folder)))
@@ -128,7 +131,10 @@ function likelyFirst(fault: FaultValue, reached: Readonly<Record<string, number>
 }
 
 /** Runs the files with the fault in the sources, several at a time, until one fails. */
-async function firstFailure(fault: FaultValue, files: readonly string[]): Promise<string | undefined> {
+async function firstFailure(
+  fault: FaultValue,
+  files: readonly string[],
+): Promise<string | undefined> {
   const path = join(ROOT, fault.file)
   const before = readFileSync(path, 'utf8')
   if (before.split(fault.find).length !== 2) throw new Error(`'${fault.fault}' fits not once`)
