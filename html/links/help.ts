@@ -1,7 +1,7 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { copyBox } from '../copy-box.ts'
+import { copyBox } from '../parts.ts'
 import { linksPage, type Viewer } from './layout.ts'
-import type { ShortLinks } from './link-parts.ts'
+import type { ShortLinks } from './links.ts'
 
 /** `/-/help`: how go links are used in this installation. */
 export function helpPage(viewer: Viewer, { keyword, base }: ShortLinks): Html {

@@ -1,9 +1,8 @@
-import type { Visibility } from '../../db/links/rows.ts'
+import type { Visibility, Change } from '../../db/links/rows.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { linksPage, type Viewer } from './layout.ts'
-import type { LinkFormFields } from './link-fields.ts'
-import { shortName, type ShortLinks } from './link-parts.ts'
-import { staleNote, type StaleForm } from './stale-form.ts'
+import { shortName, type ShortLinks } from './links.ts'
+import { changeList } from './members.ts'
 
 /** The form of a new link, or of one that is edited. */
 export interface LinkFormView {
@@ -211,4 +210,72 @@ export function slugState(short: ShortLinks, slug: string, state: SlugState): Ht
           state.id !== null && html`<a href="/-/links/${state.id}">See the link</a>`
         }`
   }
+}
+
+/** The fields of a link as they stand in its form: what is stored, or what was typed. */
+export interface LinkFormFields {
+  readonly slug: string
+  readonly url: string
+  readonly title: string
+  readonly description: string
+  /** Separated by commas. */
+  readonly tags: string
+  readonly visibility: string
+  readonly append_path: boolean
+}
+
+export const EMPTY_FIELDS: LinkFormFields = {
+  slug: '',
+  url: '',
+  title: '',
+  description: '',
+  tags: '',
+  visibility: 'public',
+  append_path: false,
+}
+
+/** What somebody else has made of a link since its form was opened. */
+export interface StaleForm {
+  readonly stored: LinkFormFields
+  /** Newest first. */
+  readonly changes: readonly Change[]
+}
+
+/** What was typed stays in the form; what is stored stands here, where it is something else. */
+export function staleNote({ stored, changes }: StaleForm, typed: LinkFormFields): Html {
+  const different = STORED_FIELDS.filter(([name]) => stored[name] !== typed[name])
+  return html`<div class="refused" role="alert">
+    <p>
+      Somebody else has changed this link since you opened this form, so nothing was saved. What you
+      typed is still here: save again to replace what is stored.
+    </p>
+    ${
+      different.length > 0 &&
+      html`<p>Stored now:</p>
+        <ul>
+          ${different.map(
+            ([name, label]) =>
+              html`<li>
+                ${label}: <q><bdi>${storedText(stored[name])}</bdi></q>
+              </li>`,
+          )}
+        </ul>`
+    }
+    <p>Last changes:</p>
+    ${changeList(changes)}
+  </div>`
+}
+
+const STORED_FIELDS: readonly (readonly [keyof LinkFormFields, string])[] = [
+  ['url', 'Leads to'],
+  ['title', 'Title'],
+  ['description', 'Description'],
+  ['tags', 'Tags'],
+  ['visibility', 'Visibility'],
+  ['append_path', 'Further path'],
+]
+
+function storedText(value: string | boolean): string {
+  if (typeof value === 'string') return value
+  return value ? 'append it' : 'do not append it'
 }

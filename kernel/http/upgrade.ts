@@ -15,7 +15,10 @@ export function asksForWebSocket({ method, headers }: IncomingMessage): boolean 
 }
 
 /** Why a request can't become a WebSocket, on a route that answers nothing else. */
-export function handshakeFault(request: IncomingMessage, isUpgrade: boolean): FaultValue | undefined {
+export function handshakeFault(
+  request: IncomingMessage,
+  isUpgrade: boolean,
+): FaultValue | undefined {
   const { headers } = request
   if (asksForWebSocket(request) && !isEmptyBody(request)) {
     return { status: 400, code: 'BAD_REQUEST', detail: 'A request for a WebSocket has no body.' }

@@ -24,7 +24,10 @@ export interface GuardOptions {
   readonly userHeader: () => string
 }
 
-export type Guard = (request: GuardedRequest, access?: 'guarded' | 'strict') => FaultValue | undefined
+export type Guard = (
+  request: GuardedRequest,
+  access?: 'guarded' | 'strict',
+) => FaultValue | undefined
 
 /** Makes the check of guarded and strict routes; the first refusal in the order proxy, peer, Host, origin is returned. */
 export function createGuard(options: GuardOptions): Guard {

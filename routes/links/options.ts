@@ -1,4 +1,4 @@
-import type { ShortLinks } from '../../html/links/link-parts.ts'
+import type { ShortLinks } from '../../html/links/links.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Identity } from '../../kernel/net/identity.ts'
 import type { Links } from '../../services/links/open.ts'

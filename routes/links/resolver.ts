@@ -4,7 +4,7 @@ import type { Context } from '../../kernel/http/context.ts'
 import type { Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { clickKind } from './click-kind.ts'
-import { linkMeant } from '../../services/links/link-meant.ts'
+import { linkMeant, readVisitPath } from '../../services/links/visits.ts'
 import { RESERVED_SLUGS } from '../../services/links/slug.ts'
 import {
   LOCATION_LONGEST,
@@ -13,9 +13,8 @@ import {
   type FurtherPath,
 } from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
-import { readVisitPath } from '../../services/links/visit-path.ts'
 import { levelOf, visitorOf } from '../../services/links/visitor.ts'
-import { linksFault, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
+import { faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { forbiddenPage, noPathPage, previewPage, unknownPage } from './visit-pages.ts'
 
@@ -63,7 +62,7 @@ async function resolve(
   context: Context,
   known: KnownLink | undefined,
 ): Promise<Reply> {
-  if (isReservedPath(context.path)) return linksFault(NOT_FOUND, context)
+  if (isReservedPath(context.path)) return faultReply(NOT_FOUND, context)
   const { links, identify, ended } = resolver
   const visit = readVisitPath(context.path)
   const identity = identify(context)
@@ -122,7 +121,7 @@ function redirect(
   if (location === undefined) return undefined
   if (location.length > LOCATION_LONGEST) {
     resolver.ended.unknown()
-    return linksFault(LOCATION_TOO_LONG, context)
+    return faultReply(LOCATION_TOO_LONG, context)
   }
   resolver.ended.redirected()
   count(resolver, context, link, clickKind(context.headers))

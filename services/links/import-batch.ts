@@ -7,7 +7,7 @@ import { countTags, writeHiddenTags } from '../../db/links/tags.ts'
 import type { LinkParts } from './links.ts'
 import { refuseLoop, type UrlWriter } from './loop.ts'
 import { refusal, type Refusal } from './refusal.ts'
-import { tagCounts } from './tag-counts.ts'
+import { tagCounts } from './tags.ts'
 import { OPERATOR_EMAIL } from './users.ts'
 
 /** Who imports works on this machine and may read every link. */

@@ -3,7 +3,7 @@ import type { Link, Visibility } from '../../db/links/rows.ts'
 import { refusal, type Refusal } from './refusal.ts'
 import { refuseSlug, SLUG_LONGEST, SLUG_PATTERN } from './slug.ts'
 import { LOCATION_LONGEST, refuseTarget, URL_LONGEST } from './target.ts'
-import { TURNS_TEXT } from './turned-text.ts'
+import { TURNS_TEXT } from '../../kernel/text.ts'
 
 const TITLE_LONGEST = 200
 const DESCRIPTION_LONGEST = 2_000

@@ -13,12 +13,11 @@ import { addOwner } from '../../db/links/members.ts'
 import type { Change, Link, LinkAccess, LinkFields, User } from '../../db/links/rows.ts'
 import { countTags, writeHiddenTags, writeTags } from '../../db/links/tags.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import { linkFor, plainLink } from './access.ts'
 import type { LinkInput } from './link-input.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
 import { isRefusal, refusal, type Refusal } from './refusal.ts'
-import { tagCounts } from './tag-counts.ts'
-import { versionOf, type Precondition } from './version.ts'
+import { tagCounts } from './tags.ts'
+import { createHash } from 'node:crypto'
 
 /** What links are changed with. */
 export interface LinkParts {
@@ -217,4 +216,41 @@ async function shown(tx: Executor, id: string): Promise<Link> {
   const link = await findLink(tx, id, null)
   if (link === undefined) throw new Error('a link that was just written is gone')
   return plainLink(link)
+}
+
+/** What a caller wants with a link: `read` also for whom it is shared with, `change` for owners only. */
+export type Purpose = 'read' | 'change'
+
+/** A link that the caller may read or change (links.md section 5), or why not: 404 before 403. */
+export async function linkFor(
+  db: Executor,
+  id: string,
+  caller: User,
+  purpose: Purpose,
+): Promise<LinkAccess | Refusal> {
+  const link = await findLink(db, id, caller.id)
+  if (link === undefined) return refusal('NOT_FOUND', 'no link has this id')
+  if (link.is_owner || caller.role === 'admin') return link
+  if (purpose === 'read' && link.is_recipient) return link
+  return refusal('FORBIDDEN', `this link is not yours to ${purpose}; ask one of its owners`)
+}
+
+/** A link without what the caller is to it. */
+export function plainLink(found: LinkAccess): Link {
+  const { is_owner: _owner, is_recipient: _recipient, ...link } = found
+  return link
+}
+
+/** A link as the API shows it: what the caller is to it is not part of its version. */
+type ShownLink = Link & { readonly is_owner?: never }
+
+/** Whether a change may be made to the link as it is in this version. */
+export type Precondition = (version: string) => boolean
+
+/**
+ * The version of a link: a hash of all that the API shows of it, with owners and tags. Times alone
+ * would not do: two changes may have the same one, and clocks are set back.
+ */
+export function versionOf(link: ShownLink): string {
+  return createHash('sha256').update(JSON.stringify(link)).digest('base64url')
 }

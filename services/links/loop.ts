@@ -2,7 +2,13 @@ import type { Executor } from '../../db/client.ts'
 import { findLinkBySlug, takeLoopTurn } from '../../db/links/links.ts'
 import type { LinkAccess, LinkFields, Role } from '../../db/links/rows.ts'
 import { refusal, type Refusal } from './refusal.ts'
-import { encodePath, readSearchTerms, type SearchTerms } from './search-terms.ts'
+import {
+  encodePath,
+  readSearchTerms,
+  type SearchTerms,
+  readVisitPath,
+  type VisitPath,
+} from './visits.ts'
 import { slugsMeant } from './slug.ts'
 import {
   NO_FURTHER_PATH,
@@ -11,7 +17,6 @@ import {
   type FurtherPath,
   type Target,
 } from './target.ts'
-import { readVisitPath, type VisitPath } from './visit-path.ts'
 
 /** Tells whether a URL's host (with its port) is one under which this resolver is reached. */
 export type OwnHosts = (url: URL) => boolean

@@ -6,7 +6,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import { INSTANT_FORM, readInstant } from './instant.ts'
 import { refusal, type Refusal } from './refusal.ts'
-import { TURNS_TEXT } from './turned-text.ts'
+import { TURNS_TEXT } from '../../kernel/text.ts'
 
 /** A token that was made; its text is shown this one time. */
 export interface MadeToken extends Token {

@@ -133,9 +133,9 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'the stream skips the gap message',
-    file: 'services/hooks/live.ts',
-    find: 'if (isAhead) {',
-    replace: 'if (isAhead && client.sink.closed) {',
+    file: 'services/hooks/stream.ts',
+    find: 'if (notice !== undefined) sink.write(notice)',
+    replace: 'if (notice !== undefined && sink.closed) sink.write(notice)',
   },
   {
     fault: 'the burst alarm fires one refusal late',
@@ -151,19 +151,19 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'recipients may change a link',
-    file: 'services/links/access.ts',
+    file: 'services/links/links.ts',
     find: "if (purpose === 'read' && link.is_recipient) return link",
     replace: 'if (link.is_recipient) return link',
   },
   {
     fault: 'admins have no access to the links of others',
-    file: 'services/links/access.ts',
+    file: 'services/links/links.ts',
     find: "if (link.is_owner || caller.role === 'admin') return link",
     replace: 'if (link.is_owner) return link',
   },
   {
     fault: 'the primary owner can be removed',
-    file: 'services/links/owners.ts',
+    file: 'services/links/members.ts',
     find: 'if (removed.is_primary) {',
     replace: 'if (removed.is_primary && link.owners.length > 99) {',
   },
@@ -236,7 +236,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: '..-segments of a visit are passed on',
-    file: 'services/links/visit-path.ts',
+    file: 'services/links/visits.ts',
     find: 'text === undefined || /^\\.\\.?(;|$)/.test(text)',
     replace: 'text === undefined',
   },

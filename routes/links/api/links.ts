@@ -4,16 +4,22 @@ import { Link } from '../../../db/links/rows.ts'
 import type { Operation, ReplyDescription } from '../../../kernel/operation.ts'
 import { ifMatches } from '../../../kernel/http/headers.ts'
 import { jsonReply, type Reply } from '../../../kernel/http/reply.ts'
-import { linkFor, plainLink } from '../../../services/links/access.ts'
+import {
+  linkFor,
+  plainLink,
+  createLink,
+  deleteLink,
+  replaceLink,
+  versionOf,
+  type Precondition,
+} from '../../../services/links/links.ts'
 import {
   LinkCreation,
   LinkUpdate,
   readLinkInput,
   readSlug,
 } from '../../../services/links/link-input.ts'
-import { createLink, deleteLink, replaceLink } from '../../../services/links/links.ts'
 import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
-import { versionOf, type Precondition } from '../../../services/links/version.ts'
 import type { LinksRoutes } from '../options.ts'
 import { bodyOf, done, endpoint, UuidParam, type ApiCall } from './endpoint.ts'
 import { page, PageQuery, pageOf, readPage } from './page.ts'

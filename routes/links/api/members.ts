@@ -1,10 +1,16 @@
 import Type from 'typebox'
 import { Owner, Share } from '../../../db/links/rows.ts'
 import type { Operation } from '../../../kernel/operation.ts'
-import { linkFor } from '../../../services/links/access.ts'
-import { endOwnership, giveOwnership, ownersOf } from '../../../services/links/owners.ts'
+import { linkFor } from '../../../services/links/links.ts'
+import {
+  endOwnership,
+  giveOwnership,
+  ownersOf,
+  endShare,
+  shareLink,
+  sharesOf,
+} from '../../../services/links/members.ts'
 import { isRefusal } from '../../../services/links/refusal.ts'
-import { endShare, shareLink, sharesOf } from '../../../services/links/shares.ts'
 import type { LinksRoutes } from '../options.ts'
 import { bodyOf, done, endpoint, reply, textOf, UuidParam, type ApiCall } from './endpoint.ts'
 

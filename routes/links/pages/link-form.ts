@@ -1,7 +1,8 @@
 import { findLinkBySlug, listChanges } from '../../../db/links/links.ts'
 import type { Link, User } from '../../../db/links/rows.ts'
-import { EMPTY_FIELDS, type LinkFormFields } from '../../../html/links/link-fields.ts'
 import {
+  EMPTY_FIELDS,
+  type LinkFormFields,
   linkForm,
   linkFormPage,
   slugState,
@@ -12,16 +13,20 @@ import { queryOf } from '../../../kernel/http/context.ts'
 import type { FaultValue } from '../../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
-import { linkFor, plainLink } from '../../../services/links/access.ts'
+import {
+  linkFor,
+  plainLink,
+  createLink,
+  replaceLink,
+  versionOf,
+} from '../../../services/links/links.ts'
 import { sentence } from '../../page-answers.ts'
 import type { LinkInput } from '../../../services/links/link-input.ts'
 import { readLinkForm, readNewLink, typedSlug } from './read-link-form.ts'
-import { createLink, replaceLink } from '../../../services/links/links.ts'
+import { STATUS } from '../../../services/links/faults.ts'
 import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
 import { refuseSlug } from '../../../services/links/slug.ts'
-import { versionOf } from '../../../services/links/version.ts'
 import { readForm } from '../../form.ts'
-import { STATUS } from '../faults.ts'
 import { shortLinks, type LinksRoutes } from '../options.ts'
 import { fragmentOrPage, goTo, pageRoute, type PageCall } from './page.ts'
 

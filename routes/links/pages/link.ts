@@ -2,20 +2,23 @@ import { listChanges } from '../../../db/links/links.ts'
 import { listShares } from '../../../db/links/members.ts'
 import type { LinkAccess, User } from '../../../db/links/rows.ts'
 import { listClicks } from '../../../db/links/visits.ts'
-import { deletePage, linkPage } from '../../../html/links/link-detail.ts'
-import { linkMembers, type MemberKind, type MembersView } from '../../../html/links/link-members.ts'
+import { deletePage, linkPage } from '../../../html/links/links.ts'
+import { linkMembers, type MemberKind, type MembersView } from '../../../html/links/members.ts'
 import type { FaultValue } from '../../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
-import { linkFor } from '../../../services/links/access.ts'
-import { clickDays, firstClickDay } from '../../../services/links/click-days.ts'
-import { deleteLink } from '../../../services/links/links.ts'
-import { endOwnership, giveOwnership } from '../../../services/links/owners.ts'
+import { STATUS } from '../../../services/links/faults.ts'
+import { linkFor, deleteLink } from '../../../services/links/links.ts'
+import { clickDays, firstClickDay } from '../../../services/links/clicks.ts'
+import {
+  endOwnership,
+  giveOwnership,
+  endShare,
+  shareLink,
+} from '../../../services/links/members.ts'
 import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
-import { endShare, shareLink } from '../../../services/links/shares.ts'
 import { readForm, wantsFullPage } from '../../form.ts'
 import { sentence } from '../../page-answers.ts'
-import { STATUS } from '../faults.ts'
 import { shortLinks, type LinksRoutes } from '../options.ts'
 import { goTo, pageRoute, type PageCall } from './page.ts'
 

@@ -1,11 +1,14 @@
 import type { Route } from '../../../kernel/http/router.ts'
 import { queryOf } from '../../../kernel/http/context.ts'
 import { isForeignLoad } from '../../../kernel/net/guard.ts'
-import { linksListFragment, linksListPage } from '../../../html/links/links-list.ts'
-import { listPath, type ListName } from '../../../html/links/links-filter.ts'
+import {
+  linksListFragment,
+  linksListPage,
+  listPath,
+  type ListName,
+} from '../../../html/links/links.ts'
 import type { Reply } from '../../../kernel/http/reply.ts'
-import { searchLinks, type ListPosition } from '../../../services/links/find-links.ts'
-import { searchOf } from '../../../services/links/list-filter.ts'
+import { searchLinks, type ListPosition, searchOf } from '../../../services/links/lists.ts'
 import { isRefusal, refusal, type Refusal } from '../../../services/links/refusal.ts'
 import { pageOrFragment } from '../../page-answers.ts'
 import { shortLinks, type LinksRoutes } from '../options.ts'

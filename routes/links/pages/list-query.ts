@@ -1,7 +1,6 @@
 import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
-import type { ListPosition } from '../../../services/links/find-links.ts'
+import { type ListPosition, isListRole, type ListFilter } from '../../../services/links/lists.ts'
 import { isVisibility } from '../../../services/links/link-input.ts'
-import { isListRole, type ListFilter } from '../../../services/links/list-filter.ts'
 import { refusal, type Refusal } from '../../../services/links/refusal.ts'
 
 const LONGEST = 200

@@ -1,18 +1,21 @@
 import type { User } from '../../../db/links/rows.ts'
 import { searchDescription } from '../../../html/links/opensearch.ts'
-import { searchPage } from '../../../html/links/search.ts'
+import { searchPage } from '../../../html/links/visits.ts'
 import { queryOf, type Context } from '../../../kernel/http/context.ts'
 import { isForeignLoad } from '../../../kernel/net/guard.ts'
 import { bytesReply, htmlReply, jsonReply, type Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
-import { searchLinks } from '../../../services/links/find-links.ts'
-import { searchOf } from '../../../services/links/list-filter.ts'
-import { encodePath, readSearchTerms, termsOfLink } from '../../../services/links/search-terms.ts'
+import { searchLinks, searchOf } from '../../../services/links/lists.ts'
+import {
+  encodePath,
+  readSearchTerms,
+  termsOfLink,
+  suggestionsFor,
+} from '../../../services/links/visits.ts'
 import { isSlug } from '../../../services/links/slug.ts'
-import { suggestionsFor } from '../../../services/links/suggest.ts'
 import { LOCATION_LONGEST } from '../../../services/links/target.ts'
 import { visitorOf } from '../../../services/links/visitor.ts'
-import { linksFault, LOCATION_TOO_LONG } from '../faults.ts'
+import { faultReply, LOCATION_TOO_LONG } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 
 /** The most links that a search page names. */
@@ -43,7 +46,7 @@ export function searchRoutes(options: LinksRoutes): readonly Route[] {
     if (found !== undefined) {
       const location = `/${encodePath(found.name + found.rest)}`
       const fits = location.length <= LOCATION_LONGEST
-      return fits ? leadTo(location) : linksFault(LOCATION_TOO_LONG, context)
+      return fits ? leadTo(location) : faultReply(LOCATION_TOO_LONG, context)
     }
     const name = terms.name.slice(0, LONGEST)
     const visitor = await visitorAt(context)

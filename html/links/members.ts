@@ -1,7 +1,97 @@
 import type { Change, Owner, Share } from '../../db/links/rows.ts'
-import { html, type Html } from '../../kernel/html.ts'
-import { timeTag } from '../time.ts'
-import { linkHistory } from './link-history.ts'
+import { html, type Html, type Printable } from '../../kernel/html.ts'
+import { timeTag } from '../text.ts'
+
+/** What was done to a link, newest first, in sentences. */
+export function linkHistory(changes: readonly Change[], most: number): Html {
+  return html`<section id="history" aria-labelledby="history-title">
+    <h2 id="history-title">History</h2>
+    ${changeList(changes)}
+    ${changes.length === most && html`<p class="muted">These are the latest ${most} changes.</p>`}
+  </section>`
+}
+
+/** Changes in sentences, with time and author. */
+export function changeList(changes: readonly Change[]): Html {
+  return html`<ol class="history">
+    ${changes.map(
+      (change) =>
+        html`<li>${timeTag(change.at)} <bdi>${change.actor}</bdi> ${sentenceOf(change)}.</li>`,
+    )}
+  </ol>`
+}
+
+function sentenceOf({ action, detail }: Change): Printable {
+  const of = (name: string): Before => ({ before: detail[name]?.[0], after: detail[name]?.[1] })
+  switch (action) {
+    case 'created':
+      return html`made the link to ${value(of('url').after)}`
+    case 'owner added':
+      return html`made ${value(of('owner').after)} a co-owner`
+    case 'owner removed':
+      return html`ended the co-ownership of ${value(of('owner').before)}`
+    case 'shared':
+      return html`shared the link with ${value(of('share').after)}`
+    case 'share ended':
+      return html`ended the share with ${value(of('share').before)}`
+    case 'edited': {
+      const parts = Object.keys(detail).map((name) => edit(name, of(name)))
+      return parts.length === 0 ? 'saved the link as it was' : joined(parts)
+    }
+    default:
+      // An action of a later version, perhaps: its own words are better than none.
+      return action
+  }
+}
+
+interface Before {
+  readonly before: unknown
+  readonly after: unknown
+}
+
+function edit(name: string, { before, after }: Before): Html {
+  switch (name) {
+    case 'append_path':
+      return html`had further path ${after === true ? 'appended' : 'no longer appended'}`
+    case 'tags':
+      return tagEdit(list(before), list(after))
+    case 'description':
+      return html`${after === '' ? 'removed' : before === '' ? 'added' : 'changed'} the description`
+    default: {
+      const field = name === 'url' ? 'address' : name
+      if (after === '') return html`removed the ${field} ${value(before)}`
+      if (before === '') return html`set the ${field} to ${value(after)}`
+      return html`changed the ${field} from ${value(before)} to ${value(after)}`
+    }
+  }
+}
+
+function tagEdit(before: readonly string[], after: readonly string[]): Html {
+  const added = after.filter((tag) => !before.includes(tag))
+  const gone = before.filter((tag) => !after.includes(tag))
+  const word = (tags: readonly string[]): string => (tags.length === 1 ? 'tag' : 'tags')
+  const parts = [
+    ...(added.length > 0 ? [html`added the ${word(added)} ${value(added.join(', '))}`] : []),
+    ...(gone.length > 0 ? [html`removed the ${word(gone)} ${value(gone.join(', '))}`] : []),
+  ]
+  return html`${joined(parts)}`
+}
+
+/** Parts of a sentence: `a`, `a and b`, `a, b and c`. */
+function joined(parts: readonly Html[]): readonly Html[] {
+  return parts.map((part, at) => {
+    if (at === 0) return part
+    return html`${at === parts.length - 1 ? ' and ' : ', '}${part}`
+  })
+}
+
+function value(text: unknown): Html {
+  return html`<q><bdi>${typeof text === 'string' ? text : JSON.stringify(text ?? null)}</bdi></q>`
+}
+
+function list(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : []
+}
 
 /** Who has a link, and what was done to it. */
 export interface MembersView {

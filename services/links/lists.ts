@@ -1,9 +1,10 @@
 import type { Database } from '../../db/client.ts'
-import type { ListedLink } from '../../db/links/rows.ts'
-import { findLinks, linkWindowEnd, type LinkFilter } from '../../db/links/search.ts'
+import type { ListedLink, Link, User, Visibility } from '../../db/links/rows.ts'
+import { findLinks, linkWindowEnd, type LinkFilter, type ListScope } from '../../db/links/search.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { firstClickDay } from './click-days.ts'
+import { firstClickDay } from './clicks.ts'
 import { beforeSlugs } from './slug.ts'
+import { listLinks } from '../../db/links/links.ts'
 
 /** A list of links and a search in it; slugs that begin with the search's text come first. */
 export type LinkSearch = Omit<LinkFilter, 'butPrefix'>
@@ -74,4 +75,67 @@ function prefixOf({ texts }: LinkSearch): string {
   const [text = '', ...more] = texts
   const folded = text.toLowerCase()
   return more.length === 0 && /^[a-z0-9][a-z0-9-]*$/.test(folded) ? folded : ''
+}
+
+/** What a slug may begin with: other text finds no link. */
+const BEGINNING = /^[a-z0-9-]*$/
+
+/**
+ * All links whose slug begins with a text, after a slug. Lists go by slug, so these stand next to each
+ * other: the list is read from where they begin.
+ */
+export async function linksByPrefix(
+  db: Database,
+  prefix: string,
+  after: string,
+  limit: number,
+): Promise<readonly Link[]> {
+  if (!BEGINNING.test(prefix)) return []
+  const start = beforeSlugs(prefix)
+  const links = await listLinks(db, after > start ? after : start, limit)
+  return links.filter(({ slug }) => slug.startsWith(prefix))
+}
+
+/** What the filter of a list holds, as it was typed; '' asks for nothing. */
+export interface ListFilter {
+  readonly q: string
+  readonly tag: string
+  readonly visibility: Visibility | ''
+  readonly role: Role | ''
+}
+
+/** What the visitor is to a link. */
+export type Role = 'owner' | 'co-owner' | 'recipient'
+
+const ROLES: Readonly<Record<Role, ListScope>> = {
+  owner: 'primary',
+  'co-owner': 'co',
+  recipient: 'shared',
+}
+
+const TEXTS_MOST = 8
+
+/** What is looked for: in the visitor's own links, or in all that the visitor may see. */
+export function searchOf(
+  { q, tag, visibility, role }: ListFilter,
+  visitor: User,
+  list: 'mine' | 'all',
+): LinkSearch {
+  const seen = visitor.role === 'admin' ? 'every' : 'visible'
+  const own = role === '' ? 'mine' : ROLES[role]
+  const normal = tag.toLowerCase().replaceAll(/[_ ]/g, '-')
+  return {
+    user: visitor.id,
+    scope: list === 'mine' ? own : seen,
+    tag: normal === '' ? undefined : normal,
+    visibility: visibility === '' ? undefined : visibility,
+    texts: q
+      .split(/\s+/)
+      .filter((text) => text !== '')
+      .slice(0, TEXTS_MOST),
+  }
+}
+
+export function isListRole(text: string): text is Role {
+  return Object.hasOwn(ROLES, text)
 }
