@@ -4,8 +4,8 @@ import {
   readRelayRequest,
   RELAY_NAME_LENGTH,
   type RelayRequest,
-} from '../services/hooks/relay-request.ts'
-import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
+} from '../services/hooks/forward/protocol.ts'
+import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/text.ts'
 import { readFlags } from './action-arguments.ts'
 import { UsageError } from './command.ts'

@@ -3,7 +3,7 @@ import type { OutboundRequest, OutboundResult } from '../kernel/net/outbound.ts'
 import type { RandomBytes } from '../kernel/token-hash.ts'
 import { receiverPath } from '../services/hooks/provider-status.ts'
 import { isGenericName } from '../services/hooks/providers.ts'
-import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
+import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { makeSample, type Sample } from '../services/hooks/sample.ts'
 import { signBody } from '../services/hooks/signatures.ts'
 import {

@@ -8,7 +8,7 @@ import type {
 } from '../../db/hooks/rows.ts'
 import type { Rejection, RejectionCount } from '../../db/hooks/rejections.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
-import type { LogQuery } from '../../services/hooks/log-filter.ts'
+import type { LogQuery } from '../../services/hooks/event-filter.ts'
 import type { ProviderStatus } from '../../services/hooks/provider-status.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 

@@ -6,7 +6,7 @@ import { Unavailable } from '../../kernel/fault.ts'
 import { PROGRAM_NAME } from '../../kernel/assets.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
-import { EVERY_EVENT } from '../../services/hooks/log-filter.ts'
+import { EVERY_EVENT } from '../../services/hooks/event-filter.ts'
 import { recentSince } from '../../services/hooks/status.ts'
 import type { HooksRoutes } from './options.ts'
 

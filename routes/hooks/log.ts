@@ -8,14 +8,14 @@ import { unavailable, type FaultValue } from '../../kernel/fault.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import type { Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
-import { findEvents, TOO_MANY_SEARCHES } from '../../services/hooks/find-events.ts'
+import { findEvents, TOO_MANY_SEARCHES } from '../../services/hooks/events.ts'
 import {
   eventCursor,
   readLogQuery,
   readRejectionCursor,
   rejectionCursor,
   type LogQuery,
-} from '../../services/hooks/log-filter.ts'
+} from '../../services/hooks/event-filter.ts'
 import { pageOrFragment } from '../page-answers.ts'
 import { badRequest, hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'

@@ -1,9 +1,8 @@
 import { queryOf, type Context } from '../../kernel/http/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
 import type { Answer, Route } from '../../kernel/http/router.ts'
-import { NO_ROOM } from '../../services/hooks/relay.ts'
-import { RELAY_PROTOCOL } from '../../services/hooks/relay-protocol.ts'
-import { readRelayRequest } from '../../services/hooks/relay-request.ts'
+import { NO_ROOM } from '../../services/hooks/forward/forwarders.ts'
+import { RELAY_PROTOCOL, readRelayRequest } from '../../services/hooks/forward/protocol.ts'
 import { badRequest, hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 

@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../../db/hooks/rows.ts'
 import { withStoredType } from './event-fields.ts'
-import { outgoingHeaders } from './outgoing-headers.ts'
+import { outgoingHeaders } from './outgoing.ts'
 import type { Registry } from './registry.ts'
 import { readKeys } from './sender-keys.ts'
 import { signBody } from './signatures.ts'

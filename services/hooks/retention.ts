@@ -11,7 +11,7 @@ import type { Log } from '../../kernel/log.ts'
 import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
 import type { Registry } from './registry.ts'
 import { MAX_REJECTIONS } from './rejections.ts'
-import type { Relay } from './relay.ts'
+import type { Relay } from './forward/forwarders.ts'
 
 const DAY_MS = 24 * 3_600_000
 const ACTIVITY_DAYS = 2

@@ -86,13 +86,13 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a replay passes the stored Connection headers on',
-    file: 'services/hooks/outgoing-headers.ts',
+    file: 'services/hooks/outgoing.ts',
     find: '      !named.includes(name) &&\n',
     replace: '',
   },
   {
     fault: 'a replay may go to a URL with a password',
-    file: 'services/hooks/replay-target.ts',
+    file: 'services/hooks/outgoing.ts',
     find: "url.username === '' && url.password === ''",
     replace: "url.username === ''",
   },
@@ -145,7 +145,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a forwarder may answer more than it was sent',
-    file: 'services/hooks/relay-session.ts',
+    file: 'services/hooks/forward/session.ts',
     find: 'if (message === undefined || unanswered === UNANSWERED) return breach()',
     replace: 'if (message === undefined) return breach()',
   },

@@ -6,8 +6,8 @@ import type { Call, Resource, Tool, ToolResult } from '../../../kernel/mcp/serve
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
 import { createShared } from '../../../kernel/single-flight.ts'
 import { EventDetail, readEventStart } from '../event-detail.ts'
-import { findEvents, TOO_MANY_SEARCHES } from '../find-events.ts'
-import { EVERY_EVENT, eventCursor, LONGEST_SEARCH, readLogQuery } from '../log-filter.ts'
+import { findEvents, TOO_MANY_SEARCHES } from '../events.ts'
+import { EVERY_EVENT, eventCursor, LONGEST_SEARCH, readLogQuery } from '../event-filter.ts'
 import { failure, READ_ONLY, UNTRUSTED, type ToolOptions } from './options.ts'
 
 /** The most of a payload that goes into a result, in bytes: models pay for each of them. */

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import type { Tool } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
 import { EventId } from './events.ts'
-import type { Replay } from '../replay.ts'
+import type { Replay } from '../replays.ts'
 import { failure } from './options.ts'
 
 /** `replay_webhook_event`: only on an endpoint that was made for it. */

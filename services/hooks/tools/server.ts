@@ -3,7 +3,6 @@ import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { TryLater, type McpServer, type Resource, type Tool } from '../../../kernel/mcp/server.ts'
 import { getTool, listTool, recentResource } from './events.ts'
-import { createLimits } from './limits.ts'
 import { failure, UNTRUSTED, type ToolOptions } from './options.ts'
 import { providersTool } from './providers.ts'
 import { replayTool } from './replay.ts'
@@ -91,3 +90,31 @@ const INSTRUCTIONS =
   'payload, wait for the next one, and see who may send.'
 
 const TOO_MANY = 'This endpoint has as many calls running as it may; wait for one to end.'
+
+/** How many calls of one endpoint run at a time, and how many of them may only wait. */
+const CALLS = 32
+const WAITS = 8
+
+/** Counts the running calls of each endpoint. */
+export interface Limits {
+  /** Takes a place; undefined when all are taken, else what gives it back. */
+  enter(endpoint: string, waits: boolean): (() => void) | undefined
+}
+
+export function createLimits(): Limits {
+  const running = new Map<string, { calls: number; waits: number }>()
+  return {
+    enter(endpoint, waits) {
+      const count = running.get(endpoint) ?? { calls: 0, waits: 0 }
+      if (count.calls >= CALLS || (waits && count.waits >= WAITS)) return undefined
+      running.set(endpoint, count)
+      count.calls++
+      if (waits) count.waits++
+      return () => {
+        count.calls--
+        if (waits) count.waits--
+        if (count.calls === 0) running.delete(endpoint)
+      }
+    },
+  }
+}

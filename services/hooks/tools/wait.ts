@@ -4,7 +4,7 @@ import { EventSummary } from '../../../db/hooks/rows.ts'
 import { nullable } from '../../../db/rows.ts'
 import type { Call, Tool } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
-import { eventTest } from '../log-filter.ts'
+import { eventTest } from '../event-filter.ts'
 import { EventType, ProviderName } from './events.ts'
 import { READ_ONLY, UNTRUSTED, type ToolOptions } from './options.ts'
 

@@ -1,27 +1,26 @@
 import { saveAttempt } from '../../db/hooks/attempts.ts'
-import { streamBounds } from '../../db/hooks/events.ts'
-import { moveForwarder } from '../../db/hooks/forwarders.ts'
-import type { Attached, Attempt, StoredEvent } from '../../db/hooks/rows.ts'
+import { streamBounds } from '../../../db/hooks/events.ts'
+import { moveForwarder } from '../../../db/hooks/forwarders.ts'
+import type { Attached, Attempt, StoredEvent } from '../../../db/hooks/rows.ts'
 import { findEventAfter, readsPayloads, searchWindowThrough } from '../../db/hooks/search.ts'
-import type { Database } from '../../db/client.ts'
-import type { Channel } from '../../kernel/http/websocket.ts'
-import type { Clock } from '../../kernel/time.ts'
-import { Unavailable } from '../../kernel/fault.ts'
-import { messageOf, type Log } from '../../kernel/log.ts'
-import type { Counter } from '../../kernel/metrics.ts'
-import { eventTest } from './log-filter.ts'
-import { headersToSend, NO_SECRET, type Signers } from './outgoing-event.ts'
+import type { Database } from '../../../db/client.ts'
+import type { Channel } from '../../../kernel/http/websocket.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import { Unavailable } from '../../../kernel/fault.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import type { Counter } from '../../../kernel/metrics.ts'
+import { eventTest } from '../event-filter.ts'
+import { headersToSend, NO_SECRET, type Signers, isSuccess } from '../replays.ts'
 import {
   readClientMessage,
   type ClientMessage,
   type RelayResult,
   type ServerMessage,
-} from './relay-protocol.ts'
-import type { RelayRequest } from './relay-request.ts'
-import type { SearchSlot } from './search-slot.ts'
-import type { EventStream } from './stream.ts'
-import { isSuccess } from './target-answer.ts'
-import { cleanText } from './text.ts'
+  type RelayRequest,
+} from './protocol.ts'
+import type { SearchSlot } from '../events.ts'
+import type { EventStream } from '../stream.ts'
+import { cleanText } from '../text.ts'
 
 /** What a forwarder is served with. */
 export interface RelayOptions extends Signers {

@@ -1,11 +1,11 @@
-import { attachForwarder, listConnections } from '../../db/hooks/forwarders.ts'
-import type { Channel } from '../../kernel/http/websocket.ts'
-import { messageOf } from '../../kernel/log.ts'
-import type { Metrics } from '../../kernel/metrics.ts'
-import { repeat } from '../../kernel/repeat.ts'
-import type { RelayRequest } from './relay-request.ts'
-import { createSearchSlot } from './search-slot.ts'
-import { startSession, type Forwarder, type RelayOptions, type Session } from './relay-session.ts'
+import { attachForwarder, listConnections } from '../../../db/hooks/forwarders.ts'
+import type { Channel } from '../../../kernel/http/websocket.ts'
+import { messageOf } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
+import { repeat } from '../../../kernel/repeat.ts'
+import type { RelayRequest } from './protocol.ts'
+import { createSearchSlot } from '../events.ts'
+import { startSession, type Forwarder, type RelayOptions, type Session } from './session.ts'
 
 /** The server's side of forwarding (decisions.md section 3): who is connected to `/relay`. */
 export interface Relay {
