@@ -1,7 +1,6 @@
 import type { Database } from '../db/client.ts'
-import type { User } from '../db/links/rows.ts'
 import { listTokens } from '../db/links/tokens.ts'
-import { findUserByEmail } from '../db/links/users.ts'
+import { findUserByEmail, type User } from '../db/links/users.ts'
 import { DURATION_FORM } from '../kernel/time.ts'
 import { isUuid } from '../kernel/text.ts'
 import type { RandomBytes } from '../kernel/token-hash.ts'

@@ -1,6 +1,5 @@
 import type { Database } from '../db/client.ts'
-import type { User } from '../db/links/rows.ts'
-import { findUserByEmail, listUsers } from '../db/links/users.ts'
+import { findUserByEmail, listUsers, type User } from '../db/links/users.ts'
 import { isRefusal } from '../services/links/refusal.ts'
 import { changeRole, createUser, isRole, readEmail } from '../services/links/users.ts'
 import { parseAction } from './action-arguments.ts'

@@ -1,4 +1,4 @@
-import type { Token } from '../../db/links/rows.ts'
+import type { Token } from '../../db/links/tokens.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { copyBox } from '../copy-box.ts'
 import { fact } from '../fact.ts'

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { linksErrorPage } from '../../html/links/visits.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { FaultValue } from '../../kernel/fault.ts'

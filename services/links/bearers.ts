@@ -1,6 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import type { Bearer } from '../../db/links/rows.ts'
-import { findToken } from '../../db/links/tokens.ts'
+import { findToken, type Bearer } from '../../db/links/tokens.ts'
 import { hashToken } from '../../kernel/token-hash.ts'
 import { hasTokenForm } from './tokens.ts'
 

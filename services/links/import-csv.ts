@@ -1,4 +1,4 @@
-import type { ExportedLink } from '../../db/links/rows.ts'
+import type { ExportedLink } from '../../db/links/transfer.ts'
 import { readCells, writeCells } from './csv.ts'
 import { readImportTime, type ImportLine } from './import-line.ts'
 import { INSTANT_FORM } from './instant.ts'

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import type { NewLink } from '../../db/links/rows.ts'
+import type { NewLink } from '../../db/links/transfer.ts'
 import { findUserByEmail } from '../../db/links/users.ts'
 import type { ImportedLink } from './import-line.ts'
 import { ensureUser, readEmail } from './users.ts'

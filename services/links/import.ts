@@ -1,5 +1,6 @@
-import { findLinksBySlugs } from '../../db/links/transfer.ts'
-import type { Link, NewLink, User } from '../../db/links/rows.ts'
+import { findLinksBySlugs, type NewLink } from '../../db/links/transfer.ts'
+import type { Link } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { createImported, IMPORTER } from './import-batch.ts'
 import type { ImportedLink, ImportLine } from './import-line.ts'
 import { openPeople, type People, type PeopleOptions } from './import-people.ts'

@@ -1,6 +1,13 @@
 import type { Database, Executor } from '../../db/client.ts'
-import type { Bearer, Scope, Token } from '../../db/links/rows.ts'
-import { addToken, MOST_TOKENS, removeToken, touchToken } from '../../db/links/tokens.ts'
+import {
+  addToken,
+  MOST_TOKENS,
+  removeToken,
+  touchToken,
+  type Bearer,
+  type Scope,
+  type Token,
+} from '../../db/links/tokens.ts'
 import { parseDuration } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'

@@ -1,6 +1,12 @@
 import type { Database, Executor } from '../../db/client.ts'
-import { addUser, findUserByEmail, lockAdmins, setRole } from '../../db/links/users.ts'
-import type { Role, User } from '../../db/links/rows.ts'
+import {
+  addUser,
+  findUserByEmail,
+  lockAdmins,
+  setRole,
+  type Role,
+  type User,
+} from '../../db/links/users.ts'
 import { refusal, type Refusal } from './refusal.ts'
 
 /** Who works on this machine, without a proxy in front: an admin that every installation has. */

@@ -1,6 +1,5 @@
 import type { Database, Executor } from '../../db/client.ts'
-import type { User } from '../../db/links/rows.ts'
-import { findUserByEmail } from '../../db/links/users.ts'
+import { findUserByEmail, type User } from '../../db/links/users.ts'
 import type { Identity } from '../../kernel/net/identity.ts'
 import type { VisitLevel } from './target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL, readEmail } from './users.ts'

@@ -1,5 +1,7 @@
 import Type from 'typebox'
-import { Link, Owner, Share, Tag, Token, User } from '../../../db/links/rows.ts'
+import { Link, Owner, Share, Tag } from '../../../db/links/rows.ts'
+import { Token } from '../../../db/links/tokens.ts'
+import { User } from '../../../db/links/users.ts'
 import type { ApiDescription, ReplyDescription } from '../../../kernel/operation.ts'
 import { STATUS } from '../../../services/links/faults.ts'
 import { LinkCreation, LinkUpdate } from '../../../services/links/link-input.ts'

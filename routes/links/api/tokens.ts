@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Scope, Token } from '../../../db/links/rows.ts'
-import { listTokens } from '../../../db/links/tokens.ts'
+import { listTokens, Scope, Token } from '../../../db/links/tokens.ts'
 import { nullable, Timestamp } from '../../../db/rows.ts'
 import type { Operation } from '../../../kernel/operation.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'

@@ -1,5 +1,4 @@
-import type { User } from '../../../db/links/rows.ts'
-import { listUsers } from '../../../db/links/users.ts'
+import { listUsers, type User } from '../../../db/links/users.ts'
 import { adminLinksFragment, adminLinksPage } from '../../../html/links/admin.ts'
 import {
   userRow,

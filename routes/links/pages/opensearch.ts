@@ -1,4 +1,4 @@
-import type { User } from '../../../db/links/rows.ts'
+import type { User } from '../../../db/links/users.ts'
 import { searchDescription } from '../../../html/links/opensearch.ts'
 import { searchPage } from '../../../html/links/visits.ts'
 import { queryOf, type Context } from '../../../kernel/http/context.ts'

@@ -1,4 +1,4 @@
-import type { User } from '../../../db/links/rows.ts'
+import type { User } from '../../../db/links/users.ts'
 import { wantsFragment, type Context } from '../../../kernel/http/context.ts'
 import { Fault, type FaultValue } from '../../../kernel/fault.ts'
 import type { Html } from '../../../kernel/html.ts'

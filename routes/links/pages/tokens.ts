@@ -1,4 +1,4 @@
-import type { User } from '../../../db/links/rows.ts'
+import type { User } from '../../../db/links/users.ts'
 import { listTokens } from '../../../db/links/tokens.ts'
 import { tokensFragment, tokensPage, type TokensView } from '../../../html/links/tokens.ts'
 import type { Context } from '../../../kernel/http/context.ts'
