@@ -567,11 +567,3 @@ select to_char(day, 'YYYY-MM-DD') as day, kind, clicks
    and day >= $2::text::date
  order by day, kind
  limit $3;
-
--- name: findLinksBySlugs :many
--- The links whose slugs are in the JSON array $1.
-select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
-       l.updated_at
-  from jsonb_array_elements_text($1::jsonb) as asked(slug)
-  join links.shown_links l on l.slug = asked.slug
- limit $2;

@@ -60,5 +60,4 @@ export const linksQueries = loadQueries('sql/links.sql', {
   saveClicks: { args: ['uuid', 'int8', 'timestamptz', 'jsonb'] },
   forgetClickWriters: { args: ['timestamptz'] },
   listClicks: { args: ['uuid', 'text', 'int8'], row: DayClicks },
-  findLinksBySlugs: { args: ['jsonb', 'int8'], row: Link },
 })

@@ -16,6 +16,7 @@ export interface NewLink extends Omit<Link, 'id' | 'owners'> {
 }
 
 export const transferQueries = sqlFile('sql/links/transfer.sql', {
+  findLinksBySlugs: many(Link, { slugs: 'jsonb', limit: 'int8' }),
   addImportedLinks: many(Type.Pick(Link, ['slug']), {
     links: 'jsonb',
     actor: 'text',

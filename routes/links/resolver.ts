@@ -14,7 +14,7 @@ import {
   type FurtherPath,
 } from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
-import { levelOf, visitorOf } from '../../services/links/visitor.ts'
+import { levelOf, visitorOf } from '../../services/links/users.ts'
 import { faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { forbiddenPage, noPathPage, previewPage, unknownPage } from './visit-pages.ts'

@@ -1,4 +1,4 @@
-import { findLinksBySlugs, type NewLink } from '../../db/links/transfer.ts'
+import { transferQueries, type NewLink } from '../../db/links/transfer.ts'
 import type { Link } from '../../db/links/rows.ts'
 import type { User } from '../../db/links/users.ts'
 import { createImported, IMPORTER } from './import-batch.ts'
@@ -92,7 +92,7 @@ async function importBatch(
 ): Promise<readonly LineReport[]> {
   const { tools, options, imagined } = work
   const slugs = lines.map(({ slug }) => slug).filter(isSlug)
-  const found = await findLinksBySlugs(tools.db, slugs)
+  const found = await transferQueries.findLinksBySlugs(tools.db, { slugs, limit: slugs.length })
   const existing = new Map(found.map((link) => [link.slug, link]))
   const fresh: NewLink[] = []
   const reports: LineReport[] = []

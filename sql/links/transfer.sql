@@ -1,3 +1,11 @@
+-- name: findLinksBySlugs
+-- The links whose slugs are in a JSON array.
+select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
+       l.updated_at
+  from jsonb_array_elements_text(:slugs::jsonb) as asked(slug)
+  join links.shown_links l on l.slug = asked.slug
+ limit :limit;
+
 -- name: addImportedLinks
 -- Creates the links of a JSON array, sorted by slug, with their owners, recipients and tags, and records in the history
 -- that `actor` imported them. Gives the slugs that were created; links whose slug is taken are left out.
