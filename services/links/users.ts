@@ -22,7 +22,7 @@ export const NewUser = Type.Object({
   ),
   name: parsed(
     withDefault(Type.String({ maxLength: MAX_NAME_LENGTH }), ''),
-    `must have at most ${MAX_NAME_LENGTH} characters, and no control characters`,
+    `must have 1 to ${MAX_NAME_LENGTH} characters, and no control characters`,
     readName,
   ),
   role: field(withDefault(Role, 'user'), { code: 'INVALID_ROLE', text: WRONG_ROLE }),
