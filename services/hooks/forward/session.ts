@@ -1,16 +1,16 @@
-import { saveAttempt } from '../../db/hooks/attempts.ts'
-import { streamBounds } from '../../../db/hooks/events.ts'
-import { moveForwarder } from '../../../db/hooks/forwarders.ts'
-import type { Attached, Attempt, StoredEvent } from '../../../db/hooks/rows.ts'
-import { findEventAfter, readsPayloads, searchWindowThrough } from '../../db/hooks/search.ts'
-import type { Database } from '../../../db/client.ts'
+import type { Database, Executor } from '../../../db/client.ts'
+import { eventQueries, type StoredEvent } from '../../../db/hooks/events.ts'
+import { forwarderQueries, type Attached, type Connection } from '../../../db/hooks/forwarders.ts'
+import { replayQueries, type Replay } from '../../../db/hooks/replays.ts'
 import type { Channel } from '../../../kernel/http/websocket.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { Counter } from '../../../kernel/metrics.ts'
-import { eventTest } from '../event-filter.ts'
-import { headersToSend, NO_SECRET, type Signers, isSuccess } from '../replays.ts'
+import { eventTest, filterOf, readsPayloads } from '../event-filter.ts'
+import { STEP_BYTES, type SearchSlot } from '../events.ts'
+import { headersToSend, NO_SECRET, type Signers } from '../outgoing-event.ts'
+import { isSuccess } from '../outgoing.ts'
 import {
   readClientMessage,
   type ClientMessage,
@@ -18,29 +18,28 @@ import {
   type ServerMessage,
   type RelayRequest,
 } from './protocol.ts'
-import type { SearchSlot } from '../events.ts'
 import type { EventStream } from '../stream.ts'
 import { cleanText } from '../text.ts'
 
-/** What a forwarder is served with. */
-export interface RelayOptions extends Signers {
+/** What sessions work with. */
+export interface SessionOptions extends Signers {
   readonly db: Database
   readonly stream: Pick<EventStream, 'watch'>
-  /** Forwarders that filter by payload search one after the other, a step each. */
+  /** Forwarders that filter by payload search one after the other, step by step. */
   readonly searchSlot: SearchSlot
   readonly clock: Clock
   readonly log: Log
-  /** Counts attempts by outcome. */
+  /** Counts deliveries by outcome. */
   readonly forwarded: Counter
 }
 
-/** A forwarder that has connected, and where it stands. */
-export interface Forwarder extends Attached {
+/** A forwarder that has connected, and its position. */
+export interface ConnectedForwarder extends Attached {
   readonly request: RelayRequest
 }
 
 export interface Session {
-  readonly forwarder: Forwarder
+  readonly forwarder: ConnectedForwarder
   /** A newer connection has the name. */
   replaced(): void
   /** The program stops. Resolves, as `over` does, when nothing is written any more. */
@@ -48,33 +47,34 @@ export interface Session {
   readonly over: Promise<void>
 }
 
-/** How many ids one statement looks through for the next event that is wanted. */
-const WINDOW = 10_000
-/** The same where the payload decides, at most: each one is read. */
-const SEARCH_WINDOW = 2_000
+/** Ids that one statement scans for the next event that is wanted. */
+const STEP_IDS = 10_000
+/** The same where payloads are read. */
+const SEARCH_STEP_IDS = 2_000
 
-/** A forwarder that plays by the rules has a result and a `next` under way, never more. */
-const UNANSWERED = 2
+/** By the protocol a forwarder has at most a result and a `next` waiting for an answer. */
+const MAX_UNANSWERED = 2
 
 /**
- * Serves one forwarder: it asks, is sent one event, says what came of it, asks again. So the server
- * keeps no more than the event that is being sent, however slow the target is, and what is sent
- * again after a failure is signed anew.
+ * Serves one forwarder: it asks, gets one event, reports the result, asks again. So the server holds
+ * only the event that is being sent, however slow the target is, and signs it again for each attempt.
  */
 export function startSession(
-  options: RelayOptions,
+  options: SessionOptions,
   channel: Channel,
-  forwarder: Forwarder,
+  forwarder: ConnectedForwarder,
 ): Session {
   const { db, stream, searchSlot, clock, log, registry, forwarded } = options
   const { request } = forwarder
-  const searches = readsPayloads(request.payload)
+  const filter = filterOf(request)
+  const searches = readsPayloads(request)
   const wants = eventTest(request.provider, request.event_type) ?? (() => true)
-  /** No event up to this one is wanted any more; `kept` is what the database knows of that. */
+  /** The forwarder is done with the events up to here; `stored` is what the database knows of it. */
   let position = forwarder.position
-  let kept = position
+  let stored = position
   let sent: { readonly id: number; readonly refused: string | null } | undefined
-  let told = 0
+  /** The forwarder knows that retention removed the events up to here. */
+  let removedThrough = 0
   let unanswered = 0
   let ended = false
   let arrival = Promise.withResolvers<void>()
@@ -85,26 +85,27 @@ export function startSession(
     },
     over: () => undefined,
   })
-  let turn = inTurn(Promise.resolve(), start)
+  let work = after(Promise.resolve(), start)
 
   channel.onMessage((received) => {
     const message = readClientMessage(received)
-    if (message === undefined || unanswered === UNANSWERED) return breach()
+    if (message === undefined || unanswered === MAX_UNANSWERED) return endBreach()
     unanswered++
-    turn = inTurn(turn, () => answer(message))
+    work = after(work, () => answer(message))
   })
   const over = channel.ended.then(async () => {
     ended = true
     watching.stop()
     arrival.resolve()
     // A result that came before the end counts.
-    await turn
+    await work
   })
 
-  async function inTurn(before: Promise<void>, work: () => Promise<void>): Promise<void> {
+  /** Messages are answered one after the other. */
+  async function after(before: Promise<void>, next: () => Promise<void>): Promise<void> {
     await before
     try {
-      await work()
+      await next()
     } catch (error) {
       const down = error instanceof Unavailable
       log[down ? 'warn' : 'error']('forwarder not served', { error: messageOf(error) })
@@ -112,11 +113,11 @@ export function startSession(
     }
   }
 
-  function tell(message: ServerMessage): void {
+  function send(message: ServerMessage): void {
     channel.send(JSON.stringify(message))
   }
 
-  function breach(): void {
+  function endBreach(): void {
     channel.close(1008, 'The messages do not follow the relay protocol.')
   }
 
@@ -124,53 +125,55 @@ export function startSession(
     await watching.ready
     const { name, provider } = request
     const provider_known = provider === null || registry.sender(provider) !== undefined
-    tell({ type: 'ready', name, position, known: forwarder.connection > 1, provider_known })
+    send({ type: 'ready', name, position, known: forwarder.connection > 1, provider_known })
   }
 
   async function answer(message: ClientMessage): Promise<void> {
     if (message.type === 'result' && message.id === sent?.id) await settle(message, sent)
     else if (message.type === 'next' && sent === undefined) await sendNext()
-    else breach()
+    else endBreach()
     unanswered--
   }
 
   async function sendNext(): Promise<void> {
     for (;;) {
       arrival = Promise.withResolvers<void>()
-      const { newest, pruned_through } = await streamBounds(db, 0)
-      if (pruned_through > Math.max(position, told)) {
-        told = pruned_through
-        tell({ type: 'gap', removed_through: pruned_through })
+      const { newest, pruned_through } = await eventQueries.streamBounds(db, { replayed: 0 })
+      if (pruned_through > Math.max(position, removedThrough)) {
+        removedThrough = pruned_through
+        send({ type: 'gap', removed_through: pruned_through })
       }
       while (position < newest && !ended) {
         const event = searches
           ? await searchStep(newest)
-          : await findThrough(Math.min(newest, position + WINDOW))
+          : await findThrough(Math.min(newest, position + STEP_IDS))
         if (event !== undefined) return sendEvent(event)
-        if (position - kept >= WINDOW) await keep()
+        if (position - stored >= STEP_IDS) await storePosition()
       }
       if (!ended) await arrival.promise
       if (ended) return
     }
   }
 
-  /** Looks through the next payloads when the forwarders before this one have done so. */
+  /** Reads the next payloads when it is this forwarder's turn. */
   async function searchStep(newest: number): Promise<StoredEvent | undefined> {
     const { free, release } = searchSlot.enter()
     try {
       await free
       if (ended) return undefined
-      const last = Math.min(newest, position + SEARCH_WINDOW)
-      return await findThrough(await searchWindowThrough(db, position, last))
+      const last = Math.min(newest, position + SEARCH_STEP_IDS)
+      const step = { after: position, last, bytes: STEP_BYTES }
+      const through = await eventQueries.searchWindowThrough(db, step)
+      return await findThrough(through?.id ?? last)
     } finally {
       release()
     }
   }
 
-  /** The first event that is wanted, up to this id; without one the position moves there. */
-  async function findThrough(through: number): Promise<StoredEvent | undefined> {
-    const event = await findEventAfter(db, position, through, request, request.payload)
-    if (event === undefined) position = through
+  /** The first event up to this id that is wanted; without one the position moves there. */
+  async function findThrough(last: number): Promise<StoredEvent | undefined> {
+    const event = await eventQueries.findEventAfter(db, { after: position, last, ...filter })
+    if (event === undefined) position = last
     return event
   }
 
@@ -180,11 +183,11 @@ export function startSession(
     const refused = headers === null ? NO_SECRET : null
     const received_at = event.received_at.toISOString()
     sent = { id, refused }
-    tell({ type: 'event', id, provider, event_type, received_at, payload_size, headers, refused })
+    send({ type: 'event', id, provider, event_type, received_at, payload_size, headers, refused })
     if (headers !== null) await channel.sendBytes(payload)
   }
 
-  /** The attempt and the new position are written together. */
+  /** Stores the result and the new position together. */
   async function settle(
     { id, status, ms, detail, done }: RelayResult,
     { refused }: { readonly refused: string | null },
@@ -193,28 +196,31 @@ export function startSession(
     const good = isSuccess(status) && refused === null
     const outcome = good ? 'delivered' : refused === null ? 'failed' : 'refused'
     const why = good ? null : (refused ?? cleanText(detail))
-    const attempt: Omit<Attempt, 'id'> = {
+    const replay: Omit<Replay, 'id'> = {
       ...{ kind: 'forward', target: request.target, outcome, ms, detail: why, at },
       status: refused === null ? status : null,
     }
     const moved = await db.transaction(async (executor) => {
-      await saveAttempt(executor, id, attempt)
-      return !done || moveForwarder(executor, connection(), id, at)
+      await replayQueries.saveReplay(executor, { event: id, ...replay })
+      return !done || (await move(executor, id, at))
     })
     forwarded.add({ outcome })
     sent = undefined
-    if (done) position = kept = id
+    if (done) position = stored = id
     if (!moved) replaced()
   }
 
-  /** Notes a long way without an event that is wanted, so that it is not gone again. */
-  async function keep(): Promise<void> {
-    if (!(await moveForwarder(db, connection(), position, clock.now()))) return replaced()
-    kept = position
+  /** Stores the position after many events that are not wanted: a new connection skips them. */
+  async function storePosition(): Promise<void> {
+    if (!(await move(db, position, clock.now()))) return replaced()
+    stored = position
   }
 
-  function connection(): { readonly name: string; readonly connection: number } {
-    return { name: request.name, connection: forwarder.connection }
+  /** False when a newer connection has the name. */
+  async function move(executor: Executor, to: number, now: Date): Promise<boolean> {
+    const connection: Connection = { name: request.name, connection: forwarder.connection }
+    const moved = { ...connection, position: to, now }
+    return (await forwarderQueries.moveForwarder(executor, moved)) !== undefined
   }
 
   function replaced(): void {
