@@ -1,6 +1,6 @@
 import type { AlarmChange } from '../db/hooks/providers.ts'
 import { DURATION_FORM, parseDuration } from '../kernel/time.ts'
-import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarm-form.ts'
+import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarms.ts'
 import { LONGEST_OVERLAP } from '../services/hooks/providers.ts'
 import { parseAction } from './action-arguments.ts'
 import { UsageError } from './command.ts'

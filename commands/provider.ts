@@ -1,7 +1,7 @@
 import type { AlarmChange } from '../db/hooks/providers.ts'
 import { formatDuration } from '../kernel/time.ts'
-import { providerStatus } from '../services/hooks/provider-status.ts'
 import {
+  providerStatus,
   createProvider,
   deleteProvider,
   rotateProvider,
@@ -11,7 +11,7 @@ import {
   type ProviderRefusal,
   type ProviderTools,
 } from '../services/hooks/providers.ts'
-import { isSignedProvider } from '../services/hooks/signing-secrets.ts'
+import { isSignedProvider } from '../services/hooks/secrets.ts'
 import { readProviders } from '../services/hooks/status.ts'
 import { DONE, fail, table, UsageError, type Output } from './command.ts'
 import { parseProvider, type Parsed } from './provider-arguments.ts'

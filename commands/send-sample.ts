@@ -1,18 +1,12 @@
 import type { ConfigSource } from '../kernel/config.ts'
 import type { OutboundRequest, OutboundResult } from '../kernel/net/outbound.ts'
 import type { RandomBytes } from '../kernel/token-hash.ts'
-import { receiverPath } from '../services/hooks/provider-status.ts'
-import { isGenericName } from '../services/hooks/providers.ts'
+import { receiverPath, isGenericName } from '../services/hooks/providers.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
 import { makeSample, type Sample } from '../services/hooks/sample.ts'
-import { signBody } from '../services/hooks/signatures.ts'
-import {
-  isSignedProvider,
-  secretVariable,
-  type SigningSecrets,
-} from '../services/hooks/signing-secrets.ts'
-import { SECRET_PREFIX, signingKey, signStandard } from '../services/hooks/standard-webhooks.ts'
-import { cleanText } from '../services/hooks/text.ts'
+import { signBody, SECRET_PREFIX, signingKey, signStandard } from '../services/hooks/schemes.ts'
+import { isSignedProvider, secretVariable, type SigningSecrets } from '../services/hooks/secrets.ts'
+import { cleanText } from '../services/hooks/event-fields.ts'
 import { readFlags } from './action-arguments.ts'
 import { DONE, fail, UsageError, type Output } from './command.ts'
 import { serviceUrl } from './places.ts'

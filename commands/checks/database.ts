@@ -13,7 +13,7 @@ import {
 } from '../../db/server-facts.ts'
 import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import type { SigningSecrets } from '../../services/hooks/signing-secrets.ts'
+import type { SigningSecrets } from '../../services/hooks/secrets.ts'
 import { controlPath, runRemotely } from '../control.ts'
 import { fine, wrong, type Finding } from './finding.ts'
 import { signingSecretFindings } from './signing-secrets.ts'

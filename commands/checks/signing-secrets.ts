@@ -1,6 +1,10 @@
 import type { Sender } from '../../db/hooks/rows.ts'
-import { acceptsPrevious, openSecret, readKeys } from '../../services/hooks/sender-keys.ts'
-import type { SigningSecrets } from '../../services/hooks/signing-secrets.ts'
+import {
+  acceptsPrevious,
+  openSecret,
+  readKeys,
+  type SigningSecrets,
+} from '../../services/hooks/secrets.ts'
 import { fine, wrong, type Finding } from './finding.ts'
 
 /** Each secret that can't be read, with what to do; one line for all when they can. */

@@ -9,7 +9,7 @@ import type {
 import type { Rejection, RejectionCount } from '../../db/hooks/rejections.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { LogQuery } from '../../services/hooks/log-filter.ts'
-import type { ProviderStatus } from '../../services/hooks/provider-status.ts'
+import type { ProviderStatus } from '../../services/hooks/providers.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 
 /** What `/` shows. */

@@ -2,10 +2,8 @@ import type { StoredEvent } from '../../db/hooks/rows.ts'
 import { withStoredType } from './event-fields.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Registry } from './registry.ts'
-import { readKeys } from './sender-keys.ts'
-import { signBody } from './signatures.ts'
-import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
-import { signStandard } from './standard-webhooks.ts'
+import { readKeys, isSignedProvider, type SigningSecrets } from './secrets.ts'
+import { signBody, signStandard } from './schemes.ts'
 
 /** Where the current secrets of senders that sign are found: in the configuration, or stored. */
 export interface Signers {

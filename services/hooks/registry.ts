@@ -6,8 +6,7 @@ import { readSettings } from '../../db/hooks/settings.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { repeat } from '../../kernel/repeat.ts'
-import { readKeys } from './sender-keys.ts'
-import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
+import { readKeys, isSignedProvider, type SigningSecrets } from './secrets.ts'
 
 /** Senders, endpoints and settings in memory, kept like the database's by NOTIFY and a slow poll. */
 export interface Registry {

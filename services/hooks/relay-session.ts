@@ -21,7 +21,7 @@ import type { RelayRequest } from './relay-request.ts'
 import type { SearchSlot } from './search-slot.ts'
 import type { EventStream } from './stream.ts'
 import { isSuccess } from './target-answer.ts'
-import { cleanText } from './text.ts'
+import { cleanText } from './event-fields.ts'
 
 /** What a forwarder is served with. */
 export interface RelayOptions extends Signers {

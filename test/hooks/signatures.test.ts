@@ -1,16 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
-import { verifySignature } from '../../services/hooks/signatures.ts'
-import type { Verification } from '../../services/hooks/signed-delivery.ts'
 import {
+  verifySignature,
+  type Verification,
   makeSigningSecret,
   signStandard,
   signingKey,
   verifyStandard,
-} from '../../services/hooks/standard-webhooks.ts'
-import { dice, hmac } from '../helpers/hooks.ts'
-import type { Signed } from '../helpers/hooks.ts'
+} from '../../services/hooks/schemes.ts'
+import { dice, hmac, type Signed } from '../helpers/hooks.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
 
 // The published vectors bear times long past, so they are verified at their own time, by the pure

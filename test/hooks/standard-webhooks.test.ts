@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
-import { createSecretBox } from '../../kernel/secret-box.ts'
-import { mayDeliver } from '../../services/hooks/sender-keys.ts'
+import { t, type Test } from 'tap'
+import { createSecretBox } from '../../services/hooks/secret-box.ts'
+import { mayDeliver } from '../../services/hooks/secrets.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { refuseAll } from '../helpers/refusals.ts'
-import type { Refusal } from '../helpers/refusals.ts'
+import { refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { secret } from '../helpers/secrets.ts'
 import {
   addSigned,
@@ -33,8 +31,8 @@ import {
   refusals,
   shown,
   startHooks,
+  type Ack,
 } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

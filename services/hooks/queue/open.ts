@@ -9,9 +9,8 @@ import type { RandomBytes } from '../../../kernel/token-hash.ts'
 import type { Ingest } from '../ingest.ts'
 import type { Registry } from '../registry.ts'
 import type { Rejections } from '../rejections.ts'
-import type { OpenSession } from './broker.ts'
-import { startConsumer } from './consumer.ts'
-import { queueProvider } from './entry-event.ts'
+import { type OpenSession, startConsumer } from './consumer.ts'
+import { queueProvider } from './entries.ts'
 
 /** The pull-based way in (hooks.md section 1, family `queue`). */
 export interface Queue {
