@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Database } from '../../db/client.ts'
 import { hasCluster } from '../../db/embedded/places.ts'
-import { listSenders } from '../../db/hooks/providers.ts'
+import { providerQueries } from '../../db/hooks/providers.ts'
 import { migrationState } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import {
@@ -79,7 +79,7 @@ export async function lookAtDatabase(
       ...migrationFindings(applied.length, pending.length, faults),
       // The queries are those of this program's schema: on another one they would only fail.
       ...(fits && knowsKey
-        ? signingSecretFindings(await listSenders(db), secrets, new Date())
+        ? signingSecretFindings(await providerQueries.listProviders(db, {}), secrets, new Date())
         : []),
     ]
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { Provider } from '../../db/hooks/rows.ts'
+import type { ActiveProvider } from '../../db/hooks/providers.ts'
 import { type Clock, DURATION_FORM, parseDuration } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
@@ -15,13 +15,13 @@ export interface Alarm {
 
 const BURST_MS = 5 * 60_000
 
-/** From when on refusals count as a burst: the last five minutes, in whole minutes of the clock. */
-export function refusedSince(now: Date): Date {
+/** Start of the window in which rejections make a burst: five minutes, in whole minutes of the clock. */
+export function rejectedSince(now: Date): Date {
   return new Date(now.getTime() - BURST_MS)
 }
 
 /** The alarms that are set for a provider, which must be enabled: a disabled one raises none. */
-export function alarmsOf(provider: Provider, now: Date): readonly Alarm[] {
+export function alarmsOf(provider: ActiveProvider, now: Date): readonly Alarm[] {
   const { name, expected_interval_s: interval, rejection_burst: burst } = provider
   const alarms: Alarm[] = []
   if (interval !== null) {
@@ -29,13 +29,13 @@ export function alarmsOf(provider: Provider, now: Date): readonly Alarm[] {
     alarms.push({ provider: name, kind: 'silent', fires: quiet > interval * 1_000 })
   }
   if (burst !== null) {
-    alarms.push({ provider: name, kind: 'burst', fires: provider.refused_count >= burst })
+    alarms.push({ provider: name, kind: 'burst', fires: provider.rejected_count >= burst })
   }
   return alarms
 }
 
 /** Start of the silence: the last event, or being enabled or watched when that came later. */
-function heardAt({ heard_at, watched_since }: Provider): number {
+function heardAt({ heard_at, watched_since }: ActiveProvider): number {
   return Math.max(heard_at?.getTime() ?? 0, watched_since?.getTime() ?? 0)
 }
 

@@ -73,7 +73,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     clock,
     log,
     metrics,
-    () => registry.watches,
+    () => registry.hasAlarms,
     () => void readStatus(),
   )
   const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.note)

@@ -1,11 +1,10 @@
 import type { Database } from '../../db/client.ts'
-import { listProviders } from '../../db/hooks/providers.ts'
-import type { Provider, TrustMode } from '../../db/hooks/rows.ts'
+import type { ActiveProvider, TrustMode } from '../../db/hooks/providers.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import { alarmsOf, refusedSince, type Alarm, type AlarmBoard, type AlarmKind } from './alarms.ts'
-import { providerStatus } from './providers.ts'
+import { alarmsOf, type Alarm, type AlarmBoard, type AlarmKind } from './alarms.ts'
+import { providerStatus, readProviders } from './providers.ts'
 import type { SigningSecrets } from './secrets.ts'
 import Type from 'typebox'
 import { databaseAnswers } from '../../db/answers.ts'
@@ -28,18 +27,7 @@ export interface StatusMessage {
   readonly broker: 'ok' | 'disabled' | 'error'
 }
 
-const DAY_MS = 86_400_000
 const RECEIVING_MS = 60_000
-
-/** Start of the window that counts as recent. */
-export function recentSince(now: Date): Date {
-  return new Date(now.getTime() - DAY_MS)
-}
-
-/** Every provider with its counts as of now. */
-export function readProviders(db: Database, now: Date): Promise<readonly Provider[]> {
-  return listProviders(db, recentSince(now), refusedSince(now))
-}
 
 /**
  * Reads the present status at most once a second, however many ask; never throws. `fresh` reads it
@@ -103,7 +91,7 @@ interface Line {
   readonly alarms: readonly Alarm[]
 }
 
-function lineOf(row: Provider, secrets: SigningSecrets, now: Date): Line {
+function lineOf(row: ActiveProvider, secrets: SigningSecrets, now: Date): Line {
   const { name, trust_mode, recent_count, last_event_at } = row
   const { enabled } = providerStatus(row, secrets)
   return {

@@ -98,11 +98,11 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'retention keeps one event too many',
-    file: 'sql/hooks.sql',
-    find: '   where id <= coalesce((select id from hooks.events order by id desc offset $1 limit 1), 0)',
+    file: 'sql/hooks/retention.sql',
+    find: '   where id <= coalesce((select id from hooks.events order by id desc offset :keep limit 1), 0)',
     replace:
-      '   where id < coalesce((select id from hooks.events order by id desc offset $1 limit 1), 0)',
-    runBy: 'db/hooks/retention.ts#pruneByCount',
+      '   where id < coalesce((select id from hooks.events order by id desc offset :keep limit 1), 0)',
+    runBy: 'services/hooks/retention.ts#run',
   },
   {
     fault: 'repeated deliveries do not count',

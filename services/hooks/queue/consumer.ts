@@ -1,5 +1,5 @@
 import { QueryError } from '../../../db/errors.ts'
-import type { NewEvent } from '../../../db/hooks/rows.ts'
+import type { NewEvent } from '../../../db/hooks/deliveries.ts'
 import { backoffMs, type Clock, pause } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'

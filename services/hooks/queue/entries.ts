@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { NewEvent } from '../../../db/hooks/rows.ts'
+import type { NewEvent } from '../../../db/hooks/deliveries.ts'
 import { sanitizeHeaders } from '../redact.ts'
 import { cleanText, sha256Hex } from '../event-fields.ts'
 import type { QueueEntry } from './consumer.ts'
