@@ -1,12 +1,7 @@
 import type { Executor } from '../client.ts'
 import { many, one, optional } from '../rows.ts'
 import { hooksQueries as q } from './queries.ts'
-import type {
-  EventSummary,
-  Position,
-  StoredEvent,
-  StreamBounds,
-} from './rows.ts'
+import type { EventSummary, Position, StoredEvent, StreamBounds } from './rows.ts'
 
 export function findEvent(db: Executor, id: number): Promise<StoredEvent | undefined> {
   return optional(db, q.findEvent, [id])

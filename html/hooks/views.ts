@@ -1,8 +1,4 @@
-import type {
-  Attempt,
-  EventSummary,
-  StoredEvent,
-} from '../../db/hooks/rows.ts'
+import type { Attempt, EventSummary, StoredEvent } from '../../db/hooks/rows.ts'
 import type { Activity, SecretName } from '../../db/hooks/providers.ts'
 import type { Settings } from '../../db/hooks/settings.ts'
 import type { Rejection, RejectionCount } from '../../db/hooks/rejections.ts'

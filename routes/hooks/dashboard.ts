@@ -3,11 +3,11 @@ import { providerQueries } from '../../db/hooks/providers.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { dashboardPage } from '../../html/hooks/dashboard.ts'
 import { Unavailable } from '../../kernel/fault.ts'
-import { PROGRAM_NAME } from '../../kernel/program-name.ts'
+import { PROGRAM_NAME } from '../../kernel/assets.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { EVERY_EVENT } from '../../services/hooks/log-filter.ts'
-import { recentSince } from '../../services/hooks/status.ts'
+import { recentSince } from '../../services/hooks/providers.ts'
 import type { HooksRoutes } from './options.ts'
 
 const NEWEST = 10

@@ -5,7 +5,7 @@ import { badRequest, Fault } from '../../kernel/fault.ts'
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
-import type { Operation } from '../../kernel/operation.ts'
+import type { Operation } from '../../kernel/openapi.ts'
 import {
   overloaded,
   rejected,

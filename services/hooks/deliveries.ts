@@ -15,13 +15,15 @@ import { isGenericName } from './providers.ts'
 import { sanitizeHeaders } from './redact.ts'
 import type { Registry } from './registry.ts'
 import type { Rejections } from './rejections.ts'
-import { verifySignature } from './schemes.ts'
+import { verifySignature, type Verification } from './schemes.ts'
 import type { SecretUses } from './secret-uses.ts'
 import {
   acceptsPrevious,
   isSignedProvider,
   keysAt,
   mayDeliver,
+  type ProviderSecrets,
+  type SignedProvider,
   type SigningSecrets,
 } from './secrets.ts'
 import { presentedToken, tokenMatches } from './tokens.ts'
@@ -65,41 +67,46 @@ export interface Receiver {
  */
 export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
   const { provider } = head
-  const secrets = isSignedProvider(provider) ? receiver.secrets.of(provider) : undefined
+  if (!isSignedProvider(provider)) throw notFound(UNKNOWN_SIGNED)
+  const secrets = receiver.secrets.of(provider)
   const row = receiver.registry.provider(provider)
-  if (!isSignedProvider(provider) || secrets === undefined || row === undefined) {
-    throw notFound(UNKNOWN_SIGNED)
-  }
+  if (secrets === undefined || row === undefined) throw notFound(UNKNOWN_SIGNED)
   if (!row.enabled) throw rejected(receiver, head, disabled(provider), 'disabled')
   const verifier = verifySignature(provider, head, secrets, receiver.freshnessSeconds())
-
-  async function finish(body: Buffer): Promise<Received> {
-    const verification = verifier.finish(body)
-    if (!verification.ok) {
-      const { status, reason } = verification
-      const fault =
-        status === 400
-          ? badRequest(HEADER_MISSING)
-          : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
-      throw rejected(receiver, head, fault, reason, true)
-    }
-    const { headers, receivedAt: at } = head
-    const { secret } = verification
-    const since = secrets?.since ?? null
-    receiver.secretUses.record({ provider, secret, at, rotated_at: null, since })
-    const members = readMembers(body, headers['content-type'])
-    if (members === undefined) throw badRequest(BODY_UNREADABLE)
-    if (provider === 'chat' && members['type'] === 'url_verification') {
-      const { challenge } = members
-      // A list as text could be deeper than the stack.
-      return { kind: 'handshake', challenge: typeof challenge === 'string' ? challenge : '' }
-    }
-    const bodyHash = sha256Hex(body)
-    const fields = signedFields(provider, headers, members)
-    const external_id = fields.external_id ?? `sha256:${bodyHash}`
-    return store(receiver, head, body, { ...fields, external_id }, SIGNED, bodyHash)
+  return {
+    update: verifier.update,
+    finish: (body) => finishSigned(receiver, head, provider, secrets, verifier.finish(body), body),
   }
-  return { update: verifier.update, finish }
+}
+
+async function finishSigned(
+  receiver: Receiver,
+  head: DeliveryHead,
+  provider: SignedProvider,
+  secrets: ProviderSecrets,
+  verification: Verification,
+  body: Buffer,
+): Promise<Received> {
+  if (!verification.ok) {
+    const { status, reason } = verification
+    const fault =
+      status === 400 ? badRequest(HEADER_MISSING) : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
+    throw rejected(receiver, head, fault, reason, true)
+  }
+  const { headers, receivedAt: at } = head
+  const { secret } = verification
+  receiver.secretUses.record({ provider, secret, at, rotated_at: null, since: secrets.since })
+  const members = readMembers(body, headers['content-type'])
+  if (members === undefined) throw badRequest(BODY_UNREADABLE)
+  if (provider === 'chat' && members['type'] === 'url_verification') {
+    const { challenge } = members
+    // A list as text could be deeper than the stack.
+    return { kind: 'handshake', challenge: typeof challenge === 'string' ? challenge : '' }
+  }
+  const bodyHash = sha256Hex(body)
+  const fields = signedFields(provider, headers, members)
+  const external_id = fields.external_id ?? `sha256:${bodyHash}`
+  return store(receiver, head, body, { ...fields, external_id }, SIGNED, bodyHash)
 }
 
 /**
@@ -112,27 +119,35 @@ export function startGeneric(
   name: string,
   pathToken: string | undefined,
 ): Receiving {
-  const { provider, receivedAt: at } = head
+  const { provider } = head
   const row = isGenericName(name) ? receiver.registry.provider(provider) : undefined
   if (row === undefined) throw notFound(UNKNOWN_GENERIC)
   if (!mayDeliver(row, receiver.secrets)) {
     throw rejected(receiver, head, disabled(provider), 'disabled')
   }
   const { update, finish: prove } = startProof(receiver, head, row, pathToken)
-
-  async function finish(body: Buffer): Promise<Received> {
-    const proof = prove(body)
-    if ('reason' in proof) {
-      throw rejected(receiver, head, forbidden(proof.message), proof.reason, true)
-    }
-    const { trust, secret } = proof
-    if (secret !== null) {
-      const { rotated_at } = row as Provider
-      receiver.secretUses.record({ provider, secret, at, rotated_at, since: rotated_at })
-    }
-    return store(receiver, head, body, genericFields(head.headers), trust, sha256Hex(body))
+  return {
+    update,
+    finish: (body) => finishGeneric(receiver, head, row, prove(body), body),
   }
-  return { update, finish }
+}
+
+async function finishGeneric(
+  receiver: Receiver,
+  head: DeliveryHead,
+  { rotated_at }: Provider,
+  proof: Proof,
+  body: Buffer,
+): Promise<Received> {
+  if ('reason' in proof) {
+    throw rejected(receiver, head, forbidden(proof.message), proof.reason, true)
+  }
+  const { provider, headers, receivedAt: at } = head
+  const { trust, secret } = proof
+  if (secret !== null) {
+    receiver.secretUses.record({ provider, secret, at, rotated_at, since: rotated_at })
+  }
+  return store(receiver, head, body, genericFields(headers), trust, sha256Hex(body))
 }
 
 /** Counts a rejected delivery (401, 403, 413) and gives the fault to be thrown. */
@@ -169,7 +184,8 @@ function startProof(
   pathToken: string | undefined,
 ): { readonly update: (part: Buffer) => void; readonly finish: (body: Buffer) => Proof } {
   const update = (): void => undefined
-  if (row.trust_mode !== 'signed') return { update, finish: () => proveCaller(head, row, pathToken) }
+  if (row.trust_mode !== 'signed')
+    return { update, finish: () => proveCaller(head, row, pathToken) }
   const keys = keysAt(secrets, row, head.receivedAt)
   if (keys === undefined) {
     const proof = { reason: 'secret missing', message: SIGNATURE_WRONG }

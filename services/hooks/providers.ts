@@ -187,7 +187,8 @@ function makeSecret(
   trust_mode: GenericTrust,
   given: string | undefined,
 ): NewSecret {
-  if (trust_mode === 'open') return { made: null, stored: { token_hash: null, signing_secret: null } }
+  if (trust_mode === 'open')
+    return { made: null, stored: { token_hash: null, signing_secret: null } }
   if (trust_mode === 'token') {
     const token = makeToken(random)
     return { made: token, stored: { token_hash: hashToken(token), signing_secret: null } }

@@ -6,7 +6,7 @@ import { settingsQueries, type Settings } from '../../db/hooks/settings.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { repeat } from '../../kernel/repeat.ts'
-import { readKeys, isSignedProvider, type SigningSecrets } from './secrets.ts'
+import { isSignedProvider, type SigningSecrets } from './secrets.ts'
 
 /** Providers, endpoints and settings in memory; NOTIFY and a slow poll keep them like the database's. */
 export interface Registry {

@@ -3,7 +3,7 @@ import { retentionQueries as q } from '../../db/hooks/retention.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
-import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/pruning.ts'
+import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
 import type { Registry } from './registry.ts'
 import { MAX_REJECTIONS } from './rejections.ts'
 import type { Relay } from './relay.ts'
@@ -36,11 +36,15 @@ export function startRetention(
     let removed = 0
     if (retention_max_age_days > 0) {
       const before = new Date(now - retention_max_age_days * DAY_MS)
-      removed += await inBatches(async () => (await q.pruneEventsByAge(db, { before, limit })).removed)
+      removed += await inBatches(
+        async () => (await q.pruneEventsByAge(db, { before, limit })).removed,
+      )
     }
     if (retention_max_rows > 0) {
       const keep = retention_max_rows
-      removed += await inBatches(async () => (await q.pruneEventsByCount(db, { keep, limit })).removed)
+      removed += await inBatches(
+        async () => (await q.pruneEventsByCount(db, { keep, limit })).removed,
+      )
     }
     await rejectionQueries.pruneRejections(db, { keep: MAX_REJECTIONS })
     const before = new Date(now - ACTIVITY_DAYS * DAY_MS)

@@ -1,5 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { explainMismatch, hmac, staleness, startHmacs, type HmacKey, type HmacKeys } from './hmac.ts'
+import {
+  explainMismatch,
+  hmac,
+  staleness,
+  startHmacs,
+  type HmacKey,
+  type HmacKeys,
+} from './hmac.ts'
 
 /** The ways in which deliveries are signed: the three signed providers' own, and Standard Webhooks. */
 export type SchemeName = 'code_host' | 'payments' | 'chat' | 'standard_webhooks'

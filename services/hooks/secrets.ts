@@ -117,7 +117,11 @@ export function rememberKeys(boxOf: () => SecretBox | undefined): SigningSecrets
 }
 
 /** The keys that verify a delivery of a time to a generic provider that signs; undefined without a current one. */
-export function keysAt(secrets: SigningSecrets, provider: Provider, at: Date): HmacKeys | undefined {
+export function keysAt(
+  secrets: SigningSecrets,
+  provider: Provider,
+  at: Date,
+): HmacKeys | undefined {
   const { name, signing_secret, previous_signing_secret } = provider
   const current = secrets.keyIn(signing_secret, name)
   if ('problem' in current) return undefined
