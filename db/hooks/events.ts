@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Bytes, nullable, Timestamp } from '../rows.ts'
 import { many, one, optional, sqlFile } from '../sql-file.ts'
-import { TrustMode } from './rows.ts'
+import { TrustMode } from './providers.ts'
 
 /** hooks.md section 2, EventSummary. */
 export const EventSummary = Type.Object({

@@ -5,7 +5,7 @@ import type { Clock } from '../time.ts'
 import { isEmptyBody } from './body.ts'
 import type { Connections } from './connections.ts'
 import type { Context } from './context.ts'
-import type { PiecesBody, Reply, Sink, StreamBody } from './reply.ts'
+import type { Reply, Sink, StreamBody } from './reply.ts'
 import type { LogLimit, RequestLog } from './request-log.ts'
 import type { Answer } from './router.ts'
 import type { Upgrade } from './upgrade.ts'
@@ -119,28 +119,17 @@ function writeReply(
     headers['connection'] = own === undefined ? 'close' : `${String(own)}, close`
   }
   if (typeof body === 'function') return startStream(request, response, body, status, headers)
-  const pieces = piecesOf(body)
-  let length = 0
-  for (const piece of pieces) length += Buffer.byteLength(piece)
+  const length = body === null ? 0 : Buffer.byteLength(body)
   if (body !== null || (status !== 204 && status !== 304)) headers['content-length'] = length
   response.writeHead(status, headers as Record<string, string>)
-  const sent = request.method === 'HEAD' ? NOTHING : pieces
+  const sent = request.method === 'HEAD' ? null : body
   if (unread) {
-    if (sent.length === 0) response.flushHeaders()
-    for (const piece of sent) response.write(piece)
+    if (sent === null) response.flushHeaders()
+    else response.write(sent)
     drainRequest(request, () => response.end())
-  } else {
-    if (sent.length > 1) {
-      // Corked, the pieces leave in one write; `end` uncorks.
-      response.cork()
-      for (const piece of sent.slice(0, -1)) response.write(piece)
-    }
-    response.end(sent.at(-1))
-  }
-  return sent.length === 0 ? 0 : length
+  } else response.end(sent ?? undefined)
+  return sent === null ? 0 : length
 }
-
-const NOTHING: PiecesBody['pieces'] = []
 
 function startStream(
   request: IncomingMessage,
@@ -157,11 +146,6 @@ function startStream(
   response.flushHeaders()
   open(createSink(response))
   return undefined
-}
-
-function piecesOf(body: Exclude<Reply['body'], StreamBody>): PiecesBody['pieces'] {
-  if (body === null) return NOTHING
-  return typeof body === 'object' && 'pieces' in body ? body.pieces : [body]
 }
 
 /** Reads a refused body to its end, within bounds: closing at once would reset the client's connection. */

@@ -5,12 +5,11 @@ import { mediaType } from '../http/headers.ts'
 import { bytesReply, type Reply } from '../http/reply.ts'
 import { capabilitiesOf, checkLegacy, checkModern, eraOf, metaOf, type Era } from './era.ts'
 import {
-  errorEnvelope,
+  errorMessage,
   isObject,
   readMessage,
-  resultEnvelope,
+  resultMessage,
   RPC,
-  type Envelope,
   type Members,
   type RpcFailure,
   type RpcId,
@@ -68,15 +67,15 @@ export async function postMcp(
   if (tool?.streams === true && (context.headers.accept ?? '').includes('text/event-stream')) {
     const { progressToken } = metaOf(params)
     return streamAnswer({ ...options, progressToken }, async (listener) => {
-      return (await answer(server, ready, listener)).envelope
+      return (await answer(server, ready, listener)).message
     })
   }
   const listener: Listener = {
     gone: () => AbortSignal.any([options.signal, context.gone()]),
     progress: () => undefined,
   }
-  const { envelope, status } = await answer(server, ready, listener)
-  return envelopeReply(envelope, status)
+  const { message: text, status } = await answer(server, ready, listener)
+  return messageReply(text, status)
 }
 
 /** Nothing is answered to a notification. A response would be to a question that is never asked. */
@@ -91,7 +90,7 @@ async function answer(
   server: McpServer,
   { era, id, method, params }: Ready,
   { gone, progress }: Listener,
-): Promise<{ readonly envelope: Envelope; readonly status: number }> {
+): Promise<{ readonly message: string; readonly status: number }> {
   const { inputResponses, requestState } = params
   const call = {
     capabilities: capabilitiesOf(params),
@@ -103,10 +102,10 @@ async function answer(
   const outcome = await runMethod(server, era, method, params, call)
   if ('failure' in outcome) {
     const { failure } = outcome
-    return { envelope: errorEnvelope(id, failure), status: statusOf(failure, era) }
+    return { message: errorMessage(id, failure), status: statusOf(failure, era) }
   }
   const result = dressResult(server, era, outcome)
-  return { envelope: resultEnvelope(id, result, outcome.shared), status: 200 }
+  return { message: resultMessage(id, result, outcome.members), status: 200 }
 }
 
 /** The legacy era carries every error of a method in a 200. */
@@ -115,11 +114,11 @@ function statusOf(failure: RpcFailure, era: Era): number {
 }
 
 function failed(id: RpcId | null, failure: RpcFailure): Reply {
-  return envelopeReply(errorEnvelope(id, failure), failure.status)
+  return messageReply(errorMessage(id, failure), failure.status)
 }
 
-function envelopeReply(pieces: Envelope, status: number): Reply {
-  return bytesReply({ pieces }, 'application/json', { 'cache-control': 'no-store' }, status)
+function messageReply(text: string, status: number): Reply {
+  return bytesReply(text, 'application/json', { 'cache-control': 'no-store' }, status)
 }
 
 const NO_RESPONSES: RpcFailure = {

@@ -7,7 +7,7 @@ export interface Success {
   readonly result: Members
   readonly freshMs?: number
   /** Further members of the result, as JSON without braces. */
-  readonly shared?: Uint8Array
+  readonly members?: string
 }
 
 /** Who answers; part of every modern result. */

@@ -60,8 +60,8 @@ export function toolContent(...content: readonly Content[]): ToolResult {
   return { members: membersOf(content, '') }
 }
 
-function membersOf(content: readonly Content[], more: string): Uint8Array {
-  return Buffer.from(`"content":${JSON.stringify(content)}${more}`)
+function membersOf(content: readonly Content[], more: string): string {
+  return `"content":${JSON.stringify(content)}${more}`
 }
 
 /** A schema as plain JSON: an object without properties needs no empty list of them. */

@@ -5,9 +5,12 @@ import { notFound } from '../../kernel/fault.ts'
 import type { HostSet } from '../../kernel/net/hosts.ts'
 import type { OutboundRequest, OutboundResult } from '../../kernel/net/outbound.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { headersToSend, NO_SECRET, type Signers } from './outgoing-event.ts'
-import { chooseTarget, isSuccess, targetAnswer, type Target } from './outgoing.ts'
+import { withStoredType } from './event-fields.ts'
+import { chooseTarget, isSuccess, outgoingHeaders, targetAnswer, type Target } from './outgoing.ts'
 import { redactUrlTokens } from './redact.ts'
+import type { Registry } from './registry.ts'
+import { signDelivery } from './schemes.ts'
+import { isSignedProvider, type SigningSecrets } from './secrets.ts'
 
 /** What a replay works with; the network is one of them. */
 export interface ReplayParts extends Signers {
@@ -72,4 +75,56 @@ async function send(
     return { ...answer, outcome: 'refused', detail: `${result.reason}; ${ALLOW}` }
   }
   return { ...answer, outcome: isSuccess(answer.status) ? 'delivered' : 'failed' }
+}
+
+/** Where the current secrets of signed providers are found: in the configuration, or stored. */
+export interface Signers {
+  readonly secrets: SigningSecrets
+  readonly registry: Pick<Registry, 'provider'>
+}
+
+/** Why an event can't be signed again, in words. */
+export const NO_SECRET =
+  'the secret of the provider is not configured, so the body cannot be signed again'
+
+/**
+ * The headers with which an event is sent: its content type, those of the provider, and for a signed
+ * provider a signature of the time `at`. The event type is the stored one. Undefined without the
+ * secret to sign with.
+ */
+export function headersToSend(
+  event: StoredEvent,
+  signers: Signers,
+  at: Date,
+): Readonly<Record<string, string>> | undefined {
+  const signature = signAgain(event, signers, at)
+  if (signature === undefined) return undefined
+  const { content_type, headers } = event
+  return {
+    ...(content_type !== null && { 'content-type': content_type }),
+    ...outgoingHeaders(withStoredType(headers, event)),
+    ...signature,
+  }
+}
+
+/**
+ * New signature headers by the provider's current secret: none for an event that was not signed;
+ * undefined without the secret.
+ */
+function signAgain(
+  { id, provider, trust_mode, payload: body, external_id }: StoredEvent,
+  { secrets, registry }: Signers,
+  at: Date,
+): Readonly<Record<string, string>> | undefined {
+  if (isSignedProvider(provider)) {
+    const [key] = secrets.of(provider)?.accepted ?? []
+    return key === undefined ? undefined : signDelivery(provider, { id: '', body }, key, at)
+  }
+  if (trust_mode !== 'signed') return {}
+  const stored = registry.provider(provider)?.signing_secret ?? null
+  const found = secrets.keyIn(stored, provider)
+  if ('problem' in found) return undefined
+  // A delivery id that was too long to be kept is represented by a hash, which holds no full stop.
+  const delivery = { id: external_id ?? `event-${id}`, body }
+  return signDelivery('standard_webhooks', delivery, found.key, at)
 }

@@ -6,7 +6,7 @@ import { field, parsed, validateTexts, withDefault } from '../../../kernel/valid
 import { filterFields } from '../event-filter.ts'
 import { redactUrlTokens } from '../redact.ts'
 import { parseTarget, TARGET_FORM } from '../outgoing.ts'
-import { cleanText } from '../text.ts'
+import { cleanText } from '../event-fields.ts'
 
 // What is said over the WebSocket `/relay`: JSON as text, and an event's bytes as one binary message.
 

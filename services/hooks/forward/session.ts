@@ -9,7 +9,7 @@ import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { Counter } from '../../../kernel/metrics.ts'
 import { eventTest, filterOf, readsPayloads } from '../event-filter.ts'
 import { STEP_BYTES, type SearchSlot } from '../events.ts'
-import { headersToSend, NO_SECRET, type Signers } from '../outgoing-event.ts'
+import { headersToSend, NO_SECRET, type Signers } from '../replays.ts'
 import { isSuccess } from '../outgoing.ts'
 import {
   readClientMessage,
@@ -19,7 +19,7 @@ import {
   type RelayRequest,
 } from './protocol.ts'
 import type { EventStream } from '../stream.ts'
-import { cleanText } from '../text.ts'
+import { cleanText } from '../event-fields.ts'
 
 /** What sessions work with. */
 export interface SessionOptions extends Signers {
@@ -124,7 +124,7 @@ export function startSession(
   async function start(): Promise<void> {
     await watching.ready
     const { name, provider } = request
-    const provider_known = provider === null || registry.sender(provider) !== undefined
+    const provider_known = provider === null || registry.provider(provider) !== undefined
     send({ type: 'ready', name, position, known: forwarder.connection > 1, provider_known })
   }
 

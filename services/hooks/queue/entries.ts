@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import type { NewEvent } from '../../../db/hooks/rows.ts'
+import type { NewEvent } from '../../../db/hooks/deliveries.ts'
 import { sanitizeHeaders } from '../redact.ts'
-import { cleanText, sha256Hex } from '../text.ts'
-import type { QueueEntry } from './broker.ts'
+import { cleanText, sha256Hex } from '../event-fields.ts'
+import type { QueueEntry } from './consumer.ts'
 
 /** The provider of a channel. */
 export function queueProvider(channel: string): string {
