@@ -5,7 +5,7 @@ import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
 import { type Ingest, storedBytes } from '../ingest.ts'
 import type { Rejections } from '../rejections.ts'
-import { entryEvent, entrySize } from './entries.ts'
+import { entryEvent, entrySize, type QueueEntry } from './entries.ts'
 
 /** Reads one channel for as long as the operator wants it. */
 export interface Consumer {
@@ -181,13 +181,6 @@ function aborted(signal: AbortSignal): Promise<undefined> {
     if (signal.aborted) resolve(undefined)
     else signal.addEventListener('abort', () => resolve(undefined))
   })
-}
-
-/** One entry of a channel: its fields in order, each with its value's bytes. */
-export interface QueueEntry {
-  /** Unique in its channel for as long as the channel exists. */
-  readonly id: string
-  readonly fields: readonly (readonly [name: string, value: Buffer])[]
 }
 
 /**

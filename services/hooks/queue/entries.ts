@@ -2,7 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import type { NewEvent } from '../../../db/hooks/deliveries.ts'
 import { sanitizeHeaders } from '../redact.ts'
 import { cleanText, sha256Hex } from '../event-fields.ts'
-import type { QueueEntry } from './consumer.ts'
+
+/** One entry of a channel: its fields in order, each with its value's bytes. */
+export interface QueueEntry {
+  /** Unique in its channel for as long as the channel exists. */
+  readonly id: string
+  readonly fields: readonly (readonly [name: string, value: Buffer])[]
+}
 
 /** The provider of a channel. */
 export function queueProvider(channel: string): string {
