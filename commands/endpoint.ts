@@ -1,5 +1,5 @@
 import type { Database } from '../db/client.ts'
-import { listEndpoints } from '../db/hooks/endpoints.ts'
+import { endpointQueries } from '../db/hooks/endpoints.ts'
 import type { RandomBytes } from '../kernel/token-hash.ts'
 import {
   clientConfiguration,
@@ -8,7 +8,7 @@ import {
   revokeEndpoint,
 } from '../services/hooks/endpoints.ts'
 import { parseAction } from './action-arguments.ts'
-import { DONE, fail, table, UsageError, type Output } from './command.ts'
+import { DONE, table, UsageError, type Output } from './command.ts'
 
 export const ENDPOINT_USAGE =
   'gatehouse endpoint add NAME [--allow replay] | list [--json] | revoke NAME'
@@ -36,7 +36,6 @@ export async function runEndpoint(
       return list(db, flags.json === true, output)
     case 'add': {
       const made = await createEndpoint(db, random, { name, may_replay: flags.allow === 'replay' })
-      if ('code' in made) return fail(output, made.message)
       output.err(`${name} created. Client configuration, with the token below for TOKEN:`)
       output.err(clientConfiguration(endpointUrl(baseUrl ?? 'http://HOST', name), name, 'TOKEN'))
       if (baseUrl === undefined) output.err(NO_ADDRESS)
@@ -44,8 +43,7 @@ export async function runEndpoint(
       return DONE
     }
     case 'revoke': {
-      const refusal = await revokeEndpoint(db, name)
-      if (refusal !== undefined) return fail(output, refusal.message)
+      await revokeEndpoint(db, name)
       output.err(`${name} is revoked; its token no longer works`)
       return DONE
     }
@@ -79,7 +77,7 @@ export function parseEndpoint(args: readonly string[]): Parsed {
 }
 
 async function list(db: Database, json: boolean, output: Output): Promise<number> {
-  const endpoints = await listEndpoints(db)
+  const endpoints = await endpointQueries.listEndpoints(db, {})
   if (json) {
     output.out(JSON.stringify(endpoints))
     return DONE

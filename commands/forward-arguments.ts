@@ -7,6 +7,7 @@ import {
 } from '../services/hooks/forward/protocol.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
+import { Fault } from '../kernel/fault.ts'
 import { readFlags } from './action-arguments.ts'
 import { UsageError } from './command.ts'
 
@@ -92,12 +93,13 @@ function readRequest(target: URL, values: { readonly [flag in Asked]?: string })
   const given = Object.entries(asked).flatMap(([key, value]) =>
     value === undefined ? [] : [[key, value]],
   )
-  const request = readRelayRequest(new URLSearchParams(given))
-  if (typeof request === 'string') {
-    const problem = request.replace(/^json /, 'json-member ').replace(/\.$/, '')
+  try {
+    return readRelayRequest(new URLSearchParams(given))
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const problem = error.message.replace(/^json /, 'json-member ').replace(/\.$/, '')
     throw new UsageError(`--${problem}`)
   }
-  return request
 }
 
 /** This machine and where the events go; other events to the same place are another forwarder. */

@@ -2,7 +2,7 @@ import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { breakable, timeTag } from '../text.ts'
 import { fact } from '../parts.ts'
 import { alarmBadges, trustBadge } from './badges.ts'
-import { logUrl } from './log-filter.ts'
+import { logUrl } from './log.ts'
 import type { ProviderCard } from './views.ts'
 
 /**

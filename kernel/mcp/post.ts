@@ -1,6 +1,6 @@
 import type { Clock } from '../time.ts'
 import type { Context } from '../http/context.ts'
-import { unavailable, type FaultValue } from '../fault.ts'
+import { badRequest, Fault, unavailable } from '../fault.ts'
 import { mediaType } from '../http/headers.ts'
 import { bytesReply, type Reply } from '../http/reply.ts'
 import { capabilitiesOf, checkLegacy, checkModern, eraOf, metaOf, type Era } from './era.ts'
@@ -48,10 +48,10 @@ export async function postMcp(
   server: McpServer,
   context: Context,
   options: PostOptions,
-): Promise<Reply | FaultValue> {
-  if (mediaType(context.headers['content-type']) !== 'application/json') return NOT_JSON
+): Promise<Reply> {
+  if (mediaType(context.headers['content-type']) !== 'application/json') throw notJson()
   const body = await context.body(MESSAGE_LIMIT)
-  if (!body.ok) return BODY_FAULTS[body.reason]
+  if (!body.ok) throw unreadable(body.reason)
 
   const message = readMessage(body.bytes)
   if (message.kind === 'broken') return failed(message.id, message.failure)
@@ -127,18 +127,15 @@ const NO_RESPONSES: RpcFailure = {
   status: 400,
 }
 
-const NOT_JSON: FaultValue = {
-  status: 415,
-  code: 'UNSUPPORTED_MEDIA_TYPE',
-  detail: 'The body must be JSON: application/json.',
+function notJson(): Fault {
+  const message = 'The body must be JSON: application/json.'
+  return new Fault(415, 'UNSUPPORTED_MEDIA_TYPE', message)
 }
 
-const BODY_FAULTS: Readonly<Record<'too-large' | 'aborted' | 'overloaded', FaultValue>> = {
-  'too-large': {
-    status: 413,
-    code: 'BODY_TOO_LARGE',
-    detail: `The message exceeds ${MESSAGE_LIMIT} bytes.`,
-  },
-  aborted: { status: 400, code: 'BAD_REQUEST', detail: 'The message did not arrive whole.' },
-  overloaded: unavailable('More is arriving than can be read; try again shortly.'),
+function unreadable(reason: 'too-large' | 'aborted' | 'overloaded'): Fault {
+  if (reason === 'too-large') {
+    return new Fault(413, 'BODY_TOO_LARGE', `The message exceeds ${MESSAGE_LIMIT} bytes.`)
+  }
+  if (reason === 'aborted') return badRequest('The message did not arrive whole.')
+  return unavailable('More is arriving than can be read; try again shortly.')
 }

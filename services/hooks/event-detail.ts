@@ -27,11 +27,7 @@ export interface EventStart {
 }
 
 /** Reads an event without the rest of a long payload. */
-export async function readEventStart(
-  db: Database,
-  id: number,
-  limit: number,
-): Promise<EventStart> {
+export async function readEventStart(db: Database, id: number, limit: number): Promise<EventStart> {
   // A byte more shows whether the limit falls within a character.
   const event = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })
   if (event === undefined) throw notFound(NO_EVENT)

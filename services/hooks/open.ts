@@ -80,7 +80,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
   const settings = (): Settings => registry.settings
   const stream = await openStream({ db, clock, log, metrics, readStatus, settings })
   const forwarders = await openForwarders({ db, stream, registry, secrets, clock, log, metrics })
-  const retention = startRetention(db, registry, relay, clock, log)
+  const retention = startRetention(db, registry, forwarders, clock, log)
   const defaultTarget = (): string | null => registry.settings.replay_default_target
   registry.onChange(() => stream.statusChanged())
   queue.onChange(() => stream.statusChanged())

@@ -49,7 +49,12 @@ export async function replayEvent(
   const target = chooseTarget(targetUrl, parts.defaultTarget(), parts.replayTargets())
   const at = parts.clock.now()
   const result = await send(parts, event, target, at)
-  const replay = { kind: 'replay' as const, target: redactUrlTokens(target.url.href), at, ...result }
+  const replay = {
+    kind: 'replay' as const,
+    target: redactUrlTokens(target.url.href),
+    at,
+    ...result,
+  }
   await replayQueries.saveReplay(parts.db, { event: id, ...replay })
   return replay
 }

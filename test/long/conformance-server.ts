@@ -96,10 +96,7 @@ export async function startFixtures(t: Owner): Promise<string> {
         method: 'POST',
         path: '/mcp/fixtures',
         access: 'strict',
-        async handle(context) {
-          const reply = await postMcp(fixtures, context, { clock: systemClock, signal })
-          return 'code' in reply ? problem(reply, context.path) : reply
-        },
+        handle: (context) => postMcp(fixtures, context, { clock: systemClock, signal }),
       },
     ]),
     noRoute: { status: 404, code: 'NOT_FOUND', detail: 'Nothing is here.' },

@@ -10,7 +10,11 @@ export type ToolOptions = Pick<
 
 /** Why a tool failed: a closed set of codes (decisions.md section 3, Tool protocol). */
 export type FailureCode =
-  'not_found' | 'invalid_argument' | 'replay_failed' | 'rate_limited' | 'internal'
+  | 'not_found'
+  | 'invalid_argument'
+  | 'replay_failed'
+  | 'rate_limited'
+  | 'internal'
 
 /** The failure, with a line for the model and its user. */
 export function failure(code: FailureCode, message: string): ToolResult {

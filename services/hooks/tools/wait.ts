@@ -27,9 +27,7 @@ export function waitTool(options: ToolOptions): Tool {
       {
         provider: Type.Optional(ProviderName),
         event_type: Type.Optional(EventType),
-        timeout_s: Type.Optional(
-          Type.Integer({ minimum: 1, maximum: MAX_S, default: DEFAULT_S }),
-        ),
+        timeout_s: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_S, default: DEFAULT_S })),
       },
       { additionalProperties: false },
     ),
