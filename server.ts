@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { createOutput, FAILED } from './commands/command.ts'
+import { createOutput, FAILED } from './commands/output.ts'
 import { runCommandLine } from './commands/command-line.ts'
-import { isJournal } from './commands/journal.ts'
+import { isJournal } from './commands/systemd.ts'
 import type { ProgramOptions } from './commands/program.ts'
-import { stopSignal } from './commands/stop-signal.ts'
+import { stopSignal } from './commands/serve.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 
 const output = createOutput({

@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { UsageError } from './command.ts'
+import { UsageError } from './output.ts'
 
 /** The flags that a command knows, as `parseArgs` of Node has them. */
 type Options = Readonly<NonNullable<ParseArgsConfig['options']>>

@@ -12,10 +12,9 @@ import type { Carried, Progress } from '../db/transfer/load.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import { readFlags } from './action-arguments.ts'
-import { DONE, fail, UsageError, type Output, type Surroundings } from './command.ts'
+import { DONE, fail, UsageError, type Output, type Surroundings } from './output.ts'
 import { controlPath, runRemotely } from './control.ts'
-import { TRANSFER_DEADLINE_MS } from './stopped-database.ts'
-import { openMeter, reportTables } from './transfer-report.ts'
+import { TRANSFER_DEADLINE_MS, openMeter, reportTables } from './transfer.ts'
 
 export const BACKUP_USAGE = 'gatehouse backup FILE [--force] [--json]'
 

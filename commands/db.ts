@@ -10,9 +10,8 @@ import { Unavailable } from '../kernel/fault.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { parseDatabaseUrl } from '../kernel/variable-readings.ts'
 import { parseAction } from './action-arguments.ts'
-import { DONE, UsageError, type Output } from './command.ts'
-import { openStopped, TRANSFER_DEADLINE_MS } from './stopped-database.ts'
-import { openMeter, reportTables } from './transfer-report.ts'
+import { DONE, UsageError, type Output } from './output.ts'
+import { openStopped, TRANSFER_DEADLINE_MS, openMeter, reportTables } from './transfer.ts'
 
 export const DB_USAGE = 'gatehouse db move --to URL|- [--json]'
 

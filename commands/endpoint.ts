@@ -8,7 +8,7 @@ import {
   revokeEndpoint,
 } from '../services/hooks/endpoints.ts'
 import { parseAction } from './action-arguments.ts'
-import { DONE, fail, table, UsageError, type Output } from './command.ts'
+import { DONE, fail, table, UsageError, type Output } from './output.ts'
 
 export const ENDPOINT_USAGE =
   'gatehouse endpoint add NAME [--allow replay] | list [--json] | revoke NAME'

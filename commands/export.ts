@@ -2,7 +2,7 @@ import type { Database } from '../db/client.ts'
 import { countHiddenLinks } from '../db/links/transfer.ts'
 import { exportLinks } from '../services/links/export.ts'
 import { FORMATS, type Format } from '../services/links/import-source.ts'
-import { DONE, fail, FAILED, UsageError, type Output } from './command.ts'
+import { DONE, fail, FAILED, UsageError, type Output } from './output.ts'
 import { readFlags } from './action-arguments.ts'
 
 export const EXPORT_USAGE = 'gatehouse export [--format csv|jsonl] [--public-only]'

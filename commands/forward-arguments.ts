@@ -8,7 +8,7 @@ import {
 import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
 import { cleanText, sha256Hex } from '../services/hooks/text.ts'
 import { readFlags } from './action-arguments.ts'
-import { UsageError } from './command.ts'
+import { UsageError } from './output.ts'
 
 export const FORWARD_USAGE =
   'gatehouse forward TARGET [--from URL] [--provider P] [--event-type T] [--text T]\n' +

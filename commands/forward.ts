@@ -6,7 +6,7 @@ import { forward, type ForwardReport } from '../services/hooks/relay-client.ts'
 import { createDelivery, type Delivered } from '../services/hooks/relay-delivery.ts'
 import { RELAY_PROTOCOL } from '../services/hooks/relay-protocol.ts'
 import type { RelayRequest } from '../services/hooks/relay-request.ts'
-import { DONE, fail, type Output, type Surroundings } from './command.ts'
+import { DONE, fail, type Output, type Surroundings } from './output.ts'
 import { parseForward } from './forward-arguments.ts'
 
 /** What the command needs beside its arguments. */

@@ -14,7 +14,7 @@ import { readLinks, UnreadableFile, type Format } from '../services/links/import
 import type { OwnHosts } from '../services/links/loop.ts'
 import { readEmail } from '../services/links/users.ts'
 import { readFlags } from './action-arguments.ts'
-import { DONE, fail, FAILED, UsageError, type Output } from './command.ts'
+import { DONE, fail, FAILED, UsageError, type Output } from './output.ts'
 import { readFormat } from './export.ts'
 
 export const IMPORT_USAGE =

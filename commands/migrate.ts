@@ -1,6 +1,6 @@
 import type { Database } from '../db/client.ts'
 import { migrate } from '../db/migrate.ts'
-import { DONE, type Output } from './command.ts'
+import { DONE, type Output } from './output.ts'
 
 /** `gatehouse migrate`: brings the database up to this program's schema and says what it did. */
 export async function runMigrate(db: Database, output: Output): Promise<number> {

@@ -7,9 +7,9 @@ import { refuseUnfitServer } from '../db/server-facts.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
-import { UsageError, type Output, type Surroundings } from './command.ts'
+import { UsageError, type Output, type Surroundings } from './output.ts'
 import { controlPath, runRemotely } from './control.ts'
-import { serviceUrl, type Addresses } from './places.ts'
+import { serviceUrl, type Addresses } from './addresses.ts'
 
 /** What a command that needs the database is run with, in its own process or inside the server. */
 export interface DatabaseContext {
@@ -90,7 +90,7 @@ const COMMANDS: Readonly<Record<string, DatabaseCommand>> = {
     input: async (args, stdin) => (await import('./import.ts')).openImport(args, stdin),
     async run(args, db, { config, log, addresses, forget = () => undefined }, output, input) {
       const { runImport } = await import('./import.ts')
-      const { hostsOfLinks } = await import('./own-hosts.ts')
+      const { hostsOfLinks } = await import('./addresses.ts')
       const ownHosts = hostsOfLinks(config, addresses)
       return runImport(args, { ...TOOLS, db, log, ownHosts, forget, input }, output)
     },

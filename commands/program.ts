@@ -12,8 +12,7 @@ import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
 import { controlPath, openControl } from './control.ts'
 import { refuseBeyondLoopback, startListener, type RunningListener } from './listeners.ts'
 import { runOnDatabase } from './on-database.ts'
-import type { Addresses } from './places.ts'
-import type { ServiceName } from './service-names.ts'
+import type { Addresses, ServiceName } from './addresses.ts'
 import type { OpenService, Service, ServiceContext } from './services/service.ts'
 
 /** The services, loaded when they are asked for. */

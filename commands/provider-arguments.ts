@@ -3,7 +3,7 @@ import { DURATION_FORM, parseDuration } from '../kernel/time.ts'
 import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarm-form.ts'
 import { LONGEST_OVERLAP } from '../services/hooks/providers.ts'
 import { parseAction } from './action-arguments.ts'
-import { UsageError } from './command.ts'
+import { UsageError } from './output.ts'
 
 /** The arguments of `provider`; what an action does not take is absent. */
 export interface Parsed {

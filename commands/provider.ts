@@ -13,7 +13,7 @@ import {
 } from '../services/hooks/providers.ts'
 import { isSignedProvider } from '../services/hooks/signing-secrets.ts'
 import { readProviders } from '../services/hooks/status.ts'
-import { DONE, fail, table, UsageError, type Output } from './command.ts'
+import { DONE, fail, table, UsageError, type Output } from './output.ts'
 import { parseProvider, type Parsed } from './provider-arguments.ts'
 
 export const PROVIDER_USAGE =

@@ -7,9 +7,8 @@ import type { Database } from '../db/client.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import { readFlags } from './action-arguments.ts'
-import { DONE, UsageError, type Output } from './command.ts'
-import { openStopped } from './stopped-database.ts'
-import { openMeter, reportTables } from './transfer-report.ts'
+import { DONE, UsageError, type Output } from './output.ts'
+import { openStopped, openMeter, reportTables } from './transfer.ts'
 
 export const RESTORE_USAGE = 'gatehouse restore FILE [--json]'
 

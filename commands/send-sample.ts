@@ -14,8 +14,8 @@ import {
 import { SECRET_PREFIX, signingKey, signStandard } from '../services/hooks/standard-webhooks.ts'
 import { cleanText } from '../services/hooks/text.ts'
 import { readFlags } from './action-arguments.ts'
-import { DONE, fail, UsageError, type Output } from './command.ts'
-import { serviceUrl } from './places.ts'
+import { DONE, fail, UsageError, type Output } from './output.ts'
+import { serviceUrl } from './addresses.ts'
 
 export const SEND_SAMPLE_USAGE = 'gatehouse send-sample PROVIDER [--to URL] [--token-stdin]'
 

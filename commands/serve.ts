@@ -1,8 +1,7 @@
 import { messageOf } from '../kernel/log.ts'
-import { DONE, FAILED } from './command.ts'
+import { DONE, FAILED } from './output.ts'
 import { openProgram, type Program, type ProgramOptions } from './program.ts'
-import { openServiceManager } from './service-manager.ts'
-import { stopSignal } from './stop-signal.ts'
+import { openServiceManager } from './systemd.ts'
 
 /** Grace for running requests; with the rest of the stop it stays within ten seconds. */
 const GRACE_MS = 7_000
@@ -63,4 +62,23 @@ function sayReady({ version, log, ready }: ServeOptions, program: Program): void
 
 function addressText({ addresses }: Program): string {
   return [...addresses].map(([service, address]) => `${service}=${address}`).join(' ')
+}
+
+/** The terminal gives a Ctrl-C to npm and to what npm has started, and npm passes its own on: one press, told twice. */
+const PRESS_MS = 300
+
+/** The first SIGTERM or SIGINT; a second one ends the process at once. */
+export function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let first: { readonly signal: string; readonly at: number } | undefined
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        const at = performance.now()
+        const told = first?.signal === signal && at - first.at < PRESS_MS
+        if (first !== undefined && !told) process.exit(FAILED)
+        first ??= { signal, at }
+        resolve(signal)
+      })
+    }
+  })
 }

@@ -15,7 +15,7 @@ import {
 } from '../services/links/tokens.ts'
 import { readEmail } from '../services/links/users.ts'
 import { parseAction } from './action-arguments.ts'
-import { DONE, fail, table, UsageError, type Output } from './command.ts'
+import { DONE, fail, table, UsageError, type Output } from './output.ts'
 
 export const TOKEN_USAGE =
   'gatehouse token create EMAIL [--name N] [--scope full|read|create] [--expires WHEN] |\n' +

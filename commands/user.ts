@@ -4,7 +4,7 @@ import { findUserByEmail, listUsers } from '../db/links/users.ts'
 import { isRefusal } from '../services/links/refusal.ts'
 import { changeRole, createUser, isRole, readEmail } from '../services/links/users.ts'
 import { parseAction } from './action-arguments.ts'
-import { DONE, fail, table, UsageError, type Output } from './command.ts'
+import { DONE, fail, table, UsageError, type Output } from './output.ts'
 
 export const USER_USAGE =
   'gatehouse user add EMAIL [--name N] [--admin] | list [--json] | role EMAIL user|admin'

@@ -1,6 +1,6 @@
 import { JOURNAL_PREFIX } from '../../kernel/log.ts'
-import { DONE, FAILED, type Output } from '../command.ts'
-import { isJournal } from '../journal.ts'
+import { DONE, FAILED, type Output } from '../output.ts'
+import { isJournal } from '../systemd.ts'
 
 const STDOUT = 1
 
