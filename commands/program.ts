@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
-import { refuseUnfitServer } from '../db/server-facts.ts'
+import { refuseUnfitServer } from '../db/server.ts'
 import { createBodyBudget } from '../kernel/http/body.ts'
 import { systemClock } from '../kernel/time.ts'
 import type { ConfigSource } from '../kernel/config.ts'
