@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
-import { refuseUnfitServer } from '../db/server-facts.ts'
+import { refuseUnfitServer } from '../db/server.ts'
 import { assetText } from '../kernel/assets.ts'
 import { ignoredText, notesOf, openConfig, type ConfigSource } from '../kernel/config.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -21,6 +21,7 @@ import {
 } from './command.ts'
 import { allCommands, commandsOf } from './commands.ts'
 import { controlPath, runRemotely } from './control.ts'
+import { usageText } from './help.ts'
 import { DONE, FAILED, WRONG_USAGE } from './output.ts'
 import {
   parseCommand,
@@ -29,7 +30,6 @@ import {
   toArguments,
   type ParsedCommand,
 } from './parse.ts'
-import { usageText } from './usage.ts'
 
 /** Runs a command line to its end and gives the exit code: 0, 1, or 2 for a wrong command line. */
 export async function runCommandLine(
@@ -91,7 +91,8 @@ function withCommand(rest: readonly string[]): readonly string[] {
   const [first] = rest
   if (first === '--help' || first === '-h') return ['help', ...rest.slice(1)]
   if (first === '--version') return ['version', ...rest.slice(1)]
-  if (first === undefined || SERVICES.some((service) => service === first)) return ['serve', ...rest]
+  if (first === undefined || SERVICES.some((service) => service === first))
+    return ['serve', ...rest]
   return rest
 }
 

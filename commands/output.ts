@@ -79,3 +79,18 @@ export function table(
       .trimEnd(),
   )
 }
+
+/** Prints rows as JSON or as a table, whose columns are given with what stands in them. */
+export function printRows<T>(
+  output: Output,
+  json: boolean,
+  rows: readonly T[],
+  columns: Readonly<Record<string, (row: T) => string>>,
+): void {
+  if (json) {
+    output.out(JSON.stringify(rows))
+    return
+  }
+  const cells = rows.map((row) => Object.values(columns).map((cell) => cell(row)))
+  for (const line of table(Object.keys(columns), cells)) output.out(line)
+}

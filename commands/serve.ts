@@ -10,11 +10,12 @@ const STOP_MS = 10_000
 export interface ServeOptions extends ProgramOptions {
   /** Prints the ready line. */
   readonly ready: (line: string) => void
+  readonly stopSignal: () => Promise<string>
 }
 
 /** `gatehouse serve`: runs until a signal comes, and gives the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
-  const { log } = options
+  const { log, stopSignal } = options
   process.umask(0o077)
   const manager = openServiceManager(log)
   const stop = new AbortController()
@@ -62,23 +63,4 @@ function sayReady({ version, log, ready }: ServeOptions, program: Program): void
 
 function addressText({ addresses }: Program): string {
   return [...addresses].map(([service, address]) => `${service}=${address}`).join(' ')
-}
-
-/** The terminal gives a Ctrl-C to npm and to what npm has started, and npm passes its own on: one press, told twice. */
-const PRESS_MS = 300
-
-/** The first SIGTERM or SIGINT; a second one ends the process at once. */
-export function stopSignal(): Promise<string> {
-  return new Promise((resolve) => {
-    let first: { readonly signal: string; readonly at: number } | undefined
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        const at = performance.now()
-        const told = first?.signal === signal && at - first.at < PRESS_MS
-        if (first !== undefined && !told) process.exit(FAILED)
-        first ??= { signal, at }
-        resolve(signal)
-      })
-    }
-  })
 }

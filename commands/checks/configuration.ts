@@ -1,20 +1,20 @@
 import { ignoredText, type ConfigSource } from '../../kernel/config.ts'
-import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/signing-secrets.ts'
-import { doubt, fine, wrong, type Finding } from './finding.ts'
 import { hostName, isLoopbackName } from '../../kernel/net/guard.ts'
+import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/signing-secrets.ts'
 import { placeOf, type ServiceName } from '../addresses.ts'
+import { fail, ok, warn, type Finding } from './finding.ts'
 
 /** A line for each variable that is wrong, or one for all; and what has no effect. */
 export function configurationFindings(config: ConfigSource): readonly Finding[] {
-  const bad = config.problems.map(({ message }) => wrong('configuration', message))
+  const bad = config.problems.map(({ message }) => fail('configuration', message))
   const set = [...config.origins.values()].filter(({ place }) => place !== 'default')
-  const all = bad.length > 0 ? bad : [fine('configuration', `variables set: ${set.length}`)]
+  const all = bad.length > 0 ? bad : [ok('configuration', `variables set: ${set.length}`)]
   return [...all, ...unknown(config), ...idle(config)]
 }
 
 /** Names in the environment that Gatehouse does not know: a warning, never a refusal. */
 function unknown({ unknownNames }: ConfigSource): readonly Finding[] {
-  return unknownNames.length === 0 ? [] : [doubt('configuration', ignoredText(unknownNames))]
+  return unknownNames.length === 0 ? [] : [warn('configuration', ignoredText(unknownNames))]
 }
 
 /** Variables that do nothing without another one. */
@@ -32,7 +32,7 @@ function idle({ origins, problems }: ConfigSource): readonly Finding[] {
     .filter(([name, other]) => origins.has(name) && !origins.has(other))
     .filter(([, other]) => !problems.some(({ variables }) => variables.includes(other)))
     .map(([name, other]) =>
-      doubt('configuration', `${name} has no effect without ${other}: set that too`),
+      warn('configuration', `${name} has no effect without ${other}: set that too`),
     )
 }
 
@@ -46,16 +46,13 @@ export function proxyFindings(
   services: readonly ServiceName[],
 ): readonly Finding[] {
   const trusted = config.origins.get(WHAT)
-  if (trusted !== undefined) return [fine(WHAT, `${trusted.text}; of others, ${UNSEEN}`)]
+  if (trusted !== undefined) return [ok(WHAT, `${trusted.text}; of others, ${UNSEEN}`)]
   const open = services.find((service) => isPublic(placeOf(service, config).baseUrl))
   if (open === undefined)
-    return [fine(WHAT, `none; ${UNSEEN}: set this before you put a proxy in front`)]
+    return [ok(WHAT, `none; ${UNSEEN}: set this before you put a proxy in front`)]
   const base = `${open.toUpperCase()}_BASE_URL`
   return [
-    doubt(
-      WHAT,
-      `none, but ${base} is a public address; ${UNSEEN}: set this to the proxy's address`,
-    ),
+    warn(WHAT, `none, but ${base} is a public address; ${UNSEEN}: set this to the proxy's address`),
   ]
 }
 

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { Database } from '../../db/client.ts'
 import { hasCluster } from '../../db/embedded/places.ts'
 import { listSenders } from '../../db/hooks/providers.ts'
+import type { Sender } from '../../db/hooks/rows.ts'
 import { migrationState } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import {
@@ -14,18 +15,17 @@ import {
 } from '../../db/server.ts'
 import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
+import { acceptsPrevious, openSecret, readKeys } from '../../services/hooks/sender-keys.ts'
 import type { SigningSecrets } from '../../services/hooks/signing-secrets.ts'
 import { controlPath, runRemotely } from '../control.ts'
-import { fine, wrong, type Finding } from './finding.ts'
-import type { Sender } from '../../db/hooks/rows.ts'
-import { acceptsPrevious, openSecret, readKeys } from '../../services/hooks/sender-keys.ts'
+import { fail, ok, type Finding } from './finding.ts'
 
 const WHAT = 'database'
 /** Tokens, leases, alarms and retired secrets end by the time of the one or the other. */
 const MOST_SKEW_MS = 5_000
 
-/** What the database is looked at with. */
-export interface DatabaseLook {
+/** What checking the database needs. */
+export interface DatabaseParts {
   readonly config: ConfigSource
   readonly secrets: SigningSecrets
   readonly log: Log
@@ -35,25 +35,25 @@ export interface DatabaseLook {
  * Looks at the configured database without changing it: through the server that has the embedded one
  * when one runs, else by opening it. One that is not there yet is not made.
  */
-export async function databaseFindings(look: DatabaseLook): Promise<readonly Finding[]> {
-  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = look.config.current
-  const place = placeOf(look.config)
+export async function databaseFindings(parts: DatabaseParts): Promise<readonly Finding[]> {
+  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = parts.config.current
+  const place = placeOf(parts.config)
   try {
     if (url === undefined) {
       const found = await askServer(controlPath(dataDirectory))
       if (found !== undefined) return found
       // Opening the embedded engine would create the directory.
       if (!hasCluster(dataDirectory))
-        return [fine(WHAT, `embedded, not created yet in ${dataDirectory}`)]
+        return [ok(WHAT, `embedded, not created yet in ${dataDirectory}`)]
     }
-    const { db, close } = await openDatabase({ url, dataDirectory }, look.log)
+    const { db, close } = await openDatabase({ url, dataDirectory }, parts.log)
     try {
-      return await lookAtDatabase(db, look)
+      return await inspectDatabase(db, parts)
     } finally {
       await close()
     }
   } catch (error) {
-    return [wrong(WHAT, `${place}: ${messageOf(error)}`)]
+    return [fail(WHAT, `${place}: ${messageOf(error)}`)]
   }
 }
 
@@ -61,9 +61,9 @@ export async function databaseFindings(look: DatabaseLook): Promise<readonly Fin
  * Looks at an open database: does it answer, do its migrations fit this program, does its clock go like
  * this host's, and can the secrets in it be read with the present key?
  */
-export async function lookAtDatabase(
+export async function inspectDatabase(
   db: Database,
-  { config, secrets }: Pick<DatabaseLook, 'config' | 'secrets'>,
+  { config, secrets }: Pick<DatabaseParts, 'config' | 'secrets'>,
 ): Promise<readonly Finding[]> {
   try {
     const facts = await serverQueries.readServerFacts(db, {})
@@ -89,7 +89,7 @@ export async function lookAtDatabase(
         : []),
     ]
   } catch (error) {
-    return [wrong(WHAT, `${placeOf(config)}: ${messageOf(error)}`)]
+    return [fail(WHAT, `${placeOf(config)}: ${messageOf(error)}`)]
   }
 }
 
@@ -116,13 +116,13 @@ function serverFinding(facts: ServerFacts, config: ConfigSource): Finding {
   const { version, read_only, encrypted } = facts
   const place = placeOf(config)
   if (tooOld(facts) !== undefined)
-    return wrong(WHAT, `${place} ${version}: PostgreSQL 15 or newer is needed; upgrade it`)
+    return fail(WHAT, `${place} ${version}: PostgreSQL 15 or newer is needed; upgrade it`)
   const encoding = wronglyEncoded(facts)
-  if (encoding !== undefined) return wrong(WHAT, `${place} ${version}: ${encoding}`)
+  if (encoding !== undefined) return fail(WHAT, `${place} ${version}: ${encoding}`)
   if (read_only)
-    return wrong(WHAT, `${place} ${version} takes no writes: give the primary in DATABASE_URL`)
-  if (config.current.DATABASE_URL === undefined) return fine(WHAT, place)
-  return fine(WHAT, `${place} ${version}, ${encrypted ? 'with' : 'without'} TLS`)
+    return fail(WHAT, `${place} ${version} takes no writes: give the primary in DATABASE_URL`)
+  if (config.current.DATABASE_URL === undefined) return ok(WHAT, place)
+  return ok(WHAT, `${place} ${version}, ${encrypted ? 'with' : 'without'} TLS`)
 }
 
 async function clockFinding(db: Database): Promise<Finding> {
@@ -132,8 +132,8 @@ async function clockFinding(db: Database): Promise<Finding> {
   const text =
     `${secondsOf(apart)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} the database's` +
     ` (give or take ${secondsOf(doubtMs)} s)`
-  if (apart - doubtMs <= MOST_SKEW_MS) return fine(what, text)
-  return wrong(what, `${text}, 5 s at most: synchronize both hosts (timedatectl timesync-status)`)
+  if (apart - doubtMs <= MOST_SKEW_MS) return ok(what, text)
+  return fail(what, `${text}, 5 s at most: synchronize both hosts (timedatectl timesync-status)`)
 }
 
 function secondsOf(ms: number): string {
@@ -147,8 +147,8 @@ function migrationFindings(
 ): readonly Finding[] {
   const what = 'migrations'
   const waiting = pending === 0 ? '' : `, ${pending} to be applied by serve or migrate`
-  if (faults.length === 0) return [fine(what, `${applied} applied${waiting}`)]
-  return faults.map((detail) => wrong(what, detail))
+  if (faults.length === 0) return [ok(what, `${applied} applied${waiting}`)]
+  return faults.map((detail) => fail(what, detail))
 }
 
 /** Each secret that can't be read, with what to do; one line for all when they can. */
@@ -160,10 +160,10 @@ export function signingSecretFindings(
   const signing = senders.filter(({ signing_secret }) => signing_secret !== null)
   const bad = signing.flatMap((sender) => {
     const problem = problemOf(sender, secrets, at)
-    return problem === undefined ? [] : [wrong(sender.name, problem)]
+    return problem === undefined ? [] : [fail(sender.name, problem)]
   })
   if (signing.length === 0 || bad.length > 0) return bad
-  return [fine('signing secrets', `${signing.length} can be read`)]
+  return [ok('signing secrets', `${signing.length} can be read`)]
 }
 
 function problemOf(sender: Sender, secrets: SigningSecrets, at: Date): string | undefined {

@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, statSync, accessSync, constants, statfsSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { notesOf, type ConfigSource } from '../../kernel/config.ts'
-import { Variables, type VariableName } from '../../kernel/variables.ts'
-import { fine, wrong, type Finding, doubt } from './finding.ts'
 import { messageOf } from '../../kernel/log.ts'
+import { Variables, type VariableName } from '../../kernel/variables.ts'
+import { fail, ok, warn, type Finding } from './finding.ts'
 
 const OTHERS_READ = 0o004
 const OTHERS_WRITE = 0o002
@@ -16,9 +16,9 @@ export function secretFileFindings(
   const files = [...environmentFile(config), ...credentialFiles(credentials)]
   const what = 'secret files'
   const bad = files.flatMap(({ path, secret }) => problemOf(path, secret) ?? [])
-  if (files.length === 0 || bad.length > 0) return bad.map((text) => wrong(what, text))
+  if (files.length === 0 || bad.length > 0) return bad.map((text) => fail(what, text))
   const places = files.map(({ path }) => (dirname(path) === credentials ? credentials : path))
-  return [fine(what, [...new Set(places)].join(', '))]
+  return [ok(what, [...new Set(places)].join(', '))]
 }
 
 interface SecretFile {
@@ -64,7 +64,6 @@ export const LEAST_FREE = 64 * 1024 * 1024
 /** Below this there is time to do something. */
 export const LITTLE_FREE = 1024 * 1024 * 1024
 const OTHERS = 0o007
-const OTHERS_WRITE = 0o002
 
 /** Whether the data directory, or the folder that it will be made in, can be written and has room. */
 export function dataDirectoryFindings(directory: string): readonly Finding[] {
@@ -81,19 +80,16 @@ function accessFinding(directory: string, there: string): Finding {
   const what = 'data directory'
   try {
     const info = statSync(there)
-    if (!info.isDirectory()) return wrong(what, `${there} is a file: choose another folder`)
+    if (!info.isDirectory()) return fail(what, `${there} is a file: choose another folder`)
     accessSync(there, constants.R_OK | constants.W_OK | constants.X_OK)
-    if (there !== directory) return fine(what, `${directory}, not created yet`)
+    if (there !== directory) return ok(what, `${directory}, not created yet`)
     if ((info.mode & OTHERS_WRITE) !== 0)
-      return wrong(what, `everybody on this host may write in ${directory}: chmod 700 ${directory}`)
+      return fail(what, `everybody on this host may write in ${directory}: chmod 700 ${directory}`)
     if ((info.mode & OTHERS) !== 0)
-      return doubt(
-        what,
-        `everybody on this host may look into ${directory}: chmod 700 ${directory}`,
-      )
-    return fine(what, directory)
+      return warn(what, `everybody on this host may look into ${directory}: chmod 700 ${directory}`)
+    return ok(what, directory)
   } catch (error) {
-    return wrong(
+    return fail(
       what,
       `${there} can't be written by this user (${messageOf(error)}): correct its owner, or set GATEHOUSE_DATA_DIR`,
     )
@@ -105,19 +101,19 @@ function spaceFinding(place: string): Finding {
     const { bavail, bsize, blocks } = statfsSync(place)
     return roomFinding(place, blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize)
   } catch (error) {
-    return doubt('free space', `not known (${messageOf(error)})`)
+    return warn('free space', `not known (${messageOf(error)})`)
   }
 }
 
 /** What is said of so many free bytes. */
 export function roomFinding(place: string, free: number): Finding {
   const what = 'free space'
-  if (!Number.isFinite(free)) return fine(what, `no limit in ${place}`)
+  if (!Number.isFinite(free)) return ok(what, `no limit in ${place}`)
   const amount = `${amountOf(free)} in ${place}`
-  if (free < LEAST_FREE) return wrong(what, `only ${amount}: make room, 64 MiB at least`)
+  if (free < LEAST_FREE) return fail(what, `only ${amount}: make room, 64 MiB at least`)
   if (free < LITTLE_FREE)
-    return doubt(what, `${amount}: make room, or keep fewer events (settings of hooks)`)
-  return fine(what, amount)
+    return warn(what, `${amount}: make room, or keep fewer events (settings of hooks)`)
+  return ok(what, amount)
 }
 
 function amountOf(bytes: number): string {

@@ -87,7 +87,8 @@ export async function runHere(
     input: stdin,
     output: createOutput({ stdout, stderr, terminal: false }),
     log,
-    serve: async (options) => {
+    serve: async (services, { config, version }) => {
+      const options = { config, services, version, log }
       const program = await openProgram(options, new AbortController().signal)
       await program.close(0)
       return 0
