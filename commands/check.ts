@@ -1,6 +1,6 @@
 import { oneOf } from '../kernel/readings.ts'
 import type { VariableName } from '../kernel/variables.ts'
-import { configuredSecrets } from '../services/hooks/signing-secrets.ts'
+import { configuredSecrets } from '../services/hooks/secrets.ts'
 import { SERVICES, type ServiceName } from './addresses.ts'
 import { addressFindings } from './checks/addresses.ts'
 import { configurationFindings, proxyFindings } from './checks/configuration.ts'

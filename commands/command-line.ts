@@ -10,7 +10,7 @@ import { ignoredText, notesOf, openConfig, type ConfigSource } from '../kernel/c
 import { Fault } from '../kernel/fault.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
-import { configuredSecrets } from '../services/hooks/signing-secrets.ts'
+import { configuredSecrets } from '../services/hooks/secrets.ts'
 import { SERVICES } from './addresses.ts'
 import {
   UsageError,

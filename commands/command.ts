@@ -4,7 +4,7 @@ import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Reading } from '../kernel/readings.ts'
 import type { RandomBytes } from '../kernel/token-hash.ts'
-import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
+import type { SigningSecrets } from '../services/hooks/secrets.ts'
 import type { Addresses, ServiceName } from './addresses.ts'
 import type { Output } from './output.ts'
 

@@ -1,4 +1,4 @@
-import { countHiddenLinks } from '../db/links/transfer.ts'
+import { transferQueries } from '../db/links/transfer.ts'
 import { Fault } from '../kernel/fault.ts'
 import { oneOf } from '../kernel/readings.ts'
 import { exportLinks } from '../services/links/export.ts'
@@ -21,7 +21,8 @@ export const commands = [
     needs: 'database',
     async run({ flags: { format = 'csv', 'public-only': publicOnly } }, { db, output }) {
       const isGolink = format === 'jsonl'
-      const hiddenCount = isGolink && !publicOnly ? await countHiddenLinks(db) : 0
+      const hiddenCount =
+        isGolink && !publicOnly ? (await transferQueries.countHiddenLinks(db, {})).links : 0
       if (hiddenCount > 0) {
         const what = `${hiddenLinks(hiddenCount)}, which golink's format can't say`
         const ways = '--public-only leaves them out, --format csv has everything'

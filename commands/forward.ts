@@ -14,7 +14,7 @@ import {
   type RelayRequest,
 } from '../services/hooks/relay-request.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
-import { cleanText, sha256Hex } from '../services/hooks/text.ts'
+import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
 import { command, UsageError, type Call } from './command.ts'
 import { DONE, fail, type Output } from './output.ts'
 

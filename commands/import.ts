@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises'
-import { findUserByEmail } from '../db/links/users.ts'
+import { userQueries } from '../db/links/users.ts'
 import { badRequest, notFound } from '../kernel/fault.ts'
 import { accepted, anyText, oneOf } from '../kernel/readings.ts'
 import {
@@ -79,7 +79,7 @@ async function importFrom(
 }
 
 async function refuseUnknownUser({ db }: DatabaseTools, email: string): Promise<void> {
-  if ((await findUserByEmail(db, email)) !== undefined) return
+  if ((await userQueries.findUserByEmail(db, { email })) !== undefined) return
   throw notFound(
     `no user has the e-mail address "${email}"; add one with: gatehouse user add EMAIL`,
   )

@@ -1,21 +1,20 @@
-import type { AlarmChange } from '../db/hooks/providers.ts'
 import { accepted, anyText, type Reading } from '../kernel/readings.ts'
 import { DURATION_FORM, formatDuration, parseDuration } from '../kernel/time.ts'
-import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarm-form.ts'
-import { providerStatus } from '../services/hooks/provider-status.ts'
+import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarms.ts'
 import {
   createProvider,
-  deleteProvider,
-  LONGEST_OVERLAP,
-  rotateProvider,
-  setProviderAlarm,
-  setProviderEnabled,
+  enableProvider,
+  MAX_OVERLAP_S,
+  providerStatus,
+  readProviders,
+  removeProvider,
+  rotateSecret,
+  setAlarms,
+  type AlarmChange,
 } from '../services/hooks/providers.ts'
-import { isSignedProvider } from '../services/hooks/signing-secrets.ts'
-import { readProviders } from '../services/hooks/status.ts'
+import { isSignedProvider } from '../services/hooks/secrets.ts'
 import { command, UsageError, type Command } from './command.ts'
 import { DONE, printRows } from './output.ts'
-import { orFault } from './refused.ts'
 
 const NAME = {
   shown: 'NAME',
@@ -68,7 +67,7 @@ export const commands = [
       const trust_mode = signed ? 'signed' : open ? 'open' : 'token'
       // The flag --open is itself the acknowledgement.
       const wanted = { name, trust_mode, secret, acknowledgeOpen: true, enabled: enable } as const
-      const made = orFault(await createProvider(tools, wanted))
+      const made = await createProvider(tools, wanted)
       const next = `disabled; enable it with: gatehouse provider enable ${name}`
       tools.output.err(`${made.name} created, ${enable ? 'enabled' : next}`)
       if (made.token !== null) tools.output.out(made.token)
@@ -105,7 +104,7 @@ export const commands = [
         summary: `how long the old one is accepted as well: ${DURATION_FORM}`,
         ...accepted(`${DURATION_FORM}, 30d at most; 0 for none`, (text) => {
           const seconds = parseDuration(text)
-          return seconds === undefined || seconds > LONGEST_OVERLAP ? undefined : seconds
+          return seconds === undefined || seconds > MAX_OVERLAP_S ? undefined : seconds
         }),
       },
       secret: SECRET,
@@ -114,7 +113,7 @@ export const commands = [
     async run({ args, flags }, tools) {
       const { secret, overlap = tools.config.current.HOOKS_ROTATION_OVERLAP_S } = flags
       const wish = { overlapSeconds: overlap, secret }
-      const made = orFault(await rotateProvider(tools, fullName(args.name), wish))
+      const made = await rotateSecret(tools, fullName(args.name), wish)
       const what = made.trust_mode === 'token' ? 'token' : 'secret'
       const old =
         overlap === 0 ? 'stops at once' : `is accepted as well for ${formatDuration(overlap)}`
@@ -142,7 +141,7 @@ export const commands = [
         ...(burst !== undefined && { rejection_burst: burst.value }),
         ...(off && { expected_interval_s: null, rejection_burst: null }),
       }
-      orFault(await setProviderAlarm(tools, fullName(args.name), change))
+      await setAlarms(tools, fullName(args.name), change)
       tools.output.err(`${fullName(args.name)}: ${alarmText(change)}`)
       return DONE
     },
@@ -153,7 +152,7 @@ export const commands = [
     args: { name: NAME },
     needs: 'database',
     async run({ args: { name } }, tools) {
-      orFault(await deleteProvider(tools, fullName(name)))
+      await removeProvider(tools, fullName(name))
       tools.output.err(`${name} is removed; its events stay`)
       return DONE
     },
@@ -167,7 +166,7 @@ function switchCommand(action: 'enable' | 'disable', summary: string): Command {
     args: { name: NAME },
     needs: 'database',
     async run({ args: { name } }, tools) {
-      orFault(await setProviderEnabled(tools, fullName(name), action === 'enable'))
+      await enableProvider(tools, fullName(name), action === 'enable')
       tools.output.err(`${name} is ${action}d`)
       return DONE
     },

@@ -4,18 +4,18 @@ import { Fault } from '../kernel/fault.ts'
 import { numberOf, parseObject, stringOf } from '../kernel/json.ts'
 import { post } from '../kernel/net/outbound.ts'
 import { accepted } from '../kernel/readings.ts'
-import { receiverPath } from '../services/hooks/provider-status.ts'
-import { isGenericName } from '../services/hooks/providers.ts'
+import { isGenericName, receiverPath } from '../services/hooks/providers.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
 import { makeSample, type Sample } from '../services/hooks/sample.ts'
-import { signBody } from '../services/hooks/signatures.ts'
+import { signDelivery } from '../services/hooks/schemes.ts'
 import {
   configuredSecrets,
   isSignedProvider,
+  SECRET_PREFIX,
   secretVariable,
-} from '../services/hooks/signing-secrets.ts'
-import { SECRET_PREFIX, signingKey, signStandard } from '../services/hooks/standard-webhooks.ts'
-import { cleanText } from '../services/hooks/text.ts'
+  signingKey,
+} from '../services/hooks/secrets.ts'
+import { cleanText } from '../services/hooks/event-fields.ts'
 import { serviceUrl } from './addresses.ts'
 import { command, UsageError, type ConfiguredTools } from './command.ts'
 import { DONE, fail, type Output } from './output.ts'
@@ -102,7 +102,7 @@ async function proofOf(
 ): Promise<Readonly<Record<string, string>>> {
   if (isSignedProvider(provider)) {
     const [current] = configuredSecrets(config, random).of(provider)?.accepted ?? []
-    if (current !== undefined) return signBody(provider, body, current, at)
+    if (current !== undefined) return signDelivery(provider, { id, body }, current, at)
     const what = `${secretVariable(provider)} is not set; give this command the server's secret`
     throw new Fault(422, 'NO_SECRET', what)
   }
@@ -111,7 +111,9 @@ async function proofOf(
   if (token === '') throw new Fault(422, 'NO_TOKEN', 'standard input holds no token')
   // A signing secret has this prefix, which no token has.
   const key = token.startsWith(SECRET_PREFIX) ? signingKey(token) : undefined
-  return key === undefined ? { authorization: `Bearer ${token}` } : signStandard(id, body, key, at)
+  return key === undefined
+    ? { authorization: `Bearer ${token}` }
+    : signDelivery('standard_webhooks', { id, body }, key, at)
 }
 
 function report(provider: string, url: URL, status: number, reply: string, output: Output): number {

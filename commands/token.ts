@@ -1,16 +1,15 @@
 import type { Database } from '../db/client.ts'
-import type { User } from '../db/links/rows.ts'
-import { listTokens, removeToken } from '../db/links/tokens.ts'
-import { findUserByEmail } from '../db/links/users.ts'
+import { tokenQueries } from '../db/links/tokens.ts'
+import { userQueries, type User } from '../db/links/users.ts'
 import { Fault, notFound } from '../kernel/fault.ts'
 import { accepted, anyText, oneOf } from '../kernel/readings.ts'
 import { isUuid } from '../kernel/text.ts'
 import { DURATION_FORM } from '../kernel/time.ts'
-import { createToken, endOf, readTokenRequest } from '../services/links/tokens.ts'
+import { validate } from '../kernel/validate.ts'
+import { createToken, newTokenOf, TokenForm, type NewToken } from '../services/links/tokens.ts'
 import { readEmail } from '../services/links/users.ts'
 import { command, UsageError } from './command.ts'
 import { DONE, printRows } from './output.ts'
-import { orFault } from './refused.ts'
 
 const EMAIL = {
   shown: 'EMAIL',
@@ -43,7 +42,7 @@ export const commands = [
     async run({ args: { email }, flags }, { db, random, now, output }) {
       const at = now()
       const user = await knownUser(db, email)
-      const made = orFault(await createToken(db, random, user.id, requestOf(flags, at), at))
+      const made = await createToken(db, random, user.id, requestOf(flags, at), at)
       const until = made.expires_at === null ? '' : `, until ${made.expires_at.toISOString()}`
       const what = `token "${made.name}" of ${user.email}, scope ${made.scope}${until}`
       output.err(`${what}, is shown this once:`)
@@ -59,7 +58,7 @@ export const commands = [
     needs: 'database',
     async run({ args: { email }, flags: { json } }, { db, output }) {
       const { id: user } = await knownUser(db, email)
-      printRows(output, json, await listTokens(db, user), {
+      printRows(output, json, await tokenQueries.listTokens(db, { user }), {
         ID: ({ id }) => id,
         NAME: ({ name }) => name,
         SCOPE: ({ scope }) => scope,
@@ -84,7 +83,8 @@ export const commands = [
     },
     needs: 'database',
     async run({ args: { id } }, { db, output }) {
-      if (!(await removeToken(db, id, null))) throw notFound(`there is no token ${id}`)
+      const removed = await tokenQueries.removeToken(db, { id, user: null })
+      if (removed === undefined) throw notFound(`there is no token ${id}`)
       output.err(`token ${id} is revoked`)
       return DONE
     },
@@ -99,21 +99,17 @@ function requestOf(
     readonly expires: string | undefined
   },
   now: Date,
-) {
-  const { name = 'command line', scope, expires } = flags
-  const expires_at = expires === undefined ? null : endOf(expires, now)
+): NewToken {
   try {
-    return orFault(readTokenRequest({ name, scope, expires_at }, now))
+    return newTokenOf(validate(TokenForm, { ...flags, name: flags.name ?? 'command line' }), now)
   } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    const message = error.message.replace('expires_at', 'expires')
-    throw new UsageError(`--${message.replace(/, or null$/, `, or ${DURATION_FORM}`)}`)
+    throw error instanceof Fault ? new UsageError(`--${error.message}`) : error
   }
 }
 
 async function knownUser(db: Database, text: string): Promise<User> {
   const email = readEmail(text)
-  const user = email === undefined ? undefined : await findUserByEmail(db, email)
+  const user = email === undefined ? undefined : await userQueries.findUserByEmail(db, { email })
   if (user !== undefined) return user
   throw notFound(`no user has the e-mail address "${text}"; add one with: gatehouse user add EMAIL`)
 }

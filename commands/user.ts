@@ -1,11 +1,10 @@
-import { findUserByEmail, listUsers } from '../db/links/users.ts'
-import type { User } from '../db/links/rows.ts'
+import { userQueries, type User } from '../db/links/users.ts'
 import { notFound } from '../kernel/fault.ts'
 import { anyText, oneOf } from '../kernel/readings.ts'
-import { changeRole, createUser, readEmail } from '../services/links/users.ts'
+import { validate } from '../kernel/validate.ts'
+import { changeRole, createUser, NewUser, readEmail } from '../services/links/users.ts'
 import { command } from './command.ts'
 import { DONE, printRows } from './output.ts'
-import { orFault } from './refused.ts'
 
 /** Rows that one statement reads. */
 const PAGE = 1_000
@@ -28,7 +27,7 @@ export const commands = [
     needs: 'database',
     async run({ args: { email }, flags: { name, admin } }, { db, now, output }) {
       const role = admin ? 'admin' : 'user'
-      const user = orFault(await createUser(db, { email, name, role }, now()))
+      const user = await createUser(db, validate(NewUser, { email, name, role }), now())
       const next = `gatehouse token create ${user.email}`
       output.err(`${user.email} is a user now; create a token with: ${next}`)
       return DONE
@@ -42,7 +41,10 @@ export const commands = [
     async run({ flags: { json } }, { db, output }) {
       const users: User[] = []
       for (;;) {
-        const page = await listUsers(db, users.at(-1)?.email ?? '', PAGE)
+        const page = await userQueries.listUsers(db, {
+          after: users.at(-1)?.email ?? '',
+          limit: PAGE,
+        })
         users.push(...page)
         if (page.length < PAGE) break
       }
@@ -64,11 +66,11 @@ export const commands = [
     },
     needs: 'database',
     async run({ args: { email, role } }, { db, output }) {
-      const known = await findUserByEmail(db, readEmail(email) ?? '')
+      const known = await userQueries.findUserByEmail(db, { email: readEmail(email) ?? '' })
       if (known === undefined) {
         throw notFound(`no user has the e-mail address "${email}"; see: gatehouse user list`)
       }
-      const changed = orFault(await changeRole(db, known.id, role))
+      const changed = await changeRole(db, known.id, role)
       output.err(`${changed.email} has role ${changed.role} now`)
       return DONE
     },

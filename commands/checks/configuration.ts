@@ -1,6 +1,6 @@
 import { ignoredText, type ConfigSource } from '../../kernel/config.ts'
 import { hostName, isLoopbackName } from '../../kernel/net/guard.ts'
-import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/signing-secrets.ts'
+import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/secrets.ts'
 import { placeOf, type ServiceName } from '../addresses.ts'
 import { fail, ok, warn, type Finding } from './finding.ts'
 

@@ -7,10 +7,8 @@ import { Variables } from '../../kernel/variables.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
 import { keepExchanges } from '../runner/exchanges.ts'
 import { seedEmbedded } from './backends.ts'
-import { temporaryFolder } from './owner.ts'
-import type { Owner } from './owner.ts'
-import { ENGINE_FLAGS, LONG_RUN } from './program.ts'
-import type { Env, Exit } from './program.ts'
+import { temporaryFolder, type Owner } from './owner.ts'
+import { ENGINE_FLAGS, LONG_RUN, type Env, type Exit } from './program.ts'
 import { transcript } from './secrets.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(assetText('package.json'))
