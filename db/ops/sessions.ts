@@ -2,7 +2,6 @@ import type { Executor } from '../client.ts'
 import { many, one, optional } from '../rows.ts'
 import { opsQueries as q } from './queries.ts'
 import type {
-  Day,
   Ending,
   FoundSession,
   Lease,
@@ -11,7 +10,6 @@ import type {
   Session,
   Started,
   Status,
-  Summary,
 } from './rows.ts'
 
 /** The session that begins, or undefined while another one runs. */
@@ -149,14 +147,4 @@ export async function listLinesBefore(
 /** The escalation chain of a session, from its first one on. */
 export function listChain(db: Executor, id: number): Promise<readonly Session[]> {
   return many(db, q.listChain, [id, 100])
-}
-
-/** The newest summary. */
-export function findSummary(db: Executor): Promise<Summary | undefined> {
-  return optional(db, q.findSummary, [])
-}
-
-/** What happened on each day since a time, oldest first; quiet days have no row. */
-export function listDays(db: Executor, since: Date): Promise<readonly Day[]> {
-  return many(db, q.listDays, [since, 400])
 }

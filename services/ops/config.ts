@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import type { SavedSettings } from '../../db/ops/rows.ts'
-import { readSettings, writeSettings } from '../../db/ops/settings.ts'
+import { configQueries as q } from '../../db/ops/config.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { repeat } from '../../kernel/repeat.ts'
@@ -80,13 +79,13 @@ export async function openRunningConfig(
   configured: () => Config,
 ): Promise<RunningConfig> {
   const callbacks = new Set<() => void>()
-  let saved = await readSettings(db)
+  let saved = await q.readSettings(db, {})
   let asked = 0
   let taken = 0
 
   async function refresh(): Promise<void> {
     const turn = ++asked
-    const fresh = await readSettings(db)
+    const fresh = await q.readSettings(db, {})
     // A read that began earlier must not bring back what a later one no longer found.
     if (turn < taken) return
     taken = turn
@@ -107,7 +106,7 @@ export async function openRunningConfig(
     },
     async update(changes) {
       const nothing = { interval: null, tier1_model: null, tier2_model: null, tier3_model: null }
-      await writeSettings(db, { ...nothing, dry_run: null, ...changes } satisfies SavedSettings)
+      await q.writeSettings(db, { ...nothing, dry_run: null, ...changes })
       await refresh()
       return running.current
     },

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import { fadeMemories } from '../../db/ops/memories.ts'
+import { memoryQueries } from '../../db/ops/memories.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
@@ -9,7 +9,7 @@ import { repeat } from '../../kernel/repeat.ts'
 import { openAlerts, type Alerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/synthesis.ts'
 import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
-import { startNotifier, type NotifyOptions } from './notify.ts'
+import { startNotifier, type NotifyOptions } from './notices.ts'
 import { createRedact } from './redact.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
 import type { Runner } from './runners/runner.ts'
@@ -75,10 +75,15 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   })
   const lines = await openLineStream({ ...options, sessions })
   const steadyNow = openSteadyTime(clock)
-  const fading = repeat(clock, FADE_MS, () => fadeMemories(db, steadyNow()), {
-    fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
-    works: () => log.info('memories fade again'),
-  })
+  const fading = repeat(
+    clock,
+    FADE_MS,
+    () => memoryQueries.fadeMemories(db, { now: steadyNow() }),
+    {
+      fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
+      works: () => log.info('memories fade again'),
+    },
+  )
   const retention = startRetention(options, resultsDir)
   const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
   let closed = false

@@ -6,7 +6,7 @@ import { codeOf, type Log } from '../../kernel/log.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/pruning.ts'
 import type { InventorySource } from './inventory/inventory.ts'
-import { cooldownOf } from './tools/operations.ts'
+import { cooldownOf } from './operations.ts'
 
 export interface RetentionOptions {
   readonly db: Database

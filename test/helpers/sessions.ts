@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
-import { listEvents } from '../../db/ops/events.ts'
-import type { Event, Line } from '../../db/ops/rows.ts'
+import { eventQueries, type Event } from '../../db/ops/events.ts'
+import type { Line } from '../../db/ops/rows.ts'
 import { findRunning, findSession, listLines } from '../../db/ops/sessions.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
@@ -124,7 +124,8 @@ export async function openTimedSessions(
       return session.id
     },
     ended: (id) => endOf(db, id),
-    eventsOf: (id) => listEvents(db, { level: null, service: null, session: id }, 0, 10),
+    eventsOf: (session) =>
+      eventQueries.listEvents(db, { level: null, service: null, session, offset: 0, limit: 10 }),
     linesOf: (id) => listLines(db, id, 0, 10_000),
   }
 }

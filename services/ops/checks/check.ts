@@ -1,4 +1,4 @@
-import type { Level } from '../../../db/ops/rows.ts'
+import type { Level } from '../../../db/ops/events.ts'
 import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
 import { ENDING_MS } from '../../../kernel/run-command.ts'
 import type { Check } from '../inventory/schema.ts'

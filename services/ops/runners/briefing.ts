@@ -1,5 +1,5 @@
-import { listActiveMemories } from '../../../db/ops/memories.ts'
-import type { Memory, Session } from '../../../db/ops/rows.ts'
+import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
+import type { Session } from '../../../db/ops/rows.ts'
 import { authorOf } from '../memories.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { spentBefore, type Budgets, type Spent } from './budget.ts'
@@ -38,7 +38,7 @@ export async function readBriefing(options: AgentOptions, job: Job): Promise<Bri
   const { session, config } = job
   const now = clock.now()
   const [memories, dryRun, spent] = await Promise.all([
-    listActiveMemories(db, { service: null, category: null }, MEMORIES),
+    memoryQueries.listActiveMemories(db, { service: null, category: null, limit: MEMORIES }),
     options.dryRun(db),
     spentBefore(db, session.id, now),
   ])

@@ -1,12 +1,12 @@
 import type { Database } from '../../../db/client.ts'
-import { endActions } from '../../../db/ops/actions.ts'
-import { addEvent } from '../../../db/ops/events.ts'
+import { operationQueries } from '../../../db/ops/operations.ts'
 import type { Lease } from '../../../db/ops/rows.ts'
 import { announceSessions, failLapsed } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { endMarked } from '../../../kernel/spawn.ts'
-import { endLeft } from '../left-behind.ts'
+import { addEvent } from '../events.ts'
+import { endLeftBehind } from '../operations.ts'
 
 /** A session that nobody runs. */
 export interface Lapsed {
@@ -24,17 +24,16 @@ export async function endLapsedSession(
   { lease, holder, here, cause }: Lapsed,
 ): Promise<void> {
   // Before its row ends: were this process to end in between, nobody would look for them again.
-  if (holder === 'dead') await endLeft(db, lease)
+  if (holder === 'dead') await endLeftBehind(db, lease)
   if (holder === 'this') await endMarked(lease.marker)
   const at = clock.now()
   const failed = await db.transaction(async (tx) => {
     if (!(await failLapsed(tx, lease.id, lease.heartbeat_at, at))) return false
     const message = `Session ${lease.id} failed: ${cause}`
     await addEvent(tx, {
-      ...{ session_id: lease.id, level: 'critical', service: 'gatehouse', message },
-      created_at: at,
+      ...{ session: lease.id, level: 'critical', service: 'gatehouse', message, now: at },
     })
-    await endActions(tx, lease.id, cause)
+    await operationQueries.endActions(tx, { session: lease.id, outcome: cause })
     await announceSessions(tx)
     return true
   })

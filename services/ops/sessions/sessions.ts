@@ -1,5 +1,4 @@
 import type { Database, Executor } from '../../../db/client.ts'
-import { addEvent } from '../../../db/ops/events.ts'
 import type { Ending, Lease, Session, Trigger } from '../../../db/ops/rows.ts'
 import {
   announceSessions,
@@ -13,6 +12,7 @@ import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
 import { isAlive } from '../../../kernel/spawn.ts'
 import type { RunningConfig } from '../config.ts'
+import { addEvent } from '../events.ts'
 import type { Runner } from '../runners/runner.ts'
 import type { Escalation } from './escalation.ts'
 import { endLapsedSession } from './lapsed.ts'
@@ -166,8 +166,8 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
         ? `Session ${id} escalated, and the server stopped before tier ${tier + 1} began: ${reason}\n${findings}`
         : `Session ${id} escalated to tier ${tier + 1}: ${reason}`
       await addEvent(tx, {
-        ...{ session_id: id, level: leaves ? 'warning' : 'info', service: null },
-        ...{ message: options.redact(said), created_at: at },
+        ...{ session: id, level: leaves ? 'warning' : 'info', service: null },
+        ...{ message: options.redact(said), now: at },
       })
       if (leaves) return undefined
       return begin(tx, { tier: tier + 1, trigger: 'escalation', prompt }, id)

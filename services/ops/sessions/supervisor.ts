@@ -1,5 +1,5 @@
 import type { Database } from '../../../db/client.ts'
-import { addEventOnce } from '../../../db/ops/events.ts'
+import { eventQueries } from '../../../db/ops/events.ts'
 import type { Ending, Session } from '../../../db/ops/rows.ts'
 import { renewLease } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/time.ts'
@@ -210,14 +210,9 @@ export function supervise(
   /** Tells people why it ended. Its end is written without that, too. */
   async function record(status: string, problem: string): Promise<void> {
     const message = options.redact(`Session ${session.id} ${status}: ${problem}`)
-    const event = {
-      session_id: session.id,
-      level: 'warning',
-      service: 'gatehouse',
-      message,
-    } as const
+    const event = { session: session.id, level: 'warning', service: 'gatehouse', message }
     try {
-      await atLast(() => addEventOnce(db, { ...event, created_at: clock.now() }))
+      await atLast(() => eventQueries.addEventOnce(db, { ...event, now: clock.now() }))
     } catch (error) {
       log.warn('event not recorded', { session: session.id, error: messageOf(error) })
     }
