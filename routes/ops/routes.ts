@@ -5,7 +5,7 @@ import { API, apiOperations } from './api/routes.ts'
 import { chatRoutes } from './chat.ts'
 import { describeOps } from './description.ts'
 import { opsFault } from './faults.ts'
-import type { OpsRoutes } from './options.ts'
+import type { OpsApp } from './endpoint.ts'
 import { pageRoutes } from './pages/routes.ts'
 import { webhookOperation } from './webhook.ts'
 
@@ -13,7 +13,7 @@ const NONE: Match = { kind: 'none' }
 
 /** The routes of the ops listener; `databaseAnswers` is the health probe. */
 export function opsRoutes(
-  options: OpsRoutes,
+  options: OpsApp,
   databaseAnswers: () => Promise<boolean>,
 ): readonly Route[] {
   const operations = [...apiOperations(options), webhookOperation(options)]

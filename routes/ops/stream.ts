@@ -5,7 +5,7 @@ import type { Route } from '../../kernel/http/router.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { idOf } from './api/operation.ts'
 import { notFound, opsFault } from './faults.ts'
-import type { OpsRoutes } from './options.ts'
+import type { OpsApp } from './endpoint.ts'
 
 /** The largest number that a line can have. */
 const LAST_LINE = 2_147_483_647
@@ -14,7 +14,7 @@ const LAST_LINE = 2_147_483_647
  * `GET /sessions/{id}/stream` (decisions.md section 5, Output): `line` with its number as id, then
  * `done` and the end. Resumes by `Last-Event-ID` or `?last_event_id=`.
  */
-export function streamRoute({ ops }: OpsRoutes): Route {
+export function streamRoute({ ops }: OpsApp): Route {
   return {
     method: 'GET',
     path: '/sessions/:id/stream',

@@ -7,7 +7,7 @@ import { machineId, seesProcesses } from '../../kernel/processes.ts'
 import { ownHolder } from '../../kernel/spawn.ts'
 import { repeat } from '../../kernel/repeat.ts'
 import { openAlerts, type Alerts } from './alerts/receive.ts'
-import type { SynthesisConfig } from './alerts/synthesis.ts'
+import type { SynthesisConfig } from './alerts/brief.ts'
 import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
 import { startNotifier, type NotifyOptions } from './notices.ts'
 import { createRedact } from './redact.ts'
@@ -90,7 +90,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
 
   async function startFirstSession(): Promise<void> {
     // Before the scheduled session: alerts that come while a session runs are only acknowledged.
-    await alerts.readLeft()
+    await alerts.resume()
     if (!closed) stops.push(startScheduler({ db, clock, log, config, sessions }))
   }
   return {

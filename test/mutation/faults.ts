@@ -290,7 +290,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'an alert with the same key and another time is a new one',
-    file: 'services/ops/alerts/fingerprint.ts',
+    file: 'services/ops/alerts/payload.ts',
     find: 'fingerprint: key === undefined ? content :',
     replace: 'fingerprint: key === undefined || content ? content :',
   },

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { Operation } from '../../../kernel/operation.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
-import type { OpsRoutes } from '../options.ts'
+import type { OpsApp } from '../endpoint.ts'
 import { configOperations } from './config.ts'
 import { recordOperations } from './records.ts'
 import { sessionOperations } from './sessions.ts'
@@ -9,7 +9,7 @@ import { sessionOperations } from './sessions.ts'
 export const API = '/api/v1/'
 
 /** Every operation of the API (ops.md section 4) but the webhook. */
-export function apiOperations(options: OpsRoutes): readonly Operation[] {
+export function apiOperations(options: OpsApp): readonly Operation[] {
   return [
     {
       ...{ method: 'GET', path: '/api/v1/health', id: 'getHealth', tag: 'Health' },

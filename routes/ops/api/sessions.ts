@@ -6,7 +6,7 @@ import type { Operation } from '../../../kernel/operation.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import { fitsPrompt, PROMPT_LONGEST, PROMPT_RULE } from '../../../services/ops/sessions/prompt.ts'
 import { badRequest, notFound, SESSION_RUNS } from '../faults.ts'
-import type { OpsRoutes } from '../options.ts'
+import type { OpsApp } from '../endpoint.ts'
 import { bodyOf, idOf, IdParam, listQuery, opsOperation, readList } from './operation.ts'
 
 const USUAL = 50
@@ -20,7 +20,7 @@ export const SessionDetail = Type.Object({
 })
 
 /** `/sessions` (ops.md section 4). */
-export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
+export function sessionOperations({ ops }: OpsApp): readonly Operation[] {
   const { db, sessions } = ops
   const tag = 'Sessions'
   return [

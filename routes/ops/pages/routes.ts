@@ -1,6 +1,6 @@
 import type { Route } from '../../../kernel/http/router.ts'
 import { assetRoutes, opsAssetRoutes } from '../../assets.ts'
-import type { OpsRoutes } from '../options.ts'
+import type { OpsApp } from '../endpoint.ts'
 import { streamRoute } from '../stream.ts'
 import { alertRoutes } from './alerts.ts'
 import { configRoutes } from './config.ts'
@@ -10,7 +10,7 @@ import { recordRoutes } from './records.ts'
 import { sessionRoutes } from './sessions.ts'
 
 /** The dashboard: its pages, their forms, and the live output of sessions. */
-export function pageRoutes(options: OpsRoutes): readonly Route[] {
+export function pageRoutes(options: OpsApp): readonly Route[] {
   return [
     ...assetRoutes('/assets'),
     ...opsAssetRoutes('/assets'),

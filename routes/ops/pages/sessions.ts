@@ -16,7 +16,7 @@ import { readOptionalForm } from '../../form.ts'
 import { sentence } from '../../page-answers.ts'
 import { readList } from '../api/operation.ts'
 import { badRequest, notFound } from '../faults.ts'
-import type { OpsRoutes } from '../options.ts'
+import type { OpsApp } from '../endpoint.ts'
 import { doneReply, pageOf, pageRoute, refusedReply, rowIdOf } from './page.ts'
 
 const USUAL = 50
@@ -27,7 +27,7 @@ const AFTER_ALL = 2_147_483_647
 const NOT_ASKED: StopView = { refused: null, asked: false }
 
 /** `/sessions`, `/sessions/{id}` and its Stop (decisions.md section 5, Dashboard). */
-export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
+export function sessionRoutes({ ops }: OpsApp): readonly Route[] {
   const { db, sessions } = ops
 
   async function headOf(session: FoundSession, stop: StopView): Promise<HeadView> {
