@@ -42,7 +42,7 @@ export function secretBox(title: Printable, what: string, secret: string, more: 
 }
 
 /** A note that something was done. */
-export function saved(text: string): Html {
+export function saved(text: Printable): Html {
   return html`<p class="saved" role="status">${text}</p>`
 }
 

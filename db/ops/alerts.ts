@@ -61,7 +61,13 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     holder: 'text',
     machine: 'text',
   }),
-  noteAlert: exec({ id: 'int8', count: 'int4', outcome: 'text', problem: 'text?', session: 'int8?' }),
+  noteAlert: exec({
+    id: 'int8',
+    count: 'int4',
+    outcome: 'text',
+    problem: 'text?',
+    session: 'int8?',
+  }),
   listAlertsInProgress: many(AlertInProgress, { limit: 'int8' }),
   adoptAlert: optional(AdoptedAlert, {
     id: 'int8',

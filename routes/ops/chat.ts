@@ -59,7 +59,8 @@ async function complete({ ops }: OpsApp, context: Context): Promise<Reply> {
   if ('problem' in asked) return chatProblem(400, asked.problem, null)
   const session = await ops.sessions.start({ tier, trigger: 'api', prompt: asked.prompt })
   if (session === undefined) {
-    return chatProblem(SESSION_RUNS.status, SESSION_RUNS.detail, 'session_running')
+    const { status, message } = sessionRuns()
+    return chatProblem(status, message, 'session_running')
   }
   const id = `chatcmpl-${session.id}`
   const created = Math.floor(context.receivedAt.getTime() / 1_000)

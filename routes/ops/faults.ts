@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { opsErrorPage } from '../../html/ops/layout.ts'
-import { Fault, notFound, type FaultValue } from '../../kernel/fault.ts'
+import { Fault, notFound } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
 import { jsonReply, htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import { navigates, sentence } from '../page-answers.ts'

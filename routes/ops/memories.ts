@@ -100,7 +100,8 @@ export const memoryEndpoints = [
     async answer({ app, body, now }) {
       await createMemory(app.ops.db, body, now)
       const isSaved = true
-      const fragment = async () => memoriesFragment(await memoriesView(app, FIRST_PAGE, { isSaved }))
+      const fragment = async () =>
+        memoriesFragment(await memoriesView(app, FIRST_PAGE, { isSaved }))
       return { location: PATH, fragment }
     },
     async refused({ app }, creation) {

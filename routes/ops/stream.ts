@@ -1,10 +1,10 @@
 import { findStatus } from '../../db/ops/sessions.ts'
 import { queryOf } from '../../kernel/http/context.ts'
-import { unavailable } from '../../kernel/fault.ts'
+import { notFound, unavailable } from '../../kernel/fault.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { idOf } from './api/operation.ts'
-import { notFound, opsFault } from './faults.ts'
+import { opsFault } from './faults.ts'
 import type { OpsApp } from './endpoint.ts'
 
 /** The largest number that a line can have. */
@@ -22,7 +22,7 @@ export function streamRoute({ ops }: OpsApp): Route {
     async handle(context) {
       const id = idOf(context)
       if (id === undefined || (await findStatus(ops.db, id)) === undefined) {
-        return opsFault(notFound('session'), context)
+        return opsFault(notFound('session not found'), context)
       }
       if (!ops.lines.hasRoom) return opsFault(NO_ROOM, context)
       const given = context.headers['last-event-id'] ?? queryOf(context).get('last_event_id')

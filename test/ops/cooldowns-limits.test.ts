@@ -184,7 +184,8 @@ await t.test('operations within their limits', async (t) => {
     }
     const redact = createRedact(() => [])
     const sandbox = openSandbox({ log, unsandboxed: () => false, ownSockets: () => [] })
-    const dryRun: ToolContext['dryRun'] = async (tx) => (await configQueries.readSettings(tx, {})).dry_run ?? false
+    const dryRun: ToolContext['dryRun'] = async (tx) =>
+      (await configQueries.readSettings(tx, {})).dry_run ?? false
     const callAll = () =>
       Promise.all(
         Array.from({ length: 20 }, (_, at) => {

@@ -48,8 +48,8 @@ await t.test('pages and forms', async (t: Test) => {
   }
 
   await t.test('every page is a whole one', async (t) => {
-    t.match(await get('/events'), { text: /Nothing was noted yet\./ })
-    t.match(await get('/events?service=shop'), { text: /No event is like that\./ })
+    t.match(await get('/events'), { text: /No events yet\./ })
+    t.match(await get('/events?service=shop'), { text: /No events match these filters\./ })
     for (const path of ['/', '/sessions', '/sessions/1', '/events', '/memories', '/cooldowns']) {
       isPage(t, await get(path), 200)
     }

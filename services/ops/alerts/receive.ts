@@ -77,11 +77,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
   const withLock = openBriefLock(options)
   const stopping = new AbortController()
 
-  async function receive(
-    bytes: Uint8Array,
-    now: Date,
-    gone: AbortSignal,
-  ): Promise<DeliveryResult> {
+  async function receive(bytes: Uint8Array, now: Date, gone: AbortSignal): Promise<DeliveryResult> {
     const payload = readPayload(bytes)
     // A sender may repeat its key in the body: neither the list nor the model may see it.
     const text = redact(payload.text)

@@ -50,10 +50,13 @@ export const recordEventTool = defineTool({
   async run({ level: word, message, service = null }, { db, clock, job }) {
     const [level, session] = [levelOf(word), job.session.id]
     const event = { session, level, service, message, now: clock.now() }
-    const silence = level === 'critical' ? await silenceOf(db, session, service, message) : undefined
+    const silence =
+      level === 'critical' ? await silenceOf(db, session, service, message) : undefined
     const { id } = await addEvent(db, event, level === 'critical' && silence === undefined)
     const recorded = `Recorded as event ${id}, level ${level}.`
-    return done(silence === undefined ? recorded : `${recorded} No notice of it is sent: ${silence}.`)
+    return done(
+      silence === undefined ? recorded : `${recorded} No notice of it is sent: ${silence}.`,
+    )
   },
 })
 
