@@ -220,10 +220,10 @@ await t.test('pages and forms', async (t: Test) => {
     const before = (await api('GET', '/config')).json
     t.match(before, { interval: 7200, dry_run: false, tier2_model: 'big' })
     for (const [fields, says] of [
-      [{ interval: '0', tier1_model: 'x' }, /interval must be a positive integer/],
-      [{ interval: '1.5' }, /interval must be/],
-      [{ tier3_model: ' ' }, /tier3_model must have 1 to 200 characters/],
-      [{ dry_run: 'maybe' }, /dry_run must be/],
+      [{ interval: '0', tier1_model: 'x' }, /interval must be a positive integer/i],
+      [{ interval: '1.5' }, /interval must be/i],
+      [{ tier3_model: ' ' }, /tier3_model must have 1 to 200 characters/i],
+      [{ dry_run: 'maybe' }, /dry_run must be/i],
     ] as const) {
       const page = await post('/config', fields)
       isPage(t, page, 400)
