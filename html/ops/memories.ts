@@ -61,7 +61,7 @@ export function memoriesFragment(view: MemoriesView): Html {
 export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard): Html {
   const { id, service, category, observation, confidence, active, session_id, updated_at } = memory
   const stored = { observation, confidence: String(confidence), active: String(active) }
-  const form = { id: `memory-${id}`, typed: stored, ...state }
+  const form = { id: `memory-${id}`, ...state, typed: { ...stored, ...state.typed } }
   return html`<article class="panel card" id="memory-${id}" aria-labelledby="memory-title-${id}">
     ${isSaved && saved('Saved.')}
     <div class="title-line">

@@ -4,6 +4,7 @@ import { Memory } from '../../db/ops/memories.ts'
 import { Cooldown } from '../../db/ops/operations.ts'
 import { Session } from '../../db/ops/rows.ts'
 import { mountApi, mountPages } from '../../kernel/http/endpoint.ts'
+import { jsonReply } from '../../kernel/http/reply.ts'
 import { noRoute, type Match, type Route, type Unmatched } from '../../kernel/http/router.ts'
 import type { ApiDescription, Operation } from '../../kernel/openapi.ts'
 import { Config, ConfigUpdate } from '../../services/ops/config.ts'
@@ -16,7 +17,7 @@ import { SessionDetail, sessionOperations } from './api/sessions.ts'
 import { chatRoutes } from './chat.ts'
 import { configEndpoints } from './config.ts'
 import { dashboardEndpoints } from './dashboard.ts'
-import { api, type OpsApp } from './endpoint.ts'
+import type { OpsApp } from './endpoint.ts'
 import { eventEndpoints } from './events.ts'
 import { opsFault } from './faults.ts'
 import { memoryEndpoints } from './memories.ts'
@@ -27,18 +28,18 @@ import { streamRoute } from './stream.ts'
 const API = '/api/v1/'
 const NONE: Match = { kind: 'none' }
 
-const healthEndpoint = api({
-  ...{ method: 'GET', path: '/api/v1/health' },
-  access: { guard: 'open', needsToken: false, identify: () => undefined },
-  id: 'getHealth',
-  tag: 'Health',
+/** Never refuses anybody, which is why it is not an `api` endpoint. */
+const HEALTH: Operation = {
+  ...{ method: 'GET', path: '/api/v1/health', id: 'getHealth', tag: 'Health' },
   summary: 'Say that the service runs; asks nothing of the database.',
-  returns: { description: 'It runs', schema: Type.Object({ status: Type.Literal('ok') }) },
-  answer: () => ({ status: 'ok' as const }),
-})
+  access: 'open',
+  needsToken: false,
+  replies: { 200: { description: 'It runs', schema: Type.Object({ status: Type.Literal('ok') }) } },
+  refusals: [],
+  handle: () => jsonReply({ status: 'ok' }),
+}
 
 const ENDPOINTS = [
-  healthEndpoint,
   ...dashboardEndpoints,
   ...eventEndpoints,
   ...alertEndpoints,
@@ -49,7 +50,12 @@ const ENDPOINTS = [
 
 /** The routes of the ops listener; `databaseAnswers` is the health probe. */
 export function opsRoutes(app: OpsApp, databaseAnswers: () => Promise<boolean>): readonly Route[] {
-  const operations = [...mountApi(ENDPOINTS, app), ...sessionOperations(app), webhookOperation(app)]
+  const operations = [
+    HEALTH,
+    ...mountApi(ENDPOINTS, app),
+    ...sessionOperations(app),
+    webhookOperation(app),
+  ]
   return [
     plainHealthRoute(app.version, databaseAnswers, opsFault),
     ...assetRoutes('/assets'),
