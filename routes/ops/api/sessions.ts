@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Session } from '../../../db/ops/rows.ts'
+import { Session } from '../../../db/ops/sessions.ts'
 import { findSession, listChildren, listSessions } from '../../../db/ops/sessions.ts'
 import { nullable } from '../../../db/rows.ts'
 import type { Operation } from '../../../kernel/operation.ts'

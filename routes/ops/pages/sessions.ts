@@ -7,7 +7,7 @@ import {
   type StopView,
 } from '../../../html/ops/session.ts'
 import { sessionsPage } from '../../../html/ops/sessions.ts'
-import type { FoundSession } from '../../../db/ops/rows.ts'
+import type { FoundSession } from '../../../db/ops/sessions.ts'
 import { queryOf, wantsFragment } from '../../../kernel/http/context.ts'
 import type { Html } from '../../../kernel/html.ts'
 import { htmlReply } from '../../../kernel/http/reply.ts'

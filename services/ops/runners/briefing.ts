@@ -1,5 +1,6 @@
 import { listActiveMemories } from '../../../db/ops/memories.ts'
-import type { Memory, Session } from '../../../db/ops/rows.ts'
+import type { Memory } from '../../../db/ops/rows.ts'
+import type { Session } from '../../../db/ops/sessions.ts'
 import { authorOf } from '../memories.ts'
 import type { ToolOptions } from '../tools/tool.ts'
 import { spentBefore, type Budgets, type Spent } from './budget.ts'

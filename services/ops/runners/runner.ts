@@ -1,4 +1,4 @@
-import type { Session } from '../../../db/ops/rows.ts'
+import type { Session } from '../../../db/ops/sessions.ts'
 import type { Config } from '../config.ts'
 import type { Output } from '../sessions/output.ts'
 

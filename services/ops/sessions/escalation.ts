@@ -1,4 +1,4 @@
-import type { Session } from '../../../db/ops/rows.ts'
+import type { Session } from '../../../db/ops/sessions.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
 import { cutAt } from '../cut.ts'
 import { fenced } from '../fence.ts'

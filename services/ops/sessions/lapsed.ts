@@ -1,7 +1,7 @@
 import type { Database } from '../../../db/client.ts'
 import { endActions } from '../../../db/ops/actions.ts'
 import { addEvent } from '../../../db/ops/events.ts'
-import type { Lease } from '../../../db/ops/rows.ts'
+import type { Lease } from '../../../db/ops/sessions.ts'
 import { announceSessions, failLapsed } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'

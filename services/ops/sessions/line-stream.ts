@@ -1,5 +1,5 @@
 import type { Database } from '../../../db/client.ts'
-import type { Line } from '../../../db/ops/rows.ts'
+import type { Line } from '../../../db/ops/sessions.ts'
 import { findStatus, listLines } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'

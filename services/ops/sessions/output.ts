@@ -1,7 +1,7 @@
 import { appendFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../../../db/client.ts'
-import type { Line } from '../../../db/ops/rows.ts'
+import type { Line } from '../../../db/ops/sessions.ts'
 import { saveLines } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'

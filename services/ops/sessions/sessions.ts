@@ -1,6 +1,6 @@
 import type { Database, Executor } from '../../../db/client.ts'
 import { addEvent } from '../../../db/ops/events.ts'
-import type { Ending, Lease, Session, Trigger } from '../../../db/ops/rows.ts'
+import type { Ending, Lease, Session, Trigger } from '../../../db/ops/sessions.ts'
 import {
   announceSessions,
   askToStop,

@@ -1,6 +1,6 @@
 import type { Database } from '../../../db/client.ts'
 import { addEventOnce } from '../../../db/ops/events.ts'
-import type { Ending, Session } from '../../../db/ops/rows.ts'
+import type { Ending, Session } from '../../../db/ops/sessions.ts'
 import { renewLease } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
