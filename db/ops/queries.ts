@@ -17,7 +17,6 @@ import {
 } from './rows.ts'
 
 const Id = Type.Object({ id: Type.Integer() })
-const Cost = Type.Object({ cost_usd: Type.Number() })
 const Count = Type.Object({ count: Type.Integer() })
 const Removed = Type.Object({ removed: Type.Integer() })
 

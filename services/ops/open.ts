@@ -3,8 +3,8 @@ import { fadeMemories } from '../../db/ops/memories.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import { machineId, seesProcesses } from '../../kernel/processes.ts'
-import { ownHolder } from '../../kernel/spawn.ts'
+import { machineId, seesProcesses } from './processes/proc.ts'
+import { holderOf } from './processes/proc.ts'
 import { repeat } from '../../kernel/repeat.ts'
 import { openAlerts, type Alerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/synthesis.ts'
@@ -13,8 +13,8 @@ import { startNotifier, type NotifyOptions } from './notify.ts'
 import { createRedact } from './redact.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
 import type { Runner } from './runners/runner.ts'
-import { startScheduler } from './scheduler.ts'
-import { openLineStream, type LineStream } from './sessions/line-stream.ts'
+import { startScheduler } from './sessions/scheduler.ts'
+import { openLineStream, type LineStream } from './sessions/stream.ts'
 import { openSessions, type Sessions } from './sessions/sessions.ts'
 
 /** What the ops service is made from. */
@@ -61,7 +61,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     log.warn('no /proc: what a session starts is ended with its process group, and not looked for')
   }
   const resultsDir = config.current.results_dir
-  const reader = { holder: ownHolder(), machine: machineId() }
+  const reader = { holder: holderOf(process.pid), machine: machineId() }
   const sessions = await openSessions({
     ...options,
     config,

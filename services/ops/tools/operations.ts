@@ -5,12 +5,12 @@ import { addEvent } from '../../../db/ops/events.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { pause } from '../../../kernel/time.ts'
-import { OUTPUT_BYTES, runCommand } from '../../../kernel/run-command.ts'
+import { OUTPUT_BYTES, runCommand } from '../processes/run.ts'
 import { runCheck } from '../checks/check.ts'
 import { hardeningNote } from '../hardening.ts'
 import { nameOf } from '../inventory/inventory.ts'
 import type { Check, Operation, Service } from '../inventory/schema.ts'
-import { operationMarker } from '../left-behind.ts'
+import { operationMarker } from '../processes/markers.ts'
 import { redactCut } from '../redact.ts'
 import { commandText } from './programs.ts'
 import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
@@ -106,7 +106,7 @@ async function runAdmitted(
   const { session, signal } = job
   const { name, argv, timeout_s = TIMEOUT_S } = operation
   const marker = operationMarker(job.marker, action)
-  const options = { timeoutMs: timeout_s * 1_000, signal, marker, leaves: true }
+  const options = { timeoutMs: timeout_s * 1_000, signal, marker, ownsMarker: true, leaves: true }
   const { code, output, problem } = await runCommand(argv, options)
   const note = code === 0 ? undefined : hardeningNote(output)
   const ran = [problem ?? `ended with ${code}`, note].filter((text) => text).join('; ')

@@ -1,6 +1,5 @@
 import type { Database } from '../../../db/client.ts'
-import type { Line } from '../../../db/ops/sessions.ts'
-import { findStatus, listLines } from '../../../db/ops/sessions.ts'
+import { type Line, findStatus, listLines } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
