@@ -1,10 +1,11 @@
-import type { Link, User } from '../../db/links/rows.ts'
+import type { Link } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listFilter } from '../list-filter.ts'
 import { listTable } from '../table.ts'
 import { linksPage } from './layout.ts'
 import { shortName, visibilityBadge, type ShortLinks } from './links.ts'
-import { moreLink } from './more.ts'
+import { moreLink } from '../parts.ts'
 
 /** What `/-/admin/links` shows: all links, or those whose slug begins with a text. */
 export interface AdminLinksView {

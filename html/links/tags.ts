@@ -1,9 +1,10 @@
-import type { Link, Tag, User } from '../../db/links/rows.ts'
+import type { Link, Tag } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
 import { linksPage, type Viewer } from './layout.ts'
 import { shortName, visibilityBadge, type ShortLinks } from './links.ts'
-import { moreLink } from './more.ts'
+import { moreLink } from '../parts.ts'
 
 /** `/-/tags`: tags of links that the viewer may see, with how many such links each has. */
 export interface TagsView {

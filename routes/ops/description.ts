@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Cooldown, Event, Memory } from '../../db/ops/rows.ts'
 import { Session } from '../../db/ops/sessions.ts'
-import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/operation.ts'
+import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { Config, ConfigUpdate } from '../../services/ops/config.ts'
 import { MemoryCreation, MemoryUpdate } from '../../services/ops/memories.ts'
 import { SessionDetail } from './api/sessions.ts'

@@ -123,8 +123,7 @@ export async function runProcess(
   }
   const abort = (): void => stop('was stopped')
   signal?.addEventListener('abort', abort, { once: true })
-  const timer =
-    timeoutMs && setTimeout(() => stop(`took over ${timeoutMs / 1_000} s`), timeoutMs)
+  const timer = timeoutMs && setTimeout(() => stop(`took over ${timeoutMs / 1_000} s`), timeoutMs)
   const output = readOutput(child, options.onOutput, () => stop('was stopped'))
 
   const end = await endOf(child)

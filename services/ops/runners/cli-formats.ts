@@ -152,7 +152,9 @@ function claudeCost(line: JsonObject): number | null {
 const readCodex: LineFormat = (line) => {
   switch (line['type']) {
     case 'thread.started':
-      return { output: [{ kind: 'system', text: `codex, thread ${describeValue(line['thread_id'])}` }] }
+      return {
+        output: [{ kind: 'system', text: `codex, thread ${describeValue(line['thread_id'])}` }],
+      }
     case 'turn.started':
       return { resumes: true }
     case 'turn.completed':
@@ -272,7 +274,10 @@ const readOpencode: LineFormat = (line) => {
 
 function readOpencodeTool(part: JsonObject): ReturnType<LineFormat> {
   const { status, input, output, error } = objectOf(part['state'])
-  const call = { kind: 'tool', text: `${describeValue(part['tool'])} ${describeValue(input)}` } as const
+  const call = {
+    kind: 'tool',
+    text: `${describeValue(part['tool'])} ${describeValue(input)}`,
+  } as const
   if (status === 'error') return { output: [call, { kind: 'error', text: describeValue(error) }] }
   return { output: [call, { kind: 'result', text: describeValue(output) }] }
 }

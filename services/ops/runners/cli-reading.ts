@@ -1,4 +1,10 @@
-import { isObject, objectOf, objectsOf, parseObject, type JsonObject } from '../../../kernel/json.ts'
+import {
+  isObject,
+  objectOf,
+  objectsOf,
+  parseObject,
+  type JsonObject,
+} from '../../../kernel/json.ts'
 import { redactDeep, type Redact } from '../redact.ts'
 import type { LineKind } from '../sessions/output.ts'
 import { readAgentLine, type AgentMessage, type Result } from './cli-formats.ts'

@@ -7,7 +7,8 @@ import { callTool } from '../tools/toolbox.ts'
 import { agentPrompt, MAX_SUMMARY, readBriefing, type AgentOptions } from './briefing.ts'
 import { budgetLeft, spentProblem } from './budget.ts'
 import { agentCommand } from './cli-agents.ts'
-import { createStreamReader,
+import {
+  createStreamReader,
   readReport,
   type Limits,
   type Report,

@@ -1,12 +1,6 @@
 import { oneLine } from '../../../kernel/log.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
-import {
-  readBriefing,
-  MAX_SUMMARY,
-  taskOf,
-  type AgentOptions,
-  systemPrompt,
-} from './briefing.ts'
+import { readBriefing, MAX_SUMMARY, taskOf, type AgentOptions, systemPrompt } from './briefing.ts'
 import { createSpending, type PriceSource, type Spending } from './budget.ts'
 import {
   completeChat,

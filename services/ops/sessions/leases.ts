@@ -57,8 +57,7 @@ export async function watchLeases(options: LeaseOptions, own: OwnSessions): Prom
     const lease = await q.findLease(db, {})
     if (lease === undefined || own.runs(lease.id)) return false
     const isHere = lease.machine === machine
-    const cause =
-      isHere && lease.holder === holder ? own.orphanCause(lease.id) : undefined
+    const cause = isHere && lease.holder === holder ? own.orphanCause(lease.id) : undefined
     if (cause !== undefined) return failSession(options, lease, 'self', isHere, cause)
     const isDead = isHere && !isAlive(lease.holder)
     if (!isDead && !isExpired(lease, isFirst)) return false

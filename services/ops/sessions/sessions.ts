@@ -60,9 +60,7 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     orphanCause(id) {
       if (beginning > 0) return undefined
       const wasRun = newest?.id === id
-      return wasRun
-        ? 'its end could not be written'
-        : 'the database did not confirm its beginning'
+      return wasRun ? 'its end could not be written' : 'the database did not confirm its beginning'
     },
   })
 

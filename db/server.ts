@@ -1,0 +1,89 @@
+import Type from 'typebox'
+import { messageOf } from '../kernel/log.ts'
+import type { Database, Executor } from './client.ts'
+import { QueryError } from './errors.ts'
+import { Timestamp } from './rows.ts'
+import { allQueries, one, sqlFile } from './sql-file.ts'
+
+const Facts = Type.Object({
+  version: Type.String(),
+  version_number: Type.Integer(),
+  read_only: Type.Boolean(),
+  encrypted: Type.Boolean(),
+  encoding: Type.String(),
+})
+/** What a database server says of itself; `version_number` is 150003 for 15.3. */
+export type ServerFacts = Type.Static<typeof Facts>
+
+/** PostgreSQL 15, the oldest that is served. */
+const OLDEST = 150_000
+
+/** Why a server is too old, in one line; undefined when it is not. */
+export function tooOld({ version, version_number }: ServerFacts): string | undefined {
+  if (version_number >= OLDEST) return undefined
+  return `the server is PostgreSQL ${version}; 15 or newer is needed`
+}
+
+export const serverQueries = sqlFile('sql/server.sql', {
+  readServerFacts: one(Facts, {}),
+  readClock: one(Type.Object({ at: Timestamp }), {}),
+})
+const { readServerFacts, readClock } = serverQueries
+
+/** Why a database would not keep every text and byte as it is, in one line; undefined when it does. */
+export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
+  return encoding === 'UTF8'
+    ? undefined
+    : `the database has the encoding ${encoding}; make one with UTF8`
+}
+
+/** Throws an Error with one line for a server or a database that can't be used. */
+export async function refuseUnfitServer(db: Executor): Promise<void> {
+  const facts = await readServerFacts(db, {})
+  const old = tooOld(facts)
+  const unfit = old === undefined ? wronglyEncoded(facts) : `${old}: upgrade it`
+  if (unfit !== undefined) throw new Error(unfit)
+}
+
+/** How far a clock is ahead of the database's (negative: behind), and by how much that may be wrong. */
+export interface ClockDifference {
+  readonly aheadMs: number
+  readonly doubtMs: number
+}
+
+const ROUNDS = 3
+
+/** Compares a clock with the database's by the quickest of a few round trips. */
+export async function compareClocks(db: Executor, now: () => Date): Promise<ClockDifference> {
+  let best: ClockDifference = { aheadMs: 0, doubtMs: Number.POSITIVE_INFINITY }
+  for (let round = 0; round < ROUNDS; round++) {
+    const asked = now().getTime()
+    const { at } = await readClock(db, {})
+    const answered = now().getTime()
+    const doubtMs = (answered - asked) / 2
+    if (doubtMs < best.doubtMs) best = { aheadMs: asked + doubtMs - at.getTime(), doubtMs }
+  }
+  return best
+}
+
+/**
+ * Why the tables do not fit this program's queries, in one line; none if every query could run.
+ * Finds what was dropped or not restored: PostgreSQL parses each query against its tables.
+ */
+export async function faultsOfTables(db: Database): Promise<readonly string[]> {
+  const broken: { readonly name: string; readonly reason: string }[] = []
+  for (const query of allQueries()) {
+    try {
+      await db.describe(query)
+    } catch (error) {
+      if (!(error instanceof QueryError)) throw error
+      broken.push({ name: query.name, reason: messageOf(error.cause) })
+    }
+  }
+  const [first] = broken
+  if (first === undefined) return []
+  return [
+    `${first.reason} (needed by ${broken.length} queries, such as ${first.name}): ` +
+      'something was dropped, or the database was restored in part; restore the whole backup',
+  ]
+}
