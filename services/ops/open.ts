@@ -4,7 +4,7 @@ import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { machineId, seesProcesses } from './processes/proc.ts'
-import { holderOf } from './processes/proc.ts'
+import { ownHolder } from './processes/proc.ts'
 import { repeat } from '../../kernel/repeat.ts'
 import { openAlerts, type Alerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/synthesis.ts'
@@ -61,7 +61,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     log.warn('no /proc: what a session starts is ended with its process group, and not looked for')
   }
   const resultsDir = config.current.results_dir
-  const reader = { holder: holderOf(process.pid), machine: machineId() }
+  const reader = { holder: ownHolder(), machine: machineId() }
   const sessions = await openSessions({
     ...options,
     config,

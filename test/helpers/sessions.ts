@@ -8,7 +8,7 @@ import { sessionQueries as q, type FoundSession, type Line } from '../../db/ops/
 import type { Clock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
 import { machineId } from '../../services/ops/processes/proc.ts'
-import { holderOf } from '../../services/ops/processes/proc.ts'
+import { ownHolder } from '../../services/ops/processes/proc.ts'
 import { openRunningConfig, type RunningConfig } from '../../services/ops/config.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
@@ -87,7 +87,7 @@ export async function openTimedSessions(
   })
   const sessions = await openSessions({
     ...{ db, clock, log, config, redact, resultsDir: folder, runner: () => runner },
-    ...{ holder: holderOf(process.pid), machine: machineId(), random: randomBytes },
+    ...{ holder: ownHolder(), machine: machineId(), random: randomBytes },
   })
   t.teardown(async () => {
     await sessions.close()

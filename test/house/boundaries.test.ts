@@ -33,9 +33,9 @@ house('imports make no circle', cycles(files))
 house(
   'process. stays where processes are',
   matches(
-    outside(['server.ts', 'commands/', 'kernel/config.ts', 'services/ops/processes/spawn.ts']),
+    outside(['server.ts', 'commands/', 'kernel/config.ts', 'services/ops/processes/']),
     /(?<![\w.'"-])process\s*\.|(from|import\(|require\()\s*['"](node:)?process['"]/,
-    'process. is for server.ts, commands/, kernel/config.ts and services/ops/processes/spawn.ts',
+    'process. is for server.ts, commands/, kernel/config.ts and services/ops/processes/',
   ),
 )
 house(

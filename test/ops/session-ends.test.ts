@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { failedOutcome, type Job, type Outcome } from '../../services/ops/runners/runner.ts'
 import { machineId } from '../../services/ops/processes/proc.ts'
-import { holderOf } from '../../services/ops/processes/proc.ts'
+import { ownHolder } from '../../services/ops/processes/proc.ts'
 import { backends } from '../helpers/backends.ts'
 import { FULL, refuseRows, rollbacks } from '../helpers/outages.ts'
 import { openTimedSessions } from '../helpers/sessions.ts'
@@ -153,7 +153,7 @@ async function begun(holder: string, machine: string): Promise<number> {
 
 /** A session as it stands when the answer to its commit is lost. */
 function unconfirmed(): Promise<number> {
-  return begun(holderOf(process.pid), machineId())
+  return begun(ownHolder(), machineId())
 }
 
 t.test('a session that began by a commit whose answer was lost is ended soon', async (t) => {

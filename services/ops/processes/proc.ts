@@ -90,6 +90,11 @@ export function hidesProcesses(): boolean {
   return read('/proc/1/cmdline') === ''
 }
 
+/** This process, as `holderOf` names it. */
+export function ownHolder(): string {
+  return holderOf(process.pid)
+}
+
 /** A process, told from a later one with the same id by when it started. */
 export function holderOf(pid: number): string {
   return `${pid}/${startOf(pid) ?? '0'}`
