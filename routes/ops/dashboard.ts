@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { dashboardQueries as q } from '../../db/ops/dashboard.ts'
 import { eventQueries } from '../../db/ops/events.ts'
-import { findRunning, listSessions } from '../../db/ops/sessions.ts'
+import { sessionQueries } from '../../db/ops/sessions.ts'
 import {
   dashboardPage,
   nowFragment,
@@ -12,7 +12,7 @@ import {
 } from '../../html/ops/dashboard.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
-import { fitsPrompt, PROMPT_LONGEST, PROMPT_RULE } from '../../services/ops/sessions/prompt.ts'
+import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../services/ops/sessions/prompt.ts'
 import { anyone, form, LONG_FORM_LIMIT, page, type OpsApp } from './endpoint.ts'
 import { sessionRuns } from './faults.ts'
 
@@ -23,7 +23,7 @@ const ANY_EVENT = { level: null, service: null, session: null }
 
 const TriggerForm = Type.Object({
   prompt: field(
-    Type.String({ maxLength: PROMPT_LONGEST }),
+    Type.String({ maxLength: MAX_PROMPT }),
     { wrong: 'is required', maxLength: `must have ${PROMPT_RULE}` },
     [(prompt) => prompt.trim() !== '', 'is required'],
     [fitsPrompt, `must have ${PROMPT_RULE}`],
@@ -67,8 +67,8 @@ export const dashboardEndpoints = [
 /** The part that open pages poll. It reads no lists. */
 async function nowView({ ops: { db, config } }: OpsApp): Promise<NowView> {
   const [running, [last], summary] = await Promise.all([
-    findRunning(db),
-    listSessions(db, 0, 1),
+    sessionQueries.findRunning(db, {}),
+    sessionQueries.listSessions(db, { offset: 0, limit: 1 }),
     q.findSummary(db, {}),
   ])
   const { dry_run: dryRun, interval } = config.current

@@ -1,16 +1,15 @@
 import Type from 'typebox'
-import type { Database, Executor } from '../../db/client.ts'
 import { operationQueries as q } from '../../db/ops/operations.ts'
-import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf } from '../../kernel/log.ts'
-import { OUTPUT_BYTES, runCommand } from '../../kernel/run-command.ts'
-import { endMarked } from '../../kernel/spawn.ts'
+import { retryWhileUnavailable } from '../../kernel/repeat.ts'
 import { pause } from '../../kernel/time.ts'
 import { runCheck } from './checks/check.ts'
 import { addEvent } from './events.ts'
 import { hardeningNote } from './hardening.ts'
 import { nameOf } from './inventory/inventory.ts'
 import type { Check, Operation, Service } from './inventory/schema.ts'
+import { operationMarker } from './processes/markers.ts'
+import { OUTPUT_BYTES, runCommand } from './processes/run.ts'
 import { redactCut } from './redact.ts'
 import { commandText } from './tools/programs.ts'
 import { defineTool, done, refused, type ToolContext, type ToolResult } from './tools/tool.ts'
@@ -26,9 +25,7 @@ const DEFAULT_TIMEOUT_S = 120
 /** A service that was just started may need this long until its check passes. */
 const VERIFY_MS = 15_000
 const VERIFY_PAUSE_MS = 1_000
-const MAX_FINISH_TRIES = 5
-const FINISH_PAUSE_MS = 2_000
-const MAX_OPEN_ACTIONS = 1_000
+const FINISH_TRIES = { tries: 5, pauseMs: 2_000 }
 /** Also for action types that have no cooldown of their own. */
 const RESTARTS: Cooldown = { count: 2, window_s: 4 * HOUR_S }
 const REDEPLOYMENTS: Cooldown = { count: 1, window_s: 24 * HOUR_S }
@@ -58,21 +55,6 @@ export const runOperationTool = defineTool({
     return admission
   },
 })
-
-/** Ends all processes of a session whose server is gone, and of its operations without an outcome. */
-export async function endLeftBehind(
-  db: Executor,
-  { id, marker }: { readonly id: number; readonly marker: string },
-): Promise<void> {
-  await endMarked(marker)
-  const actions = await q.listOpenActions(db, { session: id, limit: MAX_OPEN_ACTIONS })
-  for (const action of actions) await endMarked(operationMarker(marker, action.id))
-}
-
-/** Not the session's own marker: what an operation starts may outlive the session. */
-function operationMarker(session: string, action: number): string {
-  return `${session}/${action}`
-}
 
 /**
  * Checks dry run and cooldown and counts the action, in one transaction: no other instance admits an
@@ -121,7 +103,13 @@ async function runAdmitted(
   const { redact, job } = context
   const { name, argv, timeout_s = DEFAULT_TIMEOUT_S } = operation
   const marker = operationMarker(job.marker, action)
-  const options = { timeoutMs: timeout_s * 1_000, signal: job.signal, marker, leaves: true }
+  const options = {
+    timeoutMs: timeout_s * 1_000,
+    signal: job.signal,
+    marker,
+    ownsMarker: true,
+    leaves: true,
+  }
   const { code, output, problem } = await runCommand(argv, options)
   const note = code === 0 ? undefined : hardeningNote(output)
   const ending = [problem ?? `ended with ${code}`, note].filter((text) => text).join('; ')
@@ -147,7 +135,9 @@ async function record(
   level?: 'info' | 'warning',
 ): Promise<void> {
   try {
-    await finishAction(db, action, outcome, signal)
+    // An outage must not leave an action without an outcome: that counts as interrupted.
+    const retry = retryWhileUnavailable({ clock, signal, ...FINISH_TRIES })
+    await retry(() => q.finishAction(db, { id: action, outcome }))
     if (level === undefined) return
     const message = `${operation}: ${outcome}`
     await addEvent(db, { session: session.id, service, level, message, now: clock.now() })
@@ -159,24 +149,6 @@ async function record(
       outcome,
       error: redact(messageOf(error)),
     })
-  }
-}
-
-/** Saves the outcome, and retries in an outage: an action without one counts as interrupted. */
-async function finishAction(
-  db: Database,
-  id: number,
-  outcome: string,
-  signal: AbortSignal,
-): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await q.finishAction(db, { id, outcome })
-    } catch (error) {
-      const isFinal = tries >= MAX_FINISH_TRIES || signal.aborted
-      if (isFinal || !(error instanceof Unavailable)) throw error
-    }
-    await pause(FINISH_PAUSE_MS, signal)
   }
 }
 

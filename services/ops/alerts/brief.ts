@@ -1,10 +1,10 @@
 import type { Alert } from '../../../db/ops/alerts.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
-import { fenced } from '../fence.ts'
 import type { Redaction } from '../redact.ts'
 import { completeChat, type Endpoint } from '../runners/model-chat.ts'
-import { costOf, type Price } from '../runners/model-prices.ts'
+import { costOf, type Price } from '../runners/budget.ts'
 import { promptTokens, usageOf, type Reply } from '../runners/model-stream.ts'
+import { fenced } from '../sessions/prompt.ts'
 
 /** How briefs are written, as configured now. */
 export interface SynthesisConfig {
@@ -66,7 +66,7 @@ export async function synthesize(
   const charge = (reply: Reply): void => {
     if (price !== undefined) cost += costOf(price, usageOf(reply, promptTokens(messages)))
   }
-  const ignored = { text: () => undefined, sign: () => undefined }
+  const ignored = { text: () => undefined, activity: () => undefined }
   const options = { signal, left, redact, attempts: MAX_ATTEMPTS, lost: charge, ...ignored }
   const result = await completeChat(endpoint, { model, messages }, options)
   if (result.kind === 'aborted') {

@@ -1,11 +1,11 @@
 import type { Database } from '../../../db/client.ts'
 import { alertQueries as q, type AlertInProgress, type Delivery } from '../../../db/ops/alerts.ts'
-import { lookAtSessions } from '../../../db/ops/sessions.ts'
+import { sessionQueries } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
-import { isAlive } from '../../../kernel/spawn.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
+import { isAlive } from '../processes/proc.ts'
 import type { Redaction } from '../redact.ts'
 import { spentProblem, spentToday } from '../runners/budget.ts'
 import type { Sessions } from '../sessions/sessions.ts'
@@ -82,7 +82,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
     // A sender may repeat its key in the body: neither the list nor the model may see it.
     const text = redact(payload.text)
     const { tier } = payload
-    const { newest, running } = await lookAtSessions(db)
+    const { newest, running } = await sessionQueries.readSessionState(db, {})
     // While the server stops, a running session is about to end, and no reason to acknowledge.
     const isBusy = running && !stopping.signal.aborted
     const outcome = isBusy ? 'acknowledged' : 'received'
@@ -120,7 +120,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
   }
 
   async function startSession(work: Work, deadline: Deadline): Promise<DeliveryResult> {
-    const { newest, running } = await lookAtSessions(db)
+    const { newest, running } = await sessionQueries.readSessionState(db, {})
     if (running || newest > work.newest) return { kind: 'acknowledged' }
     const config = await options.synthesis()
     const spent = await spentBudget(config)
@@ -165,7 +165,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
 
   async function resume(): Promise<void> {
     const alerts = await q.listAlertsInProgress(db, { limit: MAX_RESUMED })
-    const { newest } = await lookAtSessions(db)
+    const { newest } = await sessionQueries.readSessionState(db, {})
     await Promise.all(
       alerts.map(async (alert) => {
         const isDead = alert.machine === reader.machine && !isAlive(alert.holder)
