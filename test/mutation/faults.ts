@@ -31,25 +31,25 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'signature may have upper-case hex',
-    file: 'services/hooks/signatures.ts',
+    file: 'services/hooks/schemes.ts',
     find: '/^[0-9a-f]{64}$/.test(hex)',
     replace: '/^[0-9a-fA-F]{64}$/.test(hex)',
   },
   {
     fault: 'two times in a payments signature are accepted',
-    file: 'services/hooks/signatures.ts',
+    file: 'services/hooks/schemes.ts',
     find: 'times.length > 1 || ',
     replace: '',
   },
   {
     fault: 'webhook-id with a dot is accepted',
-    file: 'services/hooks/standard-webhooks.ts',
+    file: 'services/hooks/schemes.ts',
     find: '/^[\\x21-\\x2d\\x2f-\\x7e]+$/',
     replace: '/^[\\x21-\\x7e]+$/',
   },
   {
     fault: 'signing secrets of 16 bytes are accepted',
-    file: 'services/hooks/standard-webhooks.ts',
+    file: 'services/hooks/schemes.ts',
     find: 'key.length >= 24 && key.length <= 64',
     replace: 'key.length >= 16 && key.length <= 64',
   },
@@ -62,13 +62,13 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'the previous token is accepted for ever',
-    file: 'services/hooks/receive.ts',
-    find: 'return previous && acceptsPrevious(sender, at) ?',
+    file: 'services/hooks/deliveries.ts',
+    find: 'return previous && acceptsPrevious(row, at) ?',
     replace: 'return previous ?',
   },
   {
     fault: 'a handshake of chat is stored as an event',
-    file: 'services/hooks/receive.ts',
+    file: 'services/hooks/deliveries.ts',
     find: "if (provider === 'chat' && members['type'] === 'url_verification') {",
     replace: "if (provider === 'chat' && members['type'] === 'never') {",
   },
@@ -98,22 +98,22 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'retention keeps one event too many',
-    file: 'sql/hooks.sql',
-    find: '   where id <= coalesce((select id from hooks.events order by id desc offset $1 limit 1), 0)',
+    file: 'sql/hooks/retention.sql',
+    find: '   where id <= coalesce((select id from hooks.events order by id desc offset :keep limit 1), 0)',
     replace:
-      '   where id < coalesce((select id from hooks.events order by id desc offset $1 limit 1), 0)',
-    runBy: 'db/hooks/retention.ts#pruneByCount',
+      '   where id < coalesce((select id from hooks.events order by id desc offset :keep limit 1), 0)',
+    runBy: 'services/hooks/retention.ts#run',
   },
   {
     fault: 'repeated deliveries do not count',
-    file: 'sql/hooks.sql',
+    file: 'sql/hooks/deliveries.sql',
     find: 'do update set attempts = hooks.events.attempts + excluded.attempts',
     replace: 'do update set attempts = hooks.events.attempts',
     runBy: 'services/hooks/ingest.ts#commit',
   },
   {
     fault: 'ids of events are drawn without the lock',
-    file: 'sql/hooks.sql',
+    file: 'sql/hooks/deliveries.sql',
     find: '  select pg_advisory_xact_lock(7203001)\n',
     replace: '  select 1\n',
     runBy: 'services/hooks/ingest.ts#commit',
@@ -140,8 +140,8 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'the burst alarm fires one refusal late',
     file: 'services/hooks/alarms.ts',
-    find: 'provider.refused_count >= burst',
-    replace: 'provider.refused_count > burst',
+    find: 'provider.rejected_count >= burst',
+    replace: 'provider.rejected_count > burst',
   },
   {
     fault: 'a forwarder may answer more than it was sent',
@@ -231,8 +231,8 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'text that turns direction is a name of a token',
     file: 'services/links/tokens.ts',
-    find: 'if (TURNS_TEXT.test(name)) {',
-    replace: "if (name === '') {",
+    find: '!TURNS_TEXT.test(text)',
+    replace: "text !== ''",
   },
   {
     fault: '..-segments of a visit are passed on',
@@ -368,7 +368,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a sealed secret opens for another name',
-    file: 'kernel/secret-box.ts',
+    file: 'services/hooks/secret-box.ts',
     find: 'Buffer.concat([mark, Buffer.from(name)])',
     replace: 'Buffer.concat([mark, Buffer.from(name.slice(0, 0))])',
   },

@@ -1,8 +1,14 @@
 import { isUtf8 } from 'node:buffer'
-import type { NewEvent } from '../../../db/hooks/rows.ts'
+import type { NewEvent } from '../../../db/hooks/deliveries.ts'
 import { sanitizeHeaders } from '../redact.ts'
-import { cleanText, sha256Hex } from '../text.ts'
-import type { QueueEntry } from './broker.ts'
+import { cleanText, sha256Hex } from '../event-fields.ts'
+
+/** One entry of a channel: its fields in order, each with its value's bytes. */
+export interface QueueEntry {
+  /** Unique in its channel for as long as the channel exists. */
+  readonly id: string
+  readonly fields: readonly (readonly [name: string, value: Buffer])[]
+}
 
 /** The provider of a channel. */
 export function queueProvider(channel: string): string {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { t } from 'tap'
-import { createSecretBox, parseSecretKey } from '../../kernel/secret-box.ts'
+import { parseSecretKey } from '../../kernel/variable-readings.ts'
+import { createSecretBox } from '../../services/hooks/secret-box.ts'
 
 const key = randomBytes(32)
 const box = createSecretBox(key, randomBytes)

@@ -55,12 +55,6 @@ export function createSecretBox(key: Buffer, random: (size: number) => Buffer): 
   }
 }
 
-/** 32 bytes as base64; throws SyntaxError for anything else, without quoting it. */
-export function parseSecretKey(text: string): Buffer {
-  if (!/^[A-Za-z0-9+/]{43}=$/.test(text)) throw new SyntaxError('it is no such text')
-  return Buffer.from(text, 'base64')
-}
-
 function keyId(key: Buffer): Buffer {
   return createHash('sha256').update('gatehouse key id').update(key).digest().subarray(0, KEY_ID)
 }
