@@ -1,14 +1,14 @@
 import type { Link } from '../../db/links/rows.ts'
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { listFilter } from '../list-filter.ts'
+import { filterForm } from '../form.ts'
 import { listTable } from '../table.ts'
-import { linksPage } from './layout.ts'
+import { adminTabs, linksPage } from './layout.ts'
 import { shortName, visibilityBadge, type ShortLinks } from './links.ts'
-import { moreLink } from '../parts.ts'
+import { emptyState, moreLink } from '../parts.ts'
 
 /** What `/-/admin/links` shows: all links, or those whose slug begins with a text. */
-export interface AdminLinksView {
+export interface AllLinksView {
   readonly viewer: User
   readonly prefix: string
   readonly links: readonly Link[]
@@ -16,27 +16,19 @@ export interface AdminLinksView {
   readonly short: ShortLinks
 }
 
-/** The pages of admins. */
-export function adminTabs(current: 'users' | 'links'): Html {
-  return html`<nav class="tabs" aria-label="Admin">
-    <a href="/-/admin/users" ${current === 'users' && html`aria-current="page"`}>Users</a>
-    <a href="/-/admin/links" ${current === 'links' && html`aria-current="page"`}>Links</a>
-  </nav>`
-}
-
-export function adminLinksPage(view: AdminLinksView): Html {
+export function allLinksPage(view: AllLinksView): Html {
   const body = html`<h1>Links of everybody</h1>
-    ${adminTabs('links')} ${searchForm(view.prefix)} ${adminLinksFragment(view)}`
+    ${adminTabs('links')} ${searchForm(view.prefix)} ${allLinksFragment(view)}`
   return linksPage(view.viewer, { title: 'Links of everybody', section: 'admin', body })
 }
 
 /** The list alone: what htmx puts into its place, or takes the next rows from. */
-export function adminLinksFragment(view: AdminLinksView): Html {
+export function allLinksFragment(view: AllLinksView): Html {
   const { links, next, prefix } = view
   const list = html`${listTable({
     bodyId: 'all-links',
     caption: 'All links by slug',
-    columns: ['Link', 'Leads to', 'Kind', 'Owner', 'Change'],
+    columns: ['Link', 'Leads to', 'Visibility', 'Owner', 'Change'],
     kind: 'links',
     rows: links.map((link) => linkRow(link, view.short)),
   })}
@@ -45,13 +37,11 @@ export function adminLinksFragment(view: AdminLinksView): Html {
 }
 
 function searchForm(prefix: string): Html {
-  const path = '/-/admin/links'
-  return listFilter({
-    label: 'All links',
-    path: path,
-    results: 'admin-links',
-    trigger: 'input changed delay:300ms target:input',
-    fields: html`<label>
+  const trigger = 'input changed delay:300ms target:input'
+  return filterForm(
+    'All links',
+    { path: '/-/admin/links', results: 'admin-links', trigger },
+    html`<label>
         Slug begins with
         <input
           type="search"
@@ -65,11 +55,11 @@ function searchForm(prefix: string): Html {
         />
       </label>
       <button type="submit">Search</button>`,
-  })
+  )
 }
 
 function nothing(prefix: string): Html {
-  if (prefix === '') return html`<p class="panel empty">There is no link yet.</p>`
+  if (prefix === '') return emptyState('No links yet.')
   return html`<div class="panel empty">
     <p><strong>No slug begins with “${prefix}”.</strong></p>
     <p><a href="/-/admin/links">Show all links</a></p>

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { runCommand } from '../../kernel/run-command.ts'
+import { runCommand } from '../../services/ops/processes/run.ts'
 import { processesWith } from '../helpers/agents.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
@@ -30,7 +30,7 @@ t.test('one that is told to end twice leaves no more than one that is told once'
     ['sh', '-c', `trap : TERM; sh -c '${middle}' & wait; wait; sleep 60`],
     {
       ...{ timeoutMs: 4_000, signal: control.signal },
-      ...{ marker: randomUUID(), leaves: true },
+      ...{ marker: randomUUID(), leaves: true, ownsMarker: true },
     },
   )
   // The command line of the command itself has these words, too, and that of the shell in the middle.
