@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs'
 import type { Log } from '../kernel/log.ts'
-import { runCommand } from '../kernel/run-command.ts'
+import { runCommand } from '../services/ops/processes/run.ts'
 
 /**
  * Whether systemd's journal reads what is written to a file descriptor: `JOURNAL_STREAM` names the device
