@@ -5,12 +5,14 @@ import type { Ingest } from '../../services/hooks/ingest.ts'
 /** What group commit is compared with: each delivery is inserted and committed by itself. */
 export function createIngest(db: Database): Ingest {
   const running = new Set<Promise<unknown>>()
+  let commits = 0
   return {
     async save(event) {
       const saving = saveDeliveries(db, [{ event, deliveries: 1 }])
       running.add(saving)
       try {
         const [saved] = await saving
+        commits++
         return saved
       } finally {
         running.delete(saving)
@@ -21,6 +23,9 @@ export function createIngest(db: Database): Ingest {
     },
     get waiting() {
       return running.size
+    },
+    get commits() {
+      return commits
     },
   }
 }

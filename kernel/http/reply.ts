@@ -37,11 +37,16 @@ export interface Sink {
 /** Opens a stream on the socket once the head is sent. */
 export type StreamBody = (sink: Sink) => void
 
+/** A body in pieces, of which several replies may share some: they are sent as they are, never copied. */
+export interface PiecesBody {
+  readonly pieces: readonly (string | Uint8Array)[]
+}
+
 /** What a handler returns; `kernel/http/respond.ts` alone writes it to a socket. */
 export interface Reply {
   readonly status: number
   readonly headers: ReplyHeaders
-  readonly body: string | Uint8Array | StreamBody | null
+  readonly body: string | Uint8Array | PiecesBody | StreamBody | null
 }
 
 /** The policy of every page: own origin only, nothing inline, never framed. */
@@ -84,7 +89,7 @@ export function jsonReply(
 
 /** Bytes or text of a given media type. */
 export function bytesReply(
-  body: string | Uint8Array,
+  body: string | Uint8Array | PiecesBody,
   type: string,
   headers: ReplyHeaders = {},
   status = 200,

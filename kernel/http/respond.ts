@@ -5,7 +5,7 @@ import type { Clock } from '../time.ts'
 import { isEmptyBody } from './body.ts'
 import type { Connections } from './connections.ts'
 import type { Context } from './context.ts'
-import type { Reply, Sink, StreamBody } from './reply.ts'
+import type { PiecesBody, Reply, Sink, StreamBody } from './reply.ts'
 import type { LogLimit, RequestLog } from './request-log.ts'
 import type { Answer } from './router.ts'
 import type { Upgrade } from './upgrade.ts'
@@ -33,17 +33,18 @@ export interface ResponderOptions {
 }
 
 /**
- * The response writer of a listener. A reply that can't be written becomes an error while nothing of it
- * has been sent; else the connection breaks off, so that its client does not wait for ever.
+ * The response writer of a listener; it gives what writes the log line. A reply that can't be written
+ * becomes an error while nothing of it has been sent; else the connection breaks off, so that its client
+ * does not wait for ever.
  */
 export function createResponder(
   options: ResponderOptions,
-): (exchange: Exchange, reply: Answer) => void {
+): (exchange: Exchange, reply: Answer) => () => void {
   const { connections, requestLog, clock, isStopping, errorReply } = options
 
-  function write(exchange: Exchange, reply: Answer): void {
+  function write(exchange: Exchange, reply: Answer): () => void {
     const { request, response, upgrade, context, isLast, started } = exchange
-    if (response.destroyed) return requestLog.answered(context, started, 499, 0)
+    if (response.destroyed) return () => requestLog.answered(context, started, 499, 0)
     let bytes: number | undefined
     if (!('open' in reply)) {
       bytes = writeReply(request, response, reply, context.requestId, isStopping() || isLast)
@@ -52,7 +53,7 @@ export function createResponder(
       response.detachSocket(request.socket)
       acceptChannel(request, upgrade, reply, context.requestId, clock)
     }
-    requestLog.answered(context, started, reply.status, bytes)
+    return () => requestLog.answered(context, started, reply.status, bytes)
   }
 
   return function respond(exchange, reply) {
@@ -63,7 +64,7 @@ export function createResponder(
       const instead = errorReply(error, context)
       if (!response.headersSent) return write(exchange, instead)
       response.destroy()
-      requestLog.answered(context, started, instead.status, undefined)
+      return () => requestLog.answered(context, started, instead.status, undefined)
     }
   }
 }
@@ -119,17 +120,28 @@ function writeReply(
     headers['connection'] = own === undefined ? 'close' : `${String(own)}, close`
   }
   if (typeof body === 'function') return startStream(request, response, body, status, headers)
-  const length = body === null ? 0 : Buffer.byteLength(body)
+  const pieces = piecesOf(body)
+  let length = 0
+  for (const piece of pieces) length += Buffer.byteLength(piece)
   if (body !== null || (status !== 204 && status !== 304)) headers['content-length'] = length
   response.writeHead(status, headers as Record<string, string>)
-  const sent = request.method === 'HEAD' ? null : body
+  const sent = request.method === 'HEAD' ? NOTHING : pieces
   if (unread) {
-    if (sent === null) response.flushHeaders()
-    else response.write(sent)
+    if (sent.length === 0) response.flushHeaders()
+    for (const piece of sent) response.write(piece)
     drainRequest(request, () => response.end())
-  } else response.end(sent ?? undefined)
-  return sent === null ? 0 : length
+  } else {
+    if (sent.length > 1) {
+      // Corked, the pieces leave in one write; `end` uncorks.
+      response.cork()
+      for (const piece of sent.slice(0, -1)) response.write(piece)
+    }
+    response.end(sent.at(-1))
+  }
+  return sent.length === 0 ? 0 : length
 }
+
+const NOTHING: PiecesBody['pieces'] = []
 
 function startStream(
   request: IncomingMessage,
@@ -146,6 +158,11 @@ function startStream(
   response.flushHeaders()
   open(createSink(response))
   return undefined
+}
+
+function piecesOf(body: Exclude<Reply['body'], StreamBody>): PiecesBody['pieces'] {
+  if (body === null) return NOTHING
+  return typeof body === 'object' && 'pieces' in body ? body.pieces : [body]
 }
 
 /** Reads a refused body to its end, within bounds: closing at once would reset the client's connection. */

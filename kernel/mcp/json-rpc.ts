@@ -61,17 +61,21 @@ export function readMessage(body: Buffer): RpcMessage | BrokenMessage {
   return { kind: 'request', id, method, params }
 }
 
-/** The response that carries a result; `members` are further members of it, as JSON without braces. */
-export function resultMessage(id: RpcId, result: Members, members = ''): string {
-  const own = JSON.stringify(result).slice(1)
-  const comma = members === '' || own === '}' ? '' : ','
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${members}${comma}${own}}`
+/** A response as JSON in pieces: its own text, and bytes that it shares with others. */
+export type Envelope = readonly (string | Uint8Array)[]
+
+/** The response that carries a result; `shared` are further members of it, as JSON without braces. */
+export function resultEnvelope(id: RpcId, result: Members, shared?: Uint8Array): Envelope {
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{`
+  const rest = `${JSON.stringify(result).slice(1)}}`
+  if (shared === undefined) return [head + rest]
+  return [head, shared, rest.startsWith('}') ? rest : `,${rest}`]
 }
 
 /** The response that carries an error; without an id that could be read it is null (JSON-RPC 2.0). */
-export function errorMessage(id: RpcId | null, { code, message, data }: RpcFailure): string {
+export function errorEnvelope(id: RpcId | null, { code, message, data }: RpcFailure): Envelope {
   const error = { code, message, ...(data !== undefined && { data }) }
-  return JSON.stringify({ jsonrpc: '2.0', id, error })
+  return [JSON.stringify({ jsonrpc: '2.0', id, error })]
 }
 
 /** A request whose parameters name something that is not there, or can't be read. */

@@ -123,12 +123,12 @@ const callTool: Method = async (server, params, call) => {
   try {
     const answer = await tool.call(params['arguments'] ?? {}, call)
     if ('inputRequests' in answer) return askClient(answer, params)
-    return { result: {}, members: answer.members }
+    return { result: {}, shared: answer.members }
   } catch (error) {
     if (error instanceof BadRequest) throw error
     server.onFault(tool.name, error)
     const { members } = toolError('internal', 'The tool failed; try again later.')
-    return { result: {}, members }
+    return { result: {}, shared: members }
   }
 }
 

@@ -1,15 +1,16 @@
 import type { Clock } from '../time.ts'
 import type { Context } from '../http/context.ts'
-import { badRequest, Fault, unavailable } from '../fault.ts'
+import { unavailable, type FaultValue } from '../fault.ts'
 import { mediaType } from '../http/headers.ts'
 import { bytesReply, type Reply } from '../http/reply.ts'
 import { capabilitiesOf, checkLegacy, checkModern, eraOf, metaOf, type Era } from './era.ts'
 import {
-  errorMessage,
+  errorEnvelope,
   isObject,
   readMessage,
-  resultMessage,
+  resultEnvelope,
   RPC,
+  type Envelope,
   type Members,
   type RpcFailure,
   type RpcId,
@@ -48,10 +49,10 @@ export async function postMcp(
   server: McpServer,
   context: Context,
   options: PostOptions,
-): Promise<Reply> {
-  if (mediaType(context.headers['content-type']) !== 'application/json') throw notJson()
+): Promise<Reply | FaultValue> {
+  if (mediaType(context.headers['content-type']) !== 'application/json') return NOT_JSON
   const body = await context.body(MESSAGE_LIMIT)
-  if (!body.ok) throw unreadable(body.reason)
+  if (!body.ok) return BODY_FAULTS[body.reason]
 
   const message = readMessage(body.bytes)
   if (message.kind === 'broken') return failed(message.id, message.failure)
@@ -67,15 +68,15 @@ export async function postMcp(
   if (tool?.streams === true && (context.headers.accept ?? '').includes('text/event-stream')) {
     const { progressToken } = metaOf(params)
     return streamAnswer({ ...options, progressToken }, async (listener) => {
-      return (await answer(server, ready, listener)).message
+      return (await answer(server, ready, listener)).envelope
     })
   }
   const listener: Listener = {
     gone: () => AbortSignal.any([options.signal, context.gone()]),
     progress: () => undefined,
   }
-  const { message: text, status } = await answer(server, ready, listener)
-  return messageReply(text, status)
+  const { envelope, status } = await answer(server, ready, listener)
+  return envelopeReply(envelope, status)
 }
 
 /** Nothing is answered to a notification. A response would be to a question that is never asked. */
@@ -90,7 +91,7 @@ async function answer(
   server: McpServer,
   { era, id, method, params }: Ready,
   { gone, progress }: Listener,
-): Promise<{ readonly message: string; readonly status: number }> {
+): Promise<{ readonly envelope: Envelope; readonly status: number }> {
   const { inputResponses, requestState } = params
   const call = {
     capabilities: capabilitiesOf(params),
@@ -102,10 +103,10 @@ async function answer(
   const outcome = await runMethod(server, era, method, params, call)
   if ('failure' in outcome) {
     const { failure } = outcome
-    return { message: errorMessage(id, failure), status: statusOf(failure, era) }
+    return { envelope: errorEnvelope(id, failure), status: statusOf(failure, era) }
   }
   const result = dressResult(server, era, outcome)
-  return { message: resultMessage(id, result, outcome.members), status: 200 }
+  return { envelope: resultEnvelope(id, result, outcome.shared), status: 200 }
 }
 
 /** The legacy era carries every error of a method in a 200. */
@@ -114,11 +115,11 @@ function statusOf(failure: RpcFailure, era: Era): number {
 }
 
 function failed(id: RpcId | null, failure: RpcFailure): Reply {
-  return messageReply(errorMessage(id, failure), failure.status)
+  return envelopeReply(errorEnvelope(id, failure), failure.status)
 }
 
-function messageReply(text: string, status: number): Reply {
-  return bytesReply(text, 'application/json', { 'cache-control': 'no-store' }, status)
+function envelopeReply(pieces: Envelope, status: number): Reply {
+  return bytesReply({ pieces }, 'application/json', { 'cache-control': 'no-store' }, status)
 }
 
 const NO_RESPONSES: RpcFailure = {
@@ -127,15 +128,18 @@ const NO_RESPONSES: RpcFailure = {
   status: 400,
 }
 
-function notJson(): Fault {
-  const message = 'The body must be JSON: application/json.'
-  return new Fault(415, 'UNSUPPORTED_MEDIA_TYPE', message)
+const NOT_JSON: FaultValue = {
+  status: 415,
+  code: 'UNSUPPORTED_MEDIA_TYPE',
+  detail: 'The body must be JSON: application/json.',
 }
 
-function unreadable(reason: 'too-large' | 'aborted' | 'overloaded'): Fault {
-  if (reason === 'too-large') {
-    return new Fault(413, 'BODY_TOO_LARGE', `The message exceeds ${MESSAGE_LIMIT} bytes.`)
-  }
-  if (reason === 'aborted') return badRequest('The message did not arrive whole.')
-  return unavailable('More is arriving than can be read; try again shortly.')
+const BODY_FAULTS: Readonly<Record<'too-large' | 'aborted' | 'overloaded', FaultValue>> = {
+  'too-large': {
+    status: 413,
+    code: 'BODY_TOO_LARGE',
+    detail: `The message exceeds ${MESSAGE_LIMIT} bytes.`,
+  },
+  aborted: { status: 400, code: 'BAD_REQUEST', detail: 'The message did not arrive whole.' },
+  overloaded: unavailable('More is arriving than can be read; try again shortly.'),
 }

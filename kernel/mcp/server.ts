@@ -23,8 +23,8 @@ export type Content = Members & { readonly type: string }
 
 /** What a tool answers, as `tool.ts` makes it. */
 export interface ToolResult {
-  /** The members of the result as JSON without braces, so that calls which share it write it once. */
-  readonly members: string
+  /** The members of the result as JSON, without its braces: written once for all who share it. */
+  readonly members: Uint8Array
   readonly isError?: true
 }
 

@@ -7,7 +7,7 @@ export interface Success {
   readonly result: Members
   readonly freshMs?: number
   /** Further members of the result, as JSON without braces. */
-  readonly members?: string
+  readonly shared?: Uint8Array
 }
 
 /** Who answers; part of every modern result. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../time.ts'
 import type { Reply, Sink } from '../http/reply.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../http/sse.ts'
+import type { Envelope } from './json-rpc.ts'
 import type { Call } from './server.ts'
 
 export interface StreamOptions {
@@ -18,7 +19,7 @@ const KEEP_ALIVE_MS = 15_000
  */
 export function streamAnswer(
   { clock, signal, progressToken }: StreamOptions,
-  work: (call: Pick<Call, 'gone' | 'progress'>) => Promise<string>,
+  work: (call: Pick<Call, 'gone' | 'progress'>) => Promise<Envelope>,
 ): Reply {
   return {
     status: 200,
@@ -36,7 +37,7 @@ export function streamAnswer(
           if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
           const params = { progressToken, progress, total, message }
           const notice = { jsonrpc: '2.0', method: 'notifications/progress', params }
-          send(sink, JSON.stringify(notice))
+          send(sink, [JSON.stringify(notice)])
         },
       }).then(
         (response) => {
@@ -50,6 +51,7 @@ export function streamAnswer(
   }
 }
 
-function send(sink: Sink, data: string): void {
+function send(sink: Sink, message: Envelope): void {
+  const data = Buffer.concat(message.map((piece) => Buffer.from(piece))).toString('utf8')
   sink.write(encodeFrame({ event: 'message', data }))
 }

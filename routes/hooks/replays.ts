@@ -23,9 +23,7 @@ export const replayEndpoints = [
       await app.hooks.replay(id, target === '' ? undefined : target)
       return replayedView(app, id)
     },
-    async refused({ app, params, context }, { typed, fault }) {
-      // htmx replaces the list alone: it shows the message above the page.
-      if (context.headers['hx-request'] === 'true') throw fault
+    async refused({ app, params }, { typed, fault }) {
       const view = await eventView(app, readEventId(params.id))
       const refused = { typed: typed['target_url'] ?? '', message: fault.message }
       const shown = { ...view, replay: { ...view.replay, refused } }

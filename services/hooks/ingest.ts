@@ -14,6 +14,8 @@ export interface Ingest {
   /** Resolves when nothing is waiting any more. */
   drained(): Promise<void>
   readonly waiting: number
+  /** How often something was committed; it has changed before any of those deliveries is answered. */
+  readonly commits: number
 }
 
 /** Bounds of one statement. */
@@ -52,6 +54,7 @@ export function createIngest(db: Executor): Ingest {
   let waitingBytes = 0
   const byDelivery = new Map<string, Entry>()
   let running: Promise<void> | undefined
+  let commits = 0
 
   /** One statement after the other. The deliveries of one are answered once the next was sent. */
   async function run(): Promise<void> {
@@ -110,6 +113,7 @@ export function createIngest(db: Executor): Ingest {
   async function commit(batch: readonly Entry[]): Promise<Settle> {
     const rows = batch.map(({ event, waiters }) => ({ event, deliveries: waiters.length }))
     const saved = await saveDeliveries(db, rows)
+    commits++
     const answered = batch.map(({ waiters }, n) => {
       const row = saved[n]
       if (row?.n !== n) throw new Error(`saveDeliveries: no row ${n}`)
@@ -169,6 +173,9 @@ export function createIngest(db: Executor): Ingest {
     },
     get waiting() {
       return queue.length
+    },
+    get commits() {
+      return commits
     },
   }
 }

@@ -96,7 +96,10 @@ export async function startFixtures(t: Owner): Promise<string> {
         method: 'POST',
         path: '/mcp/fixtures',
         access: 'strict',
-        handle: (context) => postMcp(fixtures, context, { clock: systemClock, signal }),
+        async handle(context) {
+          const reply = await postMcp(fixtures, context, { clock: systemClock, signal })
+          return 'code' in reply ? problem(reply, context.path) : reply
+        },
       },
     ]),
     noRoute: { status: 404, code: 'NOT_FOUND', detail: 'Nothing is here.' },

@@ -11,7 +11,8 @@ import { linkOperations } from './links.ts'
 import { memberOperations } from './members.ts'
 import { tagOperations } from './tags.ts'
 import { tokenEndpoints } from '../tokens.ts'
-import { userOperations } from './users.ts'
+import { allLinksEndpoints } from '../all-links.ts'
+import { userEndpoints } from '../users.ts'
 
 export const API = '/api/v1/'
 const ADMIN = `${API}admin/`
@@ -38,7 +39,7 @@ export function apiOperations(options: LinksRoutes): readonly Operation[] {
     ...linkOperations(options),
     ...memberOperations(options),
     ...tagOperations(options),
-    ...userOperations(options),
+    ...mountApi([...userEndpoints, ...allLinksEndpoints], options),
     ...mountApi(tokenEndpoints, options),
   ]
 }

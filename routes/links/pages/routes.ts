@@ -1,7 +1,8 @@
 import { mountPages } from '../../../kernel/http/endpoint.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import type { LinksRoutes } from '../options.ts'
-import { adminPages } from './admin.ts'
+import { allLinksEndpoints } from '../all-links.ts'
+import { userEndpoints } from '../users.ts'
 import { helpRoute } from './help.ts'
 import { linkFormRoutes } from './link-form.ts'
 import { linkRoutes } from './link.ts'
@@ -18,7 +19,7 @@ export function linksPages(options: LinksRoutes): readonly Route[] {
     ...linkRoutes(options),
     ...tagPages(options),
     ...mountPages(tokenEndpoints, options),
-    ...adminPages(options),
+    ...mountPages([...userEndpoints, ...allLinksEndpoints], options),
     ...searchRoutes(options),
     helpRoute(options),
   ]

@@ -99,7 +99,7 @@ const NAME_FORM = `must have 1 to ${RELAY_NAME_LENGTH} characters, and no contro
 /** What a forwarder asks for when it connects. */
 const RelayRequest = Type.Object({
   /** Its position is stored under this name. */
-  name: field(withDefault(Type.String(), ''), NAME_FORM, [isName, NAME_FORM]),
+  name: field(Type.String(), NAME_FORM, [isName, NAME_FORM]),
   /** Where it sends the events, without tokens: for the list of replays. */
   target: parsed(Type.String(), `must be ${TARGET_FORM}.`, (given) => {
     const target = parseTarget(String(given))

@@ -3,7 +3,7 @@ import { EventSummary } from '../../../db/hooks/events.ts'
 import { nullable } from '../../../db/rows.ts'
 import type { Call, Resource, Tool, ToolResult } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
-import { createSingleFlight } from '../../../kernel/single-flight.ts'
+import { createShared } from '../../../kernel/single-flight.ts'
 import { validateTexts } from '../../../kernel/validate.ts'
 import { EventDetail, readEventStart } from '../event-detail.ts'
 import { eventCursor, LogQuery, MAX_SEARCH_LENGTH } from '../event-filter.ts'
@@ -46,8 +46,8 @@ const PayloadMember = Type.String({
 })
 
 /** `list_webhook_events`: the log, newest first, page by page. */
-export function listTool({ db, clock }: ToolOptions): Tool {
-  const share = createSingleFlight<ToolResult>()
+export function listTool({ db, ingest, clock }: ToolOptions): Tool {
+  const share = createShared<ToolResult>({ version: () => ingest.commits, elapsed: clock.elapsed })
 
   async function list(args: object, call: Call): Promise<ToolResult> {
     const given = new Map<string, unknown>(Object.entries(args))

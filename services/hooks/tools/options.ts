@@ -5,7 +5,7 @@ import type { Hooks } from '../open.ts'
 /** What the tools work on. */
 export type ToolOptions = Pick<
   Hooks,
-  'db' | 'clock' | 'log' | 'metrics' | 'secrets' | 'stream' | 'replay'
+  'db' | 'ingest' | 'clock' | 'log' | 'metrics' | 'secrets' | 'stream' | 'replay'
 > & { readonly version: string }
 
 /** Why a tool failed: a closed set of codes (decisions.md section 3, Tool protocol). */
