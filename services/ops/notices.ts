@@ -1,6 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import { claimNotice, finishNotice, pruneNotices } from '../../db/ops/notices.ts'
-import type { Notice } from '../../db/ops/rows.ts'
+import { noticeQueries as q, type Notice } from '../../db/ops/notices.ts'
 import { causeOf, codeOf, messageOf, type Log } from '../../kernel/log.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import type { Counter, Metrics } from '../../kernel/metrics.ts'
@@ -11,24 +10,24 @@ export interface NotifyOptions {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** Where notices go, looked up each time; undefined when nobody is to be told. */
+  /** Where notices go, read for each one; undefined for no notices. */
   readonly notifyUrl: () => string | undefined
   /** Public address of the service, for links to sessions. */
   readonly baseUrl: () => string
 }
 
-const LOOK_MS = 1_000
-const DEADLINE_MS = 10_000
+const POLL_MS = 1_000
+const TIMEOUT_MS = 10_000
 const PRUNE_MS = 3_600_000
-/** The query `claimNotice` has it too. */
-const NEWS_MS = 86_400_000
+/** As in the query `claimNotice`. */
+const MAX_AGE_MS = 86_400_000
 const NTFY = 'ntfy+'
 const PRIORITY = { critical: 'urgent', warning: 'high', info: 'default' } as const
 
 /**
- * Tells `OPS_NOTIFY_URL` of critical events and failed sessions, whichever instance they happened on:
- * each is claimed in the database, sent, and noted as sent. One that is not taken is tried again for a
- * day. A receiver that answers but whose answer gets lost is told twice; the notice's id says so.
+ * Sends notices of critical events and failed sessions of all instances to `OPS_NOTIFY_URL`. Each is
+ * claimed in the database, sent, and marked as sent; failures are retried for a day. A notice whose
+ * acknowledgement is lost is sent again, with the same idempotency key.
  */
 export function startNotifier(options: NotifyOptions): () => Promise<void> {
   const { db, clock, log, metrics, notifyUrl } = options
@@ -37,33 +36,36 @@ export function startNotifier(options: NotifyOptions): () => Promise<void> {
   const steadyNow = openSteadyTime(clock)
   let pruned = Number.NEGATIVE_INFINITY
 
-  async function look(): Promise<void> {
+  async function sendDue(): Promise<void> {
     const url = notifyUrl()
-    while (url !== undefined && (await tellNext(options, url, sent, stopping.signal)));
+    let hasNext = url !== undefined
+    while (url !== undefined && hasNext) {
+      hasNext = await sendNext(options, url, sent, stopping.signal)
+    }
     const elapsed = clock.elapsed()
     if (elapsed - pruned < PRUNE_MS) return
     pruned = elapsed
-    await pruneNotices(db, new Date(steadyNow().getTime() - NEWS_MS))
+    await q.pruneNotices(db, { before: new Date(steadyNow().getTime() - MAX_AGE_MS) })
   }
-  const looks = repeat(clock, LOOK_MS, look, {
+  const polls = repeat(clock, POLL_MS, sendDue, {
     fails: (error) => log.warn('notices not looked up', { error: messageOf(error) }),
     works: () => log.info('notices are looked up again'),
   })
   return () => {
     stopping.abort()
-    return looks.stop()
+    return polls.stop()
   }
 }
 
-/** Sends the next notice that is due; false when none is, or when the receiver does not take it. */
-async function tellNext(
+/** Sends the next notice that is due. False if none is, or if sending failed. */
+async function sendNext(
   options: NotifyOptions,
   url: string,
   sent: Counter,
   stopping: AbortSignal,
 ): Promise<boolean> {
   const { db, clock, log, baseUrl } = options
-  const notice = await claimNotice(db, clock.now())
+  const notice = await q.claimNotice(db, { now: clock.now() })
   if (notice === undefined) return false
   const problem = await send(url, notice, baseUrl(), stopping)
   sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
@@ -71,11 +73,11 @@ async function tellNext(
     log.warn('notice not taken, tried again later', { notice: notice.id, problem })
     return false
   }
-  await finishNotice(db, notice.id, clock.now())
+  await q.finishNotice(db, { id: notice.id, now: clock.now() })
   return true
 }
 
-/** Undefined when the receiver took it; else why not, without its address: that may hold a key. */
+/** Why sending failed, or undefined. Never quotes the receiver's address: it may contain a key. */
 async function send(
   url: string,
   notice: Notice,
@@ -93,7 +95,7 @@ async function send(
       headers: { ...headers, 'user-agent': 'gatehouse', 'idempotency-key': `notice-${notice.id}` },
       body,
       redirect: 'error',
-      signal: AbortSignal.any([stopping, AbortSignal.timeout(DEADLINE_MS)]),
+      signal: AbortSignal.any([stopping, AbortSignal.timeout(TIMEOUT_MS)]),
     })
     await response.body?.cancel()
     return response.ok ? undefined : `the receiver answered ${response.status}`
@@ -103,7 +105,7 @@ async function send(
   }
 }
 
-/** What ntfy shows beside the message; its headers take no other letters than these. */
+/** What ntfy shows beside the message. Its headers take printable ASCII only. */
 function ntfyHeaders({ level, service }: Notice, link: string): Readonly<Record<string, string>> {
   return {
     'content-type': 'text/plain; charset=utf-8',
