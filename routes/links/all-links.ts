@@ -7,9 +7,7 @@ import { linksByPrefix } from '../../services/links/lists.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, page } from './endpoint.ts'
 import { shortLinks } from './options.ts'
-import { nextAddress, pageOf, pageQuery, toPage } from './paging.ts'
-
-const PATH = '/-/admin/links'
+import { nextAddress, pageQuery, pageSchema, readPage } from './paging.ts'
 
 /** The links of all users, for admins only. */
 export const allLinksEndpoints = [
@@ -21,25 +19,30 @@ export const allLinksEndpoints = [
     tag: 'Admin',
     summary: 'List all links by slug.',
     query: pageQuery('links'),
-    returns: { description: 'A page of links', schema: pageOf('links', Link) },
-    async answer({ app: { links }, query: { limit, cursor = '' } }) {
-      const rows = await listLinks(links.db, cursor, limit + 1)
-      const found = toPage('links', rows, limit, ({ slug }) => slug)
-      return { links: found.shown, next_cursor: found.cursor }
-    },
+    returns: { description: 'A page of links', schema: pageSchema('links', Link) },
+    answer: ({ app: { links }, query }) =>
+      readPage(
+        'links',
+        query,
+        ({ slug }: Link) => slug,
+        (after, limit) => listLinks(links.db, after, limit),
+      ),
   }),
 
   page({
-    path: PATH,
+    path: '/-/admin/links',
     access: admin(signedIn),
     query: Type.Object({ ...pageQuery('links').properties, q: withDefault(Type.String(), '') }),
-    async answer({ app, caller, query: { limit, cursor = '', q }, context }) {
-      const prefix = q.trim()
-      const { db } = app.links
-      const rows = await linksByPrefix(db, prefix.toLowerCase(), cursor, limit + 1)
-      const found = toPage('links', rows, limit, ({ slug }) => slug)
-      const next = nextAddress(PATH, context.search, found.cursor)
-      const view = { viewer: caller, prefix, links: found.shown, next, short: shortLinks(app) }
+    async answer({ app, caller, query, context }) {
+      const prefix = query.q.trim()
+      const { links, next_cursor } = await readPage(
+        'links',
+        query,
+        ({ slug }: Link) => slug,
+        (after, limit) => linksByPrefix(app.links.db, prefix.toLowerCase(), after, limit),
+      )
+      const next = nextAddress(context, next_cursor)
+      const view = { viewer: caller, prefix, links, next, short: shortLinks(app) }
       return { page: () => allLinksPage(view), fragment: () => allLinksFragment(view) }
     },
   }),

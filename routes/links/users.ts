@@ -9,7 +9,7 @@ import { changeRole, createUser, NewUser, RoleChange } from '../../services/link
 import { admin, signedIn, token } from './access.ts'
 import { api, form, Id, page } from './endpoint.ts'
 import type { LinksRoutes } from './options.ts'
-import { nextAddress, pageOf, pageQuery, toPage } from './paging.ts'
+import { nextAddress, pageQuery, pageSchema, readPage } from './paging.ts'
 
 const PATH = '/-/admin/users'
 const UserQuery = pageQuery('users')
@@ -43,11 +43,8 @@ export const userEndpoints = [
     tag: 'Admin',
     summary: 'List all users by e-mail address.',
     query: UserQuery,
-    returns: { description: 'A page of users', schema: pageOf('users', User) },
-    async answer(call) {
-      const { shown, cursor } = await usersOf(call)
-      return { users: shown, next_cursor: cursor }
-    },
+    returns: { description: 'A page of users', schema: pageSchema('users', User) },
+    answer: (call) => readUsers(call),
   }),
 
   api({
@@ -120,21 +117,24 @@ interface UsersCall {
   readonly context: Context
 }
 
-async function usersOf({ app: { links }, query }: Pick<UsersCall, 'app' | 'query'>) {
-  const { limit, cursor: after = '' } = query
-  const rows = await userQueries.listUsers(links.db, { after, limit: limit + 1 })
-  return toPage('users', rows, limit, ({ email }) => email)
+function readUsers({ app: { links }, query }: Pick<UsersCall, 'app' | 'query'>) {
+  return readPage(
+    'users',
+    query,
+    ({ email }: User) => email,
+    (after, limit) => userQueries.listUsers(links.db, { after, limit }),
+  )
 }
 
 /** The page of users that the query asks for. */
 async function usersView(call: UsersCall, state: Partial<UsersView> = {}): Promise<UsersView> {
-  const { shown: users, cursor } = await usersOf(call)
+  const { users, next_cursor } = await readUsers(call)
   const { search } = call.context
   return {
     viewer: call.caller,
     users,
     query: search === '' ? '' : `?${search}`,
-    next: nextAddress(PATH, search, cursor),
+    next: nextAddress({ ...call.context, path: PATH }, next_cursor),
     form: newForm(NewUser),
     ...state,
   }
