@@ -4,7 +4,6 @@ import type { Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { authorize, createUseRecorder } from '../../services/hooks/endpoints.ts'
 import { createToolServers } from '../../services/hooks/tools/server.ts'
-import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 
 /**
@@ -38,8 +37,7 @@ export function mcpRoute({ hooks, version }: HooksRoutes): Route {
     const endpoint = authorize(registry, context.params['endpoint'] ?? '', authorization)
     recordUse(endpoint.name, context.receivedAt)
     const signal = signalOf(endpoint.token_hash)
-    const answer = await postMcp(serverOf(endpoint), context, { clock, signal })
-    return 'code' in answer ? hooksFault(answer, context) : answer
+    return postMcp(serverOf(endpoint), context, { clock, signal })
   }
 
   return { method: 'POST', path: '/mcp/:endpoint', access: 'strict', handle }

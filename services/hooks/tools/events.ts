@@ -1,8 +1,14 @@
 import Type from 'typebox'
 import { EventSummary } from '../../../db/hooks/events.ts'
 import { nullable } from '../../../db/rows.ts'
-import type { Call, Resource, Tool, ToolResult } from '../../../kernel/mcp/server.ts'
-import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
+import {
+  type Call,
+  type Resource,
+  type Tool,
+  type ToolResult,
+  defineTool,
+  toolValue,
+} from '../../../kernel/mcp/server.ts'
 import { createShared } from '../../../kernel/single-flight.ts'
 import { validateTexts } from '../../../kernel/validate.ts'
 import { EventDetail, readEventStart } from '../event-detail.ts'

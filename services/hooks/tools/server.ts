@@ -2,8 +2,14 @@ import Type from 'typebox'
 import type { EndpointKey } from '../../../db/hooks/endpoints.ts'
 import { Fault, Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import { TryLater, type McpServer, type Resource, type Tool } from '../../../kernel/mcp/server.ts'
-import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
+import {
+  defineTool,
+  toolValue,
+  TryLater,
+  type McpServer,
+  type Resource,
+  type Tool,
+} from '../../../kernel/mcp/server.ts'
 import { ProviderStatus, providerStatus, readProviders } from '../providers.ts'
 import { getTool, listTool, recentResource, replayTool } from './events.ts'
 import { failure, READ_ONLY, UNTRUSTED, type FailureCode, type ToolOptions } from './options.ts'
