@@ -101,8 +101,10 @@ function readAlarm({ expect, burst, off }: Flags, action: string): AlarmChange {
     throw new UsageError('Missing --expect, --burst or --off')
   const interval = expect === undefined ? undefined : readInterval(expect)
   const count = burst === undefined ? undefined : readBurst(burst)
-  if (interval === 'invalid') throw new UsageError(`--expect must be ${INTERVAL_FORM}`)
-  if (count === 'invalid') throw new UsageError(`--burst must be ${BURST_FORM}`)
+  if (expect !== undefined && interval === undefined)
+    throw new UsageError(`--expect must be ${INTERVAL_FORM}`)
+  if (burst !== undefined && count === undefined)
+    throw new UsageError(`--burst must be ${BURST_FORM}`)
   return {
     ...(interval !== undefined && { expected_interval_s: interval }),
     ...(count !== undefined && { rejection_burst: count }),
