@@ -45,7 +45,13 @@ export function postForm(
 }
 
 /** The message of a refused form, read to everybody. */
-export function refusal({ id, fault }: Form): Html | false {
+export function refusal({
+  id,
+  fault,
+}: {
+  readonly id: string
+  readonly fault?: FormState['fault'] | undefined
+}): Html | false {
   if (fault === undefined) return false
   return html`<p id="${id}-refused" class="refused" role="alert">${sentence(fault.message)}</p>`
 }

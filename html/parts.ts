@@ -50,7 +50,7 @@ export function secretBox(
 }
 
 /** A note that something was done. */
-export function saved(text: string, own: Attributes = {}): Html {
+export function saved(text: Printable, own: Attributes = {}): Html {
   return html`<p${attributes({ class: 'saved', role: 'status', ...own })}>${text}</p>`
 }
 

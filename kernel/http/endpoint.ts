@@ -61,6 +61,13 @@ interface Declaration<App, Caller, P extends TProperties, Q extends TObject, Fou
   readonly find?: (call: Call<App, Caller, Static<TObject<P>>, Static<Q>>) => Promise<Found>
 }
 
+/** A value whose lists may be read-only, such as the rows of a query. */
+type Unchanging<T> = T extends readonly (infer Item)[]
+  ? readonly Unchanging<Item>[]
+  : T extends object
+    ? { readonly [Name in keyof T]: Unchanging<T[Name]> }
+    : T
+
 /** An endpoint of the JSON API; its declaration becomes OpenAPI. */
 export interface ApiEndpoint<
   App,
@@ -93,7 +100,7 @@ export interface ApiEndpoint<
   readonly refuses?: readonly number[]
   readonly answer: (
     call: Call<App, Caller, Static<TObject<P>>, Static<Q>, Found, Static<B>>,
-  ) => Static<R> | void | Promise<Static<R> | void>
+  ) => Unchanging<Static<R>> | void | Promise<Unchanging<Static<R>> | void>
 }
 
 /** A page: it answers GET. */

@@ -1,0 +1,120 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isObject, objectOf, type JsonObject } from '../json.ts'
+import { RPC, type RpcFailure } from './json-rpc.ts'
+
+/** The stateless version: every request carries its own version and capabilities. */
+const STATELESS_VERSION = '2026-07-28'
+
+/** Versions that begin with the handshake `initialize`, newest first. */
+const HANDSHAKE_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
+
+/** Every supported protocol version, newest first. */
+export const SUPPORTED_VERSIONS: readonly string[] = [STATELESS_VERSION, ...HANDSHAKE_VERSIONS]
+
+/** Names under `_meta`. */
+export const META = {
+  version: 'io.modelcontextprotocol/protocolVersion',
+  capabilities: 'io.modelcontextprotocol/clientCapabilities',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+} as const
+
+/** The two kinds of protocol versions: 2026-07-28, or the earlier ones with a handshake. */
+export type Protocol = 'stateless' | 'handshake'
+
+/** The parts of a message that tell its protocol. */
+interface Versioned {
+  readonly kind: string
+  readonly method?: string
+  readonly params?: JsonObject
+}
+
+/**
+ * Both protocols share one URL. A request is stateless when its `_meta` or its header says so. So is one
+ * with an unknown version: only the stateless protocol has an error for that.
+ */
+export function protocolOf(message: Versioned, headers: IncomingHttpHeaders): Protocol {
+  const wanted = metaOf(message.params)[META.version]
+  if (headers['mcp-protocol-version'] === STATELESS_VERSION) return 'stateless'
+  return typeof wanted === 'string' && !hasHandshake(wanted) ? 'stateless' : 'handshake'
+}
+
+/** The `_meta` member of a request's parameters; empty when there is none. */
+export function metaOf(params: JsonObject | undefined): JsonObject {
+  return objectOf(params?.['_meta'])
+}
+
+/** Checks the header of a request with a handshake. Without it, it counts as 2025-03-26, which had none. */
+export function checkHandshake(headers: IncomingHttpHeaders): RpcFailure | undefined {
+  const version = headers['mcp-protocol-version']
+  if (version === undefined || (typeof version === 'string' && hasHandshake(version)))
+    return undefined
+  return unsupportedVersion(String(version))
+}
+
+/** The version that the response to `initialize` names: the client's, or the newest with a handshake. */
+export function negotiate(requested: unknown): string {
+  return typeof requested === 'string' && hasHandshake(requested)
+    ? requested
+    : HANDSHAKE_VERSIONS[0]
+}
+
+/**
+ * Checks a stateless request: headers that differ from the body (-32020), a body without its `_meta`
+ * (-32602), an unsupported version (-32022). All are answered with 400.
+ */
+export function checkStateless(
+  method: string,
+  params: JsonObject,
+  headers: IncomingHttpHeaders,
+): RpcFailure | undefined {
+  const meta = metaOf(params)
+  const version = meta[META.version]
+  const header = headers['mcp-protocol-version']
+  if (header === undefined) return mismatch('MCP-Protocol-Version is missing')
+  if (version !== undefined && header !== version) {
+    return mismatch('MCP-Protocol-Version does not match the version in _meta')
+  }
+  if (typeof version !== 'string' || !isObject(meta[META.capabilities])) {
+    const message = `params._meta must hold ${META.version} and ${META.capabilities}.`
+    return { code: RPC.invalidParams, message, status: 400 }
+  }
+  if (version !== STATELESS_VERSION) return unsupportedVersion(version)
+  if (headers['mcp-method'] !== method) return mismatch('Mcp-Method does not match the method')
+  const named = NAMED_BY[method]
+  if (named === undefined || typeof params[named] !== 'string') return undefined
+  const name = decodeHeader(headers['mcp-name'])
+  return name === params[named] ? undefined : mismatch(`Mcp-Name does not match params.${named}`)
+}
+
+/** Requests whose header `Mcp-Name` repeats a parameter, and which one. */
+const NAMED_BY: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'resources/read': 'uri',
+}
+
+const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
+
+/** A header's text, decoded from `=?base64?…?=` where that stands; undefined when it is malformed. */
+function decodeHeader(value: string | string[] | undefined): string | undefined {
+  if (typeof value !== 'string') return undefined
+  if (!value.startsWith('=?base64?') || !value.endsWith('?=')) return value
+  const encoded = BASE64.exec(value)?.[1]
+  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
+}
+
+function hasHandshake(version: string): boolean {
+  return HANDSHAKE_VERSIONS.some((known) => known === version)
+}
+
+function mismatch(what: string): RpcFailure {
+  return { code: RPC.headerMismatch, message: `Header mismatch: ${what}.`, status: 400 }
+}
+
+function unsupportedVersion(requested: string): RpcFailure {
+  return {
+    code: RPC.unsupportedVersion,
+    message: 'Unsupported protocol version.',
+    status: 400,
+    data: { supported: SUPPORTED_VERSIONS, requested },
+  }
+}
