@@ -20,7 +20,12 @@ export type RouteTable = { readonly routes: readonly Route[]; readonly find: Fin
  */
 export async function routesOf(t: Owner, open: OpenService): Promise<RouteTable> {
   const env = await backends[1].env(t)
-  const config = openConfiguration({ flags: env, environment: {}, envFile: undefined, collects: true })
+  const config = openConfiguration({
+    flags: env,
+    environment: {},
+    envFile: undefined,
+    collects: true,
+  })
   const log = createLog(
     () => undefined,
     () => new Date(),
