@@ -8,21 +8,28 @@ import { eventEndpoints, payloadRoute } from './events.ts'
 import { healthRoute } from './status.ts'
 import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
-import { providerRoutes } from './providers.ts'
+import { providerEndpoints } from './providers.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { relayRoute } from './forwarders.ts'
 import { replayEndpoints } from './replays.ts'
 import { settingsRoutes } from './settings.ts'
 import { streamRoute } from './stream.ts'
 
+/** Pages and forms. */
+const ENDPOINTS = [
+  ...dashboardEndpoints,
+  ...eventEndpoints,
+  ...replayEndpoints,
+  ...providerEndpoints,
+]
+
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
 export function hooksRoutes(options: HooksRoutes): readonly Route[] {
   const described = [...deliveryRoutes(options), streamRoute(options), healthRoute(options)]
   return [
     ...described,
-    ...mountPages([...dashboardEndpoints, ...eventEndpoints, ...replayEndpoints], options),
+    ...mountPages(ENDPOINTS, options),
     payloadRoute(options),
-    ...providerRoutes(options),
     ...settingsRoutes(options),
     mcpRoute(options),
     relayRoute(options),

@@ -1,7 +1,7 @@
 import type { EventSummary } from '../../../db/hooks/events.ts'
 import type { EventView } from '../../../html/hooks/event.ts'
 import type { LogFilter, LogView } from '../../../html/hooks/log.ts'
-import type { ProviderCard } from '../../../html/hooks/views.ts'
+import type { ProviderCard } from '../../../html/hooks/provider-card.ts'
 
 export const HOSTILE = '</code></pre><script>alert("1")</script>\'&'
 export const ESCAPED =
