@@ -9,6 +9,7 @@ import {
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
+import { Fault } from '../kernel/fault.ts'
 import { codeOf, messageOf, type Log } from '../kernel/log.ts'
 import { drained } from '../kernel/http/sink.ts'
 import { FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
@@ -140,6 +141,7 @@ async function answer(
   } catch (error) {
     output.err(`gatehouse: ${messageOf(error)}`)
     if (error instanceof UsageError) return WRONG_USAGE
+    if (error instanceof Fault) return FAILED
     log.warn('control command failed', { error: messageOf(error) })
     return FAILED
   }

@@ -1,4 +1,4 @@
-import { sizeText } from '../html/size.ts'
+import { sizeText } from '../html/text.ts'
 import { systemClock } from '../kernel/time.ts'
 import { post } from '../kernel/net/outbound.ts'
 import { connectChannel } from '../kernel/http/websocket.ts'

@@ -1,6 +1,8 @@
 interface FaultOptions {
   /** The input that is wrong. */
   readonly field?: string
+  /** The messages of all inputs that are wrong, by their names. */
+  readonly fields?: Readonly<Record<string, string>>
   /** Headers of the reply. */
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -15,18 +17,20 @@ export class Fault extends Error {
   readonly status: number
   readonly code: string
   readonly field: string | undefined
+  readonly fields: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
 
   constructor(
     status: number,
     code: string,
     message: string,
-    { field, headers = {} }: FaultOptions = {},
+    { field, fields, headers = {} }: FaultOptions = {},
   ) {
     super(message)
     this.status = status
     this.code = code
     this.field = field
+    this.fields = fields ?? (field === undefined ? {} : { [field]: message })
     this.headers = headers
   }
 
@@ -74,4 +78,10 @@ export function wrongMethod(allow: string): Fault {
 /** Thrown where the database or another part is out of reach: becomes 503 with Retry-After. */
 export class Unavailable extends Error {
   override name = 'Unavailable'
+}
+
+/** What a query has found; 404 where it is undefined. */
+export function found<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw notFound(`${what} not found`)
+  return value
 }

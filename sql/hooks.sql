@@ -463,65 +463,6 @@ select name, connection
  order by name
  limit $2;
 
--- name: saveRejections :exec
--- A batch of refused deliveries: $1 the newest of them, $2 how many there were by provider and status, $3 how many
--- by provider and minute for their signature or token. Nothing, when writer $4 has brought batch $5 already; $6 is now.
--- All writers lock the counters in one order.
-with fresh as (
-  insert into hooks.rejection_writers (writer, batch, at)
-  values ($4, $5, $6)
-  on conflict (writer) do update set batch = excluded.batch, at = excluded.at
-   where hooks.rejection_writers.batch < excluded.batch
-  returning writer
-), kept as (
-  insert into hooks.rejections (at, provider, status, source, reason)
-  select r.at, r.provider, r.status, r.source, r.reason
-    from jsonb_to_recordset($1::jsonb) as r(at timestamptz, provider text, status smallint, source text, reason text)
-   where exists (select from fresh)
-), counted as (
-  insert into hooks.refusals (provider, minute, refused)
-  select m.provider, m.minute, m.refused
-    from jsonb_to_recordset($3::jsonb) as m(provider text, minute timestamptz, refused integer)
-   where exists (select from fresh)
-   order by m.provider, m.minute
-  on conflict (provider, minute) do update set refused = hooks.refusals.refused + excluded.refused
-)
-insert into hooks.rejection_totals (provider, status, total, last_at)
-select t.provider, t.status, t.total, t.last_at
-  from jsonb_to_recordset($2::jsonb) as t(provider text, status smallint, total bigint, last_at timestamptz)
- where exists (select from fresh)
- order by t.provider, t.status
-on conflict (provider, status) do update
-   set total = hooks.rejection_totals.total + excluded.total,
-       last_at = greatest(hooks.rejection_totals.last_at, excluded.last_at);
-
--- name: forgetRejectionWriters :exec
--- Those that wrote nothing since $1: none of their batches is under way any more.
-delete from hooks.rejection_writers
- where at < $1;
-
--- name: listRejections :many
--- Newest first below an id ($1), of one provider ($2) or of all when that is null.
-select id, at, provider, status, source, reason
-  from hooks.rejections
- where id < $1
-   and ($2::text is null or provider = $2)
- order by id desc
- limit $3;
-
--- name: listRejectionTotals :many
--- Refused deliveries of each provider since the beginning, with the newest reason that is still kept.
-select t.provider, sum(t.total)::bigint as total, max(t.last_at) as last_at,
-       (select r.reason from hooks.rejections r where r.provider = t.provider order by r.id desc limit 1) as last_reason
-  from hooks.rejection_totals t
- group by t.provider
- order by t.provider;
-
--- name: pruneRejections :exec
--- Keeps the newest $1.
-delete from hooks.rejections
- where id <= coalesce((select id from hooks.rejections order by id desc offset $1 limit 1), 0);
-
 -- name: readSettings :one
 select retention_max_age_days, retention_max_rows, sse_retry_ms, replay_default_target
   from hooks.settings;
@@ -573,9 +514,6 @@ select count(*)::integer as removed from removed;
 delete from hooks.activity a
  where minute < $1
    and exists (select from hooks.activity newer where newer.provider = a.provider and newer.minute > a.minute);
-
--- name: pruneRefusals :exec
-delete from hooks.refusals where minute < $1;
 
 -- name: pruneForwarders :exec
 -- Forgets forwarders that have neither connected nor moved since $2, $3 being now; those whose names are in the JSON

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { databaseAnswers } from '../../db/answers.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { identityReader } from '../../kernel/net/identity.ts'
-import { linksFault, NOT_FOUND } from '../../routes/links/faults.ts'
+import { faultReply, NOT_FOUND } from '../../routes/links/faults.ts'
 import type { LinksRoutes } from '../../routes/links/options.ts'
 import { linksRoutes, unmatchedLinks } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
@@ -32,7 +32,7 @@ export const openLinksService: OpenService = async (context) => {
       }
       const unmatched = unmatchedLinks(parts)
       const routes = linksRoutes(parts, () => databaseAnswers(db))
-      return { routes, faultReply: linksFault, noRoute: NOT_FOUND, unmatched }
+      return { routes, faultReply, noRoute: NOT_FOUND, unmatched }
     },
     forgetLink: (slug) => links.forget(slug),
     close: () => links.close(),

@@ -1,44 +1,38 @@
-import type { Executor } from '../client.ts'
-import { many } from '../rows.ts'
-import { hooksQueries as q } from './queries.ts'
-import type { Rejection, RejectionTotal } from './rows.ts'
+import Type from 'typebox'
+import { nullable, Timestamp } from '../rows.ts'
+import { exec, many, sqlFile } from '../sql-file.ts'
 
-/** Refused deliveries that one process counted; it numbers its batches upwards. */
-export interface RejectionBatch {
-  readonly writer: string
-  readonly number: number
-  /** The newest of them. */
-  readonly rows: readonly Omit<Rejection, 'id'>[]
-  /** All of them, counted. */
-  readonly totals: readonly { provider: string; status: number; total: number; last_at: Date }[]
-  /** Those that were refused for their signature or token. */
-  readonly minutes: readonly { provider: string; minute: Date; refused: number }[]
-}
+/** A rejected delivery as it is kept: without payload, the source reduced to its network. */
+export const Rejection = Type.Object({
+  id: Type.Integer(),
+  at: Timestamp,
+  provider: Type.String(),
+  status: Type.Integer(),
+  source: Type.String(),
+  reason: Type.String(),
+})
+export type Rejection = Type.Static<typeof Rejection>
 
-/** Adds refused deliveries to what is counted already, a batch once. */
-export async function saveRejections(
-  db: Executor,
-  { writer, number, rows, totals, minutes }: RejectionBatch,
-  at: Date,
-): Promise<void> {
-  await db.run(q.saveRejections, [rows, totals, minutes, writer, number, at])
-}
+export const RejectionCount = Type.Object({
+  provider: Type.String(),
+  total: Type.Integer(),
+  last_at: Timestamp,
+  last_reason: nullable(Type.String()),
+})
+export type RejectionCount = Type.Static<typeof RejectionCount>
 
-/** Forgets which processes have written rejections last before a time. */
-export async function forgetRejectionWriters(db: Executor, before: Date): Promise<void> {
-  await db.run(q.forgetRejectionWriters, [before])
-}
-
-/** Refused deliveries below an id, newest first, of one provider or all (null). */
-export function listRejections(
-  db: Executor,
-  below: number | null,
-  provider: string | null,
-  limit: number,
-): Promise<readonly Rejection[]> {
-  return many(db, q.listRejections, [below ?? Number.MAX_SAFE_INTEGER, provider, limit])
-}
-
-export function listRejectionTotals(db: Executor): Promise<readonly RejectionTotal[]> {
-  return many(db, q.listRejectionTotals, [])
-}
+export const rejectionQueries = sqlFile('sql/hooks/rejections.sql', {
+  saveRejections: exec({
+    rows: 'jsonb',
+    counts: 'jsonb',
+    minutes: 'jsonb',
+    writer: 'uuid',
+    batch: 'int8',
+    now: 'timestamptz',
+  }),
+  forgetRejectionWriters: exec({ before: 'timestamptz' }),
+  listRejections: many(Rejection, { below: 'int8', provider: 'text?', limit: 'int8' }),
+  listRejectionCounts: many(RejectionCount, {}),
+  pruneRejections: exec({ keep: 'int8' }),
+  pruneRejectionMinutes: exec({ before: 'timestamptz' }),
+})

@@ -15,12 +15,6 @@ export async function pruneByCount(db: Executor, keep: number, limit: number): P
 /** Removes counters of minutes before a time. */
 export async function pruneActivity(db: Executor, before: Date): Promise<void> {
   await db.run(q.pruneActivity, [before])
-  await db.run(q.pruneRefusals, [before])
-}
-
-/** Removes all but the newest `keep` refused deliveries. */
-export async function pruneRejections(db: Executor, keep: number): Promise<void> {
-  await db.run(q.pruneRejections, [keep])
 }
 
 /** Forgets forwarders not heard of since a time; those with the names given are heard of `now`. */

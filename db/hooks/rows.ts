@@ -127,25 +127,6 @@ export const Activity = Type.Object({
 })
 export type Activity = Type.Static<typeof Activity>
 
-export const Rejection = Type.Object({
-  id: Type.Integer(),
-  at: Timestamp,
-  provider: Type.String(),
-  status: Type.Integer(),
-  source: Type.String(),
-  reason: Type.String(),
-})
-/** A refused delivery as it is kept: without payload, the source reduced to its network. */
-export type Rejection = Type.Static<typeof Rejection>
-
-export const RejectionTotal = Type.Object({
-  provider: Type.String(),
-  total: Type.Integer(),
-  last_at: Timestamp,
-  last_reason: nullable(Type.String()),
-})
-export type RejectionTotal = Type.Static<typeof RejectionTotal>
-
 export const Attempt = Type.Object({
   id: Type.Integer(),
   kind: Type.Union([Type.Literal('replay'), Type.Literal('forward')]),

@@ -20,7 +20,7 @@ function timeOf(iso) {
   return time
 }
 
-/** As html/size.ts has it. */
+/** As html/text.ts has it. */
 function sizeText(bytes) {
   if (bytes < 1024) return `${bytes} B`
   const units = ['KB', 'MB', 'GB']

@@ -1,7 +1,7 @@
 import type { Attempt } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
-import { timeTag } from '../time.ts'
+import { timeTag } from '../text.ts'
 import type { ReplayView } from './views.ts'
 
 /** Part of an event's page: the form that sends it on, and what came of every time that it was. */

@@ -1,9 +1,8 @@
-import type { RejectionTotal } from '../../db/hooks/rows.ts'
+import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { breakable } from '../breakable.ts'
-import { copyBox } from '../copy-box.ts'
+import { breakable, timeTag } from '../text.ts'
+import { copyBox } from '../parts.ts'
 import { hooksPage } from './layout.ts'
-import { timeTag } from '../time.ts'
 import { alarmBadges, trustBadge } from './badges.ts'
 import { activityChart } from './chart.ts'
 import { eventRow, eventRowTemplate, eventTable } from './event-row.ts'
@@ -76,7 +75,7 @@ function providerTile(provider: ProviderLine, view: DashboardView): Html {
   </article>`
 }
 
-function rejectedLine({ provider, total }: RejectionTotal): Html {
+function rejectedLine({ provider, total }: RejectionCount): Html {
   return html`<p class="rejected">
     <a href="${logUrl({ provider, rejected: true })}">${total} rejected</a>
   </p>`

@@ -1,8 +1,7 @@
 import type { Endpoint } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { copyBox } from '../copy-box.ts'
-import { fact } from '../fact.ts'
-import { timeTag } from '../time.ts'
+import { copyBox, fact } from '../parts.ts'
+import { timeTag } from '../text.ts'
 import { nameField } from './name-field.ts'
 
 /** What the settings page shows of the tool protocol. */

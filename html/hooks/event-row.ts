@@ -1,8 +1,7 @@
 import type { EventSummary } from '../../db/hooks/rows.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
-import { sizeTag } from '../size.ts'
+import { sizeTag, timeTag } from '../text.ts'
 import { listTable } from '../table.ts'
-import { timeTag } from '../time.ts'
 import { VERIFICATIONS, verification, verifyBadge } from './badges.ts'
 
 /** A table of events. */

@@ -1,9 +1,7 @@
 import type { ForwarderState } from '../../db/hooks/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { breakable } from '../breakable.ts'
-import { copyBox } from '../copy-box.ts'
-import { fact } from '../fact.ts'
-import { timeTag } from '../time.ts'
+import { breakable, timeTag } from '../text.ts'
+import { copyBox, fact } from '../parts.ts'
 
 /** What the settings page shows of forwarding. */
 export interface ForwardersView {

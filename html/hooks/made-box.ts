@@ -1,5 +1,5 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { copyBox } from '../copy-box.ts'
+import { copyBox } from '../parts.ts'
 import type { ProvidersView } from './views.ts'
 
 type Made = NonNullable<ProvidersView['made']>

@@ -2,12 +2,11 @@ import type {
   Activity,
   Attempt,
   EventSummary,
-  Rejection,
-  RejectionTotal,
   SecretName,
   Settings,
   StoredEvent,
 } from '../../db/hooks/rows.ts'
+import type { Rejection, RejectionCount } from '../../db/hooks/rejections.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { LogQuery } from '../../services/hooks/log-filter.ts'
 import type { ProviderStatus } from '../../services/hooks/provider-status.ts'
@@ -25,7 +24,7 @@ export interface DashboardView {
   readonly events: readonly EventSummary[]
   /** Events per provider and hour of the last 24 hours; hours without events are left out. */
   readonly activity: readonly Activity[]
-  readonly rejections: readonly RejectionTotal[]
+  readonly rejections: readonly RejectionCount[]
 }
 
 /** The filters of `/log` as they stand in its URL; empty text means no filter. */
@@ -94,7 +93,7 @@ export interface ProviderCard {
   readonly status: ProviderStatus
   readonly recent_count: number
   readonly last_event_at: Date | null
-  readonly rejections: RejectionTotal | null
+  readonly rejections: RejectionCount | null
   /** Full URL a sender posts to. */
   readonly url: string | null
   /** Environment variable that holds a signed provider's secret. */

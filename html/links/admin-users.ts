@@ -1,10 +1,10 @@
 import type { User } from '../../db/links/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
-import { timeTag } from '../time.ts'
+import { timeTag } from '../text.ts'
 import { adminTabs } from './admin.ts'
 import { linksPage } from './layout.ts'
-import { moreLink } from './more.ts'
+import { moreLink } from '../parts.ts'
 
 /** What `/-/admin/users` shows. */
 export interface UsersView {

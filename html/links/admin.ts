@@ -4,7 +4,7 @@ import { listFilter } from '../list-filter.ts'
 import { listTable } from '../table.ts'
 import { linksPage } from './layout.ts'
 import { shortName, visibilityBadge, type ShortLinks } from './links.ts'
-import { moreLink } from './more.ts'
+import { moreLink } from '../parts.ts'
 
 /** What `/-/admin/links` shows: all links, or those whose slug begins with a text. */
 export interface AdminLinksView {

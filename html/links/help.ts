@@ -1,5 +1,5 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { copyBox } from '../copy-box.ts'
+import { copyBox } from '../parts.ts'
 import { linksPage, type Viewer } from './layout.ts'
 import type { ShortLinks } from './links.ts'
 

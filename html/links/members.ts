@@ -1,6 +1,6 @@
 import type { Change, Owner, Share } from '../../db/links/rows.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
-import { timeTag } from '../time.ts'
+import { timeTag } from '../text.ts'
 
 /** What was done to a link, newest first, in sentences. */
 export function linkHistory(changes: readonly Change[], most: number): Html {

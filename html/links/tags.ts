@@ -3,7 +3,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
 import { linksPage, type Viewer } from './layout.ts'
 import { shortName, visibilityBadge, type ShortLinks } from './links.ts'
-import { moreLink } from './more.ts'
+import { moreLink } from '../parts.ts'
 
 /** `/-/tags`: tags of links that the viewer may see, with how many such links each has. */
 export interface TagsView {

@@ -1,8 +1,7 @@
 import type { Token } from '../../db/links/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { copyBox } from '../copy-box.ts'
-import { fact } from '../fact.ts'
-import { timeTag } from '../time.ts'
+import { copyBox, fact } from '../parts.ts'
+import { timeTag } from '../text.ts'
 import { linksPage, type Viewer } from './layout.ts'
 
 /** What `/-/tokens` shows. */

@@ -1,6 +1,6 @@
 import type { Suggestion, ListedLink, ClickKind, DayClicks } from '../../db/links/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { errorBody } from '../error-body.ts'
+import { errorBody } from '../layout.ts'
 import { linksPage, type Viewer } from './layout.ts'
 
 /** A visit that leads nowhere. */

@@ -1,7 +1,7 @@
 import type { Alert, AlertOutcome, AlertText } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { fact } from '../fact.ts'
-import { timeTag } from '../time.ts'
+import { fact } from '../parts.ts'
+import { timeTag } from '../text.ts'
 import { opsPage } from './layout.ts'
 import { nextLink, refusedNote } from './parts.ts'
 

@@ -1,7 +1,7 @@
 import type { Cooldown } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
-import { timeTag } from '../time.ts'
+import { timeTag } from '../text.ts'
 import { opsPage } from './layout.ts'
 
 /** `/cooldowns`: what was done in the last 24 hours. */

@@ -1,6 +1,6 @@
 import type { Day, Event, Session, Summary } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { timeTag } from '../time.ts'
+import { timeTag } from '../text.ts'
 import { eventTable } from './event-table.ts'
 import { opsPage } from './layout.ts'
 import { costText, shortText, statusBadge } from './parts.ts'

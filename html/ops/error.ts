@@ -1,5 +1,5 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { errorBody, type ShownError } from '../error-body.ts'
+import { errorBody, type ShownError } from '../layout.ts'
 import { opsPage } from './layout.ts'
 
 /** The page of a refused or failed request. */

@@ -1,7 +1,7 @@
 import type { Event } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
-import { timeTag } from '../time.ts'
+import { timeTag } from '../text.ts'
 import { levelBadge } from './parts.ts'
 
 /** Events as rows, newest first. */

@@ -1,6 +1,6 @@
 import type { Memory } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { timeTag } from '../time.ts'
+import { timeTag } from '../text.ts'
 import { opsPage } from './layout.ts'
 import {
   memoryFields,

@@ -1,7 +1,7 @@
 import type { Session } from '../../db/ops/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
-import { timeTag } from '../time.ts'
+import { timeTag } from '../text.ts'
 import { costText, durationText, modelText, shortText, statusBadge } from './parts.ts'
 
 /** Sessions as rows, such as a list or a chain; `current` is marked. */

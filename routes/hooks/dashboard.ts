@@ -1,6 +1,6 @@
 import { listEvents, streamBounds } from '../../db/hooks/events.ts'
 import { listActivity } from '../../db/hooks/providers.ts'
-import { listRejectionTotals } from '../../db/hooks/rejections.ts'
+import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { dashboardPage } from '../../html/hooks/dashboard.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { PROGRAM_NAME } from '../../kernel/program-name.ts'
@@ -26,7 +26,7 @@ export function dashboardRoute({ hooks, baseUrl }: HooksRoutes): Route {
         hooks.readStatus(),
         listEvents(db, EVERY_EVENT, NEWEST),
         listActivity(db, recentSince(clock.now())),
-        listRejectionTotals(db),
+        rejectionQueries.listRejectionCounts(db, {}),
       ])
       if (status.db === 'error') throw new Unavailable('dashboard: no status')
       const view = {

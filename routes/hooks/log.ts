@@ -1,6 +1,6 @@
 import { streamBounds } from '../../db/hooks/events.ts'
 import { listSenders } from '../../db/hooks/providers.ts'
-import { listRejections } from '../../db/hooks/rejections.ts'
+import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { readsPayloads } from '../../db/hooks/search.ts'
 import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../html/hooks/log.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/http/context.ts'
@@ -77,7 +77,11 @@ export function logRoute({ hooks }: HooksRoutes): Route {
   ): Promise<Reply> {
     const below = readRejectionCursor(query.get('cursor'))
     if (below === undefined) return hooksFault(badRequest('cursor is none of this log.'), context)
-    const rows = await listRejections(hooks.db, below, wanted.filter.provider, wanted.limit + 1)
+    const rows = await rejectionQueries.listRejections(hooks.db, {
+      below: below ?? Number.MAX_SAFE_INTEGER,
+      provider: wanted.filter.provider,
+      limit: wanted.limit + 1,
+    })
     const page = rows.slice(0, wanted.limit)
     const last = page.at(-1)
     const more = rows.length > page.length && last !== undefined

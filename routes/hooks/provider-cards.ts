@@ -1,5 +1,5 @@
-import { listRejectionTotals } from '../../db/hooks/rejections.ts'
-import type { Provider, RejectionTotal } from '../../db/hooks/rows.ts'
+import { rejectionQueries, type RejectionCount } from '../../db/hooks/rejections.ts'
+import type { Provider } from '../../db/hooks/rows.ts'
 import type { ProviderCard } from '../../html/hooks/views.ts'
 import { formatDuration } from '../../kernel/time.ts'
 import { alarmsOf } from '../../services/hooks/alarms.ts'
@@ -16,13 +16,16 @@ import type { HooksRoutes } from './options.ts'
 export async function providerCards(options: HooksRoutes): Promise<readonly ProviderCard[]> {
   const { db, clock } = options.hooks
   const now = clock.now()
-  const [providers, totals] = await Promise.all([readProviders(db, now), listRejectionTotals(db)])
-  return providers.map((provider) => cardOf(provider, totals, now, options))
+  const [providers, counts] = await Promise.all([
+    readProviders(db, now),
+    rejectionQueries.listRejectionCounts(db, {}),
+  ])
+  return providers.map((provider) => cardOf(provider, counts, now, options))
 }
 
 function cardOf(
   provider: Provider,
-  totals: readonly RejectionTotal[],
+  counts: readonly RejectionCount[],
   now: Date,
   { hooks, baseUrl, overlapSeconds }: HooksRoutes,
 ): ProviderCard {
@@ -34,7 +37,7 @@ function cardOf(
     status,
     recent_count,
     last_event_at,
-    rejections: totals.find((total) => total.provider === name) ?? null,
+    rejections: counts.find((count) => count.provider === name) ?? null,
     url: status.path === null ? null : baseUrl() + status.path,
     variable: isSignedProvider(name) ? secretVariable(name) : null,
     lastSecret: lastSecret(provider, hooks.secrets),

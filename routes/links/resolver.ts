@@ -14,7 +14,7 @@ import {
 } from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
 import { levelOf, visitorOf } from '../../services/links/visitor.ts'
-import { linksFault, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
+import { faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { forbiddenPage, noPathPage, previewPage, unknownPage } from './visit-pages.ts'
 
@@ -62,7 +62,7 @@ async function resolve(
   context: Context,
   known: KnownLink | undefined,
 ): Promise<Reply> {
-  if (isReservedPath(context.path)) return linksFault(NOT_FOUND, context)
+  if (isReservedPath(context.path)) return faultReply(NOT_FOUND, context)
   const { links, identify, ended } = resolver
   const visit = readVisitPath(context.path)
   const identity = identify(context)
@@ -121,7 +121,7 @@ function redirect(
   if (location === undefined) return undefined
   if (location.length > LOCATION_LONGEST) {
     resolver.ended.unknown()
-    return linksFault(LOCATION_TOO_LONG, context)
+    return faultReply(LOCATION_TOO_LONG, context)
   }
   resolver.ended.redirected()
   count(resolver, context, link, clickKind(context.headers))

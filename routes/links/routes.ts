@@ -5,7 +5,7 @@ import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../health.ts'
 import { describeApi } from './api/description.ts'
 import { API, missingOperation } from './api/routes.ts'
-import { linksFault } from './faults.ts'
+import { faultReply } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { linksPages } from './pages/routes.ts'
 import { isReservedPath, resolverRoute } from './resolver.ts'
@@ -22,7 +22,7 @@ export function linksRoutes(
   return [
     { method: 'GET', path: '/', access: 'guarded', handle: () => seeOther('/-/') },
     { method: 'GET', path: '/robots.txt', access: 'open', handle: () => ROBOTS },
-    plainHealthRoute(options.version, databaseAnswers, linksFault),
+    plainHealthRoute(options.version, databaseAnswers, faultReply),
     ...assetRoutes('/-/assets'),
     ...linksPages(options),
     ...api.operations,

@@ -6,7 +6,7 @@ import { htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import { slugsMeant } from '../../services/links/slug.ts'
 import { suggestionsFor } from '../../services/links/visits.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
-import { faultPage, linksFault, NOT_FOUND } from './faults.ts'
+import { faultPage, faultReply, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 
 const NOINDEX = { 'x-robots-tag': 'noindex' }
@@ -19,7 +19,7 @@ export async function unknownPage(
   visitor: User | undefined,
 ): Promise<Reply> {
   const fault = { ...NOT_FOUND, detail: 'link not found', headers: NOINDEX }
-  if (wantsJson(context)) return linksFault(fault, context)
+  if (wantsJson(context)) return faultReply(fault, context)
   const suggestions = await suggestionsFor(links.db.at('extras'), asked, visitor).catch(none)
   const [creates] = slugsMeant(asked)
   return htmlReply(unknownHtml(visitor, { asked, creates, suggestions }), 404, NOINDEX)
@@ -35,7 +35,7 @@ function none(error: unknown): readonly Suggestion[] {
 export function noPathPage(context: Context, slug: string, visitor: User | undefined): Reply {
   const detail = `the link “${slug}” takes no further path`
   const fault: FaultValue = { ...NOT_FOUND, detail, headers: NOINDEX }
-  return wantsJson(context) ? linksFault(fault, context) : faultPage(fault, visitor)
+  return wantsJson(context) ? faultReply(fault, context) : faultPage(fault, visitor)
 }
 
 /** 403: a secure link that the visitor may not follow. Where it leads is not said. */
@@ -45,7 +45,7 @@ export function forbiddenPage(context: Context, visitor: User | undefined): Repl
       ? 'this link is only for people who are signed in and may follow it'
       : 'this link is not shared with you; ask one of its owners'
   const fault: FaultValue = { status: 403, code: 'FORBIDDEN', detail, headers: NOINDEX }
-  return wantsJson(context) ? linksFault(fault, context) : faultPage(fault, visitor)
+  return wantsJson(context) ? faultReply(fault, context) : faultPage(fault, visitor)
 }
 
 /** Where a link leads (`/slug+`). */

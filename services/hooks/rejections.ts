@@ -1,19 +1,13 @@
 import type { Database } from '../../db/client.ts'
-import {
-  forgetRejectionWriters,
-  saveRejections,
-  type RejectionBatch,
-} from '../../db/hooks/rejections.ts'
-import { pruneRejections } from '../../db/hooks/retention.ts'
-import type { Rejection } from '../../db/hooks/rows.ts'
-import type { Clock } from '../../kernel/time.ts'
+import { rejectionQueries as q, type Rejection } from '../../db/hooks/rejections.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { redactAddress } from '../../kernel/net/addresses.ts'
-import { repeat } from '../../kernel/repeat.ts'
+import { startNumberedBatches } from '../../kernel/numbered-batches.ts'
+import type { Clock } from '../../kernel/time.ts'
 import type { RandomBytes } from '../../kernel/token-hash.ts'
 
-/** Keeps refused deliveries (401, 403, 413): counted all, listed the newest, never their payload. */
+/** Keeps rejected deliveries (401, 403, 413): counts all, lists the newest, never keeps a payload. */
 export interface Rejections {
   record(rejection: {
     provider: string
@@ -21,26 +15,32 @@ export interface Rejections {
     client: string
     reason: string
     at: Date
-    /** Refused for its signature or token: what the alarm "burst" counts. */
+    /** Its signature or token was wrong: the alarm "burst" counts these. */
     wrongSecret?: boolean
   }): void
   flush(): Promise<void>
   close(): Promise<void>
 }
 
-/** Rows kept from one flush to the next: a flood of refusals costs one small statement a second. */
-const KEPT = 200
-const FLUSH_MS = 1_000
+/** Rows kept from one flush to the next: a flood of rejections costs one small statement a second. */
+const MAX_ROWS_PER_FLUSH = 200
 
 /** Rows that the table keeps, and how many may be added before it is cut back to that. */
-export const REJECTIONS_KEPT = 10_000
-const ADDED_AT_MOST = 1_000
+export const MAX_REJECTIONS = 10_000
+const MAX_ADDED = 1_000
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
-type Minute = { provider: string; minute: Date; refused: number }
-type Total = { provider: string; status: number; total: number; last_at: Date }
+/** What gathers between two flushes. */
+interface Gathered {
+  /** The newest. */
+  readonly rows: Omit<Rejection, 'id'>[]
+  /** All of them, by provider and status. */
+  readonly counts: Map<string, { provider: string; status: number; total: number; last_at: Date }>
+  /** Those with a wrong signature or token, by provider and minute. */
+  readonly minutes: Map<string, { provider: string; minute: Date; rejected: number }>
+}
 
 export interface RejectionsOptions {
   readonly db: Database
@@ -52,81 +52,76 @@ export interface RejectionsOptions {
 
 export async function openRejections(options: RejectionsOptions): Promise<Rejections> {
   const { db, clock, random, log, metrics } = options
-  const writer = random(16).toString('hex')
-  await forgetRejectionWriters(db, new Date(clock.now().getTime() - DAY_MS))
+  await q.forgetRejectionWriters(db, { before: new Date(clock.now().getTime() - DAY_MS) })
   const counter = metrics.counter(
     'gatehouse_hooks_rejections',
     'Deliveries refused, by provider and status.',
   )
-  let rows: Omit<Rejection, 'id'>[] = []
-  let totals = new Map<string, Total>()
-  let minutes = new Map<string, Minute>()
-  /** What is being written. After a lost answer it may be written: it is sent again as it is. */
-  let sent: RejectionBatch | undefined
-  let batches = 0
+  let gathered = nothingGathered()
   let added = 0
 
-  async function send(): Promise<void> {
-    if (sent === undefined) return
-    await saveRejections(db, sent, clock.now())
-    added += sent.rows.length
-    sent = undefined
-  }
-
-  async function write(): Promise<void> {
-    await send()
-    if (totals.size > 0) {
-      const counts = { totals: [...totals.values()], minutes: [...minutes.values()] }
-      sent = { writer, number: ++batches, rows, ...counts }
-      rows = []
-      totals = new Map()
-      minutes = new Map()
-      await send()
-    }
-    if (added >= ADDED_AT_MOST) await prune()
-  }
+  const batches = startNumberedBatches<Gathered>({
+    clock,
+    random,
+    take() {
+      if (gathered.counts.size === 0) return undefined
+      const taken = gathered
+      gathered = nothingGathered()
+      return taken
+    },
+    async save({ rows, counts, minutes }, number) {
+      const sums = { counts: [...counts.values()], minutes: [...minutes.values()] }
+      await q.saveRejections(db, { ...number, rows, ...sums, now: clock.now() })
+      added += rows.length
+      if (added >= MAX_ADDED) await prune()
+    },
+    reports: {
+      fails: (error) =>
+        log.warn('rejections not saved', {
+          error: messageOf(error),
+          rows: gathered.rows.length,
+        }),
+      works: () => log.info('rejections are saved again'),
+    },
+  })
 
   /** A flood must not wait for the hourly run: it would add 720,000 rows until then. */
   async function prune(): Promise<void> {
     added = 0
     try {
-      await pruneRejections(db, REJECTIONS_KEPT)
+      await q.pruneRejections(db, { keep: MAX_REJECTIONS })
     } catch (error) {
       log.warn('rejections not pruned', { error: messageOf(error) })
     }
   }
 
-  function count(provider: string, status: number, at: Date): void {
-    const key = `${provider} ${status}`
-    const before = totals.get(key)
-    const last_at = before !== undefined && before.last_at > at ? before.last_at : at
-    totals.set(key, { provider, status, total: (before?.total ?? 0) + 1, last_at })
-  }
-
-  function countMinute(provider: string, at: Date): void {
-    const minute = new Date(Math.floor(at.getTime() / MINUTE_MS) * MINUTE_MS)
-    const key = `${provider} ${minute.getTime()}`
-    minutes.set(key, { provider, minute, refused: (minutes.get(key)?.refused ?? 0) + 1 })
-  }
-
-  const flushes = repeat(clock, FLUSH_MS, write, {
-    fails: (error) =>
-      log.warn('rejections not saved', { error: messageOf(error), rows: rows.length }),
-    works: () => log.info('rejections are saved again'),
-  })
-
   return {
     record({ provider, status, client, reason, at, wrongSecret = false }) {
       counter.add({ provider, status: String(status) })
-      count(provider, status, at)
-      if (wrongSecret) countMinute(provider, at)
+      count(gathered, provider, status, at)
+      if (wrongSecret) countMinute(gathered, provider, at)
+      const { rows } = gathered
       rows.push({ at, provider, status, source: redactAddress(client), reason })
-      if (rows.length > KEPT) rows.shift()
+      if (rows.length > MAX_ROWS_PER_FLUSH) rows.shift()
     },
-    flush: flushes.now,
-    async close() {
-      await flushes.now()
-      await flushes.stop()
-    },
+    flush: batches.flush,
+    close: batches.close,
   }
+}
+
+function nothingGathered(): Gathered {
+  return { rows: [], counts: new Map(), minutes: new Map() }
+}
+
+function count({ counts }: Gathered, provider: string, status: number, at: Date): void {
+  const key = `${provider} ${status}`
+  const before = counts.get(key)
+  const last_at = before !== undefined && before.last_at > at ? before.last_at : at
+  counts.set(key, { provider, status, total: (before?.total ?? 0) + 1, last_at })
+}
+
+function countMinute({ minutes }: Gathered, provider: string, at: Date): void {
+  const minute = new Date(Math.floor(at.getTime() / MINUTE_MS) * MINUTE_MS)
+  const key = `${provider} ${minute.getTime()}`
+  minutes.set(key, { provider, minute, rejected: (minutes.get(key)?.rejected ?? 0) + 1 })
 }

@@ -4,13 +4,13 @@ import {
   pruneByAge,
   pruneByCount,
   pruneForwarders,
-  pruneRejections,
 } from '../../db/hooks/retention.ts'
+import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
 import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/pruning.ts'
 import type { Registry } from './registry.ts'
-import { REJECTIONS_KEPT } from './rejections.ts'
+import { MAX_REJECTIONS } from './rejections.ts'
 import type { Relay } from './relay.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -43,8 +43,10 @@ export function startRetention(
       removed += await inBatches(() => pruneByAge(db, oldest, PRUNE_BATCH))
     if (retention_max_rows > 0)
       removed += await inBatches(() => pruneByCount(db, retention_max_rows, PRUNE_BATCH))
-    await pruneRejections(db, REJECTIONS_KEPT)
-    await pruneActivity(db, new Date(now - ACTIVITY_DAYS * DAY_MS))
+    await rejectionQueries.pruneRejections(db, { keep: MAX_REJECTIONS })
+    const before = new Date(now - ACTIVITY_DAYS * DAY_MS)
+    await pruneActivity(db, before)
+    await rejectionQueries.pruneRejectionMinutes(db, { before })
     if (removed > 0) log.info('pruned', { events: removed })
   }
 

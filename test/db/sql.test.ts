@@ -138,7 +138,7 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'listEndpoints',
     'listEndpointKeys',
     'listActivity',
-    'listRejectionTotals',
+    'listRejectionCounts',
     'saveCheckStates',
     'listMigrations',
     'listTransferTables',

@@ -2,8 +2,7 @@ import { t } from 'tap'
 import { html, render } from '../../kernel/html.ts'
 import { errorPage } from '../../html/hooks/error.ts'
 import { hooksPage } from '../../html/hooks/layout.ts'
-import { sizeTag, sizeText } from '../../html/size.ts'
-import { timeTag } from '../../html/time.ts'
+import { sizeTag, sizeText, timeTag } from '../../html/text.ts'
 
 t.test('sizes are short, and exact in the title', async (t) => {
   const cases: readonly (readonly [number, string])[] = [

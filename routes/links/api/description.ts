@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { Link, Owner, Share, Tag, Token, User } from '../../../db/links/rows.ts'
 import type { ApiDescription, ReplyDescription } from '../../../kernel/operation.ts'
+import { STATUS } from '../../../services/links/faults.ts'
 import { LinkCreation, LinkUpdate } from '../../../services/links/link-input.ts'
-import { codesOf } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 import { pageOf } from './page.ts'
 import { apiOperations, Config } from './routes.ts'
@@ -58,6 +58,7 @@ export function describeApi(options: LinksRoutes): Omit<ApiDescription, 'servers
 }
 
 function refusalOf(status: number, description: string): ReplyDescription {
-  const codes = Type.Object({ code: Type.Enum([...codesOf(status)]) })
-  return { description, schema: Type.Intersect([ErrorBody, codes]) }
+  const codes = Object.entries(STATUS).filter(([, own]) => own === status)
+  const ofStatus = Type.Object({ code: Type.Enum(codes.map(([code]) => code)) })
+  return { description, schema: Type.Intersect([ErrorBody, ofStatus]) }
 }

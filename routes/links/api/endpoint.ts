@@ -9,7 +9,7 @@ import { jsonReply, type Reply } from '../../../kernel/http/reply.ts'
 import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
 import { noteUse } from '../../../services/links/tokens.ts'
 import { readJsonObject, type JsonObject } from '../../json-body.ts'
-import { linksFault, refuse, UNAUTHORIZED } from '../faults.ts'
+import { faultReply, refuse, UNAUTHORIZED } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 
 /** A request whose sender is known. */
@@ -55,12 +55,12 @@ export function endpoint(
     refusals: [401, 403, ...(ids.length > 0 ? [400, 404] : []), ...refusals, 503],
     async handle(context) {
       const caller = await authenticate(links, context)
-      if (caller === undefined) return linksFault(UNAUTHORIZED, context)
+      if (caller === undefined) return faultReply(UNAUTHORIZED, context)
       const beyond = refuseScope(caller, context.method, creates === true, admin === true)
       if (beyond !== undefined) return refuse(beyond, context)
       const malformed = ids.find((name) => !isUuid(context.params[name] ?? ''))
       if (malformed !== undefined) {
-        return linksFault(badRequest(`${malformed} in the path must be a UUID`), context)
+        return faultReply(badRequest(`${malformed} in the path must be a UUID`), context)
       }
       function param(name: string): string {
         const value = context.params[name] ?? ''
@@ -68,7 +68,7 @@ export function endpoint(
       }
       const result = await answer({ context, caller, param })
       if (isRefusal(result)) return refuse(result, context)
-      return 'body' in result ? result : linksFault(result, context)
+      return 'body' in result ? result : faultReply(result, context)
     },
   }
 }

@@ -3,7 +3,7 @@ import { wrongMethod } from '../../../kernel/fault.ts'
 import type { Operation } from '../../../kernel/operation.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
-import { linksFault, NOT_FOUND, refuse, UNAUTHORIZED } from '../faults.ts'
+import { faultReply, NOT_FOUND, refuse, UNAUTHORIZED } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 import { authenticate, FOR_ADMINS } from './endpoint.ts'
 import { linkOperations } from './links.ts'
@@ -54,13 +54,13 @@ export function missingOperation({ links }: LinksRoutes, allow: string | undefin
     access: 'open',
     async handle(context) {
       const caller = await authenticate(links, context)
-      if (caller === undefined) return linksFault(UNAUTHORIZED, context)
+      if (caller === undefined) return faultReply(UNAUTHORIZED, context)
       if (context.path.startsWith(ADMIN) && caller.role !== 'admin') {
         return refuse(FOR_ADMINS, context)
       }
-      if (allow === undefined) return linksFault(NOT_FOUND, context)
+      if (allow === undefined) return faultReply(NOT_FOUND, context)
       const detail = `this path answers ${allow} only`
-      return linksFault({ ...wrongMethod(allow), detail }, context)
+      return faultReply({ ...wrongMethod(allow), detail }, context)
     },
   }
 }

@@ -23,10 +23,10 @@ import {
 import { sentence } from '../../page-answers.ts'
 import type { LinkInput } from '../../../services/links/link-input.ts'
 import { readLinkForm, readNewLink, typedSlug } from './read-link-form.ts'
+import { STATUS } from '../../../services/links/faults.ts'
 import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
 import { refuseSlug } from '../../../services/links/slug.ts'
 import { readForm } from '../../form.ts'
-import { STATUS } from '../faults.ts'
 import { shortLinks, type LinksRoutes } from '../options.ts'
 import { fragmentOrPage, goTo, pageRoute, type PageCall } from './page.ts'
 

@@ -7,6 +7,7 @@ import { linkMembers, type MemberKind, type MembersView } from '../../../html/li
 import type { FaultValue } from '../../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
+import { STATUS } from '../../../services/links/faults.ts'
 import { linkFor, deleteLink } from '../../../services/links/links.ts'
 import { clickDays, firstClickDay } from '../../../services/links/clicks.ts'
 import {
@@ -18,7 +19,6 @@ import {
 import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
 import { readForm, wantsFullPage } from '../../form.ts'
 import { sentence } from '../../page-answers.ts'
-import { STATUS } from '../faults.ts'
 import { shortLinks, type LinksRoutes } from '../options.ts'
 import { goTo, pageRoute, type PageCall } from './page.ts'
 

@@ -15,7 +15,7 @@ import {
 import { isSlug } from '../../../services/links/slug.ts'
 import { LOCATION_LONGEST } from '../../../services/links/target.ts'
 import { visitorOf } from '../../../services/links/visitor.ts'
-import { linksFault, LOCATION_TOO_LONG } from '../faults.ts'
+import { faultReply, LOCATION_TOO_LONG } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 
 /** The most links that a search page names. */
@@ -46,7 +46,7 @@ export function searchRoutes(options: LinksRoutes): readonly Route[] {
     if (found !== undefined) {
       const location = `/${encodePath(found.name + found.rest)}`
       const fits = location.length <= LOCATION_LONGEST
-      return fits ? leadTo(location) : linksFault(LOCATION_TOO_LONG, context)
+      return fits ? leadTo(location) : faultReply(LOCATION_TOO_LONG, context)
     }
     const name = terms.name.slice(0, LONGEST)
     const visitor = await visitorAt(context)

@@ -1,15 +1,16 @@
 import type { User } from '../../../db/links/rows.ts'
 import { wantsFragment, type Context } from '../../../kernel/http/context.ts'
-import type { FaultValue } from '../../../kernel/fault.ts'
+import { Fault, type FaultValue } from '../../../kernel/fault.ts'
 import type { Html } from '../../../kernel/html.ts'
 import { htmlReply, seeOther, type Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import { isUuid } from '../../../kernel/text.ts'
+import { STATUS } from '../../../services/links/faults.ts'
 import { isRefusal, type Refusal } from '../../../services/links/refusal.ts'
 import { visitorOf } from '../../../services/links/visitor.ts'
 import { wantsFullPage } from '../../form.ts'
 import { navigates } from '../../page-answers.ts'
-import { faultPage, linksFault, STATUS } from '../faults.ts'
+import { faultPage, faultReply } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 
 /** A request of a page whose visitor is signed in. */
@@ -51,9 +52,14 @@ export function pageRoute(
       const unknown = IDS.find((name) => !isUuid(context.params[name] ?? NO_ID))
       if (unknown !== undefined) return refused(context, visitor, UNKNOWN_ID)
       const param = (name: string): string => context.params[name] ?? ''
-      const result = await answer({ context, visitor, param })
-      if (isRefusal(result)) return refused(context, visitor, faultOf(result))
-      return 'body' in result ? result : refused(context, visitor, result)
+      try {
+        const result = await answer({ context, visitor, param })
+        if (isRefusal(result)) return refused(context, visitor, faultOf(result))
+        return 'body' in result ? result : refused(context, visitor, result)
+      } catch (error) {
+        if (error instanceof Fault) return refused(context, visitor, error)
+        throw error
+      }
     },
   }
 }
@@ -83,7 +89,7 @@ function faultOf({ refused: code, message }: Refusal): FaultValue {
  * whose words the browser's script says on the page that stays.
  */
 export function refused(context: Context, visitor: User | undefined, fault: FaultValue): Reply {
-  return navigates(context) ? faultPage(fault, visitor) : linksFault(fault, context)
+  return navigates(context) ? faultPage(fault, visitor) : faultReply(fault, context)
 }
 
 /** Answers a form post: the fragment, or the page around it to a browser without script. */

@@ -4,6 +4,7 @@ import { tokensFragment, tokensPage, type TokensView } from '../../../html/links
 import type { Context } from '../../../kernel/http/context.ts'
 import { htmlReply, type Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
+import { STATUS } from '../../../services/links/faults.ts'
 import { isRefusal } from '../../../services/links/refusal.ts'
 import {
   createToken,
@@ -14,7 +15,6 @@ import {
 } from '../../../services/links/tokens.ts'
 import { readForm } from '../../form.ts'
 import { sentence } from '../../page-answers.ts'
-import { STATUS } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 import { fragmentOrPage, pageRoute } from './page.ts'
 import { showsForm } from './shows-form.ts'

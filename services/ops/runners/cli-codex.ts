@@ -1,12 +1,5 @@
-import {
-  fieldsOf,
-  numberOf,
-  shownValue,
-  textOf,
-  type Fields,
-  type Format,
-  type Said,
-} from './cli-said.ts'
+import { numberOf, objectOf, stringOf, type JsonObject } from '../../../kernel/json.ts'
+import { shownValue, type Format, type Said } from './cli-said.ts'
 
 /** Lines of `codex exec --json`; it tells tokens, never what they cost. */
 export const readCodex: Format = (line) => {
@@ -18,17 +11,17 @@ export const readCodex: Format = (line) => {
     case 'turn.completed':
       return { result: { ok: true } }
     case 'turn.failed': {
-      const problem = textOf(fieldsOf(line['error'])['message']) ?? 'the turn failed'
+      const problem = stringOf(objectOf(line['error'])['message']) ?? 'the turn failed'
       return { shown: [{ kind: 'error', text: problem }], result: { ok: false, problem } }
     }
     case 'item.started':
     case 'item.completed':
       return 'item' in line
-        ? readItem(fieldsOf(line['item']), line['type'] === 'item.completed')
+        ? readItem(objectOf(line['item']), line['type'] === 'item.completed')
         : undefined
     case 'error': {
       // Also while it connects again, so it is not the end yet.
-      const problem = textOf(line['message'])
+      const problem = stringOf(line['message'])
       if (problem === undefined) return undefined
       return { shown: [{ kind: 'error', text: problem }], problem }
     }
@@ -36,8 +29,8 @@ export const readCodex: Format = (line) => {
   return undefined
 }
 
-function readItem(item: Fields, completed: boolean): Said | undefined {
-  const text = textOf(item['text']) ?? ''
+function readItem(item: JsonObject, completed: boolean): Said | undefined {
+  const text = stringOf(item['text']) ?? ''
   switch (item['type']) {
     case 'agent_message':
       if (!completed) return {}

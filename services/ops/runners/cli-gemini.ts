@@ -1,4 +1,5 @@
-import { fieldsOf, shownValue, textOf, type Format } from './cli-said.ts'
+import { objectOf, stringOf } from '../../../kernel/json.ts'
+import { shownValue, type Format } from './cli-said.ts'
 
 /** Lines of `gemini -o stream-json`; it tells tokens, never what they cost. */
 export const readGemini: Format = (line) => {
@@ -6,7 +7,7 @@ export const readGemini: Format = (line) => {
     case 'init':
       return { shown: [{ kind: 'system', text: `gemini, model ${shownValue(line['model'])}` }] }
     case 'message': {
-      const text = textOf(line['content'])
+      const text = stringOf(line['content'])
       if (text === undefined) return undefined
       // The prompt comes back: people see it with the session.
       if (line['role'] !== 'assistant') return { speaker: 'other' }
@@ -21,18 +22,18 @@ export const readGemini: Format = (line) => {
     case 'tool_result': {
       if (!('tool_id' in line)) return undefined
       const failed = line['status'] !== 'success'
-      const text = textOf(line['output']) ?? textOf(fieldsOf(line['error'])['message']) ?? ''
+      const text = stringOf(line['output']) ?? stringOf(objectOf(line['error'])['message']) ?? ''
       return { shown: [{ kind: failed ? 'error' : 'result', text }], speaker: 'other' }
     }
     case 'error': {
-      const problem = textOf(line['message'])
+      const problem = stringOf(line['message'])
       if (problem === undefined) return undefined
       return { shown: [{ kind: 'error', text: problem }], problem }
     }
     case 'result': {
       if (!('status' in line) || 'subtype' in line) return undefined
       if (line['status'] === 'success') return { result: { ok: true } }
-      const problem = textOf(fieldsOf(line['error'])['message']) ?? 'the agent failed'
+      const problem = stringOf(objectOf(line['error'])['message']) ?? 'the agent failed'
       return { shown: [{ kind: 'error', text: problem }], result: { ok: false, problem } }
     }
   }

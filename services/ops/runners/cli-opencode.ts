@@ -1,9 +1,10 @@
-import { fieldsOf, numberOf, shownValue, textOf, type Fields, type Format } from './cli-said.ts'
+import { numberOf, objectOf, stringOf, type JsonObject } from '../../../kernel/json.ts'
+import { shownValue, type Format } from './cli-said.ts'
 
 /** Lines of `opencode run --format json`. There is no last line: a step that calls no tool is the last one. */
 export const readOpencode: Format = (line) => {
   if (!('sessionID' in line)) return undefined
-  const part = fieldsOf(line['part'])
+  const part = objectOf(line['part'])
   switch (line['type']) {
     case 'step_start':
       return { speaker: 'agent', begins: true }
@@ -22,17 +23,17 @@ export const readOpencode: Format = (line) => {
         ...(part['reason'] !== 'tool-calls' && { result: endOf(part['reason']) }),
       }
     case 'error': {
-      const error = fieldsOf(line['error'])
-      const message = textOf(fieldsOf(error['data'])['message']) ?? textOf(error['message'])
-      const problem = message ?? textOf(error['name']) ?? 'the agent failed'
+      const error = objectOf(line['error'])
+      const message = stringOf(objectOf(error['data'])['message']) ?? stringOf(error['message'])
+      const problem = message ?? stringOf(error['name']) ?? 'the agent failed'
       return { shown: [{ kind: 'error', text: problem }], result: { ok: false, problem } }
     }
   }
   return undefined
 }
 
-function readTool(part: Fields): ReturnType<Format> {
-  const { status, input, output, error } = fieldsOf(part['state'])
+function readTool(part: JsonObject): ReturnType<Format> {
+  const { status, input, output, error } = objectOf(part['state'])
   const call = { kind: 'tool', text: `${shownValue(part['tool'])} ${shownValue(input)}` } as const
   if (status === 'error') return { shown: [call, { kind: 'error', text: shownValue(error) }] }
   return { shown: [call, { kind: 'result', text: shownValue(output) }] }
@@ -44,8 +45,8 @@ function endOf(reason: unknown): { ok: boolean; problem?: string } {
 }
 
 /** A step that used tokens and cost nothing is one of a model without a price. */
-function costOf(part: Fields): number | null {
+function costOf(part: JsonObject): number | null {
   const cost = numberOf(part['cost'])
   if (cost === undefined) return null
-  return cost === 0 && (numberOf(fieldsOf(part['tokens'])['total']) ?? 0) > 0 ? null : cost
+  return cost === 0 && (numberOf(objectOf(part['tokens'])['total']) ?? 0) > 0 ? null : cost
 }

@@ -1,10 +1,11 @@
+import { objectOf } from '../../../kernel/json.ts'
 import { redactDeep, type Redact } from '../redact.ts'
 import type { LineKind } from '../sessions/output.ts'
 import { readClaude } from './cli-claude.ts'
 import { readCodex } from './cli-codex.ts'
 import { readGemini } from './cli-gemini.ts'
 import { readOpencode } from './cli-opencode.ts'
-import { fieldsOf, type Format, type Result, type Said } from './cli-said.ts'
+import { type Format, type Result, type Said } from './cli-said.ts'
 
 /** What an agent may use up. */
 export interface Limits {
@@ -128,7 +129,7 @@ export function createReading(
 }
 
 function knownBy(value: unknown): Said | undefined {
-  const line = fieldsOf(value)
+  const line = objectOf(value)
   for (const format of FORMATS) {
     const said = format(line)
     if (said !== undefined) return said

@@ -1,10 +1,10 @@
-import { fieldsOf, listOf, type Fields } from './cli-said.ts'
+import { isObject, objectsOf, parseObject, type JsonObject } from '../../../kernel/json.ts'
 
 /** What an agent wants recorded, as it wrote it: the tools that record it look at each. */
 export interface Report {
-  readonly events: readonly Fields[]
-  readonly memories: readonly Fields[]
-  readonly escalate: Fields | undefined
+  readonly events: readonly JsonObject[]
+  readonly memories: readonly JsonObject[]
+  readonly escalate: JsonObject | undefined
 }
 
 const NOTHING: Report = { events: [], memories: [], escalate: undefined }
@@ -20,7 +20,7 @@ Both lists may be empty, and an entry may be without a service. When the next ti
 /** Splits an agent's last message: what people read, and the report when there is one. */
 export function readReport(message: string): { readonly text: string; readonly report: Report } {
   for (const { from, json } of endingsOf(message.trimEnd())) {
-    const report = parse(json)
+    const report = parseReport(json)
     if (report !== undefined) return { text: message.slice(0, from).trim(), report }
   }
   return { text: message.trim(), report: NOTHING }
@@ -37,23 +37,18 @@ function endingsOf(message: string): readonly { readonly from: number; readonly 
   return [{ from, json: block.replace(/^json/, '') }]
 }
 
-/** Undefined for what is no report. */
-function parse(text: string): Report | undefined {
-  try {
-    const value = fieldsOf(JSON.parse(text))
-    if (!KEYS.some((key) => key in value)) return undefined
-    const { events, memories, escalate } = value
-    return {
-      events: listOf(events).slice(0, MOST).map(withoutNulls),
-      memories: listOf(memories).slice(0, MOST).map(withoutNulls),
-      escalate: typeof escalate === 'object' && escalate !== null ? fieldsOf(escalate) : undefined,
-    }
-  } catch {
-    // The message only looks as if it ended with JSON.
-    return undefined
+/** Undefined if the text is not a report. */
+function parseReport(text: string): Report | undefined {
+  const value = parseObject(text)
+  if (value === undefined || !KEYS.some((key) => key in value)) return undefined
+  const { events, memories, escalate } = value
+  return {
+    events: objectsOf(events).slice(0, MOST).map(withoutNulls),
+    memories: objectsOf(memories).slice(0, MOST).map(withoutNulls),
+    escalate: isObject(escalate) ? escalate : undefined,
   }
 }
 
-function withoutNulls(fields: Fields): Fields {
+function withoutNulls(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 }

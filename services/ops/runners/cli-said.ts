@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../kernel/json.ts'
 import type { LineKind } from '../sessions/output.ts'
 
 /** What one line of an agent's stream says, whichever agent it is. */
@@ -36,31 +37,8 @@ export interface Result {
   readonly turns?: number | undefined
 }
 
-/** A line of a stream, which is JSON of a shape that nobody has promised. */
-export type Fields = Readonly<Record<string, unknown>>
-
 /** How the lines of one agent are read; undefined for a line that it does not know. */
-export type Format = (line: Fields) => Said | undefined
-
-/** The object in a field; empty when there is none. */
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Fields)
-    : {}
-}
-
-/** The objects of a list; none when it is no list. */
-export function listOf(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : []
-}
-
-export function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined
-}
-
-export function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
-}
+export type Format = (line: JsonObject) => Said | undefined
 
 /** A value as people may read it: text as it is, anything else as JSON. */
 export function shownValue(value: unknown): string {

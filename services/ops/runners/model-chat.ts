@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { parseObject } from '../../../kernel/json.ts'
 import { causeOf, messageOf } from '../../../kernel/log.ts'
 import { readText } from '../read-text.ts'
 import { redactCut, redactLine, type Redaction } from '../redact.ts'
@@ -7,7 +8,6 @@ import {
   createReply,
   dataLines,
   errorText,
-  parse,
   type Reply,
   type ReplyListener,
 } from './model-stream.ts'
@@ -178,7 +178,7 @@ async function gather(response: Response, take: (data: string) => void): Promise
 async function refusal(response: Response, redact: Redaction): Promise<Trouble> {
   const { status, headers } = response
   const { text, cut } = await readText(response, ERROR_BYTES)
-  const error = parse(text)?.['error'] ?? redactCut(text, cut, redact)
+  const error = parseObject(text)?.['error'] ?? redactCut(text, cut, redact)
   const said = redactLine(errorText(error), SAID, redact)
   return {
     problem: `answered ${status}${said === '' ? '' : ` (${said})`}`,

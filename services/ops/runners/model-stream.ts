@@ -1,3 +1,12 @@
+import {
+  numberOf,
+  objectOf,
+  objectsOf,
+  parseObject,
+  stringOf,
+  type JsonObject,
+} from '../../../kernel/json.ts'
+
 /** A call of a tool as the model wrote it. */
 export interface ToolCall {
   readonly id: string
@@ -49,7 +58,6 @@ export class BadReply extends Error {
   override name = 'BadReply'
 }
 
-type Json = Readonly<Record<string, unknown>>
 interface Draft {
   id: string
   name: string
@@ -74,37 +82,37 @@ export function createReply(listener: ReplyListener): {
   function take(data: string): void {
     size += data.length
     if (size > REPLY_CHARACTERS) throw new BadReply('the answer is too long')
-    const piece = parse(data)
+    const piece = parseObject(data)
     if (piece === undefined) throw new BadReply('the answer has a line that is no JSON object')
     const error = piece['error']
     if (error !== undefined && error !== null) throw new BadReply(errorText(error))
     usage = readUsage(piece['usage']) ?? usage
-    const [choice] = list(piece['choices']).map(object)
+    const [choice] = objectsOf(piece['choices'])
     if (choice === undefined) return
-    if (typeof choice['finish_reason'] === 'string') finish = choice['finish_reason']
-    const delta = object(choice['delta'] ?? choice['message'])
-    const content = delta['content']
-    if (typeof content === 'string' && content !== '') {
+    finish = stringOf(choice['finish_reason']) ?? finish
+    const delta = objectOf(choice['delta'] ?? choice['message'])
+    const content = stringOf(delta['content']) ?? ''
+    if (content !== '') {
       text += content
       listener.text(content)
     }
-    const calls = list(delta['tool_calls']).map(object)
+    const calls = objectsOf(delta['tool_calls'])
     for (const call of calls) addCall(call)
-    const thought = delta['reasoning_content'] ?? delta['reasoning']
-    if (calls.length > 0 || (typeof thought === 'string' && thought !== '')) listener.sign()
+    const thought = stringOf(delta['reasoning_content'] ?? delta['reasoning']) ?? ''
+    if (calls.length > 0 || thought !== '') listener.sign()
   }
 
   /** Pieces of one call bear its index; where an endpoint leaves that out, each id is a call. */
-  function addCall(piece: Json): void {
-    const id = typeof piece['id'] === 'string' ? piece['id'] : ''
-    const index = typeof piece['index'] === 'number' ? piece['index'] : indexOf(id)
+  function addCall(piece: JsonObject): void {
+    const id = stringOf(piece['id']) ?? ''
+    const index = numberOf(piece['index']) ?? indexOf(id)
     if (!drafts.has(index) && drafts.size >= MOST_CALLS) throw new BadReply('too many tool calls')
     const draft = drafts.get(index) ?? { id: '', name: '', arguments: '' }
     drafts.set(index, draft)
-    const written = object(piece['function'])
+    const written = objectOf(piece['function'])
     if (id !== '') draft.id = id
-    if (typeof written['name'] === 'string' && draft.name === '') draft.name = written['name']
-    if (typeof written['arguments'] === 'string') draft.arguments += written['arguments']
+    if (draft.name === '') draft.name = stringOf(written['name']) ?? ''
+    draft.arguments += stringOf(written['arguments']) ?? ''
   }
 
   function indexOf(id: string): number {
@@ -143,39 +151,19 @@ export async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerat
 
 /** What an endpoint says of an error, as long as it is; empty when it says nothing. */
 export function errorText(value: unknown): string {
-  const error = typeof value === 'string' ? value : object(value)['message']
-  return typeof error === 'string' ? error : JSON.stringify(value)
-}
-
-/** The object that a JSON text holds. */
-export function parse(text: string): Json | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Json)
-      : undefined
-  } catch {
-    // Not even JSON.
-    return undefined
-  }
+  return stringOf(value) ?? stringOf(objectOf(value)['message']) ?? JSON.stringify(value)
 }
 
 function readUsage(value: unknown): Usage | undefined {
-  const usage = object(value)
-  const { prompt_tokens: prompt, completion_tokens: completion } = usage
-  if (!isCount(prompt) || !isCount(completion)) return undefined
-  const cached = object(usage['prompt_tokens_details'])['cached_tokens']
-  return { prompt, completion, cached: isCount(cached) ? Math.min(cached, prompt) : 0 }
+  const usage = objectOf(value)
+  const prompt = countOf(usage['prompt_tokens'])
+  const completion = countOf(usage['completion_tokens'])
+  if (prompt === undefined || completion === undefined) return undefined
+  const cached = countOf(objectOf(usage['prompt_tokens_details'])['cached_tokens']) ?? 0
+  return { prompt, completion, cached: Math.min(cached, prompt) }
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
-function object(value: unknown): Json {
-  return typeof value === 'object' && value !== null ? (value as Json) : {}
+function countOf(value: unknown): number | undefined {
+  const count = numberOf(value)
+  return count === undefined || count < 0 ? undefined : count
 }

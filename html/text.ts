@@ -1,5 +1,15 @@
 import { html, type Html } from '../kernel/html.ts'
 
+/** An instant as text in UTC; the browser's script rewrites it into the reader's own time zone. */
+export function timeTag(at: Date): Html {
+  return html`<time datetime="${at.toISOString()}">${utcText(at)}</time>`
+}
+
+/** An instant in UTC to the second: `2026-05-04 08:30:00 UTC`. */
+function utcText(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
 const UNITS = ['KB', 'MB', 'GB'] as const
 
 /** A number of bytes, short; the exact number is its title. */
@@ -19,4 +29,10 @@ export function sizeText(bytes: number): string {
     unit = next
   }
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit}`
+}
+
+/** A long name that a narrow place may break after `:`, `.` and `/` rather than within a word. */
+export function breakable(name: string): Html {
+  const [first = '', ...rest] = name.split(/(?<=[:./])/)
+  return html`${first}${rest.map((part) => html`<wbr />${part}`)}`
 }

@@ -1,0 +1,188 @@
+import { html, type Html, type Printable } from '../kernel/html.ts'
+import type { FormState } from '../kernel/http/view.ts'
+import { attributes, type Attributes } from './attributes.ts'
+
+/** A form on a page; the ids within it begin with its own. */
+export interface Form extends FormState {
+  readonly id: string
+}
+
+/** An option of a list or of radio buttons: its value, its name, and what it means. */
+export type Option = readonly [value: string, label: string, meaning?: Printable]
+
+/** What a schema says of a field. */
+interface Limits {
+  readonly default?: unknown
+  readonly type?: string
+  readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly anyOf?: readonly Limits[]
+}
+
+/**
+ * A form that posts. htmx puts the reply in the place of `target`; without script the browser goes to a
+ * page. A browser with script asks `confirm` first.
+ */
+export function postForm(
+  {
+    action,
+    target,
+    confirm,
+    ...own
+  }: Attributes & { readonly action: string; readonly target?: string; readonly confirm?: string },
+  content: Printable,
+): Html {
+  const htmx = {
+    'hx-post': action,
+    'hx-target': target,
+    'hx-swap': 'outerHTML',
+    'hx-confirm': confirm,
+  }
+  return html`<form${attributes({ ...own, method: 'post', action, ...htmx })}>${content}</form>`
+}
+
+/** The message of a refused form, read to everybody. */
+export function refusal({ id, fault }: Form): Html | false {
+  if (fault === undefined) return false
+  return html`<p id="${id}-refused" class="refused" role="alert">${sentence(fault.message)}</p>`
+}
+
+/**
+ * A field with its label, and a hint below it. It has several lines where `rows` says how many. Limits
+ * come from the form's schema; further attributes are set as they are.
+ */
+export function field(
+  form: Form,
+  name: string,
+  label: Printable,
+  { hint, ...own }: Attributes & { readonly hint?: Printable } = {},
+): Html {
+  const { maxLength, minimum, maximum, type, default: first } = limitsOf(form, name)
+  const isNumber = type === 'number' || type === 'integer'
+  const isLong = own['rows'] !== undefined
+  const { id = `${form.id}-${name}` } = own
+  const all = {
+    id,
+    name,
+    // A field that is filled from the start must not be emptied.
+    required: form.schema.required?.includes(name) === true || (first ?? '') !== '',
+    maxlength: maxLength,
+    ...(isNumber && { type: 'number', min: minimum, max: maximum }),
+    ...(type === 'number' && { step: 'any' }),
+    ...(!isNumber && !isLong && { autocomplete: 'off' }),
+    ...own,
+    ...stateOf(form, name, hint === undefined ? undefined : `${id}-hint`),
+  }
+  const value = valueOf(form, name)
+  const control = isLong
+    ? html`<textarea${attributes(all)}>\n${value}</textarea>`
+    : html`<input${attributes({ ...all, value })} />`
+  return html`<div class="field">
+    <label for="${String(id)}">${label}</label>
+    ${control} ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
+  </div>`
+}
+
+/** A box to tick. */
+export function checkbox(form: Form, name: string, label: Printable, own: Attributes = {}): Html {
+  const checked = valueOf(form, name) === 'true'
+  const all = { type: 'checkbox', name, value: 'true', checked, ...own }
+  return html`<label class="choice"><input${attributes(all)} /> <span>${label}</span></label>`
+}
+
+/** Options of which one is chosen, all in sight. */
+export function radios(form: Form, name: string, legend: string, options: readonly Option[]): Html {
+  return html`<fieldset${attributes(stateOf(form, name))}>
+    <legend>${legend}</legend>
+    ${options.map(([value, label, meaning]) => {
+      const own = { type: 'radio', name, value, checked: valueOf(form, name) === value }
+      return html`<label class="choice">
+        <input${attributes(own)} />
+        <span><strong>${label}</strong>${meaning !== undefined && html` – ${meaning}`}</span>
+      </label>`
+    })}
+  </fieldset>`
+}
+
+/** Options of which one is chosen from a list. */
+export function select(
+  form: Form,
+  name: string,
+  label: Printable,
+  options: readonly Option[],
+  own: Attributes = {},
+): Html {
+  const { id = `${form.id}-${name}` } = own
+  return html`<div class="field">
+    <label for="${String(id)}">${label}</label>
+    <select${attributes({ id, name, ...own, ...stateOf(form, name) })}>
+      ${options.map(([value, text]) => {
+        const selected = valueOf(form, name) === value
+        return html`<option${attributes({ value, selected })}>${text}</option>`
+      })}
+    </select>
+  </div>`
+}
+
+/** A value that the form carries along. */
+export function hiddenField(name: string, value: string): Html {
+  return html`<input${attributes({ type: 'hidden', name, value })} />`
+}
+
+/** The button that sends a form. */
+export function submit(label: Printable, own: Attributes = { class: 'primary' }): Html {
+  return html`<button${attributes({ type: 'submit', ...own })}>${label}</button>`
+}
+
+/**
+ * A search or filter above a list: an ordinary form with GET. With script htmx replaces the element
+ * `results` and puts the address into the address bar. `trigger` is when it asks beside the button;
+ * else it asks when a list is chosen from.
+ */
+export function filterForm(
+  label: string,
+  { path, results, trigger }: { path: string; results: string; trigger?: string },
+  fields: Printable,
+): Html {
+  return html`<form
+    class="filter"
+    role="search"
+    aria-label="${label}"
+    method="get"
+    action="${path}"
+    hx-get="${path}"
+    hx-target="#${results}"
+    hx-swap="outerHTML"
+    hx-push-url="true"
+    hx-trigger="submit, ${trigger ?? 'change target:select'}"
+    hx-sync="this:replace"
+  >
+    ${fields}
+  </form>`
+}
+
+/** A message of the contract as a sentence for people. */
+export function sentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
+
+/** Whether a field was refused, and what describes it. The first refused field gets the focus. */
+function stateOf({ id, fault }: Form, name: string, hint?: string): Attributes {
+  const refused = Object.keys(fault?.fields ?? {})
+  if (!refused.includes(name)) return { 'aria-describedby': hint }
+  return {
+    'aria-invalid': 'true',
+    'aria-describedby': hint === undefined ? `${id}-refused` : `${hint} ${id}-refused`,
+    autofocus: refused[0] === name,
+  }
+}
+
+function valueOf(form: Form, name: string): string {
+  return form.typed?.[name] ?? String(limitsOf(form, name).default ?? '')
+}
+
+function limitsOf({ schema }: Form, name: string): Limits {
+  const limits = (schema.properties[name] ?? {}) as Limits
+  return { ...limits.anyOf?.[0], ...limits }
+}

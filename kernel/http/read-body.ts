@@ -1,0 +1,81 @@
+import { badRequest, Fault, unavailable } from '../fault.ts'
+import type { Context } from './context.ts'
+import { mediaType } from './headers.ts'
+
+/** Largest form of a page, in bytes, unless its endpoint says another. */
+const FORM_LIMIT = 64 * 1024
+/** More fields than this are refused: URLSearchParams takes hours for millions. */
+const MAX_FIELDS = 1_000
+
+/** The JSON object of a request's body. Throws the Fault that says why there is none: 415, 413, 503, 400. */
+export async function readJson(
+  context: Context,
+  limit: number,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (mediaType(context.headers['content-type']) !== 'application/json') {
+    throw unsupported('the body must be JSON: send Content-Type: application/json')
+  }
+  const bytes = await readBytes(context, limit, {
+    tooLarge: `the body exceeds ${limit} bytes`,
+    aborted: 'the body did not arrive whole',
+    overloaded: 'too many bodies at once; try again',
+  })
+  try {
+    // `fatal`: a byte that is not UTF-8 must not become another text.
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Record<string, unknown>
+    }
+  } catch {
+    // TypeError or SyntaxError: not UTF-8, or not JSON.
+  }
+  throw badRequest('the body must be a JSON object')
+}
+
+/**
+ * The fields of a form, the first of each name, with LF for the CR LF that browsers send. Throws the
+ * Fault that says why there are none: 415, 413, 503, 400.
+ */
+export async function readForm(
+  context: Context,
+  limit = FORM_LIMIT,
+): Promise<Readonly<Record<string, string>>> {
+  const type = 'application/x-www-form-urlencoded'
+  if (mediaType(context.headers['content-type']) !== type) {
+    throw unsupported(`The body must be a form: ${type}.`)
+  }
+  const bytes = await readBytes(context, limit, {
+    tooLarge: `The form exceeds ${limit} bytes.`,
+    aborted: 'The form did not arrive whole.',
+    overloaded: 'Too many bodies at once; try again.',
+  })
+  const text = bytes.toString('utf8')
+  if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS) {
+    throw new Fault(413, 'BODY_TOO_LARGE', `The form has more than ${MAX_FIELDS} fields.`)
+  }
+  const fields = [...new URLSearchParams(text)].toReversed()
+  return Object.fromEntries(fields.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')]))
+}
+
+/** As `readForm`; a post without a type has no fields. For forms whose fields may all be left out. */
+export async function readOptionalForm(
+  context: Context,
+  limit?: number,
+): Promise<Readonly<Record<string, string>>> {
+  return context.headers['content-type'] === undefined ? {} : readForm(context, limit)
+}
+
+async function readBytes(
+  context: Context,
+  limit: number,
+  messages: Readonly<Record<'tooLarge' | 'aborted' | 'overloaded', string>>,
+): Promise<Buffer> {
+  const body = await context.body(limit)
+  if (body.ok) return body.bytes
+  if (body.reason === 'too-large') throw new Fault(413, 'BODY_TOO_LARGE', messages.tooLarge)
+  throw body.reason === 'aborted' ? badRequest(messages.aborted) : unavailable(messages.overloaded)
+}
+
+function unsupported(message: string): Fault {
+  return new Fault(415, 'UNSUPPORTED_MEDIA_TYPE', message)
+}

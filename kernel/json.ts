@@ -1,0 +1,43 @@
+/** A JSON object of any shape. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** Whether a JSON value is an object, not a list. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The value that a text holds; undefined if the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // SyntaxError, or RangeError for deep nesting.
+    return undefined
+  }
+}
+
+/** The object that a text holds; undefined if the text is not JSON, or holds no object. */
+export function parseObject(text: string): JsonObject | undefined {
+  const value = parseJson(text)
+  return isObject(value) ? value : undefined
+}
+
+/** The value if it is an object, otherwise an empty one. */
+export function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {}
+}
+
+/** The items of a list, each as an object; none if the value is no list. */
+export function objectsOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.map(objectOf) : []
+}
+
+/** The value if it is a string. */
+export function stringOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/** The value if it is a finite number. */
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+}

@@ -1,0 +1,165 @@
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import { Compile, type Validator } from 'typebox/compile'
+import { badRequest, Fault } from './fault.ts'
+
+/** What is said of a wrong value, after the name of its field; the code is `BAD_REQUEST` where none is given. */
+export type Message = string | { readonly code: string; readonly text: string }
+
+/**
+ * The messages of a field: one for all that may be wrong, or one for each keyword of JSON Schema that
+ * may fail (`maxLength`), for a value that is `missing`, and, as `wrong`, for anything else.
+ */
+export type Messages = Message | Readonly<{ wrong: Message; [keyword: string]: Message }>
+
+/** A rule that JSON Schema can't say, and what is said of a value that breaks it. */
+export type Rule<Value> = readonly [holds: (value: Value) => boolean, message: Message]
+
+interface Checks {
+  readonly messages: Messages
+  readonly rules: readonly Rule<never>[]
+  readonly read?: (given: unknown) => unknown
+}
+
+/** The key of a field's checks: a symbol, so that they stay out of JSON and of the API's document. */
+const CHECKS = Symbol('checks')
+
+type CheckedSchema = TSchema & { readonly [CHECKS]?: Checks }
+
+/** A field with its messages. The rules are checked in their order once the schema fits. */
+export function field<T extends TSchema>(
+  schema: T,
+  messages: Messages,
+  ...rules: readonly Rule<Static<T>>[]
+): T {
+  return copyWith(schema, { [CHECKS]: { value: { messages, rules } } })
+}
+
+/**
+ * A field that a function reads. `read` gives undefined for a value that is wrong; it may throw a Fault
+ * that says more. The schema is what the API's document shows.
+ */
+export function parsed<T extends TSchema>(
+  schema: T,
+  messages: Messages,
+  read: (given: unknown) => Static<T> | undefined,
+): T {
+  return copyWith(schema, { [CHECKS]: { value: { messages, rules: [], read } } })
+}
+
+/**
+ * A field that may be left out, and has this value then: after validation it is always there. Goes
+ * inside of `field` and `parsed`. A default of null is not shown in the API's document.
+ */
+export function withDefault<T extends TSchema>(schema: T, value: Static<T>): T {
+  const shown = copyWith(schema, { default: { value, enumerable: value !== null } })
+  return Type.Optional(shown) as unknown as T
+}
+
+/**
+ * The fields that a schema names, in its order; others are dropped. Throws the Fault of the first field
+ * that is wrong; its `fields` has the messages of all.
+ */
+export function validate<S extends TObject>(
+  schema: S,
+  given: Readonly<Record<string, unknown>>,
+): Static<S> {
+  const required = new Set(schema.required)
+  const valid: Record<string, unknown> = {}
+  const faults: Fault[] = []
+  for (const [name, property] of Object.entries<TSchema>(schema.properties)) {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined
+    try {
+      if (value !== undefined) valid[name] = validField(name, property, value)
+      else if ('default' in property) valid[name] = property['default']
+      else if (required.has(name)) throw wrongField(name, property, 'missing')
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      faults.push(error)
+    }
+  }
+  if (faults.length > 0) throw joinFaults(faults)
+  return valid as Static<S>
+}
+
+/** The first of several faults, with the messages of all by their fields. */
+export function joinFaults(faults: readonly Fault[]): Fault {
+  const [first = badRequest('the input is not valid')] = faults
+  const fields = Object.fromEntries(faults.map(({ field, message }) => [field ?? '', message]))
+  const { status, code, message, field: name, headers } = first
+  return new Fault(status, code, message, { headers, fields, ...(name && { field: name }) })
+}
+
+/**
+ * Validates fields that come as texts: of a form, a query, or a path. A text that is not of its field's
+ * type, such as `x` for a number, stays a text and is refused by the schema.
+ */
+export function validateTexts<S extends TObject>(
+  schema: S,
+  textOf: (name: string) => string | null | undefined,
+): Static<S> {
+  const values: Record<string, unknown> = {}
+  for (const [name, property] of Object.entries<TSchema>(schema.properties)) {
+    const text = textOf(name)
+    if (text !== null && text !== undefined) values[name] = valueOf(property, text)
+  }
+  return validate(schema, values)
+}
+
+function valueOf(schema: TSchema, text: string): unknown {
+  const { type } = schema as { readonly type?: unknown }
+  if (type === 'integer' && /^-?\d+$/.test(text)) {
+    // Larger numbers would lose digits: nothing has an id or a count beyond these.
+    return Math.max(Math.min(Number(text), Number.MAX_SAFE_INTEGER), Number.MIN_SAFE_INTEGER)
+  }
+  if (type === 'number' && text.trim() !== '' && Number.isFinite(Number(text))) return Number(text)
+  if (type === 'boolean') return BOOLEANS[text] ?? text
+  return text
+}
+
+/** Browsers send `on` for a ticked box that has no value. */
+const BOOLEANS: Readonly<Record<string, boolean>> = {
+  true: true,
+  on: true,
+  1: true,
+  false: false,
+  '': false,
+}
+
+const validators = new WeakMap<TSchema, Validator>()
+
+function validField(name: string, schema: TSchema, value: unknown): unknown {
+  const { rules, read } = checksOf(schema)
+  if (read !== undefined) {
+    const result = read(value)
+    if (result === undefined) throw wrongField(name, schema, 'wrong')
+    return result
+  }
+  const validator = validators.get(schema) ?? Compile(schema)
+  validators.set(schema, validator)
+  if (!validator.Check(value)) {
+    throw wrongField(name, schema, validator.Errors(value)[0]?.keyword ?? 'wrong')
+  }
+  const broken = rules.find(([holds]) => !holds(value as never))
+  if (broken !== undefined) throw faultOf(name, broken[1])
+  return value
+}
+
+function wrongField(name: string, schema: TSchema, keyword: string): Fault {
+  const { messages } = checksOf(schema)
+  if (typeof messages === 'string' || 'text' in messages) return faultOf(name, messages as Message)
+  return faultOf(name, messages[keyword] ?? messages.wrong)
+}
+
+function faultOf(name: string, message: Message): Fault {
+  if (typeof message === 'string') return badRequest(`${name} ${message}`, name)
+  return new Fault(400, message.code, `${name} ${message.text}`, { field: name })
+}
+
+function checksOf(schema: TSchema): Checks {
+  return (schema as CheckedSchema)[CHECKS] ?? { messages: 'is not valid', rules: [] }
+}
+
+/** A copy with further properties: others may use the schema without them. */
+function copyWith<T extends TSchema>(schema: T, more: PropertyDescriptorMap): T {
+  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(schema), ...more }) as T
+}
