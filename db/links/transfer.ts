@@ -1,12 +1,7 @@
 import type { Executor } from '../client.ts'
 import { many, one } from '../rows.ts'
 import { linksQueries as q } from './queries.ts'
-import type { ExportedLink, Link, NewLink } from './rows.ts'
-
-/** The links with these slugs, as far as they exist, in no order. */
-export function findLinksBySlugs(db: Executor, slugs: readonly string[]): Promise<readonly Link[]> {
-  return many(db, q.findLinksBySlugs, [slugs, slugs.length])
-}
+import type { ExportedLink, NewLink } from './rows.ts'
 
 /** Makes links with all that belongs to them but their tags' counters; gives the slugs that were not taken. */
 export async function importLinks(

@@ -1,4 +1,5 @@
-import type { Link, User } from '../../db/links/rows.ts'
+import type { Link } from '../../db/links/links.ts'
+import type { User } from '../../db/links/rows.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listFilter } from '../list-filter.ts'
 import { listTable } from '../table.ts'

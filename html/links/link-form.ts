@@ -1,4 +1,4 @@
-import type { Visibility, Change } from '../../db/links/rows.ts'
+import type { Visibility, Change } from '../../db/links/links.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { linksPage, type Viewer } from './layout.ts'
 import { shortName, type ShortLinks } from './links.ts'

@@ -1,4 +1,5 @@
-import type { Change, Owner, Share } from '../../db/links/rows.ts'
+import type { Change, Owner } from '../../db/links/links.ts'
+import type { Share } from '../../db/links/members.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { timeTag } from '../text.ts'
 

@@ -1,4 +1,5 @@
-import type { ClickKind, User } from '../../db/links/rows.ts'
+import type { ClickKind } from '../../db/links/visits.ts'
+import type { User } from '../../db/links/rows.ts'
 import { mayVisit } from '../../db/links/visits.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Reply } from '../../kernel/http/reply.ts'
@@ -7,7 +8,7 @@ import { clickKind } from './click-kind.ts'
 import { linkMeant, readVisitPath } from '../../services/links/visits.ts'
 import { RESERVED_SLUGS } from '../../services/links/slug.ts'
 import {
-  LOCATION_LONGEST,
+  MAX_LOCATION,
   NO_FURTHER_PATH,
   targetOf,
   type FurtherPath,
@@ -119,7 +120,7 @@ function redirect(
 ): Reply | undefined {
   const location = targetOf(link, more, context.search)
   if (location === undefined) return undefined
-  if (location.length > LOCATION_LONGEST) {
+  if (location.length > MAX_LOCATION) {
     resolver.ended.unknown()
     return faultReply(LOCATION_TOO_LONG, context)
   }

@@ -15,7 +15,7 @@ select l.*
 select slug
   from links.slugs_in_list(:list, :user, :tag, :after, :until, :rows)
  order by slug collate "C"
-offset :rows - 1
+offset :rows::bigint - 1
  limit 1;
 
 -- name: searchLinks

@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { Owner, Share } from '../../../db/links/rows.ts'
+import { Owner } from '../../../db/links/links.ts'
+import { Share } from '../../../db/links/members.ts'
 import type { Operation } from '../../../kernel/operation.ts'
 import { linkFor } from '../../../services/links/links.ts'
 import {

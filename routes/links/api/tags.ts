@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { Link, Tag } from '../../../db/links/rows.ts'
+import { Link } from '../../../db/links/links.ts'
+import { Tag } from '../../../db/links/tags.ts'
 import type { Operation } from '../../../kernel/operation.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import { isRefusal } from '../../../services/links/refusal.ts'

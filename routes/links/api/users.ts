@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { listLinks } from '../../../db/links/links.ts'
-import { Link, Role, User } from '../../../db/links/rows.ts'
+import { Link } from '../../../db/links/links.ts'
+import { Role, User } from '../../../db/links/rows.ts'
 import { listUsers } from '../../../db/links/users.ts'
 import type { Operation } from '../../../kernel/operation.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'

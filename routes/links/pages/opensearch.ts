@@ -13,7 +13,7 @@ import {
   suggestionsFor,
 } from '../../../services/links/visits.ts'
 import { isSlug } from '../../../services/links/slug.ts'
-import { LOCATION_LONGEST } from '../../../services/links/target.ts'
+import { MAX_LOCATION } from '../../../services/links/target.ts'
 import { visitorOf } from '../../../services/links/visitor.ts'
 import { faultReply, LOCATION_TOO_LONG } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
@@ -45,7 +45,7 @@ export function searchRoutes(options: LinksRoutes): readonly Route[] {
     const found = await termsOfLink(targets, terms, shortKeyword(), now)
     if (found !== undefined) {
       const location = `/${encodePath(found.name + found.rest)}`
-      const fits = location.length <= LOCATION_LONGEST
+      const fits = location.length <= MAX_LOCATION
       return fits ? leadTo(location) : faultReply(LOCATION_TOO_LONG, context)
     }
     const name = terms.name.slice(0, LONGEST)
