@@ -209,7 +209,7 @@ export function openClient(options: ClientOptions): Database {
     },
     async describe(query) {
       const result = await alone('trusted', (sql) =>
-        sql.unsafe(query.text, [], PREPARED).describe(),
+        bounded(query.name, sql.unsafe(query.text, [], PREPARED).describe()),
       )
       return {
         args: result.types,

@@ -4,8 +4,7 @@ import { assetNames, assetText } from '../kernel/assets.ts'
 import { messageOf } from '../kernel/log.ts'
 import type { Database, Executor, Transaction } from './client.ts'
 import { QueryError } from './errors.ts'
-import { objectsOf, presentObjects } from './migration-objects.ts'
-import type { Query } from './queries.ts'
+import { exec, many, one, sqlFile } from './sql-file.ts'
 
 /** A migration file of this program. */
 interface Migration {
@@ -13,15 +12,15 @@ interface Migration {
   readonly name: string
   readonly text: string
   readonly sha256: string
-  /** What the database has of it once it is applied, as `KIND NAME`. */
-  readonly objects: readonly string[]
+  /** The schema that it creates, if any. */
+  readonly schema: string | undefined
 }
 
-/** How a database stands against this program's migrations. */
+/** How a database compares with this program's migrations. */
 export interface MigrationState {
   readonly applied: readonly string[]
   readonly pending: readonly string[]
-  /** One line for each reason why this program must not use the database. */
+  /** Reasons why this program must not use the database, one line each. */
   readonly faults: readonly string[]
 }
 
@@ -33,34 +32,20 @@ export const Applied = Type.Object({
 })
 export type Applied = Type.Static<typeof Applied>
 
-const TABLE_EXISTS: Query = {
-  name: 'migrationTable',
-  text: `select to_regclass('gatehouse.migrations') is not null as present`,
-  result: 'one',
-  args: [],
-  row: Type.Object({ present: Type.Boolean() }),
-}
-const LIST: Query = {
-  name: 'listMigrations',
-  text: 'select number, name, sha256 from gatehouse.migrations order by number',
-  result: 'many',
-  args: [],
-  row: Applied,
-}
-const RECORD: Query = {
-  name: 'recordMigration',
-  text: 'insert into gatehouse.migrations (number, name, sha256) values ($1, $2, $3)',
-  result: 'exec',
-  args: ['int4', 'text', 'text'],
-  row: undefined,
-}
+export const migrationQueries = sqlFile('sql/migrate.sql', {
+  hasMigrations: one(Type.Object({ present: Type.Boolean() }), {}),
+  listMigrations: many(Applied, {}),
+  recordMigration: exec({ number: 'int4', name: 'text', sha256: 'text' }),
+  readSchemas: one(Type.Object({ names: Type.Array(Type.String()) }), {}),
+})
+const { hasMigrations, listMigrations, recordMigration, readSchemas } = migrationQueries
 
-/** The queries of this file, for the test that compares every declaration with a server's. */
-export const migrationQueries: readonly Query[] = [TABLE_EXISTS, LIST, RECORD]
+/** The first migration of every database that was made before the first release. */
+const PRE_RELEASE = '47c1fe97c888fc43c8e49ad6707392bc20188c300c7fcdf6344e840d6e6e1c44'
 
-/** Sets the table up; two processes may try at once, hence the lock, which ends with the transaction. */
-const PREPARE = `
-select pg_advisory_xact_lock(7203000);
+/** Two processes may start at once. The lock ends with its transaction. */
+const LOCK = 'select pg_advisory_xact_lock(7203000);'
+const CREATE_TABLE = `
 create schema if not exists gatehouse;
 create table if not exists gatehouse.migrations (
   number     integer     primary key,
@@ -70,41 +55,47 @@ create table if not exists gatehouse.migrations (
 );`
 
 /** Compares the database with this program without changing anything. */
-export async function migrationState(db: Executor): Promise<MigrationState> {
+export function migrationState(db: Executor): Promise<MigrationState> {
   return readState(db, loadMigrations())
 }
 
 async function readState(db: Executor, migrations: readonly Migration[]): Promise<MigrationState> {
-  const objects = migrations.flatMap((migration) => migration.objects)
+  // Another instance may migrate at the same time. A schema that was there before must be recorded,
+  // and one that is recorded must be there afterwards.
+  const { names: before } = await readSchemas(db, {})
   const applied = await readApplied(db)
-  const present = await presentObjects(db, objects)
-  const state = compare(applied, migrations, present, present)
-  if (state.faults.length === 0) return state
-  // Another instance may have migrated in between: what was there before must be recorded by now, and
-  // what is recorded now must be there afterwards.
-  const now = await readApplied(db)
-  return compare(now, migrations, present, await presentObjects(db, objects))
+  const { names: after } = await readSchemas(db, {})
+  const recorded = new Set(applied.map(({ number }) => number))
+  const pending = migrations.filter(({ number }) => !recorded.has(number))
+  return {
+    applied: applied.map(({ name }) => name),
+    pending: pending.map(({ name }) => name),
+    faults: faultsOfHistory(applied, migrations) ?? [
+      ...applied.flatMap((row) => faultsOfApplied(row, migrations[row.number - 1], after)),
+      ...pending.flatMap((migration) => faultsOfPending(migration, recorded, before)),
+    ],
+  }
 }
 
 /**
- * Applies what is missing, in order and up to a number, one transaction each, and returns the names
- * applied. Throws an Error with one line when this program must not use the database, or a migration
- * fails.
+ * Applies pending migrations up to number `through`, in order, one transaction each. Returns their
+ * names. Throws an Error with one line if this program must not use the database or a migration fails.
  */
 export async function migrate(
   db: Database,
   through = Number.POSITIVE_INFINITY,
 ): Promise<readonly string[]> {
   const migrations = loadMigrations()
-  const before = await readState(db, migrations)
-  const [fault, ...more] = before.faults
-  if (fault !== undefined)
+  const { pending, faults } = await readState(db, migrations)
+  const [fault, ...more] = faults
+  if (fault !== undefined) {
     throw new Error(
       more.length === 0 ? fault : `${fault} (and ${more.length} more: gatehouse check)`,
     )
-  if (before.pending.length === 0) return []
+  }
+  if (pending.length === 0) return []
 
-  await db.transaction((tx) => tx.script(PREPARE))
+  await db.transaction((tx) => tx.script(LOCK + CREATE_TABLE))
   const done: string[] = []
   for (const migration of migrations) {
     if (migration.number > through) break
@@ -113,14 +104,15 @@ export async function migrate(
   return done
 }
 
-/** Another instance may have applied it meanwhile: under the lock, the table decides. */
+/** Returns false if another instance has applied it meanwhile. */
 async function applyOnce(db: Database, migration: Migration): Promise<boolean> {
+  const { number, name, sha256 } = migration
   return db.transaction(async (tx) => {
-    await tx.script('select pg_advisory_xact_lock(7203000)')
-    const applied = (await tx.run(LIST, [])) as readonly Applied[]
-    if (applied.some((row) => row.number === migration.number)) return false
+    await tx.script(LOCK)
+    const applied = await listMigrations(tx, {})
+    if (applied.some((row) => row.number === number)) return false
     await apply(tx, migration)
-    await tx.run(RECORD, [migration.number, migration.name, migration.sha256])
+    await recordMigration(tx, { number, name, sha256 })
     return true
   })
 }
@@ -137,13 +129,13 @@ async function apply(tx: Transaction, { name, text }: Migration): Promise<void> 
   }
 }
 
-/** What a database records as applied, in order; nothing of an empty one. */
+/** The applied migrations in order; none of an empty database. */
 export async function readApplied(db: Executor): Promise<readonly Applied[]> {
-  const [row] = (await db.run(TABLE_EXISTS, [])) as readonly { present: boolean }[]
-  return row?.present === true ? ((await db.run(LIST, [])) as readonly Applied[]) : []
+  const { present } = await hasMigrations(db, {})
+  return present ? listMigrations(db, {}) : []
 }
 
-/** The first of some applied migrations that this program does not have, or has with another text. */
+/** The first applied migration that this program does not have, or has with another text. */
 export function firstUnknown(applied: readonly Applied[]): Applied | undefined {
   const migrations = loadMigrations()
   return applied.find((row, at) => {
@@ -154,72 +146,73 @@ export function firstUnknown(applied: readonly Applied[]): Applied | undefined {
 
 const RESTORE = 'restore the whole backup'
 
-function compare(
+/** Faults of a database of which nothing else can be said: it is older or newer than this program. */
+function faultsOfHistory(
   applied: readonly Applied[],
   migrations: readonly Migration[],
-  before: ReadonlySet<string>,
-  after: ReadonlySet<string>,
-): MigrationState {
-  const numbers = new Set(applied.map((row) => row.number))
-  const pending = migrations.filter((migration) => !numbers.has(migration.number))
-  const last = Math.max(0, ...numbers)
-  const ours = (row: Applied): Migration | undefined => migrations[row.number - 1]
-  const unknown = applied.filter((row) => ours(row) === undefined)
-  const faults = [
-    ...applied.flatMap((row) => faultOfApplied(row, ours(row), after) ?? []),
-    ...pending.flatMap((migration) => faultOfPending(migration, last, before) ?? []),
-  ]
-  return {
-    applied: applied.map((row) => row.name),
-    pending: pending.map(({ name }) => name),
-    // A newer program may have changed what we know: nothing can be said of that.
-    faults: unknown.length > 0 ? unknown.map(newer) : faults,
+): readonly string[] | undefined {
+  const [first] = applied
+  if (first?.sha256 === PRE_RELEASE) {
+    return [
+      'The database was made before the first release of Gatehouse, whose tables were others: ' +
+        `expected ${migrations[0]?.name} with checksum ${migrations[0]?.sha256.slice(0, 8)}, ` +
+        `got ${first.sha256.slice(0, 8)}; use an empty database`,
+    ]
   }
+  const unknown = applied.filter(({ number }) => migrations[number - 1] === undefined)
+  if (unknown.length === 0) return undefined
+  return unknown.map(
+    ({ name }) =>
+      `The database has migration ${name}, which this program does not know: it is newer; ` +
+      'start the newer program, or restore the backup from before the upgrade',
+  )
 }
 
-function newer({ name }: Applied): string {
-  return `The database has migration ${name}, which this program does not know: it is newer; start the newer program, or restore the backup from before the upgrade`
-}
-
-function faultOfApplied(
-  row: Applied,
+function faultsOfApplied(
+  { name, sha256 }: Applied,
   ours: Migration | undefined,
-  present: ReadonlySet<string>,
-): string | undefined {
-  if (ours === undefined) return undefined
-  if (ours.sha256 !== row.sha256) {
-    return `Migration ${row.name} was applied with another text: start the release that applied it, or restore its file`
+  schemas: readonly string[],
+): readonly string[] {
+  if (ours?.sha256 !== sha256) {
+    return [
+      `Migration ${name} was applied with another text: ` +
+        'start the release that applied it, or restore its file',
+    ]
   }
-  // An operator may drop an index; everything else is needed.
-  const lost = ours.objects.find((object) => !object.startsWith('index ') && !present.has(object))
-  if (lost === undefined) return undefined
-  return `Migration ${row.name} is recorded, but ${lost} is not there: the database was restored in part; ${RESTORE}`
+  if (ours.schema === undefined || schemas.includes(ours.schema)) return []
+  return [
+    `Migration ${name} is recorded, but schema ${ours.schema} is not there: ` +
+      `the database was restored in part; ${RESTORE}`,
+  ]
 }
 
-function faultOfPending(
-  { name, number, objects }: Migration,
-  last: number,
-  present: ReadonlySet<string>,
-): string | undefined {
-  if (number < last) {
-    return `Migration ${name} is not recorded, but a later one is: the records are not whole; ${RESTORE}`
+function faultsOfPending(
+  { name, number, schema }: Migration,
+  recorded: ReadonlySet<number>,
+  schemas: readonly string[],
+): readonly string[] {
+  if (number < Math.max(0, ...recorded)) {
+    return [
+      `Migration ${name} is not recorded, but a later one is: the records are not whole; ${RESTORE}`,
+    ]
   }
-  const there = objects.find((object) => present.has(object))
-  if (there === undefined) return undefined
-  return `Migration ${name} is not recorded, but ${there} is there: it was applied by hand or restored in part; ${RESTORE}, or use an empty database`
+  if (schema === undefined || !schemas.includes(schema)) return []
+  return [
+    `Migration ${name} is not recorded, but schema ${schema} is there: it was applied by hand or ` +
+      `restored in part; ${RESTORE}, or use an empty database`,
+  ]
 }
 
-/** The files in order; numbers have no gap, so that a lost file is noticed. */
+/** The files in order. Numbers have no gap, so that a lost file is noticed. */
 function loadMigrations(): readonly Migration[] {
-  const files = assetNames('sql/migrations')
-  const texts = files.map((file) => assetText(`sql/migrations/${file}`))
-  const objects = objectsOf(texts)
-  return texts.map((text, i) => {
-    const name = (files[i] ?? '').replace(/\.sql$/, '')
+  return assetNames('sql/migrations').map((file, at) => {
+    const text = assetText(`sql/migrations/${file}`)
+    const name = file.replace(/\.sql$/, '')
     const number = Number(name.slice(0, 4))
-    if (number !== i + 1)
-      throw new Error(`Migration ${name} is out of order: expected number ${i + 1}`)
+    if (number !== at + 1) {
+      throw new Error(`Migration ${name} is out of order: expected number ${at + 1}`)
+    }
     const sha256 = createHash('sha256').update(text).digest('hex')
-    return { number, name, text, sha256, objects: objects[i] ?? [] }
+    return { number, name, text, sha256, schema: /^create schema (\w+);$/m.exec(text)?.[1] }
   })
 }

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox'
-import { assetText } from '../kernel/assets.ts'
+import { assetNames, assetText } from '../kernel/assets.ts'
 import type { Executor } from './client.ts'
 import type { Query, QueryResult } from './queries.ts'
 
@@ -28,6 +28,9 @@ type Given<A extends Arguments> = {
       ? ArgumentTypes[Type] | null
       : never
 }
+
+/** A colon after a colon is a cast, and one after a letter or digit is part of a text. */
+const ARGUMENT = /(?<![:\w]):([a-z]\w*)/g
 
 /** The declaration of a query: its arguments, its rows, and how many rows it gives. */
 export interface Declaration<A extends Arguments, Result> {
@@ -96,6 +99,21 @@ export function sqlFile<Q extends Readonly<Record<string, Declaration<Arguments,
   return Object.fromEntries(functions) as unknown as ReturnType<typeof sqlFile<Q>>
 }
 
+/** All queries of the program, with arguments numbered in the order of their use: to be described. */
+export function allQueries(): readonly Query[] {
+  return assetNames('sql')
+    .filter((file) => !file.startsWith('migrations/'))
+    .flatMap((file) => [...queryTexts(`sql/${file}`)])
+    .map(([name, text]) => {
+      const order: string[] = []
+      const numbered = text.replace(ARGUMENT, (_, argument: string) => {
+        if (!order.includes(argument)) order.push(argument)
+        return `$${order.indexOf(argument) + 1}`
+      })
+      return { name, text: numbered, result: 'many', args: [], row: undefined }
+    })
+}
+
 function queryTexts(file: string): ReadonlyMap<string, string> {
   const texts = new Map<string, string>()
   for (const part of assetText(file)
@@ -117,8 +135,7 @@ function sqlFunction(
 ): Query {
   const order = Object.keys(args)
   const unused = new Set(order)
-  // A colon after a colon is a cast, and one after a letter or digit is part of a text.
-  const numbered = text.replace(/(?<![:\w]):([a-z]\w*)/g, (_, argument: string) => {
+  const numbered = text.replace(ARGUMENT, (_, argument: string) => {
     unused.delete(argument)
     const at = order.indexOf(argument)
     if (at < 0) throw new SyntaxError(`${place}: argument ":${argument}" is not declared`)

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import sea from 'node:sea'
 import { fileURLToPath } from 'node:url'
 
@@ -27,9 +27,13 @@ export function assetText(name: string): string {
   return asset(name).toString('utf8')
 }
 
-/** Names of the files in a folder of the program, sorted. */
+/** Paths of all files in a folder of the program, relative to it and sorted. */
 export function assetNames(folder: string): readonly string[] {
-  if (!inExecutable) return readdirSync(assetFile(folder)).sort()
+  if (!inExecutable) {
+    const entries = readdirSync(assetFile(folder), { recursive: true, withFileTypes: true })
+    const files = entries.filter((entry) => entry.isFile())
+    return files.map((file) => relative(assetFile(folder), join(file.parentPath, file.name))).sort()
+  }
   const inside = sea.getAssetKeys().filter((key) => key.startsWith(`${folder}/`))
   return inside.map((key) => key.slice(folder.length + 1)).sort()
 }
@@ -44,3 +48,6 @@ export function assetFile(name: string): string {
   }
   return join(import.meta.dirname, '..', name)
 }
+
+/** How an operator calls this program: as what is installed, or by npm in its folder. */
+export const PROGRAM_NAME = inExecutable ? 'gatehouse' : 'npx gatehouse'

@@ -6,11 +6,12 @@ import { migrationState } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import {
   compareClocks,
-  readServerFacts,
+  faultsOfTables,
+  serverQueries,
   tooOld,
   wronglyEncoded,
   type ServerFacts,
-} from '../../db/server-facts.ts'
+} from '../../db/server.ts'
 import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { SigningSecrets } from '../../services/hooks/signing-secrets.ts'
@@ -64,7 +65,7 @@ export async function lookAtDatabase(
   { config, secrets }: Pick<DatabaseLook, 'config' | 'secrets'>,
 ): Promise<readonly Finding[]> {
   try {
-    const facts = await readServerFacts(db)
+    const facts = await serverQueries.readServerFacts(db, {})
     const server = serverFinding(facts, config)
     if (server.level === 'fail') return [server]
     const clock = await clockFinding(db)
@@ -76,7 +77,11 @@ export async function lookAtDatabase(
     return [
       server,
       clock,
-      ...migrationFindings(applied.length, pending.length, faults),
+      ...migrationFindings(
+        applied.length,
+        pending.length,
+        fits ? await faultsOfTables(db) : faults,
+      ),
       // The queries are those of this program's schema: on another one they would only fail.
       ...(fits && knowsKey
         ? signingSecretFindings(await listSenders(db), secrets, new Date())

@@ -1,6 +1,6 @@
 import type { Database } from '../client.ts'
 import { migrationState } from '../migrate.ts'
-import { readServerFacts, tooOld, wronglyEncoded } from '../server-facts.ts'
+import { serverQueries, tooOld, wronglyEncoded } from '../server.ts'
 import { firstWithContent, NotEmpty } from './load.ts'
 import { listTables } from './tables.ts'
 
@@ -12,7 +12,7 @@ import { listTables } from './tables.ts'
  * @returns the migration that it stands at; 0 for an empty one.
  */
 export async function inspectTarget(db: Database, level: number): Promise<number> {
-  const facts = await readServerFacts(db)
+  const facts = await serverQueries.readServerFacts(db, {})
   const old = tooOld(facts)
   if (old !== undefined) throw new Error(old)
   if (facts.read_only) throw new Error('the server takes no writes: give the primary')

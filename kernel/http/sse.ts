@@ -30,3 +30,8 @@ export function encodeFrame(frame: Frame): Buffer {
 export function encodeRetry(milliseconds: number): Buffer {
   return Buffer.from(`retry: ${milliseconds}\n\n`)
 }
+
+/** A comment that also moves a client's position: an event without data is not dispatched. */
+export function encodePosition(id: number): Buffer {
+  return Buffer.from(`: keep-alive\nid: ${id}\n\n`)
+}

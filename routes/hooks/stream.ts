@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { queryOf } from '../../kernel/http/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
-import type { Operation } from '../../kernel/operation.ts'
+import type { Operation } from '../../kernel/openapi.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { eventTest } from '../../services/hooks/log-filter.ts'
 import { hooksFault } from './faults.ts'
@@ -25,7 +25,7 @@ export function streamRoute({ hooks }: HooksRoutes): Operation {
     },
     refusals: [403, 503],
     handle(context) {
-      if (!hooks.live.hasRoom) return hooksFault(NO_ROOM, context)
+      if (!hooks.stream.hasRoom) return hooksFault(NO_ROOM, context)
       const query = queryOf(context)
       const given = context.headers['last-event-id'] ?? query.get('last_event_id')
       const wants = eventTest(query.get('provider'), query.get('event_type'))
@@ -35,7 +35,7 @@ export function streamRoute({ hooks }: HooksRoutes): Operation {
       return {
         status: 200,
         headers: STREAM_HEADERS,
-        body: (sink) => hooks.live.connect(sink, lastEventId, wants),
+        body: (sink) => hooks.stream.connect(sink, lastEventId, wants),
       }
     },
   }

@@ -1,13 +1,12 @@
 import type { Database } from '../../db/client.ts'
+import type { Settings } from '../../db/hooks/rows.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import type { Pruning } from '../../kernel/pruning.ts'
+import type { Pruning } from '../../kernel/repeat.ts'
 import type { RandomBytes } from '../../kernel/token-hash.ts'
 import { openAlarms } from './alarms.ts'
 import { createIngest, type Ingest } from './ingest.ts'
-import { openEventReader, type EventReader } from './event-reader.ts'
-import { openLive, type Live } from './live.ts'
 import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
 import { openRegistry, type Registry } from './registry.ts'
 import { openRelay, type Relay } from './relay.ts'
@@ -17,6 +16,7 @@ import { createSecretUses, type SecretUses } from './secret-use.ts'
 import { startRetention } from './retention.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
 import { createStatusReader, type StatusMessage } from './status.ts'
+import { openStream, type EventStream } from './stream.ts'
 
 /** What the hooks service is made from. */
 export interface HooksOptions extends Pick<ReplayParts, 'post' | 'replayTargets'> {
@@ -37,8 +37,7 @@ export interface Hooks extends HooksOptions {
   readonly registry: Registry
   readonly ingest: Ingest
   readonly queue: Queue
-  readonly reader: EventReader
-  readonly live: Live
+  readonly stream: EventStream
   readonly relay: Relay
   readonly rejections: Rejections
   readonly secretUses: SecretUses
@@ -78,22 +77,14 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     () => void readStatus(),
   )
   const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.note)
-  const reader = await openEventReader(db, clock, log)
-  const live = openLive({
-    db,
-    reader,
-    clock,
-    log,
-    metrics,
-    readStatus,
-    settings: () => registry.settings,
-  })
-  const relay = await openRelay({ db, reader, registry, secrets, clock, log, metrics })
+  const settings = (): Settings => registry.settings
+  const stream = await openStream({ db, clock, log, metrics, readStatus, settings })
+  const relay = await openRelay({ db, stream, registry, secrets, clock, log, metrics })
   const retention = startRetention(db, registry, relay, clock, log)
   const defaultTarget = (): string | null => registry.settings.replay_default_target
-  registry.onChange(() => live.statusChanged())
-  queue.onChange(() => live.statusChanged())
-  alarms.onChange(() => live.statusChanged())
+  registry.onChange(() => stream.statusChanged())
+  queue.onChange(() => stream.statusChanged())
+  alarms.onChange(() => stream.statusChanged())
   metrics.gauge(
     'gatehouse_hooks_ingest_waiting',
     'Deliveries waiting for the next statement.',
@@ -105,8 +96,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     registry,
     ingest,
     queue,
-    reader,
-    live,
+    stream,
     relay,
     rejections,
     secretUses,
@@ -115,9 +105,8 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     readStatus,
     begin: () => retention.prune(),
     endStreams() {
-      live.close()
+      stream.close()
       void relay.close()
-      reader.close()
       void queue.close()
     },
     async close() {

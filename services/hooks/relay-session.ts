@@ -4,12 +4,11 @@ import { moveForwarder } from '../../db/hooks/forwarders.ts'
 import type { Attached, Attempt, StoredEvent } from '../../db/hooks/rows.ts'
 import { findEventAfter, readsPayloads, searchWindowThrough } from '../../db/hooks/search.ts'
 import type { Database } from '../../db/client.ts'
-import type { Channel } from '../../kernel/http/channel.ts'
+import type { Channel } from '../../kernel/http/websocket.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Counter } from '../../kernel/metrics.ts'
-import type { EventReader } from './event-reader.ts'
 import { eventTest } from './log-filter.ts'
 import { headersToSend, NO_SECRET, type Signers } from './outgoing-event.ts'
 import {
@@ -20,13 +19,14 @@ import {
 } from './relay-protocol.ts'
 import type { RelayRequest } from './relay-request.ts'
 import type { SearchSlot } from './search-slot.ts'
+import type { EventStream } from './stream.ts'
 import { isSuccess } from './target-answer.ts'
 import { cleanText } from './text.ts'
 
 /** What a forwarder is served with. */
 export interface RelayOptions extends Signers {
   readonly db: Database
-  readonly reader: EventReader
+  readonly stream: Pick<EventStream, 'watch'>
   /** Forwarders that filter by payload search one after the other, a step each. */
   readonly searchSlot: SearchSlot
   readonly clock: Clock
@@ -67,7 +67,7 @@ export function startSession(
   channel: Channel,
   forwarder: Forwarder,
 ): Session {
-  const { db, reader, searchSlot, clock, log, registry, forwarded } = options
+  const { db, stream, searchSlot, clock, log, registry, forwarded } = options
   const { request } = forwarder
   const searches = readsPayloads(request.payload)
   const wants = eventTest(request.provider, request.event_type) ?? (() => true)
@@ -80,11 +80,11 @@ export function startSession(
   let ended = false
   let arrival = Promise.withResolvers<void>()
 
-  const watching = reader.watch({
-    events: (events) => {
+  const watching = stream.watch({
+    items: (events) => {
       if (events.some(wants)) arrival.resolve()
     },
-    closed: () => undefined,
+    over: () => undefined,
   })
   let turn = inTurn(Promise.resolve(), start)
 

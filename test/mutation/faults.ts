@@ -133,9 +133,9 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'the stream skips the gap message',
-    file: 'services/hooks/live.ts',
-    find: 'if (isAhead) {',
-    replace: 'if (isAhead && client.sink.closed) {',
+    file: 'services/hooks/stream.ts',
+    find: 'if (notice !== undefined) sink.write(notice)',
+    replace: 'if (notice !== undefined && sink.closed) sink.write(notice)',
   },
   {
     fault: 'the burst alarm fires one refusal late',

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Owner } from '../../../db/links/links.ts'
 import { Share } from '../../../db/links/members.ts'
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import { linkFor } from '../../../services/links/links.ts'
 import {
   endOwnership,

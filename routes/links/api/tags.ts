@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Link } from '../../../db/links/links.ts'
 import { Tag } from '../../../db/links/tags.ts'
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import { isRefusal } from '../../../services/links/refusal.ts'
 import { linksTagged, tagsFor } from '../../../services/links/tags.ts'

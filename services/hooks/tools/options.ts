@@ -5,7 +5,7 @@ import type { Hooks } from '../open.ts'
 /** What the tools work on. */
 export type ToolOptions = Pick<
   Hooks,
-  'db' | 'ingest' | 'clock' | 'log' | 'metrics' | 'secrets' | 'reader' | 'replay'
+  'db' | 'ingest' | 'clock' | 'log' | 'metrics' | 'secrets' | 'stream' | 'replay'
 > & { readonly version: string }
 
 /** Why a tool could not do it: a closed set of codes, and a line for the model and its user. */

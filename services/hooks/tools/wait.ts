@@ -50,7 +50,7 @@ export function waitTool(options: ToolOptions): Tool {
  * more, and when the program stops.
  */
 async function nextEvent(
-  { db, reader, clock }: ToolOptions,
+  { db, stream, clock }: ToolOptions,
   { gone, progress }: Call,
   seconds: number,
   matches: Matches,
@@ -62,7 +62,7 @@ async function nextEvent(
 
   const signal = gone()
   const started = clock.elapsed()
-  const { ready, stop } = reader.watch({ events: (events) => look(events), closed: over })
+  const { ready, stop } = stream.watch({ items: (events) => look(events), over })
   const stopTimer = clock.every(seconds * 1000, over)
   const stopProgress = clock.every(PROGRESS_MS, () => {
     const waited = Math.round((clock.elapsed() - started) / 1000)

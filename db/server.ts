@@ -1,7 +1,9 @@
 import Type from 'typebox'
-import type { Executor } from './client.ts'
-import type { Query } from './queries.ts'
-import { one, Timestamp } from './rows.ts'
+import { messageOf } from '../kernel/log.ts'
+import type { Database, Executor } from './client.ts'
+import { QueryError } from './errors.ts'
+import { Timestamp } from './rows.ts'
+import { allQueries, one, sqlFile } from './sql-file.ts'
 
 const Facts = Type.Object({
   version: Type.String(),
@@ -22,31 +24,11 @@ export function tooOld({ version, version_number }: ServerFacts): string | undef
   return `the server is PostgreSQL ${version}; 15 or newer is needed`
 }
 
-const READ: Query = {
-  name: 'readServerFacts',
-  text: `select current_setting('server_version') as version,
-  current_setting('server_version_num')::int4 as version_number,
-  current_setting('transaction_read_only') = 'on' as read_only,
-  coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as encrypted,
-  current_setting('server_encoding') as encoding`,
-  result: 'one',
-  args: [],
-  row: Facts,
-}
-const CLOCK: Query = {
-  name: 'readClock',
-  text: 'select clock_timestamp() as at',
-  result: 'one',
-  args: [],
-  row: Type.Object({ at: Timestamp }),
-}
-
-/** The queries of this file, for the test that compares every declaration with a server's. */
-export const serverQueries: readonly Query[] = [READ, CLOCK]
-
-export function readServerFacts(db: Executor): Promise<ServerFacts> {
-  return one(db, READ, [])
-}
+export const serverQueries = sqlFile('sql/server.sql', {
+  readServerFacts: one(Facts, {}),
+  readClock: one(Type.Object({ at: Timestamp }), {}),
+})
+const { readServerFacts, readClock } = serverQueries
 
 /** Why a database would not keep every text and byte as it is, in one line; undefined when it does. */
 export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
@@ -57,7 +39,7 @@ export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
 
 /** Throws an Error with one line for a server or a database that can't be used. */
 export async function refuseUnfitServer(db: Executor): Promise<void> {
-  const facts = await readServerFacts(db)
+  const facts = await readServerFacts(db, {})
   const old = tooOld(facts)
   const unfit = old === undefined ? wronglyEncoded(facts) : `${old}: upgrade it`
   if (unfit !== undefined) throw new Error(unfit)
@@ -76,10 +58,32 @@ export async function compareClocks(db: Executor, now: () => Date): Promise<Cloc
   let best: ClockDifference = { aheadMs: 0, doubtMs: Number.POSITIVE_INFINITY }
   for (let round = 0; round < ROUNDS; round++) {
     const asked = now().getTime()
-    const { at } = await one<{ at: Date }>(db, CLOCK, [])
+    const { at } = await readClock(db, {})
     const answered = now().getTime()
     const doubtMs = (answered - asked) / 2
     if (doubtMs < best.doubtMs) best = { aheadMs: asked + doubtMs - at.getTime(), doubtMs }
   }
   return best
+}
+
+/**
+ * Why the tables do not fit this program's queries, in one line; none if every query could run.
+ * Finds what was dropped or not restored: PostgreSQL parses each query against its tables.
+ */
+export async function faultsOfTables(db: Database): Promise<readonly string[]> {
+  const broken: { readonly name: string; readonly reason: string }[] = []
+  for (const query of allQueries()) {
+    try {
+      await db.describe(query)
+    } catch (error) {
+      if (!(error instanceof QueryError)) throw error
+      broken.push({ name: query.name, reason: messageOf(error.cause) })
+    }
+  }
+  const [first] = broken
+  if (first === undefined) return []
+  return [
+    `${first.reason} (needed by ${broken.length} queries, such as ${first.name}): ` +
+      'something was dropped, or the database was restored in part; restore the whole backup',
+  ]
 }

@@ -1,0 +1,174 @@
+-- Ops: sessions that investigate services, what they found, and the alerts that start them.
+
+create schema ops;
+
+create table ops.sessions (
+  id                bigint         generated always as identity primary key,
+  tier              smallint       not null check (tier between 1 and 3),
+  model             text           not null,
+  status            text           not null
+                    check (status in ('running', 'completed', 'failed', 'timed_out', 'escalated', 'stopped')),
+  trigger           text           not null
+                    check (trigger in ('scheduled', 'manual', 'api', 'escalation', 'alert')),
+  started_at        timestamptz(3) not null,
+  ended_at          timestamptz(3),
+  exit_code         integer,
+  cost_usd          double precision,
+  num_turns         integer,
+  duration_ms       bigint,
+  prompt_text       text,
+  summary           text,
+  parent_session_id bigint         references ops.sessions (id),
+  chain_id          bigint         references ops.sessions (id), -- first of the escalation; null in that one
+  marker            uuid           not null default gen_random_uuid(), -- in its processes' environment
+  holder            text           not null, -- the process that runs it: id and start time on its machine
+  machine           text           not null, -- boot and pid namespace, in which the process id is valid
+  heartbeat_at      timestamptz(3) not null, -- not renewed: any instance fails the session
+  stop_asked        boolean        not null default false,
+  check ((status = 'running') = (ended_at is null))
+);
+-- At most one session runs at a time, over all instances.
+create unique index sessions_one_running on ops.sessions ((true)) where status = 'running';
+create index sessions_by_start on ops.sessions (started_at desc, id desc);
+create index sessions_by_chain on ops.sessions (chain_id, id);
+create index sessions_by_parent on ops.sessions (parent_session_id);
+
+-- Output of a session, line by line, without secrets.
+create table ops.session_lines (
+  session_id bigint         not null references ops.sessions (id) on delete cascade,
+  seq        integer        not null,
+  at         timestamptz(3) not null,
+  kind       text           not null,
+  text       text           not null,
+  primary key (session_id, seq)
+);
+
+create table ops.events (
+  id         bigint           generated always as identity primary key,
+  session_id bigint           references ops.sessions (id) on delete set null,
+  level      text collate "C" not null check (level in ('info', 'warning', 'critical')),
+  service    text collate "C",
+  message    text             not null,
+  created_at timestamptz(3)   not null
+);
+create index events_by_time on ops.events (created_at desc, id desc);
+create index events_by_level on ops.events (level, created_at desc, id desc);
+create index events_by_service on ops.events (service, created_at desc, id desc);
+-- Each table with a session_id has such an index: without it, removing a session reads the whole table.
+create index events_by_session on ops.events (session_id);
+
+-- What sessions learned, and what operators wrote (tier 0, no session).
+create table ops.memories (
+  id          bigint           generated always as identity primary key,
+  service     text collate "C",
+  category    text collate "C" not null,
+  observation text             not null,
+  confidence  double precision not null check (confidence between 0 and 1),
+  active      boolean          not null,
+  created_at  timestamptz(3)   not null,
+  updated_at  timestamptz(3)   not null,
+  fades_at    timestamptz(3)   not null, -- when it next loses confidence, unless it is renewed
+  session_id  bigint           references ops.sessions (id) on delete set null,
+  tier        smallint         not null,
+  faded       boolean          not null default false, -- inactive only until it is seen again
+  check_name  text collate "C" -- the check whose usual time it states, if any
+);
+create index memories_by_confidence on ops.memories (confidence desc, id);
+create index memories_by_service on ops.memories (service, category);
+create index memories_by_session on ops.memories (session_id);
+create unique index memories_by_check on ops.memories (service, check_name);
+
+-- Operations that were run, for cooldowns. Dry runs are not stored.
+create table ops.actions (
+  id          bigint           generated always as identity primary key,
+  session_id  bigint           references ops.sessions (id) on delete set null,
+  service     text collate "C" not null,
+  action_type text collate "C" not null,
+  operation   text             not null,
+  at          timestamptz(3)   not null,
+  outcome     text             -- one line; null while it runs
+);
+create index actions_by_service on ops.actions (service, action_type, at desc);
+create index actions_by_time on ops.actions (at desc);
+create index actions_by_session on ops.actions (session_id);
+
+-- Deliveries to the alert webhook, grouped by fingerprint. Every delivery is kept, whatever its outcome.
+create table ops.alerts (
+  id            bigint           generated always as identity primary key,
+  fingerprint   text collate "C" not null,
+  source        text,
+  count         integer          not null default 1,
+  first_seen    timestamptz(3)   not null,
+  last_seen     timestamptz(3)   not null,
+  -- The columns from here on are about the newest delivery.
+  outcome       text             not null check (outcome in ('received', 'acknowledged', 'failed', 'triggered')),
+  problem       text,            -- why it has no brief, or that its client disconnected
+  session_id    bigint           references ops.sessions (id) on delete set null, -- the newest
+  content       text             not null, -- its text in ops.alert_texts
+  tier          smallint         not null default 1, -- the tier that it asks for
+  holder        text             not null default '', -- the process that reads it, as in ops.sessions
+  machine       text             not null default '',
+  reading_since timestamptz(3)   not null default now(),
+  constraint alerts_fingerprint unique (fingerprint)
+);
+create index alerts_by_time on ops.alerts (last_seen desc, id desc);
+create index alerts_by_session on ops.alerts (session_id);
+create index alerts_being_read on ops.alerts (id) where outcome = 'received';
+
+-- The texts of an alert's deliveries, so that no delivery overwrites another one.
+create table ops.alert_texts (
+  alert_id   bigint           not null references ops.alerts (id) on delete cascade,
+  -- Hash of the text without its times. Of texts that differ only in their times, the newest is kept.
+  content    text collate "C" not null,
+  title      text             not null,
+  payload    text             not null, -- without the key that authorised it
+  count      integer          not null default 1,
+  first_seen timestamptz(3)   not null,
+  last_seen  timestamptz(3)   not null,
+  primary key (alert_id, content)
+);
+
+-- Cost of the models that wrote briefs of alerts, per day (UTC). It counts against the day's budget.
+create table ops.brief_costs (
+  day      date             primary key,
+  cost_usd double precision not null
+);
+
+-- Values that PUT config saved; null leaves one to its flag, variable or default.
+create table ops.settings (
+  only_row      boolean        primary key default true check (only_row),
+  interval      integer        check (interval > 0),
+  tier1_model   text,
+  tier2_model   text,
+  tier3_model   text,
+  dry_run       boolean,
+  scheduled_at  timestamptz(3), -- when an instance last claimed a scheduled session
+  -- The process in which a model writes a brief: one at a time, over all instances.
+  brief_holder  text,
+  brief_machine text,
+  brief_until   timestamptz(3) -- when it gives up; from then on another one may begin
+);
+insert into ops.settings (only_row) values (true);
+
+-- Notices to send, once each: of a critical event or of a failed session.
+create table ops.notices (
+  id         bigint         generated always as identity primary key,
+  event_id   bigint         unique references ops.events (id) on delete cascade,
+  session_id bigint         unique references ops.sessions (id) on delete cascade,
+  created_at timestamptz(3) not null,
+  attempts   integer        not null default 0,
+  next_at    timestamptz(3) not null,
+  sent_at    timestamptz(3),
+  check ((event_id is null) <> (session_id is null))
+);
+create index notices_due on ops.notices (next_at) where sent_at is null;
+
+-- The last result of each check in the inventory, and since when it is so.
+create table ops.check_states (
+  service    text collate "C" not null,
+  name       text collate "C" not null,
+  ok         boolean          not null,
+  since      timestamptz(3)   not null,
+  told_event bigint,          -- event of the sent notice that the check fails; null once its end was sent
+  primary key (service, name)
+);

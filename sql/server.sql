@@ -1,0 +1,9 @@
+-- name: readServerFacts
+select current_setting('server_version') as version,
+       current_setting('server_version_num')::int4 as version_number,
+       current_setting('transaction_read_only') = 'on' as read_only,
+       coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as encrypted,
+       current_setting('server_encoding') as encoding
+
+-- name: readClock
+select clock_timestamp() as at
