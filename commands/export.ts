@@ -1,5 +1,5 @@
 import type { Database } from '../db/client.ts'
-import { countHiddenLinks } from '../db/links/transfer.ts'
+import { transferQueries } from '../db/links/transfer.ts'
 import { exportLinks } from '../services/links/export.ts'
 import { FORMATS, type Format } from '../services/links/import-source.ts'
 import { DONE, fail, FAILED, UsageError, type Output } from './command.ts'
@@ -42,7 +42,8 @@ export async function runExport(
 ): Promise<number> {
   const { format, publicOnly } = parseExport(args)
   const isGolink = format === 'jsonl'
-  const unsayable = isGolink && !publicOnly ? await countHiddenLinks(db) : 0
+  const unsayable =
+    isGolink && !publicOnly ? (await transferQueries.countHiddenLinks(db, {})).links : 0
   if (unsayable > 0) {
     const ways = '--public-only leaves them out, --format csv has everything'
     return fail(output, `${hiddenLinks(unsayable)}, which golink's format can't say; ${ways}`)

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
-import { findUserByEmail } from '../db/links/users.ts'
+import { userQueries } from '../db/links/users.ts'
 import type { Log } from '../kernel/log.ts'
 import {
   importLinks,
@@ -103,7 +103,7 @@ export async function runImport(
 }
 
 async function isUser(db: Database, email: string): Promise<boolean> {
-  return (await findUserByEmail(db, email)) !== undefined
+  return (await userQueries.findUserByEmail(db, { email })) !== undefined
 }
 
 /** A line of the report, in columns as far as slugs are short. */

@@ -1,18 +1,11 @@
 import type { Database } from '../db/client.ts'
-import type { User } from '../db/links/rows.ts'
-import { listTokens } from '../db/links/tokens.ts'
-import { findUserByEmail } from '../db/links/users.ts'
-import { DURATION_FORM } from '../kernel/time.ts'
+import { tokenQueries } from '../db/links/tokens.ts'
+import { userQueries, type User } from '../db/links/users.ts'
 import { isUuid } from '../kernel/text.ts'
 import type { RandomBytes } from '../kernel/token-hash.ts'
-import { isRefusal, type Refusal } from '../services/links/refusal.ts'
-import {
-  createToken,
-  endOf,
-  readTokenRequest,
-  revokeToken,
-  type TokenRequest,
-} from '../services/links/tokens.ts'
+import { Fault, notFound } from '../kernel/fault.ts'
+import { validate } from '../kernel/validate.ts'
+import { createToken, newTokenOf, TokenForm, type NewToken } from '../services/links/tokens.ts'
 import { readEmail } from '../services/links/users.ts'
 import { parseAction } from './action-arguments.ts'
 import { DONE, fail, table, UsageError, type Output } from './command.ts'
@@ -44,19 +37,14 @@ interface Parsed {
   readonly action: string
   readonly word: string
   readonly json: boolean
-  readonly request: TokenRequest
+  readonly request: NewToken
 }
 
 /** Reads the arguments; throws `UsageError` for those that are wrong. */
 export function parseToken(args: readonly string[], now: Date): Parsed {
   const { action, name: word, flags } = parseAction(args, ARGUMENTS)
   const { name = 'command line', scope, expires } = flags
-  const expires_at = expires === undefined ? null : endOf(expires, now)
-  const request = readTokenRequest({ name, scope, expires_at }, now)
-  if (isRefusal(request)) {
-    const message = request.message.replace('expires_at', 'expires')
-    throw new UsageError(`--${message.replace(/, or null$/, `, or ${DURATION_FORM}`)}`)
-  }
+  const request = readNewToken({ name, scope, expires }, now)
   if (action === 'revoke' && !isUuid(word)) {
     throw new UsageError('ID must be the id of a token; see: gatehouse token list EMAIL')
   }
@@ -72,16 +60,14 @@ export async function runToken(
   const at = now()
   const { action, word, json, request } = parseToken(args, at)
   if (action === 'revoke') {
-    const refusal = await revokeToken(db, word, null)
-    if (refusal !== undefined) return fail(output, `there is no token ${word}`)
+    const removed = await tokenQueries.removeToken(db, { id: word, user: null })
+    if (removed === undefined) return fail(output, `there is no token ${word}`)
     output.err(`token ${word} is revoked`)
     return DONE
   }
   const user = await knownUser(db, word)
-  if (isRefusal(user)) return fail(output, user.message)
   if (action === 'list') return list(db, user, json, output)
   const made = await createToken(db, random, user.id, request, at)
-  if (isRefusal(made)) return fail(output, made.message)
   const until = made.expires_at === null ? '' : `, until ${made.expires_at.toISOString()}`
   output.err(
     `token "${made.name}" of ${user.email}, scope ${made.scope}${until}, is shown this once:`,
@@ -90,16 +76,23 @@ export async function runToken(
   return DONE
 }
 
-async function knownUser(db: Database, text: string): Promise<User | Refusal> {
+function readNewToken(flags: Readonly<Record<string, unknown>>, now: Date): NewToken {
+  try {
+    return newTokenOf(validate(TokenForm, flags), now)
+  } catch (error) {
+    throw error instanceof Fault ? new UsageError(`--${error.message}`) : error
+  }
+}
+
+async function knownUser(db: Database, text: string): Promise<User> {
   const email = readEmail(text)
-  const user = email === undefined ? undefined : await findUserByEmail(db, email)
+  const user = email === undefined ? undefined : await userQueries.findUserByEmail(db, { email })
   if (user !== undefined) return user
-  const message = `no user has the e-mail address "${text}"; add one with: gatehouse user add EMAIL`
-  return { refused: 'NOT_FOUND', message }
+  throw notFound(`no user has the e-mail address "${text}"; add one with: gatehouse user add EMAIL`)
 }
 
 async function list(db: Database, user: User, json: boolean, output: Output): Promise<number> {
-  const tokens = await listTokens(db, user.id)
+  const tokens = await tokenQueries.listTokens(db, { user: user.id })
   if (json) {
     output.out(JSON.stringify(tokens))
     return DONE

@@ -1,8 +1,7 @@
 import type { Database } from '../db/client.ts'
-import type { User } from '../db/links/rows.ts'
-import { findUserByEmail, listUsers } from '../db/links/users.ts'
-import { isRefusal } from '../services/links/refusal.ts'
-import { changeRole, createUser, isRole, readEmail } from '../services/links/users.ts'
+import { userQueries as q, type User } from '../db/links/users.ts'
+import { validate } from '../kernel/validate.ts'
+import { changeRole, createUser, isRole, NewUser, readEmail } from '../services/links/users.ts'
 import { parseAction } from './action-arguments.ts'
 import { DONE, fail, table, UsageError, type Output } from './command.ts'
 
@@ -42,20 +41,18 @@ export async function runUser(
   const [email = '', role] = words
   if (action === 'list') return list(db, flags.json === true, output)
   if (action === 'add') {
-    const wanted = { email, name: flags.name, role: flags.admin ? 'admin' : 'user' } as const
-    const user = await createUser(db, wanted, now())
-    if (isRefusal(user)) return fail(output, user.message)
+    const role = flags.admin ? 'admin' : 'user'
+    const user = await createUser(db, validate(NewUser, { email, name: flags.name, role }), now())
     output.err(
       `${user.email} is a user now; make a token with: gatehouse token create ${user.email}`,
     )
     return DONE
   }
-  const known = await findUserByEmail(db, readEmail(email) ?? '')
+  const known = await q.findUserByEmail(db, { email: readEmail(email) ?? '' })
   if (known === undefined || !isRole(role)) {
     return fail(output, `no user has the e-mail address "${email}"; see: gatehouse user list`)
   }
   const changed = await changeRole(db, known.id, role)
-  if (isRefusal(changed)) return fail(output, changed.message)
   output.err(`${changed.email} has role ${changed.role} now`)
   return DONE
 }
@@ -63,7 +60,7 @@ export async function runUser(
 async function list(db: Database, json: boolean, output: Output): Promise<number> {
   const users: User[] = []
   for (;;) {
-    const page = await listUsers(db, users.at(-1)?.email ?? '', PAGE)
+    const page = await q.listUsers(db, { after: users.at(-1)?.email ?? '', limit: PAGE })
     users.push(...page)
     if (page.length < PAGE) break
   }

@@ -1,8 +1,6 @@
 import Type from 'typebox'
-import { Timestamp } from '../rows.ts'
+import { Timestamp, Uuid } from '../rows.ts'
 import { exec, many, optional, sqlFile } from '../sql-file.ts'
-
-export const Uuid = Type.String({ format: 'uuid' })
 
 /** Who may see a link: `public` everybody, `private` who has the slug, `secure` owners and recipients. */
 export const Visibility = Type.Union([
@@ -69,7 +67,6 @@ const fields = {
 export const linkQueries = sqlFile('sql/links/links.sql', {
   findLink: optional(LinkAccess, { id: 'uuid', user: 'uuid?' }),
   findLinkBySlug: optional(LinkAccess, { slug: 'text', user: 'uuid?' }),
-  findLinksBySlugs: many(Link, { slugs: 'jsonb', limit: 'int8' }),
   lockLink: optional(Slug, { id: 'uuid' }),
   addLink: optional(Type.Pick(Link, ['id']), { slug: 'text', ...fields }),
   updateLink: exec({ id: 'uuid', ...fields }),

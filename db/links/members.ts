@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { Timestamp } from '../rows.ts'
+import { Timestamp, Uuid } from '../rows.ts'
 import { many, optional, sqlFile } from '../sql-file.ts'
-import { Owner, Uuid } from './links.ts'
+import { Owner } from './links.ts'
 
 /** A user who may read a link beside its owners. */
 export const Share = Type.Object({

@@ -1,4 +1,4 @@
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
 import { timeTag } from '../text.ts'

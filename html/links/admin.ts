@@ -1,5 +1,5 @@
 import type { Link } from '../../db/links/links.ts'
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listFilter } from '../list-filter.ts'
 import { listTable } from '../table.ts'

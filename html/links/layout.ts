@@ -1,4 +1,4 @@
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { layout, type Page } from '../layout.ts'
 

@@ -1,5 +1,5 @@
 import type { ClickKind } from '../../db/links/visits.ts'
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { mayVisit } from '../../db/links/visits.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Reply } from '../../kernel/http/reply.ts'

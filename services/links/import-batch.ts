@@ -1,10 +1,9 @@
 import type { Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
 import { linkQueries } from '../../db/links/links.ts'
-import type { NewLink } from '../../db/links/rows.ts'
-import { importLinks } from '../../db/links/transfer.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { linksFault } from './faults.ts'
+import { transferQueries as q, type NewLink } from '../../db/links/transfer.ts'
 import type { LinkParts } from './links.ts'
 import { refuseLoop, type UrlWriter } from './loop.ts'
 import { countTags, writeHiddenTags } from './tags.ts'
@@ -62,7 +61,14 @@ async function createGroup(
 }
 
 async function create(tx: Executor, links: readonly NewLink[], at: Date): Promise<Refusals> {
-  const made = new Set(await importLinks(tx, links, OPERATOR_EMAIL, at))
+  const sorted = links.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
+  const rows = await q.addImportedLinks(tx, {
+    links: sorted,
+    actor: OPERATOR_EMAIL,
+    at,
+    limit: sorted.length,
+  })
+  const made = new Set(rows.map(({ slug }) => slug))
   const [created, taken] = [
     links.filter(({ slug }) => made.has(slug)),
     links.filter(({ slug }) => !made.has(slug)),

@@ -1,8 +1,8 @@
-import { linkQueries } from '../../db/links/links.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { validate } from '../../kernel/validate.ts'
+import { transferQueries, type NewLink } from '../../db/links/transfer.ts'
 import type { Link } from '../../db/links/links.ts'
-import type { NewLink, User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { createImported, IMPORTER } from './import-batch.ts'
 import type { ImportedLink, ImportLine } from './import-line.ts'
 import { openPeople, type People, type PeopleOptions } from './import-people.ts'
@@ -93,7 +93,7 @@ async function importBatch(
 ): Promise<readonly LineReport[]> {
   const { tools, options, imagined } = work
   const slugs = lines.map(({ slug }) => slug).filter(isSlug)
-  const found = await linkQueries.findLinksBySlugs(tools.db, { slugs, limit: slugs.length })
+  const found = await transferQueries.findLinksBySlugs(tools.db, { slugs, limit: slugs.length })
   const existing = new Map(found.map((link) => [link.slug, link]))
   const fresh: NewLink[] = []
   const reports: LineReport[] = []

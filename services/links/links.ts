@@ -10,7 +10,7 @@ import {
 } from '../../db/links/links.ts'
 import { memberQueries } from '../../db/links/members.ts'
 import { tagQueries } from '../../db/links/tags.ts'
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { linksFault } from './faults.ts'
 import type { LinkCreation, LinkUpdate } from './link-input.ts'

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import type { Link, Visibility } from '../../db/links/links.ts'
 import { listQueries as q, type ListedLink, type ListScope } from '../../db/links/lists.ts'
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { firstClickDay } from './clicks.ts'
 import { foldTag } from './link-input.ts'

@@ -1,8 +1,8 @@
 import type { Database, Executor } from '../../db/client.ts'
 import type { LinkAccess, Owner } from '../../db/links/links.ts'
 import { memberQueries as q, type Share } from '../../db/links/members.ts'
-import type { User } from '../../db/links/rows.ts'
-import { findUserByEmail } from '../../db/links/users.ts'
+import type { User } from '../../db/links/users.ts'
+import { userQueries } from '../../db/links/users.ts'
 import { linksFault } from './faults.ts'
 import { changeLink, noteChange } from './links.ts'
 import { writeHiddenTags } from './tags.ts'
@@ -110,7 +110,7 @@ function changeMembers<Member>(
 
 async function userByEmail(db: Executor, text: string): Promise<User> {
   const email = readEmail(text)
-  const user = email === undefined ? undefined : await findUserByEmail(db, email)
+  const user = email === undefined ? undefined : await userQueries.findUserByEmail(db, { email })
   if (user === undefined) throw linksFault('NOT_FOUND', 'no user has this e-mail address', 'email')
   return user
 }

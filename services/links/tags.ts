@@ -2,7 +2,7 @@ import type { Database, Executor } from '../../db/client.ts'
 import type { Link } from '../../db/links/links.ts'
 import { listQueries } from '../../db/links/lists.ts'
 import { tagQueries as q, type Tag, type TagCount } from '../../db/links/tags.ts'
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { linksFault } from './faults.ts'
 
 /** What a link adds to the counters of tags. */

@@ -1,6 +1,6 @@
 import type { Executor } from '../../db/client.ts'
 import { listQueries, type Suggestion } from '../../db/links/lists.ts'
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { decodeSegment } from '../../kernel/text.ts'
 import { isSlug, MAX_SLUG, slugsMeant } from './slug.ts'
 import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'

@@ -1,7 +1,6 @@
 -- name: findLink
 -- A link by id, and what user :user is to it. Empty when no link has this id.
-select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
-       l.updated_at,
+select l.*,
        exists (select from links.link_owners o where o.user_id = :user::uuid and o.slug = l.slug) as is_owner,
        exists (select from links.link_shares s where s.user_id = :user::uuid and s.slug = l.slug) as is_recipient
   from links.shown_links l
@@ -9,20 +8,11 @@ select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibili
 
 -- name: findLinkBySlug
 -- Like findLink, by slug. Empty when no link has this slug.
-select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
-       l.updated_at,
+select l.*,
        exists (select from links.link_owners o where o.user_id = :user::uuid and o.slug = l.slug) as is_owner,
        exists (select from links.link_shares s where s.user_id = :user::uuid and s.slug = l.slug) as is_recipient
   from links.shown_links l
  where l.slug = :slug;
-
--- name: findLinksBySlugs
--- The links with slugs of the JSON array :slugs.
-select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
-       l.updated_at
-  from jsonb_array_elements_text(:slugs::jsonb) as wanted(slug)
-  join links.shown_links l on l.slug = wanted.slug
- limit :limit;
 
 -- name: lockLink
 -- Locks a link until the transaction ends. Empty when no link has this id.

@@ -230,8 +230,8 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'text that turns direction is a name of a token',
     file: 'services/links/tokens.ts',
-    find: 'if (TURNS_TEXT.test(name)) {',
-    replace: "if (name === '') {",
+    find: '!TURNS_TEXT.test(text)',
+    replace: "text !== ''",
   },
   {
     fault: '..-segments of a visit are passed on',

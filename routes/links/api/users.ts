@@ -1,8 +1,7 @@
 import Type from 'typebox'
 import { listLinks } from '../../../db/links/links.ts'
 import { Link } from '../../../db/links/links.ts'
-import { Role, User } from '../../../db/links/rows.ts'
-import { listUsers } from '../../../db/links/users.ts'
+import { Role, User, userQueries } from '../../../db/links/users.ts'
 import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import { refusal } from '../../../services/links/refusal.ts'
@@ -35,7 +34,7 @@ export function userOperations(options: LinksRoutes): readonly Operation[] {
         const asked = readPage(context, 'users')
         if ('status' in asked) return asked
         const { after, limit } = asked
-        const rows = await listUsers(db, after, limit + 1)
+        const rows = await userQueries.listUsers(db, { after, limit: limit + 1 })
         return jsonReply(page('users', rows, limit, ({ email }) => email))
       },
     }),

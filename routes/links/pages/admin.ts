@@ -1,5 +1,4 @@
-import type { User } from '../../../db/links/rows.ts'
-import { listUsers } from '../../../db/links/users.ts'
+import { userQueries, type User } from '../../../db/links/users.ts'
 import { adminLinksFragment, adminLinksPage } from '../../../html/links/admin.ts'
 import {
   userRow,
@@ -8,13 +7,13 @@ import {
   type UsersView,
 } from '../../../html/links/admin-users.ts'
 import { queryOf, type Context } from '../../../kernel/http/context.ts'
-import type { FaultValue } from '../../../kernel/fault.ts'
+import { validate } from '../../../kernel/validate.ts'
+import { Fault, type FaultValue } from '../../../kernel/fault.ts'
 import type { Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
-import { STATUS } from '../../../services/links/faults.ts'
 import { linksByPrefix } from '../../../services/links/lists.ts'
-import { isRefusal, refusal, type Refusal } from '../../../services/links/refusal.ts'
-import { changeRole, createUser, isRole } from '../../../services/links/users.ts'
+import { refusal, type Refusal } from '../../../services/links/refusal.ts'
+import { changeRole, createUser, isRole, NewUser } from '../../../services/links/users.ts'
 import { isTicked, readForm } from '../../form.ts'
 import { pageOrFragment, sentence } from '../../page-answers.ts'
 import { readPage } from '../api/page.ts'
@@ -41,7 +40,7 @@ export function adminPages(options: LinksRoutes): readonly Route[] {
     const asked = readPage(context)
     if ('status' in asked) return asked
     const { after, limit } = asked
-    const rows = await listUsers(db, after, limit + 1)
+    const rows = await userQueries.listUsers(db, { after, limit: limit + 1 })
     const query = context.search === '' ? '' : `?${context.search}`
     const page = listed(rows, limit, ({ email }) => email, USERS, queryOf(context))
     const { shown: users, next } = page
@@ -73,15 +72,14 @@ export function adminPages(options: LinksRoutes): readonly Route[] {
     const email = form.get('email') ?? ''
     const name = (form.get('name') ?? '').trim()
     const role = form.get('role') ?? 'user'
-    const given = name === '' ? undefined : name
-    const added = isRole(role)
-      ? await createUser(db, { email, name: given, role }, context.receivedAt)
-      : refusal('INVALID_ROLE', 'role must be user or admin', 'role')
-    if (!isRefusal(added)) return answer(call, { added })
-    if (!showsForm(context)) return added
-    const message = sentence(added.message)
-    const refused = { email, name, role, field: added.field, message }
-    return answer(call, { refused }, STATUS[added.refused])
+    try {
+      const user = validate(NewUser, { email, name, role })
+      return await answer(call, { added: await createUser(db, user, context.receivedAt) })
+    } catch (error) {
+      if (!(error instanceof Fault) || !showsForm(context)) throw error
+      const refused = { email, name, role, field: error.field, message: sentence(error.message) }
+      return answer(call, { refused }, error.status)
+    }
   }
 
   async function setRole(call: PageCall): Promise<Reply | Refusal | FaultValue> {
@@ -97,7 +95,6 @@ export function adminPages(options: LinksRoutes): readonly Route[] {
     const acknowledged = isTicked(form, 'acknowledge_own')
     if (stepsDown && !acknowledged) return refusal('BAD_REQUEST', OWN_ROLE)
     const changed = await changeRole(db, id, role)
-    if (isRefusal(changed)) return changed
     // These pages are closed to who is no admin any more.
     if (stepsDown) return goTo(context, '/-/')
     const view = await usersView(visitor, context, { changed })

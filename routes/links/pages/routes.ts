@@ -1,3 +1,4 @@
+import { mountPages } from '../../../kernel/http/endpoint.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import type { LinksRoutes } from '../options.ts'
 import { adminPages } from './admin.ts'
@@ -7,7 +8,7 @@ import { linkRoutes } from './link.ts'
 import { listRoutes } from './links.ts'
 import { searchRoutes } from './opensearch.ts'
 import { tagPages } from './tags.ts'
-import { tokenPages } from './tokens.ts'
+import { tokenEndpoints } from '../tokens.ts'
 
 /** All pages, and the browsers' search. */
 export function linksPages(options: LinksRoutes): readonly Route[] {
@@ -16,7 +17,7 @@ export function linksPages(options: LinksRoutes): readonly Route[] {
     ...linkFormRoutes(options),
     ...linkRoutes(options),
     ...tagPages(options),
-    ...tokenPages(options),
+    ...mountPages(tokenEndpoints, options),
     ...adminPages(options),
     ...searchRoutes(options),
     helpRoute(options),
