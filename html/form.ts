@@ -5,6 +5,8 @@ import { attributes, type Attributes } from './attributes.ts'
 /** A form on a page; the ids within it begin with its own. */
 export interface Form extends FormState {
   readonly id: string
+  /** Each message stands beside its field; else the first one stands above the form. */
+  readonly beside?: boolean
 }
 
 /** An option of a list or of radio buttons: its value, its name, and what it means. */
@@ -43,20 +45,25 @@ export function postForm(
 }
 
 /** The message of a refused form, read to everybody. */
-export function refusal({ id, fault }: Form): Html | false {
+export function refusal({ id, fault, beside }: Form): Html | false {
   if (fault === undefined) return false
+  if (beside === true && Object.keys(fault.fields).length > 0) return false
   return html`<p id="${id}-refused" class="refused" role="alert">${sentence(fault.message)}</p>`
 }
 
 /**
- * A field with its label, and a hint below it. It has several lines where `rows` says how many. Limits
- * come from the form's schema; further attributes are set as they are.
+ * A field with its label, a prefix in front and a hint below it. It has several lines where `rows` says
+ * how many. Limits come from the form's schema; further attributes are set as they are.
  */
 export function field(
   form: Form,
   name: string,
   label: Printable,
-  { hint, ...own }: Attributes & { readonly hint?: Printable } = {},
+  {
+    hint,
+    prefix,
+    ...own
+  }: Attributes & { readonly hint?: Printable; readonly prefix?: string } = {},
 ): Html {
   const { maxLength, minimum, maximum, type, default: first } = limitsOf(form, name)
   const isNumber = type === 'number' || type === 'integer'
@@ -80,7 +87,9 @@ export function field(
     : html`<input${attributes({ ...all, value })} />`
   return html`<div class="field">
     <label for="${String(id)}">${label}</label>
-    ${control} ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
+    ${prefix === undefined ? control : prefixed(prefix, control)}
+    ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
+    ${messageBeside(form, name)}
   </div>`
 }
 
@@ -95,6 +104,7 @@ export function checkbox(form: Form, name: string, label: Printable, own: Attrib
 export function radios(form: Form, name: string, legend: string, options: readonly Option[]): Html {
   return html`<fieldset${attributes(stateOf(form, name))}>
     <legend>${legend}</legend>
+    ${messageBeside(form, name)}
     ${options.map(([value, label, meaning]) => {
       const own = { type: 'radio', name, value, checked: valueOf(form, name) === value }
       return html`<label class="choice">
@@ -122,6 +132,7 @@ export function select(
         return html`<option${attributes({ value, selected })}>${text}</option>`
       })}
     </select>
+    ${messageBeside(form, name)}
   </div>`
 }
 
@@ -167,13 +178,28 @@ export function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
+function prefixed(prefix: string, control: Html): Html {
+  return html`<div class="prefixed">
+    <span class="prefix" aria-hidden="true">${prefix}</span>
+    ${control}
+  </div>`
+}
+
+/** The message of a refused field, where messages stand beside their fields. */
+function messageBeside({ id, fault, beside }: Form, name: string): Html | false {
+  const message = fault?.fields[name]
+  if (beside !== true || message === undefined) return false
+  return html`<p id="${id}-${name}-refused" class="refused">${sentence(message)}</p>`
+}
+
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */
-function stateOf({ id, fault }: Form, name: string, hint?: string): Attributes {
+function stateOf({ id, fault, beside }: Form, name: string, hint?: string): Attributes {
   const refused = Object.keys(fault?.fields ?? {})
   if (!refused.includes(name)) return { 'aria-describedby': hint }
+  const message = beside === true ? `${id}-${name}-refused` : `${id}-refused`
   return {
     'aria-invalid': 'true',
-    'aria-describedby': hint === undefined ? `${id}-refused` : `${hint} ${id}-refused`,
+    'aria-describedby': hint === undefined ? message : `${hint} ${message}`,
     autofocus: refused[0] === name,
   }
 }

@@ -148,7 +148,7 @@ export interface ServiceRules<Viewer> {
   readonly faultReply: (fault: Fault, context: Context, viewer: Viewer | undefined) => Reply
 }
 
-/** Statuses of a refused form that people can mend: they see the form again. */
+/** Statuses of a refused form that people can mend, beside all that name a field: they see the form again. */
 const MENDABLE: ReadonlySet<number> = new Set([400, 409, 412, 422])
 
 /** The three kinds of endpoints of a service: `api`, `page`, `form`. */
@@ -235,7 +235,7 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
           const sent = validateTexts(body, (name) => typed[name])
           return await formReply(context, await answer({ ...call, body: sent }))
         } catch (error) {
-          const isShown = error instanceof Fault && MENDABLE.has(error.status)
+          const isShown = error instanceof Fault && canMend(error)
           if (!isShown || refused === undefined || audienceOf(context) === 'program') throw error
           const view = await refused(call, { schema: body, typed, fault: error })
           return refusedReply(context, view, error)
@@ -244,6 +244,10 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
       return { route }
     },
   }
+}
+
+function canMend({ status, field }: Fault): boolean {
+  return MENDABLE.has(status) || field !== undefined
 }
 
 /** The routes of pages and forms of a running service. */

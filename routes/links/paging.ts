@@ -10,6 +10,13 @@ const MAX_LIMIT = 200
 /** A list's rows under their name, and where its next page begins. */
 type Page<Name extends string, Row> = Record<Name, Row[]> & { next_cursor: string | null }
 
+/** The part of a list that is asked for. */
+export interface PageQuery {
+  readonly limit: number
+  /** The key that the page begins after. */
+  readonly cursor?: string
+}
+
 /**
  * The query of a list (links.md section 8); `cursor` becomes the key that the page begins after. `name`
  * names the rows: cursors of lists with other rows are refused, because their key means something else.
@@ -48,7 +55,7 @@ export function pageSchema<Name extends string, Row extends TSchema>(name: Name,
 /** Reads a page. One row more than it holds tells whether there is a next page. */
 export async function readPage<Name extends string, Row>(
   name: Name,
-  { limit, cursor = '' }: { readonly limit: number; readonly cursor?: string },
+  { limit, cursor = '' }: PageQuery,
   keyOf: (row: Row) => string,
   list: (after: string, limit: number) => Promise<readonly Row[]>,
 ): Promise<Page<Name, Row>> {

@@ -157,9 +157,6 @@ function textField(maxLength: number) {
       (text) => !text.includes('\0') && text.isWellFormed(),
       'must have no NUL and no half of a character',
     ],
-    [
-      (text) => !TURNS_TEXT.test(text),
-      'must have no characters that turn the direction of text',
-    ],
+    [(text) => !TURNS_TEXT.test(text), 'must have no characters that turn the direction of text'],
   )
 }

@@ -44,9 +44,16 @@ export async function linkFor(
 ): Promise<LinkAccess> {
   const link = await q.findLink(db, { id, user: caller.id })
   if (link === undefined) throw linksFault('NOT_FOUND', 'no link has this id')
-  if (link.is_owner || caller.role === 'admin') return link
-  if (purpose === 'read' && link.is_recipient) return link
+  if (mayChange(link, caller) || (purpose === 'read' && link.is_recipient)) return link
   throw linksFault('FORBIDDEN', `this link is not yours to ${purpose}; ask one of its owners`)
+}
+
+export function mayRead(link: LinkAccess, caller: User): boolean {
+  return mayChange(link, caller) || link.is_recipient
+}
+
+export function mayChange(link: LinkAccess, caller: User): boolean {
+  return link.is_owner || caller.role === 'admin'
 }
 
 /** A link without what the caller is to it. */

@@ -1,23 +1,59 @@
+import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import type { Link, Visibility } from '../../db/links/links.ts'
 import { listQueries as q, type ListedLink, type ListScope } from '../../db/links/lists.ts'
 import type { User } from '../../db/links/users.ts'
+import { decodeCursor } from '../../kernel/cursor.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { firstClickDay } from './clicks.ts'
 import { foldTag } from './link-input.ts'
 import { beforeSlugs } from './slug.ts'
 
 /** What a visitor may be to a link. */
-export const LIST_ROLES = ['owner', 'co-owner', 'recipient'] as const
-export type ListRole = (typeof LIST_ROLES)[number]
+export type ListRole = 'owner' | 'co-owner' | 'recipient'
 
-/** What the filter of a list holds, as typed; '' filters nothing. */
-export interface ListFilter {
-  readonly q: string
-  readonly tag: string
-  readonly visibility: Visibility | ''
-  readonly role: ListRole | ''
+const MAX_TEXT = 200
+
+const text = parsed(
+  withDefault(Type.String({ maxLength: MAX_TEXT }), ''),
+  `may have ${MAX_TEXT} characters at most, and no NUL`,
+  (given) => {
+    const trimmed = String(given).trim()
+    return trimmed.length <= MAX_TEXT && !trimmed.includes('\0') ? trimmed : undefined
+  },
+)
+
+/** What the filter of a list holds; '' filters nothing. */
+const filterFields = {
+  q: text,
+  tag: text,
+  visibility: field(withDefault(Type.Enum(['', 'public', 'private', 'secure']), ''), {
+    code: 'INVALID_VISIBILITY',
+    text: 'must be public, private or secure',
+  }),
+  role: field(
+    withDefault(Type.Enum(['', 'owner', 'co-owner', 'recipient']), ''),
+    'must be owner, co-owner or recipient',
+  ),
 }
+export const ListFilter = Type.Object(filterFields)
+export type ListFilter = Type.Static<typeof ListFilter>
+
+/** The query of a list: its filter, and where the page begins. */
+export const ListQuery = Type.Object({
+  ...filterFields,
+  cursor: parsed(
+    Type.Optional(Type.Unsafe<ListPosition>({ type: 'string' })),
+    'is not from this list; start again from the first page',
+    (given) => {
+      const [part, after] = decodeCursor(String(given)) ?? []
+      if (part !== 'prefix' && part !== 'rest') return undefined
+      // The database takes no NUL, so none of our cursors has one.
+      return typeof after === 'string' && !after.includes('\0') ? { part, after } : undefined
+    },
+  ),
+})
 
 /** A list of links, and what of it is wanted. */
 export interface LinkSearch {

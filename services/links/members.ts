@@ -1,15 +1,25 @@
+import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
 import type { LinkAccess, Owner } from '../../db/links/links.ts'
 import { memberQueries as q, type Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
 import { userQueries } from '../../db/links/users.ts'
+import { field } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
 import { changeLink, noteChange } from './links.ts'
 import { writeHiddenTags } from './tags.ts'
 import { readEmail } from './users.ts'
 
-/** Who has a link: its owners, and those whom it is shared with. */
-export type MemberKind = 'owners' | 'shares'
+/** What POST `/links/{id}/owners` and `/shares` take. */
+export const NewMember = Type.Object({
+  email: field(
+    Type.String({ description: 'Address of a known user', examples: ['ann@example.com'] }),
+    'is required and must be a string',
+  ),
+})
+
+/** The same as a form. */
+export const MemberForm = Type.Object({ email: field(Type.String(), 'is required') })
 
 /** Makes a user a co-owner. */
 export function addOwner(
