@@ -8,7 +8,7 @@ import { API, missingOperation } from './api/routes.ts'
 import { faultReply } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { linksPages } from './pages/routes.ts'
-import { isReservedPath, resolverRoute } from './resolver.ts'
+import { isReservedPath, resolverRoute } from './visits.ts'
 
 /** Nothing here is for an index: neither the pages nor where links lead. */
 const ROBOTS = bytesReply('User-agent: *\nDisallow: /\n', 'text/plain; charset=utf-8')

@@ -46,11 +46,11 @@ export const ListQuery = Type.Object({
   cursor: parsed(
     Type.Optional(Type.Unsafe<ListPosition>({ type: 'string' })),
     'is not from this list; start again from the first page',
-    (given) => {
+    (given): ListPosition | undefined => {
       const [part, after] = decodeCursor(String(given)) ?? []
-      if (part !== 'prefix' && part !== 'rest') return undefined
       // The database takes no NUL, so none of our cursors has one.
-      return typeof after === 'string' && !after.includes('\0') ? { part, after } : undefined
+      if (typeof after !== 'string' || after.includes('\0')) return undefined
+      return part === 'prefix' || part === 'rest' ? { part, after } : undefined
     },
   ),
 })

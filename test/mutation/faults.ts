@@ -211,7 +211,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a secure link redirects everybody',
-    file: 'routes/links/resolver.ts',
+    file: 'routes/links/visits.ts',
     find: 'if (link.isSecure && !(await mayRead(resolver, link, visitor))) {',
     replace: "if (link.isSecure && link.slug === '') {",
   },

@@ -7,9 +7,9 @@ import type { Route } from '../../../kernel/http/router.ts'
 import { faultReply, NOT_FOUND, refuse, UNAUTHORIZED } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 import { authenticate, FOR_ADMINS } from './endpoint.ts'
-import { linkOperations } from './links.ts'
-import { memberOperations } from './members.ts'
-import { tagOperations } from './tags.ts'
+import { linkEndpoints } from '../links.ts'
+import { memberEndpoints } from '../members.ts'
+import { tagEndpoints } from '../tags.ts'
 import { tokenEndpoints } from '../tokens.ts'
 import { userOperations } from './users.ts'
 
@@ -35,9 +35,9 @@ export function apiOperations(options: LinksRoutes): readonly Operation[] {
       refusals: [],
       handle: () => jsonReply({ short_keyword: options.shortKeyword() }),
     },
-    ...linkOperations(options),
-    ...memberOperations(options),
-    ...tagOperations(options),
+    ...mountApi(linkEndpoints, options),
+    ...mountApi(memberEndpoints, options),
+    ...mountApi(tagEndpoints, options),
     ...userOperations(options),
     ...mountApi(tokenEndpoints, options),
   ]

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { listLinks } from '../../../db/links/links.ts'
+import { listQueries } from '../../../db/links/lists.ts'
 import { Link } from '../../../db/links/links.ts'
 import { Role, User, userQueries } from '../../../db/links/users.ts'
 import type { Operation } from '../../../kernel/openapi.ts'
@@ -64,7 +64,8 @@ export function userOperations(options: LinksRoutes): readonly Operation[] {
         const asked = readPage(context, 'links')
         if ('status' in asked) return asked
         const { after, limit } = asked
-        const rows = await listLinks(db, after, limit + 1)
+        const allLinks = { list: 'every', user: null, tag: '', after, limit: limit + 1 }
+        const rows = await listQueries.listLinks(db, allLinks)
         return jsonReply(page('links', rows, limit, ({ slug }) => slug))
       },
     }),

@@ -11,7 +11,7 @@ import { validate } from '../../../kernel/validate.ts'
 import { Fault, type FaultValue } from '../../../kernel/fault.ts'
 import type { Reply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
-import { linksByPrefix } from '../../../services/links/lists.ts'
+import { listLinksByPrefix } from '../../../services/links/lists.ts'
 import { refusal, type Refusal } from '../../../services/links/refusal.ts'
 import { changeRole, createUser, isRole, NewUser } from '../../../services/links/users.ts'
 import { isTicked, readForm } from '../../form.ts'
@@ -132,7 +132,7 @@ export function adminPages(options: LinksRoutes): readonly Route[] {
         const { after, limit } = asked
         const query = queryOf(context)
         const prefix = (query.get('q') ?? '').trim()
-        const rows = await linksByPrefix(db, prefix.toLowerCase(), after, limit + 1)
+        const rows = await listLinksByPrefix(db, prefix.toLowerCase(), after, limit + 1)
         const { shown: links, next } = listed(rows, limit, ({ slug }) => slug, LINKS, query)
         const view = { viewer: visitor, prefix, links, next, short: shortLinks(options) }
         return pageOrFragment(

@@ -3,20 +3,22 @@ import type { Route } from '../../../kernel/http/router.ts'
 import type { LinksRoutes } from '../options.ts'
 import { adminPages } from './admin.ts'
 import { helpRoute } from './help.ts'
-import { linkFormRoutes } from './link-form.ts'
-import { linkRoutes } from './link.ts'
-import { listRoutes } from './links.ts'
 import { searchRoutes } from './opensearch.ts'
-import { tagPages } from './tags.ts'
+import { linkFormEndpoints } from '../link-form.ts'
+import { linkEndpoints } from '../links.ts'
+import { listEndpoints } from '../lists.ts'
+import { memberEndpoints } from '../members.ts'
+import { tagEndpoints } from '../tags.ts'
 import { tokenEndpoints } from '../tokens.ts'
 
 /** All pages, and the browsers' search. */
 export function linksPages(options: LinksRoutes): readonly Route[] {
   return [
-    ...listRoutes(options),
-    ...linkFormRoutes(options),
-    ...linkRoutes(options),
-    ...tagPages(options),
+    ...mountPages(listEndpoints, options),
+    ...mountPages(linkFormEndpoints, options),
+    ...mountPages(linkEndpoints, options),
+    ...mountPages(memberEndpoints, options),
+    ...mountPages(tagEndpoints, options),
     ...mountPages(tokenEndpoints, options),
     ...adminPages(options),
     ...searchRoutes(options),
