@@ -6,7 +6,7 @@ import {
   type RelayRequest,
 } from '../services/hooks/relay-request.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
-import { cleanText, sha256Hex } from '../services/hooks/text.ts'
+import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
 import { readFlags } from './action-arguments.ts'
 import { UsageError } from './command.ts'
 

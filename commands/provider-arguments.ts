@@ -1,7 +1,6 @@
-import type { AlarmChange } from '../db/hooks/providers.ts'
 import { DURATION_FORM, parseDuration } from '../kernel/time.ts'
-import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarm-form.ts'
-import { LONGEST_OVERLAP } from '../services/hooks/providers.ts'
+import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarms.ts'
+import { MAX_OVERLAP_S, type AlarmChange } from '../services/hooks/providers.ts'
 import { parseAction } from './action-arguments.ts'
 import { UsageError } from './command.ts'
 
@@ -86,7 +85,7 @@ function readTrust({ open, signed, secret }: Flags, action: string): Parsed['tru
 
 function readOverlap(text: string): number {
   const seconds = parseDuration(text)
-  if (seconds === undefined || seconds > LONGEST_OVERLAP)
+  if (seconds === undefined || seconds > MAX_OVERLAP_S)
     throw new UsageError(`--overlap must be ${DURATION_FORM}, 30d at most; 0 for none`)
   return seconds
 }

@@ -1,18 +1,18 @@
-import type { AlarmChange } from '../db/hooks/providers.ts'
+import { Fault } from '../kernel/fault.ts'
 import { formatDuration } from '../kernel/time.ts'
-import { providerStatus } from '../services/hooks/provider-status.ts'
 import {
   createProvider,
-  deleteProvider,
-  rotateProvider,
-  setProviderAlarm,
-  setProviderEnabled,
+  enableProvider,
+  providerStatus,
+  readProviders,
+  removeProvider,
+  rotateSecret,
+  setAlarms,
+  type AlarmChange,
   type MadeProvider,
-  type ProviderRefusal,
   type ProviderTools,
 } from '../services/hooks/providers.ts'
-import { isSignedProvider } from '../services/hooks/signing-secrets.ts'
-import { readProviders } from '../services/hooks/status.ts'
+import { isSignedProvider } from '../services/hooks/secrets.ts'
 import { DONE, fail, table, UsageError, type Output } from './command.ts'
 import { parseProvider, type Parsed } from './provider-arguments.ts'
 
@@ -35,6 +35,15 @@ export async function runProvider(
   output: Output,
 ): Promise<number> {
   const parsed = parseProvider(args)
+  try {
+    return await act(parsed, tools, output)
+  } catch (error) {
+    if (error instanceof Fault) return fail(output, error.message)
+    throw error
+  }
+}
+
+async function act(parsed: Parsed, tools: ProviderCommandTools, output: Output): Promise<number> {
   const name = fullName(parsed.name)
   switch (parsed.action) {
     case 'list':
@@ -45,16 +54,16 @@ export async function runProvider(
       return rotate(parsed, name, tools, output)
     case 'enable':
     case 'disable': {
-      const refusal = await setProviderEnabled(tools, name, parsed.action === 'enable')
-      return report(refusal, `${parsed.name} is ${parsed.action}d`, output)
+      await enableProvider(tools, name, parsed.action === 'enable')
+      return report(undefined, `${parsed.name} is ${parsed.action}d`, output)
     }
     case 'alarm': {
-      const refusal = await setProviderAlarm(tools, name, parsed.alarm)
-      return report(refusal, `${name}: ${alarmText(parsed.alarm)}`, output)
+      await setAlarms(tools, name, parsed.alarm)
+      return report(undefined, `${name}: ${alarmText(parsed.alarm)}`, output)
     }
     case 'remove': {
-      const refusal = await deleteProvider(tools, name)
-      return report(refusal, `${parsed.name} is removed; its events stay`, output)
+      await removeProvider(tools, name)
+      return report(undefined, `${parsed.name} is removed; its events stay`, output)
     }
     default:
       throw new UsageError(`Unknown action "${parsed.action}"`)
@@ -77,8 +86,8 @@ async function rotate(
   output: Output,
 ): Promise<number> {
   const overlap = overlapSeconds ?? tools.overlapSeconds
-  const result = await rotateProvider(tools, name, { overlapSeconds: overlap, secret })
-  const what = 'code' in result || result.trust_mode === 'token' ? 'token' : 'secret'
+  const result = await rotateSecret(tools, name, { overlapSeconds: overlap, secret })
+  const what = result.trust_mode === 'token' ? 'token' : 'secret'
   const old = overlap === 0 ? 'stops at once' : `is accepted as well for ${formatDuration(overlap)}`
   return report(result, `has a new ${what}; the old one ${old}`, output)
 }
@@ -120,12 +129,7 @@ async function list(
   return DONE
 }
 
-function report(
-  result: MadeProvider | ProviderRefusal | undefined,
-  done: string,
-  output: Output,
-): number {
-  if (result !== undefined && 'code' in result) return fail(output, result.message)
+function report(result: MadeProvider | undefined, done: string, output: Output): number {
   output.err(result === undefined ? done : `${result.name} ${done}`)
   if (result !== undefined && result.token !== null) output.out(result.token)
   return DONE

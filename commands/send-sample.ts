@@ -1,18 +1,18 @@
 import type { ConfigSource } from '../kernel/config.ts'
 import type { OutboundRequest, OutboundResult } from '../kernel/net/outbound.ts'
 import type { RandomBytes } from '../kernel/token-hash.ts'
-import { receiverPath } from '../services/hooks/provider-status.ts'
-import { isGenericName } from '../services/hooks/providers.ts'
+import { receiverPath, isGenericName } from '../services/hooks/providers.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
 import { makeSample, type Sample } from '../services/hooks/sample.ts'
-import { signBody } from '../services/hooks/signatures.ts'
+import { signDelivery } from '../services/hooks/schemes.ts'
 import {
   isSignedProvider,
+  SECRET_PREFIX,
   secretVariable,
+  signingKey,
   type SigningSecrets,
-} from '../services/hooks/signing-secrets.ts'
-import { SECRET_PREFIX, signingKey, signStandard } from '../services/hooks/standard-webhooks.ts'
-import { cleanText } from '../services/hooks/text.ts'
+} from '../services/hooks/secrets.ts'
+import { cleanText } from '../services/hooks/event-fields.ts'
 import { readFlags } from './action-arguments.ts'
 import { DONE, fail, UsageError, type Output } from './command.ts'
 import { serviceUrl } from './places.ts'
@@ -107,14 +107,15 @@ async function proofOf(
     const [current] = secrets.of(provider)?.accepted ?? []
     return current === undefined
       ? { problem: `${secretVariable(provider)} is not set; give this command the server's secret` }
-      : { headers: signBody(provider, body, current, at) }
+      : { headers: signDelivery(provider, { id, body }, current, at) }
   }
   if (!tokenStdin) return { headers: {} }
   const token = (await readInput()).trim()
   if (token === '') return { problem: 'standard input holds no token' }
   // The secret of a provider that signs says so itself; a token never begins like this.
   const key = token.startsWith(SECRET_PREFIX) ? signingKey(token) : undefined
-  if (key !== undefined) return { headers: signStandard(id, body, key, at) }
+  if (key !== undefined)
+    return { headers: signDelivery('standard_webhooks', { id, body }, key, at) }
   return { headers: { authorization: `Bearer ${token}` } }
 }
 

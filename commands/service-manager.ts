@@ -1,5 +1,5 @@
 import type { Log } from '../kernel/log.ts'
-import { runCommand } from '../kernel/run-command.ts'
+import { runCommand } from '../services/ops/processes/run.ts'
 
 /** How systemd is told of this process; without systemd nothing happens. */
 export interface ServiceManager {

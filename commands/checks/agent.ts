@@ -4,7 +4,7 @@ import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { INVENTORY_FILE } from '../../services/ops/inventory/inventory.ts'
 import { readJsonFile, type FileKind } from '../../services/ops/json-file.ts'
-import { PRICES_FILE } from '../../services/ops/runners/model-prices.ts'
+import { PRICES_FILE } from '../../services/ops/runners/budget.ts'
 import { probeSandbox } from '../../services/ops/tools/sandbox.ts'
 import { doubt, fine, wrong, type Finding } from './finding.ts'
 

@@ -1,5 +1,5 @@
 import { ignoredText, type ConfigSource } from '../../kernel/config.ts'
-import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/signing-secrets.ts'
+import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/secrets.ts'
 import { doubt, fine, wrong, type Finding } from './finding.ts'
 
 /** A line for each variable that is wrong, or one for all; and what has no effect. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Database } from '../../db/client.ts'
 import { hasCluster } from '../../db/embedded/places.ts'
-import { listSenders } from '../../db/hooks/providers.ts'
+import { providerQueries } from '../../db/hooks/providers.ts'
 import { migrationState } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import {
@@ -14,7 +14,7 @@ import {
 } from '../../db/server.ts'
 import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import type { SigningSecrets } from '../../services/hooks/signing-secrets.ts'
+import type { SigningSecrets } from '../../services/hooks/secrets.ts'
 import { controlPath, runRemotely } from '../control.ts'
 import { fine, wrong, type Finding } from './finding.ts'
 import { signingSecretFindings } from './signing-secrets.ts'
@@ -84,7 +84,7 @@ export async function lookAtDatabase(
       ),
       // The queries are those of this program's schema: on another one they would only fail.
       ...(fits && knowsKey
-        ? signingSecretFindings(await listSenders(db), secrets, new Date())
+        ? signingSecretFindings(await providerQueries.listProviders(db, {}), secrets, new Date())
         : []),
     ]
   } catch (error) {

@@ -9,54 +9,19 @@ import {
   Cooldown,
   Day,
   Event,
-  FoundSession,
-  Lease,
-  Line,
   Memory,
   Notice,
   SavedSettings,
-  Session,
-  Started,
   Summary,
   UnreadAlert,
 } from './rows.ts'
 
 const Id = Type.Object({ id: Type.Integer() })
-const Cost = Type.Object({ cost_usd: Type.Number() })
 const Count = Type.Object({ count: Type.Integer() })
 const Removed = Type.Object({ removed: Type.Integer() })
 
 /** Every query of `sql/ops.sql` with the types of its arguments and its row. */
 export const opsQueries = loadQueries('sql/ops.sql', {
-  lockStarts: { args: [] },
-  startSession: {
-    args: ['int2', 'text', 'text', 'text', 'timestamptz', 'int8', 'text', 'text'],
-    row: Started,
-  },
-  renewLease: {
-    args: ['int8', 'text', 'timestamptz'],
-    row: Type.Object({ stop_asked: Type.Boolean() }),
-  },
-  finishSession: {
-    args: ['int8', 'text', 'text', 'timestamptz', 'int4', 'float8', 'int4', 'text'],
-    row: Id,
-  },
-  askToStop: { args: ['int8'], row: Id },
-  findLease: { args: [], row: Lease },
-  failLapsed: { args: ['int8', 'timestamptz', 'timestamptz'], row: Id },
-  lookAtSessions: {
-    args: [],
-    row: Type.Object({ newest: Type.Integer(), running: Type.Boolean() }),
-  },
-  findRunning: { args: [], row: Session },
-  findSession: { args: ['int8'], row: FoundSession },
-  listSessions: { args: ['int8', 'int8'], row: Session },
-  listChildren: { args: ['int8', 'int8'], row: Session },
-  costSince: { args: ['timestamptz'], row: Cost },
-  chainCost: { args: ['int8'], row: Cost },
-  saveLines: { args: ['int8', 'jsonb'] },
-  listLines: { args: ['int8', 'int4', 'int8'], row: Line },
-  announceSessions: { args: [] },
   addEvent: { args: ['int8', 'text', 'text', 'text', 'timestamptz', 'bool'], row: Event },
   addEventOnce: { args: ['int8', 'text', 'text', 'text', 'timestamptz'] },
   listEvents: { args: ['int8', 'int8', 'text', 'text', 'int8'], row: Event },
@@ -92,11 +57,6 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   noteTold: { args: ['text', 'text', 'int8'] },
   readSettings: { args: [], row: SavedSettings },
   writeSettings: { args: ['int4', 'text', 'text', 'text', 'bool'] },
-  claimSchedule: {
-    args: ['timestamptz', 'timestamptz'],
-    row: Type.Object({ scheduled_at: Timestamp }),
-  },
-  isScheduleClaimed: { args: ['timestamptz'], row: Type.Object({ claimed: Type.Boolean() }) },
   saveAlert: {
     args: [
       ...(['text', 'text', 'text', 'text', 'text', 'timestamptz', 'text'] as const),
@@ -116,9 +76,6 @@ export const opsQueries = loadQueries('sql/ops.sql', {
   },
   freeBrief: { args: ['text', 'text'] },
   addBriefCost: { args: ['timestamptz', 'float8'] },
-  findStatus: { args: ['int8'], row: Type.Pick(Session, ['status']) },
-  listLinesBefore: { args: ['int8', 'int4', 'int8'], row: Line },
-  listChain: { args: ['int8', 'int8'], row: Session },
   findSummary: { args: [], row: Summary },
   listDays: { args: ['timestamptz', 'int8'], row: Day },
   takePruningTurn: { args: [], row: Type.Object({ taken: Type.Boolean() }) },

@@ -38,6 +38,14 @@ export function linksPage(viewer: Viewer, page: Page): Html {
   return layout(site, page)
 }
 
+/** The way between the pages of admins. */
+export function adminTabs(current: 'users' | 'links'): Html {
+  return html`<nav class="tabs" aria-label="Admin">
+    <a href="/-/admin/users" ${current === 'users' && html`aria-current="page"`}>Users</a>
+    <a href="/-/admin/links" ${current === 'links' && html`aria-current="page"`}>Links</a>
+  </nav>`
+}
+
 function viewerLine(viewer: Viewer): Html {
   if (viewer === null) return html``
   if (viewer === undefined) return html`<p class="viewer">Not signed in</p>`

@@ -1,4 +1,5 @@
-import type { Day, Event, Session, Summary } from '../../db/ops/rows.ts'
+import type { Day, Event, Summary } from '../../db/ops/rows.ts'
+import type { Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { timeTag } from '../text.ts'
 import { eventTable } from './event-table.ts'

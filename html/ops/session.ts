@@ -1,4 +1,5 @@
-import type { Event, FoundSession, Line, Session } from '../../db/ops/rows.ts'
+import type { Event } from '../../db/ops/rows.ts'
+import type { FoundSession, Line, Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { fact } from '../parts.ts'
 import { timeTag } from '../text.ts'

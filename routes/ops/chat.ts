@@ -3,7 +3,7 @@ import type { Context } from '../../kernel/http/context.ts'
 import { jsonReply, type Reply, type Sink } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../../kernel/http/sse.ts'
-import { chatModels, promptOf, readChat, sayings } from '../../services/ops/chat.ts'
+import { answerOf, chatModels, promptOf, readChat } from '../../services/ops/chat.ts'
 import { readJsonObject } from '../json-body.ts'
 import { chatProblem } from './chat-problem.ts'
 import { SESSION_RUNS } from './faults.ts'
@@ -74,14 +74,14 @@ async function complete({ ops }: OpsRoutes, context: Context): Promise<Reply> {
   }
   const gone = context.gone()
   let content = ''
-  for await (const piece of sayings(ops.db, session.id, () => !gone.aborted)) content += piece
+  for await (const piece of answerOf(ops.db, ops.lines, session.id, gone)) content += piece
   const message = { role: 'assistant', content: content.trim() }
   const choices = [{ index: 0, message, finish_reason: 'stop' }]
   return jsonReply({ ...head, object: 'chat.completion', choices })
 }
 
 async function stream(
-  { db, clock, log }: OpsRoutes['ops'],
+  { db, clock, log, lines }: OpsRoutes['ops'],
   sink: Sink,
   session: number,
   head: object,
@@ -91,10 +91,12 @@ async function stream(
     const chunk = { ...head, object: 'chat.completion.chunk', choices }
     sink.write(encodeFrame({ data: JSON.stringify(chunk) }))
   }
+  const gone = new AbortController()
+  sink.onClose(() => gone.abort())
   const stop = clock.every(KEEP_ALIVE_MS, () => sink.write(KEEP_ALIVE))
   try {
     send({ role: 'assistant', content: '' }, null)
-    for await (const content of sayings(db, session, () => !sink.closed)) {
+    for await (const content of answerOf(db, lines, session, gone.signal)) {
       send({ content }, null)
       await sink.drained()
     }

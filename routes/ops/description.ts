@@ -1,5 +1,6 @@
 import Type from 'typebox'
-import { Cooldown, Event, Memory, Session } from '../../db/ops/rows.ts'
+import { Cooldown, Event, Memory } from '../../db/ops/rows.ts'
+import { Session } from '../../db/ops/sessions.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { Config, ConfigUpdate } from '../../services/ops/config.ts'
 import { MemoryCreation, MemoryUpdate } from '../../services/ops/memories.ts'

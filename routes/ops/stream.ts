@@ -1,4 +1,4 @@
-import { findStatus } from '../../db/ops/sessions.ts'
+import { sessionQueries as q } from '../../db/ops/sessions.ts'
 import { queryOf } from '../../kernel/http/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
 import type { Route } from '../../kernel/http/router.ts'
@@ -21,7 +21,7 @@ export function streamRoute({ ops }: OpsRoutes): Route {
     access: 'guarded',
     async handle(context) {
       const id = idOf(context)
-      if (id === undefined || (await findStatus(ops.db, id)) === undefined) {
+      if (id === undefined || (await q.findStatus(ops.db, { id })) === undefined) {
         return opsFault(notFound('session'), context)
       }
       if (!ops.lines.hasRoom) return opsFault(NO_ROOM, context)

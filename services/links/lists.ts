@@ -103,8 +103,8 @@ export function listLinks(
   return q.listLinks(db, { list, user, tag: '', after, limit })
 }
 
-/** All links whose slug begins with a text, after a slug. */
-export async function listLinksByPrefix(
+/** All links whose slug begins with a text, after a slug; every link when the text is empty. */
+export async function listAllLinks(
   db: Database,
   prefix: string,
   after: string,

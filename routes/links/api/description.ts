@@ -9,7 +9,7 @@ import { STATUS } from '../../../services/links/faults.ts'
 import { CreatedToken, NewToken } from '../../../services/links/tokens.ts'
 import { LinkCreation, LinkUpdate } from '../../../services/links/link-input.ts'
 import type { LinksRoutes } from '../options.ts'
-import { pageOf } from './page.ts'
+import { pageSchema } from '../paging.ts'
 import { apiOperations, Config } from './routes.ts'
 
 /** links.md section 2, error body. */
@@ -50,8 +50,8 @@ export function describeApi(options: LinksRoutes): Omit<ApiDescription, 'servers
     },
     operations: apiOperations(options),
     schemas: {
-      ...{ Link, LinkCreation, LinkUpdate, LinkPage: pageOf('links', Link) },
-      ...{ Owner, Share, Tag, TagPage: pageOf('tags', Tag), User, UserPage: pageOf('users', User) },
+      ...{ Link, LinkCreation, LinkUpdate, LinkPage: pageSchema('links', Link) },
+      ...{ Owner, Share, Tag, TagPage: pageSchema('tags', Tag), User, UserPage: pageSchema('users', User) },
       ...{ Token, TokenRequest: NewToken, MadeToken: CreatedToken, Config, Error: ErrorBody },
     },
     refusals: Object.fromEntries(

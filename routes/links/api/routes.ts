@@ -11,7 +11,8 @@ import { linkEndpoints } from '../links.ts'
 import { memberEndpoints } from '../members.ts'
 import { tagEndpoints } from '../tags.ts'
 import { tokenEndpoints } from '../tokens.ts'
-import { userOperations } from './users.ts'
+import { allLinksEndpoints } from '../all-links.ts'
+import { userEndpoints } from '../users.ts'
 
 export const API = '/api/v1/'
 const ADMIN = `${API}admin/`
@@ -38,7 +39,7 @@ export function apiOperations(options: LinksRoutes): readonly Operation[] {
     ...mountApi(linkEndpoints, options),
     ...mountApi(memberEndpoints, options),
     ...mountApi(tagEndpoints, options),
-    ...userOperations(options),
+    ...mountApi([...userEndpoints, ...allLinksEndpoints], options),
     ...mountApi(tokenEndpoints, options),
   ]
 }

@@ -1,7 +1,8 @@
 import { mountPages } from '../../../kernel/http/endpoint.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import type { LinksRoutes } from '../options.ts'
-import { adminPages } from './admin.ts'
+import { allLinksEndpoints } from '../all-links.ts'
+import { userEndpoints } from '../users.ts'
 import { helpRoute } from './help.ts'
 import { searchRoutes } from './opensearch.ts'
 import { linkFormEndpoints } from '../link-form.ts'
@@ -20,7 +21,7 @@ export function linksPages(options: LinksRoutes): readonly Route[] {
     ...mountPages(memberEndpoints, options),
     ...mountPages(tagEndpoints, options),
     ...mountPages(tokenEndpoints, options),
-    ...adminPages(options),
+    ...mountPages([...userEndpoints, ...allLinksEndpoints], options),
     ...searchRoutes(options),
     helpRoute(options),
   ]

@@ -1,10 +1,9 @@
 import Type from 'typebox'
-import { Session } from '../../../db/ops/rows.ts'
-import { findSession, listChildren, listSessions } from '../../../db/ops/sessions.ts'
+import { sessionQueries as q, Session, type FoundSession } from '../../../db/ops/sessions.ts'
 import { nullable } from '../../../db/rows.ts'
 import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
-import { fitsPrompt, PROMPT_LONGEST, PROMPT_RULE } from '../../../services/ops/sessions/prompt.ts'
+import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../../services/ops/sessions/prompt.ts'
 import { badRequest, notFound, SESSION_RUNS } from '../faults.ts'
 import type { OpsRoutes } from '../options.ts'
 import { bodyOf, idOf, IdParam, listQuery, opsOperation, readList } from './operation.ts'
@@ -35,7 +34,7 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
       async answer(context) {
         const asked = readList(context, USUAL)
         if ('status' in asked) return asked
-        return jsonReply({ sessions: await listSessions(db, asked.offset, asked.limit) })
+        return jsonReply({ sessions: await q.listSessions(db, asked) })
       },
     }),
     opsOperation({
@@ -47,13 +46,13 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
       async answer(context) {
         const id = idOf(context)
         if (id === undefined) return badRequest('the session id must be an integer')
-        const found = await findSession(db, id)
+        const found = await q.findSession(db, { id })
         if (found === undefined) return notFound('session')
         const { summary: _summary, marker: _marker, chain_cost, ...session } = found
         const parent = found.parent_session_id
         const [above, child_sessions] = await Promise.all([
-          parent === null ? undefined : findSession(db, parent),
-          listChildren(db, id),
+          parent === null ? undefined : q.findSession(db, { id: parent }),
+          q.listChildren(db, { id, limit: 100 }),
         ])
         const parent_session = above === undefined ? null : plainSession(above)
         return jsonReply({ ...session, parent_session, child_sessions, chain_cost })
@@ -63,7 +62,7 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
       ...{ method: 'POST', path: '/api/v1/sessions/trigger', id: 'triggerSession', tag },
       summary: 'Start a session at tier 1.',
       body: Type.Object(
-        { prompt: Type.String({ minLength: 1, maxLength: PROMPT_LONGEST }) },
+        { prompt: Type.String({ minLength: 1, maxLength: MAX_PROMPT }) },
         { examples: [{ prompt: 'The shop has been slow since noon: find out why.' }] },
       ),
       replies: { 201: { description: 'The session, which runs now', schema: Session } },
@@ -84,7 +83,7 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
 }
 
 /** A session without what only its page shows. */
-function plainSession(found: NonNullable<Awaited<ReturnType<typeof findSession>>>): Session {
+function plainSession(found: FoundSession): Session {
   const { summary: _summary, marker: _marker, chain_cost: _cost, ...session } = found
   return session
 }

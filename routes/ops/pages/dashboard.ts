@@ -1,5 +1,5 @@
 import { listEvents } from '../../../db/ops/events.ts'
-import { findRunning, findSummary, listDays, listSessions } from '../../../db/ops/sessions.ts'
+import { findSummary, listDays, sessionQueries } from '../../../db/ops/sessions.ts'
 import {
   dashboardPage,
   nowFragment,
@@ -31,8 +31,8 @@ export function dashboardRoutes({ ops }: OpsRoutes): readonly Route[] {
   /** What each open page asks for again and again. */
   async function nowView(): Promise<NowView> {
     const [running, [last], summary] = await Promise.all([
-      findRunning(db),
-      listSessions(db, 0, 1),
+      sessionQueries.findRunning(db, {}),
+      sessionQueries.listSessions(db, { offset: 0, limit: 1 }),
       findSummary(db),
     ])
     const { dry_run: dryRun, interval } = config.current

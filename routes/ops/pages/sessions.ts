@@ -1,5 +1,5 @@
 import { listEvents } from '../../../db/ops/events.ts'
-import { findSession, listChain, listLinesBefore, listSessions } from '../../../db/ops/sessions.ts'
+import { sessionQueries as q, type FoundSession } from '../../../db/ops/sessions.ts'
 import {
   headFragment,
   sessionPage,
@@ -7,7 +7,6 @@ import {
   type StopView,
 } from '../../../html/ops/session.ts'
 import { sessionsPage } from '../../../html/ops/sessions.ts'
-import type { FoundSession } from '../../../db/ops/rows.ts'
 import { queryOf, wantsFragment } from '../../../kernel/http/context.ts'
 import type { Html } from '../../../kernel/html.ts'
 import { htmlReply } from '../../../kernel/http/reply.ts'
@@ -34,16 +33,16 @@ export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
     const filter = { level: null, service: null, session: session.id }
     const [events, chain] = await Promise.all([
       listEvents(db, filter, 0, EVENTS),
-      listChain(db, session.id),
+      q.listChain(db, { id: session.id, limit: 100 }),
     ])
     return { session, stop, events, chain }
   }
   async function page(session: FoundSession, before: number, stop: StopView): Promise<Html> {
     const [head, lines] = await Promise.all([
       headOf(session, stop),
-      listLinesBefore(db, session.id, before, LINES),
+      q.listLinesBefore(db, { session: session.id, before, limit: LINES }),
     ])
-    return sessionPage({ ...head, lines, atEnd: before === AFTER_ALL })
+    return sessionPage({ ...head, lines: lines.toReversed(), atEnd: before === AFTER_ALL })
   }
 
   return [
@@ -52,7 +51,7 @@ export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
       async answer(context) {
         const asked = readList(context, USUAL)
         if ('status' in asked) return asked
-        const found = await listSessions(db, asked.offset, asked.limit + 1)
+        const found = await q.listSessions(db, { offset: asked.offset, limit: asked.limit + 1 })
         const { rows, older } = pageOf(found, asked, '/sessions')
         return htmlReply(sessionsPage(rows, older))
       },
@@ -60,7 +59,7 @@ export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
     pageRoute({
       ...{ method: 'GET', path: '/sessions/:id' },
       async answer(context) {
-        const session = await findSession(db, rowIdOf(context))
+        const session = await q.findSession(db, { id: rowIdOf(context) })
         if (session === undefined) return notFound('session')
         const headers = { vary: 'HX-Request' }
         if (wantsFragment(context)) {
@@ -81,7 +80,7 @@ export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
         if ('status' in form) return form
         const id = rowIdOf(context)
         const asked = await sessions.stop(id)
-        const session = await findSession(db, id)
+        const session = await q.findSession(db, { id })
         if (session === undefined) return notFound('session')
         if (asked) {
           return doneReply(context, `/sessions/${id}`, async () =>

@@ -1,6 +1,6 @@
 import type { Alert } from '../../../db/ops/rows.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
-import { fenced } from '../fence.ts'
+import { fenced } from '../sessions/prompt.ts'
 
 /** More would only cost time: what is wrong stands at the beginning. */
 const PAYLOAD_LONGEST = 8_000

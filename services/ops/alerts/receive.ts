@@ -9,11 +9,11 @@ import {
 } from '../../../db/ops/alerts.ts'
 import { addBriefCost, freeBrief } from '../../../db/ops/briefs.ts'
 import type { UnreadAlert } from '../../../db/ops/rows.ts'
-import { lookAtSessions } from '../../../db/ops/sessions.ts'
+import { sessionQueries } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
-import { isAlive } from '../../../kernel/spawn.ts'
+import { isAlive } from '../processes/proc.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
 import type { Redaction } from '../redact.ts'
 import { spentProblem, spentToday } from '../runners/budget.ts'
@@ -92,7 +92,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
     // A sender may repeat its key in the body; neither the list nor the model is to know it.
     const text = redact(payload.text)
     const { tier } = payload
-    const { newest, running } = await lookAtSessions(db)
+    const { newest, running } = await sessionQueries.readSessionState(db, {})
     // A session that runs while the server stops is being stopped.
     const isBusy = running && !stopping.signal.aborted
     const outcome = isBusy ? 'acknowledged' : 'received'
@@ -130,7 +130,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
   }
 
   async function startSession(reading: Reading, deadline: Deadline): Promise<AlertOutcome> {
-    const { newest, running } = await lookAtSessions(db)
+    const { newest, running } = await sessionQueries.readSessionState(db, {})
     if (running || newest > reading.newest) return { kind: 'acknowledged' }
     const config = await options.synthesis()
     const spent = await problemOfBudget(config)
@@ -175,7 +175,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
 
   async function readLeft(): Promise<void> {
     const unread = await listUnread(db, UNREAD_MOST)
-    const { newest } = await lookAtSessions(db)
+    const { newest } = await sessionQueries.readSessionState(db, {})
     await Promise.all(
       unread.map(async (alert) => {
         const isDead = alert.machine === reader.machine && !isAlive(alert.holder)

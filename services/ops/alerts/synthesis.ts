@@ -1,8 +1,8 @@
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
-import { fenced } from '../fence.ts'
+import { fenced } from '../sessions/prompt.ts'
 import type { Redaction } from '../redact.ts'
 import { completeChat, type Endpoint } from '../runners/model-chat.ts'
-import { costOf, type Price } from '../runners/model-prices.ts'
+import { costOf, type Price } from '../runners/budget.ts'
 import { promptTokens, usageOf, type Reply } from '../runners/model-stream.ts'
 
 /** Where briefs are written, as configured now. */
@@ -63,7 +63,7 @@ export async function synthesize(
   const charge = (reply: Reply): void => {
     if (price !== undefined) cost += costOf(price, usageOf(reply, promptTokens(messages)))
   }
-  const ignored = { text: () => undefined, sign: () => undefined }
+  const ignored = { text: () => undefined, activity: () => undefined }
   const options = { signal, left, redact, attempts: ATTEMPTS, lost: charge, ...ignored }
   const result = await completeChat(endpoint, { model, messages }, options)
   if (result.kind === 'aborted') {

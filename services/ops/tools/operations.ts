@@ -1,16 +1,15 @@
 import Type from 'typebox'
-import type { Database } from '../../../db/client.ts'
 import { addAction, countActions, finishAction, takeActionTurn } from '../../../db/ops/actions.ts'
 import { addEvent } from '../../../db/ops/events.ts'
-import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
+import { retryWhileUnavailable } from '../../../kernel/repeat.ts'
 import { pause } from '../../../kernel/time.ts'
-import { OUTPUT_BYTES, runCommand } from '../../../kernel/run-command.ts'
+import { OUTPUT_BYTES, runCommand } from '../processes/run.ts'
 import { runCheck } from '../checks/check.ts'
 import { hardeningNote } from '../hardening.ts'
 import { nameOf } from '../inventory/inventory.ts'
 import type { Check, Operation, Service } from '../inventory/schema.ts'
-import { operationMarker } from '../left-behind.ts'
+import { operationMarker } from '../processes/markers.ts'
 import { redactCut } from '../redact.ts'
 import { commandText } from './programs.ts'
 import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
@@ -20,9 +19,8 @@ const TIMEOUT_S = 120
 /** What was just started may take a while to answer. */
 const VERIFY_MS = 15_000
 const VERIFY_PAUSE_MS = 1_000
-/** How often an outcome is noted that the database does not take, and how long after each other. */
-const NOTE_TRIES = 5
-const NOTE_PAUSE_MS = 2_000
+const RECORD_TRIES = 5
+const RECORD_PAUSE_MS = 2_000
 /** Any kind of action that has no cooldown of its own may be done as often as a restart. */
 const RESTARTS = { count: 2, window_s: 4 * HOUR_S }
 const REDEPLOYMENTS = { count: 1, window_s: 24 * HOUR_S }
@@ -106,14 +104,18 @@ async function runAdmitted(
   const { session, signal } = job
   const { name, argv, timeout_s = TIMEOUT_S } = operation
   const marker = operationMarker(job.marker, action)
-  const options = { timeoutMs: timeout_s * 1_000, signal, marker, leaves: true }
+  const options = { timeoutMs: timeout_s * 1_000, signal, marker, ownsMarker: true, leaves: true }
   const { code, output, problem } = await runCommand(argv, options)
   const note = code === 0 ? undefined : hardeningNote(output)
   const ran = [problem ?? `ended with ${code}`, note].filter((text) => text).join('; ')
-  /** It has run: whoever is told that it failed, as it can't be recorded, may run it again. */
+  const tries = { tries: RECORD_TRIES, pauseMs: RECORD_PAUSE_MS }
+  /** Never report failure because recording failed: the model would run the operation again. */
   async function record(outcome: string, level?: 'info' | 'warning'): Promise<void> {
     try {
-      await noteOutcome(db, action, outcome, signal)
+      // An outage must not turn a good end into an open one.
+      await retryWhileUnavailable({ clock, signal, ...tries })(() =>
+        finishAction(db, action, outcome),
+      )
       if (level === undefined) return
       const event = { session_id: session.id, service: service.name, created_at: clock.now() }
       await addEvent(db, { ...event, level, message: `${name}: ${outcome}` })
@@ -138,24 +140,6 @@ async function runAdmitted(
   const cut = problem !== null || Buffer.byteLength(output) >= OUTPUT_BYTES
   const said = redactCut(output, cut, redact)
   return { ok: good, text: `${name}: ${outcome}\n${said}`.trim() }
-}
-
-/** Notes what came of an action, again while there is no database: an outage must not make a good end an open one. */
-async function noteOutcome(
-  db: Database,
-  action: number,
-  outcome: string,
-  signal: AbortSignal,
-): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await finishAction(db, action, outcome)
-    } catch (error) {
-      const hopeless = tries >= NOTE_TRIES || signal.aborted
-      if (hopeless || !(error instanceof Unavailable)) throw error
-    }
-    await pause(NOTE_PAUSE_MS, signal)
-  }
 }
 
 async function verify(
