@@ -5,8 +5,8 @@ import { attributes, type Attributes } from './attributes.ts'
 /** A form on a page; the ids within it begin with its own. */
 export interface Form extends FormState {
   readonly id: string
-  /** Each message stands beside its field; else the first one stands above the form. */
-  readonly beside?: boolean
+  /** Each refused field has its message below it, instead of one message above all (`refusal`). */
+  readonly messagesBelow?: boolean
 }
 
 /** An option of a list or of radio buttons: its value, its name, and what it means. */
@@ -45,14 +45,19 @@ export function postForm(
 }
 
 /** The message of a refused form, read to everybody. */
-export function refusal({ id, fault, beside }: Form): Html | false {
+export function refusal({
+  id,
+  fault,
+}: {
+  readonly id: string
+  readonly fault?: FormState['fault'] | undefined
+}): Html | false {
   if (fault === undefined) return false
-  if (beside === true && Object.keys(fault.fields).length > 0) return false
   return html`<p id="${id}-refused" class="refused" role="alert">${sentence(fault.message)}</p>`
 }
 
 /**
- * A field with its label, a prefix in front and a hint below it. It has several lines where `rows` says
+ * A field with its label, a prefix in front, and a hint below it. It has several lines where `rows` says
  * how many. Limits come from the form's schema; further attributes are set as they are.
  */
 export function field(
@@ -79,7 +84,7 @@ export function field(
     ...(type === 'number' && { step: 'any' }),
     ...(!isNumber && !isLong && { autocomplete: 'off' }),
     ...own,
-    ...stateOf(form, name, hint === undefined ? undefined : `${id}-hint`),
+    ...stateOf(form, name, String(id), hint === undefined ? undefined : `${id}-hint`),
   }
   const value = valueOf(form, name)
   const control = isLong
@@ -89,7 +94,7 @@ export function field(
     <label for="${String(id)}">${label}</label>
     ${prefix === undefined ? control : prefixed(prefix, control)}
     ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
-    ${messageBeside(form, name)}
+    ${messageBelow(form, name, String(id))}
   </div>`
 }
 
@@ -102,9 +107,8 @@ export function checkbox(form: Form, name: string, label: Printable, own: Attrib
 
 /** Options of which one is chosen, all in sight. */
 export function radios(form: Form, name: string, legend: string, options: readonly Option[]): Html {
-  return html`<fieldset${attributes(stateOf(form, name))}>
+  return html`<fieldset${attributes(stateOf(form, name, `${form.id}-${name}`))}>
     <legend>${legend}</legend>
-    ${messageBeside(form, name)}
     ${options.map(([value, label, meaning]) => {
       const own = { type: 'radio', name, value, checked: valueOf(form, name) === value }
       return html`<label class="choice">
@@ -112,6 +116,7 @@ export function radios(form: Form, name: string, legend: string, options: readon
         <span><strong>${label}</strong>${meaning !== undefined && html` – ${meaning}`}</span>
       </label>`
     })}
+    ${messageBelow(form, name, `${form.id}-${name}`)}
   </fieldset>`
 }
 
@@ -126,13 +131,12 @@ export function select(
   const { id = `${form.id}-${name}` } = own
   return html`<div class="field">
     <label for="${String(id)}">${label}</label>
-    <select${attributes({ id, name, ...own, ...stateOf(form, name) })}>
+    <select${attributes({ id, name, ...own, ...stateOf(form, name, String(id)) })}>
       ${options.map(([value, text]) => {
         const selected = valueOf(form, name) === value
         return html`<option${attributes({ value, selected })}>${text}</option>`
       })}
     </select>
-    ${messageBeside(form, name)}
   </div>`
 }
 
@@ -185,18 +189,22 @@ function prefixed(prefix: string, control: Html): Html {
   </div>`
 }
 
-/** The message of a refused field, where messages stand beside their fields. */
-function messageBeside({ id, fault, beside }: Form, name: string): Html | false {
+function messageBelow({ fault, messagesBelow }: Form, name: string, id: string): Html | false {
   const message = fault?.fields[name]
-  if (beside !== true || message === undefined) return false
-  return html`<p id="${id}-${name}-refused" class="refused">${sentence(message)}</p>`
+  if (messagesBelow !== true || message === undefined) return false
+  return html`<p id="${id}-refused" class="refused">${sentence(message)}</p>`
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */
-function stateOf({ id, fault, beside }: Form, name: string, hint?: string): Attributes {
+function stateOf(
+  { id: formId, fault, messagesBelow = false }: Form,
+  name: string,
+  id: string,
+  hint?: string,
+): Attributes {
   const refused = Object.keys(fault?.fields ?? {})
   if (!refused.includes(name)) return { 'aria-describedby': hint }
-  const message = beside === true ? `${id}-${name}-refused` : `${id}-refused`
+  const message = `${messagesBelow ? id : formId}-refused`
   return {
     'aria-invalid': 'true',
     'aria-describedby': hint === undefined ? message : `${hint} ${message}`,

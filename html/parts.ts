@@ -42,7 +42,7 @@ export function secretBox(title: Printable, what: string, secret: string, more: 
 }
 
 /** A note that something was done. */
-export function saved(text: string, own: Attributes = {}): Html {
+export function saved(text: Printable, own: Attributes = {}): Html {
   return html`<p${attributes({ class: 'saved', role: 'status', ...own })}>${text}</p>`
 }
 

@@ -1,9 +1,6 @@
 import Type from 'typebox'
-import type { Executor } from '../client.ts'
-import { many as manyRows, nullable, optional as optionalRow, Timestamp } from '../rows.ts'
+import { nullable, Timestamp } from '../rows.ts'
 import { exec, many, one, optional, sqlFile } from '../sql-file.ts'
-import { opsQueries } from './queries.ts'
-import type { Day, Summary } from './rows.ts'
 
 const Text = Type.String()
 const Count = Type.Integer()
@@ -123,13 +120,3 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
   listLines: many(Line, { session: 'int8', after: 'int4', limit: 'int8' }),
   listLinesBefore: many(Line, { session: 'int8', before: 'int4', limit: 'int8' }),
 })
-
-/** The newest summary. */
-export function findSummary(db: Executor): Promise<Summary | undefined> {
-  return optionalRow(db, opsQueries.findSummary, [])
-}
-
-/** What happened on each day since a time, oldest first; quiet days have no row. */
-export function listDays(db: Executor, since: Date): Promise<readonly Day[]> {
-  return manyRows(db, opsQueries.listDays, [since, 400])
-}

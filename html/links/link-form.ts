@@ -62,7 +62,7 @@ export function linkFormPage(viewer: Viewer, view: LinkFormView): Html {
 
 /** The form alone: the reply to a refused post, with what was typed. */
 export function linkForm({ link, form: state, stale, short }: LinkFormView): Html {
-  const form: Form = { ...state, id: 'link', beside: true }
+  const form: Form = { ...state, id: 'link', messagesBelow: true }
   const typed = form.typed ?? {}
   const slug = link?.slug ?? typed['slug'] ?? ''
   // The focus goes to the first field to fill in; in a refused form, to the first refused field.
@@ -75,7 +75,8 @@ export function linkForm({ link, form: state, stale, short }: LinkFormView): Htm
   return postForm(
     { id: 'link-form', class: 'panel stack', action, target: '#link-form' },
     html`${typed['version'] !== undefined && hiddenField('version', typed['version'])}
-      ${stale !== undefined && staleNote(stale, typed)} ${refusal(form)}
+      ${stale !== undefined && staleNote(stale, typed)}
+      ${Object.keys(form.fault?.fields ?? {}).length === 0 && refusal(form)}
       ${link === null && slugField(form, short, focusesSlug)}
       ${field(form, 'url', 'Leads to', { hint: URL_HINT, inputmode: 'url', autofocus: focusesUrl })}
       ${field(form, 'title', 'Title', { hint: 'What people see in lists; may be empty' })}

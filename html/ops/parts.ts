@@ -1,4 +1,4 @@
-import type { Level } from '../../db/ops/rows.ts'
+import type { Level } from '../../db/ops/events.ts'
 import type { Status } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 

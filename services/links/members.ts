@@ -3,12 +3,11 @@ import type { Database, Executor } from '../../db/client.ts'
 import type { LinkAccess, Owner } from '../../db/links/links.ts'
 import { memberQueries as q, type Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
-import { userQueries } from '../../db/links/users.ts'
 import { field } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
 import { changeLink, noteChange } from './links.ts'
 import { writeHiddenTags } from './tags.ts'
-import { readEmail } from './users.ts'
+import { userByEmail } from './users.ts'
 
 /** What POST `/links/{id}/owners` and `/shares` take. */
 export const NewMember = Type.Object({
@@ -116,11 +115,4 @@ function changeMembers<Member>(
     await noteChange(tx, id, caller, at, action, detail)
     return member
   })
-}
-
-async function userByEmail(db: Executor, text: string): Promise<User> {
-  const email = readEmail(text)
-  const user = email === undefined ? undefined : await userQueries.findUserByEmail(db, { email })
-  if (user === undefined) throw linksFault('NOT_FOUND', 'no user has this e-mail address', 'email')
-  return user
 }

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
-import { listEvents } from '../../db/ops/events.ts'
-import type { Event } from '../../db/ops/rows.ts'
+import { eventQueries, type Event } from '../../db/ops/events.ts'
 import { sessionQueries as q, type FoundSession, type Line } from '../../db/ops/sessions.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
@@ -121,7 +120,8 @@ export async function openTimedSessions(
       return session.id
     },
     ended: (id) => endOf(db, id),
-    eventsOf: (id) => listEvents(db, { level: null, service: null, session: id }, 0, 10),
+    eventsOf: (session) =>
+      eventQueries.listEvents(db, { level: null, service: null, session, offset: 0, limit: 10 }),
     linesOf: (id) => q.listLines(db, { session: id, after: 0, limit: 10_000 }),
   }
 }

@@ -241,25 +241,25 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'an operation runs at any tier',
-    file: 'services/ops/tools/operations.ts',
+    file: 'services/ops/operations.ts',
     find: 'if (context.job.session.tier < tier) {',
     replace: 'if (context.job.session.tier < 0) {',
   },
   {
     fault: 'one operation more than the cooldown allows',
-    file: 'services/ops/tools/operations.ts',
+    file: 'services/ops/operations.ts',
     find: 'if (count >= most) {',
     replace: 'if (count > most) {',
   },
   {
     fault: 'operations of two sessions do not wait for each other',
-    file: 'services/ops/tools/operations.ts',
+    file: 'services/ops/operations.ts',
     find: '    await takeActionTurn(tx)\n',
     replace: '',
   },
   {
     fault: 'a dry run runs the operation',
-    file: 'services/ops/tools/operations.ts',
+    file: 'services/ops/operations.ts',
     find: 'if (await dryRun(tx)) {',
     replace: 'if ((await dryRun(tx)) && operation.argv.length === 0) {',
   },
@@ -289,7 +289,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'an alert with the same key and another time is a new one',
-    file: 'services/ops/alerts/fingerprint.ts',
+    file: 'services/ops/alerts/payload.ts',
     find: 'fingerprint: key === undefined ? content :',
     replace: 'fingerprint: key === undefined || content ? content :',
   },

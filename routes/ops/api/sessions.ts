@@ -1,11 +1,12 @@
 import Type from 'typebox'
 import { sessionQueries as q, Session, type FoundSession } from '../../../db/ops/sessions.ts'
 import { nullable } from '../../../db/rows.ts'
+import { badRequest, notFound } from '../../../kernel/fault.ts'
 import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../../services/ops/sessions/prompt.ts'
-import { badRequest, notFound, SESSION_RUNS } from '../faults.ts'
-import type { OpsRoutes } from '../options.ts'
+import { sessionRuns } from '../faults.ts'
+import type { OpsApp } from '../endpoint.ts'
 import { bodyOf, idOf, IdParam, listQuery, opsOperation, readList } from './operation.ts'
 
 const USUAL = 50
@@ -19,7 +20,7 @@ export const SessionDetail = Type.Object({
 })
 
 /** `/sessions` (ops.md section 4). */
-export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
+export function sessionOperations({ ops }: OpsApp): readonly Operation[] {
   const { db, sessions } = ops
   const tag = 'Sessions'
   return [
@@ -47,7 +48,7 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
         const id = idOf(context)
         if (id === undefined) return badRequest('the session id must be an integer')
         const found = await q.findSession(db, { id })
-        if (found === undefined) return notFound('session')
+        if (found === undefined) return notFound('session not found')
         const { summary: _summary, marker: _marker, chain_cost, ...session } = found
         const parent = found.parent_session_id
         const [above, child_sessions] = await Promise.all([
@@ -76,7 +77,7 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
         }
         if (!fitsPrompt(prompt)) return badRequest(`prompt must have ${PROMPT_RULE}`)
         const session = await sessions.start({ tier: 1, trigger: 'api', prompt })
-        return session === undefined ? SESSION_RUNS : jsonReply(session, 201)
+        return session === undefined ? sessionRuns() : jsonReply(session, 201)
       },
     }),
   ]

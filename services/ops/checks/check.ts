@@ -1,4 +1,4 @@
-import type { Level } from '../../../db/ops/rows.ts'
+import type { Level } from '../../../db/ops/events.ts'
 import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
 import { MAX_STOP_MS } from '../processes/run.ts'
 import type { Check } from '../inventory/schema.ts'

@@ -1,5 +1,4 @@
-import { listActiveMemories } from '../../../db/ops/memories.ts'
-import type { Memory } from '../../../db/ops/rows.ts'
+import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
 import type { Session } from '../../../db/ops/sessions.ts'
 import { cutBytes } from '../../../kernel/text.ts'
 import type { Inventory } from '../inventory/schema.ts'
@@ -42,7 +41,7 @@ export async function readBriefing(options: AgentOptions, job: Job): Promise<Bri
   const { session, config } = job
   const now = clock.now()
   const [memories, dryRun, spent] = await Promise.all([
-    listActiveMemories(db, { service: null, category: null }, MAX_MEMORIES),
+    memoryQueries.listActiveMemories(db, { service: null, category: null, limit: MAX_MEMORIES }),
     options.dryRun(db),
     spentBefore(db, session.id, now),
   ])

@@ -1,10 +1,10 @@
 import type { Database } from '../../../db/client.ts'
-import { endActions, listOpenActions } from '../../../db/ops/actions.ts'
-import { addEvent } from '../../../db/ops/events.ts'
+import { operationQueries } from '../../../db/ops/operations.ts'
 import { sessionQueries as q, type Lease } from '../../../db/ops/sessions.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
+import { addEvent } from '../events.ts'
 import { endMarked, operationMarker } from '../processes/markers.ts'
 import { isAlive } from '../processes/proc.ts'
 
@@ -38,6 +38,7 @@ const LEASE_MS = 20_000
 /** One heartbeat and a little. A lease that was renewed in this time is alive, whatever the clocks say. */
 const RENEWED_MS = 6_000
 const CHECK_MS = 5_000
+const MAX_OPEN_ACTIONS = 1_000
 
 /** Any instance that finds an expired lease fails that session. The first check is done when this resolves. */
 export async function watchLeases(options: LeaseOptions, own: OwnSessions): Promise<LeaseWatch> {
@@ -88,9 +89,9 @@ async function failSession(
   const isFailed = await db.transaction(async (tx) => {
     if ((await q.failLapsed(tx, { id, heartbeat_at, now })) === undefined) return false
     const message = `Session ${id} failed: ${cause}`
-    const event = { session_id: id, service: 'gatehouse', created_at: now }
+    const event = { session: id, service: 'gatehouse', now }
     await addEvent(tx, { ...event, level: 'critical', message })
-    await endActions(tx, id, cause)
+    await operationQueries.endActions(tx, { session: id, outcome: cause })
     await q.announceSessions(tx, {})
     return true
   })
@@ -104,7 +105,6 @@ async function failSession(
 /** Kills what a session has left, and what those of its operations have left that did not end well. */
 async function endDescendants(db: Database, session: number, marker: string): Promise<void> {
   await endMarked(marker)
-  for (const action of await listOpenActions(db, session)) {
-    await endMarked(operationMarker(marker, action))
-  }
+  const actions = await operationQueries.listOpenActions(db, { session, limit: MAX_OPEN_ACTIONS })
+  for (const { id } of actions) await endMarked(operationMarker(marker, id))
 }

@@ -1,5 +1,4 @@
 import type { Database, Executor } from '../../../db/client.ts'
-import { addEvent } from '../../../db/ops/events.ts'
 import {
   sessionQueries as q,
   type Ending,
@@ -8,6 +7,7 @@ import {
   type Trigger,
 } from '../../../db/ops/sessions.ts'
 import type { RunningConfig } from '../config.ts'
+import { addEvent } from '../events.ts'
 import type { Runner } from '../runners/runner.ts'
 import { watchLeases, type LeaseOptions } from './leases.ts'
 import type { Escalation } from './prompt.ts'
@@ -144,8 +144,8 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
         ? `Session ${id} escalated, and the server stopped before tier ${tier + 1} began: ${reason}\n${findings}`
         : `Session ${id} escalated to tier ${tier + 1}: ${reason}`
       await addEvent(tx, {
-        ...{ session_id: id, level: closed ? 'warning' : 'info', service: null },
-        ...{ message: options.redact(message), created_at: now },
+        ...{ session: id, level: closed ? 'warning' : 'info', service: null },
+        ...{ message: options.redact(message), now },
       })
       if (closed) return undefined
       return begin(tx, { tier: tier + 1, trigger: 'escalation', prompt }, id)

@@ -1,5 +1,5 @@
 import type { Database } from '../../../db/client.ts'
-import { addEventOnce } from '../../../db/ops/events.ts'
+import { eventQueries } from '../../../db/ops/events.ts'
 import { sessionQueries as q, type Ending, type Started } from '../../../db/ops/sessions.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
@@ -203,9 +203,9 @@ export function supervise(
   /** The end of the session is recorded even if its event can't be. */
   async function recordEvent(text: string): Promise<void> {
     const message = redact(text)
-    const event = { session_id: id, level: 'warning', service: 'gatehouse', message } as const
+    const event = { session: id, level: 'warning', service: 'gatehouse', message }
     try {
-      await record(() => addEventOnce(db, { ...event, created_at: clock.now() }))
+      await record(() => eventQueries.addEventOnce(db, { ...event, now: clock.now() }))
     } catch (error) {
       log.warn('event not recorded', { session: id, error: messageOf(error) })
     }
