@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { runCheck } from '../checks/check.ts'
-import { nameOf } from '../inventory/inventory.ts'
+import { nameOf, runCheck } from '../checks/run.ts'
 import type { Service } from '../inventory/schema.ts'
 import { cooldownOf } from '../operations.ts'
 import { defineTool, done, refused } from './tool.ts'

@@ -1,6 +1,5 @@
 import Type, { type Static, type TObject, type TProperties } from 'typebox'
-import { Compile } from 'typebox/compile'
-import { lazy } from '../../../kernel/lazy.ts'
+import { firstMismatch, fits } from '../../../kernel/validate.ts'
 import type { Database, Executor } from '../../../db/client.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
@@ -54,15 +53,12 @@ export function defineTool<P extends TProperties>(options: {
 }): Tool {
   const { run, takes, ...shown } = options
   const schema = Type.Object(takes, { additionalProperties: false })
-  const validator = lazy(() => Compile(schema))
   return {
     ...shown,
     schema,
     async call(args, context) {
-      if (validator().Check(args)) return run(args as Static<TObject<P>>, context)
-      const [first] = validator().Errors(args)
-      const where = first?.instancePath === '' ? 'the arguments' : first?.instancePath
-      return refused(`${where} ${first?.message}`)
+      if (fits(schema, args)) return run(args as Static<TObject<P>>, context)
+      return refused(firstMismatch(schema, args, 'the arguments'))
     },
   }
 }
