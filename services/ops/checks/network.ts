@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import Type from 'typebox'
-import { readText } from '../read-text.ts'
+import { readText } from '../../../kernel/text.ts'
 import { defineCheck, failed, passed } from './check.ts'
 
 /** How much of a reply is searched for a text. */

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { causeOf, messageOf } from '../../../kernel/log.ts'
 import type { Inventory } from '../inventory/schema.ts'
-import { readText } from '../read-text.ts'
+import { readText } from '../../../kernel/text.ts'
 import { redactCut } from '../redact.ts'
 import { defineTool, done, refused } from './tool.ts'
 

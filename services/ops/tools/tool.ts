@@ -8,7 +8,7 @@ import type { Redaction } from '../redact.ts'
 import type { Job } from '../runners/runner.ts'
 import type { Sandbox } from './sandbox.ts'
 
-/** What tools work with, whatever the session. */
+/** What tools of all sessions work with. */
 export interface ToolOptions {
   readonly db: Database
   readonly clock: Clock
@@ -16,7 +16,7 @@ export interface ToolOptions {
   readonly inventory: InventorySource
   readonly redact: Redaction
   readonly sandbox: Sandbox
-  /** Whether operations are only recorded, as it is saved at this moment. */
+  /** Whether operations are only recorded: the setting as saved at this moment. */
   readonly dryRun: (tx: Executor) => Promise<boolean>
 }
 
@@ -25,25 +25,25 @@ export interface ToolContext extends ToolOptions {
   readonly job: Pick<Job, 'session' | 'marker' | 'config' | 'signal' | 'escalate'>
 }
 
-/** What a tool answers: text for the model. Not `ok` is a refusal or a failure, which it may mend. */
+/** A reply to the model. If it is not `ok`, the model may correct its call. */
 export interface ToolResult {
   readonly ok: boolean
   readonly text: string
 }
 
-/** Something that the agent may do. Our server does it: nothing passes a shell. */
+/** Something that the agent may do. This server does it, without a shell. */
 export interface Tool {
   readonly name: string
   readonly description: string
   /** The lowest tier that has it. */
   readonly tier: number
-  /** Validates the arguments, and is what the model is told of them. */
+  /** Of the arguments, as the model gets it. */
   readonly schema: TObject
-  /** Validates the arguments and runs; rejects only for a bug or without a database. */
+  /** Validates the arguments and runs. Rejects only for a bug, or if the database is unavailable. */
   readonly call: (args: unknown, context: ToolContext) => Promise<ToolResult>
 }
 
-/** Makes a tool of the arguments that it takes, no others, and of what it does with those that are valid. */
+/** Declares a tool by the arguments that it takes; it takes no others. */
 export function defineTool<P extends TProperties>(options: {
   readonly name: string
   readonly description: string
@@ -61,6 +61,11 @@ export function defineTool<P extends TProperties>(options: {
       return refused(firstMismatch(schema, args, 'the arguments'))
     },
   }
+}
+
+/** A text that is not empty. */
+export function Text(maxLength: number, description: string) {
+  return Type.String({ minLength: 1, maxLength, description })
 }
 
 export function done(text: string): ToolResult {
