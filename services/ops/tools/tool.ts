@@ -1,4 +1,5 @@
 import Type, { type Static, type TObject, type TProperties } from 'typebox'
+import { Fault } from '../../../kernel/fault.ts'
 import { firstMismatch, fits } from '../../../kernel/validate.ts'
 import type { Database, Executor } from '../../../db/client.ts'
 import type { Clock } from '../../../kernel/time.ts'
@@ -57,8 +58,13 @@ export function defineTool<P extends TProperties>(options: {
     ...shown,
     schema,
     async call(args, context) {
-      if (fits(schema, args)) return run(args as Static<TObject<P>>, context)
-      return refused(firstMismatch(schema, args, 'the arguments'))
+      if (!fits(schema, args)) return refused(firstMismatch(schema, args, 'the arguments'))
+      try {
+        return await run(args as Static<TObject<P>>, context)
+      } catch (error) {
+        if (error instanceof Fault) return refused(error.message)
+        throw error
+      }
     },
   }
 }
