@@ -14,7 +14,7 @@ import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
 import { openSandbox } from '../../services/ops/tools/sandbox.ts'
 import { controlPath } from '../control.ts'
 import { NO_ROUTE } from '../listeners.ts'
-import { ownHosts } from '../own-hosts.ts'
+import { ownHosts } from '../addresses.ts'
 import { endpointOf, openRunners } from './ops-runners.ts'
 import type { OpenService } from './service.ts'
 

@@ -1,11 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { openProgram } from '../../commands/program.ts'
 import { assetText } from '../../kernel/assets.ts'
 import { openConfig } from '../../kernel/config.ts'
 import { createLog } from '../../kernel/log.ts'
 import { Variables } from '../../kernel/variables.ts'
-import { configuredSecrets } from '../../services/hooks/secrets.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
 import { keepExchanges } from '../runner/exchanges.ts'
 import { seedEmbedded } from './backends.ts'
@@ -74,7 +72,6 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
     {
       config,
       services: options.services ?? SERVICES,
-      secrets: configuredSecrets(config, randomBytes),
       version: VERSION,
       log,
     },

@@ -6,7 +6,7 @@ import { INVENTORY_FILE } from '../../services/ops/inventory/inventory.ts'
 import { readJsonFile, type FileKind } from '../../services/ops/json-file.ts'
 import { PRICES_FILE } from '../../services/ops/runners/budget.ts'
 import { probeSandbox } from '../../services/ops/tools/sandbox.ts'
-import { doubt, fine, wrong, type Finding } from './finding.ts'
+import { fail, ok, warn, type Finding } from './finding.ts'
 
 /** What the operations agent needs: its files, and the program or the model of its runner. */
 export async function agentFindings(
@@ -33,10 +33,10 @@ async function fileFinding<T>(
 ): Promise<{ readonly content?: T; readonly findings: readonly Finding[] }> {
   if (place === undefined) return { findings: [] }
   try {
-    return { content: await readJsonFile(kind, place), findings: [fine(what, place)] }
+    return { content: await readJsonFile(kind, place), findings: [ok(what, place)] }
   } catch (error) {
     const problem = `${messageOf(error)}: correct it; ops does not start without it`
-    return { findings: [wrong(what, problem)] }
+    return { findings: [fail(what, problem)] }
   }
 }
 
@@ -44,12 +44,11 @@ async function fileFinding<T>(
 async function sandboxFinding(unsandboxed: boolean, path: string): Promise<Finding> {
   const what = 'sandbox'
   const state = await probeSandbox(path === '' ? {} : { PATH: path })
-  if (state.kind === 'works') return fine(what, 'bwrap works')
+  if (state.kind === 'works') return ok(what, 'bwrap works')
   const problem = state.problem.replaceAll('\n', ' ')
   const remedy = 'make bwrap (package bubblewrap) work'
-  if (unsandboxed)
-    return doubt(what, `commands of the inventory run without: ${problem}; ${remedy}`)
-  return doubt(
+  if (unsandboxed) return warn(what, `commands of the inventory run without: ${problem}; ${remedy}`)
+  return warn(
     what,
     `commands of the inventory are off: ${problem}; ${remedy}, or set OPS_UNSANDBOXED`,
   )
@@ -59,16 +58,16 @@ function runnerFindings(current: ConfigSource['current'], path: string): readonl
   const what = 'runner'
   const { OPS_RUNNER: runner, OPS_AGENT_COMMAND: command, OPS_MODEL_URL: url } = current
   if (runner === 'model' && url === undefined)
-    return [doubt(what, 'model, and no session can run: set OPS_MODEL_URL')]
+    return [warn(what, 'model, and no session can run: set OPS_MODEL_URL')]
   if (runner !== 'cli') return []
   const [program = ''] = command
   const places = program.includes('/')
     ? [program]
     : path.split(delimiter).map((folder) => join(folder, program))
   const found = places.find(isProgram)
-  if (found !== undefined) return [fine(what, `cli, ${found}`)]
+  if (found !== undefined) return [ok(what, `cli, ${found}`)]
   return [
-    doubt(
+    warn(
       what,
       `cli, and no session can run: there is no program "${program}" in PATH; install it, or set OPS_AGENT_COMMAND`,
     ),
@@ -81,5 +80,28 @@ function isProgram(path: string): boolean {
     return true
   } catch {
     return false
+  }
+}
+
+const ANSWER_MS = 2_000
+
+/** Whether the broker of the queue answers; hooks starts without it and tries again by itself. */
+export async function queueFindings({ current }: ConfigSource): Promise<readonly Finding[]> {
+  const { HOOKS_QUEUE_URL: url } = current
+  if (url === undefined) return []
+  const { protocol, host } = new URL(url)
+  const place = `${protocol}//${host}`
+  try {
+    // Loaded when configured, like the consumer: its client costs time and memory.
+    const { pingRedis } = await import('../../services/hooks/queue/redis.ts')
+    await pingRedis(url, ANSWER_MS)
+    return [ok('queue', `${place} answers`)]
+  } catch (error) {
+    return [
+      warn(
+        'queue',
+        `${place} does not answer (${messageOf(error)}): start it, or correct HOOKS_QUEUE_URL`,
+      ),
+    ]
   }
 }
