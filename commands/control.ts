@@ -11,7 +11,7 @@ import type { Readable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import { Fault } from '../kernel/fault.ts'
 import { codeOf, messageOf, type Log } from '../kernel/log.ts'
-import { drained } from '../kernel/http/sink.ts'
+import { drained } from '../kernel/http/respond.ts'
 import { FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
 
 /**

@@ -48,3 +48,6 @@ export function assetFile(name: string): string {
   }
   return join(import.meta.dirname, '..', name)
 }
+
+/** How an operator calls this program: as what is installed, or by npm in its folder. */
+export const PROGRAM_NAME = inExecutable ? 'gatehouse' : 'npx gatehouse'

@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { TObject, TSchema } from 'typebox'
-import type { ApiDescription, Operation, ReplyDescription } from './operation.ts'
-import type { Plain } from './yaml.ts'
+import type { Route } from './http/router.ts'
 
 interface Members {
   readonly [name: string]: Plain | undefined
@@ -195,4 +194,111 @@ function shorter({ anyOf, ...rest }: Members): Members {
     if (!('enum' in first)) return { ...rest, ...first, type: [first['type'], 'null'] }
   }
   return { ...rest, anyOf }
+}
+
+/** What JSON can say; members that are undefined are left out. */
+export type Plain =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Plain[]
+  | { readonly [name: string]: Plain | undefined }
+
+/**
+ * A value as YAML 1.2 in block style, for people to read. Text that could be taken for anything else
+ * is in double quotes, where YAML reads what JSON writes.
+ */
+export function toYaml(value: Plain): string {
+  return `${node(value, 0, '').trimStart()}\n`
+}
+
+/** A node at a depth; `lead` stands before what fits on the line of its key or dash. */
+function node(value: Plain, depth: number, lead: string): string {
+  if (typeof value === 'string') return lead + scalar(value)
+  if (typeof value !== 'object' || value === null) return lead + JSON.stringify(value)
+  const indent = `\n${'  '.repeat(depth)}`
+  if (isList(value)) {
+    if (value.length === 0) return `${lead}[]`
+    // An item's first line stands beside its dash.
+    return value.map((item) => `${indent}- ${node(item, depth + 1, '').trimStart()}`).join('')
+  }
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  if (members.length === 0) return `${lead}{}`
+  return members
+    .map(([name, member]) => `${indent}${scalar(name)}:${node(member ?? null, depth + 1, ' ')}`)
+    .join('')
+}
+
+/** Begins with a letter, a slash or `$`, holds nothing that YAML gives a meaning, and is no other type's name. */
+const PLAIN = /^[A-Za-z/$][\w ./{}()$'"@,;=<>!?*-]*$/
+const OTHER_TYPE = /^(true|false|null|yes|no|on|off|y|n)$/i
+
+function scalar(text: string): string {
+  if (PLAIN.test(text) && !text.endsWith(' ') && !OTHER_TYPE.test(text)) return text
+  // JSON leaves these as they are, YAML counts them as line ends or as unprintable.
+  return JSON.stringify(text).replaceAll(
+    /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+function isList(value: object): value is readonly Plain[] {
+  return Array.isArray(value)
+}
+
+/** A reply as the documentation of an API shows it; without a schema it has no body. */
+export interface ReplyDescription {
+  readonly description: string
+  readonly schema?: TSchema
+  /** Media type of the body; `application/json` when absent. */
+  readonly type?: string
+  /** Headers that the reply has beside the usual ones. */
+  readonly headers?: TObject
+}
+
+/**
+ * A route of an API with its description, which becomes OpenAPI. Its schemas don't check requests by
+ * themselves: the handler reads them, with refusals in the words of its contract.
+ */
+export interface Operation extends Route {
+  /** `operationId`: unique in its API, such as `createLink`. */
+  readonly id: string
+  readonly summary: string
+  /** What the summary leaves out. */
+  readonly description?: string
+  /** The group that documentation shows it in. */
+  readonly tag: string
+  /** False for what anybody may call. */
+  readonly needsToken: boolean
+  /** A schema for each parameter in the path; a string when it has none. */
+  readonly params?: Readonly<Record<string, TSchema>>
+  readonly query?: TObject
+  /** Headers that the handler reads. */
+  readonly headers?: TObject
+  readonly body?: TSchema
+  /** Media types of the body; `application/json` when absent. */
+  readonly bodyTypes?: readonly string[]
+  /** Success replies by status. */
+  readonly replies: Readonly<Record<number, ReplyDescription>>
+  /** Statuses of the refusals that it may answer; one that `replies` describes is not repeated. */
+  readonly refusals: readonly number[]
+}
+
+/** What the document of an API says beside its operations. */
+export interface ApiDescription {
+  readonly title: string
+  readonly version: string
+  readonly description: string
+  /** Addresses of the service; the first is the public one. */
+  readonly servers: readonly { readonly url: string; readonly description: string }[]
+  /** Every group with what it is about, in the order of the document. */
+  readonly tags: Readonly<Record<string, string>>
+  readonly operations: readonly Operation[]
+  /** Schemas with a name: wherever an equal one stands, the document refers to it. */
+  readonly schemas: Readonly<Record<string, TSchema>>
+  /** The body of each refusal, by its status. */
+  readonly refusals: Readonly<Record<number, ReplyDescription>>
+  /** Where a caller gets the bearer token that operations need; absent when none does. */
+  readonly tokens?: string
 }

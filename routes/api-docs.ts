@@ -1,9 +1,7 @@
 import { explorerPage } from '../html/explorer.ts'
-import { openApi } from '../kernel/openapi.ts'
-import type { ApiDescription } from '../kernel/operation.ts'
+import { openApi, type ApiDescription, toYaml } from '../kernel/openapi.ts'
 import { bytesReply, htmlReply } from '../kernel/http/reply.ts'
 import type { Route } from '../kernel/http/router.ts'
-import { toYaml } from '../kernel/yaml.ts'
 import { explorerAssetRoutes } from './assets.ts'
 
 /** The explorer draws its arrows from data: URLs in its style sheet; everything else is of our origin. */

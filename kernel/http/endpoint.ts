@@ -1,6 +1,6 @@
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { Fault, notFound } from '../fault.ts'
-import type { Operation } from '../operation.ts'
+import type { Operation } from '../openapi.ts'
 import { validate, validateTexts } from '../validate.ts'
 import { queryOf, type Context } from './context.ts'
 import { readForm, readJson, readOptionalForm } from './read-body.ts'

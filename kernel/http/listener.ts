@@ -2,26 +2,19 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { createAnswers, endOf } from './in-flight.ts'
-import { bringsBody, isEmptyBody, readBody, type BodyBudget } from './body.ts'
-import type { ChannelReply } from './channel.ts'
-import type { Clock } from '../time.ts'
-import { closeServer } from './close-server.ts'
-import { headerOf, type Context } from './context.ts'
-import { createDepartures, type Exchange } from './departure.ts'
-import { faultOfFailure } from './failure.ts'
 import { wrongMethod, type FaultValue } from '../fault.ts'
-import type { Guard } from '../net/guard.ts'
-import { createLogLimit, createRequestLog } from './request-log.ts'
 import { messageOf, type Log } from '../log.ts'
-import type { HttpMetrics } from './http-metrics.ts'
-import { HTTP_TIMES, type HttpTimes } from './http-times.ts'
 import { clientAddress, watchPeers, type AddressSet } from '../net/addresses.ts'
-import { ambiguity, faultOfBrokenRequest, refuseBrokenRequest } from './malformed.ts'
+import type { Guard } from '../net/guard.ts'
+import type { Clock } from '../time.ts'
+import { isEmptyBody, readBody, type BodyBudget } from './body.ts'
+import { closeServer, createConnections, endOf, HTTP_TIMES, type HttpTimes } from './connections.ts'
+import { headerOf, type Context } from './context.ts'
+import { ambiguity, faultOfParseError, refuseMalformed, splitTarget } from './malformed.ts'
 import { sameOriginOnly, type Reply } from './reply.ts'
-import { splitTarget } from './request-target.ts'
-import type { FindRoute } from './router.ts'
-import { createTurn } from './turn.ts'
+import { createLogLimit, createRequestLog, type HttpMetrics } from './request-log.ts'
+import { createResponder, faultOfError, type Exchange } from './respond.ts'
+import type { Answer, FindRoute, Match } from './router.ts'
 import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './upgrade.ts'
 
 /** The parts of a request that an error body may depend on. */
@@ -33,7 +26,7 @@ export type FaultReply = (fault: FaultValue, request: FaultRequest) => Reply
 export interface ListenerOptions {
   readonly service: string
   readonly find: FindRoute
-  /** What a path that no route has is answered with. */
+  /** The reply to a path that no route has. */
   readonly noRoute: FaultValue
   readonly faultReply: FaultReply
   readonly guard: Guard
@@ -42,7 +35,7 @@ export interface ListenerOptions {
   readonly log: Log
   readonly metrics: HttpMetrics
   readonly clock: Clock
-  /** The product's own when absent. */
+  /** `HTTP_TIMES` when absent. */
   readonly times?: HttpTimes
 }
 
@@ -54,113 +47,95 @@ export interface Listener {
   close(graceMs: number): Promise<void>
 }
 
-/** Makes a listener: guard → route → handler → socket. Nothing else writes to a response. */
+/** A listener: request → route → guard → handler → response. Nothing else writes to a response. */
 export function createListener(options: ListenerOptions): Listener {
-  const {
-    service,
-    find,
-    noRoute,
-    faultReply,
-    guard,
-    trustedProxies,
-    bodyBudget,
-    log,
-    metrics,
-    clock,
-    times = HTTP_TIMES,
-  } = options
-  const boot = Math.random().toString(36).slice(2, 8)
-  let counter = 0
-  const nextId = (): string => `${boot}-${(++counter).toString(36)}`
+  const { service, find, noRoute, faultReply, guard, trustedProxies, bodyBudget } = options
+  const { log, metrics, clock, times = HTTP_TIMES } = options
+  const nextId = requestIds()
   let stopping = false
-  /** Connections that are no longer Node's: of WebSockets. */
+  /** Connections that became WebSockets: Node's server no longer knows them. */
   const upgraded = new Set<Duplex>()
-  const answers = createAnswers(times.stalled)
-  const answerFailed = (error: unknown): void =>
-    log.error('answer failed', { service, error: messageOf(error) })
-  const turn = createTurn(answerFailed)
+  const connections = createConnections(times.stalled)
   const logLimit = createLogLimit(service, log)
   const requestLog = createRequestLog(service, log, logLimit, metrics)
-  /** Throws nothing: a client whose answer can't even be refused gets an empty 500. */
-  function failure(error: unknown, context: Context): Reply {
+
+  /** The reply for what a handler threw. Where even that can't be made, an empty 500. */
+  function errorReply(error: unknown, context: Context): Reply {
     try {
-      return faultReply(faultOfFailure(error, log, logLimit, service, context), context)
-    } catch (again) {
-      answerFailed(again)
+      return faultReply(faultOfError(error, log, logLimit, service, context), context)
+    } catch (second) {
+      log.error('answer failed', { service, error: messageOf(second) })
       return { status: 500, headers: {}, body: null }
     }
   }
-  const departures = createDepartures({
-    ...{ turn, answers, requestLog, clock, failure },
+  const respond = createResponder({
+    ...{ connections, requestLog, clock, errorReply },
     isStopping: () => stopping,
   })
 
   const server = createServer({
     requireHostHeader: false,
-    // A stream of nothing costs as much as the rest of a redirect: `bringsBody` says when there is one.
+    // Without this, Node makes a stream for each request without a body: half the cost of a redirect.
     optimizeEmptyRequests: true,
     keepAliveTimeout: times.idle,
     headersTimeout: times.head,
     requestTimeout: times.request,
-    connectionsCheckingInterval: times.look,
-    // Elsewhere an upgrade is ignored, as HTTP allows: the request is answered like any other.
+    connectionsCheckingInterval: times.check,
+    // Other upgrades are ignored, as HTTP allows: the request is answered like any other.
     shouldUpgradeCallback: (request) => {
       if (!asksForWebSocket(request) || !isEmptyBody(request)) return false
-      // The connection still belongs to the answers before it.
-      if (answers.isBusy(request.socket)) return false
+      // The connection still belongs to the responses before this one.
+      if (connections.isBusy(request.socket)) return false
       const match = find(request.method ?? '', splitTarget(request).path)
       return match.kind === 'route' && match.route.speaksWebSocket === true
     },
   })
   const peerOf = watchPeers(server)
-  server.on('request', (request, response) => take(request, response, false))
+  server.on('request', (request, response) => take(request, response, {}))
+  server.on('checkContinue', (request, response) => take(request, response, { waits: true }))
+  // An unknown expectation may be ignored (RFC 9110 section 10.1.1); Node's own 417 lacks our headers.
+  server.on('checkExpectation', (request, response) => take(request, response, {}))
   server.on('upgrade', (request, socket, head) => {
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
     const response = responseOn(request, socket)
-    if (response !== undefined) take(request, response, false, { socket, head })
+    if (response !== undefined) take(request, response, { upgrade: { socket, head } })
   })
-  server.on('checkContinue', (request, response) => take(request, response, true))
-  // An unknown expectation may be ignored (RFC 9110); Node's own 417 bears no header of ours.
-  server.on('checkExpectation', (request, response) => take(request, response, false))
   server.on('clientError', (error, socket) => {
-    if (answers.endsWithAnswer(socket as Socket, error)) return
-    const fault = faultOfBrokenRequest(error)
+    if (connections.endAfterReply(socket as Socket, error)) return
+    const fault = faultOfParseError(error)
     const peer = peerOf(socket)
     if (fault === undefined || peer === undefined) return void socket.destroy()
-    const reply = faultReply(fault, { method: '', path: '', headers: {} })
     const requestId = nextId()
-    refuseBrokenRequest(socket as Socket, reply, requestId)
+    refuseMalformed(socket as Socket, faultReply(fault, NO_REQUEST), requestId)
     requestLog.malformed(requestId, fault.status, peer)
   })
 
+  /** `waits`: the client waits for 100 Continue before it sends the body. */
   function take(
     request: IncomingMessage,
     response: ServerResponse,
-    waits: boolean,
-    upgrade?: Upgrade,
+    how: { readonly waits?: true; readonly upgrade?: Upgrade },
   ): void {
     const peer = peerOf(request.socket)
     if (peer === undefined) return void request.socket.destroy()
-    answers.begin(response, () => serve(request, response, peer, waits, upgrade))
+    connections.begin(response, () => serve(request, response, peer, how))
   }
 
   function serve(
     request: IncomingMessage,
     response: ServerResponse,
     peer: string,
-    waits: boolean,
-    upgrade: Upgrade | undefined,
+    { waits, upgrade }: { readonly waits?: true; readonly upgrade?: Upgrade },
   ): void {
     const started = performance.now()
-    const requestId = nextId()
     const method = request.method ?? ''
     const { path, search } = splitTarget(request)
     const match = find(method, path)
     const unclear = ambiguity(request)
     // Behind an upgrade that is ignored, Node drops what has come of the next request.
-    const last = upgrade !== undefined || unclear !== undefined || 'upgrade' in request.headers
-    if (last) answers.last(request.socket)
+    const isLast = upgrade !== undefined || unclear !== undefined || 'upgrade' in request.headers
+    if (isLast) connections.stopReading(request.socket)
     const context: Context = {
       method,
       path,
@@ -170,56 +145,53 @@ export function createListener(options: ListenerOptions): Listener {
       headers: request.headers,
       httpVersion: request.httpVersion,
       rawHeaders: request.rawHeaders,
-      requestId,
+      requestId: nextId(),
       peer,
       client: clientAddress(peer, headerOf(request, 'x-forwarded-for'), trustedProxies),
       receivedAt: clock.now(),
       body: (limit, eachPart) =>
         readBody(request, limit, bodyBudget, {
-          proceed: () => {
-            if (waits) response.writeContinue()
-          },
+          proceed: () => waits === true && response.writeContinue(),
           eachPart,
         }),
       gone: () => endOf(response),
     }
-    // What is open may be loaded by pages of others: short links as images, probes.
+    const exchange: Exchange = { request, response, upgrade, context, isLast, started }
+    // Open routes may be loaded by pages of other sites: short links as images, probes.
     const isGuarded = match.kind === 'route' && match.route.access !== 'open'
-    const exchange: Exchange = { request, response, upgrade, context, last, started }
-
-    function refuse(fault: FaultValue): void {
-      departures.leaveNow(exchange, faultReply(fault, context))
-    }
-    function send(reply: Reply | ChannelReply): void {
-      departures.leave(exchange, isGuarded && !('open' in reply) ? sameOriginOnly(reply) : reply)
+    function send(reply: Answer): void {
+      respond(exchange, isGuarded && !('open' in reply) ? sameOriginOnly(reply) : reply)
     }
     function fail(error: unknown): void {
-      send(failure(error, context))
+      send(errorReply(error, context))
     }
-    function run(): void {
-      try {
-        if (unclear !== undefined) return refuse(unclear)
-        if (match.kind === 'none') return refuse(noRoute)
-        if (match.kind === 'wrong-method') return refuse(wrongMethod(match.allow))
-        const { access, speaksWebSocket, handle } = match.route
-        const refusal =
-          access === 'open'
-            ? undefined
-            : guard(context, asksForWebSocket(request) ? 'strict' : access)
-        if (refusal !== undefined) return refuse(refusal)
-        const unfit = speaksWebSocket && handshakeFault(request, upgrade !== undefined)
-        if (unfit) return refuse(unfit)
-        const reply = handle(context)
-        if (reply instanceof Promise) reply.then(send, fail)
-        else send(reply)
-      } catch (error) {
-        fail(error)
-      }
+    try {
+      const refusal = unclear ?? refuse(request, context, match, upgrade !== undefined)
+      if (refusal !== undefined) return respond(exchange, faultReply(refusal, context))
+      if (match.kind !== 'route') return
+      const answer = match.route.handle(context)
+      if (answer instanceof Promise) answer.then(send, fail)
+      else send(answer)
+    } catch (error) {
+      fail(error)
     }
+  }
 
-    // Of these the next bytes on the connection are a part, or no request.
-    if (unclear !== undefined || bringsBody(request)) run()
-    else turn.handle(run)
+  /** Why a request is refused before its handler runs. */
+  function refuse(
+    request: IncomingMessage,
+    context: Context,
+    match: Match,
+    isUpgrade: boolean,
+  ): FaultValue | undefined {
+    if (match.kind === 'none') return noRoute
+    if (match.kind === 'wrong-method') return wrongMethod(match.allow)
+    const { access, speaksWebSocket } = match.route
+    if (access !== 'open') {
+      const refusal = guard(context, asksForWebSocket(request) ? 'strict' : access)
+      if (refusal !== undefined) return refusal
+    }
+    return speaksWebSocket === true ? handshakeFault(request, isUpgrade) : undefined
   }
 
   return {
@@ -230,7 +202,17 @@ export function createListener(options: ListenerOptions): Listener {
     },
     close(graceMs) {
       stopping = true
-      return closeServer({ server, leaving: answers.leaving, upgraded }, graceMs)
+      return closeServer({ server, unsent: connections.unsent, upgraded }, graceMs)
     },
   }
+}
+
+/** What stands for a request that could not be read. */
+const NO_REQUEST: FaultRequest = { method: '', path: '', headers: {} }
+
+/** Ids of requests: unique in a process, and hardly ever the same in another. */
+function requestIds(): () => string {
+  const start = Math.random().toString(36).slice(2, 8)
+  let counter = 0
+  return () => `${start}-${(++counter).toString(36)}`
 }

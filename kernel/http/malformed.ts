@@ -1,39 +1,38 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { codeOf } from '../log.ts'
-import type { FaultValue } from '../fault.ts'
+import { badRequest, Fault } from '../fault.ts'
 import type { Reply } from './reply.ts'
-import { authorityOf } from './request-target.ts'
 
 /** A name, an IPv4 address or a bracketed IPv6 one, and a port (RFC 9110 section 7.2). */
 const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i
 
-const NO_HTTP = badRequest('The request is not valid HTTP/1.1.')
+const NOT_HTTP = badRequest('The request is not valid HTTP/1.1.')
 
 /**
- * The fault of a request that Node's parser gave up on, by the parser's error code; undefined when it is the
- * connection that broke, which is no request and leaves nobody to answer.
+ * The fault of a request that Node's parser refused, by the parser's error code. Undefined when the
+ * connection itself broke: then nobody waits for an answer.
  */
-export function faultOfBrokenRequest(error: Error): FaultValue | undefined {
+export function faultOfParseError(error: Error): Fault | undefined {
   const code = codeOf(error) ?? ''
   if (!/^(HPE|ERR_HTTP)_/.test(code)) return undefined
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return { status: 431, code: 'HEADERS_TOO_LARGE', detail: 'The request headers exceed 16 KiB.' }
+    return new Fault(431, 'HEADERS_TOO_LARGE', 'The request headers exceed 16 KiB.')
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return { status: 408, code: 'REQUEST_TIMEOUT', detail: 'The request did not arrive in time.' }
+    return new Fault(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.')
   }
-  return NO_HTTP
+  return NOT_HTTP
 }
 
 /**
- * Why a request that Node's parser takes is refused all the same: a proxy before us may have read it
- * otherwise (RFC 9112 sections 3.2 and 6.1).
+ * Why a request that Node's parser accepts is refused: a proxy before us may have read it differently
+ * (RFC 9112 sections 3.2 and 6.1).
  */
-export function ambiguity(request: IncomingMessage): FaultValue | undefined {
+export function ambiguity(request: IncomingMessage): Fault | undefined {
   const { headers, rawHeaders, httpVersion } = request
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
-    return NO_HTTP
+    return NOT_HTTP
   }
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -56,15 +55,11 @@ export function ambiguity(request: IncomingMessage): FaultValue | undefined {
     : badRequest('The only transfer coding taken here is "chunked".')
 }
 
-function badRequest(detail: string): FaultValue {
-  return { status: 400, code: 'BAD_REQUEST', detail }
-}
-
 /**
  * Answers on the raw socket, because there is no response object for a request that never became
  * one; a socket on which another answer is leaving ends with that.
  */
-export function refuseBrokenRequest(socket: Socket, reply: Reply, requestId: string): void {
+export function refuseMalformed(socket: Socket, reply: Reply, requestId: string): void {
   if (!socket.writable || typeof reply.body !== 'string') return void socket.destroy()
   if (socket.writableLength > 0) return socket.destroySoon()
   const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status] ?? ''}`]
@@ -72,4 +67,27 @@ export function refuseBrokenRequest(socket: Socket, reply: Reply, requestId: str
   lines.push('x-content-type-options: nosniff', `x-request-id: ${requestId}`, 'connection: close')
   lines.push(`content-length: ${Buffer.byteLength(reply.body)}`)
   socket.end(`${lines.join('\r\n')}\r\n\r\n${reply.body}`)
+}
+
+/** The path and the query of a request; the query without its question mark. */
+export function splitTarget({ url }: IncomingMessage): {
+  readonly path: string
+  readonly search: string
+} {
+  const target = originForm(url ?? '/')
+  const mark = target.indexOf('?')
+  if (mark < 0) return { path: target, search: '' }
+  return { path: target.slice(0, mark), search: target.slice(mark + 1) }
+}
+
+/** The host and port in `POST http://host/path`; undefined where the target is a path. */
+export function authorityOf({ url = '/' }: IncomingMessage): string | undefined {
+  if (url.startsWith('/')) return undefined
+  return /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
+}
+
+/** A server must also take `POST http://host/path` (RFC 9112 section 3.2.2). */
+function originForm(target: string): string {
+  if (target.startsWith('/')) return target
+  return target.replace(/^https?:\/\/[^/?#]*(?=[/?]|$)/i, '') || '/'
 }

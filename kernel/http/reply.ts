@@ -42,7 +42,7 @@ export interface PiecesBody {
   readonly pieces: readonly (string | Uint8Array)[]
 }
 
-/** What a handler returns; `kernel/http/write-reply.ts` alone writes it to a socket. */
+/** What a handler returns; `kernel/http/respond.ts` alone writes it to a socket. */
 export interface Reply {
   readonly status: number
   readonly headers: ReplyHeaders

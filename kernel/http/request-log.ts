@@ -1,16 +1,16 @@
 import type { Context } from './context.ts'
-import type { HttpMetrics } from './http-metrics.ts'
 import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
 
-/** What a listener counts and logs of each request, when all of its turn have left. */
+/** Counts and logs the requests of a listener. */
 export interface RequestLog {
-  /** `started` is of `performance.now()`; `bytes` is absent where nobody counted them. */
+  /** `started` is of `performance.now()`; `bytes` is absent for streams. */
   answered(context: Context, started: number, status: number, bytes: number | undefined): void
-  /** Of what could not be read as a request. */
+  /** Bytes that are no request were refused. */
   malformed(requestId: string, status: number, client: string): void
 }
 
-/** Makes the request log of a service's listener. Refusals that repeat are limited; each is counted in the metrics. */
+/** The request log of a service's listener. Repeated refusals are logged once a second; metrics count all. */
 export function createRequestLog(
   service: string,
   log: Log,
@@ -42,20 +42,20 @@ export function createRequestLog(
   }
 }
 
-/** Lines that anybody who sends requests can repeat without end. */
+/** Log lines that any client can cause without end. */
 export type RepeatedLine = 'request' | 'unavailable'
 
-/** Writes one line a second of each kind, so that a flood fills no disk. */
+/** Allows one line a second of each kind, so that a flood does not fill the disk. */
 export interface LogLimit {
-  /** Whether a line may be written; one that may not is counted, and the count is logged every second. */
+  /** Whether a line may be written. Lines left out are counted, and the count is logged every second. */
   allows(line: RepeatedLine, route: string, status: number): boolean
 }
 
 const SECOND_MS = 1_000
 
-/** The limit of a service's listener; kinds are a line, a route's pattern and a status. */
+/** The limit of a service's listener. A kind is a line, a route's pattern and a status. */
 export function createLogLimit(service: string, log: Log): LogLimit {
-  /** Lines left out in this second, of the kinds that were written in it. */
+  /** How many lines were left out in this second, by kind. */
   const leftOut = new Map<string, number>()
 
   return {
@@ -78,4 +78,44 @@ export function createLogLimit(service: string, log: Log): LogLimit {
       return true
     },
   }
+}
+
+export interface HttpMetrics {
+  finished(service: string, route: string, status: number, seconds: number): void
+}
+
+/** The series of one service: by route and status, and the time of all. */
+interface ServiceSeries {
+  readonly requests: Map<string, Map<number, () => void>>
+  readonly observe: (seconds: number) => void
+}
+
+/** Counts and times requests by service, route pattern and status. */
+export function createHttpMetrics(metrics: Metrics): HttpMetrics {
+  const requests = metrics.counter('gatehouse_http_requests', 'Requests answered.')
+  const seconds = metrics.histogram('gatehouse_http_request_seconds', 'Time to answer a request.')
+  const services = new Map<string, ServiceSeries>()
+
+  return {
+    finished(service, route, status, elapsed) {
+      const known = getOrAdd(services, service, () => {
+        return { requests: new Map(), observe: seconds.series({ service }) }
+      })
+      const routes = getOrAdd(known.requests, route, () => new Map<number, () => void>())
+      const count = getOrAdd(routes, status, () =>
+        requests.series({ service, route, status: String(status) }),
+      )
+      count()
+      known.observe(elapsed)
+    },
+  }
+}
+
+/** A map's value, created on first use. */
+function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const value = make()
+  map.set(key, value)
+  return value
 }

@@ -1,4 +1,4 @@
-import type { ChannelReply } from './channel.ts'
+import type { ChannelReply } from './websocket.ts'
 import type { Context } from './context.ts'
 import type { Access } from '../net/guard.ts'
 import { percentDecoded } from '../text.ts'

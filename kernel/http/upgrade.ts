@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { isEmptyBody } from './body.ts'
-import type { FaultValue } from '../fault.ts'
+import { badRequest, Fault } from '../fault.ts'
 
 /** The raw connection of a request for a WebSocket, and what came on it behind the request's head. */
 export interface Upgrade {
@@ -14,14 +14,11 @@ export function asksForWebSocket({ method, headers }: IncomingMessage): boolean 
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket'
 }
 
-/** Why a request can't become a WebSocket, on a route that answers nothing else. */
-export function handshakeFault(
-  request: IncomingMessage,
-  isUpgrade: boolean,
-): FaultValue | undefined {
+/** Why a request can't become a WebSocket. Its route speaks nothing else. */
+export function handshakeFault(request: IncomingMessage, isUpgrade: boolean): Fault | undefined {
   const { headers } = request
   if (asksForWebSocket(request) && !isEmptyBody(request)) {
-    return { status: 400, code: 'BAD_REQUEST', detail: 'A request for a WebSocket has no body.' }
+    return badRequest('A request for a WebSocket has no body.')
   }
   if (!isUpgrade) {
     return upgradeRequired('This path speaks WebSocket only; connect with "gatehouse forward".', {
@@ -37,17 +34,17 @@ export function handshakeFault(
   const key = headers['sec-websocket-key'] ?? ''
   const protocols = headers['sec-websocket-protocol']
   if (!/^[+/0-9A-Za-z]{22}==$/.test(key) || (protocols !== undefined && !isList(protocols))) {
-    return { status: 400, code: 'BAD_REQUEST', detail: 'A header of the WebSocket is malformed.' }
+    return badRequest('A header of the WebSocket is malformed.')
   }
   return undefined
 }
 
 /**
- * A response on a raw connection, for a request that does not become a WebSocket; it ends with it.
- * Undefined when the connection belongs to another answer: then it is over.
+ * A response on a raw connection, for a request that does not become a WebSocket; the connection ends
+ * with it. Undefined when the connection still belongs to an earlier response.
  */
 export function responseOn(request: IncomingMessage, socket: Duplex): ServerResponse | undefined {
-  // Node no longer listens to this socket, and an unheard error would end the process.
+  // Node's server no longer handles errors of this socket; an unhandled one would end the process.
   socket.on('error', () => socket.destroy())
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
@@ -61,13 +58,13 @@ export function responseOn(request: IncomingMessage, socket: Duplex): ServerResp
   return response
 }
 
-/** Tokens with commas between them, none of them twice. */
+/** Whether a text is a list of tokens, each of them once. */
 function isList(text: string): boolean {
   const tokens = text.split(',').map((token) => token.trim())
   const good = tokens.every((token) => /^[\w!#$%&'*+.^`|~-]+$/.test(token))
   return good && new Set(tokens).size === tokens.length
 }
 
-function upgradeRequired(detail: string, headers: Readonly<Record<string, string>>): FaultValue {
-  return { status: 426, code: 'UPGRADE_REQUIRED', detail, headers }
+function upgradeRequired(message: string, headers: Readonly<Record<string, string>>): Fault {
+  return new Fault(426, 'UPGRADE_REQUIRED', message, { headers })
 }

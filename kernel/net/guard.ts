@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FaultValue } from '../fault.ts'
+import { badRequest, forbidden, type Fault } from '../fault.ts'
 import { isLoopback, type AddressSet } from './addresses.ts'
 import { namedUser, signOfProxy, type ProxiedRequest } from './proxy-headers.ts'
 
@@ -24,10 +24,7 @@ export interface GuardOptions {
   readonly userHeader: () => string
 }
 
-export type Guard = (
-  request: GuardedRequest,
-  access?: 'guarded' | 'strict',
-) => FaultValue | undefined
+export type Guard = (request: GuardedRequest, access?: 'guarded' | 'strict') => Fault | undefined
 
 /** Makes the check of guarded and strict routes; the first refusal in the order proxy, peer, Host, origin is returned. */
 export function createGuard(options: GuardOptions): Guard {
@@ -100,16 +97,12 @@ function hasForeignOrigin(headers: IncomingHttpHeaders): boolean {
 }
 
 /** Without this, everybody behind the proxy would count as a user of this machine. */
-function untrustedProxy(sign: string): FaultValue {
+function untrustedProxy(sign: string): Fault {
   return forbidden(
     `A proxy that is not trusted passed this request on (${sign}). Have the proxy ask for a sign-in, then set GATEHOUSE_TRUSTED_PROXIES to its address.`,
   )
 }
 
-function notUtf8(name: string): FaultValue {
-  return { status: 400, code: 'BAD_REQUEST', detail: `The header ${name} is not UTF-8.` }
-}
-
-function forbidden(detail: string): FaultValue {
-  return { status: 403, code: 'FORBIDDEN', detail }
+function notUtf8(name: string): Fault {
+  return badRequest(`The header ${name} is not UTF-8.`)
 }

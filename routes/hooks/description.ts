@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/operation.ts'
+import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { Health } from '../../services/hooks/health.ts'
 import { IngestAck } from './receiver-operations.ts'
 

@@ -1,5 +1,5 @@
 import { unavailable } from '../../kernel/fault.ts'
-import type { Operation } from '../../kernel/operation.ts'
+import type { Operation } from '../../kernel/openapi.ts'
 import { jsonReply } from '../../kernel/http/reply.ts'
 import { Health, readHealth } from '../../services/hooks/health.ts'
 import { hooksFault } from './faults.ts'

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { TrustMode } from '../../db/hooks/rows.ts'
 import { Timestamp } from '../../db/rows.ts'
-import type { Operation } from '../../kernel/operation.ts'
+import type { Operation } from '../../kernel/openapi.ts'
 
 /** hooks.md section 2, IngestAck. */
 export const IngestAck = Type.Object({

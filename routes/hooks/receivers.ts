@@ -1,7 +1,7 @@
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { unavailable, type FaultValue } from '../../kernel/fault.ts'
-import type { Operation } from '../../kernel/operation.ts'
+import type { Operation } from '../../kernel/openapi.ts'
 import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import { isGenericName } from '../../services/hooks/providers.ts'
 import {

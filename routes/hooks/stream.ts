@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { queryOf } from '../../kernel/http/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
-import type { Operation } from '../../kernel/operation.ts'
+import type { Operation } from '../../kernel/openapi.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { eventTest } from '../../services/hooks/log-filter.ts'
 import { hooksFault } from './faults.ts'

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Cooldown, Event, Memory, Session } from '../../db/ops/rows.ts'
-import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/operation.ts'
+import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { Config, ConfigUpdate } from '../../services/ops/config.ts'
 import { MemoryCreation, MemoryUpdate } from '../../services/ops/memories.ts'
 import { SessionDetail } from './api/sessions.ts'

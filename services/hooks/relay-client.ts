@@ -1,5 +1,5 @@
 import { backoffMs, pause } from '../../kernel/time.ts'
-import type { Channel, ChannelEnd } from '../../kernel/http/channel.ts'
+import type { Channel, ChannelEnd } from '../../kernel/http/websocket.ts'
 import type { Deliver, Delivered } from './relay-delivery.ts'
 import { NEXT, readServerMessage, type RelayEvent, type ServerMessage } from './relay-protocol.ts'
 import { relayUrl, type RelayRequest } from './relay-request.ts'

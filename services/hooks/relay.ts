@@ -1,5 +1,5 @@
 import { attachForwarder, listConnections } from '../../db/hooks/forwarders.ts'
-import type { Channel } from '../../kernel/http/channel.ts'
+import type { Channel } from '../../kernel/http/websocket.ts'
 import { messageOf } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { repeat } from '../../kernel/repeat.ts'

@@ -8,7 +8,7 @@ import {
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
-import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/pruning.ts'
+import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
 import type { Registry } from './registry.ts'
 import { MAX_REJECTIONS } from './rejections.ts'
 import type { Relay } from './relay.ts'

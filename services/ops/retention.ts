@@ -4,7 +4,7 @@ import type { Database } from '../../db/client.ts'
 import { pruneOps, type Pruned } from '../../db/ops/retention.ts'
 import { codeOf, type Log } from '../../kernel/log.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
-import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/pruning.ts'
+import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
 import type { InventorySource } from './inventory/inventory.ts'
 import { cooldownOf } from './tools/operations.ts'
 

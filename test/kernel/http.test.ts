@@ -4,8 +4,8 @@ import { t, type Test } from 'tap'
 import { createBodyBudget, type BodyBudget } from '../../kernel/http/body.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { createGuard } from '../../kernel/net/guard.ts'
-import { createHttpMetrics } from '../../kernel/http/http-metrics.ts'
-import { HTTP_TIMES } from '../../kernel/http/http-times.ts'
+import { createHttpMetrics } from '../../kernel/http/request-log.ts'
+import { HTTP_TIMES } from '../../kernel/http/connections.ts'
 import { createListener } from '../../kernel/http/listener.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
@@ -102,7 +102,7 @@ t.test('what a handler throws stays in the log', async (t: Test) => {
   t.equal((await request(`${base}/well`)).status, 200)
 })
 
-t.test('answers of one turn leave in order, each for itself', async (t: Test) => {
+t.test('requests of one packet are answered in order, each by itself', async (t: Test) => {
   const route = (path: string, reply: Reply): Route => {
     return { method: 'GET', path, access: 'open', handle: () => reply }
   }
@@ -112,7 +112,7 @@ t.test('answers of one turn leave in order, each for itself', async (t: Test) =>
   ])
   const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
   const paths = ['/well', '/no-header', '/well', '/none', '/well']
-  // In one packet, so that all of them are read in one turn.
+  // In one packet, so that all of them are read at once.
   const { text } = await rawExchange(port, paths.map(ask).join(''), {
     until: (heard) => heard.match(/HTTP\/1/g)?.length === paths.length && heard.endsWith('well'),
   })
@@ -126,11 +126,11 @@ t.test('answers of one turn leave in order, each for itself', async (t: Test) =>
     'the same on connections of their own',
   )
   const cut = await rawExchange(port, `${ask('/well')}nonsense\r\n\r\n`)
-  t.match(cut.text, /^HTTP\/1\.1 200 [^]*well$/, 'an answer leaves that nonsense stands behind')
+  t.match(cut.text, /^HTTP\/1\.1 200 [^]*wellHTTP\/1\.1 400 /, 'what follows is not HTTP')
   t.ok(cut.closed)
 })
 
-t.test('an answer that throws loses no other one of its turn', async (t: Test) => {
+t.test('a response that throws does not hold up others', async (t: Test) => {
   const gate = Promise.withResolvers<void>()
   let waiting = 0
   const late = (path: string, reply: Reply): Route => {
@@ -151,7 +151,7 @@ t.test('an answer that throws loses no other one of its turn', async (t: Test) =
   ])
   const answers = ['/well', '/no-words', '/well'].map((path) => request(base + path))
   await until(() => waiting === answers.length, 'all handlers to wait')
-  // From here on all three answers leave in one turn.
+  // From here on all three responses are written at once.
   gate.resolve()
   const statuses = (await Promise.all(answers)).map(({ status }) => status)
   t.same(statuses, [200, 500, 200])
@@ -287,7 +287,7 @@ t.test('a body that takes its time gives its place to others', async (t: Test) =
 
 t.test('slow clients are ended, each by its limit', async (t: Test) => {
   const large = 'x'.repeat(20_000_000)
-  const times = { head: 300, request: 900, idle: 300, stalled: 300, look: 50 }
+  const times = { head: 300, request: 900, idle: 300, stalled: 300, check: 50 }
   const routes: readonly Route[] = [
     { method: 'GET', path: '/', access: 'open', handle: () => jsonReply({}) },
     {

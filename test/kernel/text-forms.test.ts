@@ -3,7 +3,7 @@ import { formatDuration, parseDuration } from '../../kernel/time.ts'
 import { parseHosts } from '../../kernel/net/hosts.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'yaml'
-import { toYaml, type Plain } from '../../kernel/yaml.ts'
+import { toYaml, type Plain } from '../../kernel/openapi.ts'
 
 t.test('durations as text', async (t) => {
   const same: Readonly<Record<string, number>> = {

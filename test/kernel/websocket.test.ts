@@ -1,9 +1,8 @@
 import { createServer } from 'node:http'
 import { connect, createServer as createPath, type AddressInfo, type Socket } from 'node:net'
 import { t, type Test } from 'tap'
-import type { Channel } from '../../kernel/http/channel.ts'
+import { type Channel, acceptChannel, connectChannel } from '../../kernel/http/websocket.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { acceptChannel, connectChannel } from '../../kernel/http/websocket.ts'
 import { until } from '../helpers/until.ts'
 
 /** A clock whose timers run when the test says so. */

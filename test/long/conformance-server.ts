@@ -1,5 +1,5 @@
 import { createBodyBudget } from '../../kernel/http/body.ts'
-import { createHttpMetrics } from '../../kernel/http/http-metrics.ts'
+import { createHttpMetrics } from '../../kernel/http/request-log.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { createGuard } from '../../kernel/net/guard.ts'
 import { createListener } from '../../kernel/http/listener.ts'

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Link, Owner, Share, Tag, Token, User } from '../../../db/links/rows.ts'
-import type { ApiDescription, ReplyDescription } from '../../../kernel/operation.ts'
+import type { ApiDescription, ReplyDescription } from '../../../kernel/openapi.ts'
 import { STATUS } from '../../../services/links/faults.ts'
 import { LinkCreation, LinkUpdate } from '../../../services/links/link-input.ts'
 import type { LinksRoutes } from '../options.ts'

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { listLinks, listOwnLinks } from '../../../db/links/links.ts'
 import { Link } from '../../../db/links/rows.ts'
-import type { Operation, ReplyDescription } from '../../../kernel/operation.ts'
+import type { Operation, ReplyDescription } from '../../../kernel/openapi.ts'
 import { ifMatches } from '../../../kernel/http/headers.ts'
 import { jsonReply, type Reply } from '../../../kernel/http/reply.ts'
 import {

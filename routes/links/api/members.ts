@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Owner, Share } from '../../../db/links/rows.ts'
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import { linkFor } from '../../../services/links/links.ts'
 import {
   endOwnership,

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { wrongMethod } from '../../../kernel/fault.ts'
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import { faultReply, NOT_FOUND, refuse, UNAUTHORIZED } from '../faults.ts'

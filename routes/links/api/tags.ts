@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Link, Tag } from '../../../db/links/rows.ts'
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import { isRefusal } from '../../../services/links/refusal.ts'
 import { linksTagged, tagsFor } from '../../../services/links/tags.ts'

@@ -1,4 +1,4 @@
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import { Config, ConfigUpdate, readConfigUpdate } from '../../../services/ops/config.ts'
 import { badRequest } from '../faults.ts'

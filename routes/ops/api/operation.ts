@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { type Context, queryOf } from '../../../kernel/http/context.ts'
 import type { FaultValue } from '../../../kernel/fault.ts'
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import type { Reply } from '../../../kernel/http/reply.ts'
 import { readJsonObject, type JsonObject } from '../../json-body.ts'
 import { badRequest, opsFault } from '../faults.ts'

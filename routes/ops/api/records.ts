@@ -3,7 +3,7 @@ import { listCooldowns } from '../../../db/ops/actions.ts'
 import { listEvents } from '../../../db/ops/events.ts'
 import { Cooldown, Event, Memory } from '../../../db/ops/rows.ts'
 import { addMemory, listMemories, removeMemory, updateMemory } from '../../../db/ops/memories.ts'
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import {
   MemoryCreation,

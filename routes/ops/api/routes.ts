@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import type { OpsRoutes } from '../options.ts'
 import { configOperations } from './config.ts'

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { TSchema } from 'typebox'
 import { Check } from 'typebox/value'
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import type { Match, Route } from '../../../kernel/http/router.ts'
 import { nameOf, type FuzzProfile } from './profile.ts'
 import { isFramed, type WireAnswer, type WireRequest } from './wire.ts'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Operation } from '../../../kernel/operation.ts'
+import type { Operation } from '../../../kernel/openapi.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import { encode, fittingBody, pairs, wildBody, type BodyPart } from './bodies.ts'
 import { nameOf, type FuzzProfile } from './profile.ts'
