@@ -1,6 +1,6 @@
 import { openClient, type Database } from '../db/client.ts'
 import { QueryError } from '../db/errors.ts'
-import { hasCluster } from '../db/embedded/places.ts'
+import { hasCluster } from '../db/embedded/cluster.ts'
 import { migrate, migrationState } from '../db/migrate.ts'
 import { openDatabaseSource } from '../db/transfer/database-source.ts'
 import { load, NotEmpty, type Loaded, type Progress } from '../db/transfer/load.ts'

@@ -1,7 +1,18 @@
 import type { Static, TSchema } from 'typebox'
 import { assetNames, assetText } from '../kernel/assets.ts'
 import type { Executor } from './client.ts'
-import type { Query, QueryResult } from './queries.ts'
+
+/** What a query gives: exactly one row, a row or none, any number of rows, or only a count. */
+export type QueryResult = 'one' | 'optional' | 'many' | 'exec'
+
+/** A query by name. `args` are PostgreSQL type names, `row` the schema of one row (of `exec`: none). */
+export interface Query {
+  readonly name: string
+  readonly text: string
+  readonly result: QueryResult
+  readonly args: readonly string[]
+  readonly row: TSchema | undefined
+}
 
 /** What an argument of a PostgreSQL type is in the program. */
 interface ArgumentTypes {

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import type { PGlite, postgresMod } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
-import { syncPath } from '../sync.ts'
+import { syncPath } from '../disk.ts'
 
 // The parts of Emscripten's file system that are touched here; its types are not published.
 interface Stream {

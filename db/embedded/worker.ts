@@ -6,8 +6,8 @@ import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { asset } from '../../kernel/assets.ts'
 import { DurableFS } from './durable-fs.ts'
 import type { WorkerOrder, WorkerReply, WorkerTask } from './engine.ts'
-import { queryMessage, startupPacket } from './protocol.ts'
-import { freeBytes, RESERVE_BYTES } from './space.ts'
+import { endsIdle, queryMessage, startupPacket } from './connection.ts'
+import { freeBytes, RESERVE_BYTES } from '../disk.ts'
 
 const LONGJMP_STATUS = 100 // how PGlite's wasm reports an ordinary SQL error
 const SEGMENTS_PER_CHECKPOINT = 3
@@ -68,7 +68,7 @@ async function dropTemplates(execute: (statement: string) => Promise<unknown>): 
   for (const name of TEMPLATES) await execute(`drop database if exists ${name}`)
 }
 
-/** Opens the cluster and answers one order at a time. */
+/** Opens the cluster and answers orders, one after the other. */
 async function serve(): Promise<void> {
   const fs = new DurableFS(task.cluster)
   const pg = await PGlite.create({
@@ -82,7 +82,49 @@ async function serve(): Promise<void> {
     ],
   })
   guard(pg)
+  const run = createRunner(pg)
+  const greeting = await run(startupPacket())
+  // Clusters that were made before creation dropped them.
+  if (existsSync(join(task.cluster, TEMPLATE1_FILES)) && freeBytes(task.cluster) >= RESERVE_BYTES)
+    await dropTemplates((statement) => run(queryMessage(statement)))
 
+  /** No transaction is open. */
+  let idle = true
+  let low = false
+  // A log that can't grow is a panic, which ends the program: changes stop before the disk is full.
+  async function checkFreeSpace(): Promise<void> {
+    const free = freeBytes(task.cluster)
+    if (free < RESERVE_BYTES === low) return
+    low = !low
+    await run(queryMessage(`set default_transaction_read_only = ${low ? 'on' : 'off'}`))
+    reply({ kind: 'space', low, free })
+  }
+
+  async function handle(order: WorkerOrder): Promise<void> {
+    if (order.kind === 'close') {
+      await pg.close()
+      reply({ kind: 'closed' })
+      port?.close()
+      return
+    }
+    if (idle) await checkFreeSpace()
+    const bytes = await run(order.bytes)
+    idle = endsIdle(bytes)
+    reply({ kind: 'ran', bytes }, [bytes.buffer])
+    // A single-user PostgreSQL never checkpoints by itself: its log would grow for ever.
+    if (!idle || fs.segmentsBegun < SEGMENTS_PER_CHECKPOINT) return
+    fs.segmentsBegun = 0
+    await run(queryMessage('checkpoint'))
+  }
+  let handled: Promise<void> = Promise.resolve()
+  port?.on('message', (order: WorkerOrder) => {
+    handled = handled.then(() => handle(order))
+  })
+  reply({ kind: 'ready', greeting })
+}
+
+/** Gives what runs messages and collects PostgreSQL's answer. */
+function createRunner(pg: PGlite): (bytes: Uint8Array) => Promise<Uint8Array<ArrayBuffer>> {
   let out = new Uint8Array(64 * 1024)
   let used = 0
   const collect = (bytes: Uint8Array): void => {
@@ -94,49 +136,15 @@ async function serve(): Promise<void> {
     out.set(bytes, used)
     used += bytes.length
   }
-  // The streaming call: the plain one parses every answer into objects and keeps them for ever.
-  const run = async (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => {
+  return async (bytes) => {
     used = 0
+    // The streaming call: the plain one parses every answer into objects and keeps them for ever.
     await pg.execProtocolRawStream(bytes, { syncToFs: false, onRawData: collect })
     if (out.length <= SMALL_REPLY) return out.slice(0, used)
     const answer = out.subarray(0, used)
     out = new Uint8Array(64 * 1024)
     return answer
   }
-
-  // A log that can't go on is a panic, which ends the program, so the last of the disk is not used up.
-  let low = false
-  const minSpace = async (): Promise<void> => {
-    const free = freeBytes(task.cluster)
-    if (free < RESERVE_BYTES === low) return
-    low = !low
-    await run(queryMessage(`set default_transaction_read_only = ${low ? 'on' : 'off'}`))
-    reply({ kind: 'space', low, free })
-  }
-
-  port?.on('message', (order: WorkerOrder) => {
-    if (order.kind === 'close') {
-      void pg.close().then(() => {
-        reply({ kind: 'closed' })
-        port?.close()
-      })
-      return
-    }
-    const minded = order.begins ? minSpace() : Promise.resolve()
-    void minded
-      .then(() => run(order.bytes))
-      .then((bytes) => {
-        // A single-user PostgreSQL never checkpoints by itself: its log would grow for ever.
-        const checkpointDue = fs.segmentsBegun >= SEGMENTS_PER_CHECKPOINT
-        if (checkpointDue) fs.segmentsBegun = 0
-        reply({ kind: 'ran', bytes, checkpointDue }, [bytes.buffer])
-      })
-  })
-  const greeting = await run(startupPacket())
-  // Of a cluster that was made before they were dropped at once.
-  if (existsSync(join(task.cluster, TEMPLATE1_FILES)) && freeBytes(task.cluster) >= RESERVE_BYTES)
-    await dropTemplates((statement) => run(queryMessage(statement)))
-  reply({ kind: 'ready', greeting })
 }
 
 function fail(error: unknown): void {

@@ -8,7 +8,7 @@ import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/value'
 import { Applied } from '../migrate.ts'
 import { nullable } from '../rows.ts'
-import { syncPath } from '../sync.ts'
+import { syncPath } from '../disk.ts'
 
 /** Size of the part before the rows, which is written when they are: two lines, filled up with spaces. */
 export const HEAD = 64 * 1024

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Executor } from '../client.ts'
-import type { Query } from '../queries.ts'
+import type { Query } from '../sql-file.ts'
 import { many, nullable } from '../rows.ts'
 
 /** A table whose rows are carried from one database to another. All names are quoted for SQL. */

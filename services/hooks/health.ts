@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { databaseAnswers } from '../../db/answers.ts'
+import { databaseAnswers } from '../../db/server.ts'
 import type { Database } from '../../db/client.ts'
 import type { AlarmKind } from './alarms.ts'
 import type { StatusMessage } from './status.ts'
