@@ -23,7 +23,7 @@ const prelude = `
   import { openEmbedded } from '${open}'
   const say = (text) => fs.writeSync(1, text + '\\n')
   const engine = await openEmbedded({ directory: process.argv[2] })
-  const sql = postgres({ socket: engine.socket, host: 'x', user: 'postgres', max: 4, onnotice: () => {} })
+  const sql = postgres({ socket: engine.socket, host: 'x', user: 'postgres', max: 1, onnotice: () => {} })
   await sql\`create table if not exists kept (id text primary key)\`
   say('ready')`
 
