@@ -6,8 +6,9 @@ import { copyCluster, removeCopy, copyFolder, hasCluster } from '../db/embedded/
 import { readApplied } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import { writeBackup } from '../db/transfer/backup-file.ts'
-import { openDatabaseSource } from '../db/transfer/database-source.ts'
-import type { Carried, Progress } from '../db/transfer/load.ts'
+import { openDatabaseSource } from '../db/transfer/source.ts'
+import type { Progress } from '../db/transfer/load.ts'
+import type { TableContents } from '../db/transfer/source.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import { readFlags } from './action-arguments.ts'
@@ -108,7 +109,7 @@ interface Place {
 
 interface Written {
   readonly bytes: number
-  readonly tables: readonly Carried[]
+  readonly tables: readonly TableContents[]
 }
 
 /** Runs `write` while the server lends a copy; undefined when no server runs, its exit code when it refuses. */
@@ -155,7 +156,7 @@ async function writeFrom(
       const migrations = await readApplied(tx)
       if (migrations.length === 0) throw new Error('the database is empty: nothing to back up')
       const made_at = now().toISOString()
-      const tables: Carried[] = []
+      const tables: TableContents[] = []
       async function* rows(): AsyncGenerator<readonly string[]> {
         for (const name of source.names) {
           for await (const batch of source.rows(name)) {
@@ -163,7 +164,7 @@ async function writeFrom(
             yield batch
             progress('back up', name, batch.length)
           }
-          tables.push(await source.carried(name))
+          tables.push(await source.contents(name))
         }
         ending.throwIfAborted()
       }

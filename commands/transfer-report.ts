@@ -1,4 +1,5 @@
-import type { Carried, Progress } from '../db/transfer/load.ts'
+import type { Progress } from '../db/transfer/load.ts'
+import type { TableContents } from '../db/transfer/source.ts'
 import { table, type Output } from './command.ts'
 
 const EVERY_MS = 200
@@ -30,7 +31,7 @@ export function openMeter(): Meter {
 
 /** Prints what each table holds, or all of it as one object of JSON. */
 export function reportTables(
-  tables: readonly Carried[],
+  tables: readonly TableContents[],
   more: Readonly<Record<string, unknown>>,
   json: boolean,
   output: Output,

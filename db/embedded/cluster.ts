@@ -18,9 +18,9 @@ import type { Database } from '../client.ts'
 import { freeBytes, syncPath, syncTree } from '../disk.ts'
 
 /**
- * The path of the cluster in a (locked) data directory, which `create` makes when there is none.
- * It is made aside and renamed when all of it is on the disk, so that a cluster under its real name
- * is always whole; what an interrupted creation or a backup left is removed.
+ * The path of the cluster in a locked data directory; if there is none, `create` makes it. It is made
+ * under another name and renamed when all of it is on the disk, so a cluster under its real name is
+ * complete. Remains of an interrupted creation or backup are removed.
  */
 export async function ensureCluster(
   directory: string,
@@ -62,7 +62,7 @@ interface Entry {
 }
 
 /**
- * Packs a directory into one piece: the list of its entries as a line of JSON, then the bytes of its
+ * Packs a directory: the list of its entries as a line of JSON, then the bytes of its
  * files in that order, compressed. The same tree always gives the same bytes.
  */
 export function packTree(directory: string): Buffer {
@@ -87,11 +87,11 @@ export function packTree(directory: string): Buffer {
   return Buffer.concat([list, zstdCompressSync(Buffer.concat(contents))])
 }
 
-/** Makes a packed tree again in an empty directory, for its owner's eyes only. */
+/** Unpacks a tree into an empty directory, readable only by its owner. */
 export async function unpackTree(packed: Buffer, directory: string): Promise<void> {
   const lineEnd = packed.indexOf('\n')
   const entries = JSON.parse(packed.toString('utf8', 0, lineEnd)) as readonly Entry[]
-  // In pieces: the whole of it would stay in memory until some later garbage collection.
+  // In pieces: the whole would stay in memory until some later garbage collection.
   const contents = createZstdDecompress({ chunkSize: 1 << 20 })
   contents.end(packed.subarray(lineEnd + 1))
   const pieces = contents[Symbol.asyncIterator]()
@@ -124,15 +124,15 @@ async function nextPiece(pieces: AsyncIterator<Buffer<ArrayBuffer>>): Promise<Bu
 
 /**
  * Copies the embedded database that `db` is open on, file by file, to `copyFolder()`. All other
- * statements wait meanwhile, which takes as long as the disk takes: reading it row by row would hold
- * them up for many times that. Whoever opens the copy finds all that is committed.
+ * statements wait while the disk works; reading row by row would take many times as long. The copy
+ * has everything that is committed.
  *
  * @returns the milliseconds that statements had to wait.
  */
 export async function copyCluster(db: Database, directory: string): Promise<number> {
   const from = clusterFolder(directory)
   const copy = copyFolder(directory)
-  await refuseWithoutRoom(directory, from)
+  await refuseWithoutSpace(directory, from)
   try {
     await mkdir(copy, { mode: 0o700 })
   } catch (error) {
@@ -143,8 +143,8 @@ export async function copyCluster(db: Database, directory: string): Promise<numb
   }
   try {
     return await db.transaction(async (tx) => {
-      // A transaction has the one session to itself, so that nothing is written now. What is not yet in
-      // the tables' files is in the log, which PostgreSQL reads when the copy is opened.
+      // While a transaction has the only connection, nothing is written. What is not yet in the tables'
+      // files is in the log, which PostgreSQL reads when it opens the copy.
       await tx.script('select')
       const began = performance.now()
       await cp(from, clusterFolder(copy), { recursive: true, mode: constants.COPYFILE_FICLONE })
@@ -162,7 +162,7 @@ export async function removeCopy(directory: string): Promise<void> {
 }
 
 /** A full disk would stop the server. */
-async function refuseWithoutRoom(directory: string, cluster: string): Promise<void> {
+async function refuseWithoutSpace(directory: string, cluster: string): Promise<void> {
   const files = await readdir(cluster, { recursive: true, withFileTypes: true })
   const sizes = await Promise.all(
     files.map(async (file) =>

@@ -15,7 +15,7 @@ const CRASHED = '57P02'
 /** Compiled code that threads can share. */
 export type WasmModule = object
 
-/** What a worker thread is started for: its `workerData`. */
+/** The `workerData` of a worker thread. */
 export interface WorkerTask {
   mode: 'create' | 'serve'
   /** The cluster's directory. */
@@ -23,10 +23,10 @@ export interface WorkerTask {
   wasm: WasmModule
 }
 
-/** What the worker is asked; one order at a time. */
+/** Orders to the worker, one at a time. */
 export type WorkerOrder = { kind: 'run'; bytes: Uint8Array<ArrayBuffer> } | { kind: 'close' }
 
-/** What the worker answers. */
+/** Replies of the worker. */
 export type WorkerReply =
   | { kind: 'ready'; greeting: Uint8Array }
   | { kind: 'ran'; bytes: Uint8Array<ArrayBuffer> }
@@ -48,7 +48,7 @@ export interface Engine {
   run: (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>
   /** Shuts PostgreSQL down (with a checkpoint) and ends the thread. */
   close: () => Promise<void>
-  /** Settles when the thread has died unasked. */
+  /** Settles if the thread dies by itself. */
   failed: Promise<Error>
 }
 
@@ -58,12 +58,11 @@ export async function compileEngine(): Promise<WasmModule> {
 }
 
 /**
- * PostgreSQL's own limit does not see all of a recursion: a JSON parser's calls keep nothing in
- * WebAssembly's memory. The end of the thread's stack is no error of a statement, it ends the engine.
+ * PostgreSQL's own limit does not see every recursion: the calls of its JSON parser use no WebAssembly
+ * memory. When the thread's stack ends, the engine ends, and not only the statement.
  */
 const STACK_MB = 64
 
-// The one place that knows where the worker's code comes from.
 function startWorker(task: WorkerTask): Worker {
   const options = { workerData: task, resourceLimits: { stackSizeMb: STACK_MB } }
   if (inExecutable) return new Worker(assetText(WORKER), { ...options, eval: true })

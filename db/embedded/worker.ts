@@ -18,16 +18,16 @@ const SETTINGS = [
   'full_page_writes=on',
   'synchronous_commit=on',
   'shared_buffers=16MB',
-  // Bound what a checkpoint keeps of the log for recycling.
+  // Bounds for the log that a checkpoint keeps to be reused.
   'min_wal_size=32MB',
   'max_wal_size=64MB',
-  // `analyze` reads so many times 300 rows, and holds the only session meanwhile: a tenth of a second for many events.
+  // `analyze` reads 300 times as many rows, and holds the only session: 0.1 s for many events.
   'default_statistics_target=10',
 ]
 
 /**
- * New databases are copied from templates, and nobody asks for one here. Nothing is ever vacuumed in them, so that PostgreSQL
- * would refuse all changes once 2,000 million transactions have come; and they are half of a cluster's files.
+ * New databases are copied from templates, and nobody creates one here. Nothing vacuums templates, so
+ * PostgreSQL would refuse all changes after 2,000 million transactions. They are half of a cluster's files.
  */
 const TEMPLATES = ['template1', 'template0']
 const TEMPLATE1_FILES = 'base/1'
@@ -36,10 +36,10 @@ const task = workerData as WorkerTask
 const port = parentPort
 if (port === null) throw new Error('db/embedded/worker.ts runs only as a worker thread')
 
-/** PostgreSQL's last words: PGlite knows only that it has ended. */
-let lastWords = ''
+/** The last error that PostgreSQL printed: PGlite only knows that it has ended. */
+let lastError = ''
 const onStderr = (line: string): boolean => {
-  lastWords = /\b(?:FATAL|PANIC): +(.*)/.exec(line)?.[1] ?? lastWords
+  lastError = /\b(?:FATAL|PANIC): +(.*)/.exec(line)?.[1] ?? lastError
   return false
 }
 
@@ -149,7 +149,7 @@ function createRunner(pg: PGlite): (bytes: Uint8Array) => Promise<Uint8Array<Arr
 
 function fail(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error)
-  reply({ kind: 'failed', reason: lastWords === '' ? reason : lastWords })
+  reply({ kind: 'failed', reason: lastError === '' ? reason : lastError })
 }
 
 /** PGlite swallows panics and traps and carries on with a broken state: stop the thread instead. */

@@ -170,6 +170,7 @@ t.test(
 // Records each forced file, in every thread of the child.
 const recordSyncs = `
   import fs from 'node:fs'
+  import { syncBuiltinESMExports } from 'node:module'
   const note = (fd) => fs.appendFileSync(process.env.MARK, fs.readlinkSync('/proc/self/fd/' + fd) + '\\n')
   for (const name of ['fsyncSync', 'fdatasyncSync']) {
     const real = fs[name]
@@ -193,7 +194,8 @@ t.test('a creation that was killed is begun anew, and forced to the disk', async
       const all = fs.readdirSync(from, { recursive: true }).map((name) => from + '/' + name)
       fs.appendFileSync(process.env.MARK, ['', ...all, ''].map((name) => 'rename ' + name + '\\n').join(''))
       rename(from, to)
-    }`
+    }
+    syncBuiltinESMExports()`
   const code = `${prelude}
     fs.appendFileSync(process.env.MARK, 'ready\\n')
     for (let i = 0; i < 20; i++) await sql\`insert into kept values (\${i})\`
