@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { createOutput, FAILED } from './commands/command.ts'
+import type { ServiceName } from './commands/addresses.ts'
+import type { ConfiguredTools } from './commands/command.ts'
 import { runCommandLine } from './commands/command-line.ts'
-import { isJournal } from './commands/journal.ts'
-import type { ProgramOptions } from './commands/program.ts'
-import { stopSignal } from './commands/stop-signal.ts'
+import { createOutput, FAILED } from './commands/output.ts'
+import { isJournal } from './commands/systemd.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 
 const output = createOutput({
@@ -28,10 +28,36 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(FAILED)
 })
 
-async function serve(options: ProgramOptions): Promise<number> {
-  const code = await (await import('./commands/serve.ts')).serve({ ...options, ready: output.out })
+async function serveUntilStopped(
+  services: readonly ServiceName[],
+  { config, version }: ConfiguredTools,
+): Promise<number> {
+  const { serve } = await import('./commands/serve.ts')
+  const code = await serve({
+    ...{ config, services, version, log, stopSignal },
+    ready: output.out,
+  })
   // postgres.js opens a connection that waited for its next try even when its client has been closed.
   process.exit(code)
+}
+
+/** The terminal sends Ctrl-C to npm and its child, and npm passes it on: one press, two signals. */
+const PRESS_MS = 300
+
+/** The first SIGTERM or SIGINT; a second one ends the process at once. */
+function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let first: { readonly signal: string; readonly at: number } | undefined
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        const at = performance.now()
+        const repeated = first?.signal === signal && at - first.at < PRESS_MS
+        if (first !== undefined && !repeated) process.exit(FAILED)
+        first ??= { signal, at }
+        resolve(signal)
+      })
+    }
+  })
 }
 
 async function run(): Promise<void> {
@@ -40,7 +66,7 @@ async function run(): Promise<void> {
     input: process.stdin,
     output,
     log,
-    serve,
+    serve: serveUntilStopped,
     stopSignal,
     errorPrefix: prefix?.error ?? '',
   })

@@ -1,62 +1,54 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { PassThrough } from 'node:stream'
-import type { Database } from '../db/client.ts'
-import { copyCluster, removeCopy, copyFolder, hasCluster } from '../db/embedded/cluster.ts'
+import { PassThrough, Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { copyCluster, copyFolder, hasCluster, removeCopy } from '../db/embedded/cluster.ts'
 import { readApplied } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import { writeBackup } from '../db/transfer/backup-file.ts'
-import { openDatabaseSource } from '../db/transfer/source.ts'
 import type { Progress } from '../db/transfer/load.ts'
-import type { TableContents } from '../db/transfer/source.ts'
-import type { ConfigSource } from '../kernel/config.ts'
-import type { Log } from '../kernel/log.ts'
-import { readFlags } from './action-arguments.ts'
-import { DONE, fail, UsageError, type Output, type Surroundings } from './command.ts'
+import { openDatabaseSource, type TableContents } from '../db/transfer/source.ts'
+import { anyText } from '../kernel/readings.ts'
+import { command, type ConfiguredTools, type DatabaseTools } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
-import { TRANSFER_DEADLINE_MS } from './stopped-database.ts'
-import { openMeter, reportTables } from './transfer-report.ts'
-
-export const BACKUP_USAGE = 'gatehouse backup FILE [--force] [--json]'
-
-export interface BackupTools extends Pick<Surroundings, 'stopSignal'> {
-  readonly config: ConfigSource
-  readonly version: string
-  readonly now: () => Date
-  readonly log: Log
-}
-
-const FLAGS = { force: { type: 'boolean' }, json: { type: 'boolean' } } as const
-
-/** Reads the arguments; throws `UsageError` for those that are wrong. */
-export function parseBackup(args: readonly string[]): {
-  readonly file: string
-  readonly force: boolean
-  readonly json: boolean
-} {
-  const { positionals, flags } = readFlags(args, FLAGS)
-  const [file = '', ...rest] = positionals
-  if (file === '') throw new UsageError('Missing FILE')
-  if (rest.length > 0) throw new UsageError('Too many arguments')
-  return { file, force: flags.force === true, json: flags.json === true }
-}
+import { DONE, type Output } from './output.ts'
+import { openMeter, reportTables, TRANSFER_DEADLINE_MS } from './transfer.ts'
 
 /**
- * `gatehouse backup FILE`: everything in the database as it is at one moment. Beside a server on the
- * embedded engine it reads a copy that the server makes for it; the file is this process's in any case.
+ * Everything in the database as it is at one moment. Beside a server on the embedded engine it reads a
+ * copy that the server makes for it; in any case this process writes the file.
  */
-export async function runBackup(
-  args: readonly string[],
-  tools: BackupTools,
-  output: Output,
-): Promise<number> {
-  const { file, force, json } = parseBackup(args)
+export const commands = [
+  command({
+    name: 'backup',
+    summary: 'write everything in the database to a new file, also beside a running server',
+    args: { file: { shown: 'FILE', summary: 'the new file', ...anyText('a file') } },
+    flags: {
+      force: { summary: 'replace a file that exists' },
+      json: { summary: 'print JSON' },
+    },
+    needs: 'configuration',
+    async run({ args: { file }, flags: { force, json } }, tools) {
+      const { output } = tools
+      if (!force && existsSync(file)) {
+        throw new Error(`${file} is there already; --force replaces it`)
+      }
+      // Checked before a server copies its database for nothing.
+      accessSync(dirname(resolve(file)), constants.W_OK)
+      const written = await backUp(file, tools)
+      if (typeof written === 'number') return written
+      const { bytes, tables } = written
+      reportTables(tables, { file: resolve(file), bytes }, json, output)
+      output.err(`${file}: ${bytes} bytes`)
+      return DONE
+    },
+    runInServer: lendCopy,
+  }),
+]
+
+/** Writes the backup; the exit code when a server refuses to lend its database. */
+async function backUp(file: string, tools: ConfiguredTools): Promise<Written | number> {
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: directory } = tools.config.current
-  if (!force && existsSync(file)) {
-    return fail(output, `${file} is there already; --force replaces it`)
-  }
-  // Before a server copies its database for nothing.
-  accessSync(dirname(resolve(file)), constants.W_OK)
   const meter = openMeter()
   const ending = new AbortController()
   void tools
@@ -64,38 +56,24 @@ export async function runBackup(
     .then((signal) => ending.abort(new Error(`stopped by ${signal}; there is no backup`)))
   const write = (from: Place): Promise<Written> =>
     writeFrom(from, file, tools, meter.progress, ending.signal)
-  let written: Written | number
   try {
-    if (url !== undefined) written = await write({ url, directory })
-    else {
-      const copy = { directory: copyFolder(directory) }
-      written =
-        (await besideServer(directory, output, ending, () => write(copy))) ??
-        (await write({ directory }))
-    }
+    if (url !== undefined) return await write({ url, directory })
+    const copy = { directory: copyFolder(directory) }
+    const lent = await besideServer(directory, file, tools.output, ending, () => write(copy))
+    return lent ?? (await write({ directory }))
   } finally {
     meter.end()
   }
-  if (typeof written === 'number') return written
-  const { bytes, tables } = written
-  reportTables(tables, { file: resolve(file), bytes }, json, output)
-  output.err(`${file}: ${bytes} bytes`)
-  return DONE
 }
 
-/** The server's part: lends a copy of its database until the input of the caller ends, however it ends. */
-export async function lendCopy(
-  db: Database,
-  { config, log }: Pick<BackupTools, 'config' | 'log'>,
-  output: Output,
-  input: AsyncIterable<Uint8Array>,
-): Promise<number> {
+/** The server's part: lends a copy of its database until the caller's input ends, or breaks off. */
+async function lendCopy({ db, config, log, output, input }: DatabaseTools): Promise<number> {
   const { GATEHOUSE_DATA_DIR: directory } = config.current
   const waitedMs = await copyCluster(db, directory)
   try {
     log.info('database copied for a backup', { waited_ms: Math.round(waitedMs) })
     output.out('copied')
-    for await (const _ of input);
+    await finished(Readable.from(input).resume())
     return DONE
   } finally {
     await removeCopy(directory)
@@ -115,6 +93,7 @@ interface Written {
 /** Runs `write` while the server lends a copy; undefined when no server runs, its exit code when it refuses. */
 async function besideServer(
   directory: string,
+  file: string,
   output: Output,
   ending: AbortController,
   write: () => Promise<Written>,
@@ -122,7 +101,7 @@ async function besideServer(
   const copied = Promise.withResolvers<void>()
   const held = new PassThrough()
   const answer: Output = { ...output, out: () => copied.resolve() }
-  const lent = runRemotely(controlPath(directory), ['backup'], answer, held)
+  const lent = runRemotely(controlPath(directory), ['backup', '--', file], answer, held)
   const code = await Promise.race([copied.promise.then(() => 'copied' as const), lent])
   if (code !== 'copied') return code
   const gone = new Error('the server has stopped; there is no backup')
@@ -141,7 +120,7 @@ async function besideServer(
 async function writeFrom(
   { url, directory }: Place,
   file: string,
-  { version, now, log }: BackupTools,
+  { version, now, log }: ConfiguredTools,
   progress: Progress,
   ending: AbortSignal,
 ): Promise<Written> {

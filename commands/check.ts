@@ -1,38 +1,46 @@
+import { oneOf } from '../kernel/readings.ts'
 import type { VariableName } from '../kernel/variables.ts'
+import { configuredSecrets } from '../services/hooks/secrets.ts'
+import { SERVICES, type ServiceName } from './addresses.ts'
 import { addressFindings } from './checks/addresses.ts'
-import { agentFindings } from './checks/agent.ts'
-import { configurationFindings } from './checks/configuration.ts'
-import { dataDirectoryFindings } from './checks/data-directory.ts'
-import { databaseFindings, type DatabaseLook } from './checks/database.ts'
+import { configurationFindings, proxyFindings } from './checks/configuration.ts'
+import { databaseFindings, inspectDatabase } from './checks/database.ts'
+import { dataDirectoryFindings, secretFileFindings } from './checks/files.ts'
 import { reportFindings, type Finding } from './checks/finding.ts'
-import { proxyFindings } from './checks/proxies.ts'
-import { queueFindings } from './checks/queue.ts'
-import { secretFileFindings } from './checks/secret-files.ts'
-import { UsageError, type Output, type Surroundings } from './command.ts'
-import { SERVICES, type ServiceName } from './service-names.ts'
+import { agentFindings, queueFindings } from './checks/services.ts'
+import { command, type ConfiguredTools } from './command.ts'
 
-export const CHECK_USAGE = 'gatehouse check [hooks] [links] [ops] [--json]'
+export const commands = [
+  command({
+    name: 'check',
+    summary: 'say of everything that a start needs whether it is ok, or what to do; change nothing',
+    args: {
+      service: {
+        shown: SERVICES.map((service) => `[${service}]`).join(' '),
+        summary: 'what is going to run, all three unless named',
+        ...oneOf(...SERVICES),
+        repeated: true,
+      },
+    },
+    flags: { json: { summary: 'print JSON' } },
+    needs: 'any configuration',
+    async run({ args: { service: named }, flags: { json } }, tools) {
+      const services = SERVICES.filter((service) => named.includes(service))
+      const findings = await checkAll(services.length === 0 ? SERVICES : services, tools)
+      return reportFindings(findings, json, tools.output)
+    },
+    // The rest is checked by the process that asks.
+    runInServer: async (tools) =>
+      reportFindings(await inspectDatabase(tools.db, tools), true, tools.output),
+  }),
+]
 
-/** Reads the arguments of `check`: what is going to run, all three unless said, and whether to print JSON. */
-export function parseCheck(args: readonly string[]): {
-  readonly services: readonly ServiceName[]
-  readonly json: boolean
-} {
-  const named = SERVICES.filter((service) => args.includes(service))
-  if (args.some((arg) => arg !== '--json' && !named.some((service) => service === arg)))
-    throw new UsageError('"check" takes names of services and --json')
-  return { services: named.length === 0 ? SERVICES : named, json: args.includes('--json') }
-}
-
-/** `gatehouse check`: looks at everything that a start needs and changes nothing. */
-export async function runCheck(
-  args: readonly string[],
-  look: DatabaseLook & Pick<Surroundings, 'environment'>,
-  output: Output,
-): Promise<number> {
-  const { services, json } = parseCheck(args)
-  const { config, environment } = look
-  /** What depends on a variable that is wrong is left out: nobody knows what is meant. */
+async function checkAll(
+  services: readonly ServiceName[],
+  { config, environment, random, log }: ConfiguredTools,
+): Promise<readonly Finding[]> {
+  const { PATH: path = '', CREDENTIALS_DIRECTORY: credentials } = environment
+  /** Leaves a check out when one of its variables is wrong: nobody knows what was meant. */
   async function when(
     names: readonly VariableName[],
     find: () => readonly Finding[] | Promise<readonly Finding[]>,
@@ -42,8 +50,13 @@ export async function runCheck(
     )
     return unknown ? [] : find()
   }
-  const { PATH: path = '', CREDENTIALS_DIRECTORY: credentials } = environment
-  const runs = (service: ServiceName): boolean => services.includes(service)
+  async function whenRuns(
+    service: ServiceName,
+    names: readonly VariableName[],
+    find: () => Promise<readonly Finding[]>,
+  ): Promise<readonly Finding[]> {
+    return services.includes(service) ? when(names, find) : []
+  }
   const groups = await Promise.all([
     when(['GATEHOUSE_TRUSTED_PROXIES', 'HOOKS_BASE_URL', 'LINKS_BASE_URL', 'OPS_BASE_URL'], () =>
       proxyFindings(config, services),
@@ -51,20 +64,21 @@ export async function runCheck(
     configurationFindings(config),
     secretFileFindings(config, credentials),
     when(['GATEHOUSE_DATA_DIR'], () => dataDirectoryFindings(config.current.GATEHOUSE_DATA_DIR)),
-    when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR'], () => databaseFindings(look)),
-    addressFindings(config, services),
-    when(['HOOKS_QUEUE_URL'], () => (runs('hooks') ? queueFindings(config) : [])),
-    when(
-      [
-        'OPS_INVENTORY',
-        'OPS_PRICES',
-        'OPS_RUNNER',
-        'OPS_AGENT_COMMAND',
-        'OPS_MODEL_URL',
-        'OPS_UNSANDBOXED',
-      ],
-      () => (runs('ops') ? agentFindings(config, path) : []),
+    when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR'], () =>
+      databaseFindings({ config, log, secrets: configuredSecrets(config, random) }),
     ),
+    addressFindings(config, services),
+    whenRuns('hooks', ['HOOKS_QUEUE_URL'], () => queueFindings(config)),
+    whenRuns('ops', AGENT_VARIABLES, () => agentFindings(config, path)),
   ])
-  return reportFindings(groups.flat(), json, output)
+  return groups.flat()
 }
+
+const AGENT_VARIABLES = [
+  'OPS_INVENTORY',
+  'OPS_PRICES',
+  'OPS_RUNNER',
+  'OPS_AGENT_COMMAND',
+  'OPS_MODEL_URL',
+  'OPS_UNSANDBOXED',
+] as const

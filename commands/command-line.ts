@@ -1,28 +1,40 @@
 import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
+import { migrate } from '../db/migrate.ts'
+import { openDatabase } from '../db/open.ts'
+import { refuseUnfitServer } from '../db/server.ts'
 import { assetText } from '../kernel/assets.ts'
-import { ignoredText, notesOf, openConfig } from '../kernel/config.ts'
-import { messageOf } from '../kernel/log.ts'
+import { ignoredText, notesOf, openConfig, type ConfigSource } from '../kernel/config.ts'
+import { Fault } from '../kernel/fault.ts'
+import { messageOf, type Log } from '../kernel/log.ts'
 import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
-import { configuredSecrets } from '../services/hooks/signing-secrets.ts'
-import { DONE, FAILED, UsageError, WRONG_USAGE, type Surroundings } from './command.ts'
-import type { ProgramOptions } from './program.ts'
-import { SERVICES, type ServiceName } from './service-names.ts'
-
-/** The commands that are none on the open database. The file of each is loaded when it is called. */
-const OTHERS: ReadonlySet<string> = new Set(['serve', 'send-sample', 'backup', 'restore', 'db'])
-
-/** What a command line runs in, with the server as one of its commands. */
-export interface ServingSurroundings extends Surroundings {
-  /** Runs the server until it is told to stop, and gives the exit code. */
-  readonly serve: (options: ProgramOptions) => Promise<number>
-}
+import { configuredSecrets } from '../services/hooks/secrets.ts'
+import { SERVICES } from './addresses.ts'
+import {
+  UsageError,
+  type ConfiguredTools,
+  type DatabaseTools,
+  type PlainTools,
+  type Surroundings,
+} from './command.ts'
+import { allCommands, commandsOf } from './commands.ts'
+import { controlPath, runRemotely } from './control.ts'
+import { usageText } from './help.ts'
+import { DONE, FAILED, WRONG_USAGE } from './output.ts'
+import {
+  parseCommand,
+  readCall,
+  readFlagsFromInput,
+  toArguments,
+  type ParsedCommand,
+} from './parse.ts'
 
 /** Runs a command line to its end and gives the exit code: 0, 1, or 2 for a wrong command line. */
 export async function runCommandLine(
   argv: readonly string[],
-  surroundings: ServingSurroundings,
+  surroundings: Surroundings,
 ): Promise<number> {
   try {
     return await run(argv, surroundings)
@@ -36,73 +48,102 @@ export async function runCommandLine(
   }
 }
 
-async function run(argv: readonly string[], surroundings: ServingSurroundings): Promise<number> {
-  const { environment, input, output, log, stopSignal } = surroundings
+async function run(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+  const { input, output } = surroundings
   const { flags, envFile, rest } = splitArguments(argv)
-  const isService = SERVICES.some((service) => service === rest[0])
-  const [command = 'serve', ...args] = isService ? ['serve', ...rest] : rest
-  if (command === 'help' || command === '--help' || command === '-h') {
-    output.out((await import('./help.ts')).helpText())
+  const words = withCommand(rest)
+  const rows = await commandsOf(words[0] ?? '')
+  const found = parseCommand(rows, words)
+  if ('help' in found) {
+    output.out(usageText(found.help))
     return DONE
   }
-  const version = (JSON.parse(assetText('package.json')) as { version: string }).version
-  if (command === 'version' || command === '--version') {
-    output.out(version)
-    return DONE
+  const parsed = await readFlagsFromInput(found, () => text(input))
+  const { command } = parsed
+  const plain: PlainTools = {
+    ...surroundings,
+    version: (JSON.parse(assetText('package.json')) as { version: string }).version,
+    random: randomBytes,
+    now: () => new Date(),
+    loadCommands: allCommands,
   }
-  // It runs where there may be no configuration of a server.
-  if (command === 'forward') {
-    const { runForward } = await import('./forward.ts')
-    return runForward(args, { random: randomBytes, stopSignal }, output)
-  }
-  const onDatabase = OTHERS.has(command) ? undefined : await import('./on-database.ts')
-  if (onDatabase?.isDatabaseCommand(command) === false) throw unknown('command', command)
-  const services = command === 'serve' ? readServices(args) : []
+  const call = readCall(parsed)
+  command.check?.(call, plain.now())
+  // Such a command runs where there may be no configuration of a server.
+  if (command.needs === 'nothing') return command.run(call, plain)
 
   const config = openConfig({
     flags,
-    environment,
+    environment: surroundings.environment,
     envFile,
-    collects: command === 'check',
-    ...(command === 'serve' && {
-      onReload: (problem) =>
-        problem === undefined
-          ? log.info('configuration re-read')
-          : log.warn('configuration not re-read; the former one stays', { problem }),
-    }),
+    collects: command.needs === 'any configuration',
+    ...(command.needs === 'live configuration' && { onReload: reportReload(surroundings.log) }),
   })
-  warnOfUnknown(config.unknownNames, command, surroundings)
-  const secrets = configuredSecrets(config, randomBytes)
-  const readInput = (): Promise<string> => text(input)
-  const now = (): Date => new Date()
-  if (command === 'backup') {
-    const { runBackup } = await import('./backup.ts')
-    return runBackup(args, { config, version, now, log, stopSignal }, output)
-  }
-  if (command === 'restore') {
-    const { runRestore } = await import('./restore.ts')
-    return runRestore(args, { config, log }, output)
-  }
-  if (command === 'db') {
-    const { runDb } = await import('./db.ts')
-    return runDb(args, { config, log, readInput }, output)
-  }
-  if (command === 'send-sample') {
-    const { sendSample } = await import('./send-sample.ts')
-    const { post } = await import('../kernel/net/outbound.ts')
-    const tools = { config, secrets, random: randomBytes, now, post, readInput }
-    return sendSample(args, tools, output)
-  }
-  if (onDatabase !== undefined) {
-    const { withSecretFromInput } = await import('./provider-arguments.ts')
-    const full = await withSecretFromInput(rest, readInput)
-    const context = { config, secrets, log }
-    return onDatabase.runWithDatabase(full, context, { environment, input, output })
-  }
-  return surroundings.serve({ config, services, secrets, version, log })
+  warnOfUnknownNames(config, command.needs, surroundings)
+  const tools = { ...plain, config }
+  if (command.needs !== 'database') return command.run(call, tools)
+  const opened = (await command.openInput?.(call, input)) ?? Readable.from([])
+  return runWithDatabase(parsed, tools, opened)
 }
 
-/** Flags that set a variable, by flag; a secret has none, because other users can see arguments. */
+/** Without a command the services run. */
+function withCommand(rest: readonly string[]): readonly string[] {
+  const [first] = rest
+  if (first === '--help' || first === '-h') return ['help', ...rest.slice(1)]
+  if (first === '--version') return ['version', ...rest.slice(1)]
+  if (first === undefined || SERVICES.some((service) => service === first))
+    return ['serve', ...rest]
+  return rest
+}
+
+/**
+ * Runs a command on the database: by the server that has the embedded database when one runs, else in
+ * this process, on the database migrated first.
+ */
+async function runWithDatabase(
+  parsed: ParsedCommand,
+  { config, output, log, random, now }: ConfiguredTools,
+  input: Readable,
+): Promise<number> {
+  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
+  if (url === undefined) {
+    const code = await runRemotely(controlPath(dataDirectory), toArguments(parsed), output, input)
+    if (code !== undefined) return code
+  }
+  const { db, close } = await openDatabase({ url, dataDirectory }, log)
+  try {
+    if (url !== undefined) await refuseUnfitServer(db)
+    if (parsed.command.name !== 'migrate') await migrate(db)
+    const secrets = configuredSecrets(config, random)
+    const tools = { db, config, secrets, output, log, random, now, input }
+    return await parsed.command.run(readCall(parsed), tools)
+  } finally {
+    await close()
+  }
+}
+
+/** Runs a command in the server, for another process. */
+export async function runInServer(argv: readonly string[], tools: DatabaseTools): Promise<number> {
+  const parsed = parseCommand(await commandsOf(argv[0] ?? ''), argv)
+  if ('help' in parsed) throw new UsageError('The server gives no help')
+  const { command } = parsed
+  if (command.runInServer !== undefined) return command.runInServer(tools)
+  if (command.needs !== 'database') {
+    throw new UsageError(`"${command.name}" does not run in the server`)
+  }
+  const call = readCall(parsed)
+  command.check?.(call, tools.now())
+  try {
+    return await command.run(call, tools)
+  } catch (error) {
+    // What the caller asked for is not possible: no reason for a line in the log.
+    if (!(error instanceof Fault)) throw error
+    tools.output.err(`gatehouse: ${error.message}`)
+    return FAILED
+  }
+}
+
+/** Flags that set a variable; a secret has none, because other users can see arguments. */
 function configFlags(): ReadonlyMap<string, VariableName> {
   const names = Object.keys(Variables.properties) as VariableName[]
   return new Map(
@@ -132,6 +173,7 @@ function splitArguments(argv: readonly string[]): {
   const rest: string[] = []
   for (const token of tokens) {
     if (token.kind === 'positional') rest.push(token.value)
+    if (token.kind === 'option-terminator') rest.push('--')
     if (token.kind !== 'option') continue
     const name = known.get(token.name)
     if (name === undefined && token.name !== 'env-file') {
@@ -143,30 +185,22 @@ function splitArguments(argv: readonly string[]): {
   return { flags, envFile, rest }
 }
 
-/** Names a flag without its value: somebody may try to give a secret by one. */
-function unknown(kind: 'command' | 'service', word: string): UsageError {
-  const isFlag = word.startsWith('-')
-  return new UsageError(
-    `There is no ${isFlag ? 'flag' : kind} "${isFlag ? word.replace(/=.*/s, '') : word}"`,
-  )
+function reportReload(log: Log): (problem: string | undefined) => void {
+  return (problem) =>
+    problem === undefined
+      ? log.info('configuration re-read')
+      : log.warn('configuration not re-read; the former one stays', { problem })
 }
 
-function readServices(args: readonly string[]): readonly ServiceName[] {
-  for (const name of args) {
-    if (!SERVICES.some((service) => service === name)) throw unknown('service', name)
-  }
-  const wanted = SERVICES.filter((service) => args.includes(service))
-  return wanted.length === 0 ? SERVICES : wanted
-}
-
-/** Kubernetes and Docker inject names such as `HOOKS_PORT`: a start must not fail for them. */
-function warnOfUnknown(
-  names: readonly string[],
-  command: string,
+/** Kubernetes and Docker set variables such as `HOOKS_PORT`: they must not stop a start. */
+function warnOfUnknownNames(
+  { unknownNames: names }: ConfigSource,
+  needs: string,
   { log, output }: Surroundings,
 ): void {
   // `check` has it among its findings.
-  if (names.length === 0 || command === 'check') return
-  if (command === 'serve') log.warn('unknown variables ignored', { names: names.join(', ') })
-  else output.err(`gatehouse: ${ignoredText(names)}`)
+  if (names.length === 0 || needs === 'any configuration') return
+  if (needs === 'live configuration') {
+    log.warn('unknown variables ignored', { names: names.join(', ') })
+  } else output.err(`gatehouse: ${ignoredText(names)}`)
 }

@@ -1,18 +1,46 @@
 import type { Readable } from 'node:stream'
-import { escapeControls } from '../kernel/text.ts'
+import type { Database } from '../db/client.ts'
+import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
+import type { Reading } from '../kernel/readings.ts'
+import type { RandomBytes } from '../kernel/token-hash.ts'
+import type { SigningSecrets } from '../services/hooks/secrets.ts'
+import type { Addresses, ServiceName } from './addresses.ts'
+import type { Output } from './output.ts'
 
-/**
- * Where a command prints: a result to `out`, what is said about it to `err`. In both, control characters
- * are escaped: what is printed may come from a file, the database or the network.
- */
-export interface Output {
-  out(line: string): void
-  err(line: string): void
-  /** A line of a file on stdout, as it is; escaped only where stdout is a terminal. */
-  data(line: string): void
-  /** Resolves when what was printed is on its way: for who prints more than fits into memory. */
-  drained?(): Promise<void>
+/** A flag without a value. */
+export interface Switch {
+  readonly summary: string
+}
+
+/** A flag with a value, or an argument. */
+export interface Value<T> extends Switch, Reading<T> {
+  /** Stands for the value in usage lines, such as URL. */
+  readonly shown: string
+  /** `-` stands for the text of standard input: other users of the machine can see arguments. */
+  readonly fromInput?: true
+}
+
+/** An argument that may be given any number of times, or not at all; only the last one may. */
+export interface Repeated<T> extends Value<T> {
+  readonly repeated: true
+}
+
+export type Flags = Readonly<Record<string, Switch | Value<unknown>>>
+export type Arguments = Readonly<Record<string, Value<unknown>>>
+
+/** The arguments and flags of a call, by name and as they were read. */
+export interface Call<A extends Arguments = Arguments, F extends Flags = Flags> {
+  readonly args: {
+    readonly [Name in keyof A]: A[Name] extends Repeated<infer T>
+      ? readonly T[]
+      : A[Name] extends Value<infer T>
+        ? T
+        : never
+  }
+  readonly flags: {
+    readonly [Name in keyof F]: F[Name] extends Value<infer T> ? T | undefined : boolean
+  }
 }
 
 /** What a command runs in: a process, or a test. */
@@ -25,57 +53,80 @@ export interface Surroundings {
   readonly stopSignal: () => Promise<string>
   /** Stands before the line that says why a command failed: the journal's level, or nothing. */
   readonly errorPrefix: string
+  /** Runs the services until a signal, and gives the exit code. */
+  readonly serve: (services: readonly ServiceName[], tools: ConfiguredTools) => Promise<number>
 }
 
-/** Prints to the two streams of a process; `terminal` says whether stdout is one. */
-export function createOutput(streams: {
-  readonly stdout: (text: string) => unknown
-  readonly stderr: (text: string) => unknown
-  readonly terminal: boolean
-}): Output {
-  return {
-    out: (line) => void streams.stdout(`${printable(line)}\n`),
-    err: (line) => void streams.stderr(`${printable(line)}\n`),
-    data: (line) => void streams.stdout(`${streams.terminal ? printable(line) : line}\n`),
-  }
+/** What every command gets. */
+export interface PlainTools extends Surroundings {
+  readonly version: string
+  readonly random: RandomBytes
+  readonly now: () => Date
+  readonly loadCommands: () => Promise<readonly Command[]>
 }
 
-/** Text of one or several lines. */
-function printable(text: string): string {
-  return text.split('\n').map(escapeControls).join('\n')
+export interface ConfiguredTools extends PlainTools {
+  readonly config: ConfigSource
 }
 
-/** Exit codes of every command. */
-export const DONE = 0
-export const FAILED = 1
-export const WRONG_USAGE = 2
-
-/** Says why a command has failed, and what may help, and gives its exit code. */
-export function fail(output: Output, problem: string, hint?: string): number {
-  output.err(`gatehouse: ${problem}`)
-  if (hint !== undefined) output.err(hint)
-  return FAILED
+/** What a command on the database gets, in its own process or in the server that has the database. */
+export interface DatabaseTools extends Pick<PlainTools, 'output' | 'log' | 'random' | 'now'> {
+  readonly db: Database
+  readonly config: ConfigSource
+  readonly secrets: SigningSecrets
+  /** The bytes that the caller sends after the command. */
+  readonly input: AsyncIterable<Uint8Array>
+  /** Where the services of this process listen, when it has any. */
+  readonly addresses?: Addresses
+  /** Makes the links service of this process forget a link that has changed. */
+  readonly forget?: (slug: string) => void
 }
 
-/** Thrown for wrong arguments: the message and the usage line go to stderr, the exit code is 2. */
+/**
+ * What a command needs before it runs. `any configuration` also takes one with errors, and
+ * `live configuration` follows the environment file. A command on the database runs in the server
+ * that has the embedded database, if there is one.
+ */
+interface Needs {
+  readonly nothing: PlainTools
+  readonly configuration: ConfiguredTools
+  readonly 'any configuration': ConfiguredTools
+  readonly 'live configuration': ConfiguredTools
+  readonly database: DatabaseTools
+}
+
+/** A row of the table of commands: parsing, help, man page and completion follow from it. */
+export interface Command<
+  A extends Arguments = Arguments,
+  F extends Flags = Flags,
+  N extends keyof Needs = keyof Needs,
+> {
+  /** The words that call it, such as `provider add`. */
+  readonly name: string
+  readonly summary: string
+  readonly args?: A
+  readonly flags?: F
+  readonly needs: N
+  /** Throws `UsageError` for flags that don't go together, before anything is opened. */
+  check?(call: Call<A, F>, now: Date): void
+  /** Opens the input of a command on the database, in the caller's process. */
+  openInput?(call: Call<A, F>, stdin: Readable): Promise<Readable>
+  /** Does the work and gives the exit code. */
+  run(call: Call<A, F>, tools: Needs[N]): Promise<number>
+  /** The part that the server with the embedded database does, where `run` asks for one. */
+  runInServer?(tools: DatabaseTools): Promise<number>
+}
+
+/** Declares a command; the types of its arguments and flags are inferred. */
+export function command<
+  const A extends Arguments,
+  const F extends Flags,
+  const N extends keyof Needs,
+>(row: Command<A, F, N>): Command {
+  return row
+}
+
+/** Thrown for wrong arguments; the exit code is 2. */
 export class UsageError extends Error {
   override name = 'UsageError'
-}
-
-/** Rows as aligned columns, without colours, for people and `awk`. */
-export function table(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-): readonly string[] {
-  // A line end within a cell would forge a row.
-  const cells = rows.map((row) => row.map(escapeControls))
-  const widths = head.map((name, i) =>
-    Math.max(name.length, ...cells.map((row) => (row[i] ?? '').length)),
-  )
-  return [head, ...cells].map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
 }

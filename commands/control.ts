@@ -12,7 +12,7 @@ import { finished, pipeline } from 'node:stream/promises'
 import { Fault } from '../kernel/fault.ts'
 import { codeOf, messageOf, type Log } from '../kernel/log.ts'
 import { drained } from '../kernel/http/respond.ts'
-import { FAILED, UsageError, WRONG_USAGE, type Output } from './command.ts'
+import { FAILED, UsageError, WRONG_USAGE, type Output } from './output.ts'
 
 /**
  * What goes over the socket: the command's words as one line of JSON, then the bytes of its input. Back

@@ -6,72 +6,70 @@ import { openDatabaseSource } from '../db/transfer/source.ts'
 import { load, NotEmpty, type Loaded, type Progress, inspectTarget } from '../db/transfer/load.ts'
 import type { ConfigSource } from '../kernel/config.ts'
 import { Unavailable } from '../kernel/fault.ts'
-import { messageOf, type Log } from '../kernel/log.ts'
+import { messageOf } from '../kernel/log.ts'
 import { parseDatabaseUrl } from '../kernel/variable-readings.ts'
-import { parseAction } from './action-arguments.ts'
-import { DONE, UsageError, type Output } from './command.ts'
-import { openStopped, TRANSFER_DEADLINE_MS } from './stopped-database.ts'
-import { openMeter, reportTables } from './transfer-report.ts'
+import { command, UsageError, type ConfiguredTools } from './command.ts'
+import { DONE } from './output.ts'
+import { openStopped, TRANSFER_DEADLINE_MS, openMeter, reportTables } from './transfer.ts'
 
-export const DB_USAGE = 'gatehouse db move --to URL|- [--json]'
+/** It copies in one transaction of the server, which ends when every table was read again and compared. */
+export const commands = [
+  command({
+    name: 'db move',
+    summary: 'copy the embedded database to an empty one of a PostgreSQL server',
+    flags: {
+      to: {
+        shown: 'URL|-',
+        summary: 'the database; - reads it from standard input',
+        form: 'a postgres:// URL',
+        read: parseDatabaseUrl,
+        fromInput: true,
+      },
+      json: { summary: 'print JSON' },
+    },
+    needs: 'configuration',
+    check({ flags: { to } }) {
+      if (to === undefined) throw new UsageError('Missing --to URL; - reads it from standard input')
+    },
+    async run({ flags: { to: target = '', json } }, tools) {
+      const directory = embeddedDirectory(tools.config)
+      const { tables, wasThere } = await moveTo(target, tools)
+      reportTables(tables, { was_there: wasThere }, json, tools.output)
+      const done = wasThere ? 'was there already, the same in every row' : 'copied and verified'
+      tools.output.err(`${done}; now set DATABASE_URL to that server and start it`)
+      tools.output.err(
+        `${directory} is kept as it was: remove "pg" in it when you no longer need it`,
+      )
+      return DONE
+    },
+  }),
+]
 
-export interface DbTools {
-  readonly config: ConfigSource
-  readonly log: Log
-  readonly readInput: () => Promise<string>
-}
-
-const ARGUMENTS = {
-  command: 'db',
-  flags: { to: { type: 'string' }, json: { type: 'boolean' } },
-  takes: { move: ['to', 'json'] },
-  words: { move: [] },
-} as const
-
-/** Reads the arguments; throws `UsageError` for those that are wrong. */
-function parseDb(args: readonly string[]): { readonly to: string; readonly json: boolean } {
-  const { flags } = parseAction(args, ARGUMENTS)
-  if (flags.to === undefined)
-    throw new UsageError('Missing --to URL; - reads it from standard input')
-  return { to: flags.to, json: flags.json === true }
-}
-
-/**
- * `gatehouse db move --to URL`: copies the embedded database to a server, in one transaction of the
- * server that ends when every table was read again and compared.
- */
-export async function runDb(
-  args: readonly string[],
-  { config, log, readInput }: DbTools,
-  output: Output,
-): Promise<number> {
-  const { to, json } = parseDb(args)
-  const url = readUrl(to === '-' ? (await readInput()).trim() : to)
-  const { DATABASE_URL: present, GATEHOUSE_DATA_DIR: directory } = config.current
+/** The data directory; throws when the embedded database is not the one in use. */
+function embeddedDirectory({ current }: ConfigSource): string {
+  const { DATABASE_URL: present, GATEHOUSE_DATA_DIR: directory } = current
   if (present !== undefined) {
     throw new Error('DATABASE_URL is set: unset it to move the embedded database to a server')
   }
   if (!hasCluster(directory)) {
     throw new Error(`there is no database in ${directory}: nothing to move`)
   }
+  return directory
+}
+
+async function moveTo(url: string, { config, log }: ConfiguredTools): Promise<Loaded> {
   const meter = openMeter()
-  // Before the source, which nobody would close: it throws at a setting in the URL that there is not.
+  // Opened before the source: it throws for an unknown setting in the URL.
   const target = openClient({ target: url, deadlineMs: TRANSFER_DEADLINE_MS, connections: 2 })
   const database = await openStopped(config, log, 'db move')
-  let moved: Loaded
   try {
-    moved = await move(database.db, target, meter.progress)
+    return await move(database.db, target, meter.progress)
   } catch (error) {
     throw explained(error)
   } finally {
     meter.end()
     await Promise.all([target.close(), database.close()])
   }
-  reportTables(moved.tables, { was_there: moved.wasThere }, json, output)
-  const done = moved.wasThere ? 'was there already, the same in every row' : 'copied and verified'
-  output.err(`${done}; now set DATABASE_URL to that server and start it`)
-  output.err(`${directory} is kept as it was: remove "pg" in it when you no longer need it`)
-  return DONE
 }
 
 async function move(source: Database, target: Database, progress: Progress): Promise<Loaded> {
@@ -104,12 +102,4 @@ function explained(error: unknown): unknown {
     return new Error(`the server refuses (${why}); nothing was moved`, { cause: error })
   }
   return error
-}
-
-function readUrl(text: string): string {
-  try {
-    return parseDatabaseUrl(text)
-  } catch (error) {
-    throw new UsageError(`--to must be a postgres:// URL: ${messageOf(error)}`)
-  }
 }

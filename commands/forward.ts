@@ -1,59 +1,157 @@
+import { hostname } from 'node:os'
 import { sizeText } from '../html/text.ts'
-import { systemClock } from '../kernel/time.ts'
-import { post } from '../kernel/net/outbound.ts'
 import { connectChannel } from '../kernel/http/websocket.ts'
+import { post } from '../kernel/net/outbound.ts'
+import { accepted, anyText, integer } from '../kernel/readings.ts'
+import { systemClock } from '../kernel/time.ts'
+import { redactUrlTokens } from '../services/hooks/redact.ts'
 import { forward, type ForwardReport } from '../services/hooks/relay-client.ts'
 import { createDelivery, type Delivered } from '../services/hooks/relay-delivery.ts'
 import { RELAY_PROTOCOL } from '../services/hooks/relay-protocol.ts'
-import type { RelayRequest } from '../services/hooks/relay-request.ts'
-import { DONE, fail, type Output, type Surroundings } from './command.ts'
-import { parseForward } from './forward-arguments.ts'
+import {
+  readRelayRequest,
+  RELAY_NAME_LENGTH,
+  type RelayRequest,
+} from '../services/hooks/relay-request.ts'
+import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
+import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
+import { command, UsageError, type Call } from './command.ts'
+import { DONE, fail, type Output } from './output.ts'
 
-/** What the command needs beside its arguments. */
-export interface ForwardTools extends Pick<Surroundings, 'stopSignal'> {
-  readonly random: (size: number) => Buffer
-}
-
+/** Where a server listens unless it is told otherwise. */
+const DEFAULT_FROM = 'http://127.0.0.1:8080'
+/** How often a failed event is tried again before `--skip-failed` leaves it out. */
+const RETRIES_BEFORE_SKIP = 3
 /** An event has at most HOOKS_MAX_BODY bytes, which is 100 MiB at most. */
 const MAX_MESSAGE = 100 * 1024 * 1024
-
 /** The time that a running delivery has to end after the first signal. */
 const GRACE_MS = 5_000
 
-/**
- * `gatehouse forward …`: posts each event of a server to a target, in order, until a signal comes.
- * One line an event goes to stdout, everything else to stderr.
- */
-export async function runForward(
-  args: readonly string[],
-  { random, stopSignal }: ForwardTools,
-  output: Output,
-): Promise<number> {
-  const { from, target, request, retries, skipFailed, json } = parseForward(args)
-  const [stop, cut] = [new AbortController(), new AbortController()]
-  void stopSignal().then(() => {
-    stop.abort()
-    setTimeout(() => cut.abort(), GRACE_MS).unref()
-  })
-  const problem = await forward({
-    from,
-    request,
-    deliver: createDelivery({ target, retries, skipFailed, post, random, cut: cut.signal }),
-    connect: (url) =>
-      connectChannel({
-        url,
-        protocol: RELAY_PROTOCOL,
-        maxMessage: MAX_MESSAGE,
-        clock: systemClock,
-      }),
-    random,
-    stop: stop.signal,
-    report: reportTo(output, request, json),
-  })
-  return problem === undefined ? DONE : fail(output, problem)
+const ARGS = {
+  target: { shown: 'TARGET', summary: TARGET_FORM, ...accepted(TARGET_FORM, parseTarget) },
 }
 
-/** Tells what happens: a line an event that is done with on stdout, troubles on stderr. */
+const FLAGS = {
+  from: {
+    shown: 'URL',
+    summary: `the server, unix:/path for its socket, ${DEFAULT_FROM} unless given`,
+    ...anyText('a URL'),
+  },
+  provider: { shown: 'NAME', summary: 'only events of this provider', ...anyText('a name') },
+  'event-type': { shown: 'TYPE', summary: 'only events of this type', ...anyText('a type') },
+  text: { shown: 'TEXT', summary: 'only events whose body has this text', ...anyText('a text') },
+  'json-member': {
+    shown: 'PATH=VALUE',
+    summary: 'only events whose body has this value',
+    ...anyText('path=value'),
+  },
+  name: {
+    shown: 'NAME',
+    summary: 'the name under which the server keeps the position',
+    ...anyText('a name'),
+  },
+  since: { shown: 'ID', summary: 'the first event for a new name', ...anyText('an id') },
+  retries: {
+    shown: 'N',
+    summary: 'how often a failed event is tried again, without end unless given',
+    ...integer({ min: 0, max: 999_999_999 }),
+  },
+  'skip-failed': {
+    summary: `leave an event out after its retries, ${RETRIES_BEFORE_SKIP} at first`,
+  },
+  json: { summary: 'print an object of JSON for each event' },
+}
+
+type ForwardCall = Call<typeof ARGS, typeof FLAGS>
+
+/** Posts each event to a target until a signal comes: a line an event on stdout, the rest on stderr. */
+export const commands = [
+  command({
+    name: 'forward',
+    summary: 'post each event to a target of your own, in order, over restarts',
+    args: ARGS,
+    flags: FLAGS,
+    needs: 'nothing',
+    check: (call) => void [readFrom(call.flags.from), readRequest(call)],
+    async run(call, { random, stopSignal, output }) {
+      const { target } = call.args
+      const { from, json, retries, 'skip-failed': skipFailed } = call.flags
+      const [stop, cut] = [new AbortController(), new AbortController()]
+      void stopSignal().then(() => {
+        stop.abort()
+        setTimeout(() => cut.abort(), GRACE_MS).unref()
+      })
+      const request = readRequest(call)
+      const usualRetries = skipFailed ? RETRIES_BEFORE_SKIP : Number.POSITIVE_INFINITY
+      const problem = await forward({
+        from: readFrom(from),
+        request,
+        deliver: createDelivery({
+          ...{ target, skipFailed, post, random },
+          retries: retries ?? usualRetries,
+          cut: cut.signal,
+        }),
+        connect: (url) =>
+          connectChannel({
+            ...{ url, protocol: RELAY_PROTOCOL, maxMessage: MAX_MESSAGE, clock: systemClock },
+          }),
+        random,
+        stop: stop.signal,
+        report: reportTo(output, request, json),
+      })
+      return problem === undefined ? DONE : fail(output, problem)
+    },
+  }),
+]
+
+/** The server's address. Of a socket's path only what a URL leaves unchanged and `ws` accepts. */
+function readFrom(text = DEFAULT_FROM): URL {
+  const from = URL.canParse(text) ? new URL(text) : undefined
+  if (from !== undefined && /^https?:$/.test(from.protocol)) return from
+  if (from?.protocol !== 'unix:') {
+    throw new UsageError('--from must be an http:// or https:// URL, or unix:/path')
+  }
+  if (!/^unix:\/[^/:]/.test(text) || text.includes(':', 5) || from.pathname !== text.slice(5)) {
+    throw new UsageError('--from unix:/path takes no spaces, colons or special characters')
+  }
+  return from
+}
+
+/** What is asked of the server, checked as the server will check it. */
+function readRequest({ args: { target }, flags }: ForwardCall): RelayRequest {
+  const { provider, 'event-type': event_type, text, 'json-member': json, name, since } = flags
+  const wanted = [
+    ...[provider, event_type],
+    text === undefined ? undefined : `text=${text}`,
+    json === undefined ? undefined : `json=${json}`,
+  ]
+  const query = new URLSearchParams({
+    name: name ?? defaultName(target, wanted),
+    target: redactUrlTokens(target.href),
+  })
+  for (const [key, value] of Object.entries({ provider, event_type, text, json, since })) {
+    if (value !== undefined) query.set(key, value)
+  }
+  const request = readRelayRequest(query)
+  if (typeof request === 'string') {
+    const problem = request.replace(/^json /, 'json-member ').replace(/\.$/, '')
+    throw new UsageError(`--${problem}`)
+  }
+  return request
+}
+
+/** This machine and where the events go; other events to the same place are another forwarder. */
+function defaultName(target: URL, wanted: readonly (string | undefined)[]): string {
+  const place = `${target.host}${target.pathname}`
+  const parts = [hostname(), place, ...wanted].filter((part) => part !== undefined)
+  const name = parts.join(' ')
+  const clean = cleanText(name) ?? ''
+  if (clean === name && name.length <= RELAY_NAME_LENGTH) return name
+  // Names that differ only in what was removed or cut stay different.
+  const mark = ` ${sha256Hex(name).slice(0, 16)}`
+  return clean.slice(0, RELAY_NAME_LENGTH - mark.length).toWellFormed() + mark
+}
+
 function reportTo(output: Output, request: RelayRequest, json: boolean): ForwardReport {
   return {
     connected({ name, position, known, provider_known }) {
@@ -87,7 +185,6 @@ function line({ event, result }: Delivered): string {
 function jsonLine({ event, result, attempts, outcome }: Delivered): string {
   const { id, provider, event_type, received_at, payload_size } = event
   const { status, ms } = result
-  const delivered = outcome === 'delivered'
   const told = { id, provider, event_type, received_at, payload_size, status, ms }
-  return JSON.stringify({ ...told, attempts, delivered })
+  return JSON.stringify({ ...told, attempts, delivered: outcome === 'delivered' })
 }

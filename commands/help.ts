@@ -1,66 +1,143 @@
 import { notesOf } from '../kernel/config.ts'
+import { anyText } from '../kernel/readings.ts'
 import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
-import { BACKUP_USAGE } from './backup.ts'
-import { CHECK_USAGE } from './check.ts'
-import { table } from './command.ts'
-import { DB_USAGE } from './db.ts'
-import { ENDPOINT_USAGE } from './endpoint.ts'
-import { EXPORT_USAGE } from './export.ts'
-import { FORWARD_USAGE } from './forward-arguments.ts'
-import { IMPORT_USAGE } from './import.ts'
-import { PROVIDER_USAGE } from './provider.ts'
-import { RESTORE_USAGE } from './restore.ts'
-import { SEND_SAMPLE_USAGE } from './send-sample.ts'
-import { TOKEN_USAGE } from './token.ts'
-import { USER_USAGE } from './user.ts'
+import { command, UsageError, type Command } from './command.ts'
+import { DONE, table } from './output.ts'
+import { isValue } from './parse.ts'
 
-const COMMANDS: readonly (readonly [string, string])[] = [
-  ['gatehouse [serve] [hooks] [links] [ops]', 'run the services (default: all three)'],
-  [
-    CHECK_USAGE,
-    'say of everything that a start needs whether it is fine, or what to do; change nothing',
-  ],
-  ['gatehouse migrate', 'bring the database up to date'],
-  [PROVIDER_USAGE, 'manage who may send webhooks'],
-  [ENDPOINT_USAGE, 'manage where programs reach the tools (MCP)'],
-  [
-    FORWARD_USAGE,
-    'post each event to a target of your own, in order, over restarts (default --from http://127.0.0.1:8080)',
-  ],
-  [SEND_SAMPLE_USAGE, 'send a made-up delivery, signed or with its token from standard input'],
-  [USER_USAGE, 'manage who has links'],
-  [TOKEN_USAGE, 'make and revoke tokens for the links API'],
-  [
-    IMPORT_USAGE,
-    'take links from an export of golink (JSON lines) or from CSV; say what became of each line',
-  ],
-  [EXPORT_USAGE, 'print all links, as CSV (complete) or as golink has them'],
-  [BACKUP_USAGE, 'write everything in the database to a new file, also beside a running server'],
-  [RESTORE_USAGE, 'put a backup into an empty database'],
-  [DB_USAGE, 'copy the embedded database to an empty one of a PostgreSQL server'],
-  ['gatehouse version', 'print the version'],
-  ['gatehouse help', 'print this'],
+const CONFIGURATION =
+  'Configuration (flag over environment file over environment over default; ' +
+  '--env-file FILE or GATEHOUSE_ENV_FILE names the file, which is re-read when it changes):'
+const WIDTH = 96
+
+export const commands = [
+  command({
+    name: 'help',
+    summary: 'explain all commands and variables, or one command; --help after it does the same',
+    args: {
+      command: {
+        shown: '[COMMAND]',
+        summary: 'the words of a command, such as provider add',
+        ...anyText('the words of a command'),
+        repeated: true,
+      },
+    },
+    flags: { man: { summary: 'print a man page: gatehouse help --man | man -l -' } },
+    needs: 'nothing',
+    async run({ args, flags }, { loadCommands, version, output }) {
+      const all = await loadCommands()
+      const name = args.command.join(' ')
+      const rows = all.filter((row) => `${row.name} `.startsWith(`${name} `))
+      if (name !== '' && rows.length === 0) throw new UsageError(`There is no command "${name}"`)
+      if (flags.man) output.data(manPage(all, version))
+      else output.out(name === '' ? helpText(all) : usageText(rows))
+      return DONE
+    },
+  }),
 ]
 
-/** The text of `gatehouse help`: commands, then every variable with its flag, default and meaning. */
-export function helpText(): string {
-  const commands = COMMANDS.map(([usage, what]) => `  ${usage}\n      ${what}`)
-  const variables = (Object.keys(Variables.properties) as VariableName[]).map((name) => {
-    const { form, secret, default: fallback } = notesOf(name)
-    return [name, secret === true ? '(no flag)' : `--${flagOf(name)}`, fallback ?? '', form]
-  })
-  const lines = table(['VARIABLE', 'FLAG', 'DEFAULT', 'ACCEPTED'], variables).map(
-    (line) => `  ${line}`,
+/** How a command is called, with all of its arguments and flags. */
+export function usageLine({ name, args = {}, flags = {} }: Command): string {
+  const optional = Object.entries(flags).map(([flag, value]) =>
+    isValue(value) ? `[--${flag} ${value.shown}]` : `[--${flag}]`,
   )
+  return ['gatehouse', name, ...Object.values(args).map(({ shown }) => shown), ...optional].join(
+    ' ',
+  )
+}
+
+/** Help on some commands: usage, and what each argument and flag means. */
+export function usageText(rows: readonly Command[]): string {
+  return rows
+    .map((row) => {
+      const parts = partsOf(row).map(([part, summary]) => [`  ${part}`, summary] as const)
+      const width = Math.max(0, ...parts.map(([part]) => part.length))
+      const lines = parts.map(([part, summary]) => `${part.padEnd(width)}  ${summary}`)
+      return [...wrapped(usageLine(row)), `  ${row.summary}`, ...lines].join('\n')
+    })
+    .join('\n\n')
+}
+
+/** The text of `gatehouse help`: commands, then every variable with its flag, default and meaning. */
+function helpText(rows: readonly Command[]): string {
+  const usage = rows.flatMap((row) => [
+    ...wrapped(usageLine(row)).map((line) => `  ${line}`),
+    `      ${row.summary}`,
+  ])
+  const head = ['VARIABLE', 'FLAG', 'DEFAULT', 'ACCEPTED']
   return [
     'Gatehouse: webhooks, go/links and an operations agent in one program.',
     '',
-    'Commands:',
-    ...commands,
+    'Commands (COMMAND --help says more of one):',
+    ...usage,
     '',
-    'Configuration (flag over environment file over environment over default;',
-    '--env-file FILE or GATEHOUSE_ENV_FILE names the file, which is re-read when it changes):',
-    ...lines,
+    ...wrapped(CONFIGURATION),
+    ...table(head, variables()).map((line) => `  ${line}`),
     '',
   ].join('\n')
+}
+
+/** Arguments and flags of a command, each with its meaning. */
+function partsOf({ args = {}, flags = {} }: Command): readonly (readonly [string, string])[] {
+  return [
+    ...Object.values(args).map(({ shown, summary }) => [shown, summary] as const),
+    ...Object.entries(flags).map(([name, flag]) => {
+      const part = isValue(flag) ? `--${name} ${flag.shown}` : `--${name}`
+      return [part, flag.summary] as const
+    }),
+  ]
+}
+
+/** Variable, flag, default and accepted form of every variable. */
+function variables(): readonly (readonly [string, string, string, string])[] {
+  return (Object.keys(Variables.properties) as VariableName[]).map((name) => {
+    const { form, secret, default: fallback } = notesOf(name)
+    return [name, secret === true ? '(no flag)' : `--${flagOf(name)}`, fallback ?? '', form]
+  })
+}
+
+/** A text in lines of the terminal's width; the lines after the first are indented. */
+function wrapped(text: string): readonly string[] {
+  const lines: string[] = []
+  // A flag and its value stay together.
+  for (const word of text.match(/\[[^\]]*\]|\S+/g) ?? []) {
+    const line = lines.at(-1)
+    if (line !== undefined && line.length + word.length < WIDTH) {
+      lines[lines.length - 1] = `${line} ${word}`
+    } else lines.push(lines.length === 0 ? word : `    ${word}`)
+  }
+  return lines
+}
+
+/** The man page gatehouse(1) in troff, made of the same table. */
+export function manPage(rows: readonly Command[], version: string): string {
+  const commandLines = rows.flatMap((row) => [
+    '.SS',
+    roff(usageLine(row)),
+    '.PP',
+    roff(row.summary),
+    ...partsOf(row).flatMap(([part, summary]) => ['.TP', roff(part), roff(summary)]),
+  ])
+  const variableLines = variables().flatMap(([name, flag, fallback, form]) => [
+    '.TP',
+    roff(`${name}, ${flag}`),
+    roff(fallback === '' ? form : `${form}; default ${fallback}`),
+  ])
+  return [
+    `.TH GATEHOUSE 1 "" "gatehouse ${version}"`,
+    '.SH NAME',
+    roff('gatehouse - webhooks, go/links and an operations agent in one program'),
+    '.SH COMMANDS',
+    ...commandLines,
+    '.SH ENVIRONMENT',
+    roff(CONFIGURATION),
+    ...variableLines,
+    '.SH EXIT STATUS',
+    '0 done, 1 failed, 2 wrong usage.',
+  ].join('\n')
+}
+
+/** A line of text as troff reads it: a leading dot or quote would be a request. */
+function roff(text: string): string {
+  return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/^[.']/, '\\&$&')
 }

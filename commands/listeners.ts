@@ -12,8 +12,7 @@ import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import { createRouter, type Route, type Unmatched } from '../kernel/http/router.ts'
 import { metricsRoute } from '../routes/metrics.ts'
-import { placeOf, urlOf } from './places.ts'
-import type { ServiceName } from './service-names.ts'
+import { placeOf, urlOf, type ServiceName } from './addresses.ts'
 
 export const NO_ROUTE: FaultValue = {
   status: 404,

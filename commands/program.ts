@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
@@ -8,12 +9,11 @@ import type { ConfigSource } from '../kernel/config.ts'
 import { createHttpMetrics } from '../kernel/http/request-log.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics } from '../kernel/metrics.ts'
-import type { SigningSecrets } from '../services/hooks/signing-secrets.ts'
+import { configuredSecrets } from '../services/hooks/secrets.ts'
 import { controlPath, openControl } from './control.ts'
 import { refuseBeyondLoopback, startListener, type RunningListener } from './listeners.ts'
-import { runOnDatabase } from './on-database.ts'
-import type { Addresses } from './places.ts'
-import type { ServiceName } from './service-names.ts'
+import { runInServer } from './command-line.ts'
+import type { Addresses, ServiceName } from './addresses.ts'
 import type { OpenService, Service, ServiceContext } from './services/service.ts'
 
 /** The services, loaded when they are asked for. */
@@ -26,7 +26,6 @@ const OPEN: Readonly<Record<ServiceName, OpenService>> = {
 export interface ProgramOptions {
   readonly config: ConfigSource
   readonly services: readonly ServiceName[]
-  readonly secrets: SigningSecrets
   readonly version: string
   readonly log: Log
 }
@@ -95,7 +94,8 @@ async function start(
   const services: Service[] = []
   const addresses: Addresses = () =>
     new Map(listeners.map(({ service, address }) => [service, address()]))
-  const context = { ...options, metrics, db, addresses }
+  const secrets = configuredSecrets(config, randomBytes)
+  const context = { ...options, secrets, metrics, db, addresses }
   let control: Server | undefined
 
   async function close(graceMs: number): Promise<void> {
@@ -133,7 +133,7 @@ async function startControl(
   context: ServiceContext,
   services: readonly Service[],
 ): Promise<Server | undefined> {
-  const { config, log, db } = context
+  const { config, log } = context
   const path = controlPath(config.current.GATEHOUSE_DATA_DIR)
   try {
     return await openControl(
@@ -142,7 +142,15 @@ async function startControl(
         const forget = (slug: string): void => {
           for (const service of services) service.forgetLink?.(slug)
         }
-        const code = await runOnDatabase(argv, db, { ...context, forget }, output, input)
+        const tools = {
+          ...context,
+          random: randomBytes,
+          now: () => new Date(),
+          forget,
+          output,
+          input,
+        }
+        const code = await runInServer(argv, tools)
         // When the command has ended, its change counts: the notice of it may come later.
         await Promise.all(services.map((service) => service.refresh?.()))
         return code

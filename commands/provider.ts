@@ -1,96 +1,176 @@
-import type { AlarmChange } from '../db/hooks/providers.ts'
-import { formatDuration } from '../kernel/time.ts'
-import { providerStatus } from '../services/hooks/provider-status.ts'
+import { accepted, anyText, type Reading } from '../kernel/readings.ts'
+import { DURATION_FORM, formatDuration, parseDuration } from '../kernel/time.ts'
+import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarms.ts'
 import {
   createProvider,
-  deleteProvider,
-  rotateProvider,
-  setProviderAlarm,
-  setProviderEnabled,
-  type MadeProvider,
-  type ProviderRefusal,
-  type ProviderTools,
+  enableProvider,
+  MAX_OVERLAP_S,
+  providerStatus,
+  readProviders,
+  removeProvider,
+  rotateSecret,
+  setAlarms,
+  type AlarmChange,
 } from '../services/hooks/providers.ts'
-import { isSignedProvider } from '../services/hooks/signing-secrets.ts'
-import { readProviders } from '../services/hooks/status.ts'
-import { DONE, fail, table, UsageError, type Output } from './command.ts'
-import { parseProvider, type Parsed } from './provider-arguments.ts'
+import { isSignedProvider } from '../services/hooks/secrets.ts'
+import { command, UsageError, type Command } from './command.ts'
+import { DONE, printRows } from './output.ts'
 
-export const PROVIDER_USAGE =
-  'gatehouse provider add NAME [--open | --signed [--secret SECRET]] [--enable] | list [--json] | enable NAME | disable NAME | rotate NAME [--overlap 24h] [--secret SECRET] | alarm NAME [--expect 1h] [--burst 20] [--off] | remove NAME'
-
-/** What the command works on: its own database, or that of the server that runs it. */
-export interface ProviderCommandTools extends ProviderTools {
-  /** How long a rotated secret is accepted when the command line does not say it. */
-  readonly overlapSeconds: number
+const NAME = {
+  shown: 'NAME',
+  summary: 'the name of the provider, such as ci or generic:ci',
+  ...anyText('the name of a provider'),
 }
 
-/**
- * `gatehouse provider …`: the same in a process of its own and inside the server. A token or secret
- * that it makes is the last line of stdout, alone.
- */
-export async function runProvider(
-  args: readonly string[],
-  tools: ProviderCommandTools,
-  output: Output,
-): Promise<number> {
-  const parsed = parseProvider(args)
-  const name = fullName(parsed.name)
-  switch (parsed.action) {
-    case 'list':
-      return list(tools, parsed.json, output)
-    case 'add':
-      return add(parsed, tools, output)
-    case 'rotate':
-      return rotate(parsed, name, tools, output)
-    case 'enable':
-    case 'disable': {
-      const refusal = await setProviderEnabled(tools, name, parsed.action === 'enable')
-      return report(refusal, `${parsed.name} is ${parsed.action}d`, output)
-    }
-    case 'alarm': {
-      const refusal = await setProviderAlarm(tools, name, parsed.alarm)
-      return report(refusal, `${name}: ${alarmText(parsed.alarm)}`, output)
-    }
-    case 'remove': {
-      const refusal = await deleteProvider(tools, name)
-      return report(refusal, `${parsed.name} is removed; its events stay`, output)
-    }
-    default:
-      throw new UsageError(`Unknown action "${parsed.action}"`)
-  }
+const SECRET = {
+  shown: 'SECRET',
+  summary: 'the signing secret of the sender, - reads it from standard input',
+  ...anyText('a secret, or - for standard input'),
+  fromInput: true,
+} as const
+
+const ALARM_FLAGS = {
+  expect: {
+    shown: 'INTERVAL',
+    summary: `silence for longer raises an alarm: ${INTERVAL_FORM}`,
+    ...alarmReading(INTERVAL_FORM, readInterval),
+  },
+  burst: {
+    shown: 'COUNT',
+    summary: `more in 5 minutes raises an alarm: ${BURST_FORM}`,
+    ...alarmReading(BURST_FORM, readBurst),
+  },
+  off: { summary: 'turn both alarms off' },
 }
 
-async function add(parsed: Parsed, tools: ProviderTools, output: Output): Promise<number> {
-  const { trust_mode, secret, enable } = parsed
-  const name = parsed.name.replace(/^generic:/, '')
-  // The flag --open is itself the acknowledgement.
-  const wanted = { name, trust_mode, secret, acknowledgeOpen: true, enabled: enable }
-  const state = enable ? 'enabled' : `disabled; enable it with: gatehouse provider enable ${name}`
-  return report(await createProvider(tools, wanted), `created, ${state}`, output)
-}
+/** `gatehouse provider …`. A token or secret that it creates is the last line of stdout, alone. */
+export const commands = [
+  command({
+    name: 'provider add',
+    summary: 'add a provider of webhooks; its token or secret is the last line of the output',
+    args: { name: NAME },
+    flags: {
+      open: { summary: 'accept deliveries from anybody, without a token or signature' },
+      signed: { summary: 'deliveries are signed (Standard Webhooks)' },
+      secret: SECRET,
+      enable: { summary: 'accept deliveries at once' },
+    },
+    needs: 'database',
+    check({ flags: { open, signed, secret } }) {
+      if (open && signed) throw new UsageError('--open and --signed exclude each other')
+      if (secret !== undefined && !signed) {
+        throw new UsageError('--secret is for --signed: a token is made here')
+      }
+    },
+    async run({ args, flags: { open, signed, secret, enable } }, tools) {
+      const name = args.name.replace(/^generic:/, '')
+      const trust_mode = signed ? 'signed' : open ? 'open' : 'token'
+      // The flag --open is itself the acknowledgement.
+      const wanted = { name, trust_mode, secret, acknowledgeOpen: true, enabled: enable } as const
+      const made = await createProvider(tools, wanted)
+      const next = `disabled; enable it with: gatehouse provider enable ${name}`
+      tools.output.err(`${made.name} created, ${enable ? 'enabled' : next}`)
+      if (made.token !== null) tools.output.out(made.token)
+      return DONE
+    },
+  }),
+  command({
+    name: 'provider list',
+    summary: 'list the providers and whether they are ready',
+    flags: { json: { summary: 'print JSON' } },
+    needs: 'database',
+    async run({ flags: { json } }, { db, secrets, now, output }) {
+      const providers = await readProviders(db, now())
+      const statuses = providers.map((provider) => providerStatus(provider, secrets))
+      printRows(output, json, statuses, {
+        NAME: ({ name }) => name,
+        TRUST: ({ trust_mode }) => trust_mode,
+        STATE: ({ enabled }) => (enabled ? 'enabled' : 'disabled'),
+        SECRET: ({ secret_status }) => secret_status,
+        PATH: ({ path, channel }) => path ?? channel ?? '',
+      })
+      return DONE
+    },
+  }),
+  switchCommand('enable', 'accept deliveries of a provider'),
+  switchCommand('disable', 'refuse deliveries of a provider'),
+  command({
+    name: 'provider rotate',
+    summary: 'replace the token or secret; the new one is the last line of the output',
+    args: { name: NAME },
+    flags: {
+      overlap: {
+        shown: 'TIME',
+        summary: `how long the old one is accepted as well: ${DURATION_FORM}`,
+        ...accepted(`${DURATION_FORM}, 30d at most; 0 for none`, (text) => {
+          const seconds = parseDuration(text)
+          return seconds === undefined || seconds > MAX_OVERLAP_S ? undefined : seconds
+        }),
+      },
+      secret: SECRET,
+    },
+    needs: 'database',
+    async run({ args, flags }, tools) {
+      const { secret, overlap = tools.config.current.HOOKS_ROTATION_OVERLAP_S } = flags
+      const wish = { overlapSeconds: overlap, secret }
+      const made = await rotateSecret(tools, fullName(args.name), wish)
+      const what = made.trust_mode === 'token' ? 'token' : 'secret'
+      const old =
+        overlap === 0 ? 'stops at once' : `is accepted as well for ${formatDuration(overlap)}`
+      tools.output.err(`${made.name} has a new ${what}; the old one ${old}`)
+      if (made.token !== null) tools.output.out(made.token)
+      return DONE
+    },
+  }),
+  command({
+    name: 'provider alarm',
+    summary: 'say when silence or many refusals of a provider raise an alarm',
+    args: { name: NAME },
+    flags: ALARM_FLAGS,
+    needs: 'database',
+    check({ flags: { expect, burst, off } }) {
+      const others = expect !== undefined || burst !== undefined
+      if (off && others) {
+        throw new UsageError('--off turns both alarms off and takes no other flag')
+      }
+      if (!off && !others) throw new UsageError('Missing --expect, --burst or --off')
+    },
+    async run({ args, flags: { expect, burst, off } }, tools) {
+      const change: AlarmChange = {
+        ...(expect !== undefined && { expected_interval_s: expect.value }),
+        ...(burst !== undefined && { rejection_burst: burst.value }),
+        ...(off && { expected_interval_s: null, rejection_burst: null }),
+      }
+      await setAlarms(tools, fullName(args.name), change)
+      tools.output.err(`${fullName(args.name)}: ${alarmText(change)}`)
+      return DONE
+    },
+  }),
+  command({
+    name: 'provider remove',
+    summary: 'remove a provider; its events stay',
+    args: { name: NAME },
+    needs: 'database',
+    async run({ args: { name } }, tools) {
+      await removeProvider(tools, fullName(name))
+      tools.output.err(`${name} is removed; its events stay`)
+      return DONE
+    },
+  }),
+]
 
-async function rotate(
-  { overlapSeconds, secret }: Parsed,
-  name: string,
-  tools: ProviderCommandTools,
-  output: Output,
-): Promise<number> {
-  const overlap = overlapSeconds ?? tools.overlapSeconds
-  const result = await rotateProvider(tools, name, { overlapSeconds: overlap, secret })
-  const what = 'code' in result || result.trust_mode === 'token' ? 'token' : 'secret'
-  const old = overlap === 0 ? 'stops at once' : `is accepted as well for ${formatDuration(overlap)}`
-  return report(result, `has a new ${what}; the old one ${old}`, output)
-}
-
-function alarmText({ expected_interval_s: interval, rejection_burst: burst }: AlarmChange): string {
-  const said = []
-  if (interval === null) said.push('silence raises no alarm')
-  else if (interval !== undefined) said.push(`silent after ${formatDuration(interval)}`)
-  if (burst === null) said.push('refusals raise no alarm')
-  else if (burst !== undefined)
-    said.push(`a burst is ${burst} ${burst === 1 ? 'refusal' : 'refusals'} in 5 minutes`)
-  return said.join('; ')
+function switchCommand(action: 'enable' | 'disable', summary: string): Command {
+  return command({
+    name: `provider ${action}`,
+    summary,
+    args: { name: NAME },
+    needs: 'database',
+    async run({ args: { name } }, tools) {
+      await enableProvider(tools, fullName(name), action === 'enable')
+      tools.output.err(`${name} is ${action}d`)
+      return DONE
+    },
+  })
 }
 
 /** `ci` and `generic:ci` mean the same provider; the signed ones have no prefix. */
@@ -98,35 +178,23 @@ function fullName(name: string): string {
   return isSignedProvider(name) || name.includes(':') ? name : `generic:${name}`
 }
 
-async function list(
-  { db, secrets, now }: ProviderTools,
-  json: boolean,
-  output: Output,
-): Promise<number> {
-  const providers = await readProviders(db, now())
-  const statuses = providers.map((provider) => providerStatus(provider, secrets))
-  if (json) {
-    output.out(JSON.stringify(statuses))
-    return DONE
-  }
-  const rows = statuses.map((status) => [
-    status.name,
-    status.trust_mode,
-    status.enabled ? 'enabled' : 'disabled',
-    status.secret_status,
-    status.path ?? status.channel ?? '',
-  ])
-  for (const line of table(['NAME', 'TRUST', 'STATE', 'SECRET', 'PATH'], rows)) output.out(line)
-  return DONE
+/** A threshold; its value is null for 0, which turns the alarm off. */
+function alarmReading(
+  form: string,
+  read: (text: string) => number | null | 'invalid',
+): Reading<{ readonly value: number | null }> {
+  return accepted(form, (text) => {
+    const value = read(text)
+    return value === 'invalid' ? undefined : { value }
+  })
 }
 
-function report(
-  result: MadeProvider | ProviderRefusal | undefined,
-  done: string,
-  output: Output,
-): number {
-  if (result !== undefined && 'code' in result) return fail(output, result.message)
-  output.err(result === undefined ? done : `${result.name} ${done}`)
-  if (result !== undefined && result.token !== null) output.out(result.token)
-  return DONE
+function alarmText({ expected_interval_s: interval, rejection_burst: burst }: AlarmChange): string {
+  const parts = []
+  if (interval === null) parts.push('silence raises no alarm')
+  else if (interval !== undefined) parts.push(`silent after ${formatDuration(interval)}`)
+  if (burst === null) parts.push('refusals raise no alarm')
+  else if (burst !== undefined)
+    parts.push(`a burst is ${burst} ${burst === 1 ? 'refusal' : 'refusals'} in 5 minutes`)
+  return parts.join('; ')
 }

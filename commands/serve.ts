@@ -1,8 +1,7 @@
 import { messageOf } from '../kernel/log.ts'
-import { DONE, FAILED } from './command.ts'
+import { DONE, FAILED } from './output.ts'
 import { openProgram, type Program, type ProgramOptions } from './program.ts'
-import { openServiceManager } from './service-manager.ts'
-import { stopSignal } from './stop-signal.ts'
+import { openServiceManager } from './systemd.ts'
 
 /** Grace for running requests; with the rest of the stop it stays within ten seconds. */
 const GRACE_MS = 7_000
@@ -11,11 +10,12 @@ const STOP_MS = 10_000
 export interface ServeOptions extends ProgramOptions {
   /** Prints the ready line. */
   readonly ready: (line: string) => void
+  readonly stopSignal: () => Promise<string>
 }
 
 /** `gatehouse serve`: runs until a signal comes, and gives the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
-  const { log } = options
+  const { log, stopSignal } = options
   process.umask(0o077)
   const manager = openServiceManager(log)
   const stop = new AbortController()

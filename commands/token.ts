@@ -1,118 +1,115 @@
 import type { Database } from '../db/client.ts'
-import type { User } from '../db/links/rows.ts'
-import { listTokens } from '../db/links/tokens.ts'
-import { findUserByEmail } from '../db/links/users.ts'
-import { DURATION_FORM } from '../kernel/time.ts'
+import { tokenQueries } from '../db/links/tokens.ts'
+import { userQueries, type User } from '../db/links/users.ts'
+import { Fault, notFound } from '../kernel/fault.ts'
+import { accepted, anyText, oneOf } from '../kernel/readings.ts'
 import { isUuid } from '../kernel/text.ts'
-import type { RandomBytes } from '../kernel/token-hash.ts'
-import { isRefusal, type Refusal } from '../services/links/refusal.ts'
-import {
-  createToken,
-  endOf,
-  readTokenRequest,
-  revokeToken,
-  type TokenRequest,
-} from '../services/links/tokens.ts'
+import { DURATION_FORM } from '../kernel/time.ts'
+import { validate } from '../kernel/validate.ts'
+import { createToken, newTokenOf, TokenForm, type NewToken } from '../services/links/tokens.ts'
 import { readEmail } from '../services/links/users.ts'
-import { parseAction } from './action-arguments.ts'
-import { DONE, fail, table, UsageError, type Output } from './command.ts'
+import { command, UsageError } from './command.ts'
+import { DONE, printRows } from './output.ts'
 
-export const TOKEN_USAGE =
-  'gatehouse token create EMAIL [--name N] [--scope full|read|create] [--expires WHEN] |\n' +
-  '                  list EMAIL [--json] | revoke ID'
-
-export interface TokenTools {
-  readonly db: Database
-  readonly random: RandomBytes
-  readonly now: () => Date
+const EMAIL = {
+  shown: 'EMAIL',
+  summary: 'the e-mail address of the user',
+  ...anyText('an e-mail address'),
 }
 
-const ARGUMENTS = {
-  command: 'token',
-  flags: {
-    name: { type: 'string' },
-    scope: { type: 'string' },
-    expires: { type: 'string' },
-    json: { type: 'boolean' },
+const FLAGS = {
+  name: { shown: 'NAME', summary: 'what it is for', ...anyText('a name') },
+  scope: {
+    shown: 'full|read|create',
+    summary: 'what it may do, everything unless given',
+    ...oneOf('full', 'read', 'create'),
   },
-  takes: { create: ['name', 'scope', 'expires'], list: ['json'], revoke: [] },
-  words: { create: ['EMAIL'], list: ['EMAIL'], revoke: ['ID'] },
-} as const
-
-/** The arguments of `token`; `request` is what a token to be created is asked to be. */
-interface Parsed {
-  readonly action: string
-  readonly word: string
-  readonly json: boolean
-  readonly request: TokenRequest
+  expires: {
+    shown: 'WHEN',
+    summary: `when it ends, never unless given: a time, or ${DURATION_FORM}`,
+    ...anyText('a time or a duration'),
+  },
 }
 
-/** Reads the arguments; throws `UsageError` for those that are wrong. */
-export function parseToken(args: readonly string[], now: Date): Parsed {
-  const { action, name: word, flags } = parseAction(args, ARGUMENTS)
-  const { name = 'command line', scope, expires } = flags
-  const expires_at = expires === undefined ? null : endOf(expires, now)
-  const request = readTokenRequest({ name, scope, expires_at }, now)
-  if (isRefusal(request)) {
-    const message = request.message.replace('expires_at', 'expires')
-    throw new UsageError(`--${message.replace(/, or null$/, `, or ${DURATION_FORM}`)}`)
+export const commands = [
+  command({
+    name: 'token create',
+    summary: 'create a token for the links API; it is the last line of the output',
+    args: { email: EMAIL },
+    flags: FLAGS,
+    needs: 'database',
+    check: ({ flags }, now) => void requestOf(flags, now),
+    async run({ args: { email }, flags }, { db, random, now, output }) {
+      const at = now()
+      const user = await knownUser(db, email)
+      const made = await createToken(db, random, user.id, requestOf(flags, at), at)
+      const until = made.expires_at === null ? '' : `, until ${made.expires_at.toISOString()}`
+      const what = `token "${made.name}" of ${user.email}, scope ${made.scope}${until}`
+      output.err(`${what}, is shown this once:`)
+      output.out(made.token)
+      return DONE
+    },
+  }),
+  command({
+    name: 'token list',
+    summary: 'list the tokens of a user',
+    args: { email: EMAIL },
+    flags: { json: { summary: 'print JSON' } },
+    needs: 'database',
+    async run({ args: { email }, flags: { json } }, { db, output }) {
+      const { id: user } = await knownUser(db, email)
+      printRows(output, json, await tokenQueries.listTokens(db, { user }), {
+        ID: ({ id }) => id,
+        NAME: ({ name }) => name,
+        SCOPE: ({ scope }) => scope,
+        CREATED: ({ created_at }) => created_at.toISOString(),
+        EXPIRES: ({ expires_at }) => expires_at?.toISOString() ?? 'never',
+        'LAST USED': ({ last_used_at }) => last_used_at?.toISOString() ?? 'never',
+      })
+      return DONE
+    },
+  }),
+  command({
+    name: 'token revoke',
+    summary: 'revoke a token: it stops working at once',
+    args: {
+      id: {
+        shown: 'ID',
+        summary: 'the id of the token',
+        ...accepted('the id of a token; see: gatehouse token list EMAIL', (text) =>
+          isUuid(text) ? text : undefined,
+        ),
+      },
+    },
+    needs: 'database',
+    async run({ args: { id } }, { db, output }) {
+      const removed = await tokenQueries.removeToken(db, { id, user: null })
+      if (removed === undefined) throw notFound(`there is no token ${id}`)
+      output.err(`token ${id} is revoked`)
+      return DONE
+    },
+  }),
+]
+
+/** What the flags ask for; `UsageError` names the flag that is wrong. */
+function requestOf(
+  flags: {
+    readonly name: string | undefined
+    readonly scope: string | undefined
+    readonly expires: string | undefined
+  },
+  now: Date,
+): NewToken {
+  try {
+    return newTokenOf(validate(TokenForm, { ...flags, name: flags.name ?? 'command line' }), now)
+  } catch (error) {
+    throw error instanceof Fault ? new UsageError(`--${error.message}`) : error
   }
-  if (action === 'revoke' && !isUuid(word)) {
-    throw new UsageError('ID must be the id of a token; see: gatehouse token list EMAIL')
-  }
-  return { action, word, json: flags.json === true, request }
 }
 
-/** `gatehouse token …`. A token that it makes is the last line of stdout, alone. */
-export async function runToken(
-  args: readonly string[],
-  { db, random, now }: TokenTools,
-  output: Output,
-): Promise<number> {
-  const at = now()
-  const { action, word, json, request } = parseToken(args, at)
-  if (action === 'revoke') {
-    const refusal = await revokeToken(db, word, null)
-    if (refusal !== undefined) return fail(output, `there is no token ${word}`)
-    output.err(`token ${word} is revoked`)
-    return DONE
-  }
-  const user = await knownUser(db, word)
-  if (isRefusal(user)) return fail(output, user.message)
-  if (action === 'list') return list(db, user, json, output)
-  const made = await createToken(db, random, user.id, request, at)
-  if (isRefusal(made)) return fail(output, made.message)
-  const until = made.expires_at === null ? '' : `, until ${made.expires_at.toISOString()}`
-  output.err(
-    `token "${made.name}" of ${user.email}, scope ${made.scope}${until}, is shown this once:`,
-  )
-  output.out(made.token)
-  return DONE
-}
-
-async function knownUser(db: Database, text: string): Promise<User | Refusal> {
+async function knownUser(db: Database, text: string): Promise<User> {
   const email = readEmail(text)
-  const user = email === undefined ? undefined : await findUserByEmail(db, email)
+  const user = email === undefined ? undefined : await userQueries.findUserByEmail(db, { email })
   if (user !== undefined) return user
-  const message = `no user has the e-mail address "${text}"; add one with: gatehouse user add EMAIL`
-  return { refused: 'NOT_FOUND', message }
-}
-
-async function list(db: Database, user: User, json: boolean, output: Output): Promise<number> {
-  const tokens = await listTokens(db, user.id)
-  if (json) {
-    output.out(JSON.stringify(tokens))
-    return DONE
-  }
-  const rows = tokens.map(({ id, name, scope, created_at, expires_at, last_used_at }) => [
-    id,
-    name,
-    scope,
-    created_at.toISOString(),
-    expires_at?.toISOString() ?? 'never',
-    last_used_at?.toISOString() ?? 'never',
-  ])
-  const head = ['ID', 'NAME', 'SCOPE', 'CREATED', 'EXPIRES', 'LAST USED']
-  for (const line of table(head, rows)) output.out(line)
-  return DONE
+  throw notFound(`no user has the e-mail address "${text}"; add one with: gatehouse user add EMAIL`)
 }

@@ -1,82 +1,78 @@
-import type { Database } from '../db/client.ts'
-import type { User } from '../db/links/rows.ts'
-import { findUserByEmail, listUsers } from '../db/links/users.ts'
-import { isRefusal } from '../services/links/refusal.ts'
-import { changeRole, createUser, isRole, readEmail } from '../services/links/users.ts'
-import { parseAction } from './action-arguments.ts'
-import { DONE, fail, table, UsageError, type Output } from './command.ts'
-
-export const USER_USAGE =
-  'gatehouse user add EMAIL [--name N] [--admin] | list [--json] | role EMAIL user|admin'
-
-export interface UserTools {
-  readonly db: Database
-  readonly now: () => Date
-}
-
-const ARGUMENTS = {
-  command: 'user',
-  flags: { name: { type: 'string' }, admin: { type: 'boolean' }, json: { type: 'boolean' } },
-  takes: { add: ['name', 'admin'], list: ['json'], role: [] },
-  words: { add: ['EMAIL'], role: ['EMAIL', 'ROLE'] },
-} as const
+import { userQueries, type User } from '../db/links/users.ts'
+import { notFound } from '../kernel/fault.ts'
+import { anyText, oneOf } from '../kernel/readings.ts'
+import { validate } from '../kernel/validate.ts'
+import { changeRole, createUser, NewUser, readEmail } from '../services/links/users.ts'
+import { command } from './command.ts'
+import { DONE, printRows } from './output.ts'
 
 /** Rows that one statement reads. */
 const PAGE = 1_000
 
-/** Reads the arguments; throws `UsageError` for those that are wrong. */
-export function parseUser(args: readonly string[]) {
-  const parsed = parseAction(args, ARGUMENTS)
-  const [, role] = parsed.words
-  if (role !== undefined && !isRole(role)) throw new UsageError('ROLE must be user or admin')
-  return parsed
+const EMAIL = {
+  shown: 'EMAIL',
+  summary: 'the e-mail address of the user',
+  ...anyText('an e-mail address'),
 }
 
-/** `gatehouse user …`: who has links and tokens. */
-export async function runUser(
-  args: readonly string[],
-  { db, now }: UserTools,
-  output: Output,
-): Promise<number> {
-  const { action, words, flags } = parseUser(args)
-  const [email = '', role] = words
-  if (action === 'list') return list(db, flags.json === true, output)
-  if (action === 'add') {
-    const wanted = { email, name: flags.name, role: flags.admin ? 'admin' : 'user' } as const
-    const user = await createUser(db, wanted, now())
-    if (isRefusal(user)) return fail(output, user.message)
-    output.err(
-      `${user.email} is a user now; make a token with: gatehouse token create ${user.email}`,
-    )
-    return DONE
-  }
-  const known = await findUserByEmail(db, readEmail(email) ?? '')
-  if (known === undefined || !isRole(role)) {
-    return fail(output, `no user has the e-mail address "${email}"; see: gatehouse user list`)
-  }
-  const changed = await changeRole(db, known.id, role)
-  if (isRefusal(changed)) return fail(output, changed.message)
-  output.err(`${changed.email} has role ${changed.role} now`)
-  return DONE
-}
-
-async function list(db: Database, json: boolean, output: Output): Promise<number> {
-  const users: User[] = []
-  for (;;) {
-    const page = await listUsers(db, users.at(-1)?.email ?? '', PAGE)
-    users.push(...page)
-    if (page.length < PAGE) break
-  }
-  if (json) {
-    output.out(JSON.stringify(users))
-    return DONE
-  }
-  const rows = users.map(({ email, display_name, role, created_at }) => [
-    email,
-    display_name,
-    role,
-    created_at.toISOString(),
-  ])
-  for (const line of table(['EMAIL', 'NAME', 'ROLE', 'CREATED'], rows)) output.out(line)
-  return DONE
-}
+export const commands = [
+  command({
+    name: 'user add',
+    summary: 'add somebody who has links',
+    args: { email: EMAIL },
+    flags: {
+      name: { shown: 'NAME', summary: 'the name that people see', ...anyText('a name') },
+      admin: { summary: 'an admin may change every link' },
+    },
+    needs: 'database',
+    async run({ args: { email }, flags: { name, admin } }, { db, now, output }) {
+      const role = admin ? 'admin' : 'user'
+      const user = await createUser(db, validate(NewUser, { email, name, role }), now())
+      const next = `gatehouse token create ${user.email}`
+      output.err(`${user.email} is a user now; create a token with: ${next}`)
+      return DONE
+    },
+  }),
+  command({
+    name: 'user list',
+    summary: 'list the users',
+    flags: { json: { summary: 'print JSON' } },
+    needs: 'database',
+    async run({ flags: { json } }, { db, output }) {
+      const users: User[] = []
+      for (;;) {
+        const page = await userQueries.listUsers(db, {
+          after: users.at(-1)?.email ?? '',
+          limit: PAGE,
+        })
+        users.push(...page)
+        if (page.length < PAGE) break
+      }
+      printRows(output, json, users, {
+        EMAIL: ({ email }) => email,
+        NAME: ({ display_name }) => display_name,
+        ROLE: ({ role }) => role,
+        CREATED: ({ created_at }) => created_at.toISOString(),
+      })
+      return DONE
+    },
+  }),
+  command({
+    name: 'user role',
+    summary: 'make somebody an admin, or a user again',
+    args: {
+      email: EMAIL,
+      role: { shown: 'user|admin', summary: 'the new role', ...oneOf('user', 'admin') },
+    },
+    needs: 'database',
+    async run({ args: { email, role } }, { db, output }) {
+      const known = await userQueries.findUserByEmail(db, { email: readEmail(email) ?? '' })
+      if (known === undefined) {
+        throw notFound(`no user has the e-mail address "${email}"; see: gatehouse user list`)
+      }
+      const changed = await changeRole(db, known.id, role)
+      output.err(`${changed.email} has role ${changed.role} now`)
+      return DONE
+    },
+  }),
+]

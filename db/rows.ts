@@ -8,6 +8,8 @@ export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time'
 /** Raw bytes of a `bytea` column; never sent as JSON. */
 export const Bytes = Type.Unsafe<Buffer>({ type: 'string', format: 'bytes' })
 
+export const Uuid = Type.String({ format: 'uuid' })
+
 /** A value or null. */
 export function nullable<T extends Type.TSchema>(schema: T): Type.TUnion<[T, Type.TNull]> {
   return Type.Union([schema, Type.Null()])

@@ -5,6 +5,8 @@ import { attributes, type Attributes } from './attributes.ts'
 /** A form on a page; the ids within it begin with its own. */
 export interface Form extends FormState {
   readonly id: string
+  /** Each refused field has its message below it, instead of one message above all (`refusal`). */
+  readonly messagesBelow?: boolean
 }
 
 /** An option of a list or of radio buttons: its value, its name, and what it means. */
@@ -43,7 +45,13 @@ export function postForm(
 }
 
 /** The message of a refused form, read to everybody. */
-export function refusal({ id, fault }: Form): Html | false {
+export function refusal({
+  id,
+  fault,
+}: {
+  readonly id: string
+  readonly fault?: FormState['fault'] | undefined
+}): Html | false {
   if (fault === undefined) return false
   return html`<p id="${id}-refused" class="refused" role="alert">${sentence(fault.message)}</p>`
 }
@@ -72,8 +80,9 @@ export function field(
     ...(type === 'number' && { step: 'any' }),
     ...(!isNumber && !isLong && { autocomplete: 'off' }),
     ...own,
-    ...stateOf(form, name, hint === undefined ? undefined : `${id}-hint`),
+    ...stateOf(form, name, String(id), hint === undefined ? undefined : `${id}-hint`),
   }
+  const message = form.messagesBelow === true ? form.fault?.fields[name] : undefined
   const value = valueOf(form, name)
   const control = isLong
     ? html`<textarea${attributes(all)}>\n${value}</textarea>`
@@ -81,6 +90,7 @@ export function field(
   return html`<div class="field">
     <label for="${String(id)}">${label}</label>
     ${control} ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
+    ${message !== undefined && html`<p id="${String(id)}-refused" class="refused">${message}</p>`}
   </div>`
 }
 
@@ -93,7 +103,7 @@ export function checkbox(form: Form, name: string, label: Printable, own: Attrib
 
 /** Options of which one is chosen, all in sight. */
 export function radios(form: Form, name: string, legend: string, options: readonly Option[]): Html {
-  return html`<fieldset${attributes(stateOf(form, name))}>
+  return html`<fieldset${attributes(stateOf(form, name, `${form.id}-${name}`))}>
     <legend>${legend}</legend>
     ${options.map(([value, label, meaning]) => {
       const own = { type: 'radio', name, value, checked: valueOf(form, name) === value }
@@ -116,7 +126,7 @@ export function select(
   const { id = `${form.id}-${name}` } = own
   return html`<div class="field">
     <label for="${String(id)}">${label}</label>
-    <select${attributes({ id, name, ...own, ...stateOf(form, name) })}>
+    <select${attributes({ id, name, ...own, ...stateOf(form, name, String(id)) })}>
       ${options.map(([value, text]) => {
         const selected = valueOf(form, name) === value
         return html`<option${attributes({ value, selected })}>${text}</option>`
@@ -168,12 +178,18 @@ export function sentence(text: string): string {
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */
-function stateOf({ id, fault }: Form, name: string, hint?: string): Attributes {
+function stateOf(
+  { id: formId, fault, messagesBelow = false }: Form,
+  name: string,
+  id: string,
+  hint?: string,
+): Attributes {
   const refused = Object.keys(fault?.fields ?? {})
   if (!refused.includes(name)) return { 'aria-describedby': hint }
+  const message = `${messagesBelow ? id : formId}-refused`
   return {
     'aria-invalid': 'true',
-    'aria-describedby': hint === undefined ? `${id}-refused` : `${hint} ${id}-refused`,
+    'aria-describedby': hint === undefined ? message : `${hint} ${message}`,
     autofocus: refused[0] === name,
   }
 }

@@ -42,8 +42,8 @@ export function secretBox(title: Printable, what: string, secret: string, more: 
 }
 
 /** A note that something was done. */
-export function saved(text: string): Html {
-  return html`<p class="saved" role="status">${text}</p>`
+export function saved(text: Printable, own: Attributes = {}): Html {
+  return html`<p${attributes({ class: 'saved', role: 'status', ...own })}>${text}</p>`
 }
 
 /** The way to the next entries of a list; nothing when there are none. */

@@ -1,5 +1,6 @@
-import type { Clock } from './time.ts'
+import { Unavailable } from './fault.ts'
 import { messageOf, type Log } from './log.ts'
+import type { Clock } from './time.ts'
 
 /** Work that is done again and again, never twice at a time. */
 export interface Repeat {
@@ -64,6 +65,49 @@ export function repeat(
       await (next ?? running)
     },
   }
+}
+
+export interface RetryOptions {
+  readonly clock: Clock
+  /** Attempts in all, over every call. */
+  readonly tries: number
+  readonly pauseMs: number
+  /** Once aborted, the next failure is final. */
+  readonly signal: AbortSignal
+  /** An attempt has failed, and another one follows. */
+  readonly onRetry?: (error: unknown) => void
+}
+
+/** Does a piece of work, again and again while it fails for want of the database. */
+export type Retry = <T>(work: () => Promise<T>) => Promise<T>
+
+/** Short outages of the database must not lose what is written last. Any other error is final. */
+export function retryWhileUnavailable(options: RetryOptions): Retry {
+  const { clock, tries, pauseMs, signal, onRetry } = options
+  let triesLeft = tries
+  return async (work) => {
+    for (;;) {
+      try {
+        return await work()
+      } catch (error) {
+        triesLeft--
+        const final = triesLeft <= 0 || signal.aborted || !(error instanceof Unavailable)
+        if (final) throw error
+        onRetry?.(error)
+      }
+      await pauseOf(clock, pauseMs, signal)
+    }
+  }
+}
+
+async function pauseOf(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const end = (): void => resolve()
+  const stop = clock.every(ms, end)
+  signal.addEventListener('abort', end, { once: true })
+  await promise
+  stop()
+  signal.removeEventListener('abort', end)
 }
 
 /** Removes what is no longer kept: hourly, and when asked, as at the start and after a change of settings. */

@@ -42,3 +42,23 @@ export function escapeControls(text: string): string {
  * scripts need them.
  */
 export const TURNS_TEXT = /[\u202a-\u202e\u2066-\u2069]/
+
+/**
+ * Text of `max` bytes at most, never cut within a character. A longer text keeps its beginning and ends in
+ * `…`; or it keeps `end` bytes of its end as well, and a line in between says how much is missing.
+ */
+export function cutBytes(text: string, max: number, end = 0): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= max) return text
+  const mark = end === 0 ? '…' : `\n(${bytes.length - max} bytes are cut off)\n`
+  const first = characterAt(bytes, max - end - Buffer.byteLength(mark))
+  const last = end === 0 ? '' : bytes.toString('utf8', characterAt(bytes, bytes.length - end, 1))
+  return `${bytes.toString('utf8', 0, first)}${mark}${last}`
+}
+
+/** The nearest place before (or with step 1, after) a place at which a character begins. */
+function characterAt(bytes: Buffer, place: number, step: 1 | -1 = -1): number {
+  let at = place
+  while (((bytes[at] ?? 0) & 0xc0) === 0x80) at += step
+  return at
+}

@@ -2,6 +2,27 @@ import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { badRequest, Fault } from './fault.ts'
 
+/** Validators by schema, compiled at first use: all together they would slow down each start. */
+const validators = new WeakMap<TSchema, Validator>()
+
+function validatorOf(schema: TSchema): Validator {
+  const validator = validators.get(schema) ?? Compile(schema)
+  validators.set(schema, validator)
+  return validator
+}
+
+/** Whether a value fits a schema. Messages and rules of fields are not looked at. */
+export function fits<S extends TSchema>(schema: S, value: unknown): value is Static<S> {
+  return validatorOf(schema).Check(value)
+}
+
+/** The first place where a value does not fit, such as `services.0.name must be string`. */
+export function firstMismatch(schema: TSchema, value: unknown, whole = 'the value'): string {
+  const [error] = validatorOf(schema).Errors(value)
+  const place = (error?.instancePath ?? '').slice(1).replaceAll('/', '.')
+  return `${place || whole} ${error?.message ?? ''}`
+}
+
 /** What is said of a wrong value, after the name of its field; the code is `BAD_REQUEST` where none is given. */
 export type Message = string | { readonly code: string; readonly text: string }
 
@@ -125,8 +146,6 @@ const BOOLEANS: Readonly<Record<string, boolean>> = {
   '': false,
 }
 
-const validators = new WeakMap<TSchema, Validator>()
-
 function validField(name: string, schema: TSchema, value: unknown): unknown {
   const { rules, read } = checksOf(schema)
   if (read !== undefined) {
@@ -134,10 +153,8 @@ function validField(name: string, schema: TSchema, value: unknown): unknown {
     if (result === undefined) throw wrongField(name, schema, 'wrong')
     return result
   }
-  const validator = validators.get(schema) ?? Compile(schema)
-  validators.set(schema, validator)
-  if (!validator.Check(value)) {
-    throw wrongField(name, schema, validator.Errors(value)[0]?.keyword ?? 'wrong')
+  if (!fits(schema, value)) {
+    throw wrongField(name, schema, validatorOf(schema).Errors(value)[0]?.keyword ?? 'wrong')
   }
   const broken = rules.find(([holds]) => !holds(value as never))
   if (broken !== undefined) throw faultOf(name, broken[1])

@@ -137,3 +137,9 @@ export function parseNotifyUrl(text: string): string {
   if (text !== plain && !/^\/[^/]+$/.test(url.pathname)) throw new SyntaxError('it names no topic')
   return text
 }
+
+/** A key: 32 bytes as base64. */
+export function parseSecretKey(text: string): Buffer {
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(text)) throw new SyntaxError('it is no such text')
+  return Buffer.from(text, 'base64')
+}

@@ -2,7 +2,6 @@ import { resolve } from 'node:path'
 import Type from 'typebox'
 import { parseAddress, type Address } from './net/addresses.ts'
 import { parseHosts } from './net/hosts.ts'
-import { parseSecretKey } from './secret-box.ts'
 import {
   parseAmount,
   parseBaseUrl,
@@ -18,6 +17,7 @@ import {
   parseQueueUrl,
   parseRunner,
   parseSeconds,
+  parseSecretKey,
   parseSize,
   parseSwitch,
   parseTier,

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import { saveEvents } from '../../db/hooks/events.ts'
+import { saveDeliveries } from '../../db/hooks/deliveries.ts'
 import type { Ingest } from '../../services/hooks/ingest.ts'
 
 /** What group commit is compared with: each delivery is inserted and committed by itself. */
@@ -8,7 +8,7 @@ export function createIngest(db: Database): Ingest {
   let commits = 0
   return {
     async save(event) {
-      const saving = saveEvents(db, [{ event, attempts: 1 }])
+      const saving = saveDeliveries(db, [{ event, deliveries: 1 }])
       running.add(saving)
       try {
         const [saved] = await saving

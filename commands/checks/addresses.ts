@@ -1,15 +1,15 @@
-import { accessSync, constants, statSync } from 'node:fs'
 import { lookup } from 'node:dns/promises'
-import { createServer, type Server } from 'node:net'
+import { accessSync, constants, statSync } from 'node:fs'
+import { request } from 'node:http'
+import { createServer, type Server, type ListenOptions } from 'node:net'
 import { dirname } from 'node:path'
-import { isDeadSocket, isLocal, listenOptions, type Address } from '../../kernel/net/addresses.ts'
-import { codeOf, messageOf } from '../../kernel/log.ts'
+import { text } from 'node:stream/consumers'
 import type { ConfigSource } from '../../kernel/config.ts'
+import { codeOf, messageOf } from '../../kernel/log.ts'
+import { isDeadSocket, isLocal, listenOptions, type Address } from '../../kernel/net/addresses.ts'
+import { placeOf, type ServiceName } from '../addresses.ts'
 import { beyondLoopback } from '../listeners.ts'
-import { placeOf } from '../places.ts'
-import type { ServiceName } from '../service-names.ts'
-import { fine, wrong, type Finding } from './finding.ts'
-import { holderOf } from './holder.ts'
+import { fail, ok, type Finding } from './finding.ts'
 
 /** The longest path of a socket, in bytes, that the kernel takes. */
 const LONGEST_PATH = 107
@@ -53,7 +53,7 @@ async function addressFinding(
   const text = config.origins.get(what)?.text ?? ''
   const twin = others.find((other) => isSame(address, placeOf(other, config).address))
   if (twin !== undefined)
-    return wrong(
+    return fail(
       what,
       `${text} is also ${variableOf(twin)}: give each service an address of its own`,
     )
@@ -64,9 +64,9 @@ async function addressFinding(
     const guarded = config.current.GATEHOUSE_TRUSTED_PROXIES !== undefined
     const unsure = !isKnown(config, 'GATEHOUSE_TRUSTED_PROXIES')
     if (!guarded && !unsure && !isLocal({ address: resolved }))
-      return wrong(what, beyondLoopback(service).message.replace(`${what} is`, `${text} is`))
+      return fail(what, beyondLoopback(service).message.replace(`${what} is`, `${text} is`))
     held.push(await listen(address))
-    return fine(what, address.port === 0 ? `${text}, any free port` : `${text} is free`)
+    return ok(what, address.port === 0 ? `${text}, any free port` : `${text} is free`)
   } catch (error) {
     return boundFinding(what, text, address, error)
   }
@@ -80,10 +80,10 @@ function isSame(one: Address, other: Address): boolean {
 /** systemd passes its sockets to the service itself, and not to what runs before it. */
 function passedFinding(config: ConfigSource, what: string, name: string): Finding {
   const { inheritedSockets: passed } = config
-  if (passed.includes(name)) return fine(what, `fd:${name} was passed`)
+  if (passed.includes(name)) return ok(what, `fd:${name} was passed`)
   if (passed.length === 0)
-    return fine(what, `fd:${name}, which systemd passes to the service only: seen when it starts`)
-  return wrong(
+    return ok(what, `fd:${name}, which systemd passes to the service only: seen when it starts`)
+  return fail(
     what,
     `no socket named "${name}" was passed, but ${passed.join(', ')}: set FileDescriptorName=${name} in the socket unit`,
   )
@@ -92,20 +92,20 @@ function passedFinding(config: ConfigSource, what: string, name: string): Findin
 async function socketFinding(what: string, path: string): Promise<Finding> {
   const text = `unix:${path}`
   if (Buffer.byteLength(path) > LONGEST_PATH)
-    return wrong(what, `${text} is longer than ${LONGEST_PATH} bytes: choose a shorter path`)
+    return fail(what, `${text} is longer than ${LONGEST_PATH} bytes: choose a shorter path`)
   try {
     accessSync(dirname(path), constants.W_OK | constants.X_OK)
   } catch (error) {
-    return wrong(
+    return fail(
       what,
       `${text} can't be made (${messageOf(error)}): make its folder, writable for this user`,
     )
   }
   const there = statSync(path, { throwIfNoEntry: false })
-  if (there === undefined) return fine(what, `${text} is free`)
+  if (there === undefined) return ok(what, `${text} is free`)
   if (!there.isSocket())
-    return wrong(what, `${path} is no socket: remove it, or choose another path`)
-  if (await isDeadSocket(path)) return fine(what, `${text} is free (a server left it)`)
+    return fail(what, `${path} is no socket: remove it, or choose another path`)
+  if (await isDeadSocket(path)) return ok(what, `${text} is free (a server left it)`)
   return takenFinding(what, text, await holderOf({ path }))
 }
 
@@ -128,19 +128,63 @@ async function boundFinding(
   if (code === 'EADDRINUSE')
     return takenFinding(what, text, await holderOf(listenOptions(address, [])))
   if (code === 'EACCES')
-    return wrong(
+    return fail(
       what,
       `${text} is not allowed: take a port from 1024, or have systemd listen (fd:NAME)`,
     )
   if (code === 'EADDRNOTAVAIL')
-    return wrong(what, `this host has no address ${text}: see ip address, or listen on 127.0.0.1`)
-  return wrong(what, `${text} can't be listened on: ${messageOf(error)}`)
+    return fail(what, `this host has no address ${text}: see ip address, or listen on 127.0.0.1`)
+  return fail(what, `${text} can't be listened on: ${messageOf(error)}`)
 }
 
 function takenFinding(what: string, text: string, holder: string | undefined): Finding {
-  if (holder !== undefined) return fine(what, `${text} is held by a running ${holder}`)
-  return wrong(
+  if (holder !== undefined) return ok(what, `${text} is held by a running ${holder}`)
+  return fail(
     what,
     `${text} is held by another program (ss -ltnp): stop that or choose another; when it is systemd's socket unit, set fd:NAME`,
   )
+}
+
+const ANSWER_MS = 1_000
+
+/** Who listens on an address that is taken: a Gatehouse (its version, if it says so), or somebody else. */
+export async function holderOf(where: ListenOptions): Promise<string | undefined> {
+  const { host, port, path } = where
+  const at = path === undefined ? { host: reachable(host), port } : { socketPath: path }
+  return new Promise((resolve) => {
+    const outgoing = request(
+      {
+        ...at,
+        path: '/healthz',
+        headers: { host: 'localhost', connection: 'close' },
+        agent: false,
+        signal: AbortSignal.timeout(ANSWER_MS),
+      },
+      (response) => {
+        const ours = /^\w{1,6}-\w+$/.test(String(response.headers['x-request-id']))
+        text(response).then(
+          (body) => resolve(ours ? `gatehouse ${versionIn(body)}`.trim() : undefined),
+          () => resolve(undefined),
+        )
+      },
+    )
+    outgoing.on('error', () => resolve(undefined))
+    outgoing.end()
+  })
+}
+
+/** An address that stands for all of the host's own is reached by the loopback. */
+function reachable(host = ''): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  return host === '::' ? '::1' : host
+}
+
+function versionIn(body: string): string {
+  try {
+    const { version } = JSON.parse(body) as { version?: unknown }
+    return typeof version === 'string' ? version : ''
+  } catch {
+    // A Gatehouse without its database answers with a problem.
+    return ''
+  }
 }

@@ -1,18 +1,20 @@
 import { ignoredText, type ConfigSource } from '../../kernel/config.ts'
-import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/signing-secrets.ts'
-import { doubt, fine, wrong, type Finding } from './finding.ts'
+import { hostName, isLoopbackName } from '../../kernel/net/guard.ts'
+import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/secrets.ts'
+import { placeOf, type ServiceName } from '../addresses.ts'
+import { fail, ok, warn, type Finding } from './finding.ts'
 
 /** A line for each variable that is wrong, or one for all; and what has no effect. */
 export function configurationFindings(config: ConfigSource): readonly Finding[] {
-  const bad = config.problems.map(({ message }) => wrong('configuration', message))
+  const bad = config.problems.map(({ message }) => fail('configuration', message))
   const set = [...config.origins.values()].filter(({ place }) => place !== 'default')
-  const all = bad.length > 0 ? bad : [fine('configuration', `variables set: ${set.length}`)]
+  const all = bad.length > 0 ? bad : [ok('configuration', `variables set: ${set.length}`)]
   return [...all, ...unknown(config), ...idle(config)]
 }
 
 /** Names in the environment that Gatehouse does not know: a warning, never a refusal. */
 function unknown({ unknownNames }: ConfigSource): readonly Finding[] {
-  return unknownNames.length === 0 ? [] : [doubt('configuration', ignoredText(unknownNames))]
+  return unknownNames.length === 0 ? [] : [warn('configuration', ignoredText(unknownNames))]
 }
 
 /** Variables that do nothing without another one. */
@@ -30,6 +32,30 @@ function idle({ origins, problems }: ConfigSource): readonly Finding[] {
     .filter(([name, other]) => origins.has(name) && !origins.has(other))
     .filter(([, other]) => !problems.some(({ variables }) => variables.includes(other)))
     .map(([name, other]) =>
-      doubt('configuration', `${name} has no effect without ${other}: set that too`),
+      warn('configuration', `${name} has no effect without ${other}: set that too`),
     )
+}
+
+const WHAT = 'GATEHOUSE_TRUSTED_PROXIES'
+const UNSEEN =
+  "a proxy that leaves no sign of itself can't be seen, and everybody who comes through it counts as a user of this machine"
+
+/** Which proxies are trusted, and what Gatehouse can't see of others. */
+export function proxyFindings(
+  config: ConfigSource,
+  services: readonly ServiceName[],
+): readonly Finding[] {
+  const trusted = config.origins.get(WHAT)
+  if (trusted !== undefined) return [ok(WHAT, `${trusted.text}; of others, ${UNSEEN}`)]
+  const open = services.find((service) => isPublic(placeOf(service, config).baseUrl))
+  if (open === undefined)
+    return [ok(WHAT, `none; ${UNSEEN}: set this before you put a proxy in front`)]
+  const base = `${open.toUpperCase()}_BASE_URL`
+  return [
+    warn(WHAT, `none, but ${base} is a public address; ${UNSEEN}: set this to the proxy's address`),
+  ]
+}
+
+function isPublic(baseUrl: string | undefined): boolean {
+  return baseUrl !== undefined && !isLoopbackName(hostName(new URL(baseUrl).host))
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Database } from '../../db/client.ts'
 import { hasCluster } from '../../db/embedded/cluster.ts'
-import { listSenders } from '../../db/hooks/providers.ts'
+import { providerQueries, type Provider } from '../../db/hooks/providers.ts'
 import { migrationState } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import {
@@ -14,17 +14,16 @@ import {
 } from '../../db/server.ts'
 import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import type { SigningSecrets } from '../../services/hooks/signing-secrets.ts'
+import { acceptsPrevious, type SigningSecrets } from '../../services/hooks/secrets.ts'
 import { controlPath, runRemotely } from '../control.ts'
-import { fine, wrong, type Finding } from './finding.ts'
-import { signingSecretFindings } from './signing-secrets.ts'
+import { fail, ok, type Finding } from './finding.ts'
 
 const WHAT = 'database'
 /** Tokens, leases, alarms and retired secrets end by the time of the one or the other. */
 const MOST_SKEW_MS = 5_000
 
-/** What the database is looked at with. */
-export interface DatabaseLook {
+/** What checking the database needs. */
+export interface DatabaseParts {
   readonly config: ConfigSource
   readonly secrets: SigningSecrets
   readonly log: Log
@@ -34,25 +33,25 @@ export interface DatabaseLook {
  * Looks at the configured database without changing it: through the server that has the embedded one
  * when one runs, else by opening it. One that is not there yet is not made.
  */
-export async function databaseFindings(look: DatabaseLook): Promise<readonly Finding[]> {
-  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = look.config.current
-  const place = placeOf(look.config)
+export async function databaseFindings(parts: DatabaseParts): Promise<readonly Finding[]> {
+  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = parts.config.current
+  const place = placeOf(parts.config)
   try {
     if (url === undefined) {
       const found = await askServer(controlPath(dataDirectory))
       if (found !== undefined) return found
       // Opening the embedded engine would create the directory.
       if (!hasCluster(dataDirectory))
-        return [fine(WHAT, `embedded, not created yet in ${dataDirectory}`)]
+        return [ok(WHAT, `embedded, not created yet in ${dataDirectory}`)]
     }
-    const { db, close } = await openDatabase({ url, dataDirectory }, look.log)
+    const { db, close } = await openDatabase({ url, dataDirectory }, parts.log)
     try {
-      return await lookAtDatabase(db, look)
+      return await inspectDatabase(db, parts)
     } finally {
       await close()
     }
   } catch (error) {
-    return [wrong(WHAT, `${place}: ${messageOf(error)}`)]
+    return [fail(WHAT, `${place}: ${messageOf(error)}`)]
   }
 }
 
@@ -60,9 +59,9 @@ export async function databaseFindings(look: DatabaseLook): Promise<readonly Fin
  * Looks at an open database: does it answer, do its migrations fit this program, does its clock go like
  * this host's, and can the secrets in it be read with the present key?
  */
-export async function lookAtDatabase(
+export async function inspectDatabase(
   db: Database,
-  { config, secrets }: Pick<DatabaseLook, 'config' | 'secrets'>,
+  { config, secrets }: Pick<DatabaseParts, 'config' | 'secrets'>,
 ): Promise<readonly Finding[]> {
   try {
     const facts = await serverQueries.readServerFacts(db, {})
@@ -84,11 +83,11 @@ export async function lookAtDatabase(
       ),
       // The queries are those of this program's schema: on another one they would only fail.
       ...(fits && knowsKey
-        ? signingSecretFindings(await listSenders(db), secrets, new Date())
+        ? signingSecretFindings(await providerQueries.listProviders(db, {}), secrets, new Date())
         : []),
     ]
   } catch (error) {
-    return [wrong(WHAT, `${placeOf(config)}: ${messageOf(error)}`)]
+    return [fail(WHAT, `${placeOf(config)}: ${messageOf(error)}`)]
   }
 }
 
@@ -115,13 +114,13 @@ function serverFinding(facts: ServerFacts, config: ConfigSource): Finding {
   const { version, read_only, encrypted } = facts
   const place = placeOf(config)
   if (tooOld(facts) !== undefined)
-    return wrong(WHAT, `${place} ${version}: PostgreSQL 15 or newer is needed; upgrade it`)
+    return fail(WHAT, `${place} ${version}: PostgreSQL 15 or newer is needed; upgrade it`)
   const encoding = wronglyEncoded(facts)
-  if (encoding !== undefined) return wrong(WHAT, `${place} ${version}: ${encoding}`)
+  if (encoding !== undefined) return fail(WHAT, `${place} ${version}: ${encoding}`)
   if (read_only)
-    return wrong(WHAT, `${place} ${version} takes no writes: give the primary in DATABASE_URL`)
-  if (config.current.DATABASE_URL === undefined) return fine(WHAT, place)
-  return fine(WHAT, `${place} ${version}, ${encrypted ? 'with' : 'without'} TLS`)
+    return fail(WHAT, `${place} ${version} takes no writes: give the primary in DATABASE_URL`)
+  if (config.current.DATABASE_URL === undefined) return ok(WHAT, place)
+  return ok(WHAT, `${place} ${version}, ${encrypted ? 'with' : 'without'} TLS`)
 }
 
 async function clockFinding(db: Database): Promise<Finding> {
@@ -131,8 +130,8 @@ async function clockFinding(db: Database): Promise<Finding> {
   const text =
     `${secondsOf(apart)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} the database's` +
     ` (give or take ${secondsOf(doubtMs)} s)`
-  if (apart - doubtMs <= MOST_SKEW_MS) return fine(what, text)
-  return wrong(what, `${text}, 5 s at most: synchronize both hosts (timedatectl timesync-status)`)
+  if (apart - doubtMs <= MOST_SKEW_MS) return ok(what, text)
+  return fail(what, `${text}, 5 s at most: synchronize both hosts (timedatectl timesync-status)`)
 }
 
 function secondsOf(ms: number): string {
@@ -146,6 +145,35 @@ function migrationFindings(
 ): readonly Finding[] {
   const what = 'migrations'
   const waiting = pending === 0 ? '' : `, ${pending} to be applied by serve or migrate`
-  if (faults.length === 0) return [fine(what, `${applied} applied${waiting}`)]
-  return faults.map((detail) => wrong(what, detail))
+  if (faults.length === 0) return [ok(what, `${applied} applied${waiting}`)]
+  return faults.map((detail) => fail(what, detail))
+}
+
+/** Each secret that can't be read, with what to do; one line for all when they can. */
+export function signingSecretFindings(
+  providers: readonly Provider[],
+  secrets: SigningSecrets,
+  at: Date,
+): readonly Finding[] {
+  const signing = providers.filter(({ signing_secret }) => signing_secret !== null)
+  const bad = signing.flatMap((provider) => {
+    const problem = problemOf(provider, secrets, at)
+    return problem === undefined ? [] : [fail(provider.name, problem)]
+  })
+  if (signing.length === 0 || bad.length > 0) return bad
+  return [ok('signing secrets', `${signing.length} can be read`)]
+}
+
+function problemOf(provider: Provider, secrets: SigningSecrets, at: Date): string | undefined {
+  const { name, signing_secret, previous_signing_secret } = provider
+  const key = 'set GATEHOUSE_SECRET_KEY to the key that it was stored with'
+  const present = secrets.keyIn(signing_secret, name)
+  if ('problem' in present) {
+    const rotate = `gatehouse provider rotate ${name}`
+    return `its signing secret can't be read (${present.problem}); ${key}, or make a new one: ${rotate}`
+  }
+  if (previous_signing_secret === null || !acceptsPrevious(provider, at)) return undefined
+  const previous = secrets.keyIn(previous_signing_secret, name, 'previous')
+  if (!('problem' in previous)) return undefined
+  return `its previous signing secret can't be read (${previous.problem}); ${key}, or have the sender use the new one`
 }

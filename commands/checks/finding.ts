@@ -1,41 +1,40 @@
 import { JOURNAL_PREFIX } from '../../kernel/log.ts'
-import { DONE, FAILED, type Output } from '../command.ts'
-import { isJournal } from '../journal.ts'
+import { DONE, FAILED, type Output } from '../output.ts'
+import { isJournal } from '../systemd.ts'
 
 const STDOUT = 1
 
-/** Fine; works, with something to do; or something that has to be put right. */
+/** `warn`: Gatehouse works, and the operator should do something. `fail`: it must be corrected. */
 export type Level = 'ok' | 'warn' | 'fail'
 
-/** One thing that was looked at: how it is, or what to do about it. */
+/** The result of one check: the state, or what to do about it. */
 export interface Finding {
   readonly level: Level
   readonly what: string
   readonly detail: string
 }
 
-export function fine(what: string, detail: string): Finding {
+export function ok(what: string, detail: string): Finding {
   return { level: 'ok', what, detail }
 }
 
-/** Gatehouse starts and works all the same: no reason for `check` to fail. */
-export function doubt(what: string, detail: string): Finding {
+export function warn(what: string, detail: string): Finding {
   return { level: 'warn', what, detail }
 }
 
-export function wrong(what: string, detail: string): Finding {
+export function fail(what: string, detail: string): Finding {
   return { level: 'fail', what, detail }
 }
 
 const WORDS: Readonly<Record<Level, string>> = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' }
-/** As ExecStartPre of a unit: what is wrong stands among the journal's errors. */
+/** When a unit runs it as ExecStartPre, failures are errors in the journal. */
 const PREFIX: Readonly<Record<Level, string>> = {
   ok: JOURNAL_PREFIX.info,
   warn: JOURNAL_PREFIX.warn,
   fail: JOURNAL_PREFIX.error,
 }
 
-/** Prints findings, one line each; the exit code is 1 when something has to be put right. */
+/** Prints findings, one line each; the exit code is 1 when one has failed. */
 export function reportFindings(
   findings: readonly Finding[],
   json: boolean,

@@ -1,11 +1,11 @@
 import type { Executor } from '../../db/client.ts'
-import { readSettings } from '../../db/ops/settings.ts'
+import { configQueries } from '../../db/ops/config.ts'
 import { systemClock } from '../../kernel/time.ts'
 import type { InventorySource } from '../../services/ops/inventory/inventory.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
 import type { Endpoint } from '../../services/ops/runners/model-chat.ts'
-import type { PriceSource } from '../../services/ops/runners/model-prices.ts'
+import type { PriceSource } from '../../services/ops/runners/budget.ts'
 import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
@@ -24,7 +24,8 @@ export function openRunners(
   const probe = createProbe({ db, clock: systemClock, inventory, redact })
   const shared = {
     ...{ db, log, inventory, clock: systemClock, redact, sandbox },
-    dryRun: async (tx: Executor) => (await readSettings(tx)).dry_run ?? config.current.OPS_DRY_RUN,
+    dryRun: async (tx: Executor) =>
+      (await configQueries.readSettings(tx, {})).dry_run ?? config.current.OPS_DRY_RUN,
     budgets: () => ({
       session: config.current.OPS_SESSION_BUDGET_USD,
       day: config.current.OPS_DAY_BUDGET_USD,

@@ -1,48 +1,7 @@
 import type { Executor } from '../client.ts'
 import { many, one, optional } from '../rows.ts'
 import { hooksQueries as q } from './queries.ts'
-import type {
-  EventSummary,
-  NewEvent,
-  Position,
-  SavedEvent,
-  StoredEvent,
-  StreamBounds,
-} from './rows.ts'
-
-/**
- * Stores a batch in one statement and answers row by row, in the batch's order. No two rows of a
- * batch may share provider and delivery id; `attempts` counts the deliveries a row stands for.
- */
-export async function saveEvents(
-  db: Executor,
-  events: readonly { readonly event: NewEvent; readonly attempts: number }[],
-): Promise<readonly SavedEvent[]> {
-  let at = 0
-  // In the order in which the statement takes a row apart.
-  const rows = events.map(({ event, attempts }) => {
-    const row = [
-      event.provider,
-      event.event_type,
-      event.trust_mode,
-      event.verified,
-      event.verify_detail,
-      event.external_id,
-      event.content_type,
-      event.source_ip,
-      event.headers,
-      event.body_hash,
-      attempts,
-      event.received_at,
-      at,
-      event.body.length,
-    ]
-    at += event.body.length
-    return row
-  })
-  const bodies = events.map(({ event }) => event.body)
-  return many(db, q.saveEvents, [Buffer.concat(bodies, at), rows])
-}
+import type { EventSummary, Position, StoredEvent, StreamBounds } from './rows.ts'
 
 export function findEvent(db: Executor, id: number): Promise<StoredEvent | undefined> {
   return optional(db, q.findEvent, [id])

@@ -1,83 +1,63 @@
-import type { Executor } from '../client.ts'
-import { many, optional } from '../rows.ts'
-import { hooksQueries as q } from './queries.ts'
-import type { Activity, Provider, SecretName, Sender, TrustMode } from './rows.ts'
+import Type from 'typebox'
+import { Bytes, nullable, Timestamp } from '../rows.ts'
+import { exec, many, optional, sqlFile } from '../sql-file.ts'
 
-/** All providers; the two times start the counts of recent events and of refusals. */
-export function listProviders(
-  db: Executor,
-  recentSince: Date,
-  refusedSince: Date,
-): Promise<readonly Provider[]> {
-  return many(db, q.listProviders, [recentSince, refusedSince])
-}
+export const TrustMode = Type.Union([
+  Type.Literal('signed'),
+  Type.Literal('token'),
+  Type.Literal('open'),
+  Type.Literal('queue'),
+])
+export type TrustMode = Type.Static<typeof TrustMode>
 
-/** What the receivers check of every provider. */
-export function listSenders(db: Executor): Promise<readonly Sender[]> {
-  return many(db, q.listSenders, [])
-}
+/** Which of a provider's secrets a delivery was sent with. */
+const SecretName = Type.Union([Type.Literal('current'), Type.Literal('previous')])
+export type SecretName = Type.Static<typeof SecretName>
 
-export function listActivity(db: Executor, since: Date): Promise<readonly Activity[]> {
-  return many(db, q.listActivity, [since])
-}
+/** What the receivers check of a provider; `watched` when an alarm is set. */
+export const Provider = Type.Object({
+  name: Type.String(),
+  trust_mode: TrustMode,
+  enabled: Type.Boolean(),
+  token_hash: nullable(Bytes),
+  previous_hash: nullable(Bytes),
+  signing_secret: nullable(Bytes),
+  previous_signing_secret: nullable(Bytes),
+  previous_until: nullable(Timestamp),
+  rotated_at: nullable(Timestamp),
+  watched: Type.Boolean(),
+})
+export type Provider = Type.Static<typeof Provider>
 
-/** False when the name is taken. */
-export async function addProvider(
-  db: Executor,
-  provider: {
-    name: string
-    trust_mode: TrustMode
-    enabled: boolean
-    token_hash: Buffer | null
-    /** Encrypted. */
-    signing_secret: Buffer | null
-  },
-): Promise<boolean> {
-  const { name, trust_mode, enabled, token_hash, signing_secret } = provider
-  const args = [name, trust_mode, enabled, token_hash, signing_secret]
-  return (await optional(db, q.addProvider, args)) !== undefined
-}
+/** A provider with what it has delivered. */
+export const ActiveProvider = Type.Object({
+  name: Type.String(),
+  family: Type.Union([Type.Literal('webhook'), Type.Literal('queue')]),
+  trust_mode: TrustMode,
+  enabled: Type.Boolean(),
+  token_hash: nullable(Bytes),
+  signing_secret: nullable(Bytes),
+  previous_until: nullable(Timestamp),
+  rotated_at: nullable(Timestamp),
+  last_secret: nullable(SecretName),
+  last_secret_at: nullable(Timestamp),
+  expected_interval_s: nullable(Type.Integer()),
+  rejection_burst: nullable(Type.Integer()),
+  watched_since: nullable(Timestamp),
+  recent_count: Type.Integer(),
+  last_event_at: nullable(Timestamp),
+  heard_at: nullable(Timestamp),
+  rejected_count: Type.Integer(),
+})
+export type ActiveProvider = Type.Static<typeof ActiveProvider>
 
-/** Makes the providers of channels known; those that are known stay as they are. */
-export async function addQueueProviders(db: Executor, names: readonly string[]): Promise<void> {
-  await db.run(q.addQueueProviders, [names])
-}
-
-/** False when there is no such provider. */
-export async function enableProvider(
-  db: Executor,
-  name: string,
-  enabled: boolean,
-  at: Date,
-): Promise<boolean> {
-  return (await optional(db, q.enableProvider, [name, enabled, at])) !== undefined
-}
-
-/** When a secret is replaced, and until when the old one is accepted as well; null: no longer. */
-export interface Rotation {
-  readonly at: Date
-  readonly until: Date | null
-}
-
-/** False when there is no generic provider with a token under that name. */
-export async function rotateToken(
-  db: Executor,
-  name: string,
-  tokenHash: Buffer,
-  { at, until }: Rotation,
-): Promise<boolean> {
-  return (await optional(db, q.rotateToken, [name, tokenHash, at, until])) !== undefined
-}
-
-/** False when there is no generic provider that signs under that name; `sealed` is encrypted. */
-export async function rotateSigningSecret(
-  db: Executor,
-  name: string,
-  sealed: Buffer,
-  { at, until }: Rotation,
-): Promise<boolean> {
-  return (await optional(db, q.rotateSigningSecret, [name, sealed, at, until])) !== undefined
-}
+/** Events of a provider in one hour. */
+export const Activity = Type.Object({
+  provider: Type.String(),
+  hour: Timestamp,
+  events: Type.Integer(),
+})
+export type Activity = Type.Static<typeof Activity>
 
 /** A use of a provider's secret; `rotated_at` is the provider's own as it was then. */
 export interface SecretUse {
@@ -87,29 +67,40 @@ export interface SecretUse {
   readonly rotated_at: Date | null
 }
 
-/** Notes which secret was used last; one use a provider. */
-export async function saveSecretUses(db: Executor, uses: readonly SecretUse[]): Promise<void> {
-  await db.run(q.saveSecretUses, [uses])
-}
+const Name = Type.Object({ name: Type.String() })
 
-/** What to set of a provider's alarms: null turns one off, an absent one stays. */
-export interface AlarmChange {
-  readonly expected_interval_s?: number | null
-  readonly rejection_burst?: number | null
-}
-
-/** False when there is no such provider. */
-export async function setAlarm(
-  db: Executor,
-  name: string,
-  { expected_interval_s: interval, rejection_burst: burst }: AlarmChange,
-  at: Date,
-): Promise<boolean> {
-  const args = [interval !== undefined, interval ?? null, burst !== undefined, burst ?? null]
-  return (await optional(db, q.setAlarm, [name, ...args, at])) !== undefined
-}
-
-/** False when there is no generic or queue provider under that name. */
-export async function removeProvider(db: Executor, name: string): Promise<boolean> {
-  return (await optional(db, q.removeProvider, [name])) !== undefined
-}
+export const providerQueries = sqlFile('sql/hooks/providers.sql', {
+  listProviders: many(Provider, {}),
+  listProvidersWithActivity: many(ActiveProvider, {
+    recent_since: 'timestamptz',
+    rejected_since: 'timestamptz',
+  }),
+  listActivity: many(Activity, { since: 'timestamptz' }),
+  addProvider: optional(Name, {
+    name: 'text',
+    trust_mode: 'text',
+    enabled: 'bool',
+    token_hash: 'bytea?',
+    signing_secret: 'bytea?',
+  }),
+  addQueueProviders: exec({ names: 'jsonb' }),
+  enableProvider: optional(Name, { name: 'text', enabled: 'bool', now: 'timestamptz' }),
+  rotateSecret: optional(Name, {
+    name: 'text',
+    trust_mode: 'text',
+    token_hash: 'bytea?',
+    signing_secret: 'bytea?',
+    now: 'timestamptz',
+    until: 'timestamptz?',
+  }),
+  saveSecretUses: exec({ uses: 'jsonb' }),
+  setAlarms: optional(Name, {
+    name: 'text',
+    sets_interval: 'bool',
+    interval: 'int4?',
+    sets_burst: 'bool',
+    burst: 'int4?',
+    now: 'timestamptz',
+  }),
+  removeProvider: optional(Name, { name: 'text' }),
+})

@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { loadQueries } from '../queries.ts'
 import {
-  Activity,
   Attached,
   Attempt,
   Connection,
@@ -10,23 +9,16 @@ import {
   EventSummary,
   ForwarderState,
   Position,
-  Provider,
-  SavedEvent,
-  Sender,
-  Settings,
   StoredEvent,
   StreamBounds,
 } from './rows.ts'
 
 const Name = Type.Object({ name: Type.String() })
-const Removed = Type.Object({ removed: Type.Integer() })
 
-const rotation = ['text', 'bytea', 'timestamptz', 'timestamptz']
 const page = ['timestamptz', 'int8', 'timestamptz', 'int8', 'int8']
 
 /** Every query of `sql/hooks.sql` with the types of its arguments and its row. */
 export const hooksQueries = loadQueries('sql/hooks.sql', {
-  saveEvents: { args: ['bytea', 'jsonb'], row: SavedEvent },
   findEvent: { args: ['int8'], row: StoredEvent },
   findEventStart: { args: ['int8', 'int4'], row: StoredEvent },
   findSameBody: { args: ['int8'], row: Type.Object({ id: Type.Integer() }) },
@@ -55,17 +47,6 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
     row: StoredEvent,
   },
   streamBounds: { args: ['int8'], row: StreamBounds },
-  listProviders: { args: ['timestamptz', 'timestamptz'], row: Provider },
-  listSenders: { args: [], row: Sender },
-  listActivity: { args: ['timestamptz'], row: Activity },
-  addProvider: { args: ['text', 'text', 'bool', 'bytea', 'bytea'], row: Name },
-  addQueueProviders: { args: ['jsonb'] },
-  enableProvider: { args: ['text', 'bool', 'timestamptz'], row: Name },
-  rotateToken: { args: rotation, row: Name },
-  rotateSigningSecret: { args: rotation, row: Name },
-  saveSecretUses: { args: ['jsonb'] },
-  setAlarm: { args: ['text', 'bool', 'int4', 'bool', 'int4', 'timestamptz'], row: Name },
-  removeProvider: { args: ['text'], row: Name },
   listEndpoints: { args: [], row: Endpoint },
   listEndpointKeys: { args: [], row: EndpointKey },
   addEndpoint: { args: ['text', 'bytea', 'bool'], row: Name },
@@ -84,10 +65,4 @@ export const hooksQueries = loadQueries('sql/hooks.sql', {
   listForwarders: { args: ['int8', 'int8'], row: ForwarderState },
   removeForwarder: { args: ['text'], row: Name },
   listConnections: { args: ['jsonb', 'int8'], row: Connection },
-  readSettings: { args: [], row: Settings },
-  writeSettings: { args: ['int4', 'int4', 'int4', 'text', 'bool'] },
-  pruneByAge: { args: ['timestamptz', 'int8'], row: Removed },
-  pruneByCount: { args: ['int8', 'int8'], row: Removed },
-  pruneActivity: { args: ['timestamptz'] },
-  pruneForwarders: { args: ['jsonb', 'timestamptz', 'timestamptz'] },
 })

@@ -1,28 +1,12 @@
-import type { Executor } from '../client.ts'
-import { one } from '../rows.ts'
-import { hooksQueries as q } from './queries.ts'
+import Type from 'typebox'
+import { exec, one, sqlFile } from '../sql-file.ts'
 
-/** Removes up to `limit` events received before a time; gives how many it removed. */
-export async function pruneByAge(db: Executor, before: Date, limit: number): Promise<number> {
-  return (await one<{ removed: number }>(db, q.pruneByAge, [before, limit])).removed
-}
+const Removed = Type.Object({ removed: Type.Integer() })
 
-/** Removes up to `limit` of the oldest events beyond the newest `keep`; gives how many it removed. */
-export async function pruneByCount(db: Executor, keep: number, limit: number): Promise<number> {
-  return (await one<{ removed: number }>(db, q.pruneByCount, [keep, limit])).removed
-}
-
-/** Removes counters of minutes before a time. */
-export async function pruneActivity(db: Executor, before: Date): Promise<void> {
-  await db.run(q.pruneActivity, [before])
-}
-
-/** Forgets forwarders not heard of since a time; those with the names given are heard of `now`. */
-export async function pruneForwarders(
-  db: Executor,
-  connected: readonly string[],
-  before: Date,
-  now: Date,
-): Promise<void> {
-  await db.run(q.pruneForwarders, [connected, before, now])
-}
+/** Everything of the hooks service that is kept for a time only, except for its rejections. */
+export const retentionQueries = sqlFile('sql/hooks/retention.sql', {
+  pruneEventsByAge: one(Removed, { before: 'timestamptz', limit: 'int8' }),
+  pruneEventsByCount: one(Removed, { keep: 'int8', limit: 'int8' }),
+  pruneActivity: exec({ before: 'timestamptz' }),
+  pruneForwarders: exec({ connected: 'jsonb', now: 'timestamptz', before: 'timestamptz' }),
+})

@@ -1,19 +1,23 @@
-import type { Executor } from '../client.ts'
-import { one } from '../rows.ts'
-import { hooksQueries as q } from './queries.ts'
-import type { Settings } from './rows.ts'
+import Type from 'typebox'
+import { nullable } from '../rows.ts'
+import { exec, one, sqlFile } from '../sql-file.ts'
 
-export function readSettings(db: Executor): Promise<Settings> {
-  return one(db, q.readSettings, [])
-}
+/** hooks.md section 2, Settings; 0 in a retention field means no limit. */
+export const Settings = Type.Object({
+  retention_max_age_days: Type.Integer({ minimum: 0, maximum: 36_500 }),
+  retention_max_rows: Type.Integer({ minimum: 0, maximum: 2_147_483_647 }),
+  sse_retry_ms: Type.Integer({ minimum: 250, maximum: 3_600_000 }),
+  replay_default_target: nullable(Type.String({ format: 'uri' })),
+})
+export type Settings = Type.Static<typeof Settings>
 
-/** Writes the settings that are given; the others keep their value, whoever changes them meanwhile. */
-export async function writeSettings(db: Executor, given: Partial<Settings>): Promise<void> {
-  await db.run(q.writeSettings, [
-    given.retention_max_age_days ?? null,
-    given.retention_max_rows ?? null,
-    given.sse_retry_ms ?? null,
-    given.replay_default_target ?? null,
-    given.replay_default_target !== undefined,
-  ])
-}
+export const settingsQueries = sqlFile('sql/hooks/settings.sql', {
+  readSettings: one(Settings, {}),
+  writeSettings: exec({
+    retention_max_age_days: 'int4?',
+    retention_max_rows: 'int4?',
+    sse_retry_ms: 'int4?',
+    replay_default_target: 'text?',
+    sets_target: 'bool',
+  }),
+})

@@ -1,10 +1,8 @@
 import Type from 'typebox'
 import { loadQueries } from '../queries.ts'
 import {
-  Bearer,
   Change,
   DayClicks,
-  ExportedLink,
   Link,
   LinkAccess,
   ListedLink,
@@ -13,8 +11,6 @@ import {
   Suggestion,
   Tag,
   Target,
-  Token,
-  User,
 } from './rows.ts'
 
 const Id = Type.Object({ id: Type.String() })
@@ -58,29 +54,10 @@ export const linksQueries = loadQueries('sql/links.sql', {
   removeShare: { args: ['text', 'uuid'], row: Type.Pick(Share, ['email']) },
   saveChange: { args: ['uuid', 'timestamptz', 'text', 'text', 'jsonb'] },
   listChanges: { args: ['uuid', 'int8'], row: Change },
-  addUser: { args: ['text', 'text', 'text', 'timestamptz'], row: User },
-  findUserByEmail: { args: ['text'], row: User },
-  listUsers: { args: ['text', 'int8'], row: User },
-  lockAdmins: { args: ['uuid'], row: User },
-  setRole: { args: ['uuid', 'text'], row: User },
-  takeTokenTurn: { args: ['uuid'] },
-  addToken: {
-    args: ['uuid', 'text', 'text', 'bytea', 'timestamptz', 'timestamptz', 'int8'],
-    row: Token,
-  },
-  removeExpiredTokens: { args: ['uuid', 'timestamptz'] },
-  listTokens: { args: ['uuid'], row: Token },
-  removeToken: { args: ['uuid', 'uuid'], row: Id },
-  findToken: { args: ['bytea', 'timestamptz'], row: Bearer },
-  touchToken: { args: ['uuid', 'timestamptz'] },
   findTarget: { args: ['text'], row: Target },
   mayVisit: { args: ['uuid', 'uuid'], row: Type.Object({ may: Type.Boolean() }) },
   suggestLinks: { args: ['jsonb', 'text', 'uuid', 'bool', 'int8'], row: Suggestion },
   saveClicks: { args: ['uuid', 'int8', 'timestamptz', 'jsonb'] },
   forgetClickWriters: { args: ['timestamptz'] },
   listClicks: { args: ['uuid', 'text', 'int8'], row: DayClicks },
-  findLinksBySlugs: { args: ['jsonb', 'int8'], row: Link },
-  importLinks: { args: ['jsonb', 'text', 'timestamptz', 'int8'], row: Slug },
-  countHiddenLinks: { args: [], row: Type.Object({ links: Type.Integer() }) },
-  listLinksToExport: { args: ['text', 'int8'], row: ExportedLink },
 })

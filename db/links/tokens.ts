@@ -1,43 +1,50 @@
-import type { Executor } from '../client.ts'
-import { many, optional } from '../rows.ts'
-import { linksQueries as q } from './queries.ts'
-import type { Bearer, NewToken, Token } from './rows.ts'
+import Type from 'typebox'
+import { nullable, Timestamp, Uuid } from '../rows.ts'
+import { exec, many, optional, sqlFile } from '../sql-file.ts'
+import { User } from './users.ts'
 
-/** A user is given no more tokens than this, because all of them are listed. */
-export const MOST_TOKENS = 1_000
+/** What a token may do: `read` only GET, `create` only POST /links and its own profile. */
+export const Scope = Type.Union([
+  Type.Literal('full'),
+  Type.Literal('read'),
+  Type.Literal('create'),
+])
+export type Scope = Type.Static<typeof Scope>
 
-/** Undefined when the user has as many as one may; those that have expired go before that is said. */
-export async function addToken(
-  tx: Executor,
-  user: string,
-  token: NewToken,
-): Promise<Token | undefined> {
-  const { name, scope, token_hash, created_at, expires_at } = token
-  await tx.run(q.takeTokenTurn, [user])
-  const row = [user, name, scope, token_hash, created_at, expires_at]
-  const add = (): Promise<Token | undefined> => optional(tx, q.addToken, [...row, MOST_TOKENS])
-  const added = await add()
-  if (added !== undefined) return added
-  await tx.run(q.removeExpiredTokens, [user, created_at])
-  return add()
-}
+/** An API token as its owner sees it. */
+export const Token = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  scope: Scope,
+  created_at: Timestamp,
+  expires_at: nullable(Timestamp),
+  last_used_at: nullable(Timestamp),
+})
+export type Token = Type.Static<typeof Token>
 
-/** All of a user's tokens, newest first. */
-export function listTokens(db: Executor, user: string): Promise<readonly Token[]> {
-  return many(db, q.listTokens, [user])
-}
+/** The user that a token stands for, and what the token may do. */
+export const Bearer = Type.Object({
+  ...User.properties,
+  token_id: Uuid,
+  scope: Scope,
+  last_used_at: nullable(Timestamp),
+})
+export type Bearer = Type.Static<typeof Bearer>
 
-/** False when the user (null: anybody) has no such token. */
-export async function removeToken(db: Executor, id: string, user: string | null): Promise<boolean> {
-  return (await optional(db, q.removeToken, [id, user])) !== undefined
-}
-
-/** Whose token has this hash, unless it has expired by now. */
-export function findToken(db: Executor, hash: Buffer, now: Date): Promise<Bearer | undefined> {
-  return optional(db, q.findToken, [hash, now])
-}
-
-/** Notes that a token was used; one use a minute is enough. */
-export async function touchToken(db: Executor, id: string, at: Date): Promise<void> {
-  await db.run(q.touchToken, [id, at])
-}
+export const tokenQueries = sqlFile('sql/links/tokens.sql', {
+  lockTokens: exec({ user: 'uuid' }),
+  addToken: optional(Token, {
+    user: 'uuid',
+    name: 'text',
+    scope: 'text',
+    token_hash: 'bytea',
+    created_at: 'timestamptz',
+    expires_at: 'timestamptz?',
+    max: 'int8',
+  }),
+  removeExpiredTokens: exec({ user: 'uuid', now: 'timestamptz' }),
+  listTokens: many(Token, { user: 'uuid' }),
+  removeToken: optional(Type.Pick(Token, ['id']), { id: 'uuid', user: 'uuid?' }),
+  findBearer: optional(Bearer, { token_hash: 'bytea', now: 'timestamptz' }),
+  touchToken: exec({ id: 'uuid', now: 'timestamptz' }),
+})

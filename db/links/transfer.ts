@@ -1,36 +1,28 @@
-import type { Executor } from '../client.ts'
-import { many, one } from '../rows.ts'
-import { linksQueries as q } from './queries.ts'
-import type { ExportedLink, Link, NewLink } from './rows.ts'
+import Type from 'typebox'
+import { many, one, sqlFile } from '../sql-file.ts'
+import { Link, type Owner } from './rows.ts'
 
-/** The links with these slugs, as far as they exist, in no order. */
-export function findLinksBySlugs(db: Executor, slugs: readonly string[]): Promise<readonly Link[]> {
-  return many(db, q.findLinksBySlugs, [slugs, slugs.length])
+/** A link with the e-mail addresses of the users it is shared with. */
+export const ExportedLink = Type.Object({
+  ...Link.properties,
+  shared_with: Type.Array(Type.String()),
+})
+export type ExportedLink = Type.Static<typeof ExportedLink>
+
+/** A link to import, with the ids of its owners and recipients. */
+export interface NewLink extends Omit<Link, 'id' | 'owners'> {
+  readonly owners: readonly Pick<Owner, 'id' | 'is_primary'>[]
+  readonly recipients: readonly string[]
 }
 
-/** Makes links with all that belongs to them but their tags' counters; gives the slugs that were not taken. */
-export async function importLinks(
-  tx: Executor,
-  links: readonly NewLink[],
-  actor: string,
-  at: Date,
-): Promise<readonly string[]> {
-  const sorted = links.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
-  const args = [sorted, actor, at, sorted.length]
-  const rows = await many<{ readonly slug: string }>(tx, q.importLinks, args)
-  return rows.map(({ slug }) => slug)
-}
-
-/** How many links are private or secure. */
-export async function countHiddenLinks(db: Executor): Promise<number> {
-  return (await one<{ readonly links: number }>(db, q.countHiddenLinks, [])).links
-}
-
-/** All links after a slug, with whom they are shared. */
-export function listLinksToExport(
-  db: Executor,
-  after: string,
-  limit: number,
-): Promise<readonly ExportedLink[]> {
-  return many(db, q.listLinksToExport, [after, limit])
-}
+export const transferQueries = sqlFile('sql/links/transfer.sql', {
+  findLinksBySlugs: many(Link, { slugs: 'jsonb', limit: 'int8' }),
+  addImportedLinks: many(Type.Pick(Link, ['slug']), {
+    links: 'jsonb',
+    actor: 'text',
+    at: 'timestamptz',
+    limit: 'int8',
+  }),
+  countHiddenLinks: one(Type.Object({ links: Type.Integer() }), {}),
+  listLinksToExport: many(ExportedLink, { after: 'text', limit: 'int8' }),
+})

@@ -1,31 +1,30 @@
-import type { Executor } from '../client.ts'
-import { many, optional } from '../rows.ts'
-import { linksQueries as q } from './queries.ts'
-import type { Role, User } from './rows.ts'
+import Type from 'typebox'
+import { Timestamp, Uuid } from '../rows.ts'
+import { many, optional, sqlFile } from '../sql-file.ts'
 
-/** The new user, or undefined when the e-mail address (in lower case) is known. */
-export function addUser(
-  db: Executor,
-  { email, display_name, role, created_at }: Omit<User, 'id'>,
-): Promise<User | undefined> {
-  return optional(db, q.addUser, [email, display_name, role, created_at])
-}
+export const Role = Type.Union([Type.Literal('user'), Type.Literal('admin')])
+export type Role = Type.Static<typeof Role>
 
-export function findUserByEmail(db: Executor, email: string): Promise<User | undefined> {
-  return optional(db, q.findUserByEmail, [email])
-}
+/** links.md section 2, user profile. */
+export const User = Type.Object({
+  id: Uuid,
+  email: Type.String(),
+  display_name: Type.String(),
+  role: Role,
+  created_at: Timestamp,
+})
+export type User = Type.Static<typeof User>
 
-/** Everybody, after an e-mail address. */
-export function listUsers(db: Executor, after: string, limit: number): Promise<readonly User[]> {
-  return many(db, q.listUsers, [after, limit])
-}
-
-/** All admins and one user more: none of them gets another role from another transaction until this one ends. */
-export function lockAdmins(tx: Executor, id: string): Promise<readonly User[]> {
-  return many(tx, q.lockAdmins, [id])
-}
-
-/** The user with the new role, or undefined when there is no such user. */
-export function setRole(db: Executor, id: string, role: Role): Promise<User | undefined> {
-  return optional(db, q.setRole, [id, role])
-}
+/** Users are known by their e-mail address, in lower case. */
+export const userQueries = sqlFile('sql/links/users.sql', {
+  addUser: optional(User, {
+    email: 'text',
+    display_name: 'text',
+    role: 'text',
+    created_at: 'timestamptz',
+  }),
+  findUserByEmail: optional(User, { email: 'text' }),
+  listUsers: many(User, { after: 'text', limit: 'int8' }),
+  lockAdmins: many(User, { user: 'uuid' }),
+  setRole: optional(User, { user: 'uuid', role: 'text' }),
+})

@@ -1,7 +1,8 @@
 import type { Executor } from '../client.ts'
 import { many, one, optional } from '../rows.ts'
 import { linksQueries as q } from './queries.ts'
-import type { DayClicks, Suggestion, Target, User } from './rows.ts'
+import type { DayClicks, Suggestion, Target } from './rows.ts'
+import type { User } from './users.ts'
 
 /** What a visit needs of the link with exactly this slug. */
 export function findTarget(db: Executor, slug: string): Promise<Target | undefined> {

@@ -1,82 +1,95 @@
-import type { Executor } from '../client.ts'
-import { many, one, optional } from '../rows.ts'
-import { opsQueries as q } from './queries.ts'
-import type { AdoptedAlert, Alert, AlertOutcome, AlertText, UnreadAlert } from './rows.ts'
+import Type from 'typebox'
+import { nullable, Timestamp } from '../rows.ts'
+import { exec, many, one, optional, sqlFile } from '../sql-file.ts'
 
-/** A process of Gatehouse, as sessions name their holder. */
-export interface Reader {
-  readonly holder: string
-  readonly machine: string
-}
+export const AlertOutcome = Type.Enum(['received', 'acknowledged', 'failed', 'triggered'])
+export type AlertOutcome = Type.Static<typeof AlertOutcome>
 
-/** A delivery to the alert webhook. */
-export interface NewAlert extends Pick<
-  Alert,
-  'fingerprint' | 'source' | 'title' | 'payload' | 'outcome'
-> {
-  /** Tells its text from other texts of the same alert. */
-  readonly content: string
-  readonly at: Date
-  readonly tier: number
-}
-
-/** A delivery of an alert, by its number. */
-export interface Delivery {
-  readonly id: number
-  readonly count: number
-}
-
-/** Keeps a delivery, and gives the alert that it is of. */
-export function saveAlert(db: Executor, alert: NewAlert, reader: Reader): Promise<Delivery> {
-  const { fingerprint, source, content, title, payload, at, outcome, tier } = alert
-  const { holder, machine } = reader
-  const text = [fingerprint, source, content, title, payload]
-  return one(db, q.saveAlert, [...text, at, outcome, tier, holder, machine])
-}
-
-/** Notes what came of a delivery of an alert. */
-export async function noteAlert(
-  db: Executor,
-  { id, count }: Delivery,
+/**
+ * All deliveries of one alert. Title and payload are those of the newest delivery; `texts` counts the
+ * different texts that are kept.
+ */
+export const Alert = Type.Object({
+  id: Type.Integer(),
+  fingerprint: Type.String(),
+  source: nullable(Type.String()),
+  title: Type.String(),
+  payload: Type.String(),
+  count: Type.Integer(),
+  first_seen: Timestamp,
+  last_seen: Timestamp,
   outcome: AlertOutcome,
-  { problem = null, session = null }: { problem?: string | null; session?: number | null } = {},
-): Promise<void> {
-  await db.run(q.noteAlert, [id, count, outcome, problem, session])
-}
+  problem: nullable(Type.String()),
+  session_id: nullable(Type.Integer()),
+  texts: Type.Integer(),
+})
+export type Alert = Type.Static<typeof Alert>
 
-/** Alerts whose newest delivery is being read, by any process. */
-export function listUnread(db: Executor, limit: number): Promise<readonly UnreadAlert[]> {
-  return many(db, q.listUnread, [limit])
-}
+/** One of the texts in which an alert was delivered. */
+const AlertText = Type.Pick(Alert, ['title', 'payload', 'count', 'first_seen', 'last_seen'])
+export type AlertText = Type.Static<typeof AlertText>
 
-/** The newest delivery of such an alert, in place of its reader; undefined when that was done already. */
-export function adoptAlert(
-  db: Executor,
-  { id, reading_since }: UnreadAlert,
-  { holder, machine }: Reader,
-  at: Date,
-): Promise<AdoptedAlert | undefined> {
-  return optional(db, q.adoptAlert, [id, reading_since, at, holder, machine])
-}
+/** A delivery of an alert: the alert's id, and the number of the delivery. */
+const Delivery = Type.Pick(Alert, ['id', 'count'])
+export type Delivery = Type.Static<typeof Delivery>
 
-/** Of a delivery, so many characters are listed: a page of whole ones could take all memory. */
-export const LISTED_PAYLOAD = 20_000
+/** An alert whose newest delivery is being processed, and by which process. */
+const AlertInProgress = Type.Object({
+  id: Type.Integer(),
+  holder: Type.String(),
+  machine: Type.String(),
+  reading_since: Timestamp,
+})
+export type AlertInProgress = Type.Static<typeof AlertInProgress>
 
-/** Alerts, the one that was delivered last first, each with the beginning of its delivery. */
-export function listAlerts(db: Executor, offset: number, limit: number): Promise<readonly Alert[]> {
-  return many(db, q.listAlerts, [offset, limit, LISTED_PAYLOAD])
-}
+const AdoptedAlert = Type.Object({
+  ...Delivery.properties,
+  tier: Type.Integer(),
+  payload: Type.String(),
+})
 
-export function findAlert(db: Executor, id: number): Promise<Alert | undefined> {
-  return optional(db, q.findAlert, [id])
-}
-
-/** The texts of an alert, the one that came last first, each with its beginning. */
-export function listAlertTexts(
-  db: Executor,
-  id: number,
-  offset: number,
-  limit: number,
-): Promise<readonly AlertText[]> {
-  return many(db, q.listAlertTexts, [id, offset, limit, LISTED_PAYLOAD])
-}
+export const alertQueries = sqlFile('sql/ops/alerts.sql', {
+  saveAlert: one(Delivery, {
+    fingerprint: 'text',
+    source: 'text?',
+    content: 'text',
+    title: 'text',
+    payload: 'text',
+    outcome: 'text',
+    tier: 'int2',
+    now: 'timestamptz',
+    holder: 'text',
+    machine: 'text',
+  }),
+  noteAlert: exec({
+    id: 'int8',
+    count: 'int4',
+    outcome: 'text',
+    problem: 'text?',
+    session: 'int8?',
+  }),
+  listAlertsInProgress: many(AlertInProgress, { limit: 'int8' }),
+  adoptAlert: optional(AdoptedAlert, {
+    id: 'int8',
+    reading_since: 'timestamptz',
+    now: 'timestamptz',
+    holder: 'text',
+    machine: 'text',
+  }),
+  listAlerts: many(Alert, { characters: 'int4', offset: 'int8', limit: 'int8' }),
+  findAlert: optional(Alert, { id: 'int8' }),
+  listAlertTexts: many(AlertText, {
+    alert: 'int8',
+    characters: 'int4',
+    offset: 'int8',
+    limit: 'int8',
+  }),
+  takeBriefLock: optional(Type.Object({ brief_until: Timestamp }), {
+    holder: 'text',
+    machine: 'text',
+    now: 'timestamptz',
+    until: 'timestamptz',
+  }),
+  freeBriefLock: exec({ holder: 'text', machine: 'text' }),
+  addBriefCost: exec({ now: 'timestamptz', cost_usd: 'float8' }),
+})

@@ -1,22 +1,22 @@
-import type { Executor } from '../client.ts'
-import { many } from '../rows.ts'
-import { opsQueries as q } from './queries.ts'
-import type { CheckBefore, CheckState } from './rows.ts'
+import Type from 'typebox'
+import { nullable } from '../rows.ts'
+import { exec, many, sqlFile } from '../sql-file.ts'
 
-/** Notes how checks went, and gives how those went before that are not new. */
-export function saveCheckStates(
-  db: Executor,
-  states: readonly CheckState[],
-  at: Date,
-): Promise<readonly CheckBefore[]> {
-  return many(db, q.saveCheckStates, [states, at])
-}
+/** The result of a check of the inventory. */
+export const CheckState = Type.Object({
+  service: Type.String(),
+  name: Type.String(),
+  ok: Type.Boolean(),
+})
+export type CheckState = Type.Static<typeof CheckState>
 
-/** Notes the event whose notice tells that a check fails; null when its end is told. */
-export async function noteTold(
-  db: Executor,
-  { service, name }: Pick<CheckState, 'service' | 'name'>,
-  event: number | null,
-): Promise<void> {
-  await db.run(q.noteTold, [service, name, event])
-}
+/** `told_event` is the event whose notice reported that the check fails. */
+const PreviousState = Type.Object({
+  ...CheckState.properties,
+  told_event: nullable(Type.Integer()),
+})
+
+export const checkQueries = sqlFile('sql/ops/checks.sql', {
+  saveCheckStates: many(PreviousState, { states: 'jsonb', now: 'timestamptz' }),
+  saveNotifiedEvent: exec({ service: 'text', name: 'text', event: 'int8?' }),
+})

@@ -1,37 +1,37 @@
-import type { Executor } from '../client.ts'
-import { many, one } from '../rows.ts'
-import { opsQueries as q } from './queries.ts'
-import type { Event } from './rows.ts'
+import Type from 'typebox'
+import { nullable, Timestamp } from '../rows.ts'
+import { exec, many, one, sqlFile } from '../sql-file.ts'
 
-/** What a list of events is narrowed to; null for all. */
-export interface EventFilter {
-  readonly level: string | null
-  readonly service: string | null
-  readonly session: number | null
-}
+export const Level = Type.Enum(['info', 'warning', 'critical'])
+export type Level = Type.Static<typeof Level>
 
-/** Records an event. `isTold`: a notice of it is due; without it, that is so for a critical one. */
-export function addEvent(
-  db: Executor,
-  event: Omit<Event, 'id'>,
-  isTold = event.level === 'critical',
-): Promise<Event> {
-  const { session_id, level, service, message, created_at } = event
-  return one(db, q.addEvent, [session_id, level, service, message, created_at, isTold])
-}
+/** ops.md section 2, Event. */
+export const Event = Type.Object({
+  id: Type.Integer(),
+  session_id: nullable(Type.Integer()),
+  level: Level,
+  service: nullable(Type.String()),
+  message: Type.String(),
+  created_at: Timestamp,
+})
+export type Event = Type.Static<typeof Event>
 
-/** The same for one that is not critical, and that its session has no second time: it may be tried again. */
-export async function addEventOnce(db: Executor, event: Omit<Event, 'id'>): Promise<void> {
-  const { session_id, level, service, message, created_at } = event
-  await db.run(q.addEventOnce, [session_id, level, service, message, created_at])
-}
+const newEvent = {
+  session: 'int8?',
+  level: 'text',
+  service: 'text?',
+  message: 'text',
+  now: 'timestamptz',
+} as const
 
-/** Events, newest first. */
-export function listEvents(
-  db: Executor,
-  { level, service, session }: EventFilter,
-  offset: number,
-  limit: number,
-): Promise<readonly Event[]> {
-  return many(db, q.listEvents, [offset, limit, level, service, session])
-}
+export const eventQueries = sqlFile('sql/ops/events.sql', {
+  addEvent: one(Event, { ...newEvent, notify: 'bool' }),
+  addEventOnce: exec(newEvent),
+  listEvents: many(Event, {
+    level: 'text?',
+    service: 'text?',
+    session: 'int8?',
+    offset: 'int8',
+    limit: 'int8',
+  }),
+})

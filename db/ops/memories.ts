@@ -1,92 +1,64 @@
-import type { Executor } from '../client.ts'
-import { many, one, optional } from '../rows.ts'
-import { opsQueries as q } from './queries.ts'
-import type { Memory } from './rows.ts'
+import Type from 'typebox'
+import { nullable, Timestamp } from '../rows.ts'
+import { exec, many, one, optional, sqlFile } from '../sql-file.ts'
 
-/** What a list of memories is narrowed to; null for all. */
-export interface MemoryFilter {
-  readonly service: string | null
-  readonly category: string | null
-}
+/** ops.md section 2, Memory. */
+export const Memory = Type.Object({
+  id: Type.Integer(),
+  service: nullable(Type.String()),
+  category: Type.String(),
+  observation: Type.String(),
+  confidence: Type.Number(),
+  active: Type.Boolean(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  session_id: nullable(Type.Integer()),
+  tier: Type.Integer(),
+})
+export type Memory = Type.Static<typeof Memory>
 
-/** How long a check took, as a memory tells it. */
-export interface CheckTime extends Pick<Memory, 'observation' | 'confidence' | 'tier'> {
-  readonly service: string
-  readonly check: string
-  readonly session: number
-}
-
-/** A memory that is about to be stored; it was created at `at`. */
-export type NewMemory = Omit<Memory, 'id' | 'created_at' | 'updated_at'>
-
-export function addMemory(db: Executor, memory: NewMemory, at: Date): Promise<Memory> {
-  const { service, category, observation, confidence, active, session_id, tier } = memory
-  const what = [service, category, observation, confidence, active]
-  return one(db, q.addMemory, [...what, at, session_id, tier])
-}
-
-/** Raises the confidence of an observation that is known; undefined when it is new. */
-export function strengthenMemory(
-  db: Executor,
-  { service, category, observation }: Pick<Memory, 'service' | 'category' | 'observation'>,
-  at: Date,
-): Promise<Memory | undefined> {
-  return optional(db, q.strengthenMemory, [service, category, observation, at])
-}
-
-/** Takes confidence from memories that were not renewed for long. */
-export async function fadeMemories(db: Executor, now: Date): Promise<void> {
-  await db.run(q.fadeMemories, [now])
-}
-
-/** The memory as it is now; undefined when there is none. */
-export function updateMemory(
-  db: Executor,
-  id: number,
-  { observation, confidence, active }: Pick<Memory, 'observation' | 'confidence' | 'active'>,
-  at: Date,
-): Promise<Memory | undefined> {
-  return optional(db, q.updateMemory, [id, observation, confidence, active, at])
-}
-
-/** False when there is no such memory. */
-export async function removeMemory(db: Executor, id: number): Promise<boolean> {
-  return (await optional(db, q.removeMemory, [id])) !== undefined
-}
-
-export function findMemory(db: Executor, id: number): Promise<Memory | undefined> {
-  return optional(db, q.findMemory, [id])
-}
-
-/** Memories, surest first. */
-export function listMemories(
-  db: Executor,
-  { service, category }: MemoryFilter,
-  offset: number,
-  limit: number,
-): Promise<readonly Memory[]> {
-  return many(db, q.listMemories, [offset, limit, service, category])
-}
-
-/** Active memories: first what operators wrote, then what sessions noted, each surest first. */
-export function listActiveMemories(
-  db: Executor,
-  { service, category }: MemoryFilter,
-  limit: number,
-): Promise<readonly Memory[]> {
-  return many(db, q.listActiveMemories, [service, category, limit])
-}
-
-/** Removes what agents noted but for one and the best `limit` others. */
-export async function trimMemories(db: Executor, kept: number, limit: number): Promise<void> {
-  await db.run(q.trimMemories, [kept, limit])
-}
-
-/** Notes the usual time of a check in the one memory that it has. */
-export async function noteCheckTime(
-  db: Executor,
-  { service, check, observation, confidence, session, tier }: CheckTime,
-  at: Date,
-): Promise<void> {
-  await db.run(q.noteCheckTime, [service, check, observation, confidence, at, session, tier])
-}
+export const memoryQueries = sqlFile('sql/ops/memories.sql', {
+  addMemory: one(Memory, {
+    service: 'text?',
+    category: 'text',
+    observation: 'text',
+    confidence: 'float8',
+    active: 'bool',
+    now: 'timestamptz',
+    session: 'int8?',
+    tier: 'int2',
+  }),
+  strengthenMemory: optional(Memory, {
+    service: 'text?',
+    category: 'text',
+    observation: 'text',
+    now: 'timestamptz',
+  }),
+  fadeMemories: exec({ now: 'timestamptz' }),
+  updateMemory: optional(Memory, {
+    id: 'int8',
+    observation: 'text',
+    confidence: 'float8',
+    active: 'bool',
+    now: 'timestamptz',
+  }),
+  removeMemory: optional(Type.Pick(Memory, ['id']), { id: 'int8' }),
+  findMemory: optional(Memory, { id: 'int8' }),
+  listMemories: many(Memory, {
+    service: 'text?',
+    category: 'text?',
+    offset: 'int8',
+    limit: 'int8',
+  }),
+  listActiveMemories: many(Memory, { service: 'text?', category: 'text?', limit: 'int8' }),
+  trimMemories: exec({ added: 'int8', kept: 'int8' }),
+  noteCheckTime: exec({
+    service: 'text',
+    check: 'text',
+    observation: 'text',
+    confidence: 'float8',
+    now: 'timestamptz',
+    session: 'int8',
+    tier: 'int2',
+  }),
+})

@@ -1,28 +1,17 @@
-import type { Database } from '../client.ts'
-import { one } from '../rows.ts'
-import { opsQueries as q } from './queries.ts'
+import Type from 'typebox'
+import { one, sqlFile } from '../sql-file.ts'
 
-/** What retention removes from; `sessions` are removed by whole escalation chains, `lines` are their output. */
-export type Pruned = 'lines' | 'sessions' | 'events' | 'actions' | 'alerts'
+/** Each removes at most `limit` rows of before a time; `removed: 0` means that none are left. */
+const prune = one(Type.Object({ removed: Type.Integer() }), {
+  before: 'timestamptz',
+  limit: 'int8',
+})
 
-const QUERIES = {
-  lines: q.pruneLines,
-  sessions: q.pruneSessions,
-  events: q.pruneEvents,
-  actions: q.pruneActions,
-  alerts: q.pruneAlerts,
-} as const
-
-/** Removes a little of what is from before a time, and gives how much; undefined while another instance prunes. */
-export function pruneOps(
-  db: Database,
-  what: Pruned,
-  before: Date,
-  limit: number,
-): Promise<number | undefined> {
-  return db.transaction(async (tx) => {
-    const { taken } = await one<{ readonly taken: boolean }>(tx, q.takePruningTurn, [])
-    if (!taken) return undefined
-    return (await one<{ readonly removed: number }>(tx, QUERIES[what], [before, limit])).removed
-  })
-}
+export const retentionQueries = sqlFile('sql/ops/retention.sql', {
+  tryPruningLock: one(Type.Object({ taken: Type.Boolean() }), {}),
+  pruneLines: prune,
+  pruneSessions: prune,
+  pruneEvents: prune,
+  pruneActions: prune,
+  pruneAlerts: prune,
+})

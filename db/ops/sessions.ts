@@ -1,162 +1,122 @@
-import type { Executor } from '../client.ts'
-import { many, one, optional } from '../rows.ts'
-import { opsQueries as q } from './queries.ts'
-import type {
-  Day,
-  Ending,
-  FoundSession,
-  Lease,
-  Line,
-  NewSession,
-  Session,
-  Started,
-  Status,
-  Summary,
-} from './rows.ts'
+import Type from 'typebox'
+import { nullable, Timestamp } from '../rows.ts'
+import { exec, many, one, optional, sqlFile } from '../sql-file.ts'
 
-/** The session that begins, or undefined while another one runs. */
-export async function startSession(
-  tx: Executor,
-  session: NewSession,
-): Promise<Started | undefined> {
-  await tx.run(q.lockStarts, [])
-  const { tier, model, trigger, prompt_text, started_at, parent_session_id } = session
-  const asked = [tier, model, trigger, prompt_text, started_at, parent_session_id]
-  return optional(tx, q.startSession, [...asked, session.holder, session.machine])
+const Text = Type.String()
+const Count = Type.Integer()
+
+export const Status = Type.Enum([
+  'running',
+  'completed',
+  'failed',
+  'timed_out',
+  'escalated',
+  'stopped',
+])
+export type Status = Type.Static<typeof Status>
+
+export const Trigger = Type.Enum(['scheduled', 'manual', 'api', 'escalation', 'alert'])
+export type Trigger = Type.Static<typeof Trigger>
+
+/** ops.md section 2, Session. */
+export const Session = Type.Object({
+  id: Count,
+  tier: Count,
+  model: Text,
+  status: Status,
+  started_at: Timestamp,
+  ended_at: nullable(Timestamp),
+  exit_code: nullable(Count),
+  cost_usd: nullable(Type.Number()),
+  num_turns: nullable(Count),
+  duration_ms: nullable(Count),
+  trigger: Trigger,
+  prompt_text: nullable(Text),
+  parent_session_id: nullable(Count),
+})
+export type Session = Type.Static<typeof Session>
+
+/** A session that has begun. Its processes carry the marker in their environment. */
+export const Started = Type.Object({ ...Session.properties, marker: Text })
+export type Started = Type.Static<typeof Started>
+
+/** A session with what only its page shows. `chain_cost` counts null as 0. */
+export const FoundSession = Type.Object({
+  ...Started.properties,
+  summary: nullable(Text),
+  chain_cost: Type.Number(),
+})
+export type FoundSession = Type.Static<typeof FoundSession>
+
+/** Which process runs the running session. */
+export const Lease = Type.Object({
+  id: Count,
+  marker: Text,
+  holder: Text,
+  machine: Text,
+  heartbeat_at: Timestamp,
+})
+export type Lease = Type.Static<typeof Lease>
+
+/** How a session ended. */
+export interface Ending extends Pick<Session, 'exit_code' | 'cost_usd' | 'num_turns'> {
+  readonly status: Exclude<Status, 'running'>
+  readonly summary: string | null
 }
 
-/** Renews a lease, and says whether the session is asked to stop; undefined when it is lost. */
-export function renewLease(
-  db: Executor,
-  id: number,
-  holder: string,
-  at: Date,
-): Promise<{ readonly stop_asked: boolean } | undefined> {
-  return optional(db, q.renewLease, [id, holder, at])
-}
+/** One line of a session's output, without secrets. */
+export const Line = Type.Object({ seq: Count, at: Timestamp, kind: Text, text: Text })
+export type Line = Type.Static<typeof Line>
 
-/** False when the session has ended already. */
-export async function finishSession(
-  tx: Executor,
-  id: number,
-  holder: string,
-  { status, exit_code, cost_usd, num_turns, summary }: Ending,
-  at: Date,
-): Promise<boolean> {
-  const ending = [status, at, exit_code, cost_usd, num_turns, summary]
-  return (await optional(tx, q.finishSession, [id, holder, ...ending])) !== undefined
-}
+const Id = Type.Pick(Session, ['id'])
+const Cost = Type.Object({ cost_usd: Type.Number() })
 
-/** False when no such session runs. */
-export async function askToStop(tx: Executor, id: number): Promise<boolean> {
-  return (await optional(tx, q.askToStop, [id])) !== undefined
-}
-
-/** Who runs the session that runs. */
-export function findLease(db: Executor): Promise<Lease | undefined> {
-  return optional(db, q.findLease, [])
-}
-
-/** Fails a session whose lease was renewed last at `since`; false when it was since, or has ended. */
-export async function failLapsed(
-  tx: Executor,
-  id: number,
-  since: Date,
-  at: Date,
-): Promise<boolean> {
-  return (await optional(tx, q.failLapsed, [id, since, at])) !== undefined
-}
-
-/** Has every instance look at the sessions, once the transaction commits. */
-export async function announceSessions(tx: Executor): Promise<void> {
-  await tx.run(q.announceSessions, [])
-}
-
-/** The newest session's id, 0 before the first one, and whether one runs, on any instance. */
-export function lookAtSessions(
-  db: Executor,
-): Promise<{ readonly newest: number; readonly running: boolean }> {
-  return one(db, q.lookAtSessions, [])
-}
-
-export function findRunning(db: Executor): Promise<Session | undefined> {
-  return optional(db, q.findRunning, [])
-}
-
-export function findSession(db: Executor, id: number): Promise<FoundSession | undefined> {
-  return optional(db, q.findSession, [id])
-}
-
-/** Sessions, newest first. */
-export function listSessions(
-  db: Executor,
-  offset: number,
-  limit: number,
-): Promise<readonly Session[]> {
-  return many(db, q.listSessions, [offset, limit])
-}
-
-/** The sessions that one escalated to. */
-export function listChildren(db: Executor, id: number): Promise<readonly Session[]> {
-  return many(db, q.listChildren, [id, 100])
-}
-
-/** What all sessions and briefs of alerts since the beginning of a day have cost, in US dollars. */
-export async function costSince(db: Executor, since: Date): Promise<number> {
-  return (await one<{ readonly cost_usd: number }>(db, q.costSince, [since])).cost_usd
-}
-
-/** What the escalation chain of a session has cost, in US dollars. */
-export async function chainCost(db: Executor, id: number): Promise<number> {
-  return (await one<{ readonly cost_usd: number }>(db, q.chainCost, [id])).cost_usd
-}
-
-/** Stores lines of a session and tells whoever follows it. */
-export async function saveLines(
-  db: Executor,
-  session: number,
-  lines: readonly Line[],
-): Promise<void> {
-  await db.run(q.saveLines, [session, lines])
-}
-
-/** The lines of a session after one, in order. */
-export function listLines(
-  db: Executor,
-  session: number,
-  after: number,
-  limit: number,
-): Promise<readonly Line[]> {
-  return many(db, q.listLines, [session, after, limit])
-}
-
-/** Where a session stands; undefined when there is none. */
-export async function findStatus(db: Executor, id: number): Promise<Status | undefined> {
-  return (await optional<{ readonly status: Status }>(db, q.findStatus, [id]))?.status
-}
-
-/** The lines of a session before one, in order; as many as the limit says, nearest to it. */
-export async function listLinesBefore(
-  db: Executor,
-  session: number,
-  before: number,
-  limit: number,
-): Promise<readonly Line[]> {
-  const lines = await many<Line>(db, q.listLinesBefore, [session, before, limit])
-  return lines.toReversed()
-}
-
-/** The escalation chain of a session, from its first one on. */
-export function listChain(db: Executor, id: number): Promise<readonly Session[]> {
-  return many(db, q.listChain, [id, 100])
-}
-
-/** The newest summary. */
-export function findSummary(db: Executor): Promise<Summary | undefined> {
-  return optional(db, q.findSummary, [])
-}
-
-/** What happened on each day since a time, oldest first; quiet days have no row. */
-export function listDays(db: Executor, since: Date): Promise<readonly Day[]> {
-  return many(db, q.listDays, [since, 400])
-}
+export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
+  lockStarts: exec({}),
+  startSession: optional(Started, {
+    tier: 'int2',
+    model: 'text',
+    trigger: 'text',
+    prompt_text: 'text?',
+    now: 'timestamptz',
+    parent_session_id: 'int8?',
+    holder: 'text',
+    machine: 'text',
+  }),
+  renewLease: optional(Type.Object({ stop_asked: Type.Boolean() }), {
+    id: 'int8',
+    holder: 'text',
+    now: 'timestamptz',
+  }),
+  finishSession: optional(Id, {
+    id: 'int8',
+    holder: 'text',
+    status: 'text',
+    now: 'timestamptz',
+    exit_code: 'int4?',
+    cost_usd: 'float8?',
+    num_turns: 'int4?',
+    summary: 'text?',
+  }),
+  askToStop: optional(Id, { id: 'int8' }),
+  findLease: optional(Lease, {}),
+  failLapsed: optional(Id, { id: 'int8', heartbeat_at: 'timestamptz', now: 'timestamptz' }),
+  announceSessions: exec({}),
+  readSessionState: one(Type.Object({ newest: Count, running: Type.Boolean() }), {}),
+  findRunning: optional(Session, {}),
+  findSession: optional(FoundSession, { id: 'int8' }),
+  findStatus: optional(Type.Pick(Session, ['status']), { id: 'int8' }),
+  listSessions: many(Session, { offset: 'int8', limit: 'int8' }),
+  listChildren: many(Session, { id: 'int8', limit: 'int8' }),
+  listChain: many(Session, { id: 'int8', limit: 'int8' }),
+  costSince: one(Cost, { since: 'timestamptz' }),
+  chainCost: one(Cost, { id: 'int8' }),
+  claimSchedule: optional(Type.Object({ scheduled_at: Timestamp }), {
+    now: 'timestamptz',
+    since: 'timestamptz',
+  }),
+  isScheduleClaimed: one(Type.Object({ claimed: Type.Boolean() }), { at: 'timestamptz' }),
+  saveLines: exec({ session: 'int8', lines: 'jsonb' }),
+  listLines: many(Line, { session: 'int8', after: 'int4', limit: 'int8' }),
+  listLinesBefore: many(Line, { session: 'int8', before: 'int4', limit: 'int8' }),
+})

@@ -1,4 +1,4 @@
-import type { Activity } from '../../db/hooks/rows.ts'
+import type { Activity } from '../../db/hooks/providers.ts'
 import { html, type Html } from '../../kernel/html.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,4 +1,4 @@
-import type { Settings } from '../../db/hooks/rows.ts'
+import type { Settings } from '../../db/hooks/settings.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { hooksPage } from './layout.ts'
 import { pairsTable } from '../table.ts'

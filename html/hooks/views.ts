@@ -1,15 +1,10 @@
-import type {
-  Activity,
-  Attempt,
-  EventSummary,
-  SecretName,
-  Settings,
-  StoredEvent,
-} from '../../db/hooks/rows.ts'
+import type { Attempt, EventSummary, StoredEvent } from '../../db/hooks/rows.ts'
+import type { Activity, SecretName } from '../../db/hooks/providers.ts'
+import type { Settings } from '../../db/hooks/settings.ts'
 import type { Rejection, RejectionCount } from '../../db/hooks/rejections.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { LogQuery } from '../../services/hooks/log-filter.ts'
-import type { ProviderStatus } from '../../services/hooks/provider-status.ts'
+import type { ProviderStatus } from '../../services/hooks/providers.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 
 /** What `/` shows. */

@@ -1,4 +1,4 @@
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { layout, type Page } from '../layout.ts'
 
@@ -36,6 +36,14 @@ export function linksPage(viewer: Viewer, page: Page): Html {
     />`,
   }
   return layout(site, page)
+}
+
+/** The way between the pages of admins. */
+export function adminTabs(current: 'users' | 'links'): Html {
+  return html`<nav class="tabs" aria-label="Admin">
+    <a href="/-/admin/users" ${current === 'users' && html`aria-current="page"`}>Users</a>
+    <a href="/-/admin/links" ${current === 'links' && html`aria-current="page"`}>Links</a>
+  </nav>`
 }
 
 function viewerLine(viewer: Viewer): Html {

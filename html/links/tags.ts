@@ -1,4 +1,5 @@
-import type { Link, Tag, User } from '../../db/links/rows.ts'
+import type { Link, Tag } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
 import { linksPage, type Viewer } from './layout.ts'

@@ -1,9 +1,27 @@
-import type { Alert, AlertOutcome, AlertText } from '../../db/ops/rows.ts'
+import type { Alert, AlertOutcome, AlertText } from '../../db/ops/alerts.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { fact } from '../parts.ts'
+import type { FormState } from '../../kernel/http/view.ts'
+import { postForm, refusal, submit } from '../form.ts'
+import { cards, fact, nextLink } from '../parts.ts'
 import { timeTag } from '../text.ts'
 import { opsPage } from './layout.ts'
-import { nextLink, refusedNote } from './parts.ts'
+
+/** What `/alerts` shows. */
+export interface AlertsView {
+  readonly alerts: readonly Alert[]
+  /** How many characters of a payload are shown. */
+  readonly characters: number
+  readonly older: string | undefined
+  /** An alert that could not be investigated. */
+  readonly refused?: { readonly id: number; readonly fault: FormState['fault'] }
+}
+
+export interface AlertCard {
+  readonly alert: Alert
+  readonly characters: number
+  /** Why it could not be investigated. */
+  readonly fault?: FormState['fault']
+}
 
 const LOOK: Readonly<Record<AlertOutcome, string>> = {
   received: 'token',
@@ -18,79 +36,52 @@ const MEANING: Readonly<Record<AlertOutcome, string>> = {
   triggered: 'started a session',
 }
 
-/** An alert that somebody wants a session for, and why there is none. */
-export interface RefusedAlert {
-  readonly id: number
-  readonly message: string
-}
-
-/** `/alerts`: what the webhook was sent, the newest delivery first; of each so many characters are shown. */
-export function alertsPage(
-  alerts: readonly Alert[],
-  shown: number,
-  older: string | undefined,
-  refused: RefusedAlert | null,
-): Html {
+/** `/alerts`, the latest delivery first. */
+export function alertsPage({ alerts, characters, older, refused }: AlertsView): Html {
   return opsPage({
     title: 'Alerts',
     section: 'alerts',
     body: html`<h1>Alerts</h1>
-      ${
-        alerts.length === 0
-          ? html`<p class="panel empty">
-              No alert has come. Have your monitoring tool post to <code>/api/v1/webhook</code>,
-              with the key in <code>OPS_CHAT_API_KEY</code> as its bearer token.
-            </p>`
-          : html`<div class="cards">
-              ${alerts.map((alert) =>
-                alertCard(alert, shown, refused?.id === alert.id ? refused.message : null),
-              )}
-            </div>`
-      }
+      ${cards(
+        alerts.map((alert) =>
+          alertCard({ alert, characters, ...(alert.id === refused?.id && refused) }),
+        ),
+        html`No alerts yet. Have your monitoring tool post to <code>/api/v1/webhook</code>, with the
+          key in <code>OPS_CHAT_API_KEY</code> as its bearer token.`,
+      )}
       ${nextLink(older, 'Older alerts')}`,
   })
 }
 
-/** `/alerts/{id}`: the texts that an alert came with, the newest first. */
+/** `/alerts/{id}`: the alert and the texts of its deliveries, the latest first. */
 export function alertPage(
-  alert: Alert,
+  card: AlertCard,
   texts: readonly AlertText[],
-  shown: number,
   older: string | undefined,
 ): Html {
+  const title = `Alert ${card.alert.id}`
+  const textCards = texts.map((text) => textCard(text, card.characters))
   return opsPage({
-    title: `Alert ${alert.id}`,
+    title,
     section: 'alerts',
-    body: html`<h1>Alert ${alert.id}</h1>
-      <div class="cards">
-        ${alertCard(alert, shown)}
-        ${texts.map(
-          ({ title, payload, count, first_seen, last_seen }) =>
-            html`<article class="panel card">
-              <h2><bdi>${title}</bdi></h2>
-              <dl class="facts">
-                ${cameFact(count, last_seen)} ${fact('First', timeTag(first_seen))}
-              </dl>
-              ${payloadText(payload, shown, `Text of ${last_seen.toISOString()}`)}
-            </article>`,
-        )}
-      </div>
+    body: html`<h1>${title}</h1>
+      <div class="cards">${alertCard(card)} ${textCards}</div>
       ${nextLink(older, 'Older texts')}`,
   })
 }
 
-/** One alert: the answer to `POST /alerts/{id}/investigate`. */
-export function alertCard(alert: Alert, shown: number, refused: string | null = null): Html {
+export function alertCard({ alert, characters, fault }: AlertCard): Html {
   const { id, title, source, count, outcome, problem, session_id, payload, texts } = alert
+  const action = `/alerts/${id}/investigate`
   return html`<article class="panel card" id="alert-${id}" aria-labelledby="alert-title-${id}">
-    ${refusedNote(refused, `alert-refused-${id}`)}
+    ${refusal({ id: `alert-${id}`, fault })}
     <div class="title-line">
       <h2 id="alert-title-${id}"><bdi>${title}</bdi></h2>
       <span class="badge ${LOOK[outcome]}">${outcome}</span>
     </div>
     <dl class="facts">
       ${fact('Outcome', MEANING[outcome])} ${problem !== null && fact('Problem', problem)}
-      ${source !== null && fact('Source', source)} ${cameFact(count, alert.last_seen)}
+      ${source !== null && fact('Source', source)} ${deliveries(count, alert.last_seen)}
       ${fact('First', timeTag(alert.first_seen))}
       ${texts > 1 && fact('Texts', html`<a href="/alerts/${id}">${texts} different texts</a>`)}
       ${
@@ -100,31 +91,34 @@ export function alertCard(alert: Alert, shown: number, refused: string | null = 
     </dl>
     <details>
       <summary>Newest delivery</summary>
-      ${payloadText(payload, shown, 'Newest delivery')}
+      ${payloadText(payload, characters, 'Newest delivery')}
     </details>
-    <form
-      method="post"
-      action="/alerts/${id}/investigate"
-      hx-post="/alerts/${id}/investigate"
-      hx-target="#alert-${id}"
-      hx-swap="outerHTML"
-    >
-      <button type="submit" id="investigate-${id}">
-        Investigate <span class="hidden">${title}</span>
-      </button>
-    </form>
+    ${postForm(
+      { action, target: `#alert-${id}` },
+      submit(html`Investigate <span class="hidden">${title}</span>`, { id: `investigate-${id}` }),
+    )}
   </article>`
 }
 
-function cameFact(count: number, last: Date): Html {
-  return fact('Came', html`${count === 1 ? 'once' : `${count} times`}, last ${timeTag(last)}`)
+function textCard(text: AlertText, characters: number): Html {
+  const { title, payload, count, first_seen, last_seen } = text
+  return html`<article class="panel card">
+    <h2><bdi>${title}</bdi></h2>
+    <dl class="facts">${deliveries(count, last_seen)} ${fact('First', timeTag(first_seen))}</dl>
+    ${payloadText(payload, characters, `Text of ${last_seen.toISOString()}`)}
+  </article>`
 }
 
-function payloadText(payload: string, shown: number, label: string): Html {
-  return html`${payload.length >= shown && html`<p class="muted">Its first ${shown} characters:</p>`}
+function deliveries(count: number, last: Date): Html {
+  return fact('Received', html`${count === 1 ? 'once' : `${count} times`}, last ${timeTag(last)}`)
+}
+
+function payloadText(payload: string, characters: number, label: string): Html {
+  const isCut = payload.length >= characters
+  return html`${isCut && html`<p class="muted">Its first ${characters} characters:</p>`}
     <pre
       class="payload"
       tabindex="0"
       aria-label="${label}"
-    ><code>${payload.slice(0, shown)}</code></pre>`
+    ><code>${payload.slice(0, characters)}</code></pre>`
 }

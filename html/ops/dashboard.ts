@@ -1,16 +1,20 @@
-import type { Day, Event, Session, Summary } from '../../db/ops/rows.ts'
+import type { Day, Summary } from '../../db/ops/dashboard.ts'
+import type { Event } from '../../db/ops/events.ts'
+import type { Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import type { FormState } from '../../kernel/http/view.ts'
+import { barChart } from '../chart.ts'
+import { field, postForm, refusal, select, submit } from '../form.ts'
+import { emptyState, saved } from '../parts.ts'
 import { timeTag } from '../text.ts'
-import { eventTable } from './event-table.ts'
+import { eventTable } from './events.ts'
 import { opsPage } from './layout.ts'
 import { costText, shortText, statusBadge } from './parts.ts'
-import { sparkLine } from './spark.ts'
-import { triggerForm, type TriggerView } from './trigger.ts'
 
-/** What goes on now. */
+/** The current state. */
 export interface NowView {
   readonly running: Session | undefined
-  /** The session that began last. */
+  /** The newest session. */
   readonly last: Session | undefined
   readonly summary: Summary | undefined
   readonly dryRun: boolean
@@ -22,12 +26,26 @@ export interface NowView {
 export interface DashboardView {
   readonly now: NowView
   readonly events: readonly Event[]
-  /** Days without anything have no row. */
+  /** A day without any has no row. */
   readonly days: readonly Day[]
-  /** The days of the spark lines, oldest first. */
+  /** The days of the charts, oldest first. */
   readonly dayNames: readonly string[]
   readonly trigger: TriggerView
 }
+
+/** The form that starts a session. */
+export interface TriggerView {
+  readonly form: FormState
+  /** The session that was just started. */
+  readonly started?: number
+}
+
+const TIERS = [
+  ['auto', 'auto (begin at tier 1)'],
+  ['1', '1 – observe'],
+  ['2', '2 – investigate'],
+  ['3', '3 – remediate'],
+] as const
 
 export function dashboardPage(view: DashboardView): Html {
   return opsPage({
@@ -37,13 +55,17 @@ export function dashboardPage(view: DashboardView): Html {
       ${nowFragment(view.now)}
       <section aria-labelledby="days-title">
         <h2 id="days-title" class="hidden">Last days</h2>
-        <div class="tiles">${sparkLines(view)}</div>
+        <div class="tiles">
+          ${dayTile(view, 'Sessions', 'sessions', String)}
+          ${dayTile(view, 'Cost', 'cost_usd', costText)}
+          ${dayTile(view, 'Events', 'events', String)}
+        </div>
       </section>
-      ${triggerForm(view.trigger)} ${feedFragment(view)}`,
+      ${triggerForm(view.trigger)} ${newestEvents(view.events)}`,
   })
 }
 
-/** What goes on now; the page asks for it again while it is open. */
+/** The current state; an open page polls it. */
 export function nowFragment({ running, last, summary, dryRun, interval }: NowView): Html {
   const state = running === undefined ? 'idle' : 'running'
   return html`<section
@@ -74,17 +96,38 @@ export function nowFragment({ running, last, summary, dryRun, interval }: NowVie
       <p class="muted">one every ${intervalText(interval)}</p>
       ${dryRun && html`<p><span class="badge open">dry run</span></p>`}
     </div>
-    ${
-      summary !== undefined &&
-      html`<section class="panel" aria-labelledby="summary-title">
-        <div class="title-line">
-          <h2 id="summary-title">Last summary</h2>
-          <a href="/sessions/${summary.id}">Session ${summary.id}</a>
-        </div>
-        <p class="summary">${shortText(summary.summary, 2_000)}</p>
-        <p class="muted">${timeTag(summary.ended_at)}</p>
-      </section>`
-    }
+    ${summary !== undefined && summaryPanel(summary)}
+  </section>`
+}
+
+/** The form alone: the reply to `POST /sessions/trigger`. */
+export function triggerForm({ form: state, started }: TriggerView): Html {
+  const form = { id: 'trigger', ...state }
+  return postForm(
+    {
+      ...{ id: 'trigger', class: 'panel', 'aria-labelledby': 'trigger-title' },
+      ...{ action: '/sessions/trigger', target: '#trigger' },
+    },
+    html`${refusal(form)}
+      ${
+        started !== undefined &&
+        saved(html`<a href="/sessions/${started}" autofocus>Session ${started}</a> has begun.`)
+      }
+      <h2 id="trigger-title">Start a session</h2>
+      ${field(form, 'prompt', 'What to look into', { rows: 3 })}
+      ${select(form, 'tier', 'Tier', TIERS)}
+      <p class="field">${submit('Start session', { class: 'primary', id: 'trigger-button' })}</p>`,
+  )
+}
+
+function summaryPanel({ id, summary, ended_at }: Summary): Html {
+  return html`<section class="panel" aria-labelledby="summary-title">
+    <div class="title-line">
+      <h2 id="summary-title">Last summary</h2>
+      <a href="/sessions/${id}">Session ${id}</a>
+    </div>
+    <p class="summary">${shortText(summary, 2_000)}</p>
+    <p class="muted">${timeTag(ended_at)}</p>
   </section>`
 }
 
@@ -92,7 +135,7 @@ function intervalText(seconds: number): string {
   return seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`
 }
 
-function feedFragment({ events }: DashboardView): Html {
+function newestEvents(events: readonly Event[]): Html {
   return html`<section id="feed" aria-labelledby="feed-title">
     <div class="title-line">
       <h2 id="feed-title">Events</h2>
@@ -100,18 +143,33 @@ function feedFragment({ events }: DashboardView): Html {
     </div>
     ${
       events.length === 0
-        ? html`<p class="panel empty">Nothing was noted yet.</p>`
+        ? emptyState('No events yet.')
         : eventTable('feed-rows', 'Newest events', events)
     }
   </section>`
 }
 
-function sparkLines({ days, dayNames }: DashboardView): readonly Html[] {
-  const values = (name: 'sessions' | 'cost_usd' | 'events') =>
-    dayNames.map((day) => ({ day, value: days.find((row) => row.day === day)?.[name] ?? 0 }))
-  return [
-    sparkLine('Sessions', values('sessions'), String),
-    sparkLine('Cost', values('cost_usd'), costText),
-    sparkLine('Events', values('events'), String),
-  ]
+/** A figure of the last days as bars, the last one being today. */
+function dayTile(
+  { days, dayNames }: DashboardView,
+  title: string,
+  figure: 'sessions' | 'cost_usd' | 'events',
+  text: (value: number) => string,
+): Html {
+  const values = dayNames.map((name) => days.find(({ day }) => day === name)?.[figure] ?? 0)
+  const total = values.reduce((sum, value) => sum + value, 0)
+  const peak = Math.max(...values)
+  const label =
+    total === 0
+      ? `${title}: none in ${values.length} days`
+      : `${title} by day: ${text(total)} in ${values.length} days, at most ${text(peak)} on ${dayNames[values.indexOf(peak)]}`
+  const bars = values.map((value, at) => {
+    return { label: dayNames[at] ?? '', parts: [{ kind: 'some', value }] }
+  })
+  return html`<article class="tile">
+    <h3>${title}</h3>
+    <p class="figure"><strong>${text(total)}</strong> in ${values.length} days</p>
+    ${barChart(label, bars, { text })}
+    <p class="muted">Today ${text(values.at(-1) ?? 0)}</p>
+  </article>`
 }

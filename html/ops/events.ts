@@ -1,57 +1,80 @@
-import type { Event } from '../../db/ops/rows.ts'
+import type { Event } from '../../db/ops/events.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { listFilter } from '../list-filter.ts'
-import { eventTable } from './event-table.ts'
+import { filterForm } from '../form.ts'
+import { emptyState, nextLink } from '../parts.ts'
+import { listTable } from '../table.ts'
+import { timeTag } from '../text.ts'
 import { opsPage } from './layout.ts'
-import { nextLink } from './parts.ts'
+import { levelBadge } from './parts.ts'
 
 /** What `/events` shows. */
 export interface EventsView {
   readonly events: readonly Event[]
+  /** Filters; null for all. */
   readonly level: string | null
   readonly service: string | null
-  /** Address of older events; undefined when there are none. */
   readonly older: string | undefined
 }
+
+const LEVELS = [
+  ['', 'Any'],
+  ['critical', 'Critical'],
+  ['warning', 'Warning'],
+  ['info', 'Info'],
+] as const
 
 export function eventsPage(view: EventsView): Html {
   return opsPage({
     title: 'Events',
     section: 'events',
     body: html`<h1>Events</h1>
-      ${filterForm(view)} ${eventsFragment(view)}`,
+      ${eventFilter(view)} ${eventsFragment(view)}`,
   })
 }
 
-/** The list alone, which htmx puts below the filters. */
 export function eventsFragment({ events, older, level, service }: EventsView): Html {
-  const filtered = level !== null || service !== null
+  const isFiltered = level !== null || service !== null
   return html`<section id="events-results" aria-label="Events">
     ${
       events.length === 0
-        ? html`<p class="panel empty">
-            ${filtered ? 'No event is like that.' : 'Nothing was noted yet.'}
-          </p>`
+        ? emptyState(isFiltered ? 'No events match these filters.' : 'No events yet.')
         : eventTable('event-rows', 'Events, newest first', events)
     }
     ${nextLink(older, 'Older events')}
   </section>`
 }
 
-function filterForm({ level, service }: EventsView): Html {
-  return listFilter({
-    label: 'Events',
-    path: '/events',
-    results: 'events-results',
-    fields: html`<label class="half">
+/** Events as rows, newest first. */
+export function eventTable(bodyId: string, caption: string, events: readonly Event[]): Html {
+  return listTable({
+    bodyId,
+    caption,
+    kind: 'feed',
+    columns: ['Message', 'Level', 'Service', 'Session', 'Time'],
+    rows: events.map(eventRow),
+  })
+}
+
+function eventRow({ id, level, service, message, session_id, created_at }: Event): Html {
+  return html`<tr role="row" data-id="${id}">
+    <td role="cell" class="type">${message}</td>
+    <td role="cell" class="verify">${levelBadge(level)}</td>
+    <td role="cell">${service}</td>
+    <td role="cell">
+      ${session_id !== null && html`<a href="/sessions/${session_id}">session ${session_id}</a>`}
+    </td>
+    <td role="cell" class="when">${timeTag(created_at)}</td>
+  </tr>`
+}
+
+function eventFilter({ level, service }: EventsView): Html {
+  return filterForm(
+    'Events',
+    { path: '/events', results: 'events-results' },
+    html`<label class="half">
         Level
         <select name="level" id="events-level">
-          ${[
-            ['', 'Any'],
-            ['critical', 'Critical'],
-            ['warning', 'Warning'],
-            ['info', 'Info'],
-          ].map(
+          ${LEVELS.map(
             ([value, label]) =>
               html`<option value="${value}" ${value === (level ?? '') && html`selected`}>
                 ${label}
@@ -64,5 +87,5 @@ function filterForm({ level, service }: EventsView): Html {
         <input name="service" id="events-service" value="${service}" autocomplete="off" />
       </label>
       <button type="submit" id="events-filter">Filter</button>`,
-  })
+  )
 }

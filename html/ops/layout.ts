@@ -1,5 +1,5 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { layout, type Page } from '../layout.ts'
+import { errorBody, layout, type Page, type ShownError } from '../layout.ts'
 
 const SITE = {
   home: '/',
@@ -22,4 +22,14 @@ const SITE = {
 /** A page of the ops service. */
 export function opsPage(page: Page): Html {
   return layout(SITE, page)
+}
+
+/** The page of a refused or failed request. */
+export function opsErrorPage(error: ShownError): Html {
+  const ways = html`<a href="/">Go to the dashboard</a> or <a href="/sessions">to the sessions</a>.`
+  return opsPage({
+    title: `${error.status} ${error.title}`,
+    section: 'none',
+    body: errorBody(error, ways),
+  })
 }

@@ -1,33 +1,33 @@
-import type { Memory } from '../../db/ops/rows.ts'
+import type { Memory } from '../../db/ops/memories.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import type { FormState } from '../../kernel/http/view.ts'
+import { checkbox, field, filterForm, postForm, refusal, submit, type Form } from '../form.ts'
+import { cards, disclosed, nextLink, saved } from '../parts.ts'
 import { timeTag } from '../text.ts'
 import { opsPage } from './layout.ts'
-import {
-  memoryFields,
-  newMemoryForm,
-  type MemoryTyped,
-  type NewMemoryView,
-} from './memory-forms.ts'
-import { nextLink, refusedNote } from './parts.ts'
 
 /** What `/memories` shows. */
 export interface MemoriesView {
   readonly memories: readonly Memory[]
+  /** Filters; null for all. */
   readonly service: string | null
   readonly category: string | null
   readonly older: string | undefined
-  readonly added: NewMemoryView
-  /** A memory whose change was refused. */
-  readonly edited: EditedMemory | null
+  /** Categories that are suggested. */
+  readonly categories: readonly string[]
+  readonly creation: FormState
+  readonly update: FormState
+  /** A memory was just added. */
+  readonly isSaved?: boolean
+  /** A memory whose change was refused: it stands first if this page does not list it. */
+  readonly edited?: MemoryCard
 }
 
-/** The state of a form that changes a memory. */
-export interface EditedMemory {
-  readonly id: number
-  /** What was typed into a form that was refused. */
-  readonly typed: MemoryTyped | null
-  readonly refused: string | null
-  readonly saved: boolean
+/** A memory with the form that changes it. */
+export interface MemoryCard {
+  readonly memory: Memory
+  readonly form: FormState
+  readonly isSaved?: boolean
 }
 
 export function memoriesPage(view: MemoriesView): Html {
@@ -36,35 +36,34 @@ export function memoriesPage(view: MemoriesView): Html {
     section: 'memories',
     body: html`<h1>Memories</h1>
       <p class="muted">
-        What sessions learned and you noted. Active ones are told to every session.
+        What sessions learned and what you noted. Every session is told the active ones.
       </p>
-      ${filterForm(view)} ${memoriesFragment(view)}`,
+      ${memoryFilter(view)} ${memoriesFragment(view)}`,
   })
 }
 
-/** List and form: the answer to `POST /memories`. */
-export function memoriesFragment({ memories, older, added, edited }: MemoriesView): Html {
+export function memoriesFragment(view: MemoriesView): Html {
+  const { memories, edited, update, older } = view
+  const isListed = memories.some(({ id }) => id === edited?.memory.id)
+  const shown = edited === undefined || isListed ? memories : [edited.memory, ...memories]
   return html`<section id="memories" aria-label="Memories">
-    ${newMemoryForm(added)}
-    ${
-      memories.length === 0
-        ? html`<p class="panel empty">There is no such memory.</p>`
-        : html`<div class="cards">
-            ${memories.map((memory) => memoryCard(memory, edited?.id === memory.id ? edited : null))}
-          </div>`
-    }
+    ${creationForm(view)}
+    ${cards(
+      shown.map((memory) =>
+        memoryCard(memory.id === edited?.memory.id ? edited : { memory, form: update }),
+      ),
+      'No memories match these filters.',
+    )}
     ${nextLink(older, 'More memories')}
   </section>`
 }
 
-/** One memory, to be changed in its place: the answer to `POST /memories/{id}`. */
-export function memoryCard(memory: Memory, edited: EditedMemory | null = null): Html {
+export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard): Html {
   const { id, service, category, observation, confidence, active, session_id, updated_at } = memory
-  const refused = edited?.refused ?? null
-  const typed = edited?.typed ?? { observation, confidence: String(confidence), active }
-  const action = `/memories/${id}`
+  const stored = { observation, confidence: String(confidence), active: String(active) }
+  const form = { id: `memory-${id}`, ...state, typed: { ...stored, ...state.typed } }
   return html`<article class="panel card" id="memory-${id}" aria-labelledby="memory-title-${id}">
-    ${edited?.saved === true && html`<p class="saved" role="status">Saved.</p>`}
+    ${isSaved && saved('Saved.')}
     <div class="title-line">
       <h2 id="memory-title-${id}"><bdi>${service ?? 'Everything'}</bdi>: <bdi>${category}</bdi></h2>
       ${!active && html`<span class="badge">inactive</span>`}
@@ -79,59 +78,83 @@ export function memoryCard(memory: Memory, edited: EditedMemory | null = null): 
       }
       · ${timeTag(updated_at)}
     </p>
-    <details class="changes" ${refused !== null && html`open`}>
-      <summary id="edit-${id}">Edit…</summary>
-      <form
-        method="post"
-        action="${action}"
-        hx-post="${action}"
-        hx-target="#memory-${id}"
-        hx-swap="outerHTML"
-      >
-        ${refusedNote(refused, `memory-refused-${id}`)} ${memoryFields(`memory-${id}`, typed)}
-        <p class="field"><button type="submit" class="primary" id="save-${id}">Save</button></p>
-      </form>
-      <form
-        method="post"
-        action="${action}/delete"
-        hx-post="${action}/delete"
-        hx-target="#memory-${id}"
-        hx-swap="outerHTML"
-        hx-confirm="Delete this memory?"
-      >
-        <button type="submit" class="danger" id="delete-${id}">Delete</button>
-      </form>
-    </details>
+    ${disclosed('Edit…', html`${updateForm(id, form)} ${deleteForm(id)}`, {
+      open: form.fault !== undefined,
+      summaryId: `edit-${id}`,
+    })}
   </article>`
 }
 
-/** In the place of a memory that was deleted. */
+/** Takes the place of a memory that was deleted. */
 export function deletedMemory(id: number): Html {
   return html`<p class="panel" id="memory-${id}" role="status">Deleted.</p>`
 }
 
-function filterForm({ service, category }: MemoriesView): Html {
-  return html`<form
-    class="filter"
-    role="search"
-    aria-label="Memories"
-    method="get"
-    action="/memories"
-  >
-    <label class="half">
-      Service
-      <input name="service" id="filter-service" value="${service}" autocomplete="off" />
-    </label>
-    <label class="half">
-      Category
-      <input
-        name="category"
-        id="filter-category"
-        value="${category}"
-        autocomplete="off"
-        list="categories"
-      />
-    </label>
-    <button type="submit" id="memories-filter">Filter</button>
-  </form>`
+function updateForm(id: number, form: Form): Html {
+  return postForm(
+    { action: `/memories/${id}`, target: `#memory-${id}` },
+    html`${refusal(form)} ${memoryFields(form)}
+      <p class="field">${submit('Save', { class: 'primary', id: `save-${id}` })}</p>`,
+  )
+}
+
+function deleteForm(id: number): Html {
+  const confirm = 'Delete this memory?'
+  return postForm(
+    { action: `/memories/${id}/delete`, target: `#memory-${id}`, confirm },
+    submit('Delete', { class: 'danger', id: `delete-${id}` }),
+  )
+}
+
+function creationForm({ creation, categories, isSaved = false }: MemoriesView): Html {
+  const form = { id: 'new', ...creation }
+  return disclosed(
+    'New memory…',
+    postForm(
+      { class: 'stack changes', action: '/memories', target: '#memories' },
+      html`${isSaved && saved('Saved.')} ${refusal(form)}
+        ${field(form, 'service', 'Service (empty for everything)')}
+        ${field(form, 'category', 'Category', { list: 'categories' })}
+        <datalist id="categories">
+          ${categories.map((category) => html`<option value="${category}"></option>`)}
+        </datalist>
+        ${memoryFields(form)}
+        <p class="field">${submit('Add memory', { class: 'primary', id: 'add-memory' })}</p>`,
+    ),
+    {
+      class: 'panel',
+      id: 'new-memory',
+      open: isSaved || form.fault !== undefined,
+      summaryId: 'new-memory-summary',
+    },
+  )
+}
+
+/** The fields that can be changed later, too. */
+function memoryFields(form: Form): Html {
+  return html`${field(form, 'observation', 'Observation', { rows: 3 })}
+  ${field(form, 'confidence', 'Confidence (0 to 1)')}
+  ${checkbox(form, 'active', 'Active: sessions are told')}`
+}
+
+function memoryFilter({ service, category }: MemoriesView): Html {
+  return filterForm(
+    'Memories',
+    { path: '/memories', results: 'memories' },
+    html`<label class="half">
+        Service
+        <input name="service" id="filter-service" value="${service}" autocomplete="off" />
+      </label>
+      <label class="half">
+        Category
+        <input
+          name="category"
+          id="filter-category"
+          value="${category}"
+          autocomplete="off"
+          list="categories"
+        />
+      </label>
+      <button type="submit" id="memories-filter">Filter</button>`,
+  )
 }

@@ -1,4 +1,5 @@
-import type { Level, Status } from '../../db/ops/rows.ts'
+import type { Level } from '../../db/ops/events.ts'
+import type { Status } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 
 const STATUS_LOOK: Readonly<Record<Status, string>> = {

@@ -1,4 +1,4 @@
-import type { Session } from '../../db/ops/rows.ts'
+import type { Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { opsPage } from './layout.ts'
 import { nextLink } from './parts.ts'

@@ -11,6 +11,7 @@ import {
   formReply,
   pageReply,
   refusedReply,
+  type Audience,
   type Done,
   type FormState,
   type Typed,
@@ -60,6 +61,13 @@ interface Declaration<App, Caller, P extends TProperties, Q extends TObject, Fou
   readonly find?: (call: Call<App, Caller, Static<TObject<P>>, Static<Q>>) => Promise<Found>
 }
 
+/** A value whose lists may be read-only, such as the rows of a query. */
+type Unchanging<T> = T extends readonly (infer Item)[]
+  ? readonly Unchanging<Item>[]
+  : T extends object
+    ? { readonly [Name in keyof T]: Unchanging<T[Name]> }
+    : T
+
 /** An endpoint of the JSON API; its declaration becomes OpenAPI. */
 export interface ApiEndpoint<
   App,
@@ -92,7 +100,7 @@ export interface ApiEndpoint<
   readonly refuses?: readonly number[]
   readonly answer: (
     call: Call<App, Caller, Static<TObject<P>>, Static<Q>, Found, Static<B>>,
-  ) => Static<R> | void | Promise<Static<R> | void>
+  ) => Unchanging<Static<R>> | void | Promise<Unchanging<Static<R>> | void>
 }
 
 /** A page: it answers GET. */
@@ -146,6 +154,10 @@ export interface ServiceRules<Viewer> {
   readonly alwaysRefuses: readonly number[]
   /** A fault in the shape of the contract; the viewer is the caller, once known. */
   readonly faultReply: (fault: Fault, context: Context, viewer: Viewer | undefined) => Reply
+  /** Who reads the reply to a form, where the header Accept does not tell it. */
+  readonly formAudience?: (context: Context) => Audience
+  /** The fault of wrong form fields, where it is not a 400. */
+  readonly wrongFields?: (fault: Fault) => Fault
 }
 
 /** Statuses of a refused form that people can mend: they see the form again. */
@@ -153,6 +165,8 @@ const MENDABLE: ReadonlySet<number> = new Set([400, 409, 412, 422])
 
 /** The three kinds of endpoints of a service: `api`, `page`, `form`. */
 export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
+  const { formAudience = audienceOf, wrongFields = (fault) => fault } = rules
+
   /** Access, params, query, `find`, then the answer. The one place where a thrown Fault becomes a reply. */
   function routeOf<C extends Viewer, P extends TProperties, Q extends TObject, F>(
     method: Route['method'],
@@ -227,18 +241,19 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
       const { body, limit, answer, refused } = endpoint
       const route = routeOf('POST', endpoint, 'page', async (call) => {
         const { context } = call
+        const audience = formAudience(context)
         if (body === undefined) {
-          return formReply(context, await answer({ ...call, body: {} as Static<B> }))
+          return formReply(audience, await answer({ ...call, body: {} as Static<B> }))
         }
         const typed = await readTyped(body, context, limit)
         try {
-          const sent = validateTexts(body, (name) => typed[name])
-          return await formReply(context, await answer({ ...call, body: sent }))
+          const sent = readFields(body, typed, wrongFields)
+          return await formReply(audience, await answer({ ...call, body: sent }))
         } catch (error) {
           const isShown = error instanceof Fault && MENDABLE.has(error.status)
-          if (!isShown || refused === undefined || audienceOf(context) === 'program') throw error
+          if (!isShown || refused === undefined || audience === 'program') throw error
           const view = await refused(call, { schema: body, typed, fault: error })
-          return refusedReply(context, view, error)
+          return refusedReply(audience, view, error)
         }
       })
       return { route }
@@ -290,6 +305,18 @@ async function readTyped(body: TObject, context: Context, limit?: number): Promi
   const boxes = Object.entries(body.properties).filter(([, schema]) => Type.IsBoolean(schema))
   const unticked = Object.fromEntries(boxes.map(([name]) => [name, 'false']))
   return { ...unticked, ...(await read(context, limit)) }
+}
+
+function readFields<B extends TObject>(
+  body: B,
+  typed: Typed,
+  wrongFields: (fault: Fault) => Fault,
+): Static<B> {
+  try {
+    return validateTexts(body, (name) => typed[name])
+  } catch (error) {
+    throw error instanceof Fault ? wrongFields(error) : error
+  }
 }
 
 /** What the API's document says of an endpoint. */

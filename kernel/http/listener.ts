@@ -7,7 +7,8 @@ import { messageOf, type Log } from '../log.ts'
 import { clientAddress, watchPeers, type AddressSet } from '../net/addresses.ts'
 import type { Guard } from '../net/guard.ts'
 import type { Clock } from '../time.ts'
-import { isEmptyBody, readBody, type BodyBudget } from './body.ts'
+import { createBatch } from './batch.ts'
+import { bringsBody, isEmptyBody, readBody, type BodyBudget } from './body.ts'
 import { closeServer, createConnections, endOf, HTTP_TIMES, type HttpTimes } from './connections.ts'
 import { headerOf, type Context } from './context.ts'
 import { ambiguity, faultOfParseError, refuseMalformed, splitTarget } from './malformed.ts'
@@ -68,6 +69,9 @@ export function createListener(options: ListenerOptions): Listener {
       return { status: 500, headers: {}, body: null }
     }
   }
+  const batch = createBatch((error) =>
+    log.error('answer failed', { service, error: messageOf(error) }),
+  )
   const respond = createResponder({
     ...{ connections, requestLog, clock, errorReply },
     isStopping: () => stopping,
@@ -160,21 +164,29 @@ export function createListener(options: ListenerOptions): Listener {
     // Open routes may be loaded by pages of other sites: short links as images, probes.
     const isGuarded = match.kind === 'route' && match.route.access !== 'open'
     function send(reply: Answer): void {
-      respond(exchange, isGuarded && !('open' in reply) ? sameOriginOnly(reply) : reply)
+      const all = isGuarded && !('open' in reply) ? sameOriginOnly(reply) : reply
+      batch.write(() => respond(exchange, all))
     }
     function fail(error: unknown): void {
       send(errorReply(error, context))
     }
-    try {
-      const refusal = unclear ?? refuse(request, context, match, upgrade !== undefined)
-      if (refusal !== undefined) return respond(exchange, faultReply(refusal, context))
-      if (match.kind !== 'route') return
-      const answer = match.route.handle(context)
-      if (answer instanceof Promise) answer.then(send, fail)
-      else send(answer)
-    } catch (error) {
-      fail(error)
+    function run(): void {
+      try {
+        const refusal = refuse(request, context, match, upgrade !== undefined)
+        if (refusal !== undefined) return send(faultReply(refusal, context))
+        if (match.kind !== 'route') return
+        const answer = match.route.handle(context)
+        if (answer instanceof Promise) answer.then(send, fail)
+        else send(answer)
+      } catch (error) {
+        fail(error)
+      }
     }
+    // What follows such a request may not be readable: it is answered before the next bytes are.
+    if (unclear !== undefined) respond(exchange, faultReply(unclear, context))()
+    // A body must be read from its first bytes on.
+    else if (bringsBody(request)) run()
+    else batch.handle(run)
   }
 
   /** Why a request is refused before its handler runs. */

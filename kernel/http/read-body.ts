@@ -57,12 +57,17 @@ export async function readForm(
   return Object.fromEntries(fields.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')]))
 }
 
-/** As `readForm`; a post without a type has no fields. For forms whose fields may all be left out. */
+/** As `readForm`; a post without a body has no fields. For forms whose fields may all be left out. */
 export async function readOptionalForm(
   context: Context,
   limit?: number,
 ): Promise<Readonly<Record<string, string>>> {
-  return context.headers['content-type'] === undefined ? {} : readForm(context, limit)
+  const { headers } = context
+  const isBare =
+    headers['content-type'] === undefined &&
+    headers['transfer-encoding'] === undefined &&
+    Number(headers['content-length'] ?? 0) === 0
+  return isBare ? {} : readForm(context, limit)
 }
 
 async function readBytes(

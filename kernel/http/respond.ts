@@ -33,17 +33,18 @@ export interface ResponderOptions {
 }
 
 /**
- * The response writer of a listener. A reply that can't be written becomes an error while nothing of it
- * has been sent; else the connection breaks off, so that its client does not wait for ever.
+ * The response writer of a listener; it gives what writes the log line. A reply that can't be written
+ * becomes an error while nothing of it has been sent; else the connection breaks off, so that its client
+ * does not wait for ever.
  */
 export function createResponder(
   options: ResponderOptions,
-): (exchange: Exchange, reply: Answer) => void {
+): (exchange: Exchange, reply: Answer) => () => void {
   const { connections, requestLog, clock, isStopping, errorReply } = options
 
-  function write(exchange: Exchange, reply: Answer): void {
+  function write(exchange: Exchange, reply: Answer): () => void {
     const { request, response, upgrade, context, isLast, started } = exchange
-    if (response.destroyed) return requestLog.answered(context, started, 499, 0)
+    if (response.destroyed) return () => requestLog.answered(context, started, 499, 0)
     let bytes: number | undefined
     if (!('open' in reply)) {
       bytes = writeReply(request, response, reply, context.requestId, isStopping() || isLast)
@@ -52,7 +53,7 @@ export function createResponder(
       response.detachSocket(request.socket)
       acceptChannel(request, upgrade, reply, context.requestId, clock)
     }
-    requestLog.answered(context, started, reply.status, bytes)
+    return () => requestLog.answered(context, started, reply.status, bytes)
   }
 
   return function respond(exchange, reply) {
@@ -63,7 +64,7 @@ export function createResponder(
       const instead = errorReply(error, context)
       if (!response.headersSent) return write(exchange, instead)
       response.destroy()
-      requestLog.answered(context, started, instead.status, undefined)
+      return () => requestLog.answered(context, started, instead.status, undefined)
     }
   }
 }

@@ -48,8 +48,7 @@ export async function pageReply(context: Context, { page, fragment }: View): Pro
 }
 
 /** Answers a form that was accepted. */
-export async function formReply(context: Context, result: View | Done): Promise<Reply> {
-  const audience = audienceOf(context)
+export async function formReply(audience: Audience, result: View | Done): Promise<Reply> {
   if (!('location' in result)) return viewReply(audience, result, 200)
   if (audience !== 'htmx') return seeOther(result.location)
   if (result.fragment !== undefined) return htmlReply(await result.fragment())
@@ -58,8 +57,8 @@ export async function formReply(context: Context, result: View | Done): Promise<
 }
 
 /** Answers a form that was refused, with the form as it was typed. */
-export function refusedReply(context: Context, view: View, fault: Fault): Promise<Reply> {
-  return viewReply(audienceOf(context), view, fault.status, fault.headers)
+export function refusedReply(audience: Audience, view: View, fault: Fault): Promise<Reply> {
+  return viewReply(audience, view, fault.status, fault.headers)
 }
 
 async function viewReply(

@@ -1,6 +1,5 @@
 import type Type from 'typebox'
-import { Compile } from 'typebox/compile'
-import { lazy } from '../lazy.ts'
+import { firstMismatch, fits } from '../validate.ts'
 import type { Members } from './json-rpc.ts'
 import type { Call, Content, InputRequired, Tool, ToolAnnotations, ToolResult } from './server.ts'
 
@@ -19,7 +18,6 @@ export interface ToolDefinition<Input extends Type.TObject> {
 /** Joins the definition with the validation of its arguments: bad ones are an error result. */
 export function defineTool<Input extends Type.TObject>(definition: ToolDefinition<Input>): Tool {
   const { name, title, description, input, output, annotations, streams = false } = definition
-  const schema = lazy(() => Compile(input))
   return {
     name,
     title,
@@ -29,10 +27,8 @@ export function defineTool<Input extends Type.TObject>(definition: ToolDefinitio
     annotations,
     streams,
     call(args, call) {
-      if (schema().Check(args)) return definition.call(args, call)
-      const [problem] = schema().Errors(args)
-      const place = (problem?.instancePath ?? '').slice(1).replaceAll('/', '.')
-      const message = `${place || 'arguments'} ${problem?.message ?? ''}.`
+      if (fits(input, args)) return definition.call(args, call)
+      const message = `${firstMismatch(input, args, 'arguments')}.`
       return Promise.resolve(toolError('invalid_argument', message))
     },
   }

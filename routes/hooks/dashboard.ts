@@ -1,5 +1,5 @@
 import { listEvents, streamBounds } from '../../db/hooks/events.ts'
-import { listActivity } from '../../db/hooks/providers.ts'
+import { providerQueries } from '../../db/hooks/providers.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { dashboardPage } from '../../html/hooks/dashboard.ts'
 import { Unavailable } from '../../kernel/fault.ts'
@@ -7,7 +7,7 @@ import { PROGRAM_NAME } from '../../kernel/assets.ts'
 import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { EVERY_EVENT } from '../../services/hooks/log-filter.ts'
-import { recentSince } from '../../services/hooks/status.ts'
+import { recentSince } from '../../services/hooks/providers.ts'
 import type { HooksRoutes } from './options.ts'
 
 const NEWEST = 10
@@ -25,7 +25,7 @@ export function dashboardRoute({ hooks, baseUrl }: HooksRoutes): Route {
       const [status, events, activity, rejections] = await Promise.all([
         hooks.readStatus(),
         listEvents(db, EVERY_EVENT, NEWEST),
-        listActivity(db, recentSince(clock.now())),
+        providerQueries.listActivity(db, { since: recentSince(clock.now()) }),
         rejectionQueries.listRejectionCounts(db, {}),
       ])
       if (status.db === 'error') throw new Unavailable('dashboard: no status')

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
-import { Health } from '../../services/hooks/health.ts'
-import { IngestAck } from './receiver-operations.ts'
+import { Health } from '../../services/hooks/status.ts'
+import { IngestAck } from './deliveries.ts'
 
 /** hooks.md section 2, Problem. */
 const Problem = Type.Object({

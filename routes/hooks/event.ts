@@ -12,7 +12,7 @@ import {
   readEventStart,
 } from '../../services/hooks/event-detail.ts'
 import { contradictedType } from '../../services/hooks/event-fields.ts'
-import { receiverPath } from '../../services/hooks/provider-status.ts'
+import { receiverPath } from '../../services/hooks/providers.ts'
 import { hooksFault, notFound } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 

@@ -1,5 +1,5 @@
 import { streamBounds } from '../../db/hooks/events.ts'
-import { listSenders } from '../../db/hooks/providers.ts'
+import { providerQueries } from '../../db/hooks/providers.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { readsPayloads } from '../../db/hooks/search.ts'
 import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../html/hooks/log.ts'
@@ -30,7 +30,7 @@ export function logRoute({ hooks }: HooksRoutes): Route {
       return hooksFault(FOREIGN_SEARCH, context)
     }
     // What fills the filter's form: a fragment has none.
-    const senders = wantsFragment(context) ? [] : await listSenders(hooks.db)
+    const senders = wantsFragment(context) ? [] : await providerQueries.listProviders(hooks.db, {})
     const providers = senders.map((sender) => sender.name)
     return query.get('rejected') === '1'
       ? rejected(context, query, wanted, providers)

@@ -1,8 +1,8 @@
 import { providerCard } from '../../html/hooks/provider-card.ts'
 import { providersFragment, providersPage } from '../../html/hooks/providers.ts'
-import type { ProvidersView } from '../../html/hooks/views.ts'
+import type { ProvidersView, ProviderCard } from '../../html/hooks/views.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import type { FaultValue } from '../../kernel/fault.ts'
+import { Fault, type FaultValue } from '../../kernel/fault.ts'
 import { htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import {
@@ -10,33 +10,31 @@ import {
   INTERVAL_FORM,
   readBurst,
   readInterval,
-} from '../../services/hooks/alarm-form.ts'
-import { receiverPath } from '../../services/hooks/provider-status.ts'
+  alarmsOf,
+} from '../../services/hooks/alarms.ts'
 import {
   createProvider,
-  deleteProvider,
-  LONGEST_OVERLAP,
-  rotateProvider,
-  setProviderAlarm,
-  setProviderEnabled,
+  enableProvider,
+  MAX_OVERLAP_S,
+  providerStatus,
+  readProviders,
+  receiverPath,
+  removeProvider,
+  rotateSecret,
+  setAlarms,
   type MadeProvider,
-  type ProviderRefusal,
 } from '../../services/hooks/providers.ts'
 import { isTicked, readForm, readOptionalForm, wantsFullPage } from '../form.ts'
 import { hooksFault, notFound } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
-import { providerCards } from './provider-cards.ts'
-
-const STATUS: Readonly<Record<ProviderRefusal['code'], number>> = {
-  invalid_name: 422,
-  reserved_name: 422,
-  not_acknowledged: 422,
-  taken: 409,
-  not_found: 404,
-  no_token: 404,
-  no_key: 422,
-  invalid_secret: 422,
-}
+import { rejectionQueries, type RejectionCount } from '../../db/hooks/rejections.ts'
+import type { ActiveProvider } from '../../db/hooks/providers.ts'
+import { formatDuration } from '../../kernel/time.ts'
+import {
+  isSignedProvider,
+  secretVariable,
+  type SigningSecrets,
+} from '../../services/hooks/secrets.ts'
 
 /** `/providers` and its form posts (hooks.md section 4, decisions.md section 3). */
 export function providerRoutes(options: HooksRoutes): readonly Route[] {
@@ -90,14 +88,13 @@ export function providerRoutes(options: HooksRoutes): readonly Route[] {
     const acknowledgeOpen = isTicked(form, 'acknowledge_open')
     const secret = trust_mode === 'signed' ? secretOf(form) : undefined
     const wanted = { name, trust_mode, secret, acknowledgeOpen, enabled: false } as const
-    const result = await createProvider(tools, wanted)
-    if (!('code' in result)) return made(context, result, false)
-    if (!wantsFullPage(context)) return hooksFault(refusalFault(result), context)
-    return answer(
-      context,
-      { refused: { name, trust_mode, message: result.message } },
-      STATUS[result.code],
-    )
+    try {
+      return await made(context, await createProvider(tools, wanted), false)
+    } catch (error) {
+      if (!(error instanceof Fault) || !wantsFullPage(context)) throw error
+      const { status, message } = error
+      return answer(context, { refused: { name, trust_mode, message } }, status)
+    }
   }
 
   async function toggle(context: Context): Promise<Reply> {
@@ -108,8 +105,7 @@ export function providerRoutes(options: HooksRoutes): readonly Route[] {
       return hooksFault(unprocessable('enabled must be true or false.'), context)
     }
     const name = context.params['name'] ?? ''
-    const refusal = await setProviderEnabled(tools, name, enabled === 'true')
-    if (refusal !== undefined) return hooksFault(refusalFault(refusal), context)
+    await enableProvider(tools, name, enabled === 'true')
     return changed(context, name, false)
   }
 
@@ -129,8 +125,7 @@ export function providerRoutes(options: HooksRoutes): readonly Route[] {
       ...(form.has('rejection_burst') && { rejection_burst: burst }),
     }
     const name = context.params['name'] ?? ''
-    const refusal = await setProviderAlarm(tools, name, change)
-    if (refusal !== undefined) return hooksFault(refusalFault(refusal), context)
+    await setAlarms(tools, name, change)
     return changed(context, name, true)
   }
 
@@ -138,19 +133,16 @@ export function providerRoutes(options: HooksRoutes): readonly Route[] {
     const form = await readOptionalForm(context)
     if ('status' in form) return hooksFault(form, context)
     const overlap = form.get('overlap') ?? String(overlapSeconds())
-    if (!/^\d{1,7}$/.test(overlap) || Number(overlap) > LONGEST_OVERLAP) {
-      const detail = `overlap must be a whole number of seconds from 0 to ${LONGEST_OVERLAP}.`
+    if (!/^\d{1,7}$/.test(overlap) || Number(overlap) > MAX_OVERLAP_S) {
+      const detail = `overlap must be a whole number of seconds from 0 to ${MAX_OVERLAP_S}.`
       return hooksFault(unprocessable(detail), context)
     }
     const wish = { overlapSeconds: Number(overlap), secret: secretOf(form) }
-    const result = await rotateProvider(tools, context.params['name'] ?? '', wish)
-    if ('code' in result) return hooksFault(refusalFault(result), context)
-    return made(context, result, true)
+    return made(context, await rotateSecret(tools, context.params['name'] ?? '', wish), true)
   }
 
   async function remove(context: Context): Promise<Reply> {
-    const refusal = await deleteProvider(tools, context.params['name'] ?? '')
-    if (refusal !== undefined) return hooksFault(refusalFault(refusal), context)
+    await removeProvider(tools, context.params['name'] ?? '')
     await registry.refresh()
     return answer(context, {})
   }
@@ -180,6 +172,66 @@ function unprocessable(detail: string): FaultValue {
   return { status: 422, code: 'UNPROCESSABLE', detail }
 }
 
-function refusalFault({ code, message }: ProviderRefusal): FaultValue {
-  return { status: STATUS[code], code: code.toUpperCase(), detail: message }
+/** Every provider as its card shows it. */
+export async function providerCards(options: HooksRoutes): Promise<readonly ProviderCard[]> {
+  const { db, clock } = options.hooks
+  const now = clock.now()
+  const [providers, counts] = await Promise.all([
+    readProviders(db, now),
+    rejectionQueries.listRejectionCounts(db, {}),
+  ])
+  return providers.map((provider) => cardOf(provider, counts, now, options))
+}
+
+function cardOf(
+  provider: ActiveProvider,
+  counts: readonly RejectionCount[],
+  now: Date,
+  { hooks, baseUrl, overlapSeconds }: HooksRoutes,
+): ProviderCard {
+  const { name, recent_count, last_event_at, previous_until } = provider
+  const { expected_interval_s: interval, rejection_burst: burst } = provider
+  const status = providerStatus(provider, hooks.secrets)
+  const firing = status.enabled ? alarmsOf(provider, now).filter(({ fires }) => fires) : []
+  return {
+    status,
+    recent_count,
+    last_event_at,
+    rejections: counts.find((count) => count.provider === name) ?? null,
+    url: status.path === null ? null : baseUrl() + status.path,
+    variable: isSignedProvider(name) ? secretVariable(name) : null,
+    lastSecret: lastSecret(provider, hooks.secrets),
+    previousUntil: previous_until !== null && now < previous_until ? previous_until : null,
+    overlaps: overlaps(overlapSeconds()),
+    alarm: {
+      interval: interval === null ? null : formatDuration(interval),
+      burst,
+      firing: firing.map(({ kind }) => kind),
+      saved: false,
+    },
+  }
+}
+
+/**
+ * Which secret was used last. Of secrets in the configuration "current" means another one after each
+ * change, and nothing says when that was: a note from before this process knew them is left out.
+ */
+function lastSecret(
+  { name, last_secret: secret, last_secret_at: at }: ActiveProvider,
+  secrets: SigningSecrets,
+): ProviderCard['lastSecret'] {
+  if (secret === null || at === null) return null
+  const since = isSignedProvider(name) ? secrets.of(name)?.since : undefined
+  return since !== undefined && at < since ? null : { secret, at }
+}
+
+/** Offered overlaps, in seconds. */
+const OVERLAPS = [0, 3_600, 86_400, 7 * 86_400]
+
+/** The configured overlap is offered as well where it is none of the usual ones. */
+function overlaps(configured: number): ProviderCard['overlaps'] {
+  const offered = [...new Set([...OVERLAPS, configured])].toSorted((a, b) => a - b)
+  return offered.map((seconds) => {
+    return { seconds, text: formatDuration(seconds), chosen: seconds === configured }
+  })
 }

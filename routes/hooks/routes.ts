@@ -4,12 +4,12 @@ import { assetRoutes } from '../assets.ts'
 import { dashboardRoute } from './dashboard.ts'
 import { describeHooks } from './description.ts'
 import { eventRoutes } from './event.ts'
-import { healthRoute } from './health.ts'
+import { healthRoute } from './status.ts'
 import { logRoute } from './log.ts'
 import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
 import { providerRoutes } from './providers.ts'
-import { receiverRoutes } from './receivers.ts'
+import { deliveryRoutes } from './deliveries.ts'
 import { relayRoute } from './relay.ts'
 import { replayRoute } from './replay.ts'
 import { settingsRoutes } from './settings.ts'
@@ -17,7 +17,7 @@ import { streamRoute } from './stream.ts'
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
 export function hooksRoutes(options: HooksRoutes): readonly Route[] {
-  const described = [...receiverRoutes(options), streamRoute(options), healthRoute(options)]
+  const described = [...deliveryRoutes(options), streamRoute(options), healthRoute(options)]
   return [
     ...described,
     dashboardRoute(options),

@@ -1,4 +1,4 @@
-import { writeSettings } from '../../db/hooks/settings.ts'
+import { settingsQueries } from '../../db/hooks/settings.ts'
 import type { EndpointsView } from '../../html/hooks/endpoints.ts'
 import { settingsForm, settingsPage, type SettingsParts } from '../../html/hooks/settings.ts'
 import type { SettingsView } from '../../html/hooks/views.ts'
@@ -54,7 +54,13 @@ export function settingsRoutes(options: HooksRoutes): readonly Route[] {
         ? page({ refused: wanted }, 422, form)
         : hooksFault(fault, context)
     }
-    await writeSettings(db, wanted)
+    await settingsQueries.writeSettings(db, {
+      retention_max_age_days: wanted.retention_max_age_days ?? null,
+      retention_max_rows: wanted.retention_max_rows ?? null,
+      sse_retry_ms: wanted.sse_retry_ms ?? null,
+      replay_default_target: wanted.replay_default_target ?? null,
+      sets_target: wanted.replay_default_target !== undefined,
+    })
     await registry.refresh()
     retention.prune()
     const changes = { saved: true }

@@ -1,21 +1,31 @@
 import { STATUS_CODES } from 'node:http'
-import type { User } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
+import { sentence } from '../../html/form.ts'
 import { linksErrorPage } from '../../html/links/visits.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { FaultValue } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
+import { audienceOf } from '../../kernel/http/view.ts'
 import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import { STATUS } from '../../services/links/faults.ts'
 import type { Refusal } from '../../services/links/refusal.ts'
-import { navigates, sentence } from '../page-answers.ts'
 
-/** Errors of the links service: `{error, code}`, and a page for a person who navigates with a browser. */
-export const faultReply: FaultReply = (fault, request) => {
-  if (!request.path.startsWith('/api/') && navigates(request)) return faultPage(fault, null)
+/** Errors of the links service: `{error, code}`, and a page to a browser. */
+export const faultReply: FaultReply = (fault, request) => replyTo(fault, request, null)
+
+/** A fault for a viewer; undefined: nobody is signed in; null: nobody asked who it is. */
+export function replyTo(
+  fault: FaultValue,
+  request: Pick<Context, 'path' | 'headers'>,
+  viewer: User | undefined | null,
+): Reply {
+  if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
+    return faultPage(fault, viewer)
+  }
   return jsonReply({ error: fault.detail, code: fault.code }, fault.status, fault.headers ?? {})
 }
 
-/** The page of a fault; the viewer is null where nobody asked who it is. */
+/** The page of a fault. */
 export function faultPage(
   { status, detail, headers }: FaultValue,
   viewer: User | undefined | null,

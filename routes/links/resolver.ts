@@ -1,4 +1,5 @@
-import type { ClickKind, User } from '../../db/links/rows.ts'
+import type { ClickKind } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { mayVisit } from '../../db/links/visits.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Reply } from '../../kernel/http/reply.ts'
@@ -13,7 +14,7 @@ import {
   type FurtherPath,
 } from '../../services/links/target.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
-import { levelOf, visitorOf } from '../../services/links/visitor.ts'
+import { levelOf, visitorOf } from '../../services/links/users.ts'
 import { faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
 import type { LinksRoutes } from './options.ts'
 import { forbiddenPage, noPathPage, previewPage, unknownPage } from './visit-pages.ts'

@@ -1,4 +1,5 @@
-import type { Suggestion, User } from '../../db/links/rows.ts'
+import type { Suggestion } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { previewPage as previewHtml, unknownPage as unknownHtml } from '../../html/links/visits.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { Unavailable, type FaultValue } from '../../kernel/fault.ts'

@@ -3,11 +3,10 @@ import type { Context } from '../../kernel/http/context.ts'
 import { jsonReply, type Reply, type Sink } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../../kernel/http/sse.ts'
-import { chatModels, promptOf, readChat, sayings } from '../../services/ops/chat.ts'
+import { answerOf, chatModels, promptOf, readChat } from '../../services/ops/chat.ts'
 import { readJsonObject } from '../json-body.ts'
-import { chatProblem } from './chat-problem.ts'
-import { SESSION_RUNS } from './faults.ts'
-import type { OpsRoutes } from './options.ts'
+import { chatProblem, sessionRuns } from './faults.ts'
+import type { OpsApp } from './endpoint.ts'
 
 const BODY_LIMIT = 1024 * 1024
 const KEEP_ALIVE_MS = 15_000
@@ -16,7 +15,7 @@ const KEEP_ALIVE_MS = 15_000
  * `/v1/models` and `/v1/chat/completions`, as programs speak to OpenAI: a question starts a session, the
  * model's name is the tier that it starts at, and what the session says is the answer.
  */
-export function chatRoutes(options: OpsRoutes): readonly Route[] {
+export function chatRoutes(options: OpsApp): readonly Route[] {
   return [
     {
       ...{ method: 'GET', path: '/v1/models', access: 'open' },
@@ -30,7 +29,7 @@ export function chatRoutes(options: OpsRoutes): readonly Route[] {
 }
 
 /** 503 without a key, then 401 for who does not bear it. */
-function refuseStranger({ chatKey }: OpsRoutes, { headers }: Context): Reply | undefined {
+function refuseStranger({ chatKey }: OpsApp, { headers }: Context): Reply | undefined {
   const key = chatKey()
   if (key === undefined) {
     return chatProblem(503, 'OPS_CHAT_API_KEY is not configured', 'not_configured')
@@ -40,13 +39,13 @@ function refuseStranger({ chatKey }: OpsRoutes, { headers }: Context): Reply | u
   return chatProblem(401, message, 'invalid_api_key', { 'www-authenticate': 'Bearer' })
 }
 
-function models({ ops }: OpsRoutes): Reply {
+function models({ ops }: OpsApp): Reply {
   const ids = [...chatModels(ops.config.current.max_tier).keys()]
   const data = ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'gatehouse' }))
   return jsonReply({ object: 'list', data })
 }
 
-async function complete({ ops }: OpsRoutes, context: Context): Promise<Reply> {
+async function complete({ ops }: OpsApp, context: Context): Promise<Reply> {
   const body = await readJsonObject(context, BODY_LIMIT)
   if ('status' in body) return chatProblem(body.status, body.detail, null)
   const request = readChat(body.value)
@@ -60,7 +59,8 @@ async function complete({ ops }: OpsRoutes, context: Context): Promise<Reply> {
   if ('problem' in asked) return chatProblem(400, asked.problem, null)
   const session = await ops.sessions.start({ tier, trigger: 'api', prompt: asked.prompt })
   if (session === undefined) {
-    return chatProblem(SESSION_RUNS.status, SESSION_RUNS.detail, 'session_running')
+    const { status, message } = sessionRuns()
+    return chatProblem(status, message, 'session_running')
   }
   const id = `chatcmpl-${session.id}`
   const created = Math.floor(context.receivedAt.getTime() / 1_000)
@@ -74,14 +74,14 @@ async function complete({ ops }: OpsRoutes, context: Context): Promise<Reply> {
   }
   const gone = context.gone()
   let content = ''
-  for await (const piece of sayings(ops.db, session.id, () => !gone.aborted)) content += piece
+  for await (const piece of answerOf(ops.db, ops.lines, session.id, gone)) content += piece
   const message = { role: 'assistant', content: content.trim() }
   const choices = [{ index: 0, message, finish_reason: 'stop' }]
   return jsonReply({ ...head, object: 'chat.completion', choices })
 }
 
 async function stream(
-  { db, clock, log }: OpsRoutes['ops'],
+  { db, clock, log, lines }: OpsApp['ops'],
   sink: Sink,
   session: number,
   head: object,
@@ -91,10 +91,12 @@ async function stream(
     const chunk = { ...head, object: 'chat.completion.chunk', choices }
     sink.write(encodeFrame({ data: JSON.stringify(chunk) }))
   }
+  const gone = new AbortController()
+  sink.onClose(() => gone.abort())
   const stop = clock.every(KEEP_ALIVE_MS, () => sink.write(KEEP_ALIVE))
   try {
     send({ role: 'assistant', content: '' }, null)
-    for await (const content of sayings(db, session, () => !sink.closed)) {
+    for await (const content of answerOf(db, lines, session, gone.signal)) {
       send({ content }, null)
       await sink.drained()
     }

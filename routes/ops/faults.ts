@@ -1,12 +1,14 @@
 import { STATUS_CODES } from 'node:http'
-import { opsErrorPage } from '../../html/ops/error.ts'
-import type { FaultValue } from '../../kernel/fault.ts'
+import { opsErrorPage } from '../../html/ops/layout.ts'
+import { Fault, notFound } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
-import { htmlReply, jsonReply } from '../../kernel/http/reply.ts'
+import { jsonReply, htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import { navigates, sentence } from '../page-answers.ts'
-import { chatProblem } from './chat-problem.ts'
 
-/** Errors of the ops service: `{error}` (ops.md section 7), and a page for a person outside the API. */
+/** The contract's text of a 500. */
+const INTERNAL = 'internal server error'
+
+/** Errors of the ops service: `{error}` (ops.md section 7), and a page for browsers outside of the API. */
 export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, request) => {
   if (request.path.startsWith('/v1/')) {
     return chatProblem(status, detail, code.toLowerCase(), headers)
@@ -18,21 +20,24 @@ export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, req
   return jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : detail }, status, headers)
 }
 
-/** The contract gives this text. */
-const INTERNAL = 'internal server error'
-
-/** 404: nothing of that kind has this id. */
-export function notFound(resource: string): FaultValue {
-  return { status: 404, code: 'NOT_FOUND', detail: `${resource} not found` }
+/** An error of the chat API in the shape of OpenAI's; `code` tells programs errors of one status apart. */
+export function chatProblem(
+  status: number,
+  message: string,
+  code: string | null,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
+  const type = status >= 500 ? 'server_error' : 'invalid_request_error'
+  return jsonReply({ error: { message, type, param: null, code } }, status, headers)
 }
 
-export function badRequest(detail: string): FaultValue {
-  return { status: 400, code: 'BAD_REQUEST', detail }
+/** The row, or 404. */
+export function found<Row>(row: Row | undefined, noun: string): Row {
+  if (row === undefined) throw notFound(`${noun} not found`)
+  return row
 }
 
-/** 409: what was asked for needs that no session runs. */
-export const SESSION_RUNS: FaultValue = {
-  status: 409,
-  code: 'CONFLICT',
-  detail: 'a session is running; try again when it has ended',
+/** 409: only one session runs at a time. */
+export function sessionRuns(): Fault {
+  return new Fault(409, 'CONFLICT', 'a session is running; try again when it has ended')
 }

@@ -1,11 +1,11 @@
-import { findStatus } from '../../db/ops/sessions.ts'
+import { sessionQueries as q } from '../../db/ops/sessions.ts'
 import { queryOf } from '../../kernel/http/context.ts'
-import { unavailable } from '../../kernel/fault.ts'
+import { notFound, unavailable } from '../../kernel/fault.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { idOf } from './api/operation.ts'
-import { notFound, opsFault } from './faults.ts'
-import type { OpsRoutes } from './options.ts'
+import { opsFault } from './faults.ts'
+import type { OpsApp } from './endpoint.ts'
 
 /** The largest number that a line can have. */
 const LAST_LINE = 2_147_483_647
@@ -14,15 +14,15 @@ const LAST_LINE = 2_147_483_647
  * `GET /sessions/{id}/stream` (decisions.md section 5, Output): `line` with its number as id, then
  * `done` and the end. Resumes by `Last-Event-ID` or `?last_event_id=`.
  */
-export function streamRoute({ ops }: OpsRoutes): Route {
+export function streamRoute({ ops }: OpsApp): Route {
   return {
     method: 'GET',
     path: '/sessions/:id/stream',
     access: 'guarded',
     async handle(context) {
       const id = idOf(context)
-      if (id === undefined || (await findStatus(ops.db, id)) === undefined) {
-        return opsFault(notFound('session'), context)
+      if (id === undefined || (await q.findStatus(ops.db, { id })) === undefined) {
+        return opsFault(notFound('session not found'), context)
       }
       if (!ops.lines.hasRoom) return opsFault(NO_ROOM, context)
       const given = context.headers['last-event-id'] ?? queryOf(context).get('last_event_id')

@@ -1,5 +1,5 @@
-import type { Provider } from '../../db/hooks/rows.ts'
-import type { Clock } from '../../kernel/time.ts'
+import type { ActiveProvider } from '../../db/hooks/providers.ts'
+import { type Clock, DURATION_FORM, parseDuration } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 
@@ -15,13 +15,13 @@ export interface Alarm {
 
 const BURST_MS = 5 * 60_000
 
-/** From when on refusals count as a burst: the last five minutes, in whole minutes of the clock. */
-export function refusedSince(now: Date): Date {
+/** Start of the window in which rejections make a burst: five minutes, in whole minutes of the clock. */
+export function rejectedSince(now: Date): Date {
   return new Date(now.getTime() - BURST_MS)
 }
 
 /** The alarms that are set for a provider, which must be enabled: a disabled one raises none. */
-export function alarmsOf(provider: Provider, now: Date): readonly Alarm[] {
+export function alarmsOf(provider: ActiveProvider, now: Date): readonly Alarm[] {
   const { name, expected_interval_s: interval, rejection_burst: burst } = provider
   const alarms: Alarm[] = []
   if (interval !== null) {
@@ -29,13 +29,13 @@ export function alarmsOf(provider: Provider, now: Date): readonly Alarm[] {
     alarms.push({ provider: name, kind: 'silent', fires: quiet > interval * 1_000 })
   }
   if (burst !== null) {
-    alarms.push({ provider: name, kind: 'burst', fires: provider.refused_count >= burst })
+    alarms.push({ provider: name, kind: 'burst', fires: provider.rejected_count >= burst })
   }
   return alarms
 }
 
 /** Start of the silence: the last event, or being enabled or watched when that came later. */
-function heardAt({ heard_at, watched_since }: Provider): number {
+function heardAt({ heard_at, watched_since }: ActiveProvider): number {
   return Math.max(heard_at?.getTime() ?? 0, watched_since?.getTime() ?? 0)
 }
 
@@ -92,4 +92,27 @@ function firing(alarms: readonly Alarm[]): readonly Alarm[] {
 
 function has(alarms: readonly Alarm[], { provider, kind }: Alarm): boolean {
   return firing(alarms).some((alarm) => alarm.provider === provider && alarm.kind === kind)
+}
+
+/** The longest interval, in seconds: a year. */
+const LONGEST = 366 * 86_400
+
+/** The accepted form of an expected interval, in words. */
+export const INTERVAL_FORM = `${DURATION_FORM}, a year at most; 0 turns it off`
+
+/** The accepted form of a burst's threshold, in words. */
+export const BURST_FORM = 'a whole number of refusals from 1 to 1000000; 0 turns it off'
+
+/** An expected interval in seconds as people write it; null, which is off, for nothing and for 0. */
+export function readInterval(text: string): number | null | 'invalid' {
+  if (text === '' || text === '0') return null
+  const seconds = parseDuration(text)
+  return seconds === undefined || seconds < 1 || seconds > LONGEST ? 'invalid' : seconds
+}
+
+/** A burst's threshold as people write it; null, which is off, for nothing and for 0. */
+export function readBurst(text: string): number | null | 'invalid' {
+  if (text === '' || text === '0') return null
+  const count = /^\d{1,7}$/.test(text) ? Number(text) : 0
+  return count < 1 || count > 1_000_000 ? 'invalid' : count
 }

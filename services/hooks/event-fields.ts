@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { firstFields } from '../../kernel/http/form-fields.ts'
 import { mediaType } from '../../kernel/http/headers.ts'
-import type { SignedProvider } from './signing-secrets.ts'
-import { cleanId, cleanText } from './text.ts'
+import type { SignedProvider } from './secrets.ts'
+import { hash } from 'node:crypto'
 
 /** A body's members: of a JSON object, or of a form. */
 export type Members = Readonly<Record<string, unknown>>
@@ -94,4 +94,31 @@ export function genericFields(headers: IncomingHttpHeaders): EventFields {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** SHA-256 in lower-case hex. */
+export function sha256Hex(data: string | Buffer): string {
+  return hash('sha256', data, 'hex')
+}
+
+/** The longest text that a sender may put into one of our columns. */
+const LONGEST = 255
+
+/** A sender's text as a column can hold it: well-formed, without control characters, bounded. */
+export function cleanText(value: unknown): string | null {
+  if (typeof value !== 'string') return null
+  // Made well-formed last: the cut may fall between the two halves of a character, which jsonb refuses.
+  const text = value
+    .replace(/\p{Cc}/gu, '')
+    .slice(0, LONGEST)
+    .toWellFormed()
+  return text === '' ? null : text
+}
+
+/** A delivery id; one that is too long to be stored is represented by its hash, so it stays unique. */
+export function cleanId(value: unknown): string | null {
+  const text = cleanText(value)
+  return text !== null && text !== value
+    ? `sha256:${sha256Hex(String(value).toWellFormed())}`
+    : text
 }

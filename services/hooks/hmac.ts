@@ -1,10 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { SecretName } from '../../db/hooks/rows.ts'
 
 /** A key of HMAC-SHA256: a text stands for its UTF-8 bytes. */
 export type HmacKey = string | Buffer
 
-/** Keys of one sender: all of `accepted` verify, the current one first; `retired` ones only explain a refusal. */
+/** Keys of one provider: all `accepted` ones verify, the current first; `retired` ones only explain a mismatch. */
 export interface HmacKeys {
   readonly accepted: readonly HmacKey[]
   readonly retired: readonly HmacKey[]
@@ -18,10 +17,10 @@ export function hmac(key: HmacKey, prefix: string, body: Buffer): Buffer {
 export interface Hmacs {
   readonly update: (part: Buffer) => void
   /**
-   * Which of the keys made one of the signatures; undefined for none. Every key is tried against
+   * Tells which of the keys made one of the signatures; undefined for none. Tries every key against
    * every signature in constant time, without early exit. Called once, after the last part.
    */
-  readonly match: (signatures: readonly Buffer[]) => SecretName | undefined
+  readonly match: (signatures: readonly Buffer[]) => 'current' | 'previous' | undefined
 }
 
 export function startHmacs(keys: readonly HmacKey[], prefix: string): Hmacs {
@@ -55,25 +54,25 @@ function matches(
   return hmacs.match(signatures) !== undefined
 }
 
-/** Why a signed time (Unix seconds) is outside the window, which is inclusive both ways; else undefined. */
+/** Why a signed time (Unix seconds) is outside the window, inclusive both ways; undefined inside it. */
 export function staleness(time: string, receivedAt: Date, freshness: number): string | undefined {
   const age = Math.floor(receivedAt.getTime() / 1000) - Number(time)
   if (Math.abs(age) <= freshness) return undefined
   return age > 0 ? `stale by ${age - freshness} s` : `${-age - freshness} s ahead of the window`
 }
 
-/** An explanation hashes the body up to five times at once, for callers that nobody knows. */
-const EXPLAINED_BYTES = 64 * 1024
+/** An explanation hashes the body up to five times at once, for unknown callers. */
+const MAX_EXPLAINED_BYTES = 64 * 1024
 const UNEXPLAINED = 'wrong secret or altered body'
 
-/** Why a well-formed signature does not match, as far as trying the usual mistakes on a small body can tell. */
+/** Why a well-formed signature does not match: tries the usual mistakes on a small body. */
 export function explainMismatch(
   { accepted, retired }: HmacKeys,
   prefix: string,
   body: Buffer,
   signatures: readonly Buffer[],
 ): string {
-  if (body.length > EXPLAINED_BYTES) return UNEXPLAINED
+  if (body.length > MAX_EXPLAINED_BYTES) return UNEXPLAINED
   const trimmed = accepted.map((key) => (typeof key === 'string' ? key.replace(/\r?\n$/, '') : key))
   if (trimmed.some((key, i) => key !== accepted[i]) && matches(trimmed, prefix, body, signatures)) {
     return 'would match without the trailing newline of the configured secret'

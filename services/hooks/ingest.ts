@@ -1,12 +1,10 @@
-import { setImmediate as endOfTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import type { Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
-import { saveEvents } from '../../db/hooks/events.ts'
-import type { NewEvent, SavedEvent } from '../../db/hooks/rows.ts'
+import { saveDeliveries, type NewEvent, type SavedEvent } from '../../db/hooks/deliveries.ts'
 import { Unavailable } from '../../kernel/fault.ts'
-import { storedBytes } from './stored-bytes.ts'
 
-/** Stores deliveries; an answer means that the event is committed. */
+/** Stores deliveries. */
 export interface Ingest {
   /**
    * Resolves after commit with the stored event, or with the first one when the delivery id is
@@ -21,12 +19,12 @@ export interface Ingest {
 }
 
 /** Bounds of one statement. */
-const BATCH_ROWS = 256
-const BATCH_BYTES = 8 * 1024 * 1024
-/** Bounds of all deliveries without an answer: a repeat holds its body as long as the first one. */
+const MAX_BATCH_ROWS = 256
+const MAX_BATCH_BYTES = 8 * 1024 * 1024
+/** Bounds of all unanswered deliveries: a repeat holds its body as long as the first one. */
 const MAX_WAITING = 4_096
 const MAX_WAITING_BYTES = 128 * 1024 * 1024
-/** A failure that took longer is a database that hangs, not one that refuses. */
+/** A failure that took longer means a database that hangs, not one that refuses. */
 const STALLED_MS = 2_000
 
 interface Waiter {
@@ -34,14 +32,14 @@ interface Waiter {
   readonly reject: (error: unknown) => void
 }
 
-/** Settles those who wait for a statement. */
-type Tell = () => void
+/** Answers the deliveries of a statement that has ended. */
+type Settle = () => void
 
-/** One row to be inserted, and everybody who delivered it since the last batch. */
+/** One row to be inserted, and every delivery of it since the last batch. */
 interface Entry {
   readonly event: NewEvent
   readonly bytes: number
-  /** The delivery, as far as the sender names it. */
+  /** Provider and delivery id; undefined without a delivery id. */
   readonly key: string | undefined
   readonly waiters: Waiter[]
 }
@@ -58,19 +56,19 @@ export function createIngest(db: Executor): Ingest {
   let running: Promise<void> | undefined
   let commits = 0
 
-  /** One statement after the other. Who waited for one is told when the next is on its way. */
+  /** One statement after the other. The deliveries of one are answered once the next was sent. */
   async function run(): Promise<void> {
-    // What has arrived in this turn of the event loop goes into one statement.
-    await endOfTurn()
-    let tell: Tell = () => undefined
+    // What has arrived in this tick of the event loop goes into one statement.
+    await nextTick()
+    let settle: Settle = () => undefined
     while (queue.length > 0) {
       const saving = saveBatch(takeBatch())
-      // Not at once: the statement is sent a few steps later.
-      setImmediate(tell)
-      tell = await saving
+      // Not at once: the statement is sent a few microtasks later.
+      setImmediate(settle)
+      settle = await saving
     }
     running = undefined
-    tell()
+    settle()
   }
 
   function takeBatch(): Entry[] {
@@ -78,7 +76,7 @@ export function createIngest(db: Executor): Ingest {
     let count = 0
     for (const entry of queue) {
       bytes += entry.bytes
-      if (count > 0 && (count === BATCH_ROWS || bytes > BATCH_BYTES)) break
+      if (count > 0 && (count === MAX_BATCH_ROWS || bytes > MAX_BATCH_BYTES)) break
       count++
     }
     const batch = queue.splice(0, count)
@@ -86,39 +84,39 @@ export function createIngest(db: Executor): Ingest {
     return batch
   }
 
-  /** Never rejects; gives what tells those who wait how it ended. */
-  async function saveBatch(batch: readonly Entry[]): Promise<Tell> {
+  /** Never rejects. */
+  async function saveBatch(batch: readonly Entry[]): Promise<Settle> {
     const started = performance.now()
     try {
       return await commit(batch)
     } catch (error) {
       if (error instanceof QueryError && batch.length > 1) return saveEach(batch)
-      return refusal(batch, error, started)
+      return failure(batch, error, started)
     }
   }
 
-  /** A row that the database refuses must not fail its neighbours: each gets a statement of its own. */
-  async function saveEach(batch: readonly Entry[]): Promise<Tell> {
+  /** A row that the database refuses must not fail its neighbours: each row gets a statement of its own. */
+  async function saveEach(batch: readonly Entry[]): Promise<Settle> {
     for (const [n, entry] of batch.entries()) {
       const started = performance.now()
       try {
         ;(await commit([entry]))()
       } catch (error) {
-        // Out of reach for one is out of reach for those behind it, which have waited as long.
-        if (error instanceof Unavailable) return refusal(batch.slice(n), error, started)
-        refusal([entry], error, started)()
+        // Those behind it have waited as long, and would find the database out of reach, too.
+        if (error instanceof Unavailable) return failure(batch.slice(n), error, started)
+        failure([entry], error, started)()
       }
     }
     return () => undefined
   }
 
-  async function commit(batch: readonly Entry[]): Promise<Tell> {
-    const rows = batch.map(({ event, waiters }) => ({ event, attempts: waiters.length }))
-    const saved = await saveEvents(db, rows)
+  async function commit(batch: readonly Entry[]): Promise<Settle> {
+    const rows = batch.map(({ event, waiters }) => ({ event, deliveries: waiters.length }))
+    const saved = await saveDeliveries(db, rows)
     commits++
     const answered = batch.map(({ waiters }, n) => {
       const row = saved[n]
-      if (row?.n !== n) throw new Error(`saveEvents: no answer for row ${n}`)
+      if (row?.n !== n) throw new Error(`saveDeliveries: no row ${n}`)
       return { waiters, row }
     })
     return () => {
@@ -126,8 +124,8 @@ export function createIngest(db: Executor): Ingest {
     }
   }
 
-  /** Tells the batch of the error of a statement begun at a time, and all who wait when the database hangs. */
-  function refusal(batch: readonly Entry[], error: unknown, started: number): Tell {
+  /** Fails the batch of a statement that began at a time, and all who wait when the database hangs. */
+  function failure(batch: readonly Entry[], error: unknown, started: number): Settle {
     const stalled = error instanceof Unavailable && performance.now() - started > STALLED_MS
     const failed = stalled ? [...batch, ...takeAll()] : batch
     return () => {
@@ -135,7 +133,7 @@ export function createIngest(db: Executor): Ingest {
     }
   }
 
-  /** A sender gives up after 10 s: what waited for one deadline of a stalled database can't wait for another. */
+  /** Senders give up after 10 s: a delivery can't wait for two deadlines of a stalled database. */
   function takeAll(): Entry[] {
     byDelivery.clear()
     return queue.splice(0)
@@ -184,4 +182,11 @@ export function createIngest(db: Executor): Ingest {
 
 function deliveryKey({ provider, external_id }: NewEvent): string | undefined {
   return external_id === null ? undefined : `${provider}\n${external_id}`
+}
+
+/** Bytes of what grows with a delivery: its body and its headers. */
+export function storedBytes({ body, headers }: NewEvent): number {
+  let bytes = body.length
+  for (const name in headers) bytes += name.length + Buffer.byteLength(headers[name] ?? '')
+  return bytes
 }

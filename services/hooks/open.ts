@@ -1,5 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import type { Settings } from '../../db/hooks/rows.ts'
+import type { Settings } from '../../db/hooks/settings.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
@@ -12,9 +12,9 @@ import { openRegistry, type Registry } from './registry.ts'
 import { openRelay, type Relay } from './relay.ts'
 import { replayEvent, type Replay, type ReplayParts } from './replay.ts'
 import { openRejections, type Rejections } from './rejections.ts'
-import { createSecretUses, type SecretUses } from './secret-use.ts'
+import { createSecretUses, type SecretUses } from './secret-uses.ts'
 import { startRetention } from './retention.ts'
-import type { SigningSecrets } from './signing-secrets.ts'
+import type { SigningSecrets } from './secrets.ts'
 import { createStatusReader, type StatusMessage } from './status.ts'
 import { openStream, type EventStream } from './stream.ts'
 
@@ -73,7 +73,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     clock,
     log,
     metrics,
-    () => registry.watches,
+    () => registry.hasAlarms,
     () => void readStatus(),
   )
   const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.note)

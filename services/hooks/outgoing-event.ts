@@ -2,15 +2,13 @@ import type { StoredEvent } from '../../db/hooks/rows.ts'
 import { withStoredType } from './event-fields.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Registry } from './registry.ts'
-import { readKeys } from './sender-keys.ts'
-import { signBody } from './signatures.ts'
-import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
-import { signStandard } from './standard-webhooks.ts'
+import { isSignedProvider, type SigningSecrets } from './secrets.ts'
+import { signDelivery } from './schemes.ts'
 
 /** Where the current secrets of senders that sign are found: in the configuration, or stored. */
 export interface Signers {
   readonly secrets: SigningSecrets
-  readonly registry: Pick<Registry, 'sender'>
+  readonly registry: Pick<Registry, 'provider'>
 }
 
 /** Why an event can't be signed again, in words. */
@@ -42,18 +40,19 @@ export function headersToSend(
  * undefined without the secret.
  */
 function signAgain(
-  { id, provider, trust_mode, payload, external_id }: StoredEvent,
+  { id, provider, trust_mode, payload: body, external_id }: StoredEvent,
   { secrets, registry }: Signers,
   at: Date,
 ): Readonly<Record<string, string>> | undefined {
   if (isSignedProvider(provider)) {
-    const [current] = secrets.of(provider)?.accepted ?? []
-    return current === undefined ? undefined : signBody(provider, payload, current, at)
+    const [key] = secrets.of(provider)?.accepted ?? []
+    return key === undefined ? undefined : signDelivery(provider, { id: '', body }, key, at)
   }
   if (trust_mode !== 'signed') return {}
-  const sender = registry.sender(provider)
-  const keys = sender === undefined ? undefined : readKeys(secrets, sender)
-  if (keys === undefined || 'problem' in keys) return undefined
+  const stored = registry.provider(provider)?.signing_secret ?? null
+  const found = secrets.keyIn(stored, provider)
+  if ('problem' in found) return undefined
   // A delivery id that was too long to be kept is represented by a hash, which holds no full stop.
-  return signStandard(external_id ?? `event-${id}`, payload, keys.current, at)
+  const delivery = { id: external_id ?? `event-${id}`, body }
+  return signDelivery('standard_webhooks', delivery, found.key, at)
 }

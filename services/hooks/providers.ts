@@ -1,24 +1,42 @@
+import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import {
-  addProvider,
-  enableProvider,
-  listSenders,
-  removeProvider,
-  rotateSigningSecret,
-  rotateToken,
-  setAlarm,
-  type AlarmChange,
-} from '../../db/hooks/providers.ts'
+import { providerQueries as q, TrustMode, type ActiveProvider } from '../../db/hooks/providers.ts'
+import { nullable } from '../../db/rows.ts'
+import { Fault, notFound } from '../../kernel/fault.ts'
 import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
-import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
-import { makeSigningSecret, SIGNING_SECRET_FORM, signingKey } from './standard-webhooks.ts'
+import { rejectedSince } from './alarms.ts'
+import {
+  isSignedProvider,
+  makeSigningSecret,
+  mayDeliver,
+  secretStatus,
+  SecretStatus,
+  SIGNING_SECRET_FORM,
+  signingKey,
+  type SigningSecrets,
+} from './secrets.ts'
 import { makeToken } from './tokens.ts'
 
-/** What an operator asks for when making a generic provider. */
+/** hooks.md section 2, ProviderStatus. The secret itself is never part of it. */
+export const ProviderStatus = Type.Object({
+  name: Type.String(),
+  family: Type.Union([Type.Literal('webhook'), Type.Literal('queue')]),
+  trust_mode: TrustMode,
+  enabled: Type.Boolean(),
+  secret_status: SecretStatus,
+  path: nullable(Type.String()),
+  channel: nullable(Type.String()),
+})
+export type ProviderStatus = Type.Static<typeof ProviderStatus>
+
+/** How a generic provider proves that a delivery is its own. */
+export type GenericTrust = 'token' | 'signed' | 'open'
+
+/** What an operator asks for when creating a generic provider. */
 export interface NewProvider {
   /** The generic name, without `generic:`. */
   readonly name: string
-  readonly trust_mode: 'token' | 'signed' | 'open'
+  readonly trust_mode: GenericTrust
   /** The signing secret when the sender has made it; else one is made here. */
   readonly secret?: string | undefined
   /** The explicit acknowledgement that an open provider takes anything from anybody. */
@@ -26,15 +44,15 @@ export interface NewProvider {
   readonly enabled: boolean
 }
 
-/** A provider that was made or got a new secret. */
+/** A provider that was created or got a new secret. */
 export interface MadeProvider {
   readonly name: string
-  readonly trust_mode: 'token' | 'signed' | 'open'
+  readonly trust_mode: GenericTrust
   /** The token or signing secret that was made, shown this one time; null when none was. */
   readonly token: string | null
 }
 
-/** What changes of providers are made with. */
+/** What changes of providers need. */
 export interface ProviderTools {
   readonly db: Database
   readonly secrets: SigningSecrets
@@ -43,173 +61,195 @@ export interface ProviderTools {
 }
 
 /** How a secret is replaced. */
-export interface RotationWish {
-  /** How long the old one is accepted beside the new one; 0: no longer at all. */
+export interface Rotation {
+  /** How long the previous one is accepted beside the new one; 0: no longer at all. */
   readonly overlapSeconds: number
   /** The new signing secret when the sender has made it; else one is made here. */
   readonly secret?: string | undefined
 }
 
-/** The longest overlap, in seconds. */
-export const LONGEST_OVERLAP = 30 * 86_400
-
-/** Why a provider was not made or changed: a closed set, with one line for the operator. */
-export interface ProviderRefusal {
-  readonly code:
-    | 'invalid_name'
-    | 'reserved_name'
-    | 'not_acknowledged'
-    | 'taken'
-    | 'not_found'
-    | 'no_token'
-    | 'no_key'
-    | 'invalid_secret'
-  readonly message: string
+/** What to set of a provider's alarms: null turns one off, an absent one stays. */
+export interface AlarmChange {
+  readonly expected_interval_s?: number | null
+  readonly rejection_burst?: number | null
 }
 
-const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
+export const MAX_OVERLAP_S = 30 * 86_400
+const DAY_MS = 86_400_000
+
+/** Start of the window that counts as recent. */
+export function recentSince(now: Date): Date {
+  return new Date(now.getTime() - DAY_MS)
+}
+
+/** Every provider with its counts as of now. */
+export function readProviders(db: Database, now: Date): Promise<readonly ActiveProvider[]> {
+  const since = { recent_since: recentSince(now), rejected_since: rejectedSince(now) }
+  return q.listProvidersWithActivity(db, since)
+}
+
+/** What a provider's row means at present. */
+export function providerStatus(provider: ActiveProvider, secrets: SigningSecrets): ProviderStatus {
+  const { name, family, trust_mode } = provider
+  return {
+    name,
+    family,
+    trust_mode,
+    enabled: mayDeliver(provider, secrets),
+    secret_status: secretStatus(provider, secrets),
+    path: family === 'webhook' ? receiverPath(name) : null,
+    channel: family === 'queue' ? name.slice('queue:'.length) : null,
+  }
+}
+
+/** Where a sender posts to. */
+export function receiverPath(provider: string): string {
+  return `/webhooks/${provider.replace(':', '/')}`
+}
 
 /** True for a name that `/webhooks/generic/{name}` can have (hooks.md section 4). */
 export function isGenericName(name: string): boolean {
-  return NAME.test(name)
+  return /^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)
 }
 
-/**
- * Makes a generic provider with a fresh token, of which only the hash is stored, or with a signing
- * secret, which is stored encrypted (hooks.md section 3).
- */
+/** Creates a generic provider with a fresh token or with a signing secret. */
 export async function createProvider(
   { db, secrets, random }: ProviderTools,
-  wanted: NewProvider,
-): Promise<MadeProvider | ProviderRefusal> {
-  const { trust_mode, acknowledgeOpen, enabled } = wanted
-  const refusal = refusedName(wanted.name)
-  if (refusal !== undefined) return refusal
+  { name: genericName, trust_mode, secret, acknowledgeOpen, enabled }: NewProvider,
+): Promise<MadeProvider> {
+  checkName(genericName)
   if (trust_mode === 'open' && !acknowledgeOpen) {
-    return {
-      code: 'not_acknowledged',
-      message: 'An open provider takes anything from anybody; acknowledge that to create it.',
-    }
+    throw unprocessable(
+      'An open provider takes anything from anybody; acknowledge that to create it.',
+      'acknowledge_open',
+    )
   }
-  const name = `generic:${wanted.name}`
-  const token = trust_mode === 'token' ? makeToken(random) : null
-  const signing = trust_mode === 'signed' ? sealSecret(secrets, random, name, wanted.secret) : null
-  if (signing !== null && 'code' in signing) return signing
-  const added = await addProvider(db, {
-    name,
-    trust_mode,
-    enabled,
-    token_hash: token === null ? null : hashToken(token),
-    signing_secret: signing?.sealed ?? null,
-  })
-  if (!added) {
-    const message = `There is a provider "${name}" already; choose another name or rotate its ${trust_mode === 'signed' ? 'secret' : 'token'}.`
-    return { code: 'taken', message }
+  const name = `generic:${genericName}`
+  const { made, stored } = makeSecret(secrets, random, name, trust_mode, secret)
+  if ((await q.addProvider(db, { name, trust_mode, enabled, ...stored })) === undefined) {
+    const what = trust_mode === 'signed' ? 'secret' : 'token'
+    const message = `There is a provider "${name}" already; choose another name or rotate its ${what}.`
+    throw new Fault(409, 'CONFLICT', message, { field: 'name' })
   }
-  return { name, trust_mode, token: token ?? signing?.made ?? null }
+  return { name, trust_mode, token: made }
 }
 
-function refusedName(name: string): ProviderRefusal | undefined {
+function checkName(name: string): void {
   if (!isGenericName(name)) {
-    return {
-      code: 'invalid_name',
-      message: 'The name must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.',
-    }
+    const form = '1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit'
+    throw unprocessable(`The name must be ${form}.`, 'name')
   }
-  if (!isSignedProvider(name)) return undefined
-  return {
-    code: 'reserved_name',
-    message: `The name "${name}" belongs to a signed provider; choose another one.`,
+  if (isSignedProvider(name)) {
+    const message = `The name "${name}" belongs to a signed provider; choose another one.`
+    throw unprocessable(message, 'name')
   }
 }
 
 /**
- * Replaces a generic provider's token or signing secret. The old one is accepted until the overlap
- * has passed; one that was still accepted from the rotation before is not from now on.
+ * Replaces a generic provider's token or signing secret. The previous one is accepted until the
+ * overlap has passed; the one before that is not accepted from now on.
  */
-export async function rotateProvider(
-  { db, secrets, random, now }: ProviderTools,
+export async function rotateSecret(
+  { db, secrets, random, now: clock }: ProviderTools,
   name: string,
-  { overlapSeconds, secret }: RotationWish,
-): Promise<MadeProvider | ProviderRefusal> {
-  const at = now()
-  const until = overlapSeconds === 0 ? null : new Date(at.getTime() + overlapSeconds * 1_000)
-  const sender = (await listSenders(db)).find((candidate) => candidate.name === name)
-  if (sender?.trust_mode === 'token') {
-    if (secret !== undefined) return SECRET_FOR_TOKEN
-    const token = makeToken(random)
-    const done = await rotateToken(db, name, hashToken(token), { at, until })
-    return done ? { name, trust_mode: 'token', token } : noToken(name)
+  { overlapSeconds, secret }: Rotation,
+): Promise<MadeProvider> {
+  const now = clock()
+  const until = overlapSeconds === 0 ? null : new Date(now.getTime() + overlapSeconds * 1_000)
+  const row = (await q.listProviders(db, {})).find((candidate) => candidate.name === name)
+  const trust_mode = row?.trust_mode
+  if ((trust_mode !== 'token' && trust_mode !== 'signed') || isSignedProvider(name)) {
+    throw noSecret(name)
   }
-  if (sender?.trust_mode !== 'signed' || isSignedProvider(name)) return noToken(name)
-  const signing = sealSecret(secrets, random, name, secret)
-  if ('code' in signing) return signing
-  const done = await rotateSigningSecret(db, name, signing.sealed, { at, until })
-  return done ? { name, trust_mode: 'signed', token: signing.made } : noToken(name)
+  if (trust_mode === 'token' && secret !== undefined) {
+    throw unprocessable(
+      'This provider has a token, which is made here; only a signing secret can be given.',
+      'secret',
+    )
+  }
+  const { made, stored } = makeSecret(secrets, random, name, trust_mode, secret)
+  const rotated = await q.rotateSecret(db, { name, trust_mode, ...stored, now, until })
+  if (rotated === undefined) throw noSecret(name)
+  return { name, trust_mode, token: made }
 }
 
-/** A signing secret as it is stored; `made` is the text when it was made here. */
-function sealSecret(
+/** A provider's secret: the text that was made here, if any, and what is stored of it. */
+interface NewSecret {
+  readonly made: string | null
+  readonly stored: { readonly token_hash: Buffer | null; readonly signing_secret: Buffer | null }
+}
+
+/** Of a token only the hash is stored; a signing secret is stored encrypted. */
+function makeSecret(
   secrets: SigningSecrets,
   random: RandomBytes,
   name: string,
+  trust_mode: GenericTrust,
   given: string | undefined,
-): { readonly sealed: Buffer; readonly made: string | null } | ProviderRefusal {
+): NewSecret {
+  if (trust_mode === 'open')
+    return { made: null, stored: { token_hash: null, signing_secret: null } }
+  if (trust_mode === 'token') {
+    const token = makeToken(random)
+    return { made: token, stored: { token_hash: hashToken(token), signing_secret: null } }
+  }
   const box = secrets.box()
-  if (box === undefined) return NO_KEY
+  if (box === undefined) throw unprocessable(NO_KEY, 'trust_mode')
   const text = given ?? makeSigningSecret(random)
   if (signingKey(text) === undefined) {
-    return { code: 'invalid_secret', message: `The secret must be ${SIGNING_SECRET_FORM}.` }
+    throw unprocessable(`The secret must be ${SIGNING_SECRET_FORM}.`, 'secret')
   }
-  return { sealed: box.seal(text, name), made: given === undefined ? text : null }
-}
-
-const NO_KEY: ProviderRefusal = {
-  code: 'no_key',
-  message:
-    'Signing secrets are stored encrypted: set GATEHOUSE_SECRET_KEY, as openssl rand -base64 32 prints one, and start again.',
-}
-const SECRET_FOR_TOKEN: ProviderRefusal = {
-  code: 'invalid_secret',
-  message: 'This provider has a token, which is made here; only a signing secret can be given.',
-}
-
-function noToken(name: string): ProviderRefusal {
-  return {
-    code: 'no_token',
-    message: `There is no provider "${name}" with a token or a stored secret; see the list of providers.`,
-  }
+  const stored = { token_hash: null, signing_secret: box.seal(text, name) }
+  return { made: given === undefined ? text : null, stored }
 }
 
 /** Sets whether a provider may deliver. */
-export async function setProviderEnabled(
+export async function enableProvider(
   { db, now }: ProviderTools,
   name: string,
   enabled: boolean,
-): Promise<ProviderRefusal | undefined> {
-  return (await enableProvider(db, name, enabled, now())) ? undefined : notFound(name)
+): Promise<void> {
+  if ((await q.enableProvider(db, { name, enabled, now: now() })) === undefined) throw unknown(name)
 }
 
 /** Sets or turns off alarms of a provider. */
-export async function setProviderAlarm(
+export async function setAlarms(
   { db, now }: ProviderTools,
   name: string,
-  change: AlarmChange,
-): Promise<ProviderRefusal | undefined> {
-  return (await setAlarm(db, name, change, now())) ? undefined : notFound(name)
+  { expected_interval_s: interval, rejection_burst: burst }: AlarmChange,
+): Promise<void> {
+  const changed = await q.setAlarms(db, {
+    name,
+    sets_interval: interval !== undefined,
+    interval: interval ?? null,
+    sets_burst: burst !== undefined,
+    burst: burst ?? null,
+    now: now(),
+  })
+  if (changed === undefined) throw unknown(name)
 }
 
 /** Removes a generic or queue provider; its events stay. */
-export async function deleteProvider(
-  { db }: ProviderTools,
-  name: string,
-): Promise<ProviderRefusal | undefined> {
-  return (await removeProvider(db, name)) ? undefined : notFound(name)
+export async function removeProvider({ db }: ProviderTools, name: string): Promise<void> {
+  if ((await q.removeProvider(db, { name })) === undefined) throw unknown(name)
 }
 
-function notFound(name: string): ProviderRefusal {
-  return {
-    code: 'not_found',
-    message: `There is no provider "${name}" that this can be done to; see the list of providers.`,
-  }
+/** 422: hooks.md asks for it where a form has a wrong value. */
+export function unprocessable(message: string, field: string): Fault {
+  return new Fault(422, 'UNPROCESSABLE', message, { field })
 }
+
+function unknown(name: string): Fault {
+  return notFound(
+    `There is no provider "${name}" that this can be done to; see the list of providers.`,
+  )
+}
+
+function noSecret(name: string): Fault {
+  return notFound(
+    `There is no provider "${name}" with a token or a stored secret; see the list of providers.`,
+  )
+}
+
+const NO_KEY =
+  'Signing secrets are stored encrypted: set GATEHOUSE_SECRET_KEY, as openssl rand -base64 32 prints one, and start again.'

@@ -1,19 +1,18 @@
 import type { Database } from '../../db/client.ts'
 import { listEndpointKeys } from '../../db/hooks/endpoints.ts'
-import { listSenders } from '../../db/hooks/providers.ts'
-import type { EndpointKey, Sender, Settings } from '../../db/hooks/rows.ts'
-import { readSettings } from '../../db/hooks/settings.ts'
+import { providerQueries, type Provider } from '../../db/hooks/providers.ts'
+import type { EndpointKey } from '../../db/hooks/rows.ts'
+import { settingsQueries, type Settings } from '../../db/hooks/settings.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { repeat } from '../../kernel/repeat.ts'
-import { readKeys } from './sender-keys.ts'
-import { isSignedProvider, type SigningSecrets } from './signing-secrets.ts'
+import { isSignedProvider, type SigningSecrets } from './secrets.ts'
 
-/** Senders, endpoints and settings in memory, kept like the database's by NOTIFY and a slow poll. */
+/** Providers, endpoints and settings in memory; NOTIFY and a slow poll keep them like the database's. */
 export interface Registry {
-  sender(name: string): Sender | undefined
-  /** True when an alarm of some provider is set. */
-  readonly watches: boolean
+  provider(name: string): Provider | undefined
+  /** True when an alarm is set for some provider. */
+  readonly hasAlarms: boolean
   /** The endpoint whose token has this hash. */
   endpointOf(tokenHash: Buffer): EndpointKey | undefined
   readonly settings: Settings
@@ -33,48 +32,48 @@ export async function openRegistry(
   clock: Clock,
   log: Log,
 ): Promise<Registry> {
-  let senders = new Map<string, Sender>()
+  let providers = new Map<string, Provider>()
   const unreadable = new Map<string, string>()
   let endpoints = new Map<string, EndpointKey>()
-  let settings = await readSettings(db)
+  let settings = await settingsQueries.readSettings(db, {})
   let seen = ''
-  let asked = 0
-  let taken = 0
+  let started = 0
+  let applied = 0
   const callbacks: (() => void)[] = []
 
   async function refresh(): Promise<void> {
-    const turn = ++asked
-    // At once they would need a connection each, which at a start costs more than it saves.
-    const rows = await listSenders(db)
+    const number = ++started
+    // In parallel they would need a connection each, which at a start costs more than it saves.
+    const rows = await providerQueries.listProviders(db, {})
     const keys = await listEndpointKeys(db)
-    const fresh = await readSettings(db)
-    // A read that began earlier must not bring back what a later one no longer found.
-    if (turn < taken) return
-    taken = turn
-    for (const sender of rows) look(sender)
+    const fresh = await settingsQueries.readSettings(db, {})
+    // A refresh that began earlier must not bring back what a later one no longer found.
+    if (number < applied) return
+    applied = number
+    for (const provider of rows) checkSecret(provider)
     const text = JSON.stringify([rows, [...unreadable], keys, fresh])
     endpoints = new Map(keys.map((key) => [key.token_hash.toString('hex'), key]))
-    senders = new Map(rows.map((sender) => [sender.name, sender]))
+    providers = new Map(rows.map((provider) => [provider.name, provider]))
     settings = fresh
     if (text === seen) return
     seen = text
     for (const callback of callbacks) callback()
   }
-  /** A secret that can't be read disables its provider; said once, with what helps. */
-  function look(sender: Sender): void {
-    const { name, trust_mode } = sender
+
+  /** A secret that can't be read disables its provider; logged once, with what helps. */
+  function checkSecret({ name, trust_mode, signing_secret }: Provider): void {
     if (trust_mode !== 'signed' || isSignedProvider(name)) return
-    const keys = readKeys(secrets, sender)
-    if (!('problem' in keys)) return void unreadable.delete(name)
-    if (unreadable.get(name) !== keys.problem) {
+    const found = secrets.keyIn(signing_secret, name)
+    if (!('problem' in found)) return void unreadable.delete(name)
+    if (unreadable.get(name) !== found.problem) {
       const help = 'set GATEHOUSE_SECRET_KEY to the key that it was stored with, or rotate it'
       log.warn('signing secret not readable: the provider is disabled', {
         provider: name,
-        problem: keys.problem,
+        problem: found.problem,
         help,
       })
     }
-    unreadable.set(name, keys.problem)
+    unreadable.set(name, found.problem)
   }
 
   await refresh()
@@ -85,10 +84,10 @@ export async function openRegistry(
   await db.listen('hooks_config', () => void polls.now())
 
   return {
-    sender: (name) => senders.get(name),
+    provider: (name) => providers.get(name),
     endpointOf: (tokenHash) => endpoints.get(tokenHash.toString('hex')),
-    get watches() {
-      return senders.values().some(({ watched }) => watched)
+    get hasAlarms() {
+      return providers.values().some(({ watched }) => watched)
     },
     get settings() {
       return settings

@@ -1,7 +1,7 @@
 import { memberText, readWanted, type Wanted } from './log-filter.ts'
 import { redactUrlTokens } from './redact.ts'
 import { parseTarget, TARGET_FORM } from './replay-target.ts'
-import { cleanText } from './text.ts'
+import { cleanText } from './event-fields.ts'
 
 /** What a forwarder asks for when it connects. */
 export interface RelayRequest extends Wanted {

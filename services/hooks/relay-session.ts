@@ -21,7 +21,7 @@ import type { RelayRequest } from './relay-request.ts'
 import type { SearchSlot } from './search-slot.ts'
 import type { EventStream } from './stream.ts'
 import { isSuccess } from './target-answer.ts'
-import { cleanText } from './text.ts'
+import { cleanText } from './event-fields.ts'
 
 /** What a forwarder is served with. */
 export interface RelayOptions extends Signers {
@@ -124,7 +124,7 @@ export function startSession(
   async function start(): Promise<void> {
     await watching.ready
     const { name, provider } = request
-    const provider_known = provider === null || registry.sender(provider) !== undefined
+    const provider_known = provider === null || registry.provider(provider) !== undefined
     tell({ type: 'ready', name, position, known: forwarder.connection > 1, provider_known })
   }
 

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { lazy } from '../../kernel/lazy.ts'
-import { Settings } from '../../db/hooks/rows.ts'
+import { Settings } from '../../db/hooks/settings.ts'
 import { parseTarget, TARGET_FORM } from './replay-target.ts'
 
 /** Why a setting was refused, by field; the message is for people. */

@@ -1,12 +1,13 @@
 import type { Database } from '../../db/client.ts'
-import { listProviders } from '../../db/hooks/providers.ts'
-import type { Provider, TrustMode } from '../../db/hooks/rows.ts'
+import type { ActiveProvider, TrustMode } from '../../db/hooks/providers.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import { alarmsOf, refusedSince, type Alarm, type AlarmBoard, type AlarmKind } from './alarms.ts'
-import { providerStatus } from './provider-status.ts'
-import type { SigningSecrets } from './signing-secrets.ts'
+import { alarmsOf, type Alarm, type AlarmBoard, type AlarmKind } from './alarms.ts'
+import { providerStatus, readProviders } from './providers.ts'
+import type { SigningSecrets } from './secrets.ts'
+import Type from 'typebox'
+import { databaseAnswers } from '../../db/server.ts'
 
 /** The stream's `status` message (hooks.md section 6), also what the dashboard shows. */
 export interface StatusMessage {
@@ -26,18 +27,7 @@ export interface StatusMessage {
   readonly broker: 'ok' | 'disabled' | 'error'
 }
 
-const DAY_MS = 86_400_000
 const RECEIVING_MS = 60_000
-
-/** Start of the window that counts as recent. */
-export function recentSince(now: Date): Date {
-  return new Date(now.getTime() - DAY_MS)
-}
-
-/** Every provider with its counts as of now. */
-export function readProviders(db: Database, now: Date): Promise<readonly Provider[]> {
-  return listProviders(db, recentSince(now), refusedSince(now))
-}
 
 /**
  * Reads the present status at most once a second, however many ask; never throws. `fresh` reads it
@@ -101,7 +91,7 @@ interface Line {
   readonly alarms: readonly Alarm[]
 }
 
-function lineOf(row: Provider, secrets: SigningSecrets, now: Date): Line {
+function lineOf(row: ActiveProvider, secrets: SigningSecrets, now: Date): Line {
   const { name, trust_mode, recent_count, last_event_at } = row
   const { enabled } = providerStatus(row, secrets)
   return {
@@ -126,4 +116,50 @@ function statusOf(
     db: 'ok',
     broker,
   }
+}
+
+/** hooks.md section 2, Health. */
+export const Health = Type.Object({
+  status: Type.Enum(['ok', 'degraded', 'error']),
+  db: Type.Enum(['ok', 'error']),
+  broker: Type.Enum(['ok', 'disabled', 'error']),
+  database: Type.Enum(['ok', 'error']),
+  version: Type.String(),
+  /** Why it is degraded; only then. */
+  reasons: Type.Optional(Type.Array(Type.String())),
+})
+export type Health = Type.Static<typeof Health>
+
+/**
+ * Asks the database, of which both `db` and `database` tell. Without the broker, and while an alarm
+ * fires, webhooks still come in. Anybody may read the reasons, so they name no provider and no channel.
+ */
+export async function readHealth(
+  db: Database,
+  broker: Health['broker'],
+  readStatus: () => Promise<StatusMessage>,
+  version: string,
+): Promise<Health> {
+  const state = (await databaseAnswers(db)) ? 'ok' : 'error'
+  const parts = { db: state, broker, database: state, version } as const
+  if (state === 'error') return { status: 'error', ...parts }
+  const reasons = reasonsOf(broker, await readStatus())
+  return reasons.length === 0
+    ? { status: 'ok', ...parts }
+    : { status: 'degraded', ...parts, reasons: [...reasons] }
+}
+
+function reasonsOf(broker: Health['broker'], { providers }: StatusMessage): readonly string[] {
+  const firing = (kind: AlarmKind): number =>
+    providers.filter(({ alarms }) => alarms.includes(kind)).length
+  const [silent, burst] = [firing('silent'), firing('burst')]
+  return [
+    ...(broker === 'error' ? ['the queue broker is out of reach'] : []),
+    ...(silent > 0 ? [`no event for longer than expected: ${providersText(silent)}`] : []),
+    ...(burst > 0 ? [`many rejected deliveries: ${providersText(burst)}`] : []),
+  ]
+}
+
+function providersText(count: number): string {
+  return count === 1 ? '1 provider' : `${count} providers`
 }

@@ -1,6 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import { listEventsAfter, streamBounds } from '../../db/hooks/events.ts'
-import type { EventSummary, Settings } from '../../db/hooks/rows.ts'
+import type { EventSummary } from '../../db/hooks/rows.ts'
+import type { Settings } from '../../db/hooks/settings.ts'
 import { createFeed, type Feed, type Page, type ReadPage } from '../../kernel/http/feed.ts'
 import type { Sink } from '../../kernel/http/reply.ts'
 import { encodeFrame } from '../../kernel/http/sse.ts'

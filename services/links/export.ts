@@ -1,5 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import { listLinksToExport } from '../../db/links/transfer.ts'
+import { transferQueries } from '../../db/links/transfer.ts'
 import { writeGolink } from './golink.ts'
 import { CSV_HEADER, writeCsvLink } from './import-csv.ts'
 import type { Format } from './import-source.ts'
@@ -24,7 +24,7 @@ export async function* exportLinks(
   if (format === 'csv') yield { lines: [CSV_HEADER], left: [], hidden: 0 }
   let after = ''
   for (;;) {
-    const links = await listLinksToExport(db, after, PAGE)
+    const links = await transferQueries.listLinksToExport(db, { after, limit: PAGE })
     const [lines, left]: [string[], string[]] = [[], []]
     const shown = links.filter(({ visibility }) => !publicOnly || visibility === 'public')
     for (const link of shown) {

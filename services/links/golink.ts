@@ -1,7 +1,7 @@
 import type { Link } from '../../db/links/rows.ts'
 import { fromTemplate, toTemplate } from './golink-template.ts'
 import { readImportTime, type ImportLine } from './import-line.ts'
-import { INSTANT_FORM } from './instant.ts'
+import { INSTANT_FORM } from '../../kernel/time.ts'
 
 /** A longer name is no slug, whatever is cut off its ends. */
 const SHORT_LONGEST = 1_000

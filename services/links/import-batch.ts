@@ -1,8 +1,7 @@
 import type { Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
 import { announceLinks } from '../../db/links/links.ts'
-import type { NewLink } from '../../db/links/rows.ts'
-import { importLinks } from '../../db/links/transfer.ts'
+import { transferQueries as q, type NewLink } from '../../db/links/transfer.ts'
 import { countTags, writeHiddenTags } from '../../db/links/tags.ts'
 import type { LinkParts } from './links.ts'
 import { refuseLoop, type UrlWriter } from './loop.ts'
@@ -61,7 +60,14 @@ async function createGroup(
 }
 
 async function create(tx: Executor, links: readonly NewLink[], at: Date): Promise<Refusals> {
-  const made = new Set(await importLinks(tx, links, OPERATOR_EMAIL, at))
+  const sorted = links.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
+  const rows = await q.addImportedLinks(tx, {
+    links: sorted,
+    actor: OPERATOR_EMAIL,
+    at,
+    limit: sorted.length,
+  })
+  const made = new Set(rows.map(({ slug }) => slug))
   const [created, taken] = [
     links.filter(({ slug }) => made.has(slug)),
     links.filter(({ slug }) => !made.has(slug)),

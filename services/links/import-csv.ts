@@ -1,7 +1,7 @@
-import type { ExportedLink } from '../../db/links/rows.ts'
+import type { ExportedLink } from '../../db/links/transfer.ts'
 import { readCells, writeCells } from './csv.ts'
 import { readImportTime, type ImportLine } from './import-line.ts'
-import { INSTANT_FORM } from './instant.ts'
+import { INSTANT_FORM } from '../../kernel/time.ts'
 
 /** The columns of a CSV file; a file to be imported may have them in any order, and only some. */
 const COLUMNS = [

@@ -1,4 +1,4 @@
-import { readInstant } from './instant.ts'
+import { readInstant } from '../../kernel/time.ts'
 
 /** A link as a line of a file has it; nothing of it is checked yet but its form. */
 export interface ImportedLink {

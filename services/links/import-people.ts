@@ -1,6 +1,6 @@
 import type { Database } from '../../db/client.ts'
-import type { NewLink } from '../../db/links/rows.ts'
-import { findUserByEmail } from '../../db/links/users.ts'
+import type { NewLink } from '../../db/links/transfer.ts'
+import { userQueries } from '../../db/links/users.ts'
 import type { ImportedLink } from './import-line.ts'
 import { ensureUser, readEmail } from './users.ts'
 
@@ -34,7 +34,10 @@ export function openPeople(db: Database, options: PeopleOptions, now: () => Date
   /** The id of a user, made when that is wanted; undefined for nobody. */
   async function idOf(email: string): Promise<string | undefined> {
     if (nobodys.has(email)) return undefined
-    const id = ids.get(email) ?? (await findUserByEmail(db, email))?.id ?? (await make(email))
+    const id =
+      ids.get(email) ??
+      (await userQueries.findUserByEmail(db, { email }))?.id ??
+      (await make(email))
     if (id === undefined) nobodys.add(email)
     else ids.set(email, id)
     return id

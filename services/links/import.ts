@@ -1,5 +1,6 @@
-import { findLinksBySlugs } from '../../db/links/transfer.ts'
-import type { Link, NewLink, User } from '../../db/links/rows.ts'
+import { transferQueries, type NewLink } from '../../db/links/transfer.ts'
+import type { Link } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { createImported, IMPORTER } from './import-batch.ts'
 import type { ImportedLink, ImportLine } from './import-line.ts'
 import { openPeople, type People, type PeopleOptions } from './import-people.ts'
@@ -91,7 +92,7 @@ async function importBatch(
 ): Promise<readonly LineReport[]> {
   const { tools, options, imagined } = work
   const slugs = lines.map(({ slug }) => slug).filter(isSlug)
-  const found = await findLinksBySlugs(tools.db, slugs)
+  const found = await transferQueries.findLinksBySlugs(tools.db, { slugs, limit: slugs.length })
   const existing = new Map(found.map((link) => [link.slug, link]))
   const fresh: NewLink[] = []
   const reports: LineReport[] = []

@@ -10,7 +10,8 @@ import {
   updateLink,
 } from '../../db/links/links.ts'
 import { addOwner } from '../../db/links/members.ts'
-import type { Change, Link, LinkAccess, LinkFields, User } from '../../db/links/rows.ts'
+import type { Change, Link, LinkAccess, LinkFields } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { countTags, writeHiddenTags, writeTags } from '../../db/links/tags.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { LinkInput } from './link-input.ts'

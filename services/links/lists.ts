@@ -1,5 +1,6 @@
 import type { Database } from '../../db/client.ts'
-import type { ListedLink, Link, User, Visibility } from '../../db/links/rows.ts'
+import type { ListedLink, Link, Visibility } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { findLinks, linkWindowEnd, type LinkFilter, type ListScope } from '../../db/links/search.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { firstClickDay } from './clicks.ts'

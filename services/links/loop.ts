@@ -1,6 +1,7 @@
 import type { Executor } from '../../db/client.ts'
 import { findLinkBySlug, takeLoopTurn } from '../../db/links/links.ts'
-import type { LinkAccess, LinkFields, Role } from '../../db/links/rows.ts'
+import type { LinkAccess, LinkFields } from '../../db/links/rows.ts'
+import type { Role } from '../../db/links/users.ts'
 import { refusal, type Refusal } from './refusal.ts'
 import {
   encodePath,

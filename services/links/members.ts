@@ -8,7 +8,8 @@ import {
   listShares,
   removeShare,
 } from '../../db/links/members.ts'
-import type { Owner, User, Share } from '../../db/links/rows.ts'
+import type { Owner, Share } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { writeHiddenTags } from '../../db/links/tags.ts'
 import { linkFor, changed, changeLink, undo } from './links.ts'
 import { isRefusal, refusal, type Refusal } from './refusal.ts'

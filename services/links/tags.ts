@@ -1,5 +1,6 @@
 import type { Database } from '../../db/client.ts'
-import type { Link, Tag, User, TagCount, Visibility } from '../../db/links/rows.ts'
+import type { Link, Tag, TagCount, Visibility } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { listTagLinks, listTags } from '../../db/links/tags.ts'
 import { refusal, type Refusal } from './refusal.ts'
 

@@ -1,121 +1,174 @@
+import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
-import type { Bearer, Scope, Token } from '../../db/links/rows.ts'
-import { addToken, MOST_TOKENS, removeToken, touchToken } from '../../db/links/tokens.ts'
-import { parseDuration } from '../../kernel/time.ts'
+import { Scope, tokenQueries as q, Token, type Bearer } from '../../db/links/tokens.ts'
+import { nullable, Timestamp } from '../../db/rows.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
-import { INSTANT_FORM, readInstant } from './instant.ts'
-import { refusal, type Refusal } from './refusal.ts'
 import { TURNS_TEXT } from '../../kernel/text.ts'
-
-/** A token that was made; its text is shown this one time. */
-export interface MadeToken extends Token {
-  readonly token: string
-}
+import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../kernel/time.ts'
+import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
+import { field, parsed, withDefault } from '../../kernel/validate.ts'
+import { linksFault } from './faults.ts'
 
 const PREFIX = 'gh_'
 const BYTES = 32
-const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** 32 bytes in base 62. */
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** The length of 32 bytes in base 62. */
 const LENGTH = 43
-const NAME_LONGEST = 100
-const NOTED_MS = 60_000
+/** All tokens of a user are listed on one page, so there must not be more of them. */
+const MAX_TOKENS = 1_000
+/** The last use of a token is recorded at most this often. */
+const USE_INTERVAL_MS = 60_000
+const MAX_REMEMBERED = 10_000
 
-/** What is asked of a new token. */
-export interface TokenRequest {
-  readonly name: string
-  readonly scope: Scope
-  readonly expires_at: Date | null
+const name = field(
+  Type.String({ minLength: 1, maxLength: 100 }),
+  'must have 1 to 100 characters',
+  [(text) => text.trim() !== '', 'must have 1 to 100 characters'],
+  [(text) => !/[\p{Cc}\p{Cs}]/u.test(text), 'must have no control characters'],
+  [(text) => !TURNS_TEXT.test(text), 'must have no characters that change the direction of text'],
+)
+const scope = field(withDefault(Scope, 'full'), 'must be full, read or create')
+
+/** What POST /tokens takes. */
+export const NewToken = Type.Object(
+  {
+    name,
+    scope,
+    expires_at: parsed(
+      withDefault(nullable(Timestamp), null),
+      `must be ${INSTANT_FORM}, or null`,
+      (given) => (given === null ? null : readInstant(given)),
+    ),
+  },
+  { examples: [{ name: 'laptop', scope: 'read', expires_at: null }] },
+)
+export type NewToken = Type.Static<typeof NewToken>
+
+/** What people type: `expires` is a time, a duration from now such as `30d`, or empty for never. */
+export const TokenForm = Type.Object({ name, scope, expires: withDefault(Type.String(), '') })
+export type TokenForm = Type.Static<typeof TokenForm>
+
+/** A token that was just created; its text is shown only this once. */
+export const CreatedToken = Type.Object({
+  ...Token.properties,
+  token: Type.String({ description: 'Shown this one time' }),
+})
+export type CreatedToken = Type.Static<typeof CreatedToken>
+
+/** The token that a form describes. */
+export function newTokenOf({ expires, ...rest }: TokenForm, now: Date): NewToken {
+  if (expires === '') return { ...rest, expires_at: null }
+  const expires_at = timeOf(expires, now)
+  if (expires_at === undefined) {
+    const message = `expires must be ${INSTANT_FORM}, or ${DURATION_FORM}`
+    throw linksFault('BAD_REQUEST', message, 'expires')
+  }
+  refusePast('expires', expires_at, now)
+  return { ...rest, expires_at }
 }
 
-/** When a token ends, as people say it: a duration becomes a time; what is none stays, to be read as one. */
-export function endOf(text: string, now: Date): string {
-  const seconds = parseDuration(text)
-  const at = new Date(now.getTime() + (seconds ?? Number.NaN) * 1000)
-  return Number.isNaN(at.getTime()) ? text : at.toISOString()
-}
-
-/** Reads what a body or a form asks of a token; the refusal says what is wrong with it. */
-export function readTokenRequest(
-  { name, scope = 'full', expires_at = null }: Readonly<Record<string, unknown>>,
-  now: Date,
-): TokenRequest | Refusal {
-  if (typeof name !== 'string' || name.trim() === '' || name.length > NAME_LONGEST) {
-    return refusal('BAD_REQUEST', `name must have 1 to ${NAME_LONGEST} characters`, 'name')
-  }
-  if (/[\p{Cc}\p{Cs}]/u.test(name)) {
-    return refusal('BAD_REQUEST', 'name must have no control characters', 'name')
-  }
-  if (TURNS_TEXT.test(name)) {
-    const message = 'name must have no characters that turn the direction of text'
-    return refusal('BAD_REQUEST', message, 'name')
-  }
-  if (!isScope(scope)) {
-    return refusal('BAD_REQUEST', 'scope must be full, read or create', 'scope')
-  }
-  const expires = expires_at === null ? null : readInstant(expires_at)
-  if (expires === undefined) {
-    const message = `expires_at must be ${INSTANT_FORM}, or null`
-    return refusal('BAD_REQUEST', message, 'expires_at')
-  }
-  if (expires !== null && expires <= now) {
-    return refusal('BAD_REQUEST', 'expires_at must be in the future', 'expires_at')
-  }
-  return { name: name.trim(), scope, expires_at: expires }
-}
-
-/** Makes a token for a user, unless that one has as many as one may; only its hash is stored. */
+/** Creates a token for a user. Only its hash is stored. */
 export async function createToken(
   db: Database,
   random: RandomBytes,
   user: string,
-  request: TokenRequest,
-  at: Date,
-): Promise<MadeToken | Refusal> {
+  { name, scope, expires_at }: NewToken,
+  now: Date,
+): Promise<CreatedToken> {
+  refusePast('expires_at', expires_at, now)
   const token = PREFIX + base62(random(BYTES))
-  const row = { ...request, token_hash: hashToken(token), created_at: at }
-  const added = await db.transaction((tx) => addToken(tx, user, row))
-  return added === undefined ? TOO_MANY : { ...added, token }
+  const row = {
+    user,
+    name: name.trim(),
+    scope,
+    token_hash: hashToken(token),
+    created_at: now,
+    expires_at,
+    max: MAX_TOKENS,
+  }
+  const added = await db.transaction(async (tx) => {
+    await q.lockTokens(tx, { user })
+    const first = await q.addToken(tx, row)
+    if (first !== undefined) return first
+    // Expired tokens stay listed until their room is needed.
+    await q.removeExpiredTokens(tx, { user, now })
+    return q.addToken(tx, row)
+  })
+  if (added !== undefined) return { ...added, token }
+  const max = MAX_TOKENS.toLocaleString('en')
+  const message = `a user may have ${max} tokens; revoke one that is not needed first`
+  throw linksFault('BAD_REQUEST', message)
 }
 
-const TOO_MANY = refusal(
-  'BAD_REQUEST',
-  `a user may have ${MOST_TOKENS.toLocaleString('en')} tokens; revoke one that is not needed first`,
-)
-
-/** Revokes a token of a user (null: of anybody): it stops to work at once. */
-export async function revokeToken(
-  db: Executor,
-  id: string,
-  user: string | null,
-): Promise<Refusal | undefined> {
-  if (await removeToken(db, id, user)) return undefined
-  return refusal('NOT_FOUND', 'you have no token with this id')
+/** Revokes a token of a user: it stops working at once. */
+export async function revokeToken(db: Executor, id: string, user: string): Promise<void> {
+  const removed = await q.removeToken(db, { id, user })
+  if (removed === undefined) throw linksFault('NOT_FOUND', 'you have no token with this id')
 }
 
-/** Whether a text may be a token: no other one is looked up. */
-export function hasTokenForm(text: string): boolean {
-  return text.startsWith(PREFIX) && text.length === PREFIX.length + LENGTH
+/** Finds who presented tokens stand for. */
+export interface Bearers {
+  /** Undefined for a token that is unknown, revoked or expired. */
+  find(token: string, now: Date): Promise<Bearer | undefined>
 }
 
-/** Notes a token's use, at most once a minute, without making the request wait for it. */
+/**
+ * Asks the database each time, so that a revoked token stops working at once. Tokens that were valid
+ * before are looked up among trusted callers: made-up tokens cannot delay them.
+ */
+export function createBearers(db: Database): Bearers {
+  /** Hashes of tokens that were valid when they were last presented, oldest first. */
+  const valid = new Set<string>()
+
+  function remember(key: string): void {
+    valid.add(key)
+    const [oldest = ''] = valid
+    if (valid.size > MAX_REMEMBERED) valid.delete(oldest)
+  }
+
+  return {
+    async find(token, now) {
+      if (!token.startsWith(PREFIX) || token.length !== PREFIX.length + LENGTH) return undefined
+      const token_hash = hashToken(token)
+      const key = token_hash.toString('base64')
+      const level = valid.has(key) ? 'trusted' : 'strangers'
+      const bearer = await q.findBearer(db.at(level), { token_hash, now })
+      if (bearer === undefined) valid.delete(key)
+      else remember(key)
+      return bearer
+    },
+  }
+}
+
+/** Records the use of a token, at most once a minute. The request does not wait for it. */
 export function noteUse(db: Executor, log: Log, bearer: Bearer, now: Date): void {
-  const { token_id, last_used_at } = bearer
-  if (last_used_at !== null && now.getTime() - last_used_at.getTime() < NOTED_MS) return
-  touchToken(db, token_id, now).catch((error: unknown) =>
+  const { token_id: id, last_used_at } = bearer
+  if (last_used_at !== null && now.getTime() - last_used_at.getTime() < USE_INTERVAL_MS) return
+  q.touchToken(db, { id, now }).catch((error: unknown) =>
     log.warn('use of a token not noted', { error: messageOf(error) }),
   )
 }
 
-export function isScope(value: unknown): value is Scope {
-  return value === 'full' || value === 'read' || value === 'create'
+function refusePast(field: string, at: Date | null, now: Date): void {
+  if (at !== null && at <= now) {
+    throw linksFault('BAD_REQUEST', `${field} must be in the future`, field)
+  }
+}
+
+/** A time as people type it: an instant, or a duration from now. */
+function timeOf(text: string, now: Date): Date | undefined {
+  const seconds = parseDuration(text)
+  if (seconds === undefined) return readInstant(text)
+  const at = new Date(now.getTime() + seconds * 1000)
+  // Also undefined for what is no date any more: comparing NaN gives false.
+  return at.getUTCFullYear() <= 9999 ? at : undefined
 }
 
 function base62(bytes: Buffer): string {
   let rest = BigInt(`0x${bytes.toString('hex')}`)
   let text = ''
   while (text.length < LENGTH) {
-    text = (DIGITS[Number(rest % 62n)] ?? '') + text
+    text = (BASE62[Number(rest % 62n)] ?? '') + text
     rest /= 62n
   }
   return text

@@ -3,7 +3,8 @@ import { slugsMeant, isSlug, SLUG_LONGEST } from './slug.ts'
 import type { FurtherPath } from './target.ts'
 import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
 import type { Executor } from '../../db/client.ts'
-import type { Suggestion, User } from '../../db/links/rows.ts'
+import type { Suggestion } from '../../db/links/rows.ts'
+import type { User } from '../../db/links/users.ts'
 import { suggestLinks } from '../../db/links/visits.ts'
 
 /** What a visit's path asks for: a link by its first segment, decoded and without a `+` at its end. */

@@ -1,10 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { lazy } from '../../kernel/lazy.ts'
 import type { Database } from '../../db/client.ts'
-import { findSession, findStatus, listChildren, listLines } from '../../db/ops/sessions.ts'
+import { sessionQueries as q, type Session } from '../../db/ops/sessions.ts'
 import { fitsPrompt, PROMPT_RULE } from './sessions/prompt.ts'
+import type { LineStream } from './sessions/stream.ts'
 
 const Part = Type.Object({ type: Type.Literal('text'), text: Type.String() })
 const Content = Type.Union([Type.String(), Type.Array(Part)])
@@ -24,8 +24,6 @@ export const ChatRequest = Type.Object({
 export type ChatRequest = Type.Static<typeof ChatRequest>
 
 const schema = lazy(() => Compile(ChatRequest))
-const LOOK_MS = 250
-const PAGE = 200
 
 /** The names of models by the tier that each starts at, up to the highest one. */
 export function chatModels(maxTier: number): ReadonlyMap<string, number> {
@@ -56,46 +54,39 @@ export function promptOf({ messages }: ChatRequest): { prompt: string } | { prob
 }
 
 /**
- * What a session says, piece by piece, and then what the sessions say that it escalates to. The last
- * piece says how it ended when that was not well. Ends early when nobody listens any more.
+ * The output of a session, piece by piece, and then that of the sessions that it escalates to. If one of
+ * them did not end well, its last piece says so. Ends early if the client is gone.
  */
-export async function* sayings(
+export async function* answerOf(
   db: Database,
+  stream: Pick<LineStream, 'pages'>,
   first: number,
-  isHeard: () => boolean,
+  gone: AbortSignal,
 ): AsyncGenerator<string> {
   for (let id: number | undefined = first; id !== undefined;) {
-    let said = false
-    for (let after = 0, ended = false; !ended && isHeard();) {
-      // Before its lines are read: those of a session that has ended are all there.
-      ended = (await findStatus(db, id)) !== 'running'
-      for (;;) {
-        const lines = await listLines(db, id, after, PAGE)
-        for (const { kind, text } of lines) {
-          const counts = kind === 'text' || kind === 'error'
-          if (counts) yield `${text}\n`
-          said ||= counts
-        }
-        after = lines.at(-1)?.seq ?? after
-        if (lines.length < PAGE) break
+    let hasOutput = false
+    for await (const { items } of stream.pages(id, gone)) {
+      for (const { kind, text } of items) {
+        if (kind !== 'text' && kind !== 'error') continue
+        hasOutput = true
+        yield `${text}\n`
       }
-      if (!ended) await pause(LOOK_MS)
     }
-    if (!isHeard()) return
-    yield* lastWords(db, id, said)
-    const [child] = await listChildren(db, id)
-    id = child?.id
+    if (gone.aborted) return
+    yield* endOf(db, id, hasOutput)
+    const children: readonly Session[] = await q.listChildren(db, { id, limit: 1 })
+    id = children[0]?.id
   }
 }
 
-/** The summary of a session that has said nothing else, and how it ended when that was not well. */
-async function* lastWords(db: Database, id: number, said: boolean): AsyncGenerator<string> {
-  const session = await findSession(db, id)
+/** The summary of a session without output, and how it ended unless that was well. */
+async function* endOf(db: Database, id: number, hasOutput: boolean): AsyncGenerator<string> {
+  const session = await q.findSession(db, { id })
   if (session === undefined) return
   const { status, summary } = session
   const isWell = status === 'completed' || status === 'escalated'
-  if (!said && summary !== null) yield `${summary}\n`
-  const isSilent = !said && summary === null
+  if (!hasOutput && summary !== null) yield `${summary}\n`
+  const isSilent = !hasOutput && summary === null
   if (!isWell || isSilent) yield `Session ${id} ${status.replace('_', ' ')}.\n`
 }
 

@@ -1,20 +1,23 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import type { SavedSettings } from '../../db/ops/rows.ts'
-import { readSettings, writeSettings } from '../../db/ops/settings.ts'
+import { configQueries as q } from '../../db/ops/config.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { repeat } from '../../kernel/repeat.ts'
+import { badRequest } from '../../kernel/fault.ts'
+import { field, parsed } from '../../kernel/validate.ts'
 import { nameProblem } from '../../kernel/variable-readings.ts'
 
-/** What the database holds. */
-const LONGEST_INTERVAL = 2_147_483_647
+/** The largest `integer` of PostgreSQL. */
+const MAX_INTERVAL = 2_147_483_647
+const DRY_RUN = 'must be true or false'
 const Interval = Type.Integer({
   minimum: 1,
-  maximum: LONGEST_INTERVAL,
+  maximum: MAX_INTERVAL,
   description: 'Seconds between scheduled sessions',
 })
 const Model = Type.String({ minLength: 1, maxLength: 200 })
+const DryRun = Type.Boolean({ description: 'Operations are only recorded, never run' })
 
 /** ops.md section 2, Config. */
 export const Config = Type.Object({
@@ -22,7 +25,7 @@ export const Config = Type.Object({
   tier1_model: Model,
   tier2_model: Model,
   tier3_model: Model,
-  dry_run: Type.Boolean({ description: 'Operations are only recorded, never run' }),
+  dry_run: DryRun,
   max_tier: Type.Integer({ minimum: 1, maximum: 3, readOnly: true }),
   state_dir: Type.String({ readOnly: true }),
   results_dir: Type.String({ readOnly: true }),
@@ -31,11 +34,25 @@ export const Config = Type.Object({
 export type Config = Type.Static<typeof Config>
 
 /** What PUT config may change. */
-export const ConfigUpdate = Type.Partial(
-  Type.Pick(Config, ['interval', 'tier1_model', 'tier2_model', 'tier3_model', 'dry_run']),
+export const ConfigUpdate = Type.Object(
+  {
+    interval: field(Type.Optional(Interval), 'must be a positive integer'),
+    dry_run: field(Type.Optional(DryRun), DRY_RUN),
+    tier1_model: model('tier1_model'),
+    tier2_model: model('tier2_model'),
+    tier3_model: model('tier3_model'),
+  },
   { examples: [{ interval: 1_800 }] },
 )
 export type ConfigUpdate = Type.Static<typeof ConfigUpdate>
+
+/** The same as a form: a list of two options, because a form without a box would turn dry run off. */
+export const ConfigForm = Type.Object({
+  ...ConfigUpdate.properties,
+  dry_run: parsed(Type.Optional(Type.Unsafe<boolean>({ type: 'string' })), DRY_RUN, (text) =>
+    text === 'true' || text === 'false' ? text === 'true' : undefined,
+  ),
+})
 
 /** The configuration as it runs: what was saved wins over flag, environment and default. */
 export interface RunningConfig {
@@ -49,29 +66,6 @@ export interface RunningConfig {
 
 const POLL_MS = 5_000
 
-/** Reads a body of PUT config: read-only and unknown fields are ignored; a bad one refuses all. */
-export function readConfigUpdate(body: Readonly<Record<string, unknown>>): ConfigUpdate | string {
-  const { interval, dry_run } = body
-  if (interval !== undefined && !isPositive(interval)) {
-    return 'interval must be a positive integer'
-  }
-  if (dry_run !== undefined && typeof dry_run !== 'boolean') return 'dry_run must be true or false'
-  const models: Record<string, string> = {}
-  for (const name of ['tier1_model', 'tier2_model', 'tier3_model']) {
-    const value = body[name]
-    if (value === undefined) continue
-    if (typeof value !== 'string') return `${name} must be a string`
-    const problem = nameProblem(value)
-    if (problem !== undefined) return `${name} ${problem}`
-    models[name] = value
-  }
-  return {
-    ...models,
-    ...(interval !== undefined && { interval }),
-    ...(dry_run !== undefined && { dry_run }),
-  }
-}
-
 /** Follows the saved configuration. `configured` is what flags, environment and defaults say. */
 export async function openRunningConfig(
   db: Database,
@@ -80,13 +74,13 @@ export async function openRunningConfig(
   configured: () => Config,
 ): Promise<RunningConfig> {
   const callbacks = new Set<() => void>()
-  let saved = await readSettings(db)
+  let saved = await q.readSettings(db, {})
   let asked = 0
   let taken = 0
 
   async function refresh(): Promise<void> {
     const turn = ++asked
-    const fresh = await readSettings(db)
+    const fresh = await q.readSettings(db, {})
     // A read that began earlier must not bring back what a later one no longer found.
     if (turn < taken) return
     taken = turn
@@ -107,7 +101,7 @@ export async function openRunningConfig(
     },
     async update(changes) {
       const nothing = { interval: null, tier1_model: null, tier2_model: null, tier3_model: null }
-      await writeSettings(db, { ...nothing, dry_run: null, ...changes } satisfies SavedSettings)
+      await q.writeSettings(db, { ...nothing, dry_run: null, ...changes })
       await refresh()
       return running.current
     },
@@ -117,8 +111,11 @@ export async function openRunningConfig(
   return running
 }
 
-function isPositive(value: unknown): value is number {
-  return (
-    typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= LONGEST_INTERVAL
-  )
+function model(name: string) {
+  return parsed(Type.Optional(Model), 'must be a string', (given) => {
+    if (typeof given !== 'string') return undefined
+    const problem = nameProblem(given)
+    if (problem === undefined) return given
+    throw badRequest(`${name} ${problem}`, name)
+  })
 }

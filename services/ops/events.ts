@@ -1,9 +1,25 @@
-import type { Level } from '../../db/ops/rows.ts'
+import type { Executor } from '../../db/client.ts'
+import { eventQueries, type Event, type Level } from '../../db/ops/events.ts'
+
+/** An event that happens `now`. */
+export interface NewEvent extends Pick<Event, 'level' | 'service' | 'message'> {
+  readonly session: number | null
+  readonly now: Date
+}
 
 const WARNINGS = new Set(['warning', 'warn', 'degraded'])
 const CRITICALS = new Set(['critical', 'error', 'err', 'fatal', 'failed', 'failure'])
 
-/** The level that somebody's word for it means (decisions.md section 5). */
+/** Records an event. Operators are notified of critical ones, unless `notify` says otherwise. */
+export function addEvent(
+  db: Executor,
+  event: NewEvent,
+  notify = event.level === 'critical',
+): Promise<Event> {
+  return eventQueries.addEvent(db, { ...event, notify })
+}
+
+/** Maps an agent's word for a level to the level (decisions.md section 5). */
 export function levelOf(word: string): Level {
   const folded = word.trim().toLowerCase()
   if (WARNINGS.has(folded)) return 'warning'

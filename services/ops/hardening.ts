@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { hidesProcesses, isHardened } from '../../kernel/processes.ts'
+import { hidesProcesses, isHardened } from './processes/proc.ts'
 
 /** How programs say that something is out of reach which `deploy/gatehouse.service` takes from them. */
 const SIGNS: readonly (readonly [RegExp, string])[] = [

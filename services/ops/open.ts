@@ -1,20 +1,20 @@
 import type { Database } from '../../db/client.ts'
-import { fadeMemories } from '../../db/ops/memories.ts'
+import { memoryQueries } from '../../db/ops/memories.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import { machineId, seesProcesses } from '../../kernel/processes.ts'
-import { ownHolder } from '../../kernel/spawn.ts'
+import { machineId, seesProcesses } from './processes/proc.ts'
+import { ownHolder } from './processes/proc.ts'
 import { repeat } from '../../kernel/repeat.ts'
 import { openAlerts, type Alerts } from './alerts/receive.ts'
-import type { SynthesisConfig } from './alerts/synthesis.ts'
+import type { SynthesisConfig } from './alerts/brief.ts'
 import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
-import { startNotifier, type NotifyOptions } from './notify.ts'
+import { startNotifier, type NotifyOptions } from './notices.ts'
 import { createRedact } from './redact.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
 import type { Runner } from './runners/runner.ts'
-import { startScheduler } from './scheduler.ts'
-import { openLineStream, type LineStream } from './sessions/line-stream.ts'
+import { startScheduler } from './sessions/scheduler.ts'
+import { openLineStream, type LineStream } from './sessions/stream.ts'
 import { openSessions, type Sessions } from './sessions/sessions.ts'
 
 /** What the ops service is made from. */
@@ -75,17 +75,22 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   })
   const lines = await openLineStream({ ...options, sessions })
   const steadyNow = openSteadyTime(clock)
-  const fading = repeat(clock, FADE_MS, () => fadeMemories(db, steadyNow()), {
-    fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
-    works: () => log.info('memories fade again'),
-  })
+  const fading = repeat(
+    clock,
+    FADE_MS,
+    () => memoryQueries.fadeMemories(db, { now: steadyNow() }),
+    {
+      fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
+      works: () => log.info('memories fade again'),
+    },
+  )
   const retention = startRetention(options, resultsDir)
   const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
   let closed = false
 
   async function startFirstSession(): Promise<void> {
     // Before the scheduled session: alerts that come while a session runs are only acknowledged.
-    await alerts.readLeft()
+    await alerts.resume()
     if (!closed) stops.push(startScheduler({ db, clock, log, config, sessions }))
   }
   return {

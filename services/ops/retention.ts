@@ -1,34 +1,38 @@
 import { lstat, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../../db/client.ts'
-import { pruneOps, type Pruned } from '../../db/ops/retention.ts'
+import { retentionQueries as q } from '../../db/ops/retention.ts'
 import { codeOf, type Log } from '../../kernel/log.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
 import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
 import type { InventorySource } from './inventory/inventory.ts'
-import { cooldownOf } from './tools/operations.ts'
+import { cooldownOf } from './operations.ts'
 
 export interface RetentionOptions {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
-  /** For how many days things are kept; 0 for ever. */
+  /** How many days to keep things; 0 for ever. */
   readonly keptDays: () => { readonly sessions: number; readonly lines: number }
-  /** Its cooldowns count actions, which are kept for as long as that. */
+  /** Actions are kept for as long as its cooldowns count them. */
   readonly inventory: InventorySource
 }
 
 const DAY_MS = 24 * 3_600_000
-/** A session or an alert takes longer to remove than a line: others refer to it, or it has a large payload. */
-const BATCH: Readonly<Record<Pruned, number>> = {
-  ...{ lines: PRUNE_BATCH, events: PRUNE_BATCH, actions: PRUNE_BATCH },
-  ...{ sessions: 50, alerts: 50 },
-}
+/** Sessions and alerts come in small batches: other rows refer to a session, an alert has a large payload. */
+const PRUNED = {
+  lines: { prune: q.pruneLines, limit: PRUNE_BATCH },
+  sessions: { prune: q.pruneSessions, limit: 50 },
+  events: { prune: q.pruneEvents, limit: PRUNE_BATCH },
+  alerts: { prune: q.pruneAlerts, limit: 50 },
+  actions: { prune: q.pruneActions, limit: PRUNE_BATCH },
+} as const
+type Pruned = keyof typeof PRUNED
 const SESSION_FILE = /^session-\d+\.ndjson$/
 
 /**
- * Removes old sessions with their output, events, actions and alerts: what runs is not old, and a
- * session is as old as the last one of its escalation chain.
+ * Removes old sessions with their output, events, actions and alerts. The age of a session is that of
+ * the last one in its escalation chain; one that runs has none.
  */
 export function startRetention(options: RetentionOptions, resultsDir: string): Pruning {
   const { db, clock, log, keptDays, inventory } = options
@@ -38,19 +42,19 @@ export function startRetention(options: RetentionOptions, resultsDir: string): P
     const days = keptDays()
     const now = steadyNow().getTime()
     const removed = { lines: 0, sessions: 0, events: 0, alerts: 0, actions: 0, files: 0 }
-    /** Another instance prunes: it does all of it. */
+    // Another instance may be pruning: then it removes everything.
     let isOthers = false
     async function prune(what: Pruned, keptMs: number): Promise<void> {
-      // A cooldown may reach back before any date.
+      // A cooldown may reach back before 1970.
       const before = new Date(Math.max(0, now - keptMs))
       removed[what] = await inBatches(async () => {
-        const batch = isOthers ? undefined : await pruneOps(db, what, before, BATCH[what])
+        const batch = isOthers ? undefined : await pruneBatch(db, what, before)
         isOthers = batch === undefined
         return batch ?? 0
       })
     }
 
-    // Output goes with its session at the latest, and before it: a session is removed without lines.
+    // Lines are removed before their sessions, and kept no longer than these.
     const [linesDays] = [days.lines, days.sessions]
       .filter((kept) => kept > 0)
       .toSorted((a, b) => a - b)
@@ -73,7 +77,16 @@ export function startRetention(options: RetentionOptions, resultsDir: string): P
   return startPruning(clock, log, run)
 }
 
-/** How far back the inventory's operations count actions, in milliseconds. */
+/** How many rows were removed; undefined while another instance prunes. */
+function pruneBatch(db: Database, what: Pruned, before: Date): Promise<number | undefined> {
+  const { prune, limit } = PRUNED[what]
+  return db.transaction(async (tx) => {
+    const { taken } = await q.tryPruningLock(tx, {})
+    return taken ? (await prune(tx, { before, limit })).removed : undefined
+  })
+}
+
+/** The longest cooldown of the inventory's operations, in milliseconds. */
 async function longestCooldown(inventory: InventorySource): Promise<number> {
   let longest = 0
   for (const { operations = [] } of (await inventory.current()).services) {
@@ -84,7 +97,7 @@ async function longestCooldown(inventory: InventorySource): Promise<number> {
   return longest
 }
 
-/** Removes the files of sessions that were last written before a time; gives how many. */
+/** Removes files of sessions that were last written before a time. Gives their number. */
 async function pruneFiles(folder: string, before: number): Promise<number> {
   let removed = 0
   for (const name of await namesIn(folder)) {
@@ -96,14 +109,14 @@ async function pruneFiles(folder: string, before: number): Promise<number> {
       await unlink(file)
       removed++
     } catch (error) {
-      // Another instance may have the same folder.
+      // Another instance may use the same folder.
       if (codeOf(error) !== 'ENOENT') throw error
     }
   }
   return removed
 }
 
-/** Empty for a folder that no session has made yet. */
+/** Empty if no session has created the folder yet. */
 async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder)

@@ -171,7 +171,7 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
     (await links.api(token)('GET', '/links')).status
   await page.goto(`${links.base}/-/`)
   await page.getByRole('navigation', { name: 'Main' }).getByText('Tokens').click()
-  await page.getByText('You have no token.').waitFor()
+  await page.getByText('You have no tokens yet.').waitFor()
 
   /** Does what makes a token, and gives it. */
   const made = (act: () => Promise<unknown>): Promise<string> =>
@@ -185,7 +185,7 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
     await page.getByLabel('Name').fill('laptop "x" <b>')
     await page.getByRole('radio', { name: /^Read/ }).check()
     await page.getByLabel('Expires').selectOption('in a year')
-    await page.getByRole('button', { name: 'Make token' }).click()
+    await page.getByRole('button', { name: 'Create token' }).click()
   })
   const card = page.getByRole('article', { name: 'laptop "x" <b>' })
 
@@ -227,7 +227,7 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
     t.equal(await works(token), 200, 'not when it is answered with no')
     answer = true
     await revoke.click()
-    await page.getByText('You have no token.').waitFor()
+    await page.getByText('You have no tokens yet.').waitFor()
     t.equal(await works(token), 401)
   })
 
@@ -247,7 +247,7 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
     page.removeAllListeners('dialog')
     page.once('dialog', (dialog) => void dialog.accept())
     await page.keyboard.press('Enter')
-    await page.getByText('You have no token.').waitFor()
+    await page.getByText('You have no tokens yet.').waitFor()
     t.equal(await works(typed), 401)
   })
 
@@ -288,6 +288,6 @@ await t.test('a token without script', async (t: Test) => {
   t.match(await textOf(page.locator('#token-refused')), /^Name must have/)
   await page.getByText('Revoke…').click()
   await page.getByRole('button', { name: 'Revoke plain' }).click()
-  await page.getByText('You have no token.').waitFor()
+  await page.getByText('You have no tokens yet.').waitFor()
   t.equal((await call('GET', '/tokens')).status, 401)
 })

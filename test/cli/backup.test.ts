@@ -159,6 +159,6 @@ t.test('a file that is there is kept, one that is replaced is so as a whole', as
     [['backup', 'a', 'b'], 2, 'Too many arguments'],
     [['restore'], 2, 'Missing FILE'],
     [['restore', 'a', 'b'], 2, 'Too many arguments'],
-    [['restore', 'a', '--force'], 2, /Unknown option '--force'/],
+    [['restore', 'a', '--force'], 2, '"restore" takes no --force'],
   ])
 })

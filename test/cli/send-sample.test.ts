@@ -192,14 +192,14 @@ t.test('wrong usage sends nothing', async (t) => {
   const receiver = await startReceiver(t)
   const env = { ...SIGNED_ENV, HOOKS_ADDR: `127.0.0.1:${receiver.port}` }
   const sample = (...args: readonly string[]) => ['send-sample', ...args]
-  const to = /--to takes an http:\/\/ or https:\/\/ URL without credentials/
+  const to = /--to must be an http:\/\/ or https:\/\/ URL without credentials/
   await refuseCommands(t, { env, state: async () => receiver.connections() }, [
     [sample(), 2, /Missing PROVIDER/],
     [sample('chat', 'more'), 2, 'Too many arguments'],
-    [sample('No Name'), 2, /"No Name" is no provider's name/],
+    [sample('No Name'), 2, /PROVIDER must be the name of a provider/],
     [sample('chat', '--token-stdin'), 2, /chat is signed: it takes no token/],
     [sample('chat', '--to', 'ftp://a'), 2, to],
-    [sample('chat', '--to', 'http://u:pw@a/'), 2, /^(?!.*pw).*--to takes/],
+    [sample('chat', '--to', 'http://u:pw@a/'), 2, /^(?!.*pw).*--to must be/],
     [sample('chat', '--to'), 2, /--to/],
     [sample('chat', '--token', 'x'), 2, /--token/],
   ])

@@ -132,9 +132,9 @@ await eachBackend(t, 'the database is as the program declares it', async (t: Tes
 t.test('a list is bounded by its own limit, or by what it counts', async (t) => {
   // Operators make providers, people share links and make tokens one by one, a batch answers row by row: these stay short.
   const bounded = [
-    'saveEvents',
+    'saveDeliveries',
     'listProviders',
-    'listSenders',
+    'listProvidersWithActivity',
     'listEndpoints',
     'listEndpointKeys',
     'listActivity',

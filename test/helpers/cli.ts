@@ -4,12 +4,11 @@ import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import type { Test } from 'tap'
 import { runCommandLine } from '../../commands/command-line.ts'
-import { createOutput } from '../../commands/command.ts'
+import { createOutput } from '../../commands/output.ts'
 import { openProgram } from '../../commands/program.ts'
 import { createLog } from '../../kernel/log.ts'
 import { temporaryFolder } from './owner.ts'
-import { ENGINE_FLAGS, exitOf, runFolder, spawnProgram } from './program.ts'
-import type { Env } from './program.ts'
+import { ENGINE_FLAGS, exitOf, runFolder, spawnProgram, type Env } from './program.ts'
 import { transcript } from './secrets.ts'
 
 /** How to run a command. */
@@ -88,7 +87,8 @@ export async function runHere(
     input: stdin,
     output: createOutput({ stdout, stderr, terminal: false }),
     log,
-    serve: async (options) => {
+    serve: async (services, { config, version }) => {
+      const options = { config, services, version, log }
       const program = await openProgram(options, new AbortController().signal)
       await program.close(0)
       return 0

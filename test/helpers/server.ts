@@ -1,18 +1,14 @@
-import { randomBytes } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { openProgram } from '../../commands/program.ts'
 import { assetText } from '../../kernel/assets.ts'
 import { openConfig } from '../../kernel/config.ts'
 import { createLog } from '../../kernel/log.ts'
 import { Variables } from '../../kernel/variables.ts'
-import { configuredSecrets } from '../../services/hooks/signing-secrets.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
 import { keepExchanges } from '../runner/exchanges.ts'
 import { seedEmbedded } from './backends.ts'
-import { temporaryFolder } from './owner.ts'
-import type { Owner } from './owner.ts'
-import { ENGINE_FLAGS, LONG_RUN } from './program.ts'
-import type { Env, Exit } from './program.ts'
+import { temporaryFolder, type Owner } from './owner.ts'
+import { ENGINE_FLAGS, LONG_RUN, type Env, type Exit } from './program.ts'
 import { transcript } from './secrets.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(assetText('package.json'))
@@ -76,7 +72,6 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
     {
       config,
       services: options.services ?? SERVICES,
-      secrets: configuredSecrets(config, randomBytes),
       version: VERSION,
       log,
     },

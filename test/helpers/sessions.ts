@@ -2,13 +2,12 @@ import { randomBytes } from 'node:crypto'
 import type { Database } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
-import { listEvents } from '../../db/ops/events.ts'
-import type { Event, Line } from '../../db/ops/rows.ts'
-import { findRunning, findSession, listLines } from '../../db/ops/sessions.ts'
+import { eventQueries, type Event } from '../../db/ops/events.ts'
+import { sessionQueries as q, type FoundSession, type Line } from '../../db/ops/sessions.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
-import { machineId } from '../../kernel/processes.ts'
-import { ownHolder } from '../../kernel/spawn.ts'
+import { machineId } from '../../services/ops/processes/proc.ts'
+import { ownHolder } from '../../services/ops/processes/proc.ts'
 import { openRunningConfig, type RunningConfig } from '../../services/ops/config.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
@@ -20,9 +19,6 @@ import { temporaryFolder, type Owner } from './owner.ts'
 import type { Env } from './program.ts'
 import { transcript } from './secrets.ts'
 import { until } from './until.ts'
-
-/** A session with what only its page shows. */
-export type FoundSession = Awaited<ReturnType<typeof findSession>>
 
 /** Sessions in the test's own process, on PostgreSQL, whose time the test decides. */
 export type TimedSessions = {
@@ -38,7 +34,7 @@ export type TimedSessions = {
   /** Starts a session and gives its id. */
   start(): Promise<number>
   /** Waits until no session runs, and gives this one. */
-  ended(id: number): Promise<FoundSession>
+  ended(id: number): Promise<FoundSession | undefined>
   eventsOf(id: number): Promise<readonly Event[]>
   linesOf(id: number): Promise<readonly Line[]>
 }
@@ -124,12 +120,13 @@ export async function openTimedSessions(
       return session.id
     },
     ended: (id) => endOf(db, id),
-    eventsOf: (id) => listEvents(db, { level: null, service: null, session: id }, 0, 10),
-    linesOf: (id) => listLines(db, id, 0, 10_000),
+    eventsOf: (session) =>
+      eventQueries.listEvents(db, { level: null, service: null, session, offset: 0, limit: 10 }),
+    linesOf: (id) => q.listLines(db, { session: id, after: 0, limit: 10_000 }),
   }
 }
 
-async function endOf(db: Database, id: number): Promise<FoundSession> {
-  await until(async () => (await findRunning(db)) === undefined, 'its end', 30_000)
-  return findSession(db, id)
+async function endOf(db: Database, id: number): Promise<FoundSession | undefined> {
+  await until(async () => (await q.findRunning(db, {})) === undefined, 'its end', 30_000)
+  return q.findSession(db, { id })
 }

@@ -1,16 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
-import { verifySignature } from '../../services/hooks/signatures.ts'
-import type { Verification } from '../../services/hooks/signed-delivery.ts'
-import {
-  makeSigningSecret,
-  signStandard,
-  signingKey,
-  verifyStandard,
-} from '../../services/hooks/standard-webhooks.ts'
-import { dice, hmac } from '../helpers/hooks.ts'
-import type { Signed } from '../helpers/hooks.ts'
+import { signDelivery, verifySignature, type Verification } from '../../services/hooks/schemes.ts'
+import { makeSigningSecret, signingKey } from '../../services/hooks/secrets.ts'
+import { dice, hmac, type Signed } from '../helpers/hooks.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
 
 // The published vectors bear times long past, so they are verified at their own time, by the pure
@@ -258,7 +251,7 @@ function standard(given: StandardCase): Verification {
   const { headers = {}, body = TEXT, at = TIME, accepted = [OURS], retired = [] } = given
   const head = { headers: { ...SIGNED, ...headers }, receivedAt: new Date(at * 1000) }
   const bytes = Buffer.from(body)
-  const verifier = verifyStandard(head, { accepted, retired }, 300)
+  const verifier = verifySignature('standard_webhooks', head, { accepted, retired }, 300)
   verifier.update(bytes)
   return verifier.finish(bytes)
 }
@@ -270,11 +263,21 @@ function reason(given: StandardCase): string {
 
 t.test('the published vector, and our own signature of it', async (t) => {
   t.same(standard({}), { ok: true, secret: 'current' })
-  const signed = signStandard(ID, Buffer.from(TEXT), OURS, new Date(TIME * 1000 + 999))
+  const signed = signDelivery(
+    'standard_webhooks',
+    { id: ID, body: Buffer.from(TEXT) },
+    OURS,
+    new Date(TIME * 1000 + 999),
+  )
   t.same(signed, SIGNED)
   t.equal(new Webhook(SECRET).sign(ID, new Date(TIME * 1000), TEXT), SIGNATURE)
   const fresh = makeSigningSecret((size) => Buffer.alloc(size, 1))
-  const now = signStandard('x', Buffer.from('{"b":2}'), keyOf(fresh), new Date())
+  const now = signDelivery(
+    'standard_webhooks',
+    { id: 'x', body: Buffer.from('{"b":2}') },
+    keyOf(fresh),
+    new Date(),
+  )
   t.same(new Webhook(fresh).verify('{"b":2}', { ...now }), { b: 2 }, 'its library takes ours')
 })
 
@@ -311,7 +314,12 @@ t.test('the window is inclusive, both ways', async (t) => {
 
 t.test('an id with a full stop is refused: the text could be divided in another way', async (t) => {
   // Signed by the sender as id "a", time TIME, body "1614265330.rest"; presented as another delivery.
-  const signed = signStandard('a', Buffer.from(`${TIME}.rest`), OURS, new Date(TIME * 1000))
+  const signed = signDelivery(
+    'standard_webhooks',
+    { id: 'a', body: Buffer.from(`${TIME}.rest`) },
+    OURS,
+    new Date(TIME * 1000),
+  )
   const headers = { ...signed, 'webhook-id': `a.${TIME}` }
   t.equal(reason({ headers, body: 'rest' }), 'signature malformed')
 })
@@ -324,7 +332,12 @@ t.test('what is missing is named, what is malformed too', async (t) => {
   })) {
     const { [name as keyof typeof SIGNED]: _, ...rest } = SIGNED
     const head = { headers: rest, receivedAt: new Date(TIME * 1000) }
-    const verifier = verifyStandard(head, { accepted: [OURS], retired: [] }, 300)
+    const verifier = verifySignature(
+      'standard_webhooks',
+      head,
+      { accepted: [OURS], retired: [] },
+      300,
+    )
     t.same(verifier.finish(Buffer.from(TEXT)), { ok: false, status: 401, reason: expected })
   }
   const bare = SIGNATURE.slice('v1,'.length)

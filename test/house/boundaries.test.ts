@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { ROOT } from '../helpers/program.ts'
 import { cycles, importViolations } from './layers.ts'
-import { matches, productFiles, textFiles } from './source-tree.ts'
-import type { SourceFile, Violation } from './source-tree.ts'
+import { matches, productFiles, textFiles, type SourceFile, type Violation } from './source-tree.ts'
 
 const MAX_LINES = 400
 const files = productFiles(ROOT)
@@ -34,9 +33,9 @@ house('imports make no circle', cycles(files))
 house(
   'process. stays where processes are',
   matches(
-    outside(['server.ts', 'commands/', 'kernel/config.ts', 'kernel/spawn.ts']),
+    outside(['server.ts', 'commands/', 'kernel/config.ts', 'services/ops/processes/']),
     /(?<![\w.'"-])process\s*\.|(from|import\(|require\()\s*['"](node:)?process['"]/,
-    'process. is for server.ts, commands/, kernel/config.ts and kernel/spawn.ts',
+    'process. is for server.ts, commands/, kernel/config.ts and services/ops/processes/',
   ),
 )
 house(

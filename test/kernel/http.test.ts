@@ -126,7 +126,11 @@ t.test('requests of one packet are answered in order, each by itself', async (t:
     'the same on connections of their own',
   )
   const cut = await rawExchange(port, `${ask('/well')}nonsense\r\n\r\n`)
-  t.match(cut.text, /^HTTP\/1\.1 200 [^]*wellHTTP\/1\.1 400 /, 'what follows is not HTTP')
+  t.match(
+    cut.text,
+    /^HTTP\/1\.1 200 [^]*well$/,
+    'the response is sent although what follows is not HTTP',
+  )
   t.ok(cut.closed)
 })
 

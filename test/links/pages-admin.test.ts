@@ -162,7 +162,7 @@ await t.test('another site changes nothing', async (t) => {
 })
 
 await t.test('links of everybody', async (t) => {
-  t.match((await eve.get(LINKS)).text, 'There is no link yet')
+  t.match((await eve.get(LINKS)).text, 'No links yet')
   const slugs = ['a-b', 'a0', 'ab', 'ab-c', 'abc', 'abd', 'b0', 'zz']
   for (const slug of slugs) await makeLink(ann, slug, { visibility: 'private' })
   const secure = await makeLink(ann, 'zzz', { visibility: 'secure', title: '<i>"x"' })

@@ -95,10 +95,10 @@ await onPostgres(t, 'tokens page', async (t: Test, backend) => {
       [{}, /^name must/],
       [{ name: 'x', scope: 'admin' }, /^scope must/],
       [{ name: 'x', scope: '' }, /^scope must/],
-      [{ name: 'x', expires: 'soon' }, /^expires_at must/],
-      [{ name: 'x', expires: '0' }, /^expires_at must/],
-      [{ name: 'x', expires: '999999999d' }, /^expires_at must/],
-      [{ name: 'x', expires: '2020-01-01T00:00:00Z' }, /^expires_at must/],
+      [{ name: 'x', expires: 'soon' }, /^expires must/],
+      [{ name: 'x', expires: '0' }, /^expires must/],
+      [{ name: 'x', expires: '999999999d' }, /^expires must/],
+      [{ name: 'x', expires: '2020-01-01T00:00:00Z' }, /^expires must/],
     ] as const) {
       const answer = await make(ann, fields as Headers)
       t.equal(answer.status, 400, JSON.stringify(fields))
@@ -159,7 +159,7 @@ await onPostgres(t, 'tokens page', async (t: Test, backend) => {
     t.notMatch((await ann.get(PATH)).text, 'of-bob')
     t.notMatch((await bob.get(PATH)).text, 'laptop')
     t.match(await bob.get(PATH, { 'remote-email': 'eve@example.com' }), {
-      text: /You have no token/,
+      text: /You have no tokens yet/,
     })
   })
 

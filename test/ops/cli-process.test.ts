@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { runAgentProcess } from '../../services/ops/runners/cli-process.ts'
+import { runAgentProcess } from '../../services/ops/runners/cli.ts'
 import { claudeResult, openAgentOps, processesWith } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
@@ -208,10 +208,10 @@ t.test('an agent that is not there fails its session', async (t) => {
 })
 
 t.test('no agent is started for a session that has ended meanwhile', async (t) => {
-  const nothing = { line() {}, aside() {}, ready: async () => undefined }
-  const watch = { ...nothing, signal: AbortSignal.abort() }
-  const end = await runAgentProcess(['sleep', '60'], { marker: randomUUID() }, watch)
-  t.same(end, { code: null, problem: 'the agent was stopped before it began' })
+  const nothing = { stdout() {}, stderr() {}, ready: async () => undefined }
+  const options = { marker: randomUUID(), signal: AbortSignal.abort() }
+  const end = await runAgentProcess(['sleep', '60'], options, nothing)
+  t.match(end, { exitCode: null, endedBy: null, problem: 'was stopped before it began' })
 })
 
 t.test('a line that our own code fails on ends the agent, and is said', async (t) => {
@@ -220,12 +220,11 @@ t.test('a line that our own code fails on ends the agent, and is said', async (t
     argv,
     { marker: randomUUID() },
     {
-      line: (text) => {
+      stdout: (text) => {
         throw new Error(`broke on ${text}`)
       },
-      aside() {},
+      stderr() {},
       ready: async () => undefined,
-      signal: new AbortController().signal,
     },
   )
   await t.rejects(run, { message: 'broke on one' })

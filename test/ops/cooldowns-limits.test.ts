@@ -8,7 +8,7 @@ import { createRedact } from '../../services/ops/redact.ts'
 import { openSandbox } from '../../services/ops/tools/sandbox.ts'
 import type { ToolContext } from '../../services/ops/tools/tool.ts'
 import { callTool } from '../../services/ops/tools/toolbox.ts'
-import { readSettings } from '../../db/ops/settings.ts'
+import { configQueries } from '../../db/ops/config.ts'
 import { backends } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel, type Call } from '../helpers/agents.ts'
 import {
@@ -184,7 +184,8 @@ await t.test('operations within their limits', async (t) => {
     }
     const redact = createRedact(() => [])
     const sandbox = openSandbox({ log, unsandboxed: () => false, ownSockets: () => [] })
-    const dryRun: ToolContext['dryRun'] = async (tx) => (await readSettings(tx)).dry_run ?? false
+    const dryRun: ToolContext['dryRun'] = async (tx) =>
+      (await configQueries.readSettings(tx, {})).dry_run ?? false
     const callAll = () =>
       Promise.all(
         Array.from({ length: 20 }, (_, at) => {

@@ -195,7 +195,7 @@ t.test('a whole reply that arrives with an abort is a reply: it is paid for', as
       signal: control.signal,
       redact: createRedact(() => []),
       text: () => control.abort(),
-      sign: () => undefined,
+      activity: () => undefined,
     },
   )
   t.match(result, {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { t } from 'tap'
-import { machineId } from '../../kernel/processes.ts'
+import { machineId } from '../../services/ops/processes/proc.ts'
 import { failedOutcome, type Job, type Outcome } from '../../services/ops/runners/runner.ts'
 import { callTool } from '../../services/ops/tools/toolbox.ts'
 import { calls, inTier, processesWith, says, startModel } from '../helpers/agents.ts'
@@ -8,8 +8,7 @@ import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { ended as endOf, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
 import { FULL, refuseRows } from '../helpers/outages.ts'
-import { openTimedSessions } from '../helpers/sessions.ts'
-import type { RunnerParts } from '../helpers/sessions.ts'
+import { openTimedSessions, type RunnerParts } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -2,16 +2,22 @@ import { t } from 'tap'
 import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { failedOutcome, type Outcome } from '../../services/ops/runners/runner.ts'
-import { startScheduler } from '../../services/ops/scheduler.ts'
+import { startScheduler } from '../../services/ops/sessions/scheduler.ts'
 import { backends } from '../helpers/backends.ts'
 import { freePort } from '../helpers/owner.ts'
-import { ended, inventoryFile, outputOf, startOps, startProbe } from '../helpers/ops.ts'
-import type { Memory, OpsServer } from '../helpers/ops.ts'
+import {
+  ended,
+  inventoryFile,
+  outputOf,
+  startOps,
+  startProbe,
+  type Memory,
+  type OpsServer,
+} from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { refuseRows } from '../helpers/outages.ts'
 import { secret } from '../helpers/secrets.ts'
-import { openTimedSessions } from '../helpers/sessions.ts'
-import type { RunnerParts } from '../helpers/sessions.ts'
+import { openTimedSessions, type RunnerParts } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -1,12 +1,14 @@
 import Type from 'typebox'
-import { Link, Owner, Share, Tag, Token, User } from '../../../db/links/rows.ts'
+import { Link, Owner, Share, Tag } from '../../../db/links/rows.ts'
+import { Token } from '../../../db/links/tokens.ts'
+import { User } from '../../../db/links/users.ts'
 import type { ApiDescription, ReplyDescription } from '../../../kernel/openapi.ts'
 import { STATUS } from '../../../services/links/faults.ts'
+import { CreatedToken, NewToken } from '../../../services/links/tokens.ts'
 import { LinkCreation, LinkUpdate } from '../../../services/links/link-input.ts'
 import type { LinksRoutes } from '../options.ts'
 import { pageOf } from './page.ts'
 import { apiOperations, Config } from './routes.ts'
-import { MadeToken, TokenRequest } from './tokens.ts'
 
 /** links.md section 2, error body. */
 const ErrorBody = Type.Object({
@@ -48,7 +50,7 @@ export function describeApi(options: LinksRoutes): Omit<ApiDescription, 'servers
     schemas: {
       ...{ Link, LinkCreation, LinkUpdate, LinkPage: pageOf('links', Link) },
       ...{ Owner, Share, Tag, TagPage: pageOf('tags', Tag), User, UserPage: pageOf('users', User) },
-      ...{ Token, TokenRequest, MadeToken, Config, Error: ErrorBody },
+      ...{ Token, TokenRequest: NewToken, MadeToken: CreatedToken, Config, Error: ErrorBody },
     },
     refusals: Object.fromEntries(
       Object.entries(REFUSALS).map(([status, text]) => [status, refusalOf(Number(status), text)]),

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Bearer } from '../../../db/links/rows.ts'
+import type { Bearer } from '../../../db/links/tokens.ts'
 import { bearerToken } from '../../../kernel/http/headers.ts'
 import type { Context } from '../../../kernel/http/context.ts'
 import type { FaultValue } from '../../../kernel/fault.ts'

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { wrongMethod } from '../../../kernel/fault.ts'
+import { mountApi } from '../../../kernel/http/endpoint.ts'
 import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
@@ -9,8 +10,9 @@ import { authenticate, FOR_ADMINS } from './endpoint.ts'
 import { linkOperations } from './links.ts'
 import { memberOperations } from './members.ts'
 import { tagOperations } from './tags.ts'
-import { tokenOperations } from './tokens.ts'
-import { userOperations } from './users.ts'
+import { tokenEndpoints } from '../tokens.ts'
+import { allLinksEndpoints } from '../all-links.ts'
+import { userEndpoints } from '../users.ts'
 
 export const API = '/api/v1/'
 const ADMIN = `${API}admin/`
@@ -37,8 +39,8 @@ export function apiOperations(options: LinksRoutes): readonly Operation[] {
     ...linkOperations(options),
     ...memberOperations(options),
     ...tagOperations(options),
-    ...userOperations(options),
-    ...tokenOperations(options),
+    ...mountApi([...userEndpoints, ...allLinksEndpoints], options),
+    ...mountApi(tokenEndpoints, options),
   ]
 }
 

@@ -1,5 +1,6 @@
 import { findLinkBySlug, listChanges } from '../../../db/links/links.ts'
-import type { Link, User } from '../../../db/links/rows.ts'
+import type { Link } from '../../../db/links/rows.ts'
+import type { User } from '../../../db/links/users.ts'
 import {
   EMPTY_FIELDS,
   type LinkFormFields,

@@ -1,6 +1,7 @@
 import { listChanges } from '../../../db/links/links.ts'
 import { listShares } from '../../../db/links/members.ts'
-import type { LinkAccess, User } from '../../../db/links/rows.ts'
+import type { LinkAccess } from '../../../db/links/rows.ts'
+import type { User } from '../../../db/links/users.ts'
 import { listClicks } from '../../../db/links/visits.ts'
 import { deletePage, linkPage } from '../../../html/links/links.ts'
 import { linkMembers, type MemberKind, type MembersView } from '../../../html/links/members.ts'

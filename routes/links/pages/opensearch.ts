@@ -1,4 +1,4 @@
-import type { User } from '../../../db/links/rows.ts'
+import type { User } from '../../../db/links/users.ts'
 import { searchDescription } from '../../../html/links/opensearch.ts'
 import { searchPage } from '../../../html/links/visits.ts'
 import { queryOf, type Context } from '../../../kernel/http/context.ts'
@@ -14,7 +14,7 @@ import {
 } from '../../../services/links/visits.ts'
 import { isSlug } from '../../../services/links/slug.ts'
 import { LOCATION_LONGEST } from '../../../services/links/target.ts'
-import { visitorOf } from '../../../services/links/visitor.ts'
+import { visitorOf } from '../../../services/links/users.ts'
 import { faultReply, LOCATION_TOO_LONG } from '../faults.ts'
 import type { LinksRoutes } from '../options.ts'
 

@@ -1,10 +1,10 @@
 import Type from 'typebox'
 import { type Context, queryOf } from '../../../kernel/http/context.ts'
-import type { FaultValue } from '../../../kernel/fault.ts'
+import { badRequest, type FaultValue } from '../../../kernel/fault.ts'
 import type { Operation } from '../../../kernel/openapi.ts'
 import type { Reply } from '../../../kernel/http/reply.ts'
 import { readJsonObject, type JsonObject } from '../../json-body.ts'
-import { badRequest, opsFault } from '../faults.ts'
+import { opsFault } from '../faults.ts'
 
 /** An operation whose handler may answer a fault. */
 export interface OpsOperation extends Omit<Operation, 'handle' | 'access' | 'needsToken'> {

@@ -1,12 +1,12 @@
 import Type from 'typebox'
-import { Session } from '../../../db/ops/rows.ts'
-import { findSession, listChildren, listSessions } from '../../../db/ops/sessions.ts'
+import { sessionQueries as q, Session, type FoundSession } from '../../../db/ops/sessions.ts'
 import { nullable } from '../../../db/rows.ts'
+import { badRequest, notFound } from '../../../kernel/fault.ts'
 import type { Operation } from '../../../kernel/openapi.ts'
 import { jsonReply } from '../../../kernel/http/reply.ts'
-import { fitsPrompt, PROMPT_LONGEST, PROMPT_RULE } from '../../../services/ops/sessions/prompt.ts'
-import { badRequest, notFound, SESSION_RUNS } from '../faults.ts'
-import type { OpsRoutes } from '../options.ts'
+import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../../services/ops/sessions/prompt.ts'
+import { sessionRuns } from '../faults.ts'
+import type { OpsApp } from '../endpoint.ts'
 import { bodyOf, idOf, IdParam, listQuery, opsOperation, readList } from './operation.ts'
 
 const USUAL = 50
@@ -20,7 +20,7 @@ export const SessionDetail = Type.Object({
 })
 
 /** `/sessions` (ops.md section 4). */
-export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
+export function sessionOperations({ ops }: OpsApp): readonly Operation[] {
   const { db, sessions } = ops
   const tag = 'Sessions'
   return [
@@ -35,7 +35,7 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
       async answer(context) {
         const asked = readList(context, USUAL)
         if ('status' in asked) return asked
-        return jsonReply({ sessions: await listSessions(db, asked.offset, asked.limit) })
+        return jsonReply({ sessions: await q.listSessions(db, asked) })
       },
     }),
     opsOperation({
@@ -47,13 +47,13 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
       async answer(context) {
         const id = idOf(context)
         if (id === undefined) return badRequest('the session id must be an integer')
-        const found = await findSession(db, id)
-        if (found === undefined) return notFound('session')
+        const found = await q.findSession(db, { id })
+        if (found === undefined) return notFound('session not found')
         const { summary: _summary, marker: _marker, chain_cost, ...session } = found
         const parent = found.parent_session_id
         const [above, child_sessions] = await Promise.all([
-          parent === null ? undefined : findSession(db, parent),
-          listChildren(db, id),
+          parent === null ? undefined : q.findSession(db, { id: parent }),
+          q.listChildren(db, { id, limit: 100 }),
         ])
         const parent_session = above === undefined ? null : plainSession(above)
         return jsonReply({ ...session, parent_session, child_sessions, chain_cost })
@@ -63,7 +63,7 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
       ...{ method: 'POST', path: '/api/v1/sessions/trigger', id: 'triggerSession', tag },
       summary: 'Start a session at tier 1.',
       body: Type.Object(
-        { prompt: Type.String({ minLength: 1, maxLength: PROMPT_LONGEST }) },
+        { prompt: Type.String({ minLength: 1, maxLength: MAX_PROMPT }) },
         { examples: [{ prompt: 'The shop has been slow since noon: find out why.' }] },
       ),
       replies: { 201: { description: 'The session, which runs now', schema: Session } },
@@ -77,14 +77,14 @@ export function sessionOperations({ ops }: OpsRoutes): readonly Operation[] {
         }
         if (!fitsPrompt(prompt)) return badRequest(`prompt must have ${PROMPT_RULE}`)
         const session = await sessions.start({ tier: 1, trigger: 'api', prompt })
-        return session === undefined ? SESSION_RUNS : jsonReply(session, 201)
+        return session === undefined ? sessionRuns() : jsonReply(session, 201)
       },
     }),
   ]
 }
 
 /** A session without what only its page shows. */
-function plainSession(found: NonNullable<Awaited<ReturnType<typeof findSession>>>): Session {
+function plainSession(found: FoundSession): Session {
   const { summary: _summary, marker: _marker, chain_cost: _cost, ...session } = found
   return session
 }

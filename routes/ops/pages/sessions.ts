@@ -1,5 +1,5 @@
-import { listEvents } from '../../../db/ops/events.ts'
-import { findSession, listChain, listLinesBefore, listSessions } from '../../../db/ops/sessions.ts'
+import { eventQueries } from '../../../db/ops/events.ts'
+import { sessionQueries as q, type FoundSession } from '../../../db/ops/sessions.ts'
 import {
   headFragment,
   sessionPage,
@@ -7,16 +7,15 @@ import {
   type StopView,
 } from '../../../html/ops/session.ts'
 import { sessionsPage } from '../../../html/ops/sessions.ts'
-import type { FoundSession } from '../../../db/ops/rows.ts'
 import { queryOf, wantsFragment } from '../../../kernel/http/context.ts'
+import { badRequest, notFound } from '../../../kernel/fault.ts'
 import type { Html } from '../../../kernel/html.ts'
 import { htmlReply } from '../../../kernel/http/reply.ts'
 import type { Route } from '../../../kernel/http/router.ts'
 import { readOptionalForm } from '../../form.ts'
 import { sentence } from '../../page-answers.ts'
 import { readList } from '../api/operation.ts'
-import { badRequest, notFound } from '../faults.ts'
-import type { OpsRoutes } from '../options.ts'
+import type { OpsApp } from '../endpoint.ts'
 import { doneReply, pageOf, pageRoute, refusedReply, rowIdOf } from './page.ts'
 
 const USUAL = 50
@@ -27,23 +26,23 @@ const AFTER_ALL = 2_147_483_647
 const NOT_ASKED: StopView = { refused: null, asked: false }
 
 /** `/sessions`, `/sessions/{id}` and its Stop (decisions.md section 5, Dashboard). */
-export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
+export function sessionRoutes({ ops }: OpsApp): readonly Route[] {
   const { db, sessions } = ops
 
   async function headOf(session: FoundSession, stop: StopView): Promise<HeadView> {
-    const filter = { level: null, service: null, session: session.id }
+    const filter = { level: null, service: null, session: session.id, offset: 0, limit: EVENTS }
     const [events, chain] = await Promise.all([
-      listEvents(db, filter, 0, EVENTS),
-      listChain(db, session.id),
+      eventQueries.listEvents(db, filter),
+      q.listChain(db, { id: session.id, limit: 100 }),
     ])
     return { session, stop, events, chain }
   }
   async function page(session: FoundSession, before: number, stop: StopView): Promise<Html> {
     const [head, lines] = await Promise.all([
       headOf(session, stop),
-      listLinesBefore(db, session.id, before, LINES),
+      q.listLinesBefore(db, { session: session.id, before, limit: LINES }),
     ])
-    return sessionPage({ ...head, lines, atEnd: before === AFTER_ALL })
+    return sessionPage({ ...head, lines: lines.toReversed(), atEnd: before === AFTER_ALL })
   }
 
   return [
@@ -52,7 +51,7 @@ export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
       async answer(context) {
         const asked = readList(context, USUAL)
         if ('status' in asked) return asked
-        const found = await listSessions(db, asked.offset, asked.limit + 1)
+        const found = await q.listSessions(db, { offset: asked.offset, limit: asked.limit + 1 })
         const { rows, older } = pageOf(found, asked, '/sessions')
         return htmlReply(sessionsPage(rows, older))
       },
@@ -60,8 +59,8 @@ export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
     pageRoute({
       ...{ method: 'GET', path: '/sessions/:id' },
       async answer(context) {
-        const session = await findSession(db, rowIdOf(context))
-        if (session === undefined) return notFound('session')
+        const session = await q.findSession(db, { id: rowIdOf(context) })
+        if (session === undefined) return notFound('session not found')
         const headers = { vary: 'HX-Request' }
         if (wantsFragment(context)) {
           return htmlReply(headFragment(await headOf(session, NOT_ASKED)), 200, headers)
@@ -81,8 +80,8 @@ export function sessionRoutes({ ops }: OpsRoutes): readonly Route[] {
         if ('status' in form) return form
         const id = rowIdOf(context)
         const asked = await sessions.stop(id)
-        const session = await findSession(db, id)
-        if (session === undefined) return notFound('session')
+        const session = await q.findSession(db, { id })
+        if (session === undefined) return notFound('session not found')
         if (asked) {
           return doneReply(context, `/sessions/${id}`, async () =>
             headFragment(await headOf(session, { refused: null, asked: true })),

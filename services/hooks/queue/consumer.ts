@@ -1,13 +1,11 @@
 import { QueryError } from '../../../db/errors.ts'
-import type { NewEvent } from '../../../db/hooks/rows.ts'
+import type { NewEvent } from '../../../db/hooks/deliveries.ts'
 import { backoffMs, type Clock, pause } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
-import type { Ingest } from '../ingest.ts'
+import { type Ingest, storedBytes } from '../ingest.ts'
 import type { Rejections } from '../rejections.ts'
-import { storedBytes } from '../stored-bytes.ts'
-import type { QueueEntry, QueueSession } from './broker.ts'
-import { entryEvent, entrySize } from './entry-event.ts'
+import { entryEvent, entrySize, type QueueEntry } from './entries.ts'
 
 /** Reads one channel for as long as the operator wants it. */
 export interface Consumer {
@@ -184,3 +182,29 @@ function aborted(signal: AbortSignal): Promise<undefined> {
     else signal.addEventListener('abort', () => resolve(undefined))
   })
 }
+
+/**
+ * A connection to a message broker that reads one channel: what another broker has to bring. Both
+ * functions throw when the broker is out of reach or refuses; the session is then given up.
+ */
+export interface QueueSession {
+  /**
+   * The next entries, `most` at most: new ones, and those that a consumer took and died with. Waits
+   * a few seconds for them; empty when there are none, and at once after `signal` is aborted.
+   */
+  receive(most: number, signal: AbortSignal): Promise<readonly QueueEntry[]>
+  /** Tells the broker that these entries are stored: nobody is given them again. */
+  acknowledge(ids: readonly string[]): Promise<void>
+}
+
+export interface SessionOptions {
+  /** May hold a password: never logged or shown. */
+  readonly url: string
+  readonly channel: string
+  /** Name of this process among the consumers of the channel. */
+  readonly consumer: string
+  readonly clock: Clock
+}
+
+/** Connects; the session and its connections end when `signal` is aborted, not before. */
+export type OpenSession = (options: SessionOptions, signal: AbortSignal) => Promise<QueueSession>

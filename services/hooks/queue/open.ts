@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../../db/client.ts'
-import { addQueueProviders } from '../../../db/hooks/providers.ts'
+import { providerQueries } from '../../../db/hooks/providers.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
@@ -9,9 +9,8 @@ import type { RandomBytes } from '../../../kernel/token-hash.ts'
 import type { Ingest } from '../ingest.ts'
 import type { Registry } from '../registry.ts'
 import type { Rejections } from '../rejections.ts'
-import type { OpenSession } from './broker.ts'
-import { startConsumer } from './consumer.ts'
-import { queueProvider } from './entry-event.ts'
+import { type OpenSession, startConsumer } from './consumer.ts'
+import { queueProvider } from './entries.ts'
 
 /** The pull-based way in (hooks.md section 1, family `queue`). */
 export interface Queue {
@@ -67,7 +66,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   const load = BROKERS[/^[a-z]*:/.exec(url)?.[0] ?? '']
   if (load === undefined || channels.length === 0) return NO_QUEUE
   const openSession = await load()
-  await addQueueProviders(db, channels.map(queueProvider))
+  await providerQueries.addQueueProviders(db, { names: channels.map(queueProvider) })
   await registry.refresh()
 
   const consumer = `${hostname()}-${random(4).toString('hex')}`
@@ -76,7 +75,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
       ...options,
       channel,
       connect: (signal) => openSession({ url, channel, consumer, clock }, signal),
-      enabled: () => registry.sender(queueProvider(channel))?.enabled === true,
+      enabled: () => registry.provider(queueProvider(channel))?.enabled === true,
       onChange: () => {
         for (const callback of callbacks) callback()
       },

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, ErrorReply, RESP_TYPES } from '@redis/client'
-import type { OpenSession, QueueEntry } from './broker.ts'
+import type { OpenSession } from './consumer.ts'
+import type { QueueEntry } from './entries.ts'
 
 /** All instances of one database read as one group: each entry goes to one of them. */
 const GROUP = 'gatehouse'

@@ -1,8 +1,7 @@
 import Type from 'typebox'
 import type { Tool } from '../../../kernel/mcp/server.ts'
 import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
-import { ProviderStatus, providerStatus } from '../provider-status.ts'
-import { readProviders } from '../status.ts'
+import { ProviderStatus, providerStatus, readProviders } from '../providers.ts'
 import { READ_ONLY, type ToolOptions } from './options.ts'
 
 /** `list_providers`: who may send, and whether they can. */

@@ -1,6 +1,6 @@
-import type { Level } from '../../../db/ops/rows.ts'
+import type { Level } from '../../../db/ops/events.ts'
 import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
-import { ENDING_MS } from '../../../kernel/run-command.ts'
+import { MAX_STOP_MS } from '../processes/run.ts'
 import type { Check } from '../inventory/schema.ts'
 import { commandCheck, processCheck, unitCheck } from './programs.ts'
 import type { CheckContext, Finding } from './finding.ts'
@@ -57,7 +57,7 @@ const hanging = new Set<string>()
 
 /** Programs are told to end, and have the time for it; one that can't be ended is not waited for. */
 const PROGRAMS: ReadonlySet<Check['type']> = new Set(['unit', 'command'])
-const PROGRAM_ENDING_MS = ENDING_MS + 500
+const PROGRAM_ENDING_MS = MAX_STOP_MS + 500
 
 /** Finds something, or rejects when the signal comes first, whatever hangs. */
 async function look(check: Check, context: CheckContext): Promise<Finding> {

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { OUTPUT_BYTES, runCommand } from '../../../kernel/run-command.ts'
-import { countProcesses } from '../../../kernel/spawn.ts'
+import { OUTPUT_BYTES, runCommand } from '../processes/run.ts'
+import { countProcesses } from '../processes/proc.ts'
 import { hardeningNote, processNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
 import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'

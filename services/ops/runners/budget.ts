@@ -1,11 +1,44 @@
+import Type from 'typebox'
+import { Compile } from 'typebox/compile'
 import type { Database } from '../../../db/client.ts'
-import { chainCost, costSince } from '../../../db/ops/sessions.ts'
+import { sessionQueries as q } from '../../../db/ops/sessions.ts'
+import { lazy } from '../../../kernel/lazy.ts'
+import type { Log } from '../../../kernel/log.ts'
+import { followJsonFile, type FileKind } from '../json-file.ts'
+import type { Usage } from './model-stream.ts'
+
+const Amount = Type.Number({ minimum: 0 })
+const Price = Type.Object(
+  {
+    input: Amount,
+    output: Amount,
+    /** Input that the endpoint had in its cache; like `input` if absent. */
+    cached_input: Type.Optional(Amount),
+  },
+  { additionalProperties: false },
+)
+/** What a model costs, in US dollars per million tokens. */
+export type Price = Type.Static<typeof Price>
+
+/** Prices by the name of the model. */
+const Prices = Type.Record(Type.String(), Price)
+type Prices = Type.Static<typeof Prices>
+const schema = lazy(() => Compile(Prices))
+
+/** The price table; read again when its file has changed. */
+export interface PriceSource {
+  /** Undefined for a model that the table does not name. */
+  of(model: string): Promise<Price | undefined>
+}
+
+/** The file that `OPS_PRICES` names. */
+export const PRICES_FILE: FileKind<Prices> = { what: 'Price table', read: readPrices }
 
 /** What may be spent, in US dollars; undefined for no limit. */
 export interface Budgets {
-  /** By a session and the chain of escalations that it stands in. */
+  /** By a session and the rest of its escalation chain. */
   readonly session: number | undefined
-  /** On the present day, in UTC, also by briefs of alerts. */
+  /** On the current day (UTC), also by alert briefs. */
   readonly day: number | undefined
 }
 
@@ -15,28 +48,67 @@ export interface Spent {
   readonly day: number
 }
 
-/** Reads what counts against the budgets of a session: its own row has no cost before it ends. */
-export async function spentBefore(db: Database, session: number, now: Date): Promise<Spent> {
-  const [chain, day] = await Promise.all([chainCost(db, session), spentToday(db, now)])
+/** What a session spends. */
+export interface Spending {
+  add(usage: Usage): void
+  /** The cost of this session; null without a price. */
+  cost(): number | null
+  /** Which budget is spent, in one line; undefined while some is left. */
+  problem(): string | undefined
+}
+
+/** Tokens of a session, whatever they cost: the bound of a model without a price. */
+const MAX_TOKENS = 2_000_000
+
+/** Throws if the price table can't be read, or is wrong, when it is read for the first time. */
+export async function openPrices(file: () => string | undefined, log: Log): Promise<PriceSource> {
+  const current = await followJsonFile(PRICES_FILE, file, log)
+  return {
+    async of(model) {
+      const prices = (await current()) ?? {}
+      return Object.hasOwn(prices, model) ? prices[model] : undefined
+    },
+  }
+}
+
+function readPrices(value: unknown): Prices {
+  if (schema().Check(value)) return value
+  const [first] = schema().Errors(value)
+  const where = first?.instancePath === '' ? 'its top' : first?.instancePath
+  throw new SyntaxError(`is wrong at ${where}: ${first?.message}`)
+}
+
+/** The cost of tokens, in US dollars. */
+export function costOf(price: Price, { prompt, cached, completion }: Usage): number {
+  const fresh = (prompt - cached) * price.input + cached * (price.cached_input ?? price.input)
+  return (fresh + completion * price.output) / 1_000_000
+}
+
+/** Reads what counts against the budgets of a session. Its own row has no cost before it ends. */
+export async function spentBefore(db: Database, id: number, now: Date): Promise<Spent> {
+  const [{ cost_usd: chain }, day] = await Promise.all([
+    q.chainCost(db, { id }),
+    spentToday(db, now),
+  ])
   return { chain, day }
 }
 
-/** US dollars that sessions and briefs of alerts have cost on the present day, in UTC. */
-export function spentToday(db: Database, now: Date): Promise<number> {
-  const midnight = new Date(now)
-  midnight.setUTCHours(0, 0, 0, 0)
-  return costSince(db, midnight)
+/** US dollars that sessions and alert briefs have cost on the current day (UTC). */
+export async function spentToday(db: Database, now: Date): Promise<number> {
+  const since = new Date(now)
+  since.setUTCHours(0, 0, 0, 0)
+  return (await q.costSince(db, { since })).cost_usd
 }
 
-/** Which budget is spent, in one line, once the session has cost so much; undefined while some is left. */
+/** Which budget is spent, in one line, once a session has cost that much; undefined while some is left. */
 export function spentProblem(budgets: Budgets, before: Spent, cost: number): string | undefined {
   const { session, day } = budgets
   if (session !== undefined && before.chain + cost >= session) {
     const name = before.chain > 0 ? 'budget of the escalation chain' : 'budget of the session'
-    return problemOf(name, 'OPS_SESSION_BUDGET_USD', before.chain + cost, session)
+    return describeSpent(name, 'OPS_SESSION_BUDGET_USD', before.chain + cost, session)
   }
   if (day === undefined || before.day + cost < day) return undefined
-  return problemOf('budget of the day', 'OPS_DAY_BUDGET_USD', before.day + cost, day)
+  return describeSpent('budget of the day', 'OPS_DAY_BUDGET_USD', before.day + cost, day)
 }
 
 /** US dollars that a session may cost; undefined for no limit. */
@@ -48,6 +120,27 @@ export function budgetLeft({ session, day }: Budgets, before: Spent): number | u
   return left.length === 0 ? undefined : Math.min(...left)
 }
 
-function problemOf(name: string, variable: string, spent: number, most: number): string {
-  return `the ${name} of $${most} (${variable}) is spent: $${spent.toFixed(4)}`
+/** Counts what a session spends. Its budget covers the whole chain: a next tier gets what its parents left. */
+export function createSpending(
+  price: Price | undefined,
+  budgets: Budgets,
+  before: Spent,
+): Spending {
+  let [tokens, cost] = [0, 0]
+  return {
+    add(usage) {
+      tokens += usage.prompt + usage.completion
+      if (price !== undefined) cost += costOf(price, usage)
+    },
+    // Rounded, because sums of binary fractions have long tails.
+    cost: () => (price === undefined ? null : Math.round(cost * 1e9) / 1e9),
+    problem() {
+      if (tokens >= MAX_TOKENS) return `the session's ${MAX_TOKENS} tokens are spent`
+      return spentProblem(budgets, before, cost)
+    },
+  }
+}
+
+function describeSpent(name: string, variable: string, spent: number, max: number): string {
+  return `the ${name} of $${max} (${variable}) is spent: $${spent.toFixed(4)}`
 }

@@ -1,11 +1,13 @@
-import { objectOf } from '../../../kernel/json.ts'
+import {
+  isObject,
+  objectOf,
+  objectsOf,
+  parseObject,
+  type JsonObject,
+} from '../../../kernel/json.ts'
 import { redactDeep, type Redact } from '../redact.ts'
 import type { LineKind } from '../sessions/output.ts'
-import { readClaude } from './cli-claude.ts'
-import { readCodex } from './cli-codex.ts'
-import { readGemini } from './cli-gemini.ts'
-import { readOpencode } from './cli-opencode.ts'
-import { type Format, type Result, type Said } from './cli-said.ts'
+import { readAgentLine, type AgentMessage, type Result } from './cli-formats.ts'
 
 /** What an agent may use up. */
 export interface Limits {
@@ -14,19 +16,18 @@ export interface Limits {
   readonly cost: number | undefined
 }
 
-/** What an agent's lines say so far. */
-export interface Reading {
-  /** Takes a line of its standard output. */
+/** Reads an agent's stream line by line. */
+export interface StreamReader {
   take(line: string): void
-  /** Why it is to be stopped; undefined while it may go on. */
-  hopeless(): string | undefined
-  /** The stream is over. */
-  end(): Told
+  /** Why the agent must be stopped; undefined while it may go on. */
+  fatal(): string | undefined
+  /** Call it once the stream is over. */
+  end(): StreamEnd
 }
 
-/** What the whole stream told. */
-export interface Told {
-  /** Undefined when it did not tell that it had come to an end. */
+/** What a whole stream says. */
+export interface StreamEnd {
+  /** Undefined if the stream does not say that the work has ended. */
   readonly result: Result | undefined
   /** The agent's last message. */
   readonly message: string | undefined
@@ -36,112 +37,118 @@ export interface Told {
   readonly problem: string | undefined
 }
 
-/** One after the other is asked whether it knows a line: agents can be told by their lines. */
-const FORMATS: readonly Format[] = [readClaude, readOpencode, readCodex, readGemini]
-/** A message in parts that is longer goes on unseen: no line is kept as long as that. */
-const MESSAGE_LONGEST = 256 * 1024
-/** What an agent counts beyond that is no count, and no column takes it. */
-const TURNS_MOST = 2 ** 31 - 1
-/** US dollars that no line costs: as many, or less than none, are no price. */
-const COST_MOST = 1_000_000
+/** What an agent wants to record, as it wrote it. The tools that record it validate it. */
+export interface Report {
+  readonly events: readonly JsonObject[]
+  readonly memories: readonly JsonObject[]
+  readonly escalate: JsonObject | undefined
+}
+
+/** Characters of a message that comes in parts: no line of output is longer than that. */
+const MAX_MESSAGE = 256 * 1024
+/** The column takes no more turns. */
+const MAX_TURNS = 2 ** 31 - 1
+/** US dollars. A line that claims to cost more, or less than nothing, has no price. */
+const MAX_LINE_COST = 1_000_000
+const NO_REPORT: Report = { events: [], memories: [], escalate: undefined }
+const REPORT_KEYS = ['events', 'memories', 'escalate']
+const MAX_ENTRIES = 50
+const FENCE = '\n```'
 
 /**
- * Reads an agent's stream; whole lines of it go to `show`. Each text in a line is redacted by itself: in
- * JSON within JSON a secret is escaped twice.
+ * Reads an agent's stream and passes its output to `show`. Every text in a line is redacted by itself,
+ * because in JSON within JSON a secret is escaped twice.
  */
-export function createReading(
+export function createStreamReader(
   limits: Limits,
   redact: (text: string) => string,
   show: (kind: LineKind, text: string) => void,
-): Reading {
-  let [turns, ownTurns, cost] = [0, 0, 0]
-  let speaker: Said['speaker']
-  let priced: boolean | undefined
+): StreamReader {
+  let [turns, reportedTurns, cost] = [0, 0, 0]
+  let actor: AgentMessage['actor']
+  /** Whether every cost so far is known; undefined before the first one. */
+  let isPriced: boolean | undefined
   let result: Result | undefined
-  let message: string | undefined
+  let lastText: string | undefined
   let parts: string | undefined
   let problem: string | undefined
-  let hopeless: string | undefined
+  let fatal: string | undefined
 
-  /** Parts are shown when they are a whole message: a secret may be split between two of them. */
+  /** Parts are shown as one message: a secret may be split between two of them. */
   function endParts(): void {
     if (parts === undefined) return
-    message = parts
+    lastText = parts
     show('text', parts)
     parts = undefined
   }
 
-  function count(said: Said): void {
-    if (said.speaker === 'agent' && speaker !== 'agent') turns++
-    speaker = said.speaker ?? speaker
-    if (said.cost !== undefined) {
-      const known = said.cost !== null && said.cost >= 0 && said.cost < COST_MOST
-      priced = known && (priced ?? true)
-      cost += known ? said.cost : 0
+  function showLine(line: string, value: unknown, message: AgentMessage | undefined): void {
+    if (value === undefined) show('text', line)
+    else if (message === undefined) show('system', JSON.stringify(value))
+    for (const { kind, text } of message?.output ?? []) show(kind, text)
+    // Most agents have written their last message before: it must not appear twice.
+    const final = message?.result?.ok === true ? message.result.text : undefined
+    if (final !== undefined && final !== lastText) show('text', final)
+    lastText = message?.text ?? lastText
+  }
+
+  function count(message: AgentMessage): void {
+    if (message.actor === 'agent' && actor !== 'agent') turns++
+    actor = message.actor ?? actor
+    if (message.cost !== undefined) {
+      const isKnown = message.cost !== null && message.cost >= 0 && message.cost < MAX_LINE_COST
+      isPriced = isKnown && (isPriced ?? true)
+      cost += isKnown ? message.cost : 0
     }
-    if (said.begins === true) result = undefined
-    if (said.result !== undefined) {
-      result = said.result
-      ownTurns += said.result.turns ?? 0
+    if (message.resumes === true) result = undefined
+    if (message.result !== undefined) {
+      result = message.result
+      reportedTurns += message.result.turns ?? 0
     }
-    problem = said.problem ?? problem
-    hopeless ??= said.hopeless
-    if (turns > limits.turns)
-      hopeless ??= `the cap of ${limits.turns} turns (OPS_MAX_TURNS) is reached`
-    if (limits.cost !== undefined && cost > limits.cost) {
-      hopeless ??= `the budget is spent: $${cost.toFixed(4)} of $${limits.cost.toFixed(4)}`
-    }
+    problem = message.problem ?? problem
+    fatal ??= message.fatal ?? limitProblem()
+  }
+
+  function limitProblem(): string | undefined {
+    if (turns > limits.turns) return `the cap of ${limits.turns} turns (OPS_MAX_TURNS) is reached`
+    if (limits.cost === undefined || cost <= limits.cost) return undefined
+    return `the budget is spent: $${cost.toFixed(4)} of $${limits.cost.toFixed(4)}`
   }
 
   return {
     take(line) {
       if (line.trim() === '') return
-      const value = parse(line, redact)
-      const said = value === undefined ? undefined : knownBy(value)
-      if (said?.part === true && said.message !== undefined) {
-        const more = (parts ?? '') + said.message
-        parts = more.slice(0, MESSAGE_LONGEST)
+      const value = parseLine(line, redact)
+      const message = value === undefined ? undefined : readAgentLine(objectOf(value))
+      if (message?.isPart === true && message.text !== undefined) {
+        parts = ((parts ?? '') + message.text).slice(0, MAX_MESSAGE)
       } else {
         endParts()
-        if (value === undefined) show('text', line)
-        else if (said === undefined) show('system', JSON.stringify(value))
-        for (const { kind, text } of said?.shown ?? []) show(kind, text)
-        const last = said?.result?.ok === true ? said.result.text : undefined
-        // Most agents have said their last message before; nothing is to be there twice.
-        if (last !== undefined && last !== message) show('text', last)
-        message = said?.message ?? message
+        showLine(line, value, message)
       }
-      if (said !== undefined) count(said)
+      if (message !== undefined) count(message)
     },
-    hopeless: () => hopeless,
+    fatal: () => fatal,
     end() {
       endParts()
-      const counts = Number.isInteger(ownTurns) && ownTurns > 0 && ownTurns <= TURNS_MOST
-      const counted = counts ? ownTurns : turns
+      const isCount =
+        Number.isInteger(reportedTurns) && reportedTurns > 0 && reportedTurns <= MAX_TURNS
+      const counted = isCount ? reportedTurns : turns
       return {
         ...{ result, problem },
-        message: result?.text ?? message,
-        cost: priced === true ? cost : null,
+        message: result?.text ?? lastText,
+        cost: isPriced === true ? cost : null,
         turns: counted > 0 ? counted : null,
       }
     },
   }
 }
 
-function knownBy(value: unknown): Said | undefined {
-  const line = objectOf(value)
-  for (const format of FORMATS) {
-    const said = format(line)
-    if (said !== undefined) return said
-  }
-  return undefined
-}
-
 /**
- * Undefined for a line that is no JSON, or is nested deeper than can be gone through (a RangeError). A line of
- * digits is text, such as hex: as a number it would lose some.
+ * Undefined for a line that is no JSON, or is nested too deep to be walked through (a RangeError). A line
+ * of digits counts as text, for example hex: as a number it would lose digits.
  */
-function parse(line: string, redact: Redact): unknown {
+function parseLine(line: string, redact: Redact): unknown {
   try {
     const value: unknown = JSON.parse(line)
     return typeof value === 'number' ? undefined : redactDeep(value, redact)
@@ -149,4 +156,40 @@ function parse(line: string, redact: Redact): unknown {
     if (error instanceof SyntaxError || error instanceof RangeError) return undefined
     throw error
   }
+}
+
+/** Splits an agent's last message into the text for people and the report, if there is one. */
+export function readReport(message: string): { readonly text: string; readonly report: Report } {
+  for (const { from, json } of endingsOf(message.trimEnd())) {
+    const report = parseReport(json)
+    if (report !== undefined) return { text: message.slice(0, from).trim(), report }
+  }
+  return { text: message.trim(), report: NO_REPORT }
+}
+
+/** Where a report may stand: the last line, or a fenced block at the end. */
+function endingsOf(message: string): readonly { readonly from: number; readonly json: string }[] {
+  const line = message.lastIndexOf('\n') + 1
+  const last = { from: line, json: message.slice(line) }
+  if (!message.endsWith(FENCE)) return [last]
+  const from = `\n${message}`.lastIndexOf(FENCE, message.length - FENCE.length)
+  if (from < 0) return [last]
+  const block = message.slice(from + FENCE.length - 1, -FENCE.length)
+  return [{ from, json: block.replace(/^json/, '') }]
+}
+
+/** Undefined if the text is not a report. */
+function parseReport(text: string): Report | undefined {
+  const value = parseObject(text)
+  if (value === undefined || !REPORT_KEYS.some((key) => key in value)) return undefined
+  const { events, memories, escalate } = value
+  return {
+    events: objectsOf(events).slice(0, MAX_ENTRIES).map(withoutNulls),
+    memories: objectsOf(memories).slice(0, MAX_ENTRIES).map(withoutNulls),
+    escalate: isObject(escalate) ? escalate : undefined,
+  }
+}
+
+function withoutNulls(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 }

@@ -1,26 +1,42 @@
 import { mkdir, rmdir } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../../../kernel/log.ts'
+import { runProcess, splitLines, type ProcessEnd, type ProcessOptions } from '../processes/run.ts'
 import { callTool } from '../tools/toolbox.ts'
-import { readBriefing, SUMMARY_LONGEST, type AgentOptions } from './briefing.ts'
-import { agentCommand } from './cli-agents.ts'
-import { runAgentProcess, type ProcessEnd } from './cli-process.ts'
-import { agentPrompt } from './cli-prompt.ts'
-import { createReading, type Told } from './cli-reading.ts'
-import { readReport, type Report } from './cli-report.ts'
+import { agentPrompt, MAX_SUMMARY, readBriefing, type AgentOptions } from './briefing.ts'
 import { budgetLeft, spentProblem } from './budget.ts'
+import { agentCommand } from './cli-agents.ts'
+import {
+  createStreamReader,
+  readReport,
+  type Limits,
+  type Report,
+  type StreamEnd,
+} from './cli-reading.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
-/** What the runner of headless agents works with; settings are read anew for each session. */
 export interface CliOptions extends AgentOptions {
   /** The agent and its first arguments. */
   readonly command: () => readonly string[]
 }
 
-/** The tier's model when none is configured: the agent's own choice. */
-const OWN_CHOICE = 'default'
-/** Lines that are kept of an agent that is told to stop: a flood would outlast it. */
-const LAST_LINES = 1_000
+/** What is done with an agent's output while it runs. */
+export interface AgentListener {
+  /** Takes a line of standard output. */
+  readonly stdout: (line: string) => void
+  /** Takes a line of standard error. */
+  readonly stderr: (line: string) => void
+  /** Resolves when more may be read: an agent that floods must wait. */
+  readonly ready: () => Promise<unknown>
+}
+
+/** The configured model that leaves the choice to the agent. */
+const AGENTS_CHOICE = 'default'
+/** Bytes of a line that are read. */
+const MAX_LINE = 4 * 1024 * 1024
+/** Lines that are kept of an agent that is being stopped: a flood must not outlast it. */
+const MAX_LAST_LINES = 1_000
 
 /**
  * The runner with a headless agent (decisions.md section 5, Runners): a process of its own, whose stream
@@ -31,7 +47,7 @@ export function createCliRunner(options: CliOptions): Runner {
 }
 
 async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
-  const { session, config, output } = job
+  const { session, config } = job
   const [{ about, budgets, spent }, inventory] = await Promise.all([
     readBriefing(options, job),
     options.inventory.current(),
@@ -39,13 +55,12 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const problem = spentProblem(budgets, spent, 0)
   if (problem !== undefined) return failedOutcome(problem)
   const budget = budgetLeft(budgets, spent)
-  const { dryRun } = about
   const turns = options.maxTurns()
   const { argv, inherit } = agentCommand(options.command(), {
     prompt: options.redact(agentPrompt(about, inventory)),
-    model: session.model === OWN_CHOICE ? undefined : session.model,
-    mayRun: session.tier >= 2 && !dryRun,
-    mayChange: session.tier >= 3 && !dryRun,
+    model: session.model === AGENTS_CHOICE ? undefined : session.model,
+    mayRun: session.tier >= 2 && !about.dryRun,
+    mayChange: session.tier >= 3 && !about.dryRun,
     ...{ turns, budget },
   })
   const folder = join(config.state_dir, 'sessions', String(session.id))
@@ -54,71 +69,101 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   } catch (error) {
     return failedOutcome(`its folder could not be made: ${messageOf(error)}`)
   }
-
-  const control = new AbortController()
-  const leave = (): void => control.abort()
-  job.signal.addEventListener('abort', leave, { once: true })
-  if (job.signal.aborted) leave()
-  /** Waits until little output is left to be stored, or the agent is to stop. */
-  async function ready(): Promise<void> {
-    if (control.signal.aborted) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const stop = (): void => resolve()
-    control.signal.addEventListener('abort', stop, { once: true })
-    void output.drained().then(resolve)
-    await promise
-    control.signal.removeEventListener('abort', stop)
-  }
-  let last = 0
-  const show: Job['output']['write'] = (kind, text) => {
-    if (control.signal.aborted && ++last > LAST_LINES) return
-    output.write(kind, `${text}\n`)
-  }
-  const reading = createReading({ turns, cost: budget }, options.redact, show)
-  const end = await runAgentProcess(
-    argv,
-    { inherit, cwd: folder, marker: job.marker },
-    {
-      line(text) {
-        job.alive()
-        reading.take(text)
-        if (reading.hopeless() !== undefined) leave()
-      },
-      aside: (text) => show('error', text),
-      ready,
-      signal: control.signal,
-    },
-  )
-  job.signal.removeEventListener('abort', leave)
-  // Empty ones only: what the agent has left in it may be of use.
+  const limits = { turns, cost: budget }
+  const { outcome, report } = await readAgent(options, job, limits, argv, { inherit, cwd: folder })
+  // Only if it is empty: what the agent has left in it may be of use.
   await rmdir(folder).catch(() => undefined)
-  const { outcome, report } = withSummary(outcomeOf(reading.end(), reading.hopeless(), end))
   if (outcome.status === 'completed') await record(options, job, report)
   return outcome
 }
 
-/** The result outranks the exit code, and what stopped the agent both; without a result it has failed. */
-function outcomeOf(told: Told, hopeless: string | undefined, end: ProcessEnd): Outcome {
-  const { result, message, cost, turns, problem } = told
-  const why = hopeless ?? end.problem ?? (result?.ok === true ? undefined : result?.problem)
-  const ended = { cost_usd: cost, num_turns: turns, exit_code: end.code }
-  if (result?.ok === true && why === undefined) {
-    return { status: 'completed', summary: message ?? null, problem: null, ...ended }
+/** Runs the agent. Its output becomes the session's output, and its last message the summary. */
+async function readAgent(
+  { redact }: CliOptions,
+  job: Job,
+  limits: Limits,
+  argv: readonly string[],
+  options: ProcessOptions,
+): Promise<{ readonly outcome: Outcome; readonly report: Report }> {
+  const fatal = new AbortController()
+  const signal = AbortSignal.any([job.signal, fatal.signal])
+  let lastLines = 0
+  const show: Job['output']['write'] = (kind, text) => {
+    if (signal.aborted && ++lastLines > MAX_LAST_LINES) return
+    job.output.write(kind, `${text}\n`)
   }
-  const silent = `the agent ended without a result (exit code ${end.code ?? 'none'})`
-  const reason = why ?? (problem === undefined ? silent : `${silent}: ${problem}`)
-  return { status: 'failed', summary: message ?? null, problem: reason, ...ended }
-}
-
-function withSummary(outcome: Outcome): { readonly outcome: Outcome; readonly report: Report } {
+  const reader = createStreamReader(limits, redact, show)
+  const end = await runAgentProcess(
+    argv,
+    { ...options, marker: job.marker, signal },
+    {
+      stdout(line) {
+        job.noteActivity()
+        reader.take(line)
+        if (reader.fatal() !== undefined) fatal.abort()
+      },
+      stderr: (line) => show('error', line),
+      ready: () => drainedOrAborted(job.output, signal),
+    },
+  )
+  const outcome = outcomeOf(reader.end(), reader.fatal(), end)
   const { text, report } = readReport(outcome.summary ?? '')
-  return {
-    outcome: { ...outcome, summary: text === '' ? null : text.slice(0, SUMMARY_LONGEST) },
-    report,
-  }
+  const summary = text === '' ? null : text.slice(0, MAX_SUMMARY)
+  return { outcome: { ...outcome, summary }, report }
 }
 
-/** Does with a report what a model does by its tools: the same rules hold. */
+/** Waits until little output is left to be stored, or the agent is to stop. */
+async function drainedOrAborted(output: Job['output'], signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stop = (): void => resolve()
+  signal.addEventListener('abort', stop, { once: true })
+  void output.drained().then(resolve)
+  await promise
+  signal.removeEventListener('abort', stop)
+}
+
+/** Runs an agent, line by line. All its descendants are gone afterwards. Rejects if a line is not taken. */
+export async function runAgentProcess(
+  argv: readonly string[],
+  options: ProcessOptions & { readonly marker: string },
+  { stdout, stderr, ready }: AgentListener,
+): Promise<ProcessEnd> {
+  const lines = { stdout: splitLines(MAX_LINE, stdout), stderr: splitLines(MAX_LINE, stderr) }
+  const end = await runProcess(argv, {
+    ...options,
+    ownsMarker: true,
+    // The first two leave an agent time to say what it has cost.
+    stopSignals: ['SIGINT', 'SIGTERM', 'SIGKILL'],
+    onOutput(bytes, pipe) {
+      lines[pipe].push(bytes)
+      return ready()
+    },
+  })
+  lines.stdout.end()
+  lines.stderr.end()
+  return end
+}
+
+/** A fatal problem outranks the agent's result, and that outranks the exit code. */
+function outcomeOf(
+  { result, message, cost, turns, problem }: StreamEnd,
+  fatal: string | undefined,
+  { exitCode, endedBy, problem: processProblem }: ProcessEnd,
+): Outcome {
+  const code = exitCode ?? (endedBy === null ? null : 128 + constants.signals[endedBy])
+  const startProblem = code === null ? `the agent ${processProblem}` : undefined
+  const why = fatal ?? startProblem ?? (result?.ok === true ? undefined : result?.problem)
+  const ended = { summary: message ?? null, cost_usd: cost, num_turns: turns, exit_code: code }
+  if (result?.ok === true && why === undefined) {
+    return { status: 'completed', problem: null, ...ended }
+  }
+  const silent = `the agent ended without a result (exit code ${code ?? 'none'})`
+  const reason = why ?? (problem === undefined ? silent : `${silent}: ${problem}`)
+  return { status: 'failed', problem: reason, ...ended }
+}
+
+/** Does with a report what a model does with its tools: the same rules hold. */
 async function record(options: CliOptions, job: Job, report: Report): Promise<void> {
   const calls = [
     ...report.events.map((event) => ['record_event', event] as const),

@@ -126,9 +126,9 @@ export async function completeChat(
 async function tryOnce(
   { url, key }: Endpoint,
   { model, messages, tools }: ChatRequest,
-  { signal, redact, text, sign, lost }: ChatOptions,
+  { signal, redact, text, activity, lost }: ChatOptions,
 ): Promise<Reply | Trouble> {
-  const gathered = createReply({ text, sign })
+  const gathered = createReply({ text, activity })
   let begun = false
   try {
     const response = await fetch(`${url}/chat/completions`, {

@@ -50,7 +50,7 @@ export interface Reply {
 export interface ReplyListener {
   readonly text: (piece: string) => void
   /** Something came that is not shown, such as a part of a tool call. */
-  readonly sign: () => void
+  readonly activity: () => void
 }
 
 /** An answer that is none: an error in words, or something that is not the protocol. */
@@ -99,7 +99,7 @@ export function createReply(listener: ReplyListener): {
     const calls = objectsOf(delta['tool_calls'])
     for (const call of calls) addCall(call)
     const thought = stringOf(delta['reasoning_content'] ?? delta['reasoning']) ?? ''
-    if (calls.length > 0 || thought !== '') listener.sign()
+    if (calls.length > 0 || thought !== '') listener.activity()
   }
 
   /** Pieces of one call bear its index; where an endpoint leaves that out, each id is a call. */

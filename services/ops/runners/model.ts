@@ -1,11 +1,14 @@
 import { oneLine } from '../../../kernel/log.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
-import { readBriefing, SUMMARY_LONGEST, taskOf, type AgentOptions } from './briefing.ts'
-import { createSpending, type Spending } from './model-spending.ts'
-import { completeChat } from './model-chat.ts'
-import type { ChatResult, Endpoint, FunctionTool, Message } from './model-chat.ts'
-import type { PriceSource } from './model-prices.ts'
-import { systemPrompt } from './model-prompt.ts'
+import { readBriefing, MAX_SUMMARY, taskOf, type AgentOptions, systemPrompt } from './briefing.ts'
+import { createSpending, type PriceSource, type Spending } from './budget.ts'
+import {
+  completeChat,
+  type ChatResult,
+  type Endpoint,
+  type FunctionTool,
+  type Message,
+} from './model-chat.ts'
 import { promptTokens, usageOf, type Reply, type ToolCall } from './model-stream.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
@@ -89,7 +92,7 @@ async function talkToEnd(talk: Talk): Promise<TalkEnd> {
     const { text, toolCalls } = result.reply
     talk.turns++
     if (toolCalls.length === 0 && text.trim() !== '') {
-      return { summary: options.redact(text.trim()).slice(0, SUMMARY_LONGEST), problem: null }
+      return { summary: options.redact(text.trim()).slice(0, MAX_SUMMARY), problem: null }
     }
     if (toolCalls.length === 0 && ++empty > EMPTY_ANSWERS) {
       return { summary: null, problem: 'the model gave neither a text nor a tool call' }
@@ -117,7 +120,7 @@ async function ask({
   tools,
   messages,
 }: Talk): Promise<ChatResult> {
-  const { output, signal, alive, session } = job
+  const { output, signal, noteActivity, session } = job
   const expected = promptTokens(messages)
   const charge = (reply: Reply): void => spending.add(usageOf(reply, expected))
   const result = await completeChat(
@@ -127,7 +130,7 @@ async function ask({
       signal,
       redact: options.redact,
       text: (piece) => output.write('text', piece),
-      sign: alive,
+      activity: noteActivity,
       lost: charge,
       retry(problem, waitMs) {
         output.endLine()
@@ -150,10 +153,10 @@ async function ask({
 
 /** Does what the model asks for, and gives what it is told of it. */
 async function use({ options, job }: Talk, call: ToolCall): Promise<string> {
-  const { output, alive } = job
+  const { output, noteActivity } = job
   output.write('tool', `${call.name} ${oneLine(call.arguments)}\n`)
   const args = parseArguments(call.arguments)
-  const beat = options.clock.every(10_000, alive)
+  const beat = options.clock.every(10_000, noteActivity)
   try {
     const { ok, text } =
       'problem' in args

@@ -1,12 +1,11 @@
 import { hash } from 'node:crypto'
 import type { Database, Executor } from '../../../db/client.ts'
-import { noteTold, saveCheckStates } from '../../../db/ops/checks.ts'
-import { addEvent } from '../../../db/ops/events.ts'
-import { noteCheckTime } from '../../../db/ops/memories.ts'
-import { withdrawNotice } from '../../../db/ops/notices.ts'
-import type { CheckState } from '../../../db/ops/rows.ts'
+import { checkQueries, type CheckState } from '../../../db/ops/checks.ts'
+import { memoryQueries } from '../../../db/ops/memories.ts'
+import { noticeQueries } from '../../../db/ops/notices.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { runCheck, type CheckResult } from '../checks/check.ts'
+import { addEvent } from '../events.ts'
 import { nameOf, type InventorySource } from '../inventory/inventory.ts'
 import { FIRST_CONFIDENCE } from '../memories.ts'
 import type { Redaction } from '../redact.ts'
@@ -58,12 +57,13 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   )
   if (signal.aborted) return outcome(null)
 
-  const at = clock.now()
+  const now = clock.now()
   // Together: a recovery whose event gets lost would never be told again.
-  await db.transaction((tx) => record(tx, results, session.id, at))
+  await db.transaction((tx) => record(tx, results, session.id, now))
   for (const result of results) {
     if (result.ok && ['http', 'tcp', 'tls', 'dns'].includes(result.type)) {
-      await noteCheckTime(db, { ...timing(result), session: session.id, tier: session.tier }, at)
+      const { id, tier } = session
+      await memoryQueries.noteCheckTime(db, { ...timing(result), session: id, tier, now })
     }
   }
   const summary = summaryOf(results)
@@ -79,26 +79,26 @@ async function record(
   tx: Executor,
   results: readonly Checked[],
   session: number,
-  at: Date,
+  now: Date,
 ): Promise<void> {
   const states = results.map(({ service, name, ok }): CheckState => ({ service, name, ok }))
-  const before = await saveCheckStates(tx, states, at)
+  const before = await checkQueries.saveCheckStates(tx, { states, now })
   for (const check of results) {
     const { service, name, ok, message, level } = check
     const last = before.find((state) => state.service === service && state.name === name)
     const told = last?.told_event ?? null
-    const what = { session_id: session, service, created_at: at }
+    const what = { session, service, now }
     if (!ok) {
       const begins = level === 'critical' && told === null
       const event = await addEvent(tx, { ...what, level, message: `${name}: ${message}` }, begins)
-      if (begins) await noteTold(tx, check, event.id)
+      if (begins) await checkQueries.saveNotifiedEvent(tx, { service, name, event: event.id })
     } else if (last?.ok === false) {
       const text = `${name} is good again: ${message}`
       await addEvent(tx, { ...what, level: 'info', message: text }, told !== null)
       if (told === null) continue
-      await noteTold(tx, check, null)
+      await checkQueries.saveNotifiedEvent(tx, { service, name, event: null })
       // A receiver that was away must not hear of the beginning after the end.
-      await withdrawNotice(tx, told)
+      await noticeQueries.withdrawNotice(tx, { event: told })
     }
   }
 }

@@ -1,32 +1,30 @@
 import { appendFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../../../db/client.ts'
-import type { Line } from '../../../db/ops/rows.ts'
-import { saveLines } from '../../../db/ops/sessions.ts'
-import type { Clock } from '../../../kernel/time.ts'
+import { sessionQueries as q, type Line } from '../../../db/ops/sessions.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
-import { repeat } from '../../../kernel/repeat.ts'
+import { repeat, type Retry } from '../../../kernel/repeat.ts'
+import type { Clock } from '../../../kernel/time.ts'
 import type { Redaction } from '../redact.ts'
-import { createBound } from './bound-lines.ts'
-import { createLineCleaner, LINE_BYTES, type CleanLine } from './clean-lines.ts'
+import { createLineCleaner, createOutputLimit, MAX_LINE_BYTES } from './output-lines.ts'
 
-/** What kind of thing a line is: what the agent says, a tool's call or result, or a word of ours. */
+/** What the agent says, a tool's call or result, or a message of Gatehouse. */
 export type LineKind = 'text' | 'tool' | 'result' | 'error' | 'system'
 
-/** Where a session's output goes: database, file and whoever follows it. */
+/** The output of a session: it goes to the database, to a file and to those who follow it. */
 export interface Output {
-  /** Adds text of any number of lines; a piece without a line end waits for the rest of its line. */
+  /** Adds text of any number of lines. Text without a line end waits for the rest of its line. */
   write(kind: LineKind, text: string): void
-  /** Ends the line that is not ended yet. */
+  /** Ends the open line. */
   endLine(): void
-  /** Resolves when little waits to be stored: whoever floods must wait for it. */
+  /** Resolves when few lines wait to be stored: whoever floods must wait for it. */
   drained(): Promise<void>
-  /** Stores what is left, by an attempt that may be made several times; never rejects. */
-  close(attempt: (store: () => Promise<void>) => Promise<void>): Promise<void>
+  /** Stores the rest, with retries; never rejects. */
+  close(retry: Retry): Promise<void>
 }
 
-/** A line that has not ended yet; `cut` when it goes on beyond what is kept. */
-interface Open {
+/** A line that has not ended; `cut` if it is longer than what is kept. */
+interface OpenLine {
   readonly kind: LineKind
   readonly text: string
   readonly cut: boolean
@@ -41,10 +39,10 @@ export interface OutputOptions {
 }
 
 const FLUSH_MS = 100
-const BATCH = 200
-/** Lines that may wait; over this a flood is held up. */
-const WAITING = 2_000
-/** Without output for this long, no secret is expected to go on in the next line. */
+const MAX_BATCH = 200
+/** With more lines waiting, a flood is held up. */
+const MAX_WAITING = 2_000
+/** After so long without output, no secret is expected to continue in the next line. */
 const QUIET_MS = 500
 
 /** Opens the output of a session. Its lines are numbered from 1. */
@@ -54,43 +52,41 @@ export function openOutput(options: OutputOptions, session: number): Output {
   const cleaner = createLineCleaner(redact)
   let seq = 0
   let waiting: Line[] = []
-  let open: Open | undefined
-  /** The text so far ended with CR, whose LF may come with the next piece. */
-  let afterReturn = false
+  let open: OpenLine | undefined
+  /** The text so far ends with CR; its LF may come with the next piece. */
+  let endsWithReturn = false
   let lastWrite = clock.elapsed()
   let drained = Promise.withResolvers<void>()
   drained.resolve()
-  const bound = createBound(push)
-
-  function addLine(line: Open): void {
-    cleaner.add({ ...line, at: clock.now() })
-    if (cleaner.added < BATCH) return
-    keepCleaned(false)
-    if (waiting.length >= BATCH) void flushes.now()
-  }
-
-  function keepCleaned(all: boolean): void {
-    for (const line of cleaner.take(all)) bound.add(line)
-  }
-
-  function push({ at, kind, text }: CleanLine): void {
+  const limit = createOutputLimit(({ at, kind, text }) => {
     waiting.push({ seq: ++seq, at, kind, text })
-    if (waiting.length === WAITING) drained = Promise.withResolvers<void>()
+    if (waiting.length === MAX_WAITING) drained = Promise.withResolvers<void>()
+  })
+
+  function addLine(line: OpenLine): void {
+    cleaner.add({ ...line, at: clock.now() })
+    if (cleaner.added < MAX_BATCH) return
+    takeCleaned(false)
+    if (waiting.length >= MAX_BATCH) void flushes.now()
+  }
+
+  function takeCleaned(all: boolean): void {
+    for (const line of cleaner.take(all)) limit.add(line)
   }
 
   async function store(): Promise<void> {
-    keepCleaned(clock.elapsed() - lastWrite >= QUIET_MS)
+    takeCleaned(clock.elapsed() - lastWrite >= QUIET_MS)
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, BATCH)
-      await saveLines(db, session, batch)
-      waiting = waiting.slice(batch.length)
-      if (waiting.length < WAITING) drained.resolve()
-      await keepInFile(batch)
+      const lines = waiting.slice(0, MAX_BATCH)
+      await q.saveLines(db, { session, lines })
+      waiting = waiting.slice(lines.length)
+      if (waiting.length < MAX_WAITING) drained.resolve()
+      await appendToFile(lines)
     }
   }
 
-  async function keepInFile(batch: readonly Line[]): Promise<void> {
-    const text = batch.map((line) => `${JSON.stringify(line)}\n`).join('')
+  async function appendToFile(lines: readonly Line[]): Promise<void> {
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
     try {
       await mkdir(resultsDir, { recursive: true })
       await appendFile(file, text, { mode: 0o600 })
@@ -104,7 +100,15 @@ export function openOutput(options: OutputOptions, session: number): Output {
     open = undefined
   }
 
-  // What can't be stored stays for the next one: a session goes on without its database for a while.
+  /** An endless line takes no more memory than is needed to find a secret across its cut. */
+  function extend(line: OpenLine | undefined, kind: LineKind, more: string): OpenLine {
+    const text = (line?.text ?? '') + more
+    const max = MAX_LINE_BYTES * 4 + redact.longest()
+    const cut = line?.cut === true || text.length > max
+    return { kind, text: cut ? text.slice(0, max) : text, cut }
+  }
+
+  // Lines that can't be stored wait for the next flush: a session outlives a short outage of the database.
   const flushes = repeat(clock, FLUSH_MS, store, {
     fails: (error) => log.warn('session output not stored', { session, error: messageOf(error) }),
     works: () => log.info('session output is stored again', { session }),
@@ -113,41 +117,33 @@ export function openOutput(options: OutputOptions, session: number): Output {
     write(kind, text) {
       lastWrite = clock.elapsed()
       if (open !== undefined && open.kind !== kind) endLine()
-      const more = afterReturn && text.startsWith('\n') ? text.slice(1) : text
-      if (text !== '') afterReturn = text.endsWith('\r')
-      // A terminal would write over what stands before a CR: here it is a line, so that nothing hides.
+      const more = endsWithReturn && text.startsWith('\n') ? text.slice(1) : text
+      if (text !== '') endsWithReturn = text.endsWith('\r')
+      // A terminal would overwrite the text before a CR. Here it ends a line, so that nothing is hidden.
       const [first = '', ...rest] = more.split(/\r\n|\n|\r/)
-      if (open !== undefined || first !== '' || rest.length > 0) open = longer(open, kind, first)
+      if (open !== undefined || first !== '' || rest.length > 0) open = extend(open, kind, first)
       for (const next of rest) {
         endLine()
-        open = longer(undefined, kind, next)
+        open = extend(undefined, kind, next)
       }
       if (open?.text === '' && rest.length > 0) open = undefined
     },
     endLine() {
-      afterReturn = false
+      endsWithReturn = false
       endLine()
     },
     drained: () => drained.promise,
-    async close(attempt) {
+    async close(retry) {
       endLine()
-      keepCleaned(true)
-      bound.end()
+      takeCleaned(true)
+      limit.end()
       await flushes.stop()
       try {
-        await attempt(store)
+        await retry(store)
       } catch (error) {
         const lines = waiting.length
         log.error('session output lost', { session, lines, error: messageOf(error) })
       }
     },
-  }
-
-  /** A line that never ends takes no more memory than is needed to find a secret across its cut. */
-  function longer(line: Open | undefined, kind: LineKind, more: string): Open {
-    const text = (line?.text ?? '') + more
-    const most = LINE_BYTES * 4 + redact.longest()
-    const cut = line?.cut === true || text.length > most
-    return { kind, text: cut ? text.slice(0, most) : text, cut }
   }
 }

@@ -1,17 +1,16 @@
 import type { Database } from '../../../db/client.ts'
-import { addEventOnce } from '../../../db/ops/events.ts'
-import type { Ending, Session } from '../../../db/ops/rows.ts'
-import { renewLease } from '../../../db/ops/sessions.ts'
-import type { Clock } from '../../../kernel/time.ts'
+import { eventQueries } from '../../../db/ops/events.ts'
+import { sessionQueries as q, type Ending, type Started } from '../../../db/ops/sessions.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
-import { repeat } from '../../../kernel/repeat.ts'
-import { endMarked } from '../../../kernel/spawn.ts'
+import { repeat, retryWhileUnavailable, type Repeat } from '../../../kernel/repeat.ts'
+import type { Clock } from '../../../kernel/time.ts'
 import type { RandomBytes } from '../../../kernel/token-hash.ts'
 import type { Config } from '../config.ts'
+import { endMarked } from '../processes/markers.ts'
 import { failedOutcome, type Job, type Outcome, type Runner } from '../runners/runner.ts'
-import { escalationOf, type Escalation } from './escalation.ts'
 import { openOutput, type OutputOptions } from './output.ts'
+import { escalationOf, type Escalation } from './prompt.ts'
 
 export interface SupervisorOptions extends OutputOptions {
   readonly db: Database
@@ -20,216 +19,210 @@ export interface SupervisorOptions extends OutputOptions {
   readonly config: Config
   readonly holder: string
   readonly random: RandomBytes
-  /** Writes the end of the session, and begins the next tier's when there is one. */
+  /** Records the end of the session. Starts the next tier if the session has escalated. */
   readonly finish: (ending: Ending, next: Escalation | undefined) => Promise<void>
 }
 
 /** A session that this process runs. */
 export interface Supervised {
   readonly id: number
-  /** Resolves when its end is written, or can't be. */
-  readonly over: Promise<void>
-  /** Looks whether somebody asked it to stop. */
-  look(): void
-  /** Stops it, and resolves when its end is written. */
+  /** Whether its end is recorded, or can't be. */
+  isOver(): boolean
+  /** Checks the row now: somebody may have asked the session to stop. */
+  check(): void
+  /** Stops the session because the server closes; resolves when it is over. Never rejects. */
   stop(): Promise<void>
 }
 
-/** Wall clock of a session by its tier, then the longest silences (decisions.md section 5). */
-const LIMIT_MS: Readonly<Record<number, number>> = { 1: 600_000, 2: 1_200_000, 3: 1_800_000 }
-const FIRST_OUTPUT_MS = 60_000
-const IDLE_MS = 180_000
-const HEARTBEAT_MS = 5_000
-/** How long a runner may take to end once it is told to. */
-const LEAVE_MS = 8_000
-/** How often the last writes of a session may fail in all, and when they are tried again: about as long as a lease. */
-const LAST_TRIES = 8
-const LAST_PAUSE_MS = 2_000
-
-/** Why a session is ended from outside. */
+/** Why the supervisor ends a session. The first cause counts. */
 type Cause =
   | { readonly status: 'stopped' }
   | { readonly status: 'escalated'; readonly next: Escalation }
   | { readonly status: 'timed_out'; readonly problem: string }
-  /** The row is no longer ours: nothing more may be written. */
-  | { readonly status: 'lost' }
 
-/** Runs a session to its end: deadlines, heartbeats, output, children, and the row's last state. */
+type State =
+  /** The runner works and has put nothing out yet. */
+  | { readonly name: 'starting' }
+  | { readonly name: 'running' }
+  /** The runner has been told to end. */
+  | { readonly name: 'stopping'; readonly cause: Cause }
+  /** The runner has ended. Output, event and end are being written; heartbeats keep the lease. */
+  | { readonly name: 'recording' }
+  /** Another process owns the row, or has ended it: nothing more may be written. */
+  | { readonly name: 'lost' }
+  | { readonly name: 'ended' }
+
+/** The longest run of a session by its tier, and the longest silences (decisions.md section 5). */
+const MAX_RUN_MS: Readonly<Record<number, number>> = { 1: 600_000, 2: 1_200_000, 3: 1_800_000 }
+const MAX_START_MS = 60_000
+const MAX_IDLE_MS = 180_000
+const HEARTBEAT_MS = 5_000
+/** How long a runner may take to end once it is told to. */
+const MAX_STOP_MS = 8_000
+/** Together about as long as a lease lasts. */
+const RECORD_TRIES = 8
+const RECORD_PAUSE_MS = 2_000
+
+/** Runs a session to its end: deadlines, heartbeats, output, processes, and the final row. */
 export function supervise(
   options: SupervisorOptions,
   runner: Runner,
-  session: Session & { readonly marker: string },
+  session: Started,
 ): Supervised {
-  const { db, clock, log, config, holder, finish } = options
-  const control = new AbortController()
-  const output = openOutput(options, session.id)
-  let cause: Cause | undefined
-  /** The server is about to end: nothing is waited for. */
-  let leaving = false
-  let spoke = false
-  let triesLeft = LAST_TRIES
-  const began = clock.elapsed()
-  let lastSign = began
+  const { db, clock, log, config, holder, redact } = options
+  const { id } = session
+  const output = openOutput(options, id)
+  const startedAt = clock.elapsed()
+  let lastActivity = startedAt
+  let state: State = { name: 'starting' }
+  /** Aborted when the runner is to end. */
+  const runnerStop = new AbortController()
+  /** Aborted when failed writes are not repeated any more: the server closes, or the row is lost. */
+  const giveUp = new AbortController()
+  const record = retryWhileUnavailable({
+    ...{ clock, tries: RECORD_TRIES, pauseMs: RECORD_PAUSE_MS, signal: giveUp.signal },
+    onRetry: (error) =>
+      log.warn('session not finished yet', { session: id, error: messageOf(error) }),
+  })
 
-  function end(why: Cause): void {
-    if (cause !== undefined) return
-    cause = why
-    control.abort()
+  /** The only place that changes the state. */
+  function enter(next: State): void {
+    state = next
+    if (next.name === 'stopping' || next.name === 'lost') runnerStop.abort()
+    if (next.name === 'lost') giveUp.abort()
   }
 
-  /** What the runner and the deadlines have in common: the agent has said or done something. */
-  function alive(): void {
-    spoke = true
-    lastSign = clock.elapsed()
+  function end(cause: Cause): void {
+    if (state.name === 'starting' || state.name === 'running') enter({ name: 'stopping', cause })
   }
 
-  function watchTime(): void {
+  function noteActivity(): void {
+    lastActivity = clock.elapsed()
+    if (state.name === 'starting') enter({ name: 'running' })
+  }
+
+  function checkDeadlines(): void {
     const now = clock.elapsed()
-    const limit = LIMIT_MS[session.tier] ?? FIRST_OUTPUT_MS
-    const silence = now - lastSign
-    if (now - began > limit) {
-      end({ status: 'timed_out', problem: `it took over ${limit / 60_000} minutes` })
-    } else if (silence > (spoke ? IDLE_MS : FIRST_OUTPUT_MS)) {
-      const said = spoke ? 'was silent for' : 'gave no output within'
-      end({ status: 'timed_out', problem: `it ${said} ${Math.round(silence / 1000)} s` })
+    const silence = now - lastActivity
+    const seconds = Math.round(silence / 1_000)
+    const maxRun = MAX_RUN_MS[session.tier] ?? MAX_START_MS
+    if (now - startedAt > maxRun) {
+      end({ status: 'timed_out', problem: `it took over ${maxRun / 60_000} minutes` })
+    } else if (state.name === 'starting' && silence > MAX_START_MS) {
+      end({ status: 'timed_out', problem: `it gave no output within ${seconds} s` })
+    } else if (silence > MAX_IDLE_MS) {
+      end({ status: 'timed_out', problem: `it was silent for ${seconds} s` })
     }
   }
 
-  async function heartbeat(): Promise<void> {
-    const lease = await renewLease(db, session.id, holder, clock.now())
-    if (lease === undefined) end({ status: 'lost' })
-    else if (lease.stop_asked) end({ status: 'stopped' })
+  async function renewLease(): Promise<void> {
+    const lease = await q.renewLease(db, { id, holder, now: clock.now() })
+    if (lease === undefined && state.name !== 'ended') enter({ name: 'lost' })
+    if (lease?.stop_asked === true) end({ status: 'stopped' })
   }
-  // While it fails the lease may lapse; then the next renewal tells that it is lost.
-  const heartbeats = repeat(clock, HEARTBEAT_MS, heartbeat, {
-    fails: (error) =>
-      log.warn('lease not renewed', { session: session.id, error: messageOf(error) }),
-    works: () => log.info('lease is renewed again', { session: session.id }),
-  })
 
   const job: Job = {
     session,
     marker: session.marker,
     config,
-    signal: control.signal,
-    alive,
+    signal: runnerStop.signal,
+    noteActivity,
     output: {
       ...output,
       write(kind, text) {
-        alive()
-        if (cause?.status !== 'lost') output.write(kind, text)
+        noteActivity()
+        if (state.name !== 'lost') output.write(kind, text)
       },
     },
     escalate(reason, findings) {
-      // The first cause counts: what is stopped or out of time begins nothing more.
-      end({ status: 'escalated', next: escalationOf(session, reason, findings, options.random) })
+      const next = escalationOf(session, reason, findings, options.random)
+      end({ status: 'escalated', next })
     },
   }
 
-  async function runToEnd(): Promise<void> {
-    const stopWatch = clock.every(1_000, watchTime)
+  async function runToEnd(heartbeats: Repeat): Promise<void> {
+    const stopDeadlines = clock.every(1_000, checkDeadlines)
     try {
-      const ending = await endingOfRun()
-      stopWatch()
-      const next = cause?.status === 'escalated' ? cause.next : undefined
-      if (cause?.status !== 'lost') await atLast(() => finish(ending, next))
-    } catch (error) {
-      // The row stays as it is; it is failed by whoever looks next with a database.
-      log.error('session not finished', { session: session.id, error: messageOf(error) })
-    } finally {
-      stopWatch()
-      await heartbeats.stop()
-    }
-  }
-
-  /** Runs it; all that it has put out is stored afterwards, whatever came of it. */
-  async function endingOfRun(): Promise<Ending> {
-    try {
-      const outcome = await outcomeOf()
-      // Where no descriptors are left to look, its outcome is kept.
+      const outcome = await runUntilStopped()
+      // The outcome counts even if there are no file descriptors left for this.
       await endMarked(session.marker).catch((error: unknown) =>
-        log.error('session not swept', { session: session.id, error: messageOf(error) }),
+        log.error('session not swept', { session: id, error: messageOf(error) }),
       )
-      const ending = endingOf(outcome, cause, options.redact)
-      const problem = cause?.status === 'timed_out' ? cause.problem : outcome.problem
-      // Who stopped or escalated it has said why; what is lost is told by who has ended it.
-      if (problem !== null && (cause === undefined || cause.status === 'timed_out')) {
-        job.output.write('error', `Session ${ending.status}: ${problem}\n`)
-        await record(ending.status, problem)
-      }
-      return ending
+      const cause = state.name === 'stopping' ? state.cause : undefined
+      if (state.name !== 'lost') enter({ name: 'recording' })
+      await recordEnd(outcome, cause)
+    } catch (error) {
+      // The row stays as it is. Any instance fails it once it reaches the database.
+      log.error('session not finished', { session: id, error: messageOf(error) })
     } finally {
-      await output.close(atLast)
+      stopDeadlines()
+      await heartbeats.stop()
+      enter({ name: 'ended' })
     }
   }
 
-  /** Does one of the last writes. The database may be back in a moment, and heartbeats keep the lease so long. */
-  async function atLast(write: () => Promise<unknown>): Promise<void> {
-    for (;;) {
-      try {
-        await write()
-        return
-      } catch (error) {
-        triesLeft--
-        const hopeless = leaving || triesLeft <= 0 || cause?.status === 'lost'
-        if (hopeless || !(error instanceof Unavailable)) throw error
-        log.warn('session not finished yet', { session: session.id, error: messageOf(error) })
-      }
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const stop = clock.every(LAST_PAUSE_MS, resolve)
-      await promise
-      stop()
+  async function recordEnd(outcome: Outcome, cause: Cause | undefined): Promise<void> {
+    const ending = endingOf(outcome, cause, redact)
+    const problem = cause?.status === 'timed_out' ? cause.problem : outcome.problem
+    // Whoever stopped or escalated the session has said why.
+    const needsReason = cause === undefined || cause.status === 'timed_out'
+    if (problem !== null && needsReason && state.name !== 'lost') {
+      output.write('error', `Session ${ending.status}: ${problem}\n`)
+      await recordEvent(`Session ${id} ${ending.status}: ${problem}`)
     }
+    await output.close(record)
+    const next = cause?.status === 'escalated' ? cause.next : undefined
+    if (state.name !== 'lost') await record(() => options.finish(ending, next))
   }
 
-  /** The runner's own outcome; one that does not leave in time, or breaks, is a failure. */
-  async function outcomeOf(): Promise<Outcome> {
-    const left = Promise.withResolvers<Outcome>()
+  /** The runner's outcome; a failure if the runner rejects or does not stop in time. */
+  async function runUntilStopped(): Promise<Outcome> {
+    const late = Promise.withResolvers<Outcome>()
     let timer: NodeJS.Timeout | undefined
-    function hurry(): void {
-      const late = failedOutcome('the runner did not end in time')
-      timer = setTimeout(() => left.resolve(late), LEAVE_MS)
+    function startDeadline(): void {
+      const outcome = failedOutcome('the runner did not end in time')
+      timer = setTimeout(() => late.resolve(outcome), MAX_STOP_MS)
     }
-    control.signal.addEventListener('abort', hurry)
+    runnerStop.signal.addEventListener('abort', startDeadline)
     try {
-      return await Promise.race([runner.run(job), left.promise])
+      return await Promise.race([runner.run(job), late.promise])
     } catch (error) {
       if (error instanceof Unavailable) return failedOutcome('the database was out of reach')
       log.error('runner broke', {
-        session: session.id,
+        session: id,
         error: messageOf(error),
         ...(error instanceof Error ? { stack: error.stack } : {}),
       })
       return failedOutcome('internal error of the runner; see the log')
     } finally {
-      control.signal.removeEventListener('abort', hurry)
+      runnerStop.signal.removeEventListener('abort', startDeadline)
       clearTimeout(timer)
     }
   }
 
-  /** Tells people why it ended. Its end is written without that, too. */
-  async function record(status: string, problem: string): Promise<void> {
-    const message = options.redact(`Session ${session.id} ${status}: ${problem}`)
-    const event = {
-      session_id: session.id,
-      level: 'warning',
-      service: 'gatehouse',
-      message,
-    } as const
+  /** The end of the session is recorded even if its event can't be. */
+  async function recordEvent(text: string): Promise<void> {
+    const message = redact(text)
+    const event = { session: id, level: 'warning', service: 'gatehouse', message }
     try {
-      await atLast(() => addEventOnce(db, { ...event, created_at: clock.now() }))
+      await record(() => eventQueries.addEventOnce(db, { ...event, now: clock.now() }))
     } catch (error) {
-      log.warn('event not recorded', { session: session.id, error: messageOf(error) })
+      log.warn('event not recorded', { session: id, error: messageOf(error) })
     }
   }
 
-  const over = runToEnd()
+  // A failed heartbeat ends nothing: if the lease expires meanwhile, the next one finds it lost.
+  const heartbeats = repeat(clock, HEARTBEAT_MS, renewLease, {
+    fails: (error) => log.warn('lease not renewed', { session: id, error: messageOf(error) }),
+    works: () => log.info('lease is renewed again', { session: id }),
+  })
+  const over = runToEnd(heartbeats)
   return {
-    id: session.id,
-    over,
-    look: () => void heartbeats.now(),
+    id,
+    isOver: () => state.name === 'ended',
+    check: () => void heartbeats.now(),
     stop() {
-      leaving = true
+      giveUp.abort()
       end({ status: 'stopped' })
       return over
     },
@@ -237,13 +230,17 @@ export function supervise(
 }
 
 function endingOf(
-  { summary: said, cost_usd, num_turns, ...outcome }: Outcome,
+  { summary, cost_usd, num_turns, ...outcome }: Outcome,
   cause: Cause | undefined,
   redact: OutputOptions['redact'],
 ): Ending {
-  const summary = said === null ? null : redact(said)
-  const status = cause === undefined || cause.status === 'lost' ? outcome.status : cause.status
-  const good = status === 'completed' || status === 'escalated'
-  const exit_code = good ? 0 : (outcome.exit_code ?? 1)
-  return { status, summary, cost_usd, num_turns, exit_code }
+  const status = cause?.status ?? outcome.status
+  const isGood = status === 'completed' || status === 'escalated'
+  return {
+    status,
+    summary: summary === null ? null : redact(summary),
+    exit_code: isGood ? 0 : (outcome.exit_code ?? 1),
+    cost_usd,
+    num_turns,
+  }
 }

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { addEvent } from '../../../db/ops/events.ts'
+import { addEvent } from '../events.ts'
 import { defineTool, done } from './tool.ts'
 
 export const escalateTool = defineTool({
@@ -24,10 +24,8 @@ export const escalateTool = defineTool({
     }
     const why = dry ? 'dry run' : `tier ${session.tier} is the highest that is allowed`
     const message = `Session ${session.id} asked to escalate and did not (${why}): ${reason}\n${findings}`
-    await addEvent(db, {
-      ...{ session_id: session.id, level: 'warning', service: null, message },
-      created_at: clock.now(),
-    })
+    const now = clock.now()
+    await addEvent(db, { session: session.id, level: 'warning', service: null, message, now })
     return done(`Not escalated (${why}); it was recorded as an event. Finish with what you have.`)
   },
 })

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { runCheck } from '../checks/check.ts'
 import { nameOf } from '../inventory/inventory.ts'
 import type { Service } from '../inventory/schema.ts'
-import { cooldownOf } from './operations.ts'
+import { cooldownOf } from '../operations.ts'
 import { defineTool, done, refused } from './tool.ts'
 
 /** Characters of a page. A tool's answer may be a third longer: redaction may lengthen it. */

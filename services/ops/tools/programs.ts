@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { OUTPUT_BYTES, type CommandResult } from '../../../kernel/run-command.ts'
+import { OUTPUT_BYTES, type CommandResult } from '../processes/run.ts'
 import { withNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
 import type { ReadonlyCommand } from '../inventory/schema.ts'

@@ -1,14 +1,15 @@
 import Type from 'typebox'
-import { addEvent, listEvents } from '../../../db/ops/events.ts'
-import { listActiveMemories } from '../../../db/ops/memories.ts'
-import { countTold } from '../../../db/ops/notices.ts'
-import { levelOf } from '../events.ts'
+import type { Executor } from '../../../db/client.ts'
+import { eventQueries } from '../../../db/ops/events.ts'
+import { memoryQueries } from '../../../db/ops/memories.ts'
+import { noticeQueries } from '../../../db/ops/notices.ts'
+import { addEvent, levelOf } from '../events.ts'
 import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
 import { defineTool, done } from './tool.ts'
 
 const MOST = 100
-/** Critical events of one session that people are told of. */
-const MAX_TOLD = 5
+/** Notices of one session. */
+const MAX_NOTICES = 5
 const Few = Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: 20 }))
 const Service = Type.Optional(
   Type.String({ minLength: 1, maxLength: 200, description: 'Name of a service' }),
@@ -26,7 +27,8 @@ export const readEventsTool = defineTool({
     limit: Few,
   },
   async run({ level = null, service = null, limit = 20 }, { db }) {
-    const events = await listEvents(db, { level, service, session: null }, 0, limit)
+    const filter = { level, service, session: null, offset: 0, limit }
+    const events = await eventQueries.listEvents(db, filter)
     const lines = events.map(
       (event) =>
         `${event.created_at.toISOString()} ${event.level} ${event.service ?? '-'}: ${event.message}`,
@@ -46,19 +48,15 @@ export const recordEventTool = defineTool({
     service: Service,
   },
   async run({ level: word, message, service = null }, { db, clock, job }) {
-    const [level, session_id] = [levelOf(word), job.session.id]
-    const what = { session_id, level, service, message, created_at: clock.now() }
-    if (level !== 'critical') {
-      const { id } = await addEvent(db, what)
-      return done(`Recorded as event ${id}, level ${level}.`)
-    }
-    const { notices, same } = await countTold(db, session_id, service, message)
-    const isTold = !same && notices < MAX_TOLD
-    const { id } = await addEvent(db, what, isTold)
+    const [level, session] = [levelOf(word), job.session.id]
+    const event = { session, level, service, message, now: clock.now() }
+    const silence =
+      level === 'critical' ? await silenceOf(db, session, service, message) : undefined
+    const { id } = await addEvent(db, event, level === 'critical' && silence === undefined)
     const recorded = `Recorded as event ${id}, level ${level}.`
-    if (isTold) return done(recorded)
-    const why = same ? 'the same words were sent today' : `${MAX_TOLD} of this session were`
-    return done(`${recorded} No notice of it is sent: ${why}.`)
+    return done(
+      silence === undefined ? recorded : `${recorded} No notice of it is sent: ${silence}.`,
+    )
   },
 })
 
@@ -69,7 +67,7 @@ export const recallTool = defineTool({
   tier: 1,
   takes: { service: Service, category: Type.Optional(Text(100, 'A category')), limit: Few },
   async run({ service = null, category = null, limit = 20 }, { db }) {
-    const memories = await listActiveMemories(db, { service, category }, limit)
+    const memories = await memoryQueries.listActiveMemories(db, { service, category, limit })
     const lines = memories.map(
       (memory) =>
         `[${authorOf(memory)}] ${memory.service ?? '-'} (${memory.category}, ${memory.confidence}): ${memory.observation}`,
@@ -91,9 +89,23 @@ export const rememberTool = defineTool({
   },
   async run({ category, observation, service, confidence = FIRST_CONFIDENCE }, context) {
     const { db, clock, job } = context
-    const { id: session_id, tier } = job.session
-    const what = { service: service ?? null, category, observation, confidence, active: true }
-    const memory = await remember(db, { ...what, session_id, tier }, clock.now())
+    const { id: session, tier } = job.session
+    const memory = await remember(db, {
+      ...{ service: service ?? null, category, observation, confidence, active: true },
+      ...{ session, tier, now: clock.now() },
+    })
     return done(`Remembered with confidence ${memory.confidence}.`)
   },
 })
+
+/** Why no notice of a critical event is sent; undefined when one is. */
+async function silenceOf(
+  db: Executor,
+  session: number,
+  service: string | null,
+  message: string,
+): Promise<string | undefined> {
+  const { notices, same } = await noticeQueries.countNotices(db, { session, service, message })
+  if (same) return 'the same words were sent today'
+  return notices < MAX_NOTICES ? undefined : `${MAX_NOTICES} of this session were`
+}

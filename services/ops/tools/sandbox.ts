@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Log } from '../../../kernel/log.ts'
-import { runCommand, type CommandOptions, type CommandResult } from '../../../kernel/run-command.ts'
+import { runCommand, type CommandOptions, type CommandResult } from '../processes/run.ts'
 import { withNote } from '../hardening.ts'
 import type { Job } from '../runners/runner.ts'
 

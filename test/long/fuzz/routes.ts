@@ -7,7 +7,7 @@ import { createLog } from '../../../kernel/log.ts'
 import { createMetrics } from '../../../kernel/metrics.ts'
 import { createRouter, type FindRoute, type Route } from '../../../kernel/http/router.ts'
 import { metricsRoute } from '../../../routes/metrics.ts'
-import { configuredSecrets } from '../../../services/hooks/signing-secrets.ts'
+import { configuredSecrets } from '../../../services/hooks/secrets.ts'
 import { backends } from '../../helpers/backends.ts'
 import type { Owner } from '../../helpers/owner.ts'
 

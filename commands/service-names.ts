@@ -1,2 +1,0 @@
-export const SERVICES = ['hooks', 'links', 'ops'] as const
-export type ServiceName = (typeof SERVICES)[number]

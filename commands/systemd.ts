@@ -1,0 +1,91 @@
+import { fstatSync } from 'node:fs'
+import type { Log } from '../kernel/log.ts'
+import { runCommand } from '../services/ops/processes/run.ts'
+
+/**
+ * Whether systemd's journal reads what is written to a file descriptor: `JOURNAL_STREAM` names the device
+ * and the inode that it was given, and a child may have been given another one (systemd.exec(5)).
+ */
+export function isJournal(descriptor: number): boolean {
+  const stream = process.env['JOURNAL_STREAM']
+  if (stream === undefined) return false
+  try {
+    const { dev, ino } = fstatSync(descriptor, { bigint: true })
+    return stream === `${dev}:${ino}`
+  } catch {
+    return false
+  }
+}
+
+/** How systemd is told of this process; without systemd nothing happens. */
+export interface ServiceManager {
+  /** All addresses are open; `status` is what `systemctl status` shows. */
+  ready(status: string): void
+  /** The stop has begun; nothing more is told after it. */
+  stopping(): void
+}
+
+/** Longer than the five seconds for which `systemd-notify` waits for systemd to have read it. */
+const TIMEOUT_MS = 10_000
+const RETRY_MS = 5_000
+/** A tick may fail twice before the watchdog counts its time as over. */
+const TICKS = 3
+
+/**
+ * Speaks systemd's notification protocol by its own program `systemd-notify`, because Node has no
+ * datagram sockets of the unix kind. Each `WATCHDOG=1` is sent by a timer, so it proves that the event
+ * loop turns. A failure is logged once and tried again; it never ends or holds up anything here.
+ */
+export function openServiceManager(log: Log): ServiceManager {
+  if (process.env['NOTIFY_SOCKET'] === undefined) {
+    return { ready: () => undefined, stopping: () => undefined }
+  }
+  let over = false
+  let failing = false
+
+  async function tell(...states: readonly string[]): Promise<boolean> {
+    const options = { timeoutMs: TIMEOUT_MS, inherit: ['NOTIFY_SOCKET'] }
+    const { code, output, problem } = await runCommand(['systemd-notify', ...states], options)
+    if (code !== 0 && !failing) {
+      const reason = problem ?? `it ended with ${code}: ${output.trim()}`
+      log.warn('systemd not told', { states: states[0], problem: reason })
+    }
+    failing = code !== 0
+    return !failing
+  }
+
+  async function tellReady(status: string): Promise<void> {
+    // systemd takes a service that never says it for one that has not started.
+    while (!over && !(await tell('READY=1', `STATUS=${status}`))) {
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref())
+    }
+  }
+
+  let ticking = false
+  async function tick(): Promise<void> {
+    if (ticking) return
+    ticking = true
+    await tell('WATCHDOG=1')
+    ticking = false
+  }
+  const limitMs = watchdogMs()
+  const timer = limitMs === undefined ? undefined : setInterval(() => void tick(), limitMs / TICKS)
+  timer?.unref()
+
+  return {
+    ready: (status) => void tellReady(status),
+    stopping() {
+      over = true
+      clearInterval(timer)
+      void tell('STOPPING=1')
+    },
+  }
+}
+
+/** The time after which systemd takes a silent service for a dead one, when it watches this process. */
+function watchdogMs(): number | undefined {
+  const { WATCHDOG_USEC: limit = '', WATCHDOG_PID: watched = String(process.pid) } = process.env
+  return /^[1-9]\d*$/.test(limit) && watched === String(process.pid)
+    ? Number(limit) / 1_000
+    : undefined
+}

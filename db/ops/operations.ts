@@ -1,0 +1,36 @@
+import Type from 'typebox'
+import { Timestamp } from '../rows.ts'
+import { exec, many, one, sqlFile } from '../sql-file.ts'
+
+const Id = Type.Object({ id: Type.Integer() })
+
+/** ops.md section 2, Cooldown summary. */
+export const Cooldown = Type.Object({
+  service: Type.String(),
+  action_type: Type.String(),
+  count: Type.Integer(),
+  last_action: Timestamp,
+})
+export type Cooldown = Type.Static<typeof Cooldown>
+
+/** The table `actions` has a row for each operation that was admitted. */
+export const operationQueries = sqlFile('sql/ops/operations.sql', {
+  listCooldowns: many(Cooldown, { since: 'timestamptz', limit: 'int8' }),
+  lockAdmission: exec({}),
+  countActions: one(Type.Pick(Cooldown, ['count']), {
+    service: 'text',
+    action_type: 'text',
+    since: 'timestamptz',
+    until: 'timestamptz',
+  }),
+  addAction: one(Id, {
+    session: 'int8?',
+    service: 'text',
+    action_type: 'text',
+    operation: 'text',
+    now: 'timestamptz',
+  }),
+  finishAction: exec({ id: 'int8', outcome: 'text' }),
+  listOpenActions: many(Id, { session: 'int8', limit: 'int8' }),
+  endActions: exec({ session: 'int8', outcome: 'text' }),
+})

@@ -1,0 +1,72 @@
+import type { Bearer, Scope } from '../../db/links/tokens.ts'
+import type { User } from '../../db/links/users.ts'
+import { Fault, forbidden } from '../../kernel/fault.ts'
+import type { Context } from '../../kernel/http/context.ts'
+import type { Access } from '../../kernel/http/endpoint.ts'
+import { bearerToken } from '../../kernel/http/headers.ts'
+import { noteUse } from '../../services/links/tokens.ts'
+import { visitorOf } from '../../services/links/users.ts'
+import type { LinksRoutes } from './options.ts'
+
+/** Anybody, without a token: nobody asks who calls. */
+export const anybody: Access<LinksRoutes, undefined> = {
+  guard: 'open',
+  needsToken: false,
+  identify: () => undefined,
+}
+
+/** Whoever is signed in at the browser. */
+export const signedIn: Access<LinksRoutes, User> = {
+  guard: 'guarded',
+  needsToken: false,
+  async identify({ links, identify }, context) {
+    const visitor = await visitorOf(links.db, identify(context), context.receivedAt)
+    if (visitor !== undefined) return visitor
+    throw forbidden('you are not signed in: come through the address where you sign in')
+  },
+}
+
+/** The owner of an API token that has one of these scopes; 401 without a valid token. */
+export function token(...scopes: readonly Scope[]): Access<LinksRoutes, Bearer> {
+  return {
+    guard: 'open',
+    needsToken: true,
+    identify: ({ links }, context) => bearerAt(links, context),
+    allow({ scope }) {
+      if (!scopes.includes(scope)) {
+        throw forbidden(`this token has scope ${scope}, which does not reach here`)
+      }
+    },
+  }
+}
+
+/** As the given access, for admins only. */
+export function admin<C extends User>(access: Access<LinksRoutes, C>): Access<LinksRoutes, C> {
+  return {
+    ...access,
+    allow(caller) {
+      access.allow?.(caller)
+      refuseUser(caller)
+    },
+  }
+}
+
+/** Throws 403 for anybody but an admin. */
+export function refuseUser({ role }: User): void {
+  if (role !== 'admin') throw forbidden('only admins may do this')
+}
+
+/** The user whose token a request carries; its use is recorded. Throws 401 without a valid token. */
+export async function bearerAt(
+  { db, log, bearers }: LinksRoutes['links'],
+  { headers, receivedAt }: Context,
+): Promise<Bearer> {
+  const text = bearerToken(headers)
+  const bearer = text === undefined ? undefined : await bearers.find(text, receivedAt)
+  if (bearer === undefined) {
+    const challenge = { 'www-authenticate': 'Bearer' }
+    throw new Fault(401, 'UNAUTHORIZED', 'unauthorized', { headers: challenge })
+  }
+  noteUse(db, log, bearer, receivedAt)
+  return bearer
+}

@@ -1,0 +1,109 @@
+import Type from 'typebox'
+import { Token, tokenQueries } from '../../db/links/tokens.ts'
+import type { User } from '../../db/links/users.ts'
+import { tokensFragment, tokensPage, type TokensView } from '../../html/links/tokens.ts'
+import { newForm } from '../../kernel/http/endpoint.ts'
+import type { View } from '../../kernel/http/view.ts'
+import {
+  CreatedToken,
+  createToken,
+  NewToken,
+  newTokenOf,
+  revokeToken,
+  TokenForm,
+} from '../../services/links/tokens.ts'
+import { signedIn, token } from './access.ts'
+import { api, form, Id, page } from './endpoint.ts'
+import type { LinksRoutes } from './options.ts'
+
+/** API tokens: users manage their own, and of their tokens only those of scope `full` do. */
+export const tokenEndpoints = [
+  api({
+    method: 'GET',
+    path: '/api/v1/tokens',
+    access: token('full'),
+    id: 'listTokens',
+    tag: 'Tokens',
+    summary: "List the caller's tokens, newest first.",
+    returns: { description: 'All tokens', schema: Type.Object({ tokens: Type.Array(Token) }) },
+    async answer({ app: { links }, caller }) {
+      return { tokens: [...(await tokenQueries.listTokens(links.db, { user: caller.id }))] }
+    },
+  }),
+
+  api({
+    method: 'POST',
+    path: '/api/v1/tokens',
+    access: token('full'),
+    id: 'createToken',
+    tag: 'Tokens',
+    summary: 'Create a token; its text is shown only this once.',
+    body: NewToken,
+    returns: { status: 201, description: 'The new token', schema: CreatedToken },
+    async answer({ app: { links }, caller, body, now }) {
+      return createToken(links.db, links.random, caller.id, body, now)
+    },
+  }),
+
+  api({
+    method: 'DELETE',
+    path: '/api/v1/tokens/:id',
+    access: token('full'),
+    id: 'revokeToken',
+    tag: 'Tokens',
+    summary: 'Revoke a token: it stops working at once.',
+    params: { id: Id },
+    returns: { description: 'It is revoked' },
+    async answer({ app: { links }, caller, params: { id } }) {
+      await revokeToken(links.db, id, caller.id)
+    },
+  }),
+
+  page({
+    path: '/-/tokens',
+    access: signedIn,
+    answer: (call) => tokensView(call),
+  }),
+
+  form({
+    path: '/-/tokens',
+    access: signedIn,
+    body: TokenForm,
+    async answer(call) {
+      const { links, baseUrl } = call.app
+      const request = newTokenOf(call.body, call.now)
+      const created = await createToken(links.db, links.random, call.caller.id, request, call.now)
+      return tokensView(call, { created: { ...created, curl: curlFor(created, baseUrl()) } })
+    },
+    refused: (call, refusedForm) => tokensView(call, { form: refusedForm }),
+  }),
+
+  form({
+    path: '/-/tokens/:id/revoke',
+    access: signedIn,
+    params: { id: Id },
+    async answer(call) {
+      await revokeToken(call.app.links.db, call.params.id, call.caller.id)
+      return tokensView(call)
+    },
+  }),
+]
+
+async function tokensView(
+  { app: { links }, caller, now }: { app: LinksRoutes; caller: User; now: Date },
+  state: Partial<TokensView> = {},
+): Promise<View> {
+  const tokens = await tokenQueries.listTokens(links.db, { user: caller.id })
+  const view = { tokens, now, form: newForm(TokenForm, { expires: '90d' }), ...state }
+  return { page: () => tokensPage(caller, view), fragment: () => tokensFragment(view) }
+}
+
+/** A command that shows that the token works, within its scope. */
+function curlFor({ token, scope }: CreatedToken, baseUrl: string): string {
+  const authorization = `-H 'Authorization: Bearer ${token}'`
+  if (scope !== 'create') return `curl ${authorization} '${baseUrl}/api/v1/links'`
+  return (
+    `curl ${authorization} -H 'Content-Type: application/json' \\\n` +
+    `  -d '{"slug": "docs", "url": "https://example.com/docs"}' '${baseUrl}/api/v1/links'`
+  )
+}

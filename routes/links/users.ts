@@ -1,0 +1,141 @@
+import Type from 'typebox'
+import { User, userQueries } from '../../db/links/users.ts'
+import { userRow, usersFragment, usersPage, type UsersView } from '../../html/links/users.ts'
+import { newForm } from '../../kernel/http/endpoint.ts'
+import type { Context } from '../../kernel/http/context.ts'
+import { parsed, withDefault } from '../../kernel/validate.ts'
+import { linksFault } from '../../services/links/faults.ts'
+import { changeRole, createUser, NewUser, RoleChange } from '../../services/links/users.ts'
+import { admin, signedIn, token } from './access.ts'
+import { api, form, Id, page } from './endpoint.ts'
+import type { LinksRoutes } from './options.ts'
+import { nextAddress, pageQuery, pageSchema, readPage } from './paging.ts'
+
+const PATH = '/-/admin/users'
+const UserQuery = pageQuery('users')
+
+/** A role as the page sends it: to give up one's own admin role takes a tick. */
+const RoleForm = Type.Object({
+  ...RoleChange.properties,
+  acknowledge_own: parsed(withDefault(Type.Boolean(), false), '', (given) => given === true),
+})
+
+/** The caller's own profile, and for admins the list of users and their roles. */
+export const userEndpoints = [
+  api({
+    method: 'GET',
+    path: '/api/v1/users/me',
+    access: token('full', 'read', 'create'),
+    id: 'getProfile',
+    tag: 'Users',
+    summary: "Get the caller's own profile.",
+    returns: { description: 'The profile', schema: User },
+    answer: ({ caller: { id, email, display_name, role, created_at } }) => ({
+      ...{ id, email, display_name, role, created_at },
+    }),
+  }),
+
+  api({
+    method: 'GET',
+    path: '/api/v1/admin/users',
+    access: admin(token('full', 'read')),
+    id: 'listUsers',
+    tag: 'Admin',
+    summary: 'List all users by e-mail address.',
+    query: UserQuery,
+    returns: { description: 'A page of users', schema: pageSchema('users', User) },
+    answer: (call) => readUsers(call),
+  }),
+
+  api({
+    method: 'PUT',
+    path: '/api/v1/admin/users/:id/role',
+    access: admin(token('full')),
+    id: 'setRole',
+    tag: 'Admin',
+    summary: 'Make a user an admin, or no longer one; the last admin stays one.',
+    params: { id: Id },
+    body: RoleChange,
+    returns: { description: 'The user as it is now', schema: User },
+    refuses: [409],
+    answer: ({ app: { links }, params: { id }, body: { role } }) => changeRole(links.db, id, role),
+  }),
+
+  page({
+    path: PATH,
+    access: admin(signedIn),
+    query: UserQuery,
+    async answer(call) {
+      const view = await usersView(call)
+      return { page: () => usersPage(view), fragment: () => usersFragment(view) }
+    },
+  }),
+
+  form({
+    path: PATH,
+    access: admin(signedIn),
+    query: UserQuery,
+    body: NewUser,
+    async answer(call) {
+      const added = await createUser(call.app.links.db, call.body, call.now)
+      const view = await usersView(call, { added })
+      return { page: () => usersPage(view), fragment: () => usersFragment(view) }
+    },
+    async refused(call, refusedForm) {
+      const view = await usersView(call, { form: refusedForm })
+      return { page: () => usersPage(view), fragment: () => usersFragment(view) }
+    },
+  }),
+
+  form({
+    path: `${PATH}/:id/role`,
+    access: admin(signedIn),
+    params: { id: Id },
+    query: UserQuery,
+    body: RoleForm,
+    async answer(call) {
+      const { caller, params, body } = call
+      const stepsDown = params.id === caller.id && body.role === 'user'
+      if (stepsDown && !body.acknowledge_own) {
+        const message =
+          'you would remove your own admin role; say so with acknowledge_own=true when you mean it'
+        throw linksFault('BAD_REQUEST', message)
+      }
+      const changed = await changeRole(call.app.links.db, params.id, body.role)
+      // Without the role, the caller may not open this page any more.
+      if (stepsDown) return { location: '/-/' }
+      const view = await usersView(call, { changed })
+      return { page: () => usersPage(view), fragment: () => userRow(changed, view) }
+    },
+  }),
+]
+
+interface UsersCall {
+  readonly app: LinksRoutes
+  readonly caller: User
+  readonly query: Type.Static<typeof UserQuery>
+  readonly context: Context
+}
+
+function readUsers({ app: { links }, query }: Pick<UsersCall, 'app' | 'query'>) {
+  return readPage(
+    'users',
+    query,
+    ({ email }: User) => email,
+    (after, limit) => userQueries.listUsers(links.db, { after, limit }),
+  )
+}
+
+/** The page of users that the query asks for. */
+async function usersView(call: UsersCall, state: Partial<UsersView> = {}): Promise<UsersView> {
+  const { users, next_cursor } = await readUsers(call)
+  const { search } = call.context
+  return {
+    viewer: call.caller,
+    users,
+    query: search === '' ? '' : `?${search}`,
+    next: nextAddress({ ...call.context, path: PATH }, next_cursor),
+    form: newForm(NewUser),
+    ...state,
+  }
+}

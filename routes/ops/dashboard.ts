@@ -1,0 +1,99 @@
+import Type from 'typebox'
+import { dashboardQueries as q } from '../../db/ops/dashboard.ts'
+import { eventQueries } from '../../db/ops/events.ts'
+import { sessionQueries } from '../../db/ops/sessions.ts'
+import {
+  dashboardPage,
+  nowFragment,
+  triggerForm,
+  type DashboardView,
+  type NowView,
+  type TriggerView,
+} from '../../html/ops/dashboard.ts'
+import { newForm } from '../../kernel/http/endpoint.ts'
+import { field, withDefault } from '../../kernel/validate.ts'
+import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../services/ops/sessions/prompt.ts'
+import { anyone, form, LONG_FORM_LIMIT, page, type OpsApp } from './endpoint.ts'
+import { sessionRuns } from './faults.ts'
+
+const MAX_EVENTS = 15
+const DAYS = 14
+const DAY_MS = 86_400_000
+const ANY_EVENT = { level: null, service: null, session: null }
+
+const TriggerForm = Type.Object({
+  prompt: field(
+    Type.String({ maxLength: MAX_PROMPT }),
+    { wrong: 'is required', maxLength: `must have ${PROMPT_RULE}` },
+    [(prompt) => prompt.trim() !== '', 'is required'],
+    [fitsPrompt, `must have ${PROMPT_RULE}`],
+  ),
+  tier: field(withDefault(Type.Enum(['auto', '1', '2', '3']), 'auto'), 'must be auto, 1, 2 or 3'),
+})
+
+/** `/` and its form (decisions.md section 5, Dashboard). */
+export const dashboardEndpoints = [
+  page({
+    path: '/',
+    access: anyone,
+    answer: ({ app, now }) => ({
+      page: async () => dashboardPage(await dashboardView(app, now)),
+      fragment: async () => nowFragment(await nowView(app)),
+    }),
+  }),
+
+  form({
+    path: '/sessions/trigger',
+    access: anyone,
+    body: TriggerForm,
+    limit: LONG_FORM_LIMIT,
+    async answer({ app: { ops }, body }) {
+      const tier = body.tier === 'auto' ? 1 : Number(body.tier)
+      const session = await ops.sessions.start({ tier, trigger: 'manual', prompt: body.prompt })
+      if (session === undefined) throw sessionRuns()
+      const trigger = { form: newForm(TriggerForm), started: session.id }
+      return { location: `/sessions/${session.id}`, fragment: () => triggerForm(trigger) }
+    },
+    refused({ app, now }, refused) {
+      const trigger = { form: refused }
+      return {
+        page: async () => dashboardPage(await dashboardView(app, now, trigger)),
+        fragment: () => triggerForm(trigger),
+      }
+    },
+  }),
+]
+
+/** The part that open pages poll. It reads no lists. */
+async function nowView({ ops: { db, config } }: OpsApp): Promise<NowView> {
+  const [running, [last], summary] = await Promise.all([
+    sessionQueries.findRunning(db, {}),
+    sessionQueries.listSessions(db, { offset: 0, limit: 1 }),
+    q.findSummary(db, {}),
+  ])
+  const { dry_run: dryRun, interval } = config.current
+  return { running, last, summary, dryRun, interval }
+}
+
+async function dashboardView(
+  app: OpsApp,
+  today: Date,
+  trigger: TriggerView = { form: newForm(TriggerForm) },
+): Promise<DashboardView> {
+  const { db } = app.ops
+  const dayNames = lastDays(today)
+  const since = new Date(`${dayNames[0]}T00:00:00Z`)
+  const [now, events, days] = await Promise.all([
+    nowView(app),
+    eventQueries.listEvents(db, { ...ANY_EVENT, offset: 0, limit: MAX_EVENTS }),
+    q.listDays(db, { since, limit: DAYS }),
+  ])
+  return { now, events, days, dayNames, trigger }
+}
+
+/** The days of the charts, today last. */
+function lastDays(now: Date): readonly string[] {
+  return Array.from({ length: DAYS }, (_, at) =>
+    new Date(now.getTime() - (DAYS - 1 - at) * DAY_MS).toISOString().slice(0, 10),
+  )
+}

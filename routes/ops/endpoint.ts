@@ -1,0 +1,85 @@
+import Type from 'typebox'
+import { endpointsOf, type Access } from '../../kernel/http/endpoint.ts'
+import { badRequest } from '../../kernel/fault.ts'
+import { field, parsed, withDefault } from '../../kernel/validate.ts'
+import type { Ops } from '../../services/ops/open.ts'
+import { opsFault } from './faults.ts'
+
+/** What the endpoints of the ops listener work with. */
+export interface OpsApp {
+  readonly ops: Ops
+  readonly version: string
+  /** Public address of the service, without a slash at its end. */
+  readonly baseUrl: () => string
+  /** The key of the alert webhook and the chat API, as configured now. */
+  readonly chatKey: () => string | undefined
+}
+
+/** Everybody whom the listener's guard lets in: pages and API have no authentication (ops.md section 5). */
+export const anyone: Access<OpsApp, undefined> = {
+  guard: 'guarded',
+  needsToken: false,
+  identify: () => undefined,
+}
+
+export const { api, page, form } = endpointsOf<OpsApp, undefined>({
+  bodyLimit: 1024 * 1024,
+  alwaysRefuses: [403, 500, 503],
+  faultReply: opsFault,
+})
+
+/** Of forms with a long text: 100,000 characters of any script have up to 900,000 bytes in a form. */
+export const LONG_FORM_LIMIT = 1024 * 1024
+
+const MAX_ROWS = 1_000
+const COUNT = 'must be a non-negative integer'
+
+/** The id of a row, in the path. */
+export function idOf(noun: string) {
+  return parsed(Type.Integer({ description: 'Id' }), '', (given) => {
+    if (typeof given === 'number') return given
+    throw badRequest(`the ${noun} id must be an integer`, 'id')
+  })
+}
+
+/** The part of a list that is asked for. */
+export interface Paging {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** The query of a list. A limit over the maximum counts as the maximum. */
+export function paging(defaultLimit: number) {
+  const description = `Over ${MAX_ROWS} counts as that.`
+  const limit = withDefault(Type.Integer({ minimum: 0, description }), defaultLimit)
+  return {
+    limit: parsed(limit, COUNT, (given) =>
+      typeof given === 'number' && given >= 0 ? Math.min(given, MAX_ROWS) : undefined,
+    ),
+    offset: field(withDefault(Type.Integer({ minimum: 0 }), 0), COUNT),
+  }
+}
+
+/** A filter of a list; null for all. PostgreSQL stores no NUL, so no value has one. */
+export const Filter = parsed(
+  withDefault(Type.Unsafe<string | null>({ type: 'string' }), null),
+  'must be a text',
+  (text) => (text === '' ? null : String(text).replaceAll('\0', '\u{FFFD}')),
+)
+
+/** A page of a list, and the address of the next page, if there is one. */
+export async function readPage<Row, Query extends Paging>(
+  path: string,
+  query: Query,
+  list: (query: Query) => Promise<readonly Row[]>,
+): Promise<{ readonly rows: readonly Row[]; readonly older: string | undefined }> {
+  const { limit, offset } = query
+  // One row more tells whether there is a next page.
+  const listed = await list({ ...query, limit: limit + 1 })
+  const rows = listed.slice(0, limit)
+  if (listed.length <= limit || limit === 0) return { rows, older: undefined }
+  const next = Object.entries({ ...query, offset: offset + limit })
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => [name, String(value)])
+  return { rows, older: `${path}?${new URLSearchParams(next)}` }
+}

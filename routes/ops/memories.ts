@@ -1,0 +1,155 @@
+import Type from 'typebox'
+import { Memory, memoryQueries as q } from '../../db/ops/memories.ts'
+import {
+  deletedMemory,
+  memoriesFragment,
+  memoriesPage,
+  memoryCard,
+  type MemoriesView,
+} from '../../html/ops/memories.ts'
+import { newForm } from '../../kernel/http/endpoint.ts'
+import {
+  CATEGORIES,
+  createMemory,
+  MemoryCreation,
+  MemoryUpdate,
+} from '../../services/ops/memories.ts'
+import {
+  anyone,
+  api,
+  Filter,
+  form,
+  idOf,
+  LONG_FORM_LIMIT,
+  page,
+  paging,
+  readPage,
+  type OpsApp,
+} from './endpoint.ts'
+import { found } from './faults.ts'
+
+const PATH = '/memories'
+const params = { id: idOf('memory') }
+const MemoryQuery = Type.Object({ ...paging(200), service: Filter, category: Filter })
+type MemoryQuery = Type.Static<typeof MemoryQuery>
+
+/** What sessions learned and operators wrote (ops.md section 4; decisions.md section 5, Dashboard). */
+export const memoryEndpoints = [
+  api({
+    ...{ method: 'GET', path: '/api/v1/memories', access: anyone },
+    id: 'listMemories',
+    tag: 'Memories',
+    summary: 'List memories, surest first; filters combine.',
+    query: MemoryQuery,
+    returns: { description: 'Memories', schema: Type.Object({ memories: Type.Array(Memory) }) },
+    async answer({ app: { ops }, query }) {
+      return { memories: await q.listMemories(ops.db, query) }
+    },
+  }),
+
+  api({
+    ...{ method: 'POST', path: '/api/v1/memories', access: anyone },
+    id: 'createMemory',
+    tag: 'Memories',
+    summary: 'Add a memory; always a new one.',
+    body: MemoryCreation,
+    returns: { status: 201, description: 'The new memory', schema: Memory },
+    answer: ({ app: { ops }, body, now }) => createMemory(ops.db, body, now),
+  }),
+
+  api({
+    ...{ method: 'PUT', path: '/api/v1/memories/:id', access: anyone },
+    id: 'updateMemory',
+    tag: 'Memories',
+    summary: 'Change a memory.',
+    params,
+    body: MemoryUpdate,
+    returns: { description: 'The memory as it is now', schema: Memory },
+    async answer({ app: { ops }, params: { id }, body, now }) {
+      return found(await q.updateMemory(ops.db, { id, ...body, now }), 'memory')
+    },
+  }),
+
+  api({
+    ...{ method: 'DELETE', path: '/api/v1/memories/:id', access: anyone },
+    id: 'deleteMemory',
+    tag: 'Memories',
+    summary: 'Remove a memory.',
+    params,
+    returns: { description: 'It is gone' },
+    async answer({ app: { ops }, params: { id } }) {
+      found(await q.removeMemory(ops.db, { id }), 'memory')
+    },
+  }),
+
+  page({
+    path: PATH,
+    access: anyone,
+    query: MemoryQuery,
+    async answer({ app, query }) {
+      const view = await memoriesView(app, query)
+      return { page: () => memoriesPage(view), fragment: () => memoriesFragment(view) }
+    },
+  }),
+
+  form({
+    path: PATH,
+    access: anyone,
+    body: MemoryCreation,
+    limit: LONG_FORM_LIMIT,
+    async answer({ app, body, now }) {
+      await createMemory(app.ops.db, body, now)
+      const isSaved = true
+      const fragment = async () =>
+        memoriesFragment(await memoriesView(app, FIRST_PAGE, { isSaved }))
+      return { location: PATH, fragment }
+    },
+    async refused({ app }, creation) {
+      const view = await memoriesView(app, FIRST_PAGE, { creation })
+      return { page: () => memoriesPage(view), fragment: () => memoriesFragment(view) }
+    },
+  }),
+
+  form({
+    path: `${PATH}/:id`,
+    access: anyone,
+    params,
+    body: MemoryUpdate,
+    limit: LONG_FORM_LIMIT,
+    async answer({ app: { ops }, params: { id }, body, now }) {
+      const memory = found(await q.updateMemory(ops.db, { id, ...body, now }), 'memory')
+      const fragment = () => memoryCard({ memory, form: newForm(MemoryUpdate), isSaved: true })
+      return { location: PATH, fragment }
+    },
+    async refused({ app, params: { id } }, update) {
+      const memory = found(await q.findMemory(app.ops.db, { id }), 'memory')
+      const edited = { memory, form: update }
+      return {
+        page: async () => memoriesPage(await memoriesView(app, FIRST_PAGE, { edited })),
+        fragment: () => memoryCard(edited),
+      }
+    },
+  }),
+
+  form({
+    path: `${PATH}/:id/delete`,
+    access: anyone,
+    params,
+    async answer({ app: { ops }, params: { id } }) {
+      found(await q.removeMemory(ops.db, { id }), 'memory')
+      return { location: PATH, fragment: () => deletedMemory(id) }
+    },
+  }),
+]
+
+const FIRST_PAGE: MemoryQuery = { limit: 200, offset: 0, service: null, category: null }
+
+async function memoriesView(
+  { ops }: OpsApp,
+  query: MemoryQuery,
+  state: Partial<MemoriesView> = {},
+): Promise<MemoriesView> {
+  const { rows, older } = await readPage(PATH, query, (asked) => q.listMemories(ops.db, asked))
+  const forms = { creation: newForm(MemoryCreation), update: newForm(MemoryUpdate) }
+  return { ...query, memories: rows, older, categories: CATEGORIES, ...forms, ...state }
+}

@@ -1,0 +1,117 @@
+import type { Database } from '../../db/client.ts'
+import { noticeQueries as q, type Notice } from '../../db/ops/notices.ts'
+import { causeOf, codeOf, messageOf, type Log } from '../../kernel/log.ts'
+import { type Clock, openSteadyTime } from '../../kernel/time.ts'
+import type { Counter, Metrics } from '../../kernel/metrics.ts'
+import { repeat } from '../../kernel/repeat.ts'
+
+export interface NotifyOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Where notices go, read for each one; undefined for no notices. */
+  readonly notifyUrl: () => string | undefined
+  /** Public address of the service, for links to sessions. */
+  readonly baseUrl: () => string
+}
+
+const POLL_MS = 1_000
+const TIMEOUT_MS = 10_000
+const PRUNE_MS = 3_600_000
+/** As in the query `claimNotice`. */
+const MAX_AGE_MS = 86_400_000
+const NTFY = 'ntfy+'
+const PRIORITY = { critical: 'urgent', warning: 'high', info: 'default' } as const
+
+/**
+ * Sends notices of critical events and failed sessions of all instances to `OPS_NOTIFY_URL`. Each is
+ * claimed in the database, sent, and marked as sent; failures are retried for a day. A notice whose
+ * acknowledgement is lost is sent again, with the same idempotency key.
+ */
+export function startNotifier(options: NotifyOptions): () => Promise<void> {
+  const { db, clock, log, metrics, notifyUrl } = options
+  const sent = metrics.counter('gatehouse_ops_notices', 'Notices by what came of a try.')
+  const stopping = new AbortController()
+  const steadyNow = openSteadyTime(clock)
+  let pruned = Number.NEGATIVE_INFINITY
+
+  async function sendDue(): Promise<void> {
+    const url = notifyUrl()
+    let hasNext = url !== undefined
+    while (url !== undefined && hasNext) {
+      hasNext = await sendNext(options, url, sent, stopping.signal)
+    }
+    const elapsed = clock.elapsed()
+    if (elapsed - pruned < PRUNE_MS) return
+    pruned = elapsed
+    await q.pruneNotices(db, { before: new Date(steadyNow().getTime() - MAX_AGE_MS) })
+  }
+  const polls = repeat(clock, POLL_MS, sendDue, {
+    fails: (error) => log.warn('notices not looked up', { error: messageOf(error) }),
+    works: () => log.info('notices are looked up again'),
+  })
+  return () => {
+    stopping.abort()
+    return polls.stop()
+  }
+}
+
+/** Sends the next notice that is due. False if none is, or if sending failed. */
+async function sendNext(
+  options: NotifyOptions,
+  url: string,
+  sent: Counter,
+  stopping: AbortSignal,
+): Promise<boolean> {
+  const { db, clock, log, baseUrl } = options
+  const notice = await q.claimNotice(db, { now: clock.now() })
+  if (notice === undefined) return false
+  const problem = await send(url, notice, baseUrl(), stopping)
+  sent.add({ outcome: problem === undefined ? 'sent' : 'failed' })
+  if (problem !== undefined) {
+    log.warn('notice not taken, tried again later', { notice: notice.id, problem })
+    return false
+  }
+  await q.finishNotice(db, { id: notice.id, now: clock.now() })
+  return true
+}
+
+/** Why sending failed, or undefined. Never quotes the receiver's address: it may contain a key. */
+async function send(
+  url: string,
+  notice: Notice,
+  baseUrl: string,
+  stopping: AbortSignal,
+): Promise<string | undefined> {
+  const { session_id } = notice
+  const link = session_id === null ? `${baseUrl}/events` : `${baseUrl}/sessions/${session_id}`
+  const [target, headers, body] = url.startsWith(NTFY)
+    ? [url.slice(NTFY.length), ntfyHeaders(notice, link), notice.message]
+    : [url, { 'content-type': 'application/json' }, JSON.stringify({ ...notice, url: link })]
+  try {
+    const response = await fetch(target, {
+      method: 'POST',
+      headers: { ...headers, 'user-agent': 'gatehouse', 'idempotency-key': `notice-${notice.id}` },
+      body,
+      redirect: 'error',
+      signal: AbortSignal.any([stopping, AbortSignal.timeout(TIMEOUT_MS)]),
+    })
+    await response.body?.cancel()
+    return response.ok ? undefined : `the receiver answered ${response.status}`
+  } catch (error) {
+    const cause = causeOf(error)
+    return codeOf(cause) ?? (cause instanceof Error ? cause.name : 'no connection')
+  }
+}
+
+/** What ntfy shows beside the message. Its headers take printable ASCII only. */
+function ntfyHeaders({ level, service }: Notice, link: string): Readonly<Record<string, string>> {
+  return {
+    'content-type': 'text/plain; charset=utf-8',
+    title: `Gatehouse: ${service}`.replaceAll(/[^ -~]/g, '?'),
+    priority: PRIORITY[level],
+    tags: level,
+    click: link,
+  }
+}

@@ -1,0 +1,170 @@
+import Type from 'typebox'
+import { operationQueries as q } from '../../db/ops/operations.ts'
+import { messageOf } from '../../kernel/log.ts'
+import { retryWhileUnavailable } from '../../kernel/repeat.ts'
+import { pause } from '../../kernel/time.ts'
+import { runCheck } from './checks/check.ts'
+import { addEvent } from './events.ts'
+import { hardeningNote } from './hardening.ts'
+import { nameOf } from './inventory/inventory.ts'
+import type { Check, Operation, Service } from './inventory/schema.ts'
+import { operationMarker } from './processes/markers.ts'
+import { OUTPUT_BYTES, runCommand } from './processes/run.ts'
+import { redactCut } from './redact.ts'
+import { commandText } from './tools/programs.ts'
+import { defineTool, done, refused, type ToolContext, type ToolResult } from './tools/tool.ts'
+
+/** How often a type of action may be done to a service. */
+interface Cooldown {
+  readonly count: number
+  readonly window_s: number
+}
+
+const HOUR_S = 3_600
+const DEFAULT_TIMEOUT_S = 120
+/** A service that was just started may need this long until its check passes. */
+const VERIFY_MS = 15_000
+const VERIFY_PAUSE_MS = 1_000
+const FINISH_TRIES = { tries: 5, pauseMs: 2_000 }
+/** Also for action types that have no cooldown of their own. */
+const RESTARTS: Cooldown = { count: 2, window_s: 4 * HOUR_S }
+const REDEPLOYMENTS: Cooldown = { count: 1, window_s: 24 * HOUR_S }
+
+export function cooldownOf({ action_type, cooldown }: Operation): Cooldown {
+  return cooldown ?? (action_type === 'redeployment' ? REDEPLOYMENTS : RESTARTS)
+}
+
+export const runOperationTool = defineTool({
+  name: 'run_operation',
+  description:
+    'Runs an operation of a service, such as a restart, and then its check. Cooldowns limit how often.',
+  tier: 3,
+  takes: {
+    service: Type.String({ minLength: 1, maxLength: 200 }),
+    operation: Type.String({ minLength: 1, maxLength: 200 }),
+    reason: Type.String({ minLength: 1, maxLength: 1_000, description: 'Why it is needed' }),
+  },
+  async run({ service: wanted, operation: named, reason }, context) {
+    const { services } = await context.inventory.current()
+    const service = services.find(({ name }) => name === wanted)
+    if (service === undefined) return refused(`There is no service "${wanted}".`)
+    const operation = service.operations?.find(({ name }) => name === named)
+    if (operation === undefined) return refused(`Service "${wanted}" has no operation "${named}".`)
+    const admission = await admit(context, service, operation, reason)
+    if ('action' in admission) return runAdmitted(context, service, operation, admission.action)
+    return admission
+  },
+})
+
+/**
+ * Checks dry run and cooldown and counts the action, in one transaction: no other instance admits an
+ * operation meanwhile. Gives the id of the action, or a refusal.
+ */
+function admit(
+  { db, clock, job: { session, signal }, dryRun, redact }: ToolContext,
+  { name: service }: Service,
+  operation: Operation,
+  reason: string,
+): Promise<{ readonly action: number } | ToolResult> {
+  const { name, action_type } = operation
+  const { count: most, window_s } = cooldownOf(operation)
+  return db.transaction(async (tx) => {
+    await q.lockAdmission(tx, {})
+    if (signal.aborted) return refused('It was not run: the session has ended.')
+    // Read the clock after waiting for the lock: another instance may just have counted an action.
+    const now = clock.now()
+    const event = { session: session.id, service, now }
+    if (await dryRun(tx)) {
+      const message = `Dry run: would run ${name} (${commandText(operation.argv)}): ${reason}`
+      await addEvent(tx, { ...event, level: 'info', message: redact(message) })
+      return done(`Dry run: ${name} was recorded and not run.`)
+    }
+    // The upper bound ignores actions in the future, of before the clock was set back.
+    const since = new Date(now.getTime() - window_s * 1_000)
+    const { count } = await q.countActions(tx, { service, action_type, since, until: now })
+    if (count >= most) {
+      const message = `${name} was not run: ${action_type} of ${service} was done ${count} times within ${window_s} s, ${most} at most`
+      await addEvent(tx, { ...event, level: 'warning', message })
+      return refused(`Cooldown: ${message}.`)
+    }
+    await addEvent(tx, { ...event, level: 'info', message: `Runs ${name}: ${reason}` })
+    const action = { session: session.id, service, action_type, operation: name, now }
+    return { action: (await q.addAction(tx, action)).id }
+  })
+}
+
+/** Runs an admitted operation, then the check that verifies its effect. */
+async function runAdmitted(
+  context: ToolContext,
+  service: Service,
+  operation: Operation,
+  action: number,
+): Promise<ToolResult> {
+  const { redact, job } = context
+  const { name, argv, timeout_s = DEFAULT_TIMEOUT_S } = operation
+  const marker = operationMarker(job.marker, action)
+  const options = {
+    timeoutMs: timeout_s * 1_000,
+    signal: job.signal,
+    marker,
+    ownsMarker: true,
+    leaves: true,
+  }
+  const { code, output, problem } = await runCommand(argv, options)
+  const note = code === 0 ? undefined : hardeningNote(output)
+  const ending = [problem ?? `ended with ${code}`, note].filter((text) => text).join('; ')
+  const check =
+    code === 0 ? service.checks.find((one) => nameOf(one) === operation.verify) : undefined
+  // The check takes a while, and a crash meanwhile would end what an operation without outcome left.
+  if (check !== undefined) await record(context, service, operation, action, redact(ending))
+  const verified = check && (await verify(check, context))
+  const ok = code === 0 && verified?.ok !== false
+  const outcome = redact(verified === undefined ? ending : `${ending}; ${verified.text}`)
+  await record(context, service, operation, action, outcome, ok ? 'info' : 'warning')
+  const cut = problem !== null || Buffer.byteLength(output) >= OUTPUT_BYTES
+  return { ok, text: `${name}: ${outcome}\n${redactCut(output, cut, redact)}`.trim() }
+}
+
+/** Never rejects: told that recording failed, the model would run the operation again. */
+async function record(
+  { db, clock, log, redact, job: { session, signal } }: ToolContext,
+  { name: service }: Service,
+  { name: operation }: Operation,
+  action: number,
+  outcome: string,
+  level?: 'info' | 'warning',
+): Promise<void> {
+  try {
+    // An outage must not leave an action without an outcome: that counts as interrupted.
+    const retry = retryWhileUnavailable({ clock, signal, ...FINISH_TRIES })
+    await retry(() => q.finishAction(db, { id: action, outcome }))
+    if (level === undefined) return
+    const message = `${operation}: ${outcome}`
+    await addEvent(db, { session: session.id, service, level, message, now: clock.now() })
+  } catch (error) {
+    log.warn('outcome of an operation not recorded', {
+      session: session.id,
+      service,
+      operation,
+      outcome,
+      error: redact(messageOf(error)),
+    })
+  }
+}
+
+/** Repeats a check until it passes or time is up. */
+async function verify(
+  check: Check,
+  { redact, job: { signal, marker } }: ToolContext,
+): Promise<ToolResult> {
+  const until = performance.now() + VERIFY_MS
+  let result = await runCheck(check, { signal, marker, redact })
+  while (!result.ok && !signal.aborted && performance.now() < until) {
+    await pause(VERIFY_PAUSE_MS, signal)
+    result = await runCheck(check, { signal, marker, redact })
+  }
+  const { ok, message } = result
+  // An interrupted check says nothing about the service.
+  if (!ok && signal.aborted) return { ok: true, text: 'not verified: the session has ended' }
+  return { ok, text: `check ${nameOf(check)} ${ok ? 'is good' : 'fails'}: ${message}` }
+}

@@ -1,0 +1,138 @@
+import type { Database } from '../../../db/client.ts'
+import { sessionQueries as q, type Line } from '../../../db/ops/sessions.ts'
+import { createFeed, type Feed, type Page } from '../../../kernel/http/feed.ts'
+import type { Sink } from '../../../kernel/http/reply.ts'
+import { encodeFrame, encodeRetry } from '../../../kernel/http/sse.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import type { Metrics } from '../../../kernel/metrics.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { Sessions } from './sessions.ts'
+
+/** The live output of sessions (decisions.md section 5, Output), whichever instance runs them. */
+export interface LineStream {
+  /** False if as many clients as this process serves are connected. */
+  readonly hasRoom: boolean
+  /** Streams the lines of a session after a number, and then how it ended. */
+  connect(sink: Sink, session: number, after: number): void
+  /** The lines of a session, page by page, until its end or the abort. */
+  pages(session: number, gone: AbortSignal): AsyncIterable<Page<Line>>
+  /** Ends every stream in order; tells clients when to come back. */
+  close(): void
+}
+
+export interface LineStreamOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly sessions: Pick<Sessions, 'onChange'>
+}
+
+const MAX_CLIENTS = 1_024
+/** Lines have up to 16 KiB each: a page alone cuts no client off. */
+const PAGE_SIZE = 50
+const RETRY_MS = 2_000
+const KEEP_ALIVE_MS = 15_000
+/** Finds the lines of a notification that was lost. */
+const POLL_MS = 5_000
+const MAX_SEQ = 2_147_483_647
+
+export async function openLineStream(options: LineStreamOptions): Promise<LineStream> {
+  const { db, clock, log, metrics, sessions } = options
+  /** The sessions that somebody follows. */
+  const feeds = new Map<number, Feed<Line>>()
+  let closed = false
+
+  const cutOff = metrics.counter(
+    'gatehouse_ops_stream_cut_off',
+    'Clients of session output cut off for not reading.',
+  )
+  metrics.gauge('gatehouse_ops_stream_clients', 'Connected clients of session output.', () => [
+    [{}, countClients()],
+  ])
+
+  function countClients(): number {
+    let count = 0
+    for (const { clients } of feeds.values()) count += clients
+    return count
+  }
+
+  function feedOf(session: number): Feed<Line> {
+    const known = feeds.get(session)
+    if (known !== undefined) return known
+    const feed: Feed<Line> = createFeed<Line>({
+      newest: () => newestLine(db, session),
+      read: (after, limit) => readPage(db, session, after, limit),
+      positionOf: ({ seq }) => seq,
+      encode: (line) => encodeFrame({ event: 'line', id: line.seq, data: JSON.stringify(line) }),
+      pageSize: PAGE_SIZE,
+      retryMs: () => RETRY_MS,
+      idle() {
+        if (feeds.get(session) === feed) feeds.delete(session)
+      },
+      cutOff: () => cutOff.add({}),
+      failed: (error) => log.warn('session output not read', { session, error: messageOf(error) }),
+    })
+    feeds.set(session, feed)
+    return feed
+  }
+
+  function refreshAll(): void {
+    for (const feed of feeds.values()) feed.refresh()
+  }
+
+  await db.listen('ops_lines', (session) => {
+    if (session === undefined) refreshAll()
+    else feeds.get(Number(session))?.refresh()
+  })
+  sessions.onChange(refreshAll)
+  clock.every(POLL_MS, refreshAll)
+  const stopKeepAlive = clock.every(KEEP_ALIVE_MS, () => {
+    for (const feed of feeds.values()) feed.keepAlive()
+  })
+
+  return {
+    get hasRoom() {
+      return countClients() < MAX_CLIENTS
+    },
+    connect(sink, session, after) {
+      // Not a refusal, after which a browser would never come back.
+      if (closed) return sink.end(encodeRetry(RETRY_MS))
+      const begin = async (): Promise<number> =>
+        // A client whose number the session has not reached followed something else.
+        after > (await newestLine(db, session)) ? 0 : after
+      feedOf(session)
+        .follow(sink, { begin })
+        .catch((error: unknown) => {
+          // The client comes back after `retry` and continues where it was.
+          log.warn('session output not replayed', { session, error: messageOf(error) })
+          sink.end()
+        })
+    },
+    pages: (session, gone) => feedOf(session).pages(0, gone),
+    close() {
+      closed = true
+      stopKeepAlive()
+      for (const feed of feeds.values()) feed.close()
+    },
+  }
+}
+
+async function newestLine(db: Database, session: number): Promise<number> {
+  const [line] = await q.listLinesBefore(db, { session, before: MAX_SEQ, limit: 1 })
+  return line?.seq ?? 0
+}
+
+/** Ends the feed with how the session ended, once all its lines are read. */
+async function readPage(
+  db: Database,
+  session: number,
+  after: number,
+  limit: number,
+): Promise<Page<Line>> {
+  // The status comes first: all lines of a session that has ended are stored.
+  const status = (await q.findStatus(db, { id: session }))?.status ?? 'failed'
+  const items = await q.listLines(db, { session, after, limit })
+  if (status === 'running' || items.length === limit) return { items }
+  return { items, end: encodeFrame({ event: 'done', data: JSON.stringify({ status }) }) }
+}

@@ -1,0 +1,142 @@
+-- name: listProviders
+-- What the receivers check of every provider, and whether an alarm is set.
+select name, trust_mode, enabled, token_hash, retired_hash as previous_hash,
+       signing_secret, retired_signing_secret as previous_signing_secret,
+       retired_until as previous_until, rotated_at,
+       expected_interval_s is not null or rejection_burst is not null as watched
+  from hooks.providers
+ order by name;
+
+-- name: listProvidersWithActivity
+-- Every provider with its events since :recent_since and its last event, and with what its alarms check: when it
+-- delivered last (to the minute where retention removed that event) and the rejections since :rejected_since.
+select p.name, p.family, p.trust_mode, p.enabled, p.token_hash, p.signing_secret,
+       p.retired_until as previous_until, p.rotated_at, p.last_secret, p.last_secret_at,
+       p.expected_interval_s, p.rejection_burst, p.watched_since,
+       coalesce(a.events, 0)::integer as recent_count,
+       e.received_at as last_event_at,
+       coalesce(e.received_at, h.heard_at) as heard_at,
+       coalesce(r.refused, 0)::integer as rejected_count
+  from hooks.providers p
+  left join lateral (
+         select sum(events) as events from hooks.activity where provider = p.name and minute >= :recent_since
+       ) a on true
+  left join lateral (
+         select received_at from hooks.events where provider = p.name
+          order by received_at desc, id desc limit 1
+       ) e on true
+  left join lateral (
+         select minute + interval '1 minute' as heard_at from hooks.activity where provider = p.name
+          order by minute desc limit 1
+       ) h on true
+  left join lateral (
+         select sum(refused) as refused from hooks.refusals where provider = p.name and minute > :rejected_since
+       ) r on true
+ order by p.name like '%:%', p.name;
+
+-- name: listActivity
+-- Events per provider and hour, oldest first: the dashboard's small charts.
+select provider, date_trunc('hour', minute) as hour, sum(events)::integer as events
+  from hooks.activity
+ where minute >= :since
+ group by provider, date_trunc('hour', minute)
+ order by provider, hour;
+
+-- name: addProvider
+-- A new generic provider; empty when the name is taken.
+with added as (
+  insert into hooks.providers (name, family, trust_mode, enabled, token_hash, signing_secret)
+  values (:name, 'webhook', :trust_mode, :enabled, :token_hash, :signing_secret)
+  on conflict (name) do nothing
+  returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from added
+)
+select added.name from added left join notified on true;
+
+-- name: addQueueProviders
+-- Adds the providers of channels, enabled. A provider that exists stays as an operator set it.
+with added as (
+  insert into hooks.providers (name, family, trust_mode, enabled)
+  select name, 'queue', 'queue', true
+    from jsonb_array_elements_text(:names::jsonb) as name
+  on conflict (name) do nothing
+  returning name
+)
+select pg_notify('hooks_config', '') from added;
+
+-- name: enableProvider
+-- Empty when there is no such provider. The alarm "silent" counts from the time a provider was enabled.
+with changed as (
+  update hooks.providers
+     set enabled = :enabled,
+         watched_since = case when :enabled and not enabled then :now else watched_since end
+   where name = :name
+  returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join notified on true;
+
+-- name: rotateSecret
+-- Replaces a generic provider's token or its encrypted signing secret; the previous one is accepted until :until
+-- (null: no longer). Empty when no generic provider of that name has that trust mode.
+with changed as (
+  update hooks.providers
+     set token_hash = :token_hash, retired_hash = token_hash,
+         signing_secret = :signing_secret, retired_signing_secret = signing_secret,
+         rotated_at = :now, retired_until = :until,
+         last_secret = case last_secret when 'current' then 'previous' end
+   where name = :name and trust_mode = :trust_mode and name like 'generic:%'
+  returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join notified on true;
+
+-- name: saveSecretUses
+-- Which secret was used last. A use from before the rotation that the row knows says nothing; the three providers
+-- whose secrets are configured are never rotated here. All writers lock in one order.
+with used as (
+  select provider, secret, at, rotated_at
+    from jsonb_to_recordset(:uses::jsonb) as u(provider text, secret text, at timestamptz, rotated_at timestamptz)
+), known as materialized (
+  select p.name
+    from hooks.providers p
+   where p.name in (select provider from used)
+   order by p.name
+     for no key update
+)
+update hooks.providers p
+   set last_secret = u.secret, last_secret_at = u.at
+  from used u
+  join known k on k.name = u.provider
+ where p.name = k.name
+   and p.rotated_at is not distinct from u.rotated_at
+   and (p.last_secret_at is null or p.last_secret_at < u.at);
+
+-- name: setAlarms
+-- Sets :interval when :sets_interval, and :burst when :sets_burst; null turns an alarm off. The alarm "silent"
+-- counts from the time its interval was set. Empty when there is no such provider.
+with changed as (
+  update hooks.providers
+     set expected_interval_s = case when :sets_interval then :interval else expected_interval_s end,
+         rejection_burst = case when :sets_burst then :burst else rejection_burst end,
+         watched_since = case when :sets_interval and expected_interval_s is distinct from :interval then :now
+                              else watched_since end
+   where name = :name
+  returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join notified on true;
+
+-- name: removeProvider
+-- Removes a generic or queue provider and keeps its events. Empty when there is none, or when it is one of the three
+-- that always exist, whose names have no prefix.
+with removed as (
+  delete from hooks.providers where name = :name and name like '%:%' returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from removed
+)
+select removed.name from removed left join notified on true;

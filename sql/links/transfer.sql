@@ -1,0 +1,68 @@
+-- name: findLinksBySlugs
+-- The links whose slugs are in a JSON array.
+select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
+       l.updated_at
+  from jsonb_array_elements_text(:slugs::jsonb) as asked(slug)
+  join links.shown_links l on l.slug = asked.slug
+ limit :limit;
+
+-- name: addImportedLinks
+-- Creates the links of a JSON array, sorted by slug, with their owners, recipients and tags, and records in the history
+-- that `actor` imported them. Gives the slugs that were created; links whose slug is taken are left out.
+with wanted as (
+  select slug, url, title, description, visibility, append_path, created_at, updated_at, tags, owners, recipients
+    from jsonb_to_recordset(:links::jsonb)
+         as w(slug text, url text, title text, description text, visibility text, append_path boolean,
+              created_at timestamptz, updated_at timestamptz, tags jsonb, owners jsonb, recipients jsonb)
+), added as (
+  insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
+  select slug, url, title, description, visibility, append_path, created_at, updated_at
+    from wanted
+   order by slug collate "C"
+  on conflict (slug) do nothing
+  returning slug, id, url, visibility
+), owned as (
+  insert into links.link_owners (slug, user_id, is_primary)
+  select a.slug, o.id, o.is_primary
+    from added a
+    join wanted w on w.slug = a.slug
+   cross join lateral jsonb_to_recordset(w.owners) as o(id uuid, is_primary boolean)
+), shared as (
+  insert into links.link_shares (slug, user_id, shared_by, created_at)
+  select a.slug, recipient.id::uuid, :actor::text, :at::timestamptz
+    from added a
+    join wanted w on w.slug = a.slug
+   cross join lateral jsonb_array_elements_text(w.recipients) as recipient(id)
+), tagged as (
+  insert into links.link_tags (slug, tag, is_public)
+  select a.slug, tag, a.visibility = 'public'
+    from added a
+    join wanted w on w.slug = a.slug
+   cross join lateral jsonb_array_elements_text(w.tags) as tag
+), noted as (
+  insert into links.changes (link_id, at, actor, action, detail)
+  select id, :at::timestamptz, :actor::text, 'imported', jsonb_build_object('url', jsonb_build_array(null, url))
+    from added
+)
+select slug
+  from added
+ limit :limit;
+
+-- name: countHiddenLinks
+-- The number of private and secure links.
+select count(*)::bigint as links
+  from links.links
+ where visibility <> 'public';
+
+-- name: listLinksToExport
+-- All links by slug, from after the slug `after`, with the e-mail addresses of the users they are shared with.
+select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
+       l.updated_at,
+       (select coalesce(jsonb_agg(u.email order by u.email), '[]'::jsonb)
+          from links.link_shares s
+          join links.users u on u.id = s.user_id
+         where s.slug = l.slug) as shared_with
+  from links.shown_links l
+ where l.slug > :after
+ order by l.slug
+ limit :limit;

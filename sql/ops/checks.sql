@@ -1,0 +1,27 @@
+-- name: saveCheckStates
+-- Gives the previous state of each check that has one.
+with given as (
+  select service, name, ok
+    from jsonb_to_recordset(:states::jsonb) as state(service text, name text, ok boolean)
+), before as materialized (
+  select c.service, c.name, c.ok, c.told_event
+    from ops.check_states c
+    join given g on g.service = c.service and g.name = c.name
+), saved as (
+  insert into ops.check_states (service, name, ok, since)
+  select service, name, ok, :now
+    from given
+   order by service, name
+  on conflict (service, name) do update
+     set ok = excluded.ok,
+         since = case when ops.check_states.ok = excluded.ok then ops.check_states.since else excluded.since end
+)
+select service, name, ok, told_event
+  from before;
+
+-- name: saveNotifiedEvent
+-- The event whose notice reported the failure of a check; null once its recovery is reported.
+update ops.check_states
+   set told_event = :event
+ where service = :service
+   and name = :name;

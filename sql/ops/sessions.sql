@@ -1,0 +1,188 @@
+-- name: lockStarts
+-- Serializes starts across instances. Each start then sees the session of the one before.
+select pg_advisory_xact_lock(7203004);
+
+-- name: startSession
+-- Empty while another session runs. The condition spares an id; the index sessions_one_running decides between
+-- concurrent starts.
+insert into ops.sessions (tier, model, trigger, prompt_text, status, started_at, heartbeat_at, parent_session_id,
+                          chain_id, holder, machine)
+select :tier, :model, :trigger, :prompt_text, 'running', :now, :now, :parent_session_id,
+       (select coalesce(chain_id, id) from ops.sessions where id = :parent_session_id), :holder, :machine
+ where not exists (select from ops.sessions where status = 'running')
+on conflict do nothing
+returning id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+          parent_session_id, duration_ms, marker::text;
+
+-- name: renewLease
+-- Empty when the session has ended or has another holder.
+update ops.sessions
+   set heartbeat_at = :now
+ where id = :id
+   and holder = :holder
+   and status = 'running'
+returning stop_asked;
+
+-- name: finishSession
+-- A failure is notified at once. Empty when the session has ended already, for example because its lease expired.
+with ended as (
+  update ops.sessions
+     set status = :status, ended_at = :now, exit_code = :exit_code, cost_usd = :cost_usd,
+         num_turns = :num_turns, summary = :summary,
+         duration_ms = greatest(0, extract(epoch from :now - started_at) * 1000)::bigint
+   where id = :id
+     and holder = :holder
+     and status = 'running'
+  returning id, status, ended_at
+), due as (
+  insert into ops.notices (session_id, created_at, next_at)
+  select id, ended_at, ended_at
+    from ended
+   where status = 'failed'
+)
+select id
+  from ended;
+
+-- name: askToStop
+-- Empty when the session does not run.
+update ops.sessions
+   set stop_asked = true
+ where id = :id
+   and status = 'running'
+returning id;
+
+-- name: findLease
+-- The lease of the running session; empty when none runs.
+select id, marker::text, holder, machine, heartbeat_at
+  from ops.sessions
+ where status = 'running';
+
+-- name: failLapsed
+-- Fails a session whose holder is gone. Its critical event is its notice. Empty when the lease was renewed after
+-- :heartbeat_at, or the session has ended.
+update ops.sessions
+   set status = 'failed', ended_at = :now, exit_code = 1,
+       duration_ms = greatest(0, extract(epoch from :now - started_at) * 1000)::bigint
+ where id = :id
+   and status = 'running'
+   and heartbeat_at <= :heartbeat_at
+returning id;
+
+-- name: announceSessions
+-- Tells every instance, on commit, that a session began, ended or was asked to stop.
+select pg_notify('ops_sessions', '');
+
+-- name: readSessionState
+-- The id of the newest session, 0 before the first one, and whether a session runs.
+select coalesce((select max(id) from ops.sessions), 0) as newest,
+       exists (select from ops.sessions where status = 'running') as running;
+
+-- name: findRunning
+-- Empty when no session runs.
+select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+       parent_session_id, duration_ms
+  from ops.sessions
+ where status = 'running';
+
+-- name: findSession
+-- Empty when there is no such session.
+select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+       parent_session_id, duration_ms, summary, marker::text,
+       (select coalesce(sum(c.cost_usd), 0)
+          from ops.sessions c
+         where c.id = coalesce(s.chain_id, s.id)
+            or c.chain_id = coalesce(s.chain_id, s.id)) as chain_cost
+  from ops.sessions s
+ where id = :id;
+
+-- name: findStatus
+-- Empty when there is no such session.
+select status
+  from ops.sessions
+ where id = :id;
+
+-- name: listSessions
+-- Newest first.
+select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+       parent_session_id, duration_ms
+  from ops.sessions
+ order by started_at desc, id desc
+offset :offset
+ limit :limit;
+
+-- name: listChildren
+-- The sessions that one escalated to, oldest first.
+select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+       parent_session_id, duration_ms
+  from ops.sessions
+ where parent_session_id = :id
+ order by id
+ limit :limit;
+
+-- name: listChain
+-- The whole escalation chain of a session, oldest first.
+select c.id, c.tier, c.model, c.status, c.started_at, c.ended_at, c.exit_code, c.cost_usd, c.num_turns, c.trigger,
+       c.prompt_text, c.parent_session_id, c.duration_ms
+  from ops.sessions s
+  join ops.sessions c on c.id = coalesce(s.chain_id, s.id) or c.chain_id = coalesce(s.chain_id, s.id)
+ where s.id = :id
+ order by c.id
+ limit :limit;
+
+-- name: costSince
+-- The cost of all sessions and alert briefs since midnight :since.
+select (select coalesce(sum(cost_usd), 0)
+          from ops.sessions
+         where started_at >= :since)
+     + (select coalesce(sum(cost_usd), 0)
+          from ops.brief_costs
+         where day >= (:since::timestamptz at time zone 'UTC')::date) as cost_usd;
+
+-- name: chainCost
+-- The cost of the escalation chain of a session.
+select coalesce(sum(c.cost_usd), 0) as cost_usd
+  from ops.sessions s
+  join ops.sessions c on c.id = coalesce(s.chain_id, s.id) or c.chain_id = coalesce(s.chain_id, s.id)
+ where s.id = :id;
+
+-- name: claimSchedule
+-- Claims the scheduled session for one instance. Empty when another one was claimed after :since. A claim in the
+-- future does not count: the clock was set back.
+update ops.settings
+   set scheduled_at = :now
+ where scheduled_at is null
+    or scheduled_at < :since
+    or scheduled_at > :now::timestamptz + interval '1 minute'
+returning scheduled_at;
+
+-- name: isScheduleClaimed
+-- Whether the newest claim is the one made at :at.
+select scheduled_at is not distinct from :at::timestamptz as claimed
+  from ops.settings;
+
+-- name: saveLines
+-- Stores a JSON array of lines, and notifies the followers of the session.
+with saved as (
+  insert into ops.session_lines (session_id, seq, at, kind, text)
+  select :session, line.seq, line.at, line.kind, line.text
+    from jsonb_to_recordset(:lines::jsonb) as line(seq integer, at timestamptz, kind text, text text)
+  on conflict (session_id, seq) do nothing
+)
+select pg_notify('ops_lines', :session::bigint::text);
+
+-- name: listLines
+select seq, at, kind, text
+  from ops.session_lines
+ where session_id = :session
+   and seq > :after
+ order by seq
+ limit :limit;
+
+-- name: listLinesBefore
+-- Newest first.
+select seq, at, kind, text
+  from ops.session_lines
+ where session_id = :session
+   and seq < :before
+ order by seq desc
+ limit :limit;
