@@ -8,10 +8,9 @@ export function helpPage(viewer: Viewer, { keyword, base }: ShortLinks): Html {
   const body = html`<h1>How to use go links</h1>
     <section>
       <p>
-        A link has a short name, such as <code>docs</code>. Whoever opens
-        <code>${base}/docs</code> is led to where it points, and so is who types
-        <code>${keyword}/docs</code> where the network knows the name <code>${keyword}</code> as
-        this host.
+        A link has a short name, such as <code>docs</code>: <code>${base}/docs</code> leads to its
+        address. So does <code>${keyword}/docs</code>, where the network knows
+        <code>${keyword}</code> as a name of this host.
       </p>
     </section>
     ${inBrowser(keyword, base)} ${placeholders(keyword)} ${visits()} ${fromPrograms(base)}`
@@ -22,15 +21,14 @@ function inBrowser(keyword: string, base: string): Html {
   return html`<section aria-labelledby="help-browser">
     <h2 id="help-browser">From the browser’s address bar</h2>
     <p>
-      Make the search of this site one of your browser’s search engines with the keyword
-      <code>${keyword}</code>: then <code>${keyword} docs</code> opens the link. Browsers find the
-      search by themselves when they have seen a page of this site; in Firefox it is offered in the
-      address bar’s menu, in Chrome under Settings, Search engine, Site search. By hand, this is its
-      address:
+      Add the search of this site to your browser’s search engines, with the keyword
+      <code>${keyword}</code>. Then <code>${keyword} docs</code> opens the link. Browsers find the
+      search when they have seen a page of this site: Firefox offers it in the menu of the address
+      bar, Chrome under Settings, Search engine, Site search. To add it by hand, use this address:
     </p>
     ${copyBox('search-address', 'search address', `${base}/-/go?q=%s`)}
     <p>
-      What is no link’s name shows links that may have been meant. A path is kept:
+      For a name without a link, you see similar links. A path after the name is kept:
       <code>${keyword} docs/install</code>.
     </p>
   </section>`
@@ -46,9 +44,9 @@ function placeholders(keyword: string): Html {
   return html`<section aria-labelledby="help-places">
     <h2 id="help-places">Paths and placeholders</h2>
     <p>
-      <code>{1}</code> to <code>{9}</code> in a link’s address take that segment of the path after
-      its name, <code>{*}</code> takes all others. Without a placeholder the path is added at the
-      end, when the link allows it. A query is always passed on.
+      <code>{1}</code> to <code>{9}</code> in a link’s address stand for the segments of the path
+      after its name, <code>{*}</code> for all that are left. Without a placeholder, the path is
+      added at the end when the link allows it. A query is always passed on.
     </p>
     <table class="pairs">
       <caption class="hidden">
@@ -57,7 +55,7 @@ function placeholders(keyword: string): Html {
       <thead>
         <tr>
           <th scope="col">The link’s address</th>
-          <th scope="col">Opened, and where it leads</th>
+          <th scope="col">What you open, and where it leads</th>
         </tr>
       </thead>
       <tbody>
@@ -77,14 +75,14 @@ function visits(): Html {
   return html`<section aria-labelledby="help-visits">
     <h2 id="help-visits">Who finds and follows a link</h2>
     <p>
-      <strong>Public</strong> links are listed to everybody who is signed in.
-      <strong>Private</strong> ones are listed to their owners and those they are shared with; who
-      knows the name may follow them. <strong>Secure</strong> ones are followed only by owners,
-      those they are shared with, and admins.
+      Everybody who is signed in sees <strong>public</strong> links. Only their owners and the
+      people they are shared with see <strong>private</strong> links, but everybody who knows the
+      name may follow them. Only owners, people they are shared with, and admins may follow
+      <strong>secure</strong> links.
     </p>
     <p>
-      A <code>+</code> after the name shows where a link leads before it is followed:
-      <code>docs+</code>. Upper case, <code>_</code> for <code>-</code> and a full stop at the end
+      With a <code>+</code> after the name, such as <code>docs+</code>, you see where a link leads
+      without following it. Upper case, <code>_</code> for <code>-</code> and a full stop at the end
       do not matter.
     </p>
   </section>`
@@ -95,18 +93,18 @@ function fromPrograms(base: string): Html {
   return html`<section aria-labelledby="help-programs">
     <h2 id="help-programs">From programs</h2>
     <p>
-      Make a token under <a href="/-/tokens">Tokens</a> and put it into <code>TOKEN</code>. Your
-      links:
+      Create a token under <a href="/-/tokens">Tokens</a> and put it into <code>TOKEN</code>. List
+      your links:
     </p>
     ${copyBox('curl-list', 'curl command that lists links', `curl ${authorization} '${base}/api/v1/links'`)}
-    <p>A new link:</p>
+    <p>Create a link:</p>
     ${copyBox(
       'curl-create',
-      'curl command that makes a link',
+      'curl command that creates a link',
       `curl ${authorization} -H 'Content-Type: application/json' \\
   -d '{"slug": "docs", "url": "https://example.com/docs", "tags": ["handbook"]}' \\
   '${base}/api/v1/links'`,
     )}
-    <p><a href="/api/docs/">Everything the API does</a> can be tried out in the browser.</p>
+    <p>You can try <a href="/api/docs/">the whole API</a> in the browser.</p>
   </section>`
 }

@@ -1,45 +1,120 @@
+import { helpPage } from '../../html/links/help.ts'
+import { wrongMethod } from '../../kernel/fault.ts'
+import { mountApi, mountPages } from '../../kernel/http/endpoint.ts'
 import { bytesReply, seeOther } from '../../kernel/http/reply.ts'
 import type { Match, Route, Unmatched } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../health.ts'
-import { describeApi } from './api/description.ts'
-import { API, missingOperation } from './api/routes.ts'
-import { faultReply } from './faults.ts'
-import type { LinksRoutes } from './options.ts'
-import { linksPages } from './pages/routes.ts'
+import { anybody, bearerAt, refuseUser, signedIn } from './access.ts'
+import { allLinksEndpoints } from './all-links.ts'
+import { linkOperations } from './api/links.ts'
+import { memberOperations } from './api/members.ts'
+import { tagOperations } from './api/tags.ts'
+import { Config, describeApi } from './description.ts'
+import { api, page } from './endpoint.ts'
+import { faultReply, NOT_FOUND } from './faults.ts'
+import { searchRoutes } from './opensearch.ts'
+import { shortLinks, type LinksRoutes } from './options.ts'
+import { linkFormRoutes } from './pages/link-form.ts'
+import { linkRoutes } from './pages/link.ts'
+import { listRoutes } from './pages/links.ts'
+import { tagPages } from './pages/tags.ts'
 import { isReservedPath, resolverRoute } from './resolver.ts'
+import { tokenEndpoints } from './tokens.ts'
+import { userEndpoints } from './users.ts'
 
-/** Nothing here is for an index: neither the pages nor where links lead. */
+const API = '/api/v1/'
+const ADMIN = `${API}admin/`
+
+/** Neither the pages nor the places that links lead to are for search engines. */
 const ROBOTS = bytesReply('User-agent: *\nDisallow: /\n', 'text/plain; charset=utf-8')
+
+const configEndpoint = api({
+  method: 'GET',
+  path: '/api/v1/config',
+  access: anybody,
+  id: 'getConfig',
+  tag: 'Config',
+  summary: 'Get what a client may know of this server; needs no token.',
+  returns: { description: 'The configuration', schema: Config },
+  answer: ({ app }) => ({ short_keyword: app.shortKeyword() }),
+})
+
+const helpEndpoint = page({
+  path: '/-/help',
+  access: signedIn,
+  answer({ app, caller }) {
+    const show = () => helpPage(caller, shortLinks(app))
+    return { page: show, fragment: show }
+  },
+})
+
+/** All endpoints of the API and of the pages; the API's document has them in this order. */
+const ENDPOINTS = [
+  configEndpoint,
+  ...userEndpoints,
+  ...allLinksEndpoints,
+  ...tokenEndpoints,
+  helpEndpoint,
+]
 
 /** The routes of the links listener; `databaseAnswers` is the health probe. */
 export function linksRoutes(
-  options: LinksRoutes,
+  app: LinksRoutes,
   databaseAnswers: () => Promise<boolean>,
 ): readonly Route[] {
-  const api = describeApi(options)
+  const operations = [
+    ...linkOperations(app),
+    ...memberOperations(app),
+    ...tagOperations(app),
+    ...mountApi(ENDPOINTS, app),
+  ]
+  const document = describeApi(app.version, operations)
   return [
     { method: 'GET', path: '/', access: 'guarded', handle: () => seeOther('/-/') },
     { method: 'GET', path: '/robots.txt', access: 'open', handle: () => ROBOTS },
-    plainHealthRoute(options.version, databaseAnswers, faultReply),
+    plainHealthRoute(app.version, databaseAnswers, faultReply),
     ...assetRoutes('/-/assets'),
-    ...linksPages(options),
-    ...api.operations,
-    ...apiDocsRoutes(api, options.baseUrl),
+    ...listRoutes(app),
+    ...linkFormRoutes(app),
+    ...linkRoutes(app),
+    ...tagPages(app),
+    ...mountPages(ENDPOINTS, app),
+    ...searchRoutes(app),
+    ...operations,
+    ...apiDocsRoutes(document, app.baseUrl),
   ]
 }
 
-/** What answers where no route does: the API's own refusals under its prefix, else the resolver. */
-export function unmatchedLinks(options: LinksRoutes): Unmatched {
-  const resolver = resolverRoute(options)
+/** Answers paths without a route: the API's refusals below its prefix, the resolver elsewhere. */
+export function unmatchedLinks(app: LinksRoutes): Unmatched {
+  const resolver = resolverRoute(app)
   const visit: Match = { kind: 'route', route: resolver, params: {} }
   return (path, allow, method) => {
-    if (path.startsWith(API)) {
-      return { kind: 'route', route: missingOperation(options, allow), params: {} }
-    }
+    if (path.startsWith(API))
+      return { kind: 'route', route: missingOperation(app, allow), params: {} }
     if (allow !== undefined) return { kind: 'wrong-method', allow }
     if (method === 'GET' || method === 'HEAD') return visit
     return isReservedPath(path) ? { kind: 'none' } : { kind: 'wrong-method', allow: 'GET, HEAD' }
+  }
+}
+
+/**
+ * Refuses a path or method that the API does not have: strangers get 401 (links.md section 5), callers
+ * with a token get 404, or 405 with the methods. Below `admin/` only admins learn which paths exist.
+ */
+function missingOperation({ links }: LinksRoutes, allow: string | undefined): Route {
+  return {
+    method: 'GET',
+    path: '/api/v1/(none)',
+    access: 'open',
+    async handle(context) {
+      const caller = await bearerAt(links, context)
+      if (context.path.startsWith(ADMIN)) refuseUser(caller)
+      if (allow === undefined) return faultReply(NOT_FOUND, context)
+      const detail = `this path answers ${allow} only`
+      return faultReply({ ...wrongMethod(allow), detail }, context)
+    },
   }
 }

@@ -1,0 +1,114 @@
+import type { User } from '../../db/links/users.ts'
+import { searchDescription } from '../../html/links/opensearch.ts'
+import { searchPage } from '../../html/links/visits.ts'
+import { queryOf, type Context } from '../../kernel/http/context.ts'
+import { bytesReply, htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
+import type { Route } from '../../kernel/http/router.ts'
+import { isForeignLoad } from '../../kernel/net/guard.ts'
+import { searchLinks, searchOf } from '../../services/links/lists.ts'
+import { isSlug } from '../../services/links/slug.ts'
+import { LOCATION_LONGEST } from '../../services/links/target.ts'
+import { visitorOf } from '../../services/links/users.ts'
+import {
+  encodePath,
+  readSearchTerms,
+  suggestionsFor,
+  termsOfLink,
+} from '../../services/links/visits.ts'
+import { faultReply, LOCATION_TOO_LONG } from './faults.ts'
+import type { LinksRoutes } from './options.ts'
+
+/** The most links that a search page lists. */
+const MAX_FOUND = 10
+/** Longer names match nothing. */
+const MAX_NAME_LENGTH = 200
+
+/**
+ * The search of browsers. Visitors need not be signed in: links work without, and strangers see only
+ * public ones.
+ */
+export function searchRoutes(app: LinksRoutes): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/-/opensearch.xml',
+      access: 'guarded',
+      handle: () => description(app),
+    },
+    { method: 'GET', path: '/-/go', access: 'guarded', handle: (context) => go(app, context) },
+    {
+      method: 'GET',
+      path: '/-/suggest',
+      access: 'guarded',
+      handle: (context) => suggest(app, context),
+    },
+  ]
+}
+
+function description({ baseUrl, shortKeyword }: LinksRoutes): Reply {
+  const text = searchDescription({ baseUrl: baseUrl(), keyword: shortKeyword() })
+  const type = 'application/opensearchdescription+xml'
+  return bytesReply(text, type, { 'cache-control': 'no-cache' })
+}
+
+/** `/-/go?q=`: redirects to the link with this name, or lists similar ones. */
+async function go(app: LinksRoutes, context: Context): Promise<Reply> {
+  const { db, targets } = app.links
+  const terms = readSearchTerms(queryOf(context).get('q') ?? '')
+  if (terms.name === '') return redirect('/-/')
+  const now = context.receivedAt.getTime()
+  const found = await termsOfLink(targets, terms, app.shortKeyword(), now)
+  if (found !== undefined) {
+    const location = `/${encodePath(found.name + found.rest)}`
+    const fits = location.length <= LOCATION_LONGEST
+    return fits ? redirect(location) : faultReply(LOCATION_TOO_LONG, context)
+  }
+  const name = terms.name.slice(0, MAX_NAME_LENGTH)
+  const visitor = await visitorAt(app, context)
+  const view = {
+    name,
+    rest: encodePath(terms.rest),
+    canCreate: isSlug(name.toLowerCase()),
+    suggestions: await suggestionsFor(db, name, visitor),
+    found: visitor === undefined ? null : await linksLike(app, visitor, name),
+  }
+  return htmlReply(searchPage(visitor, view))
+}
+
+async function linksLike({ links: { db, clock } }: LinksRoutes, visitor: User, name: string) {
+  const filter = { q: name, tag: '', visibility: '', role: '' } as const
+  const search = searchOf(filter, visitor, 'all')
+  return (await searchLinks(db, clock, search, undefined, MAX_FOUND)).links
+}
+
+/** `/-/suggest?q=`: suggestions in the form of OpenSearch. The path after the name is kept. */
+async function suggest(app: LinksRoutes, context: Context): Promise<Reply> {
+  const text = queryOf(context).get('q') ?? ''
+  const { name, rest } = readSearchTerms(text)
+  const visitor = await visitorAt(app, context)
+  const suggestions = await suggestionsFor(app.links.db, name.slice(0, MAX_NAME_LENGTH), visitor)
+  const completions = suggestions.map(({ slug }) => slug + rest)
+  const body = [
+    text,
+    completions,
+    suggestions.map(({ title }) => title),
+    completions.map((completion) => `${app.baseUrl()}/${encodePath(completion)}`),
+  ]
+  return jsonReply(body, 200, {}, 'application/x-suggestions+json')
+}
+
+/**
+ * The user at the browser. A page of another site that loads this address unseen counts as anonymous:
+ * from the time of the reply it could learn what the user may find.
+ */
+async function visitorAt(
+  { links, identify }: LinksRoutes,
+  context: Context,
+): Promise<User | undefined> {
+  if (isForeignLoad(context.headers)) return undefined
+  return visitorOf(links.db, identify(context), context.receivedAt)
+}
+
+function redirect(location: string): Reply {
+  return { status: 302, headers: { location, 'cache-control': 'no-store' }, body: null }
+}
