@@ -1,4 +1,5 @@
 import type postgres from 'postgres'
+import type { TSchema } from 'typebox'
 import { Unavailable } from '../kernel/fault.ts'
 import { connectTo, type ConnectOptions, type Target } from './connect.ts'
 import { isFull, QueryError, translate } from './errors.ts'
@@ -13,7 +14,18 @@ import {
   type PoolOptions,
   type Share,
 } from './pool.ts'
-import type { Query } from './sql-file.ts'
+
+/** What a query gives: exactly one row, a row or none, any number of rows, or only a count. */
+export type QueryResult = 'one' | 'optional' | 'many' | 'exec'
+
+/** A query by name. `args` are PostgreSQL type names, `row` the schema of one row (of `exec`: none). */
+export interface Query {
+  readonly name: string
+  readonly text: string
+  readonly result: QueryResult
+  readonly args: readonly string[]
+  readonly row: TSchema | undefined
+}
 
 /** Runs named queries, either each on its own or inside one transaction. */
 export interface Executor {

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 import { assetText } from '../kernel/assets.ts'
-import type { Query, QueryResult } from './sql-file.ts'
+import type { Query, QueryResult } from './client.ts'
 
 /** What a `db/<service>.ts` declares about each query of its file. */
 export interface QueryShape {
