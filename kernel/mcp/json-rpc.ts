@@ -1,7 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-
-/** The members of a JSON object. */
-export type Members = Readonly<Record<string, unknown>>
+import { isObject, parseJson, type JsonObject } from '../json.ts'
 
 /** An id as MCP allows it: text or a whole number, never null. */
 export type RpcId = string | number
@@ -12,12 +10,12 @@ export type RpcMessage =
       readonly kind: 'request'
       readonly id: RpcId
       readonly method: string
-      readonly params: Members
+      readonly params: JsonObject
     }
-  | { readonly kind: 'notification'; readonly method: string; readonly params: Members }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
   | { readonly kind: 'response' }
 
-/** Why a request has no result; `status` is the HTTP status of an era that maps errors to one. */
+/** Why a request has no result. `status` is its HTTP status where the protocol version has one. */
 export interface RpcFailure {
   readonly code: number
   readonly message: string
@@ -33,18 +31,17 @@ export const RPC = {
   invalidParams: -32602,
   internal: -32603,
   headerMismatch: -32020,
-  missingCapability: -32021,
   unsupportedVersion: -32022,
 } as const
 
-/** A body that is no message; the id is given back where the body has a usable one. */
+/** A body that is not a message; with the id of the body where it has a valid one. */
 export interface BrokenMessage {
   readonly kind: 'broken'
   readonly id: RpcId | null
   readonly failure: RpcFailure
 }
 
-/** Reads a body as one message. A batch is refused: the revisions from 2025-06-18 on have none. */
+/** Reads a body as one message. Batches are refused: protocol versions from 2025-06-18 on have none. */
 export function readMessage(body: Buffer): RpcMessage | BrokenMessage {
   const value = isUtf8(body) ? parseJson(body.toString('utf8')) : undefined
   if (value === undefined) return broken(null, RPC.parseError, 'The body is not JSON in UTF-8.')
@@ -61,43 +58,30 @@ export function readMessage(body: Buffer): RpcMessage | BrokenMessage {
   return { kind: 'request', id, method, params }
 }
 
-/** A response as JSON in pieces: its own text, and bytes that it shares with others. */
+/** A response as JSON in pieces: its own text, and bytes that several responses share. */
 export type Envelope = readonly (string | Uint8Array)[]
 
-/** The response that carries a result; `shared` are further members of it, as JSON without braces. */
-export function resultEnvelope(id: RpcId, result: Members, shared?: Uint8Array): Envelope {
+/** The response with a result. `shared` has further members of it, as JSON without braces. */
+export function resultEnvelope(id: RpcId, result: JsonObject, shared?: Uint8Array): Envelope {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{`
   const rest = `${JSON.stringify(result).slice(1)}}`
   if (shared === undefined) return [head + rest]
   return [head, shared, rest.startsWith('}') ? rest : `,${rest}`]
 }
 
-/** The response that carries an error; without an id that could be read it is null (JSON-RPC 2.0). */
+/** The response with an error. The id is null where none could be read (JSON-RPC 2.0). */
 export function errorEnvelope(id: RpcId | null, { code, message, data }: RpcFailure): Envelope {
   const error = { code, message, ...(data !== undefined && { data }) }
   return [JSON.stringify({ jsonrpc: '2.0', id, error })]
 }
 
-/** A request whose parameters name something that is not there, or can't be read. */
+/** The failure of a request whose parameters are not valid. */
 export function invalidParams(message: string, data?: unknown): RpcFailure {
   return { code: RPC.invalidParams, message, status: 200, ...(data !== undefined && { data }) }
 }
 
-export function isObject(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isId(value: unknown): value is RpcId {
   return typeof value === 'string' || Number.isSafeInteger(value)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // SyntaxError: answered with -32700.
-    return undefined
-  }
 }
 
 function broken(id: RpcId | null, code: number, message: string): BrokenMessage {

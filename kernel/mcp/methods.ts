@@ -1,41 +1,32 @@
-import { capabilitiesOf, negotiate, SUPPORTED_VERSIONS, type Era } from './era.ts'
-import { invalidParams, isObject, RPC, type Members, type RpcFailure } from './json-rpc.ts'
+import type { JsonObject } from '../json.ts'
+import { invalidParams, RPC, type RpcFailure } from './json-rpc.ts'
+import { META, negotiate, SUPPORTED_VERSIONS, type Protocol } from './protocol-version.ts'
 import {
-  BadRequest,
+  toolError,
   TryLater,
   type Call,
-  type InputRequired,
   type McpServer,
+  type Resource,
   type Tool,
 } from './server.ts'
-import {
-  capabilities,
-  serverInfo,
-  shownPrompt,
-  shownResource,
-  shownTemplate,
-  shownTool,
-  type Success,
-} from './shown.ts'
-import { toolError } from './tool.ts'
 
-/** What a method comes to. */
+/** The end of a method. */
 export type Outcome = Success | { readonly failure: RpcFailure }
 
-type Method = (server: McpServer, params: Members, call: Call) => Outcome | Promise<Outcome>
+type Method = (server: McpServer, params: JsonObject, call: Call) => Outcome | Promise<Outcome>
 
 /** Lists change with a release only, or with what the endpoint may do. */
 const LISTS_FRESH_MS = 300_000
 
-/** Runs a method of an era; whatever it throws is told to the server and hidden from the client. */
+/** Runs a method. An unexpected error goes to the server's `onFault`; the client learns nothing of it. */
 export async function runMethod(
   server: McpServer,
-  era: Era,
+  protocol: Protocol,
   method: string,
-  params: Members,
+  params: JsonObject,
   call: Call,
 ): Promise<Outcome> {
-  const run = methodOf(server, era, method)
+  const run = methodOf(server, protocol, method)
   if (run === undefined) {
     const message = `Method not found: ${method.slice(0, 100)}`
     return { failure: { code: RPC.methodNotFound, message, status: 404 } }
@@ -43,7 +34,6 @@ export async function runMethod(
   try {
     return await run(server, params, call)
   } catch (error) {
-    if (error instanceof BadRequest) return { failure: invalidParams(error.message) }
     if (error instanceof TryLater) {
       return { failure: { code: RPC.internal, message: error.message, status: 503 } }
     }
@@ -52,32 +42,26 @@ export async function runMethod(
   }
 }
 
-/** A method is there only when the server offers what it is about. */
-function methodOf(server: McpServer, era: Era, method: string): Method | undefined {
-  const { prompts, resources, complete } = server
+/** A method exists only where the server offers what it is about. */
+function methodOf(server: McpServer, protocol: Protocol, method: string): Method | undefined {
+  const { resources } = server
   switch (method) {
     case 'server/discover':
-      return era === 'modern' ? discover : undefined
+      return protocol === 'stateless' ? discover : undefined
     case 'initialize':
-      return era === 'legacy' ? initialize : undefined
+      return protocol === 'handshake' ? initialize : undefined
     case 'ping':
-      return era === 'legacy' ? () => ({ result: {} }) : undefined
+      return protocol === 'handshake' ? () => ({ result: {} }) : undefined
     case 'tools/list':
-      return list('tools', server.tools.map(shownTool))
+      return list('tools', server.tools.map(describeTool))
     case 'tools/call':
       return callTool
-    case 'prompts/list':
-      return prompts && list('prompts', prompts.map(shownPrompt))
-    case 'prompts/get':
-      return prompts && getPrompt
     case 'resources/list':
-      return resources && list('resources', resources.map(shownResource))
+      return resources && list('resources', resources.map(describeResource))
     case 'resources/templates/list':
-      return resources && list('resourceTemplates', (server.templates ?? []).map(shownTemplate))
+      return resources && list('resourceTemplates', [])
     case 'resources/read':
       return resources && readResource
-    case 'completion/complete':
-      return complete && completeArgument
     default:
       return undefined
   }
@@ -104,16 +88,16 @@ const initialize: Method = (server, params) => ({
   },
 })
 
-/** Every list is one page, so no cursor is ever given out and none is ours. */
-function list(member: string, items: readonly Members[]): Method {
+/** Every list is one page: no cursor is ever given out. */
+function list(member: string, items: readonly JsonObject[]): Method {
   return (_server, params) =>
     params['cursor'] === undefined
       ? { result: { [member]: items }, freshMs: LISTS_FRESH_MS }
-      : { failure: invalidParams('cursor is none of this list.') }
+      : { failure: invalidParams('invalid cursor') }
 }
 
-/** The tool that a request calls, when there is one under that name. */
-export function calledTool(server: McpServer, params: Members): Tool | undefined {
+/** The tool that a request calls. */
+export function calledTool(server: McpServer, params: JsonObject): Tool | undefined {
   return server.tools.find((tool) => tool.name === params['name'])
 }
 
@@ -122,69 +106,61 @@ const callTool: Method = async (server, params, call) => {
   if (tool === undefined) return { failure: invalidParams('There is no tool under this name.') }
   try {
     const answer = await tool.call(params['arguments'] ?? {}, call)
-    if ('inputRequests' in answer) return askClient(answer, params)
     return { result: {}, shared: answer.members }
   } catch (error) {
-    if (error instanceof BadRequest) throw error
     server.onFault(tool.name, error)
     const { members } = toolError('internal', 'The tool failed; try again later.')
     return { result: {}, shared: members }
   }
 }
 
-const getPrompt: Method = ({ prompts = [] }, params, call) => {
-  const prompt = prompts.find(({ name }) => name === params['name'])
-  if (prompt === undefined) return { failure: invalidParams('There is no prompt under this name.') }
-  const args = isObject(params['arguments']) ? params['arguments'] : {}
-  const missing = prompt.arguments.find(({ name, required }) => required && !(name in args))
-  if (missing !== undefined) return { failure: invalidParams(`${missing.name} is missing.`) }
-  const answer = prompt.get(args, call)
-  if ('inputRequests' in answer) return askClient(answer, params)
-  return { result: { description: prompt.description, messages: answer } }
-}
-
-const readResource: Method = async ({ resources = [], templates = [] }, params) => {
+const readResource: Method = async ({ resources = [] }, params) => {
   const { uri } = params
   if (typeof uri !== 'string') return { failure: invalidParams('uri must be a string.') }
-  const resource = resources.find((candidate) => candidate.uri === uri)
-  let contents = await resource?.read()
-  for (const template of templates) contents ??= await template.read(uri)
+  const contents = await resources.find((candidate) => candidate.uri === uri)?.read()
   return contents === undefined
     ? { failure: invalidParams('There is no resource under this URI.', { uri }) }
     : { result: { contents: [contents] }, freshMs: 0 }
 }
 
-const completeArgument: Method = ({ complete }, params) => {
-  const { ref, argument } = params
-  if (!isObject(ref) || !isObject(argument))
-    return { failure: invalidParams('ref and argument must be objects.') }
-  const values = complete?.(ref, argument) ?? []
+/** A method's result. `freshMs` is how long a client may keep it. */
+interface Success {
+  readonly result: JsonObject
+  readonly freshMs?: number
+  /** Further members of the result, as JSON without braces. */
+  readonly shared?: Uint8Array
+}
+
+/** The server's name and version: part of every stateless result. */
+function serverInfo({ name, title, version }: McpServer): JsonObject {
+  return { name, title, version }
+}
+
+/** What the server offers. Its lists never change, so nothing can be subscribed to. */
+function capabilities({ resources }: McpServer): JsonObject {
+  return { tools: {}, ...(resources && { resources: {} }) }
+}
+
+function describeTool(tool: Tool): JsonObject {
+  const { name, title, description, inputSchema, outputSchema, annotations } = tool
+  return { name, title, description, inputSchema, outputSchema, annotations }
+}
+
+function describeResource({ uri, name, title, description, mimeType }: Resource): JsonObject {
+  return { uri, name, title, description, mimeType }
+}
+
+/** A result as its protocol writes it. A stateless one names its kind, its server, and how long it holds. */
+export function toResult(
+  server: McpServer,
+  protocol: Protocol,
+  { result, freshMs }: Success,
+): JsonObject {
+  if (protocol === 'handshake') return result
   return {
-    result: {
-      completion: {
-        values: values.slice(0, 100),
-        total: values.length,
-        hasMore: values.length > 100,
-      },
-    },
+    resultType: 'complete',
+    ...result,
+    ...(freshMs !== undefined && { ttlMs: freshMs, cacheScope: 'private' }),
+    _meta: { [META.serverInfo]: serverInfo(server) },
   }
-}
-
-/** The capability that a request to the client takes. */
-const NEEDED: Readonly<Record<string, string>> = {
-  'elicitation/create': 'elicitation',
-  'sampling/createMessage': 'sampling',
-  'roots/list': 'roots',
-}
-
-/** A client is asked only for what it said it can do. */
-function askClient(answer: InputRequired, params: Members): Outcome {
-  const declared = capabilitiesOf(params)
-  const needed = Object.values(answer.inputRequests).map(({ method }) => NEEDED[method] ?? method)
-  const missing = needed.filter((capability) => !isObject(declared[capability]))
-  if (missing.length === 0) return { result: { resultType: 'input_required', ...answer } }
-  const requiredCapabilities = Object.fromEntries(missing.map((name) => [name, {}]))
-  const message = 'This needs a capability that the client did not declare.'
-  const code = RPC.missingCapability
-  return { failure: { code, message, status: 400, data: { requiredCapabilities } } }
 }

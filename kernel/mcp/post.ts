@@ -1,125 +1,104 @@
-import type { Clock } from '../time.ts'
+import { badRequest, Fault, unavailable } from '../fault.ts'
 import type { Context } from '../http/context.ts'
-import { unavailable, type FaultValue } from '../fault.ts'
 import { mediaType } from '../http/headers.ts'
-import { bytesReply, type Reply } from '../http/reply.ts'
-import { capabilitiesOf, checkLegacy, checkModern, eraOf, metaOf, type Era } from './era.ts'
+import { bytesReply, type Reply, type Sink } from '../http/reply.ts'
+import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../http/sse.ts'
+import type { JsonObject } from '../json.ts'
+import type { Clock } from '../time.ts'
 import {
   errorEnvelope,
-  isObject,
   readMessage,
   resultEnvelope,
   RPC,
   type Envelope,
-  type Members,
   type RpcFailure,
   type RpcId,
 } from './json-rpc.ts'
-import { calledTool, runMethod } from './methods.ts'
+import { calledTool, runMethod, toResult } from './methods.ts'
+import {
+  checkHandshake,
+  checkStateless,
+  metaOf,
+  protocolOf,
+  type Protocol,
+} from './protocol-version.ts'
 import type { Call, McpServer } from './server.ts'
-import { dressResult } from './shown.ts'
-import { streamAnswer } from './stream.ts'
 
-/** The largest message. */
+/** Largest message, in bytes. */
 const MESSAGE_LIMIT = 1024 * 1024
+const KEEP_ALIVE_MS = 15_000
 
 export interface PostOptions {
   readonly clock: Clock
-  /** Aborted when who asks may ask no more, such as by a token that is revoked meanwhile. */
+  /** Aborted when the caller may ask no more, such as when its token is revoked. */
   readonly signal: AbortSignal
 }
 
-/** Who waits for an answer, as far as a handler may know. */
-type Listener = Pick<Call, 'gone' | 'progress'>
-
-/** One request, checked and ready to be run. */
-interface Ready {
-  readonly era: Era
+/** A request whose headers and version were checked. */
+interface CheckedRequest {
+  readonly protocol: Protocol
   readonly id: RpcId
   readonly method: string
-  readonly params: Members
+  readonly params: JsonObject
 }
 
 /**
- * Answers a POST to an MCP endpoint: one JSON-RPC message of either era (2026-07-28, or 2025-03-26
- * to 2025-11-25). What is wrong with the HTTP request itself is a fault (413, 415, 400); everything
- * after that is a JSON-RPC answer.
+ * Answers a POST to an MCP endpoint: one JSON-RPC message of protocol version 2026-07-28, or 2025-03-26
+ * to 2025-11-25. Throws a Fault where the HTTP request is wrong (415, 413, 400, 503); later failures are
+ * JSON-RPC responses.
  */
 export async function postMcp(
   server: McpServer,
   context: Context,
   options: PostOptions,
-): Promise<Reply | FaultValue> {
-  if (mediaType(context.headers['content-type']) !== 'application/json') return NOT_JSON
-  const body = await context.body(MESSAGE_LIMIT)
-  if (!body.ok) return BODY_FAULTS[body.reason]
-
-  const message = readMessage(body.bytes)
+): Promise<Reply> {
+  const message = readMessage(await readBytes(context))
   if (message.kind === 'broken') return failed(message.id, message.failure)
-  const era = eraOf(message, context.headers)
-  if (message.kind !== 'request') return acknowledge(message.kind, era, context)
+  const protocol = protocolOf(message, context.headers)
+  if (message.kind !== 'request') return acknowledge(message.kind, protocol, context)
   const { id, method, params } = message
   const refusal =
-    era === 'modern' ? checkModern(method, params, context.headers) : checkLegacy(context.headers)
+    protocol === 'stateless'
+      ? checkStateless(method, params, context.headers)
+      : checkHandshake(context.headers)
   if (refusal !== undefined) return failed(id, refusal)
 
-  const ready = { era, id, method, params }
+  const request = { protocol, id, method, params }
   const tool = method === 'tools/call' ? calledTool(server, params) : undefined
   if (tool?.streams === true && (context.headers.accept ?? '').includes('text/event-stream')) {
-    const { progressToken } = metaOf(params)
-    return streamAnswer({ ...options, progressToken }, async (listener) => {
-      return (await answer(server, ready, listener)).envelope
-    })
+    return streamReply(server, request, options)
   }
-  const listener: Listener = {
+  const { envelope, status } = await run(server, request, {
     gone: () => AbortSignal.any([options.signal, context.gone()]),
     progress: () => undefined,
-  }
-  const { envelope, status } = await answer(server, ready, listener)
+  })
   return envelopeReply(envelope, status)
 }
 
-/** Nothing is answered to a notification. A response would be to a question that is never asked. */
-function acknowledge(kind: 'notification' | 'response', era: Era, context: Context): Reply {
-  const refusal = era === 'legacy' ? checkLegacy(context.headers) : undefined
+async function readBytes(context: Context): Promise<Buffer> {
+  if (mediaType(context.headers['content-type']) !== 'application/json') {
+    const message = 'The body must be JSON: application/json.'
+    throw new Fault(415, 'UNSUPPORTED_MEDIA_TYPE', message)
+  }
+  const body = await context.body(MESSAGE_LIMIT)
+  if (body.ok) return body.bytes
+  if (body.reason === 'too-large') {
+    throw new Fault(413, 'BODY_TOO_LARGE', `The message exceeds ${MESSAGE_LIMIT} bytes.`)
+  }
+  if (body.reason === 'aborted') throw badRequest('The message did not arrive whole.')
+  throw unavailable('More is arriving than can be read; try again shortly.')
+}
+
+/** A notification gets no result. A response answers a question that this server never asks. */
+function acknowledge(
+  kind: 'notification' | 'response',
+  protocol: Protocol,
+  context: Context,
+): Reply {
+  const refusal = protocol === 'handshake' ? checkHandshake(context.headers) : undefined
   if (refusal !== undefined) return failed(null, refusal)
-  if (kind === 'response' && era === 'modern') return failed(null, NO_RESPONSES)
+  if (kind === 'response' && protocol === 'stateless') return failed(null, NO_RESPONSES)
   return { status: 202, headers: {}, body: null }
-}
-
-async function answer(
-  server: McpServer,
-  { era, id, method, params }: Ready,
-  { gone, progress }: Listener,
-): Promise<{ readonly envelope: Envelope; readonly status: number }> {
-  const { inputResponses, requestState } = params
-  const call = {
-    capabilities: capabilitiesOf(params),
-    inputResponses: isObject(inputResponses) ? inputResponses : {},
-    requestState: typeof requestState === 'string' ? requestState : undefined,
-    gone,
-    progress,
-  }
-  const outcome = await runMethod(server, era, method, params, call)
-  if ('failure' in outcome) {
-    const { failure } = outcome
-    return { envelope: errorEnvelope(id, failure), status: statusOf(failure, era) }
-  }
-  const result = dressResult(server, era, outcome)
-  return { envelope: resultEnvelope(id, result, outcome.shared), status: 200 }
-}
-
-/** The legacy era carries every error of a method in a 200. */
-function statusOf(failure: RpcFailure, era: Era): number {
-  return era === 'modern' ? failure.status : 200
-}
-
-function failed(id: RpcId | null, failure: RpcFailure): Reply {
-  return envelopeReply(errorEnvelope(id, failure), failure.status)
-}
-
-function envelopeReply(pieces: Envelope, status: number): Reply {
-  return bytesReply({ pieces }, 'application/json', { 'cache-control': 'no-store' }, status)
 }
 
 const NO_RESPONSES: RpcFailure = {
@@ -128,18 +107,70 @@ const NO_RESPONSES: RpcFailure = {
   status: 400,
 }
 
-const NOT_JSON: FaultValue = {
-  status: 415,
-  code: 'UNSUPPORTED_MEDIA_TYPE',
-  detail: 'The body must be JSON: application/json.',
+async function run(
+  server: McpServer,
+  { protocol, id, method, params }: CheckedRequest,
+  call: Call,
+): Promise<{ readonly envelope: Envelope; readonly status: number }> {
+  const outcome = await runMethod(server, protocol, method, params, call)
+  if ('failure' in outcome) {
+    const { failure } = outcome
+    // With a handshake, every error of a method is carried in a 200.
+    const status = protocol === 'stateless' ? failure.status : 200
+    return { envelope: errorEnvelope(id, failure), status }
+  }
+  const result = toResult(server, protocol, outcome)
+  return { envelope: resultEnvelope(id, result, outcome.shared), status: 200 }
 }
 
-const BODY_FAULTS: Readonly<Record<'too-large' | 'aborted' | 'overloaded', FaultValue>> = {
-  'too-large': {
-    status: 413,
-    code: 'BODY_TOO_LARGE',
-    detail: `The message exceeds ${MESSAGE_LIMIT} bytes.`,
-  },
-  aborted: { status: 400, code: 'BAD_REQUEST', detail: 'The message did not arrive whole.' },
-  overloaded: unavailable('More is arriving than can be read; try again shortly.'),
+/**
+ * Answers a request as an event stream that ends with its response. A client that goes away has
+ * cancelled the request. Comments keep proxies from closing a quiet connection.
+ */
+function streamReply(
+  server: McpServer,
+  request: CheckedRequest,
+  { clock, signal }: PostOptions,
+): Reply {
+  const { progressToken } = metaOf(request.params)
+  const wantsProgress = typeof progressToken === 'string' || typeof progressToken === 'number'
+  function stream(sink: Sink): void {
+    const closed = new AbortController()
+    const stopKeepAlive = clock.every(KEEP_ALIVE_MS, () => sink.write(KEEP_ALIVE))
+    sink.onClose(() => {
+      stopKeepAlive()
+      closed.abort()
+    })
+    const call: Call = {
+      gone: () => AbortSignal.any([signal, closed.signal]),
+      progress(progress, total, message) {
+        if (!wantsProgress) return
+        const params = { progressToken, progress, total, message }
+        const notice = { jsonrpc: '2.0', method: 'notifications/progress', params }
+        send(sink, [JSON.stringify(notice)])
+      },
+    }
+    void run(server, request, call).then(
+      ({ envelope }) => {
+        send(sink, envelope)
+        sink.end()
+      },
+      // `run` turns every error into a response. A throw is a bug, and the client must see an end.
+      () => sink.destroy(),
+    )
+  }
+  return { status: 200, headers: STREAM_HEADERS, body: stream }
+}
+
+function send(sink: Sink, message: Envelope): void {
+  const data = Buffer.concat(message.map((piece) => Buffer.from(piece))).toString('utf8')
+  sink.write(encodeFrame({ event: 'message', data }))
+}
+
+function failed(id: RpcId | null, failure: RpcFailure): Reply {
+  return envelopeReply(errorEnvelope(id, failure), failure.status)
+}
+
+function envelopeReply(pieces: Envelope, status: number): Reply {
+  return bytesReply({ pieces }, 'application/json', { 'cache-control': 'no-store' }, status)
 }

@@ -41,8 +41,7 @@ export function mcpRoute({ hooks, version }: HooksRoutes): Route {
     if (endpoint === 'forbidden') return hooksFault(FORBIDDEN, context)
     noteUse(endpoint.name, context.receivedAt)
     const signal = signalOf(endpoint.token_hash)
-    const answer = await postMcp(serverOf(endpoint), context, { clock, signal })
-    return 'code' in answer ? hooksFault(answer, context) : answer
+    return postMcp(serverOf(endpoint), context, { clock, signal })
   }
 
   return { method: 'POST', path: '/mcp/:endpoint', access: 'strict', handle }

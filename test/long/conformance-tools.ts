@@ -1,18 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import Type from 'typebox'
-import type { Members } from '../../kernel/mcp/json-rpc.ts'
-import type { Call, Content, InputRequired, Tool, ToolResult } from '../../kernel/mcp/server.ts'
-import { defineTool, toolContent, toolError } from '../../kernel/mcp/tool.ts'
+import type { JsonObject } from '../../kernel/json.ts'
+import {
+  defineTool,
+  toolContent,
+  toolError,
+  type Call,
+  type Content,
+  type Tool,
+  type ToolResult,
+} from '../../kernel/mcp/server.ts'
 
 /** One red pixel, and a sound without samples: the smallest files of their kinds. */
 export const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
 const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA='
 
-type Answer = (call: Call) => ToolResult | InputRequired | Promise<ToolResult | InputRequired>
+type Answer = (call: Call) => ToolResult | Promise<ToolResult>
 
 /** A tool without arguments, by the name that the conformance suite calls. */
-export function fixture(name: string, description: string, answer: Answer, streams = false): Tool {
+function fixture(name: string, description: string, answer: Answer, streams = false): Tool {
   return defineTool({
     name,
     title: name,
@@ -29,7 +36,7 @@ export function fixture(name: string, description: string, answer: Answer, strea
   })
 }
 
-export function text(value: string): ToolResult {
+function text(value: string): ToolResult {
   return toolContent({ type: 'text', text: value })
 }
 
@@ -48,7 +55,7 @@ async function withProgress(call: Call): Promise<ToolResult> {
 }
 
 /** As `json-schema-2020-12` reads it back: the schema must come out as it went in. */
-const SCHEMA: Members = {
+const SCHEMA: JsonObject = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   type: 'object',
   $defs: {
@@ -73,7 +80,7 @@ const SCHEMA: Members = {
 }
 
 /** Tools that answer at once or in a stream. */
-export const plainTools: readonly Tool[] = [
+export const fixtureTools: readonly Tool[] = [
   fixture('test_simple_text', 'Tests text', () =>
     text('This is a simple text response for testing.'),
   ),

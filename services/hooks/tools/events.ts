@@ -2,8 +2,14 @@ import Type from 'typebox'
 import { listEvents } from '../../../db/hooks/events.ts'
 import { EventSummary } from '../../../db/hooks/rows.ts'
 import { nullable } from '../../../db/rows.ts'
-import type { Call, Resource, Tool, ToolResult } from '../../../kernel/mcp/server.ts'
-import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
+import {
+  type Call,
+  type Resource,
+  type Tool,
+  type ToolResult,
+  defineTool,
+  toolValue,
+} from '../../../kernel/mcp/server.ts'
 import { createShared } from '../../../kernel/single-flight.ts'
 import { EventDetail, readEventStart } from '../event-detail.ts'
 import { findEvents, TOO_MANY_SEARCHES } from '../find-events.ts'

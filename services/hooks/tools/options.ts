@@ -1,5 +1,4 @@
-import type { ToolResult } from '../../../kernel/mcp/server.ts'
-import { toolError } from '../../../kernel/mcp/tool.ts'
+import { type ToolResult, toolError } from '../../../kernel/mcp/server.ts'
 import type { Hooks } from '../open.ts'
 
 /** What the tools work on. */

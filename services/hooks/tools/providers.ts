@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import type { Tool } from '../../../kernel/mcp/server.ts'
-import { defineTool, toolValue } from '../../../kernel/mcp/tool.ts'
+import { type Tool, defineTool, toolValue } from '../../../kernel/mcp/server.ts'
 import { ProviderStatus, providerStatus, readProviders } from '../providers.ts'
 import { READ_ONLY, type ToolOptions } from './options.ts'
 

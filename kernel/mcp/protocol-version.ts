@@ -1,73 +1,70 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isObject, RPC, type Members, type RpcFailure } from './json-rpc.ts'
+import { isObject, objectOf, type JsonObject } from '../json.ts'
+import { RPC, type RpcFailure } from './json-rpc.ts'
 
-/** The stateless revision: every request carries its own version and capabilities. */
-const MODERN_VERSION = '2026-07-28'
+/** The stateless version: every request carries its own version and capabilities. */
+const STATELESS_VERSION = '2026-07-28'
 
-/** Revisions that begin with a handshake, newest first. */
-const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
+/** Versions that begin with the handshake `initialize`, newest first. */
+const HANDSHAKE_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 
-/** Every revision that is spoken here, newest first. */
-export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]
+/** Every supported protocol version, newest first. */
+export const SUPPORTED_VERSIONS: readonly string[] = [STATELESS_VERSION, ...HANDSHAKE_VERSIONS]
 
-/** What a request says of itself under `_meta`. */
+/** Names under `_meta`. */
 export const META = {
   version: 'io.modelcontextprotocol/protocolVersion',
   capabilities: 'io.modelcontextprotocol/clientCapabilities',
   serverInfo: 'io.modelcontextprotocol/serverInfo',
 } as const
 
-export type Era = 'modern' | 'legacy'
+/** The two kinds of protocol versions: 2026-07-28, or the earlier ones with a handshake. */
+export type Protocol = 'stateless' | 'handshake'
 
-/** The parts of a message that tell its era. */
-interface Spoken {
+/** The parts of a message that tell its protocol. */
+interface Versioned {
   readonly kind: string
   readonly method?: string
-  readonly params?: Members
+  readonly params?: JsonObject
 }
 
 /**
- * Both eras share one URL: a request is modern when its `_meta` or its header says so, or names a
- * version that is unknown here, since only the modern era has an answer to that.
+ * Both protocols share one URL. A request is stateless when its `_meta` or its header says so. So is one
+ * with an unknown version: only the stateless protocol has an error for that.
  */
-export function eraOf(message: Spoken, headers: IncomingHttpHeaders): Era {
+export function protocolOf(message: Versioned, headers: IncomingHttpHeaders): Protocol {
   const wanted = metaOf(message.params)[META.version]
-  if (headers['mcp-protocol-version'] === MODERN_VERSION) return 'modern'
-  return typeof wanted === 'string' && !isLegacy(wanted) ? 'modern' : 'legacy'
+  if (headers['mcp-protocol-version'] === STATELESS_VERSION) return 'stateless'
+  return typeof wanted === 'string' && !hasHandshake(wanted) ? 'stateless' : 'handshake'
 }
 
 /** The `_meta` member of a request's parameters; empty when there is none. */
-export function metaOf(params: Members | undefined): Members {
-  const meta = params?.['_meta']
-  return isObject(meta) ? meta : {}
+export function metaOf(params: JsonObject | undefined): JsonObject {
+  return objectOf(params?.['_meta'])
 }
 
-/** The capabilities that a modern request declares. */
-export function capabilitiesOf(params: Members): Members {
-  const capabilities = metaOf(params)[META.capabilities]
-  return isObject(capabilities) ? capabilities : {}
-}
-
-/** A legacy request without the header counts as 2025-03-26, which had none. */
-export function checkLegacy(headers: IncomingHttpHeaders): RpcFailure | undefined {
+/** Checks the header of a request with a handshake. Without it, it counts as 2025-03-26, which had none. */
+export function checkHandshake(headers: IncomingHttpHeaders): RpcFailure | undefined {
   const version = headers['mcp-protocol-version']
-  if (version === undefined || (typeof version === 'string' && isLegacy(version))) return undefined
+  if (version === undefined || (typeof version === 'string' && hasHandshake(version)))
+    return undefined
   return unsupportedVersion(String(version))
 }
 
-/** The revision that the answer to `initialize` names: the client's, or the newest of the era. */
+/** The version that the response to `initialize` names: the client's, or the newest with a handshake. */
 export function negotiate(requested: unknown): string {
-  return typeof requested === 'string' && isLegacy(requested) ? requested : LEGACY_VERSIONS[0]
+  return typeof requested === 'string' && hasHandshake(requested)
+    ? requested
+    : HANDSHAKE_VERSIONS[0]
 }
 
 /**
- * The checks of a modern request in the order in which they can be told apart: headers that don't
- * agree with the body (-32020), a body without its `_meta` (-32602), a version that is not spoken
- * (-32022). All are answered with 400.
+ * Checks a stateless request: headers that differ from the body (-32020), a body without its `_meta`
+ * (-32602), an unsupported version (-32022). All are answered with 400.
  */
-export function checkModern(
+export function checkStateless(
   method: string,
-  params: Members,
+  params: JsonObject,
   headers: IncomingHttpHeaders,
 ): RpcFailure | undefined {
   const meta = metaOf(params)
@@ -81,7 +78,7 @@ export function checkModern(
     const message = `params._meta must hold ${META.version} and ${META.capabilities}.`
     return { code: RPC.invalidParams, message, status: 400 }
   }
-  if (version !== MODERN_VERSION) return unsupportedVersion(version)
+  if (version !== STATELESS_VERSION) return unsupportedVersion(version)
   if (headers['mcp-method'] !== method) return mismatch('Mcp-Method does not match the method')
   const named = NAMED_BY[method]
   if (named === undefined || typeof params[named] !== 'string') return undefined
@@ -92,7 +89,6 @@ export function checkModern(
 /** Requests whose header `Mcp-Name` repeats a parameter, and which one. */
 const NAMED_BY: Readonly<Record<string, string>> = {
   'tools/call': 'name',
-  'prompts/get': 'name',
   'resources/read': 'uri',
 }
 
@@ -106,8 +102,8 @@ function decodeHeader(value: string | string[] | undefined): string | undefined 
   return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
 }
 
-function isLegacy(version: string): boolean {
-  return LEGACY_VERSIONS.some((known) => known === version)
+function hasHandshake(version: string): boolean {
+  return HANDSHAKE_VERSIONS.some((known) => known === version)
 }
 
 function mismatch(what: string): RpcFailure {
