@@ -1,5 +1,5 @@
 import type { Database } from '../../../db/client.ts'
-import { transferQueries } from '../../../db/links/transfer.ts'
+import { transferQueries, type ExportedLink } from '../../../db/links/transfer.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { CSV_HEADER, readCsvLink, readHeader, writeCsvLink, type Column } from './csv.ts'
 import { readGolink, writeGolink } from './golink.ts'
@@ -53,7 +53,8 @@ export async function* exportLinks(
   const write = format === 'csv' ? writeCsvLink : writeGolink
   let after: string | undefined = ''
   while (after !== undefined) {
-    const links = await transferQueries.listLinksToExport(db, { after, limit: PAGE_SIZE })
+    const page = { after, limit: PAGE_SIZE }
+    const links: readonly ExportedLink[] = await transferQueries.listLinksToExport(db, page)
     const shown = links.filter(({ visibility }) => !publicOnly || visibility === 'public')
     const written = shown.map((link) => ({ slug: link.slug, line: write(link) }))
     yield {
@@ -77,7 +78,10 @@ async function peek(
     if (done === true) break
     head.push(value)
     const text = Buffer.from(value).toString('latin1')
-    first = text.replace(/^\xef\xbb\xbf/, '').trimStart().slice(0, 1)
+    first = text
+      .replace(/^\xef\xbb\xbf/, '')
+      .trimStart()
+      .slice(0, 1)
   }
   async function* all(): AsyncGenerator<Uint8Array> {
     yield* head
