@@ -1,8 +1,14 @@
-import { backoffMs, pause } from '../../kernel/time.ts'
-import type { Channel, ChannelEnd } from '../../kernel/http/websocket.ts'
-import type { Deliver, Delivered } from './relay-delivery.ts'
-import { NEXT, readServerMessage, type RelayEvent, type ServerMessage } from './relay-protocol.ts'
-import { relayUrl, type RelayRequest } from './relay-request.ts'
+import { backoffMs, pause } from '../../../kernel/time.ts'
+import type { Channel, ChannelEnd } from '../../../kernel/http/websocket.ts'
+import type { Deliver, Delivered } from './delivery.ts'
+import {
+  NEXT,
+  readServerMessage,
+  type RelayEvent,
+  type ServerMessage,
+  relayUrl,
+  type RelayRequest,
+} from './protocol.ts'
 
 /** The forwarder's side of the relay. */
 export interface ForwardOptions {

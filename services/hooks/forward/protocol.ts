@@ -1,7 +1,12 @@
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
-import { lazy } from '../../kernel/lazy.ts'
-import { nullable } from '../../db/rows.ts'
+import { lazy } from '../../../kernel/lazy.ts'
+import { nullable } from '../../../db/rows.ts'
+import { field, parsed, validateTexts, withDefault } from '../../../kernel/validate.ts'
+import { filterFields } from '../event-filter.ts'
+import { redactUrlTokens } from '../redact.ts'
+import { parseTarget, TARGET_FORM } from '../outgoing.ts'
+import { cleanText } from '../event-fields.ts'
 
 // What is said over the WebSocket `/relay`: JSON as text, and an event's bytes as one binary message.
 
@@ -85,4 +90,56 @@ function readJson(text: string): unknown {
     // SyntaxError: no JSON, so none of our messages.
     return undefined
   }
+}
+
+/** The most characters of a name. */
+export const RELAY_NAME_LENGTH = 200
+const NAME_FORM = `must have 1 to ${RELAY_NAME_LENGTH} characters, and no control characters.`
+
+/** What a forwarder asks for when it connects. */
+const RelayRequest = Type.Object({
+  /** Its position is stored under this name. */
+  name: field(Type.String(), NAME_FORM, [isName, NAME_FORM]),
+  /** Where it sends the events, without tokens: for the list of replays. */
+  target: parsed(Type.String(), `must be ${TARGET_FORM}.`, (given) => {
+    const target = parseTarget(String(given))
+    return target && redactUrlTokens(target.href)
+  }),
+  /** The first event that a new name gets; null for those from now on. */
+  since: parsed(
+    withDefault(nullable(Type.Integer()), null),
+    'must be the id of an event.',
+    (given) => (/^\d{1,15}$/.test(String(given)) ? Number(given) : undefined),
+  ),
+  ...filterFields,
+})
+export type RelayRequest = Type.Static<typeof RelayRequest>
+
+/** Reads the query of `/relay`. */
+export function readRelayRequest(query: URLSearchParams): RelayRequest {
+  return validateTexts(RelayRequest, (name) => query.get(name))
+}
+
+function isName(text: string): boolean {
+  return cleanText(text) === text && text.length <= RELAY_NAME_LENGTH
+}
+
+/** Where a forwarder connects: the relay of the server at `from`, with its request as the query. */
+export function relayUrl(from: URL, request: RelayRequest): URL {
+  const url = relayAt(from)
+  for (const [name, value] of Object.entries(request)) {
+    if (value !== null && value !== '') url.searchParams.set(name, String(value))
+  }
+  return url
+}
+
+/** Of `unix:/path` the form that `ws` takes: the path of the socket, a colon and the request's path. */
+function relayAt(from: URL): URL {
+  if (from.protocol === 'unix:') return new URL(`ws+unix://${from.pathname}:/relay`)
+  const url = new URL(from)
+  url.protocol = from.protocol === 'https:' ? 'wss:' : 'ws:'
+  url.pathname = `${from.pathname.replace(/\/+$/, '')}/relay`
+  url.search = ''
+  url.hash = ''
+  return url
 }

@@ -1,8 +1,20 @@
-import type { Attempt } from '../../db/hooks/rows.ts'
+import type { Replay } from '../../db/hooks/replays.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
 import { timeTag } from '../text.ts'
-import type { ReplayView } from './views.ts'
+
+/** The part of an event's page that sends it on. */
+export interface ReplayView {
+  readonly eventId: number
+  /** Where it is sent when no target is given; null when the settings name none. */
+  readonly defaultTarget: string | null
+  /** The newest replays, newest first. */
+  readonly replays: readonly Replay[]
+  /** True right after an replay: what the newest one came to is said. */
+  readonly done: boolean
+  /** Why the last form was refused, with what was typed. */
+  readonly refused: { readonly typed: string; readonly message: string } | null
+}
 
 /** Part of an event's page: the form that sends it on, and what came of every time that it was. */
 export function replaySection(view: ReplayView): Html {
@@ -45,32 +57,32 @@ export function replaySection(view: ReplayView): Html {
       html`<p id="target-hint" class="hint">Empty = the default target, ${defaultTarget}</p>`
     }
     ${refused !== null && html`<p id="target-refused" class="refused" role="alert">${refused.message}</p>`}
-    ${attemptsList(view)}
+    ${replaysList(view)}
   </section>`
 }
 
 /** The list alone: the answer to `POST /log/{id}/replay`. `done` says what the newest one came to. */
-export function attemptsList({ attempts, done }: Pick<ReplayView, 'attempts' | 'done'>): Html {
-  const [newest] = attempts
+export function replaysList({ replays, done }: Pick<ReplayView, 'replays' | 'done'>): Html {
+  const [newest] = replays
   return html`<div id="attempts">
     ${done && newest !== undefined && outcomeLine(newest)}
     ${
-      attempts.length === 0
-        ? html`<p class="muted">It was not sent on yet.</p>`
+      replays.length === 0
+        ? html`<p class="muted">Not replayed yet.</p>`
         : listTable({
             bodyId: 'attempt-rows',
             caption: 'Attempts to send this event on, newest first',
             columns: ['Target', 'Result', 'Answer', 'By', 'Time'],
             kind: 'attempts',
-            rows: attempts.map(attemptRow),
+            rows: replays.map(replayRow),
           })
     }
   </div>`
 }
 
-function attemptRow(attempt: Attempt): Html {
-  const { outcome, status, ms, kind, target, at, detail } = attempt
-  return html`<tr role="row" data-attempt="${attempt.id}" data-outcome="${outcome}">
+function replayRow(replay: Replay): Html {
+  const { outcome, status, ms, kind, target, at, detail } = replay
+  return html`<tr role="row" data-attempt="${replay.id}" data-outcome="${outcome}">
     <td role="cell" class="type">
       <bdi>${target}</bdi> ${detail !== null && html`<span class="detail">${detail}</span>`}
     </td>
@@ -83,7 +95,7 @@ function attemptRow(attempt: Attempt): Html {
   </tr>`
 }
 
-function outcomeLine({ outcome, status, ms, detail }: Attempt): Html {
+function outcomeLine({ outcome, status, ms, detail }: Replay): Html {
   if (outcome === 'delivered') {
     return html`<p class="saved" role="status">Delivered: ${status} in ${ms} ms.</p>`
   }

@@ -1,7 +1,7 @@
-import { backoffMs } from '../../kernel/time.ts'
-import type { OutboundRequest, OutboundResult } from '../../kernel/net/outbound.ts'
-import type { RelayEvent, RelayResult } from './relay-protocol.ts'
-import { isSuccess, targetAnswer, type TargetAnswer } from './target-answer.ts'
+import { backoffMs } from '../../../kernel/time.ts'
+import type { OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
+import type { RelayEvent, RelayResult } from './protocol.ts'
+import { isSuccess, targetAnswer, type TargetAnswer } from '../outgoing.ts'
 
 /** How events are brought to a target. */
 export interface DeliveryOptions {
