@@ -152,14 +152,14 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'recipients may change a link',
     file: 'services/links/links.ts',
-    find: "if (purpose === 'read' && link.is_recipient) return link",
-    replace: 'if (link.is_recipient) return link',
+    find: "(purpose === 'read' && link.is_recipient)",
+    replace: 'link.is_recipient',
   },
   {
     fault: 'admins have no access to the links of others',
     file: 'services/links/links.ts',
-    find: "if (link.is_owner || caller.role === 'admin') return link",
-    replace: 'if (link.is_owner) return link',
+    find: "return link.is_owner || caller.role === 'admin'",
+    replace: 'return link.is_owner',
   },
   {
     fault: 'the primary owner can be removed',
