@@ -1,6 +1,5 @@
 import type { Attempt, EventSummary, StoredEvent } from '../../db/hooks/rows.ts'
 import type { Activity } from '../../db/hooks/providers.ts'
-import type { Settings } from '../../db/hooks/settings.ts'
 import type { Rejection, RejectionCount } from '../../db/hooks/rejections.ts'
 import type { LogQuery } from '../../services/hooks/log-filter.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
@@ -79,15 +78,4 @@ export interface ReplayView {
   readonly done: boolean
   /** Why the last form was refused, with what was typed. */
   readonly refused: { readonly typed: string; readonly message: string } | null
-}
-
-/** What `/settings` shows. */
-export interface SettingsView {
-  readonly settings: Settings
-  /** True right after saving. */
-  readonly saved: boolean
-  /** Why the last form was refused: field name and message. */
-  readonly refused: { readonly field: string; readonly message: string } | null
-  /** General configuration, read-only: variable and value (never a secret). */
-  readonly configuration: readonly (readonly [string, string])[]
 }

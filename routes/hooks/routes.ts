@@ -4,8 +4,10 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { dashboardRoute } from './dashboard.ts'
 import { describeHooks } from './description.ts'
+import { endpointRoutes } from './endpoints.ts'
 import { eventRoutes } from './event.ts'
 import { healthRoute } from './status.ts'
+import { forwarderRoute } from './forwarders.ts'
 import { logRoute } from './log.ts'
 import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
@@ -13,7 +15,7 @@ import { providerEndpoints } from './providers.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { relayRoute } from './relay.ts'
 import { replayRoute } from './replay.ts'
-import { settingsRoutes } from './settings.ts'
+import { settingsEndpoints, settingsPageWith } from './settings.ts'
 import { streamRoute } from './stream.ts'
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
@@ -26,7 +28,9 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...eventRoutes(options),
     replayRoute(options),
     ...mountPages(providerEndpoints, options),
-    ...settingsRoutes(options),
+    ...mountPages(settingsEndpoints, options),
+    ...endpointRoutes(options, (endpoints) => settingsPageWith(options, { endpoints })),
+    forwarderRoute(options, () => settingsPageWith(options, {})),
     mcpRoute(options),
     relayRoute(options),
     ...assetRoutes('/assets'),
