@@ -2,7 +2,7 @@ import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { Settings, settingsQueries } from '../../db/hooks/settings.ts'
 import { field, parsed } from '../../kernel/validate.ts'
-import { parseTarget, TARGET_FORM } from './replay-target.ts'
+import { parseTarget, TARGET_FORM } from './outgoing.ts'
 
 const { retention_max_age_days, retention_max_rows, sse_retry_ms } = Settings.properties
 
