@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { databaseAnswers } from '../../db/answers.ts'
+import { databaseAnswers } from '../../db/server.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { identityReader } from '../../kernel/net/identity.ts'
 import { faultReply, NOT_FOUND } from '../../routes/links/faults.ts'
