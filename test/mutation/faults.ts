@@ -86,13 +86,13 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a replay passes the stored Connection headers on',
-    file: 'services/hooks/outgoing-headers.ts',
+    file: 'services/hooks/outgoing.ts',
     find: '      !named.includes(name) &&\n',
     replace: '',
   },
   {
     fault: 'a replay may go to a URL with a password',
-    file: 'services/hooks/replay-target.ts',
+    file: 'services/hooks/outgoing.ts',
     find: "url.username === '' && url.password === ''",
     replace: "url.username === ''",
   },
@@ -120,10 +120,10 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a filter by provider and type ignores the provider',
-    file: 'sql/hooks.sql',
-    find: '   and ($7::text is null or provider = $7)\n order by received_at desc, id desc\n limit $5;',
-    replace: ' order by received_at desc, id desc\n limit $5;',
-    runBy: 'db/hooks/events.ts#listEvents',
+    file: 'sql/hooks/events.sql',
+    find: '   and (:provider::text is null or provider = :provider)\n order by received_at desc, id desc\n limit :limit;',
+    replace: ' order by received_at desc, id desc\n limit :limit;',
+    runBy: 'services/hooks/events.ts#listPage',
   },
   {
     fault: 'a failing row fails the deliveries beside it',
@@ -145,9 +145,9 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a forwarder may answer more than it was sent',
-    file: 'services/hooks/relay-session.ts',
-    find: 'if (message === undefined || unanswered === UNANSWERED) return breach()',
-    replace: 'if (message === undefined) return breach()',
+    file: 'services/hooks/forward/session.ts',
+    find: 'if (message === undefined || unanswered === MAX_UNANSWERED) return endBreach()',
+    replace: 'if (message === undefined) return endBreach()',
   },
   {
     fault: 'recipients may change a link',
@@ -170,14 +170,14 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'expired tokens are accepted when created',
     file: 'services/links/tokens.ts',
-    find: 'if (expires !== null && expires <= now) {',
-    replace: 'if (expires !== null && expires < new Date(0)) {',
+    find: 'if (at !== null && at <= now) {',
+    replace: 'if (at !== null && at < new Date(0)) {',
   },
   {
     fault: 'another user may revoke a token',
     file: 'services/links/tokens.ts',
-    find: 'if (await removeToken(db, id, user)) return undefined',
-    replace: 'if (await removeToken(db, id, null)) return undefined',
+    find: 'q.removeToken(db, { id, user })',
+    replace: 'q.removeToken(db, { id, user: null })',
   },
   {
     fault: 'slugs may have 65 characters',
