@@ -17,7 +17,7 @@ import { startScheduler } from './sessions/scheduler.ts'
 import { openLineStream, type LineStream } from './sessions/stream.ts'
 import { openSessions, type Sessions } from './sessions/sessions.ts'
 
-/** What the ops service is made from. */
+/** What the ops service needs. */
 export interface OpsOptions
   extends
     Pick<NotifyOptions, 'notifyUrl' | 'baseUrl'>,
@@ -26,33 +26,33 @@ export interface OpsOptions
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** What flags, environment and defaults say. */
+  /** The values of flags, environment and defaults. */
   readonly configured: () => Config
-  /** Every configured secret: none of them may stand in what a session puts out. */
+  /** Every configured secret, to be removed from the output of sessions. */
   readonly secrets: () => readonly string[]
   /** The runner of new sessions. */
   readonly runner: () => Runner
-  /** The model that reads alerts: where it is, its name and its prompt. */
+  /** How briefs of alerts are written. */
   readonly synthesis: (config: Config) => Promise<SynthesisConfig>
   /** Random bytes, as `node:crypto` makes them. */
   readonly random: (size: number) => Buffer
 }
 
-/** The running ops service: everything that its routes call. */
+/** The running ops service. */
 export interface Ops extends OpsOptions {
   readonly config: RunningConfig
   readonly sessions: Sessions
-  /** What they put out, live. */
+  /** Their live output. */
   readonly lines: LineStream
   readonly alerts: Alerts
-  /** The listeners are up: the first session starts, and then one each interval. */
+  /** Starts the first session and then one every interval, now that the listeners are up. */
   begin(): void
   close(): Promise<void>
 }
 
 const FADE_MS = 3_600_000
 
-/** Opens the service on a migrated database; what a dead process left of a session is ended. */
+/** Opens the service on a migrated database, and ends the session of a process that died. */
 export async function openOps(options: OpsOptions): Promise<Ops> {
   const { db, clock, log } = options
   const config = await openRunningConfig(db, clock, log, options.configured)
@@ -89,7 +89,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   let closed = false
 
   async function startFirstSession(): Promise<void> {
-    // Before the scheduled session: alerts that come while a session runs are only acknowledged.
+    // Before the scheduled session: alerts received while a session runs are only acknowledged.
     await alerts.resume()
     if (!closed) stops.push(startScheduler({ db, clock, log, config, sessions }))
   }
