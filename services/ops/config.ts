@@ -46,7 +46,9 @@ export const ConfigUpdate = Type.Object(
 )
 export type ConfigUpdate = Type.Static<typeof ConfigUpdate>
 
-/** The same as a form: a list of two options, because a form without a box would turn dry run off. */
+/**
+ * The same as a form: a list of two options, because a form without a box would turn dry run off.
+ */
 export const ConfigForm = Type.Object({
   ...ConfigUpdate.properties,
   dry_run: parsed(Type.Optional(Type.Unsafe<boolean>({ type: 'string' })), DRY_RUN, (text) =>
@@ -66,7 +68,9 @@ export interface RunningConfig {
 
 const POLL_MS = 5_000
 
-/** Follows the saved configuration. `configured` has the values of flags, environment and defaults. */
+/**
+ * Follows the saved configuration. `configured` has the values of flags, environment and defaults.
+ */
 export async function openRunningConfig(
   db: Database,
   clock: Clock,

@@ -16,7 +16,9 @@ export interface Sandbox {
 
 export interface SandboxOptions {
   readonly log: Log
-  /** Whether commands whose arguments a model chooses may run without a sandbox (`OPS_UNSANDBOXED`). */
+  /**
+   * Whether commands whose arguments a model chooses may run without a sandbox (`OPS_UNSANDBOXED`).
+   */
   readonly unsandboxed: () => boolean
   /** Unix sockets of this process. No command may reach them: whoever opens one is trusted. */
   readonly ownSockets: () => readonly string[]
@@ -42,8 +44,9 @@ const BWRAP = [
   ...['--cap-drop', 'ALL', '--new-session', '--die-with-parent'],
 ]
 /**
- * Unix sockets in the file system work across network namespaces, and Docker and systemd obey theirs.
- * Almost all of them are in `/run`, which also has the journal of systems that keep it in memory.
+ * Unix sockets in the file system work across network namespaces, and Docker and systemd obey
+ * theirs. Almost all of them are in `/run`, which also has the journal of systems that keep it in
+ * memory.
  */
 const NO_NETWORK = [
   ...['--unshare-net', '--tmpfs', '/run', '--ro-bind-try', '/run/log/journal', '/run/log/journal'],
