@@ -2,31 +2,38 @@ import { mountPages } from '../../kernel/http/endpoint.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
-import { dashboardRoute } from './dashboard.ts'
+import { dashboardEndpoints } from './dashboard.ts'
 import { describeHooks } from './description.ts'
-import { eventRoutes } from './event.ts'
-import { healthRoute } from './status.ts'
-import { logRoute } from './log.ts'
+import { endpointRoutes } from './endpoints.ts'
+import { eventEndpoints, payloadRoute } from './events.ts'
+import { forwarderRoute, relayRoute } from './forwarders.ts'
 import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
 import { providerEndpoints } from './providers.ts'
 import { deliveryRoutes } from './deliveries.ts'
-import { relayRoute } from './relay.ts'
-import { replayRoute } from './replay.ts'
-import { settingsRoutes } from './settings.ts'
+import { replayEndpoints } from './replays.ts'
+import { settingsEndpoints, settingsPageWith } from './settings.ts'
+import { healthRoute } from './status.ts'
 import { streamRoute } from './stream.ts'
+
+/** Pages and forms. */
+const ENDPOINTS = [
+  ...dashboardEndpoints,
+  ...eventEndpoints,
+  ...replayEndpoints,
+  ...providerEndpoints,
+  ...settingsEndpoints,
+]
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
 export function hooksRoutes(options: HooksRoutes): readonly Route[] {
   const described = [...deliveryRoutes(options), streamRoute(options), healthRoute(options)]
   return [
     ...described,
-    dashboardRoute(options),
-    logRoute(options),
-    ...eventRoutes(options),
-    replayRoute(options),
-    ...mountPages(providerEndpoints, options),
-    ...settingsRoutes(options),
+    ...mountPages(ENDPOINTS, options),
+    payloadRoute(options),
+    ...endpointRoutes(options, (endpoints) => settingsPageWith(options, { endpoints })),
+    forwarderRoute(options, () => settingsPageWith(options, {})),
     mcpRoute(options),
     relayRoute(options),
     ...assetRoutes('/assets'),

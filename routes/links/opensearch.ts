@@ -7,7 +7,7 @@ import type { Route } from '../../kernel/http/router.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { searchLinks, searchOf } from '../../services/links/lists.ts'
 import { isSlug } from '../../services/links/slug.ts'
-import { LOCATION_LONGEST } from '../../services/links/target.ts'
+import { MAX_LOCATION } from '../../services/links/target.ts'
 import { visitorOf } from '../../services/links/users.ts'
 import {
   encodePath,
@@ -16,7 +16,7 @@ import {
   termsOfLink,
 } from '../../services/links/visits.ts'
 import { faultReply, LOCATION_TOO_LONG } from './faults.ts'
-import type { LinksRoutes } from './options.ts'
+import type { LinksRoutes } from './endpoint.ts'
 
 /** The most links that a search page lists. */
 const MAX_FOUND = 10
@@ -60,7 +60,7 @@ async function go(app: LinksRoutes, context: Context): Promise<Reply> {
   const found = await termsOfLink(targets, terms, app.shortKeyword(), now)
   if (found !== undefined) {
     const location = `/${encodePath(found.name + found.rest)}`
-    const fits = location.length <= LOCATION_LONGEST
+    const fits = location.length <= MAX_LOCATION
     return fits ? redirect(location) : faultReply(LOCATION_TOO_LONG, context)
   }
   const name = terms.name.slice(0, MAX_NAME_LENGTH)

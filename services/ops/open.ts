@@ -17,7 +17,7 @@ import { startScheduler } from './sessions/scheduler.ts'
 import { openLineStream, type LineStream } from './sessions/stream.ts'
 import { openSessions, type Sessions } from './sessions/sessions.ts'
 
-/** What the ops service needs. */
+/** What the ops service is made from. */
 export interface OpsOptions
   extends
     Pick<NotifyOptions, 'notifyUrl' | 'baseUrl'>,
@@ -26,33 +26,32 @@ export interface OpsOptions
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** The values of flags, environment and defaults. */
+  /** The configuration by flags, environment and defaults. */
   readonly configured: () => Config
-  /** Every configured secret, to be removed from the output of sessions. */
+  /** Every configured secret: sessions must not put one out. */
   readonly secrets: () => readonly string[]
   /** The runner of new sessions. */
   readonly runner: () => Runner
-  /** How briefs of alerts are written. */
+  /** The model that writes briefs of alerts: its endpoint, name and prompt. */
   readonly synthesis: (config: Config) => Promise<SynthesisConfig>
-  /** Random bytes, as `node:crypto` makes them. */
   readonly random: (size: number) => Buffer
 }
 
-/** The running ops service. */
+/** The running ops service, as its routes use it. */
 export interface Ops extends OpsOptions {
   readonly config: RunningConfig
   readonly sessions: Sessions
-  /** Their live output. */
+  /** The live output of sessions. */
   readonly lines: LineStream
   readonly alerts: Alerts
-  /** Starts the first session and then one every interval, now that the listeners are up. */
+  /** Call it once the listeners are up: starts the first session, and then one every interval. */
   begin(): void
   close(): Promise<void>
 }
 
 const FADE_MS = 3_600_000
 
-/** Opens the service on a migrated database, and ends the session of a process that died. */
+/** Opens the service on a migrated database, and fails the session of a process that has ended. */
 export async function openOps(options: OpsOptions): Promise<Ops> {
   const { db, clock, log } = options
   const config = await openRunningConfig(db, clock, log, options.configured)
@@ -89,7 +88,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   let closed = false
 
   async function startFirstSession(): Promise<void> {
-    // Before the scheduled session: alerts received while a session runs are only acknowledged.
+    // Before the scheduled session: alerts that come while a session runs are only acknowledged.
     await alerts.resume()
     if (!closed) stops.push(startScheduler({ db, clock, log, config, sessions }))
   }
