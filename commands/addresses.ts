@@ -1,6 +1,6 @@
 import type { ConfigSource } from '../kernel/config.ts'
 import type { Address } from '../kernel/net/addresses.ts'
-import { isLoopbackName } from '../kernel/net/guard.ts'
+import { isLoopbackName } from '../kernel/net/addresses.ts'
 import type { OwnHosts } from '../services/links/loop.ts'
 
 /**

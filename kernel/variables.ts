@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import Type from 'typebox'
-import { parseAddress, type Address } from './net/addresses.ts'
-import { parseHosts } from './net/hosts.ts'
+import { parseAddress, type Address, parseHosts } from './net/addresses.ts'
 import {
   parseAmount,
   parseBaseUrl,

@@ -1,4 +1,4 @@
-import { bearsKey } from '../../kernel/http/headers.ts'
+import { bearsKey } from '../../kernel/tokens.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { jsonReply, type Reply, type Sink } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'

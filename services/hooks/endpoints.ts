@@ -1,9 +1,9 @@
 import type { Database } from '../../db/client.ts'
 import { addEndpoint, removeEndpoint, touchEndpoint } from '../../db/hooks/endpoints.ts'
 import type { EndpointKey } from '../../db/hooks/rows.ts'
-import { bearerToken } from '../../kernel/http/headers.ts'
+import { bearerToken } from '../../kernel/tokens.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
+import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import type { Registry } from './registry.ts'
 import { makeToken } from './tokens.ts'
 

@@ -1,7 +1,7 @@
 import type { EventFilter } from '../../db/hooks/events.ts'
 import type { EventSummary } from '../../db/hooks/rows.ts'
 import type { PayloadFilter } from '../../db/hooks/search.ts'
-import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../kernel/text.ts'
 
 /** Which events are wanted, for the log, the tools and the relay alike; null asks for nothing. */
 export interface Wanted extends Pick<EventFilter, 'provider' | 'event_type'> {

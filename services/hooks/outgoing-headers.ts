@@ -1,4 +1,4 @@
-import { isProxyHeader } from '../../kernel/net/proxy-headers.ts'
+import { isProxyHeader } from '../../kernel/net/identity.ts'
 import { isSensitiveName, REDACTED } from './redact.ts'
 
 /** Headers of one connection: true of no other request. */

@@ -1,4 +1,4 @@
-import type { HostSet } from '../../kernel/net/hosts.ts'
+import type { HostSet } from '../../kernel/net/addresses.ts'
 
 /** Where an event may be sent. */
 export interface ReplayTarget {

@@ -5,7 +5,7 @@ import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { repeat } from '../../kernel/repeat.ts'
-import type { RandomBytes } from '../../kernel/token-hash.ts'
+import type { RandomBytes } from '../../kernel/tokens.ts'
 
 /** Clicks on their way into the database. */
 export interface Clicks {

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { Bearer } from '../../../db/links/tokens.ts'
-import { bearerToken } from '../../../kernel/http/headers.ts'
+import { bearerToken } from '../../../kernel/tokens.ts'
 import type { Context } from '../../../kernel/http/context.ts'
 import type { FaultValue } from '../../../kernel/fault.ts'
 import type { Operation } from '../../../kernel/openapi.ts'

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import type { TArray, TObject, TSchema } from 'typebox'
 import { nullable } from '../../../db/rows.ts'
 import { queryOf, type Context } from '../../../kernel/http/context.ts'
-import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../../kernel/text.ts'
 import type { FaultValue } from '../../../kernel/fault.ts'
 import { badRequest } from './endpoint.ts'
 

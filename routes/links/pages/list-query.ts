@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../../kernel/text.ts'
 import { type ListPosition, isListRole, type ListFilter } from '../../../services/links/lists.ts'
 import { isVisibility } from '../../../services/links/link-input.ts'
 import { refusal, type Refusal } from '../../../services/links/refusal.ts'

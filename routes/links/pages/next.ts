@@ -1,4 +1,4 @@
-import { encodeCursor } from '../../../kernel/cursor.ts'
+import { encodeCursor } from '../../../kernel/text.ts'
 
 /** What a page of a list shows, and the address of the next one. */
 export interface Listed<Row> {

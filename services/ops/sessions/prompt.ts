@@ -1,6 +1,6 @@
 import type { Session } from '../../../db/ops/sessions.ts'
 import { cutBytes } from '../../../kernel/text.ts'
-import type { RandomBytes } from '../../../kernel/token-hash.ts'
+import type { RandomBytes } from '../../../kernel/tokens.ts'
 
 /** Characters of a prompt. */
 export const MAX_PROMPT = 100_000
