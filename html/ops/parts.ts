@@ -49,13 +49,3 @@ export function shortText(text: string, longest: number): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   return line.length <= longest ? line : `${line.slice(0, longest - 1).trimEnd()}…`.toWellFormed()
 }
-
-/** The way to the next entries of a list; nothing when there are none. */
-export function nextLink(href: string | undefined, text: string): Html | false {
-  return href !== undefined && html`<p class="more"><a href="${href}">${text}</a></p>`
-}
-
-/** What was refused, where it is said to everybody. */
-export function refusedNote(message: string | null, id: string): Html | false {
-  return message !== null && html`<p id="${id}" class="refused" role="alert">${message}</p>`
-}

@@ -1,42 +1,65 @@
-import { bearsKey } from '../../kernel/tokens.ts'
+import { Fault } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
+import { bearsKey } from '../../kernel/tokens.ts'
+import { readJson } from '../../kernel/http/read-body.ts'
 import { jsonReply, type Reply, type Sink } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { answerOf, chatModels, promptOf, readChat } from '../../services/ops/chat.ts'
-import { readJsonObject } from '../json-body.ts'
-import { chatProblem, sessionRuns } from './faults.ts'
 import type { OpsApp } from './endpoint.ts'
+import { chatProblem } from './faults.ts'
 
 const BODY_LIMIT = 1024 * 1024
 const KEEP_ALIVE_MS = 15_000
+/** Faults of these codes tell a program what to do; others have only their status. */
+const TOLD_CODES = ['NOT_CONFIGURED', 'INVALID_API_KEY', 'MODEL_NOT_FOUND', 'SESSION_RUNNING']
 
 /**
- * `/v1/models` and `/v1/chat/completions`, as programs speak to OpenAI: a question starts a session, the
- * model's name is the tier that it starts at, and what the session says is the answer.
+ * `/v1/models` and `/v1/chat/completions` of OpenAI's API: a question starts a session, the model's name
+ * is the tier at which it starts, and the session's output is the answer.
  */
-export function chatRoutes(options: OpsApp): readonly Route[] {
+export function chatRoutes(app: OpsApp): readonly Route[] {
   return [
     {
       ...{ method: 'GET', path: '/v1/models', access: 'open' },
-      handle: async (context) => refuseStranger(options, context) ?? models(options),
+      handle: (context) => answered(app, context, async () => models(app)),
     },
     {
       ...{ method: 'POST', path: '/v1/chat/completions', access: 'open' },
-      handle: async (context) => refuseStranger(options, context) ?? complete(options, context),
+      handle: (context) => answered(app, context, () => complete(app, context)),
     },
   ]
 }
 
-/** 503 without a key, then 401 for who does not bear it. */
-function refuseStranger({ chatKey }: OpsApp, { headers }: Context): Reply | undefined {
+/** Lets the bearer of the key in, and turns faults into OpenAI's errors. */
+async function answered(
+  app: OpsApp,
+  context: Context,
+  answer: () => Promise<Reply>,
+): Promise<Reply> {
+  try {
+    requireKey(app, context)
+    return await answer()
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const { status, code, message, headers } = error
+    return chatProblem(
+      status,
+      message,
+      TOLD_CODES.includes(code) ? code.toLowerCase() : null,
+      headers,
+    )
+  }
+}
+
+function requireKey({ chatKey }: OpsApp, { headers }: Context): void {
   const key = chatKey()
   if (key === undefined) {
-    return chatProblem(503, 'OPS_CHAT_API_KEY is not configured', 'not_configured')
+    throw new Fault(503, 'NOT_CONFIGURED', 'OPS_CHAT_API_KEY is not configured')
   }
-  if (bearsKey(headers, key)) return undefined
+  if (bearsKey(headers, key)) return
   const message = 'the API key is missing or wrong: send Authorization: Bearer KEY'
-  return chatProblem(401, message, 'invalid_api_key', { 'www-authenticate': 'Bearer' })
+  throw new Fault(401, 'INVALID_API_KEY', message, { headers: { 'www-authenticate': 'Bearer' } })
 }
 
 function models({ ops }: OpsApp): Reply {
@@ -46,41 +69,34 @@ function models({ ops }: OpsApp): Reply {
 }
 
 async function complete({ ops }: OpsApp, context: Context): Promise<Reply> {
-  const body = await readJsonObject(context, BODY_LIMIT)
-  if ('status' in body) return chatProblem(body.status, body.detail, null)
-  const request = readChat(body.value)
-  if (typeof request === 'string') return chatProblem(400, request, null)
+  const request = readChat(await readJson(context, BODY_LIMIT))
   const tier = chatModels(ops.config.current.max_tier).get(request.model)
   if (tier === undefined) {
-    const message = 'there is no such model; GET /v1/models lists them'
-    return chatProblem(404, message, 'model_not_found')
+    throw new Fault(404, 'MODEL_NOT_FOUND', 'there is no such model; GET /v1/models lists them')
   }
-  const asked = promptOf(request)
-  if ('problem' in asked) return chatProblem(400, asked.problem, null)
-  const session = await ops.sessions.start({ tier, trigger: 'api', prompt: asked.prompt })
+  const prompt = promptOf(request)
+  const session = await ops.sessions.start({ tier, trigger: 'api', prompt })
   if (session === undefined) {
-    const { status, message } = sessionRuns()
-    return chatProblem(status, message, 'session_running')
+    throw new Fault(409, 'SESSION_RUNNING', 'a session is running; try again when it has ended')
   }
-  const id = `chatcmpl-${session.id}`
   const created = Math.floor(context.receivedAt.getTime() / 1_000)
-  const head = { id, created, model: request.model }
+  const head = { id: `chatcmpl-${session.id}`, created, model: request.model }
   if (request.stream === true) {
     return {
       status: 200,
       headers: STREAM_HEADERS,
-      body: (sink) => void stream(ops, sink, session.id, head),
+      body: (sink) => void streamAnswer(ops, sink, session.id, head),
     }
   }
-  const gone = context.gone()
   let content = ''
-  for await (const piece of answerOf(ops.db, ops.lines, session.id, gone)) content += piece
+  const answer = answerOf(ops.db, ops.lines, session.id, context.gone())
+  for await (const piece of answer) content += piece
   const message = { role: 'assistant', content: content.trim() }
   const choices = [{ index: 0, message, finish_reason: 'stop' }]
   return jsonReply({ ...head, object: 'chat.completion', choices })
 }
 
-async function stream(
+async function streamAnswer(
   { db, clock, log, lines }: OpsApp['ops'],
   sink: Sink,
   session: number,
@@ -93,7 +109,7 @@ async function stream(
   }
   const gone = new AbortController()
   sink.onClose(() => gone.abort())
-  const stop = clock.every(KEEP_ALIVE_MS, () => sink.write(KEEP_ALIVE))
+  const stopKeepAlive = clock.every(KEEP_ALIVE_MS, () => sink.write(KEEP_ALIVE))
   try {
     send({ role: 'assistant', content: '' }, null)
     for await (const content of answerOf(db, lines, session, gone.signal)) {
@@ -106,6 +122,6 @@ async function stream(
     log.warn('chat not streamed to its end', { session, error: String(error) })
     sink.destroy()
   } finally {
-    stop()
+    stopKeepAlive()
   }
 }

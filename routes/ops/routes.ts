@@ -13,7 +13,6 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes, opsAssetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../health.ts'
 import { alertEndpoints, AlertProblem, AlertReceipt, webhookOperation } from './alerts.ts'
-import { SessionDetail, sessionOperations } from './api/sessions.ts'
 import { chatRoutes } from './chat.ts'
 import { configEndpoints } from './config.ts'
 import { dashboardEndpoints } from './dashboard.ts'
@@ -22,8 +21,7 @@ import { eventEndpoints } from './events.ts'
 import { opsFault } from './faults.ts'
 import { memoryEndpoints } from './memories.ts'
 import { operationEndpoints } from './operations.ts'
-import { sessionRoutes } from './pages/sessions.ts'
-import { streamRoute } from './stream.ts'
+import { SessionDetail, sessionEndpoints, sessionStream } from './sessions.ts'
 
 const API = '/api/v1/'
 const NONE: Match = { kind: 'none' }
@@ -41,6 +39,7 @@ const HEALTH: Operation = {
 
 const ENDPOINTS = [
   ...dashboardEndpoints,
+  ...sessionEndpoints,
   ...eventEndpoints,
   ...alertEndpoints,
   ...memoryEndpoints,
@@ -50,19 +49,13 @@ const ENDPOINTS = [
 
 /** The routes of the ops listener; `databaseAnswers` is the health probe. */
 export function opsRoutes(app: OpsApp, databaseAnswers: () => Promise<boolean>): readonly Route[] {
-  const operations = [
-    HEALTH,
-    ...mountApi(ENDPOINTS, app),
-    ...sessionOperations(app),
-    webhookOperation(app),
-  ]
+  const operations = [HEALTH, ...mountApi(ENDPOINTS, app), webhookOperation(app)]
   return [
     plainHealthRoute(app.version, databaseAnswers, opsFault),
     ...assetRoutes('/assets'),
     ...opsAssetRoutes('/assets'),
     ...mountPages(ENDPOINTS, app),
-    ...sessionRoutes(app),
-    streamRoute(app),
+    sessionStream(app),
     ...operations,
     // Not in the document: OpenAI describes them.
     ...chatRoutes(app),

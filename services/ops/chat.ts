@@ -1,15 +1,15 @@
 import Type from 'typebox'
-import { Compile } from 'typebox/compile'
-import { lazy } from '../../kernel/lazy.ts'
 import type { Database } from '../../db/client.ts'
 import { sessionQueries as q, type Session } from '../../db/ops/sessions.ts'
+import { badRequest } from '../../kernel/fault.ts'
+import { firstMismatch, fits } from '../../kernel/validate.ts'
 import { fitsPrompt, PROMPT_RULE } from './sessions/prompt.ts'
 import type { LineStream } from './sessions/stream.ts'
 
 const Part = Type.Object({ type: Type.Literal('text'), text: Type.String() })
 const Content = Type.Union([Type.String(), Type.Array(Part)])
 
-/** What of a chat completion request counts here; other members are ignored. */
+/** The members of a chat completion request that are read; others are ignored. */
 export const ChatRequest = Type.Object({
   model: Type.String({ description: 'gatehouse, or tier1 to tier3: the tier to start at' }),
   messages: Type.Array(
@@ -23,34 +23,30 @@ export const ChatRequest = Type.Object({
 })
 export type ChatRequest = Type.Static<typeof ChatRequest>
 
-const schema = lazy(() => Compile(ChatRequest))
-
-/** The names of models by the tier that each starts at, up to the highest one. */
+/** Model names, and the tier at which each of them starts. */
 export function chatModels(maxTier: number): ReadonlyMap<string, number> {
-  const tiers = Array.from({ length: maxTier }, (_, at) => [`tier${at + 1}`, at + 1] as const)
+  const tiers = Array.from({ length: maxTier }, (_, i) => [`tier${i + 1}`, i + 1] as const)
   return new Map([['gatehouse', 1], ...tiers])
 }
 
-/** Reads a request; the line says what is wrong with it. */
-export function readChat(body: unknown): ChatRequest | string {
-  if (schema().Check(body)) return body
-  const [first] = schema().Errors(body)
-  const where = first?.instancePath.replace(/^\//, '').replaceAll('/', '.')
-  return `${where === '' || where === undefined ? 'the body' : where} is wrong: ${first?.message}`
+export function readChat(body: unknown): ChatRequest {
+  if (fits(ChatRequest, body)) return body
+  throw badRequest(firstMismatch(ChatRequest, body, 'the body'))
 }
 
-/** What a session is asked: the last message, after the conversation that led to it; or what is wrong. */
-export function promptOf({ messages }: ChatRequest): { prompt: string } | { problem: string } {
-  const said = messages.map(({ role, content }) => ({ role, text: textOf(content).trim() }))
-  const asked = said.findLast(({ role }) => role === 'user')
+/** The prompt of a session: the last message of the user, and then the conversation before it. */
+export function promptOf({ messages }: ChatRequest): string {
+  const written = messages.map(({ role, content }) => ({ role, text: textOf(content).trim() }))
+  const asked = written.findLast(({ role }) => role === 'user')
   if (asked === undefined || asked.text === '') {
-    return { problem: 'messages must have one of role user that is not blank' }
+    throw badRequest('messages must have one of role user that is not blank')
   }
-  const before = said.slice(0, said.lastIndexOf(asked)).filter(({ text }) => text !== '')
+  const before = written.slice(0, written.lastIndexOf(asked)).filter(({ text }) => text !== '')
   const conversation = before.map(({ role, text }) => `${role}: ${text}`).join('\n\n')
   const prompt =
     before.length === 0 ? asked.text : `${asked.text}\n\nSaid before:\n\n${conversation}`
-  return fitsPrompt(prompt) ? { prompt } : { problem: `messages must in all have ${PROMPT_RULE}` }
+  if (!fitsPrompt(prompt)) throw badRequest(`messages must in all have ${PROMPT_RULE}`)
+  return prompt
 }
 
 /**

@@ -1,29 +1,29 @@
 import { basename } from 'node:path'
 
-/** What an agent is started for. */
-export interface Ask {
+/** What an agent is asked. */
+export interface AgentRequest {
   readonly prompt: string
-  /** Undefined for the agent's own choice. */
+  /** Undefined if the agent chooses. */
   readonly model: string | undefined
-  /** It may change something: tier 3, and no dry run. */
+  /** Whether it may change files: tier 3, and no dry run. */
   readonly mayChange: boolean
-  /** It may run commands that its own settings allow: tier 2 and up, and no dry run. */
+  /** Whether it may run the commands that its own settings allow: tier 2 and up, and no dry run. */
   readonly mayRun: boolean
   readonly turns: number
   /** US dollars that are left; undefined for no limit. */
   readonly budget: number | undefined
 }
 
-/** The command of an agent, and the variables of ours that it gets. */
+/** How an agent is started, and which of our variables it gets. */
 export interface AgentCommand {
   readonly argv: readonly string[]
   readonly inherit: readonly string[]
 }
 
 interface Agent {
-  /** Where its key, its account and its endpoint may stand. */
+  /** They may have its key, its account and its endpoint. */
   readonly variables: readonly string[]
-  readonly args: (ask: Ask) => readonly string[]
+  readonly args: (request: AgentRequest) => readonly string[]
 }
 
 const CLAUDE: Agent = {
@@ -34,7 +34,7 @@ const CLAUDE: Agent = {
     'CLAUDE_CODE_OAUTH_TOKEN',
     'CLAUDE_CONFIG_DIR',
   ],
-  // `dontAsk`: beyond these tools, only what the operator's own settings of the agent allow is done.
+  // `dontAsk`: the agent uses these tools and what the operator's own settings allow, nothing else.
   args: ({ prompt, model, mayChange, mayRun, turns, budget }) => [
     ...['-p', prompt, '--output-format', 'stream-json', '--verbose'],
     ...(model === undefined ? [] : ['--model', model]),
@@ -73,14 +73,14 @@ const AGENTS: Readonly<Record<string, Agent>> = {
   },
 }
 
-/** The variables whose values are secrets, of whatever agent. */
+/** The variables of all agents whose values are secrets. */
 export const AGENT_SECRETS: readonly string[] = [CLAUDE, ...Object.values(AGENTS)]
   .flatMap(({ variables }) => variables)
   .filter((name) => /_(KEY|TOKEN)$/.test(name))
 
-/** How an agent is started; a program of another name takes the arguments of claude. */
-export function agentCommand(command: readonly string[], ask: Ask): AgentCommand {
+/** An unknown program takes the arguments of claude. */
+export function agentCommand(command: readonly string[], request: AgentRequest): AgentCommand {
   const [program = ''] = command
   const agent = AGENTS[basename(program)] ?? CLAUDE
-  return { argv: [...command, ...agent.args(ask)], inherit: agent.variables }
+  return { argv: [...command, ...agent.args(request)], inherit: agent.variables }
 }

@@ -34,7 +34,7 @@ export interface WrittenCall {
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
-/** A tool as the model is told of it. */
+/** A tool, as the model sees it. */
 export interface FunctionTool {
   readonly type: 'function'
   readonly function: {
@@ -52,56 +52,57 @@ export interface ChatRequest {
 
 export interface ChatOptions extends ReplyListener {
   readonly signal: AbortSignal
-  /** What an endpoint says of a problem is told without secrets. */
+  /** An endpoint's error messages may quote secrets. */
   readonly redact: Redaction
-  /** How often it is tried; 5 times when absent. */
+  /** How often the request is tried. */
   readonly attempts?: number
-  /** Milliseconds that are left: a pause that would outlast them is not begun. */
+  /** Milliseconds that are left. No pause begins that would last longer. */
   readonly left?: () => number
-  /** It is tried again in so many milliseconds, because of a problem. */
+  /** Called before a pause of so many milliseconds, after which the request is tried again. */
   readonly retry?: (problem: string, waitMs: number) => void
-  /** A try broke off while the answer came; what had come is lost, and may have cost something. */
+  /** Called when a reply breaks off. What had come is lost, but may have cost something. */
   readonly lost?: (partial: Reply) => void
 }
 
-/** What became of a request. `aborted`: the signal came first. */
+/** `aborted`: the signal came before the reply. */
 export type ChatResult =
   | { readonly kind: 'reply'; readonly reply: Reply }
-  /** `againInMs`: it may be asked again, but not as early as there was time for. */
+  /** `againInMs`: the endpoint may be asked again after a pause for which there was no time. */
   | { readonly kind: 'failed'; readonly problem: string; readonly againInMs?: number }
   | { readonly kind: 'aborted' }
 
-interface Trouble {
+/** Why a try gave no reply. */
+interface Failure {
   readonly problem: string
-  /** Whether another try may help, and after how long at least. */
+  /** Whether another try may help, and the shortest pause before it. */
   readonly again: boolean
   readonly afterMs?: number | undefined
 }
 
-const ATTEMPTS = 5
+const DEFAULT_ATTEMPTS = 5
 const FIRST_PAUSE_MS = 500
-/** An endpoint that asks for more patience is asked again after this. */
-const LONGEST_PAUSE_MS = 60_000
-/** Bytes of an error's body that are read. */
-const ERROR_BYTES = 10_000
-/** And of an answer that is not streamed. */
-const ANSWER_BYTES = 4 * 1024 * 1024
-/** Characters of an error that are told. */
-const SAID = 300
+/** An endpoint that asks for a longer pause is asked again after this one. */
+const MAX_PAUSE_MS = 60_000
+/** Bytes of an error's body. */
+const MAX_ERROR_BYTES = 10_000
+/** Bytes of a reply that is not streamed. */
+const MAX_REPLY_BYTES = 4 * 1024 * 1024
+/** Characters of an endpoint's error message. */
+const MAX_MESSAGE = 300
 
 /**
- * Asks a model, streaming (decisions.md section 5, Runners). 408, 409, 429, 5xx and trouble on the way
- * are tried again, after what Retry-After says; any other refusal is final. Never rejects.
+ * Asks a model, streaming (decisions.md section 5, Runners). 408, 409, 429, 5xx and network errors are
+ * tried again, after the pause that Retry-After asks for; any other status is final. Never rejects.
  */
 export async function completeChat(
   endpoint: Endpoint,
   request: ChatRequest,
   options: ChatOptions,
 ): Promise<ChatResult> {
-  const { signal, attempts = ATTEMPTS, left, retry } = options
+  const { signal, attempts = DEFAULT_ATTEMPTS, left, retry } = options
   for (let attempt = 1; ; attempt++) {
     const result = await tryOnce(endpoint, request, options)
-    // It is paid for, also when the signal came together with its end.
+    // Even if the signal came with its end: the reply is paid for.
     if (!('problem' in result)) return { kind: 'reply', reply: result }
     if (signal.aborted) return { kind: 'aborted' }
     const { problem, again, afterMs } = result
@@ -109,7 +110,7 @@ export async function completeChat(
     if (attempt >= attempts) {
       return { kind: 'failed', problem: `the model endpoint ${problem}, ${attempts} times over` }
     }
-    const waitMs = Math.min(afterMs ?? FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS)
+    const waitMs = Math.min(afterMs ?? FIRST_PAUSE_MS * 2 ** (attempt - 1), MAX_PAUSE_MS)
     if (left !== undefined && waitMs >= left()) {
       return { kind: 'failed', problem: `the model endpoint ${problem}`, againInMs: waitMs }
     }
@@ -127,14 +128,14 @@ async function tryOnce(
   { url, key }: Endpoint,
   { model, messages, tools }: ChatRequest,
   { signal, redact, text, activity, lost }: ChatOptions,
-): Promise<Reply | Trouble> {
+): Promise<Reply | Failure> {
   const gathered = createReply({ text, activity })
   let begun = false
   try {
     const response = await fetch(`${url}/chat/completions`, {
       method: 'POST',
       signal,
-      // The key is for this address alone.
+      // A redirect would send the key to another address.
       redirect: 'manual',
       headers: {
         'content-type': 'application/json',
@@ -149,7 +150,7 @@ async function tryOnce(
         stream_options: { include_usage: true },
       }),
     })
-    if (!response.ok) return await refusal(response, redact)
+    if (!response.ok) return await readFailure(response, redact)
     begun = true
     await gather(response, gathered.take)
     if (gathered.reply.finish === null) throw new BadReply('the answer broke off')
@@ -157,17 +158,20 @@ async function tryOnce(
   } catch (error) {
     if (begun) lost?.(gathered.reply)
     if (error instanceof BadReply) {
-      return { problem: `answered badly: ${redactLine(error.message, SAID, redact)}`, again: true }
+      return {
+        problem: `answered badly: ${redactLine(error.message, MAX_MESSAGE, redact)}`,
+        again: true,
+      }
     }
     return { problem: `can't be reached: ${redact(messageOf(causeOf(error)))}`, again: true }
   }
 }
 
-/** Gives each piece of the answer to `take`: a stream's, or the whole of one that is not streamed. */
+/** Gives every piece of a streamed reply to `take`, or the whole of one that is not streamed. */
 async function gather(response: Response, take: (data: string) => void): Promise<void> {
   const type = response.headers.get('content-type') ?? ''
   if (response.body === null || type.startsWith('application/json')) {
-    return take((await readText(response, ANSWER_BYTES)).text)
+    return take((await readText(response, MAX_REPLY_BYTES)).text)
   }
   for await (const data of dataLines(response.body)) {
     if (data === '[DONE]') return
@@ -175,11 +179,11 @@ async function gather(response: Response, take: (data: string) => void): Promise
   }
 }
 
-async function refusal(response: Response, redact: Redaction): Promise<Trouble> {
+async function readFailure(response: Response, redact: Redaction): Promise<Failure> {
   const { status, headers } = response
-  const { text, cut } = await readText(response, ERROR_BYTES)
+  const { text, cut } = await readText(response, MAX_ERROR_BYTES)
   const error = parseObject(text)?.['error'] ?? redactCut(text, cut, redact)
-  const said = redactLine(errorText(error), SAID, redact)
+  const said = redactLine(errorText(error), MAX_MESSAGE, redact)
   return {
     problem: `answered ${status}${said === '' ? '' : ` (${said})`}`,
     again: [408, 409, 429].includes(status) || status >= 500,

@@ -7,53 +7,51 @@ import {
   type JsonObject,
 } from '../../../kernel/json.ts'
 
-/** A call of a tool as the model wrote it. */
+/** A tool call, as the model wrote it. */
 export interface ToolCall {
   readonly id: string
   readonly name: string
-  /** JSON, if the model did well. */
+  /** Should be JSON, but a model may err. */
   readonly arguments: string
 }
 
-/** Tokens that the endpoint counted. */
 export interface Usage {
   readonly prompt: number
   readonly cached: number
   readonly completion: number
 }
 
-/** Characters of a token, about. */
-const TOKEN = 4
+/** Characters per token, roughly. */
+const TOKEN_LENGTH = 4
 
-/** Tokens of a prompt, about. */
+/** The tokens of a prompt, estimated. */
 export function promptTokens(messages: readonly unknown[]): number {
-  return Math.ceil(JSON.stringify(messages).length / TOKEN)
+  return Math.ceil(JSON.stringify(messages).length / TOKEN_LENGTH)
 }
 
-/** What an answer has used up. What an endpoint does not count is taken by the characters. */
+/** The tokens of a reply; estimated by characters if the endpoint does not count them. */
 export function usageOf({ usage, text, toolCalls }: Reply, prompt: number): Usage {
   const written = text.length + JSON.stringify(toolCalls).length
-  return usage ?? { prompt, cached: 0, completion: Math.ceil(written / TOKEN) }
+  return usage ?? { prompt, cached: 0, completion: Math.ceil(written / TOKEN_LENGTH) }
 }
 
-/** What a model answered. */
 export interface Reply {
   readonly text: string
   readonly toolCalls: readonly ToolCall[]
-  /** Undefined when the endpoint does not count. */
+  /** Undefined if the endpoint does not count. */
   readonly usage: Usage | undefined
-  /** Why it ended; null when the stream broke off before it said. */
+  /** Why the reply ended; null if the stream broke off before. */
   readonly finish: string | null
 }
 
-/** Who hears of an answer while it comes. */
+/** Called while a reply comes. */
 export interface ReplyListener {
   readonly text: (piece: string) => void
-  /** Something came that is not shown, such as a part of a tool call. */
+  /** Called for what is not text, such as a part of a tool call. */
   readonly activity: () => void
 }
 
-/** An answer that is none: an error in words, or something that is not the protocol. */
+/** A reply that reports an error, or breaks the protocol. */
 export class BadReply extends Error {
   override name = 'BadReply'
 }
@@ -64,11 +62,11 @@ interface Draft {
   arguments: string
 }
 
-/** An endpoint that floods must not fill our memory. */
-const REPLY_CHARACTERS = 4 * 1024 * 1024
-const MOST_CALLS = 64
+/** Characters of a reply: an endpoint that floods must not fill the memory. */
+const MAX_REPLY = 4 * 1024 * 1024
+const MAX_CALLS = 64
 
-/** Gathers an answer from the pieces of a stream, or from the one piece of an endpoint that does not stream. */
+/** Collects a reply from the pieces of a stream, or from the one piece of an endpoint that does not stream. */
 export function createReply(listener: ReplyListener): {
   /** Takes the text of one `data:` line; throws `BadReply`. */
   take(data: string): void
@@ -81,7 +79,7 @@ export function createReply(listener: ReplyListener): {
 
   function take(data: string): void {
     size += data.length
-    if (size > REPLY_CHARACTERS) throw new BadReply('the answer is too long')
+    if (size > MAX_REPLY) throw new BadReply('the answer is too long')
     const piece = parseObject(data)
     if (piece === undefined) throw new BadReply('the answer has a line that is no JSON object')
     const error = piece['error']
@@ -102,11 +100,11 @@ export function createReply(listener: ReplyListener): {
     if (calls.length > 0 || thought !== '') listener.activity()
   }
 
-  /** Pieces of one call bear its index; where an endpoint leaves that out, each id is a call. */
+  /** The pieces of a call have the same index. Without an index, every new id begins a call. */
   function addCall(piece: JsonObject): void {
     const id = stringOf(piece['id']) ?? ''
     const index = numberOf(piece['index']) ?? indexOf(id)
-    if (!drafts.has(index) && drafts.size >= MOST_CALLS) throw new BadReply('too many tool calls')
+    if (!drafts.has(index) && drafts.size >= MAX_CALLS) throw new BadReply('too many tool calls')
     const draft = drafts.get(index) ?? { id: '', name: '', arguments: '' }
     drafts.set(index, draft)
     const written = objectOf(piece['function'])
@@ -132,15 +130,15 @@ export function createReply(listener: ReplyListener): {
   }
 }
 
-/** The texts of the `data:` lines of an event stream, as they come; a line that never ends throws `BadReply`. */
+/** The `data:` lines of an event stream. Throws `BadReply` for a line that never ends. */
 export async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of body) {
     const text = decoder.decode(chunk, { stream: true })
     rest += text
-    if (rest.length > REPLY_CHARACTERS) throw new BadReply('the answer has a line without an end')
-    // A long line in many chunks is not looked through again with each of them.
+    if (rest.length > MAX_REPLY) throw new BadReply('the answer has a line without an end')
+    // A long line in many chunks must not be searched again with every chunk.
     if (!text.includes('\n')) continue
     const lines = rest.split(/\r?\n/)
     rest = lines.pop() ?? ''
@@ -149,7 +147,7 @@ export async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerat
   if (rest.startsWith('data:')) yield rest.slice(5).trim()
 }
 
-/** What an endpoint says of an error, as long as it is; empty when it says nothing. */
+/** The message of an endpoint's error, of any length. */
 export function errorText(value: unknown): string {
   return stringOf(value) ?? stringOf(objectOf(value)['message']) ?? JSON.stringify(value)
 }

@@ -12,15 +12,14 @@ import {
 import { promptTokens, usageOf, type Reply, type ToolCall } from './model-stream.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
-/** What the model runner works with; settings are read anew for each session. */
 export interface ModelOptions extends AgentOptions {
   /** Undefined without `OPS_MODEL_URL`. */
   readonly endpoint: () => Endpoint | undefined
   readonly prices: PriceSource
 }
 
-/** A conversation that goes on. */
-interface Talk {
+/** A conversation with a model. */
+interface Conversation {
   readonly options: ModelOptions
   readonly job: Job
   readonly endpoint: Endpoint
@@ -30,25 +29,25 @@ interface Talk {
   turns: number
 }
 
-/** How a conversation ended: with a summary, or by a problem; neither when the session was ended. */
-interface TalkEnd {
+/** How a conversation ended: with a summary or a problem; with neither if the session was ended. */
+interface ConversationEnd {
   readonly summary: string | null
   readonly problem: string | null
 }
 
-/** Answers without text and tool call that are put up with. */
-const EMPTY_ANSWERS = 2
-const ENDED: TalkEnd = { summary: null, problem: null }
+/** Replies without a text or a tool call. */
+const MAX_EMPTY_REPLIES = 2
+const ENDED: ConversationEnd = { summary: null, problem: null }
 
 /**
  * The runner with a model (decisions.md section 5, Runners): our own loop over an OpenAI-compatible
  * endpoint, which calls the tools of the session's tier until the model answers without one.
  */
 export function createModelRunner(options: ModelOptions): Runner {
-  return { name: 'model', modelOf: tierModel, run: (job) => converse(options, job) }
+  return { name: 'model', modelOf: tierModel, run: (job) => runModel(options, job) }
 }
 
-async function converse(options: ModelOptions, job: Job): Promise<Outcome> {
+async function runModel(options: ModelOptions, job: Job): Promise<Outcome> {
   const { redact, prices } = options
   const { session } = job
   const endpoint = options.endpoint()
@@ -59,7 +58,7 @@ async function converse(options: ModelOptions, job: Job): Promise<Outcome> {
     prices.of(session.model),
     readBriefing(options, job),
   ])
-  const talk: Talk = {
+  const conversation: Conversation = {
     ...{ options, job, endpoint, turns: 0, tools: functionTools(session.tier) },
     spending: createSpending(price, budgets, spent),
     messages: [
@@ -67,51 +66,55 @@ async function converse(options: ModelOptions, job: Job): Promise<Outcome> {
       { role: 'user', content: redact(taskOf(about)) },
     ],
   }
-  const end = await talkToEnd(talk)
+  const end = await runConversation(conversation)
   if (price === undefined && (budgets.session ?? budgets.day) !== undefined) {
     const line = `No price of ${session.model} in OPS_PRICES: no budget in dollars counts it.\n`
     job.output.write('system', line)
   }
-  return outcome(end, talk.spending.cost(), talk.turns)
+  return outcome(end, conversation.spending.cost(), conversation.turns)
 }
 
-async function talkToEnd(talk: Talk): Promise<TalkEnd> {
-  const { options, job, messages, spending } = talk
+async function runConversation(conversation: Conversation): Promise<ConversationEnd> {
+  const { options, job, messages, spending } = conversation
   const maxTurns = options.maxTurns()
   let empty = 0
   for (;;) {
     const spent = spending.problem()
     if (spent !== undefined) return { summary: null, problem: spent }
-    if (talk.turns >= maxTurns) {
+    if (conversation.turns >= maxTurns) {
       const problem = `the limit of ${maxTurns} turns (OPS_MAX_TURNS) is reached`
       return { summary: null, problem }
     }
-    const result = await ask(talk)
+    const result = await ask(conversation)
     if (result.kind === 'aborted') return ENDED
     if (result.kind === 'failed') return { summary: null, problem: result.problem }
     const { text, toolCalls } = result.reply
-    talk.turns++
+    conversation.turns++
     if (toolCalls.length === 0 && text.trim() !== '') {
       return { summary: options.redact(text.trim()).slice(0, MAX_SUMMARY), problem: null }
     }
-    if (toolCalls.length === 0 && ++empty > EMPTY_ANSWERS) {
+    if (toolCalls.length === 0 && ++empty > MAX_EMPTY_REPLIES) {
       return { summary: null, problem: 'the model gave neither a text nor a tool call' }
     }
-    messages.push(spoken(result.reply))
+    messages.push(assistantMessage(result.reply))
     if (toolCalls.length === 0) {
       const content = 'Your answer was empty. Call a tool, or write the summary.'
       messages.push({ role: 'user', content })
     }
     for (const call of toolCalls) {
       if (job.signal.aborted) return ENDED
-      messages.push({ role: 'tool', tool_call_id: call.id, content: await use(talk, call) })
+      messages.push({
+        role: 'tool',
+        tool_call_id: call.id,
+        content: await runTool(conversation, call),
+      })
     }
     if (job.signal.aborted) return ENDED
     await job.output.drained()
   }
 }
 
-/** One turn of the model; what it says goes to the output as it comes. */
+/** One turn of the model. Its text goes to the output as it comes. */
 async function ask({
   options,
   job,
@@ -119,7 +122,7 @@ async function ask({
   spending,
   tools,
   messages,
-}: Talk): Promise<ChatResult> {
+}: Conversation): Promise<ChatResult> {
   const { output, signal, noteActivity, session } = job
   const expected = promptTokens(messages)
   const charge = (reply: Reply): void => spending.add(usageOf(reply, expected))
@@ -144,29 +147,29 @@ async function ask({
   charge(result.reply)
   const { usage } = result.reply
   if (usage !== undefined && expected > 2_000 && usage.prompt < expected / 2) {
-    // Some endpoints drop the front of a prompt that is too long for their window, and don't say so.
+    // Some endpoints silently drop the beginning of a prompt that is too long for their context.
     const counted = `counted ${usage.prompt} tokens of a prompt of about ${expected}`
     output.write('system', `The endpoint ${counted}: its context window may be too small.\n`)
   }
   return result
 }
 
-/** Does what the model asks for, and gives what it is told of it. */
-async function use({ options, job }: Talk, call: ToolCall): Promise<string> {
+/** Runs a tool for the model; gives what the model is told. */
+async function runTool({ options, job }: Conversation, call: ToolCall): Promise<string> {
   const { output, noteActivity } = job
   output.write('tool', `${call.name} ${oneLine(call.arguments)}\n`)
   const args = parseArguments(call.arguments)
-  const beat = options.clock.every(10_000, noteActivity)
+  const stopActivity = options.clock.every(10_000, noteActivity)
   try {
     const { ok, text } =
       'problem' in args
         ? { ok: false, text: args.problem }
         : await callTool(call.name, args.value, { ...options, job })
-    const answer = ok ? text : `Error: ${text}`
-    output.write(ok ? 'result' : 'error', `${answer}\n`)
-    return answer
+    const told = ok ? text : `Error: ${text}`
+    output.write(ok ? 'result' : 'error', `${told}\n`)
+    return told
   } finally {
-    beat()
+    stopActivity()
   }
 }
 
@@ -178,11 +181,11 @@ function parseArguments(text: string): { readonly value: unknown } | { readonly 
   }
 }
 
-function spoken({ text, toolCalls }: Reply): Message {
+function assistantMessage({ text, toolCalls }: Reply): Message {
   const tool_calls = toolCalls.map(({ id, name, arguments: args }) => {
-    // Some endpoints refuse a conversation in which arguments are no JSON, though their model wrote it.
-    const good = 'value' in parseArguments(args)
-    const written = good && args.trim() !== '' ? args : '{}'
+    // Some endpoints reject a conversation with arguments that are not JSON, even if their model wrote them.
+    const isJson = 'value' in parseArguments(args)
+    const written = isJson && args.trim() !== '' ? args : '{}'
     return { id, type: 'function' as const, function: { name, arguments: written } }
   })
   return { role: 'assistant', content: text, ...(tool_calls.length > 0 && { tool_calls }) }
@@ -196,7 +199,7 @@ function functionTools(tier: number): readonly FunctionTool[] {
 }
 
 function outcome(
-  { summary, problem }: TalkEnd,
+  { summary, problem }: ConversationEnd,
   cost: number | null,
   turns: number | null,
 ): Outcome {

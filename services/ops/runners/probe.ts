@@ -11,7 +11,6 @@ import { FIRST_CONFIDENCE } from '../memories.ts'
 import type { Redaction } from '../redact.ts'
 import type { Job, Outcome, Runner } from './runner.ts'
 
-/** What a probe looks with. */
 export interface ProbeOptions {
   readonly db: Database
   readonly clock: Clock
@@ -19,16 +18,15 @@ export interface ProbeOptions {
   readonly redact: Redaction
 }
 
-/** A check that has run. */
 interface Checked extends CheckResult {
   readonly service: string
   readonly name: string
   readonly type: string
 }
 
-/** As long as a name that is given. */
-const NAME_LONGEST = 200
-/** Typical times are remembered by these steps, so that nearly the same time says the same. */
+/** Characters of a check's name. */
+const MAX_NAME = 200
+/** Typical times are rounded up to these steps, so that similar times give the same memory. */
 const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000]
 
 /**
@@ -48,7 +46,7 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   output.write('system', `${checks.length} checks of ${services.length} services\n`)
   const results = await Promise.all(
     checks.map(async ({ service, check }): Promise<Checked> => {
-      const name = short(redact(nameOf(check)))
+      const name = shortName(redact(nameOf(check)))
       const result = await runCheck(check, { signal, marker, redact })
       const word = result.ok ? 'ok  ' : 'FAIL'
       output.write('result', `${word} ${service}: ${name}: ${result.message} (${result.ms} ms)\n`)
@@ -58,7 +56,7 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   if (signal.aborted) return outcome(null)
 
   const now = clock.now()
-  // Together: a recovery whose event gets lost would never be told again.
+  // In one transaction: nobody would ever be told of a recovery whose event is lost.
   await db.transaction((tx) => record(tx, results, session.id, now))
   for (const result of results) {
     if (result.ok && ['http', 'tcp', 'tls', 'dns'].includes(result.type)) {
@@ -72,8 +70,8 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
 }
 
 /**
- * Notes how the checks went, with events for what is wrong and for what is good again. Of a failure that
- * is critical, people are told when it begins and when it ends.
+ * Stores the results, with events for what is wrong and for what is good again. People are notified when
+ * a critical failure begins, and when it ends.
  */
 async function record(
   tx: Executor,
@@ -97,17 +95,17 @@ async function record(
       await addEvent(tx, { ...what, level: 'info', message: text }, told !== null)
       if (told === null) continue
       await checkQueries.saveNotifiedEvent(tx, { service, name, event: null })
-      // A receiver that was away must not hear of the beginning after the end.
+      // A receiver that was away must not be told of the beginning after the end.
       await noticeQueries.withdrawNotice(tx, { event: told })
     }
   }
 }
 
-/** A check without a name may look at something long: the database's index takes no such name. */
-function short(name: string): string {
-  if (name.length <= NAME_LONGEST) return name
+/** A check without a name is named by what it checks, which may be too long for the database's index. */
+function shortName(name: string): string {
+  if (name.length <= MAX_NAME) return name
   const rest = hash('sha256', name).slice(0, 16)
-  return `${name.slice(0, NAME_LONGEST - rest.length - 1).toWellFormed()}…${rest}`
+  return `${name.slice(0, MAX_NAME - rest.length - 1).toWellFormed()}…${rest}`
 }
 
 function timing({ service, name: check, ms }: Checked) {
@@ -117,7 +115,6 @@ function timing({ service, name: check, ms }: Checked) {
   return { service, check, observation, confidence: FIRST_CONFIDENCE }
 }
 
-/** What people read first: how many are wrong, and which. */
 function summaryOf(results: readonly Checked[]): string {
   const failed = results.filter(({ ok }) => !ok)
   const services = new Set(results.map(({ service }) => service)).size

@@ -1,6 +1,8 @@
+import Type from 'typebox'
 import type { Session } from '../../../db/ops/sessions.ts'
 import { cutBytes } from '../../../kernel/text.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
+import { field } from '../../../kernel/validate.ts'
 
 /** Characters of a prompt. */
 export const MAX_PROMPT = 100_000
@@ -11,6 +13,16 @@ export const PROMPT_RULE = `${MAX_PROMPT} characters at most, and no NUL`
 export function fitsPrompt(text: string): boolean {
   return text.length <= MAX_PROMPT && !text.includes('\0')
 }
+
+const REQUIRED = 'is required and must be a string that is not blank'
+
+/** The prompt of a session that somebody starts. */
+export const Prompt = field(
+  Type.String({ minLength: 1, maxLength: MAX_PROMPT }),
+  { wrong: REQUIRED, maxLength: `must have ${PROMPT_RULE}` },
+  [(text) => text.trim() !== '', REQUIRED],
+  [fitsPrompt, `must have ${PROMPT_RULE}`],
+)
 
 /**
  * Marks text of others as data for a model. It stands between two lines with a random name, so that nothing

@@ -35,7 +35,8 @@ const RETRY_MS = 2_000
 const KEEP_ALIVE_MS = 15_000
 /** Finds the lines of a notification that was lost. */
 const POLL_MS = 5_000
-const MAX_SEQ = 2_147_483_647
+/** The largest number that a line can have. */
+export const MAX_SEQ = 2_147_483_647
 
 export async function openLineStream(options: LineStreamOptions): Promise<LineStream> {
   const { db, clock, log, metrics, sessions } = options
