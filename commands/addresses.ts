@@ -1,7 +1,7 @@
-import type { ConfigSource } from '../kernel/config.ts'
 import type { Address } from '../kernel/net/addresses.ts'
 import { isLoopbackName } from '../kernel/net/addresses.ts'
 import type { OwnHosts } from '../services/links/loop.ts'
+import type { ConfigSource } from './configuration.ts'
 
 /**
  * Whether a URL leads to a service of ours, such as links: by its public address, by the address it

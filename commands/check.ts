@@ -1,5 +1,4 @@
 import { oneOf } from '../kernel/readings.ts'
-import type { VariableName } from '../kernel/variables.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
 import { SERVICES, type ServiceName } from './addresses.ts'
 import { addressFindings } from './checks/addresses.ts'
@@ -9,6 +8,7 @@ import { dataDirectoryFindings, secretFileFindings } from './checks/files.ts'
 import { reportFindings, type Finding } from './checks/finding.ts'
 import { agentFindings, queueFindings } from './checks/services.ts'
 import { command, type ConfiguredTools } from './command.ts'
+import type { VariableName } from './configuration.ts'
 
 export const commands = [
   command({

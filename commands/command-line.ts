@@ -6,10 +6,8 @@ import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server.ts'
 import { assetText } from '../kernel/assets.ts'
-import { ignoredText, notesOf, openConfig, type ConfigSource } from '../kernel/config.ts'
 import { Fault } from '../kernel/fault.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
-import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
 import { SERVICES } from './addresses.ts'
 import {
@@ -30,6 +28,14 @@ import {
   toArguments,
   type ParsedCommand,
 } from './parse.ts'
+import {
+  flagOf,
+  ignoredText,
+  openConfiguration,
+  VARIABLE_NAMES,
+  type ConfigSource,
+  type VariableName,
+} from './configuration.ts'
 
 /** Runs a command line to its end and gives the exit code: 0, 1, or 2 for a wrong command line. */
 export async function runCommandLine(
@@ -72,7 +78,7 @@ async function run(argv: readonly string[], surroundings: Surroundings): Promise
   // Such a command runs where there may be no configuration of a server.
   if (command.needs === 'nothing') return command.run(call, plain)
 
-  const config = openConfig({
+  const config = openConfiguration({
     flags,
     environment: surroundings.environment,
     envFile,
@@ -143,11 +149,13 @@ export async function runInServer(argv: readonly string[], tools: DatabaseTools)
   }
 }
 
-/** Flags that set a variable; a secret has none, because other users can see arguments. */
+/** Flags that set a variable. */
 function configFlags(): ReadonlyMap<string, VariableName> {
-  const names = Object.keys(Variables.properties) as VariableName[]
   return new Map(
-    names.filter((name) => notesOf(name).secret !== true).map((name) => [flagOf(name), name]),
+    VARIABLE_NAMES.flatMap((name) => {
+      const flag = flagOf(name)
+      return flag === undefined ? [] : [[flag, name] as const]
+    }),
   )
 }
 

@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
-import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Reading } from '../kernel/readings.ts'
 import type { RandomBytes } from '../kernel/tokens.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
 import type { Addresses, ServiceName } from './addresses.ts'
 import type { Output } from './output.ts'
+import type { ConfigSource } from './configuration.ts'
 
 /** A flag without a value. */
 export interface Switch {

@@ -5,13 +5,13 @@ import { migrate, migrationState } from '../db/migrate.ts'
 import { openDatabaseSource } from '../db/transfer/database-source.ts'
 import { load, NotEmpty, type Loaded, type Progress } from '../db/transfer/load.ts'
 import { inspectTarget } from '../db/transfer/target.ts'
-import type { ConfigSource } from '../kernel/config.ts'
 import { Unavailable } from '../kernel/fault.ts'
 import { messageOf } from '../kernel/log.ts'
-import { parseDatabaseUrl } from '../kernel/variable-readings.ts'
+import { databaseUrl } from '../kernel/variables.ts'
 import { command, UsageError, type ConfiguredTools } from './command.ts'
 import { DONE } from './output.ts'
 import { openStopped, TRANSFER_DEADLINE_MS, openMeter, reportTables } from './transfer.ts'
+import type { ConfigSource } from './configuration.ts'
 
 /** It copies in one transaction of the server, which ends when every table was read again and compared. */
 export const commands = [
@@ -22,8 +22,7 @@ export const commands = [
       to: {
         shown: 'URL|-',
         summary: 'the database; - reads it from standard input',
-        form: 'a postgres:// URL',
-        read: parseDatabaseUrl,
+        ...databaseUrl,
         fromInput: true,
       },
       json: { summary: 'print JSON' },

@@ -1,9 +1,8 @@
-import { notesOf } from '../kernel/config.ts'
 import { anyText } from '../kernel/readings.ts'
-import { flagOf, Variables, type VariableName } from '../kernel/variables.ts'
 import { command, UsageError, type Command } from './command.ts'
 import { DONE, table } from './output.ts'
 import { isValue } from './parse.ts'
+import { flagOf, notesOf, VARIABLE_NAMES } from './configuration.ts'
 
 const CONFIGURATION =
   'Configuration (flag over environment file over environment over default; ' +
@@ -90,9 +89,10 @@ function partsOf({ args = {}, flags = {} }: Command): readonly (readonly [string
 
 /** Variable, flag, default and accepted form of every variable. */
 function variables(): readonly (readonly [string, string, string, string])[] {
-  return (Object.keys(Variables.properties) as VariableName[]).map((name) => {
-    const { form, secret, default: fallback } = notesOf(name)
-    return [name, secret === true ? '(no flag)' : `--${flagOf(name)}`, fallback ?? '', form]
+  return VARIABLE_NAMES.map((name) => {
+    const { form, default: fallback = '' } = notesOf(name)
+    const flag = flagOf(name)
+    return [name, flag === undefined ? '(no flag)' : `--${flag}`, fallback, form]
   })
 }
 

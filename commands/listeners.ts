@@ -1,11 +1,10 @@
 import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
-import { isLocal, listenOptions, removeDeadSocket } from '../kernel/net/addresses.ts'
+import { hostName, isLocal, listenOptions, removeDeadSocket } from '../kernel/net/addresses.ts'
 import type { BodyBudget } from '../kernel/http/body.ts'
 import type { Clock } from '../kernel/time.ts'
-import { ConfigError, type ConfigSource } from '../kernel/config.ts'
+import { ConfigError } from '../kernel/config.ts'
 import { createGuard } from '../kernel/net/guard.ts'
-import { hostName } from '../kernel/net/addresses.ts'
 import { createListener, type FaultReply, type Listener } from '../kernel/http/listener.ts'
 import type { HttpMetrics } from '../kernel/http/request-log.ts'
 import type { FaultValue } from '../kernel/fault.ts'
@@ -14,6 +13,7 @@ import type { Metrics } from '../kernel/metrics.ts'
 import { createRouter, type Route, type Unmatched } from '../kernel/http/router.ts'
 import { metricsRoute } from '../routes/metrics.ts'
 import { placeOf, urlOf, type ServiceName } from './addresses.ts'
+import type { ConfigSource } from './configuration.ts'
 
 export const NO_ROUTE: FaultValue = {
   status: 404,

@@ -5,7 +5,6 @@ import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server.ts'
 import { createBodyBudget } from '../kernel/http/body.ts'
 import { systemClock } from '../kernel/time.ts'
-import type { ConfigSource } from '../kernel/config.ts'
 import { createHttpMetrics } from '../kernel/http/request-log.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics } from '../kernel/metrics.ts'
@@ -15,6 +14,7 @@ import { refuseBeyondLoopback, startListener, type RunningListener } from './lis
 import { runInServer } from './command-line.ts'
 import type { Addresses, ServiceName } from './addresses.ts'
 import type { OpenService, Service, ServiceContext } from './services/service.ts'
+import type { ConfigSource } from './configuration.ts'
 
 /** The services, loaded when they are asked for. */
 const OPEN: Readonly<Record<ServiceName, OpenService>> = {

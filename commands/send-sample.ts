@@ -1,5 +1,4 @@
 import { text } from 'node:stream/consumers'
-import type { ConfigSource } from '../kernel/config.ts'
 import { Fault } from '../kernel/fault.ts'
 import { numberOf, parseObject, stringOf } from '../kernel/json.ts'
 import { post } from '../kernel/net/outbound.ts'
@@ -19,6 +18,7 @@ import { cleanText } from '../services/hooks/event-fields.ts'
 import { serviceUrl } from './addresses.ts'
 import { command, UsageError, type ConfiguredTools } from './command.ts'
 import { DONE, fail, type Output } from './output.ts'
+import type { ConfigSource } from './configuration.ts'
 
 const TIMEOUT_MS = 10_000
 const MAX_REPLY_BYTES = 4_096

@@ -1,9 +1,9 @@
 import { EmbeddedLockedError } from '../db/embedded/lock.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import type { Carried, Progress } from '../db/transfer/load.ts'
-import type { ConfigSource } from '../kernel/config.ts'
 import type { Log } from '../kernel/log.ts'
 import { table, type Output } from './output.ts'
+import type { ConfigSource } from './configuration.ts'
 
 const EVERY_MS = 200
 

@@ -10,7 +10,7 @@ export interface Form extends FormState {
 }
 
 /** An option of a list or of radio buttons: its value, its name, and what it means. */
-export type Option = readonly [value: string, label: string, meaning?: Printable]
+export type Option = readonly [value: string, label: string, meaning?: Printable, own?: Attributes]
 
 /** What a schema says of a field. */
 interface Limits {
@@ -95,23 +95,38 @@ export function field(
 }
 
 /** A box to tick. */
-export function checkbox(form: Form, name: string, label: Printable, own: Attributes = {}): Html {
+export function checkbox(
+  form: Form,
+  name: string,
+  label: Printable,
+  { labelClass = 'choice', ...own }: Attributes & { readonly labelClass?: string } = {},
+): Html {
   const checked = valueOf(form, name) === 'true'
   const all = { type: 'checkbox', name, value: 'true', checked, ...own }
-  return html`<label class="choice"><input${attributes(all)} /> <span>${label}</span></label>`
+  return html`<label class="${labelClass}"
+    ><input${attributes(all)} /> <span>${label}</span></label
+  >`
 }
 
-/** Options of which one is chosen, all in sight. */
-export function radios(form: Form, name: string, legend: string, options: readonly Option[]): Html {
+/** Options of which one is chosen, all in sight; `more` stands below them. */
+export function radios(
+  form: Form,
+  name: string,
+  legend: string,
+  options: readonly Option[],
+  more: Printable = null,
+): Html {
   return html`<fieldset${attributes(stateOf(form, name, `${form.id}-${name}`))}>
     <legend>${legend}</legend>
-    ${options.map(([value, label, meaning]) => {
-      const own = { type: 'radio', name, value, checked: valueOf(form, name) === value }
+    ${options.map(([value, label, meaning, own]) => {
+      const checked = valueOf(form, name) === value
+      const all = { type: 'radio', name, value, checked, ...own }
       return html`<label class="choice">
-        <input${attributes(own)} />
+        <input${attributes(all)} />
         <span><strong>${label}</strong>${meaning !== undefined && html` – ${meaning}`}</span>
       </label>`
     })}
+    ${more}
   </fieldset>`
 }
 

@@ -1,17 +1,20 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import type Type from 'typebox'
 import { Decode } from 'typebox/value'
 import { codeOf, messageOf } from './log.ts'
-import { Variables, type Config, type VariableName, type VariableNotes } from './variables.ts'
+import type { VariableNotes } from './variables.ts'
+
+type Variables = Type.TObject
 
 /** The configuration as it stands; `current` changes when the environment file does. */
-export interface ConfigSource {
-  readonly current: Config
+export interface ConfigSource<V extends Variables> {
+  readonly current: Type.StaticDecode<V>
   /** Names of the sockets that systemd passed, in the order of their file descriptors. */
   readonly inheritedSockets: readonly string[]
-  /** The text of each variable that has a value, and where it comes from; may hold secrets. A new map after each reload. */
-  readonly origins: ReadonlyMap<VariableName, Origin>
+  /** Each variable that has a value. A new map after each reload. */
+  readonly origins: ReadonlyMap<string, Origin>
   /** What is wrong with it; empty unless the options have it collected. */
   readonly problems: readonly ConfigProblem[]
   /** Names in the environment with a prefix of ours that are no variables of Gatehouse. */
@@ -25,13 +28,14 @@ export interface ConfigSource {
 /** Something wrong with the configuration, and the variables whose values are unknown by that. */
 export interface ConfigProblem {
   readonly message: string
-  readonly variables: readonly VariableName[]
+  readonly variables: readonly string[]
 }
 
-/** Where a variable's value comes from. */
+/** Where a variable's value comes from, and its text, which may be a secret. */
 export interface Origin {
   readonly place: string
   readonly text: string
+  readonly secret: boolean
 }
 
 /** Wrong or unknown configuration: one line that names the variable and what is accepted. */
@@ -47,14 +51,12 @@ export interface ConfigOptions {
   /** The environment, of this process or another. */
   readonly environment: Environment
   readonly envFile: string | undefined
-  /** Reads on behind what is wrong, with the default in its place, and tells it in `problems`. */
+  /** Collects errors in `problems` instead of throwing the first; the default stands for a wrong value. */
   readonly collects?: boolean
-  /** Told when the environment file was changed: the problem, or undefined when it was taken. */
+  /** Called when the environment file has changed: with the problem, or undefined if it was accepted. */
   readonly onReload?: (problem: string | undefined) => void
 }
 
-const NAMES = Object.keys(Variables.properties) as VariableName[]
-const OURS = /^(GATEHOUSE|HOOKS|LINKS|OPS)_/
 const RELOAD_MS = 1_000
 
 /**
@@ -62,19 +64,22 @@ const RELOAD_MS = 1_000
  * Throws `ConfigError` on an unknown or invalid value. The environment file is re-read when it
  * changes; a file that has become invalid is reported and changes nothing.
  */
-export function openConfig(options: ConfigOptions): ConfigSource {
+export function openConfig<V extends Variables>(
+  variables: V,
+  options: ConfigOptions,
+): ConfigSource<V> {
   const { flags, environment } = options
   const [envFile] =
     firstSet([
       [options.envFile, 'flag'],
       [environment['GATEHOUSE_ENV_FILE'], 'environment'],
     ]) ?? []
-  let loaded = load(flags, environment, envFile)
+  let loaded = load(variables, flags, environment, envFile)
   if (options.collects !== true) refuse(loaded)
 
   function reload(): void {
     try {
-      const next = load(flags, environment, envFile)
+      const next = load(variables, flags, environment, envFile)
       refuse(next)
       loaded = next
       options.onReload?.(undefined)
@@ -88,13 +93,13 @@ export function openConfig(options: ConfigOptions): ConfigSource {
 
   return {
     get current() {
-      return loaded.config
+      return loaded.config as Type.StaticDecode<V>
     },
     get origins() {
       return loaded.origins
     },
     problems: loaded.problems,
-    unknownNames: unknownIn(environment),
+    unknownNames: unknownIn(variables, environment),
     envFile,
     environment,
     inheritedSockets: inheritedSockets(environment),
@@ -104,14 +109,9 @@ export function openConfig(options: ConfigOptions): ConfigSource {
   }
 }
 
-/** What a variable's schema says of it for people. */
-export function notesOf(name: VariableName): VariableNotes {
-  return Variables.properties[name] as unknown as VariableNotes
-}
-
 interface Loaded {
-  readonly config: Config
-  readonly origins: ReadonlyMap<VariableName, Origin>
+  readonly config: Readonly<Record<string, unknown>>
+  readonly origins: ReadonlyMap<string, Origin>
   readonly problems: readonly ConfigProblem[]
 }
 
@@ -120,48 +120,54 @@ function refuse({ problems: [first] }: Loaded): void {
 }
 
 function load(
+  variables: Variables,
   flags: Readonly<Record<string, string>>,
   environment: Environment,
   envFile: string | undefined,
 ): Loaded {
+  const names = Object.keys(variables.properties)
   const problems: ConfigProblem[] = []
-  function attempt<T>(variables: readonly VariableName[], read: () => T): T | undefined {
+  function attempt<T>(affected: readonly string[], read: () => T): T | undefined {
     try {
       return read()
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      problems.push({ message: error.message, variables })
+      problems.push({ message: error.message, variables: affected })
       return undefined
     }
   }
-  const file = envFile === undefined ? {} : (attempt(NAMES, () => readEnvFile(envFile)) ?? {})
-  for (const name of unknownIn(file)) {
+  const file = envFile === undefined ? {} : (attempt(names, () => readEnvFile(envFile)) ?? {})
+  for (const name of unknownIn(variables, file)) {
     const message = `${name} in ${envFile} is no variable of Gatehouse: correct its name or remove it; see gatehouse help`
     problems.push({ message, variables: [] })
   }
   const config: Record<string, unknown> = {}
-  const origins = new Map<VariableName, Origin>()
-  for (const name of NAMES) {
+  const origins = new Map<string, Origin>()
+  for (const [name, schema] of Object.entries(variables.properties)) {
+    const { secret = false, default: fallback } = schema as unknown as VariableNotes
+    const folder = secret ? environment['CREDENTIALS_DIRECTORY'] : undefined
     const found = firstSet([
       [flags[name], 'flag'],
       [file[name], 'environment file'],
       [environment[name], 'environment'],
-      [attempt([name], () => readCredential(name, environment)), 'credential'],
+      [
+        folder && attempt([name], () => readCredential(join(folder, name.toLowerCase()))),
+        'credential',
+      ],
       [
         name === 'GATEHOUSE_DATA_DIR' ? environment['STATE_DIRECTORY'] : undefined,
         'STATE_DIRECTORY',
       ],
-      [notesOf(name).default, 'default'],
+      [fallback, 'default'],
     ])
     if (found === undefined) continue
     const [text, place] = found
-    const value = attempt([name], () => decode(name, text))
-    const fallback = notesOf(name).default
-    if (value !== undefined) origins.set(name, { text, place })
+    const value = attempt([name], () => decode(name, schema, text))
+    if (value !== undefined) origins.set(name, { text, place, secret })
     if (value !== undefined) config[name] = value
-    else if (fallback !== undefined) config[name] = decode(name, fallback)
+    else if (fallback !== undefined) config[name] = decode(name, schema, fallback)
   }
-  return { config: config as Config, origins, problems }
+  return { config, origins, problems }
 }
 
 /** The first place where a variable has a value; an empty one counts as none. */
@@ -173,28 +179,33 @@ function firstSet(
   return undefined
 }
 
-function decode(name: VariableName, text: string): unknown {
+function decode(name: string, schema: Type.TSchema, text: string): unknown {
   try {
-    return Decode(Variables.properties[name], text)
+    return Decode(schema, text)
   } catch (error) {
     // The value is never quoted: a URL, a host or a command may hold a password.
     throw new ConfigError(
-      `${name} is not valid (${messageOf(error)}): expected ${notesOf(name).form}`,
+      `${name} is not valid (${messageOf(error)}): expected ${(schema as unknown as VariableNotes).form}`,
     )
   }
 }
 
-/** Names that begin like ours and are no variables of Gatehouse, in their order. */
-function unknownIn(values: Readonly<Record<string, string | undefined>>): readonly string[] {
+/** Names that begin like a variable, up to the first `_`, and are none. */
+function unknownIn(
+  { properties }: Variables,
+  values: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  const prefixes = new Set(Object.keys(properties).map(prefixOf))
+  // Other programs have variables such as DATABASE_NAME.
+  prefixes.delete(prefixOf('DATABASE_URL'))
   return Object.keys(values).filter(
     (name) =>
-      OURS.test(name) && name !== 'GATEHOUSE_ENV_FILE' && !NAMES.includes(name as VariableName),
+      prefixes.has(prefixOf(name)) && name !== 'GATEHOUSE_ENV_FILE' && !(name in properties),
   )
 }
 
-/** What is said once of the names in the environment that Gatehouse does not know. */
-export function ignoredText(unknownNames: readonly string[]): string {
-  return `unknown in the environment and ignored: ${unknownNames.join(', ')}; see gatehouse help for the names that count`
+function prefixOf(name: string): string {
+  return name.slice(0, name.indexOf('_') + 1)
 }
 
 function readEnvFile(path: string): Readonly<Record<string, string | undefined>> {
@@ -207,17 +218,14 @@ function readEnvFile(path: string): Readonly<Record<string, string | undefined>>
   }
 }
 
-/** A systemd credential (`LoadCredential`) under the variable's name in lower case. */
-function readCredential(name: VariableName, environment: Environment): string | undefined {
-  const folder = environment['CREDENTIALS_DIRECTORY']
-  if (folder === undefined || notesOf(name).secret !== true) return undefined
-  const path = join(folder, name.toLowerCase())
+/** The content of a systemd credential (`LoadCredential`), which has the variable's name in lower case. */
+function readCredential(path: string): string | undefined {
   try {
     // An editor or echo ends a file with a newline, which is no part of the secret.
     return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
   } catch (error) {
-    // Any other reason: going on without the secret could mean another database.
     if (codeOf(error) === 'ENOENT') return undefined
+    // Going on without the secret could mean another database.
     throw new ConfigError(`The credential ${path} can't be read (${messageOf(error)})`)
   }
 }

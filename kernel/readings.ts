@@ -66,3 +66,17 @@ export function accepted<T>(form: string, parse: (text: string) => T | undefined
     },
   }
 }
+
+/** `true` or `false`. */
+export const trueOrFalse: Reading<boolean> = {
+  form: 'true or false',
+  read: (text) => oneOf('true', 'false').read(text) === 'true',
+}
+
+/** An http or https URL; a user or a password in it would be shown where the address is. */
+export function readWebUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const plain = url?.username === '' && url.password === '' && /^https?:$/.test(url.protocol)
+  if (url === undefined || !plain) throw new SyntaxError('it is no such URL')
+  return url
+}

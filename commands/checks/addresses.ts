@@ -4,12 +4,12 @@ import { request } from 'node:http'
 import { createServer, type Server, type ListenOptions } from 'node:net'
 import { dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
-import type { ConfigSource } from '../../kernel/config.ts'
 import { codeOf, messageOf } from '../../kernel/log.ts'
 import { isDeadSocket, isLocal, listenOptions, type Address } from '../../kernel/net/addresses.ts'
 import { placeOf, type ServiceName } from '../addresses.ts'
 import { beyondLoopback } from '../listeners.ts'
 import { fail, ok, type Finding } from './finding.ts'
+import type { ConfigSource } from '../configuration.ts'
 
 /** The longest path of a socket, in bytes, that the kernel takes. */
 const LONGEST_PATH = 107

@@ -1,8 +1,8 @@
-import { ignoredText, type ConfigSource } from '../../kernel/config.ts'
 import { hostName, isLoopbackName } from '../../kernel/net/addresses.ts'
 import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/secrets.ts'
 import { placeOf, type ServiceName } from '../addresses.ts'
 import { fail, ok, warn, type Finding } from './finding.ts'
+import { type ConfigSource, ignoredText } from '../configuration.ts'
 
 /** A line for each variable that is wrong, or one for all; and what has no effect. */
 export function configurationFindings(config: ConfigSource): readonly Finding[] {

@@ -12,11 +12,11 @@ import {
   wronglyEncoded,
   type ServerFacts,
 } from '../../db/server.ts'
-import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { acceptsPrevious, type SigningSecrets } from '../../services/hooks/secrets.ts'
 import { controlPath, runRemotely } from '../control.ts'
 import { fail, ok, type Finding } from './finding.ts'
+import type { ConfigSource } from '../configuration.ts'
 
 const WHAT = 'database'
 /** Tokens, leases, alarms and retired secrets end by the time of the one or the other. */

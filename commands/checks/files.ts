@@ -1,9 +1,8 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { notesOf, type ConfigSource } from '../../kernel/config.ts'
 import { messageOf } from '../../kernel/log.ts'
-import { Variables, type VariableName } from '../../kernel/variables.ts'
 import { fail, ok, warn, type Finding } from './finding.ts'
+import { notesOf, VARIABLE_NAMES, type ConfigSource } from '../configuration.ts'
 
 const OTHERS_READ = 0o004
 const OTHERS_WRITE = 0o002
@@ -27,20 +26,19 @@ interface SecretFile {
 }
 
 function environmentFile({ envFile, origins }: ConfigSource): readonly SecretFile[] {
-  // That it can't be read is said of the configuration.
+  // configurationFindings reports a file that can't be read.
   if (envFile === undefined || !existsSync(envFile)) return []
-  const secret = [...origins].some(
-    ([name, { place }]) => place === 'environment file' && notesOf(name).secret === true,
+  const secret = [...origins.values()].some(
+    (origin) => origin.secret && origin.place === 'environment file',
   )
   return [{ path: envFile, secret }]
 }
 
-/** Files of systemd's that a variable is read from. */
+/** Credentials of systemd that hold a variable. */
 function credentialFiles(folder: string | undefined): readonly SecretFile[] {
   if (folder === undefined) return []
-  const names = (Object.keys(Variables.properties) as VariableName[])
-    .filter((name) => notesOf(name).secret === true)
-    .map((name) => name.toLowerCase())
+  const secrets = VARIABLE_NAMES.filter((name) => notesOf(name).secret === true)
+  const names = secrets.map((name) => name.toLowerCase())
   try {
     return readdirSync(folder)
       .filter((file) => names.includes(file))

@@ -1,12 +1,12 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import type { ConfigSource } from '../../kernel/config.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { INVENTORY_FILE } from '../../services/ops/inventory/inventory.ts'
 import { readJsonFile, type FileKind } from '../../services/ops/json-file.ts'
 import { PRICES_FILE } from '../../services/ops/runners/budget.ts'
 import { probeSandbox } from '../../services/ops/tools/sandbox.ts'
 import { fail, ok, warn, type Finding } from './finding.ts'
+import type { ConfigSource } from '../configuration.ts'
 
 /** What the operations agent needs: its files, and the program or the model of its runner. */
 export async function agentFindings(

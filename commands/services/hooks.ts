@@ -6,7 +6,7 @@ import { hooksRoutes } from '../../routes/hooks/routes.ts'
 import { openHooks } from '../../services/hooks/open.ts'
 import type { QueueSource } from '../../services/hooks/queue/open.ts'
 import { NO_ROUTE } from '../listeners.ts'
-import { shownConfiguration } from '../shown-configuration.ts'
+import { describeConfiguration } from '../configuration.ts'
 import type { OpenService, ServiceContext } from './service.ts'
 
 /** The hooks service, made from the configuration. */
@@ -32,7 +32,7 @@ export const openHooksService: OpenService = async (context) => {
         maxBody: () => config.current.HOOKS_MAX_BODY,
         freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
         overlapSeconds: () => config.current.HOOKS_ROTATION_OVERLAP_S,
-        configuration: () => shownConfiguration(config),
+        configuration: () => describeConfiguration(config),
       })
       return { routes, faultReply: hooksFault, noRoute: NO_ROUTE }
     },

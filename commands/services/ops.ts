@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { databaseAnswers } from '../../db/answers.ts'
 import { systemClock } from '../../kernel/time.ts'
-import { notesOf, type ConfigSource } from '../../kernel/config.ts'
 import { percentDecoded } from '../../kernel/text.ts'
 import { opsFault } from '../../routes/ops/faults.ts'
 import { opsRoutes, unmatchedOps } from '../../routes/ops/routes.ts'
@@ -17,6 +16,7 @@ import { NO_ROUTE } from '../listeners.ts'
 import { ownHosts } from '../addresses.ts'
 import { endpointOf, openRunners } from './ops-runners.ts'
 import type { OpenService } from './service.ts'
+import type { ConfigSource } from '../configuration.ts'
 
 /** The ops service, made from the configuration. */
 export const openOpsService: OpenService = async (context) => {
@@ -124,8 +124,8 @@ function followSecrets(config: ConfigSource): () => readonly string[] {
 /** The text of every secret variable that is set, the password in the database's URL, and the agent's keys. */
 function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
   const secrets = AGENT_SECRETS.flatMap((name) => environment[name] ?? [])
-  for (const [name, { text }] of origins) {
-    if (notesOf(name).secret !== true) continue
+  for (const { secret, text } of origins.values()) {
+    if (!secret) continue
     secrets.push(text)
     const password = URL.canParse(text) ? new URL(text).password : ''
     if (password !== '') secrets.push(password, percentDecoded(password) ?? password)

@@ -1,10 +1,10 @@
 import type { Database } from '../../db/client.ts'
-import type { ConfigSource } from '../../kernel/config.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { SigningSecrets } from '../../services/hooks/secrets.ts'
 import type { ServiceParts } from '../listeners.ts'
 import type { Addresses, ServiceName } from '../addresses.ts'
+import type { ConfigSource } from '../configuration.ts'
 
 /** What a running program gives each of its services. */
 export interface ServiceContext {

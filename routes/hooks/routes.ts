@@ -1,3 +1,4 @@
+import { mountPages } from '../../kernel/http/endpoint.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
@@ -8,7 +9,7 @@ import { healthRoute } from './status.ts'
 import { logRoute } from './log.ts'
 import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
-import { providerRoutes } from './providers.ts'
+import { providerEndpoints } from './providers.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { relayRoute } from './relay.ts'
 import { replayRoute } from './replay.ts'
@@ -24,7 +25,7 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     logRoute(options),
     ...eventRoutes(options),
     replayRoute(options),
-    ...providerRoutes(options),
+    ...mountPages(providerEndpoints, options),
     ...settingsRoutes(options),
     mcpRoute(options),
     relayRoute(options),

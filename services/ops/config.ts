@@ -6,7 +6,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import { repeat } from '../../kernel/repeat.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { field, parsed } from '../../kernel/validate.ts'
-import { nameProblem } from '../../kernel/variable-readings.ts'
+import { nameProblem } from './variables.ts'
 
 /** The largest `integer` of PostgreSQL. */
 const MAX_INTERVAL = 2_147_483_647

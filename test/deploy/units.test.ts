@@ -10,9 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { notesOf } from '../../kernel/config.ts'
-import { Variables } from '../../kernel/variables.ts'
-import type { VariableName } from '../../kernel/variables.ts'
+import { notesOf, VARIABLE_NAMES } from '../../commands/configuration.ts'
+import type { VariableName } from '../../commands/configuration.ts'
 import { backends } from '../helpers/backends.ts'
 import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -93,8 +92,7 @@ t.test('what the service may take of the host is bounded', async (t) => {
 })
 
 t.test('every secret is a credential, and none has to be there', async (t) => {
-  const names = Object.keys(Variables.properties) as VariableName[]
-  const secrets = names.filter((name) => notesOf(name).secret === true)
+  const secrets = VARIABLE_NAMES.filter((name) => notesOf(name).secret === true)
   const ids = secrets.map((name) => name.toLowerCase()).sort()
   t.same(
     settings(service, 'LoadCredential'),

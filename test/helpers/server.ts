@@ -1,9 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { openProgram } from '../../commands/program.ts'
 import { assetText } from '../../kernel/assets.ts'
-import { openConfig } from '../../kernel/config.ts'
+import { openConfiguration, Variables } from '../../commands/configuration.ts'
 import { createLog } from '../../kernel/log.ts'
-import { Variables } from '../../kernel/variables.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli-agents.ts'
 import { keepExchanges } from '../runner/exchanges.ts'
 import { seedEmbedded } from './backends.ts'
@@ -59,7 +58,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
     },
     () => new Date(),
   )
-  const config = openConfig({
+  const config = openConfiguration({
     flags: {},
     environment,
     envFile: undefined,

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { Decode } from 'typebox/value'
-import { Variables } from '../../kernel/variables.ts'
+import { Variables } from '../../commands/configuration.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'

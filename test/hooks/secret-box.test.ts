@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { t } from 'tap'
-import { parseSecretKey } from '../../kernel/variable-readings.ts'
+import { parseSecretKey } from '../../services/hooks/variables.ts'
 import { createSecretBox } from '../../services/hooks/secret-box.ts'
 
 const key = randomBytes(32)

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseObject } from '../../../kernel/json.ts'
 import { causeOf, messageOf } from '../../../kernel/log.ts'
-import { readText } from '../read-text.ts'
+import { readText } from '../../../kernel/text.ts'
 import { redactCut, redactLine, type Redaction } from '../redact.ts'
 import {
   BadReply,

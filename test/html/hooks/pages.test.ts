@@ -1,7 +1,8 @@
+import Type from 'typebox'
 import { t } from 'tap'
 import { hourly } from '../../../html/hooks/chart.ts'
 import { dashboardPage } from '../../../html/hooks/dashboard.ts'
-import type { DashboardView, ProvidersView, SettingsView } from '../../../html/hooks/views.ts'
+import type { DashboardView, SettingsView } from '../../../html/hooks/views.ts'
 import { render } from '../../../kernel/html.ts'
 import { HOSTILE, summary, ESCAPED, logView, NO_FILTER, eventView, card } from './samples.ts'
 import { logUrl } from '../../../html/hooks/log-filter.ts'
@@ -15,7 +16,11 @@ import { eventPage } from '../../../html/hooks/event.ts'
 import type { Attempt } from '../../../db/hooks/rows.ts'
 import { attemptsList, replaySection } from '../../../html/hooks/attempts.ts'
 import { providerCard } from '../../../html/hooks/provider-card.ts'
-import { providersFragment, providersPage } from '../../../html/hooks/providers.ts'
+import {
+  providersFragment,
+  providersPage,
+  type ProvidersView,
+} from '../../../html/hooks/providers.ts'
 import { settingsForm, settingsPage } from '../../../html/hooks/settings.ts'
 
 const now = new Date('2026-05-04T08:30:00.000Z')
@@ -274,13 +279,14 @@ t.test('only what was just done is announced', async (t) => {
   t.match(render(attemptsList({ attempts: [], done: true })), 'It was not sent on yet.')
 })
 
+const CREATE = Type.Object({ name: Type.String(), trust_mode: Type.String() })
+
 function providersView(changes: Partial<ProvidersView> = {}): ProvidersView {
   return {
     cards: [card()],
     baseUrl: 'http://h',
     canSign: true,
-    made: null,
-    refused: null,
+    form: { schema: CREATE },
     ...changes,
   }
 }
@@ -347,8 +353,12 @@ t.test('a token is shown where one was made, and only there', async (t) => {
 })
 
 t.test('a refused form keeps what was typed', async (t) => {
-  const refused = { name: 'x"y', trust_mode: 'open', message: 'The name is taken.' }
-  const text = render(providersFragment(providersView({ refused })))
+  const form = {
+    schema: CREATE,
+    typed: { name: 'x"y', trust_mode: 'open' },
+    fault: { message: 'The name is taken.', fields: { name: 'The name is taken.' } },
+  }
+  const text = render(providersFragment(providersView({ form })))
   t.match(text, 'value="x&quot;y"')
   t.match(text, /value="open"\s+checked/)
   t.match(text, /aria-invalid="true"/)

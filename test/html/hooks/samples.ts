@@ -1,5 +1,6 @@
 import type { EventSummary } from '../../../db/hooks/rows.ts'
-import type { EventView, LogFilter, LogView, ProviderCard } from '../../../html/hooks/views.ts'
+import type { ProviderCard } from '../../../html/hooks/provider-card.ts'
+import type { EventView, LogFilter, LogView } from '../../../html/hooks/views.ts'
 
 export const HOSTILE = '</code></pre><script>alert("1")</script>\'&'
 export const ESCAPED =

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { OpenService } from '../../../commands/services/service.ts'
 import { migrate } from '../../../db/migrate.ts'
 import { openDatabase } from '../../../db/open.ts'
-import { openConfig } from '../../../kernel/config.ts'
+import { openConfiguration } from '../../../commands/configuration.ts'
 import { createLog } from '../../../kernel/log.ts'
 import { createMetrics } from '../../../kernel/metrics.ts'
 import { createRouter, type FindRoute, type Route } from '../../../kernel/http/router.ts'
@@ -20,7 +20,12 @@ export type RouteTable = { readonly routes: readonly Route[]; readonly find: Fin
  */
 export async function routesOf(t: Owner, open: OpenService): Promise<RouteTable> {
   const env = await backends[1].env(t)
-  const config = openConfig({ flags: env, environment: {}, envFile: undefined, collects: true })
+  const config = openConfiguration({
+    flags: env,
+    environment: {},
+    envFile: undefined,
+    collects: true,
+  })
   const log = createLog(
     () => undefined,
     () => new Date(),

@@ -1,0 +1,82 @@
+import { parseHosts } from '../../kernel/net/addresses.ts'
+import { integer } from '../../kernel/readings.ts'
+import { address, baseUrl, optional, secret, variable } from '../../kernel/variables.ts'
+
+const MAX_SIZE = 100 * 1024 * 1024
+
+/** The variables of the hooks service. */
+export const hooksVariables = {
+  HOOKS_ADDR: address('127.0.0.1:8080'),
+  HOOKS_BASE_URL: baseUrl(),
+  HOOKS_CODE_HOST_SECRET: secret('the shared secret, the whole value'),
+  HOOKS_CODE_HOST_SECRET_PREVIOUS: secret('the secret being retired'),
+  HOOKS_PAYMENTS_SECRET: secret('the shared secret, the whole value'),
+  HOOKS_PAYMENTS_SECRET_PREVIOUS: secret('the secret being retired'),
+  HOOKS_CHAT_SECRET: secret('the shared secret, the whole value'),
+  HOOKS_CHAT_SECRET_PREVIOUS: secret('the secret being retired'),
+  GATEHOUSE_SECRET_KEY: optional({
+    form: '32 bytes as base64, as openssl rand -base64 32 prints them',
+    secret: true,
+    read: parseSecretKey,
+  }),
+  HOOKS_ROTATION_OVERLAP_S: variable({
+    ...integer({ min: 0, max: 2_592_000 }),
+    form: 'a whole number of seconds from 0 (the old secret stops at once) to 2592000',
+    default: '86400',
+  }),
+  HOOKS_MAX_BODY: variable({
+    form: 'a size from 1 to 100 MiB, such as 25MiB, 512KiB or 1000',
+    read: parseSize,
+    default: '25MiB',
+  }),
+  HOOKS_FRESHNESS_S: variable({
+    ...integer({ min: 1, max: 86_400, of: 'seconds' }),
+    default: '300',
+  }),
+  HOOKS_REPLAY_TARGETS: optional({
+    form: 'a comma-separated list of host or host:port',
+    read: parseHosts,
+  }),
+  HOOKS_QUEUE_URL: optional({
+    form: 'a redis:// or rediss:// URL',
+    secret: true,
+    read: parseQueueUrl,
+  }),
+  HOOKS_QUEUE_CHANNELS: optional({
+    form: 'a comma-separated list of stream names without spaces, 200 characters each at most',
+    read: parseChannels,
+  }),
+}
+
+/** A key: 32 bytes as base64. */
+export function parseSecretKey(text: string): Buffer {
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(text)) throw new SyntaxError('it is no such text')
+  return Buffer.from(text, 'base64')
+}
+
+function parseSize(text: string): number {
+  const match = /^(\d{1,9})(B|KiB|MiB)?$/.exec(text)
+  const unit = { B: 1, KiB: 1024, MiB: 1024 * 1024 }[match?.[2] ?? 'B'] ?? 1
+  const size = Number(match?.[1]) * unit
+  if (!(size >= 1 && size <= MAX_SIZE)) throw new RangeError('it is no such size')
+  return size
+}
+
+function parseQueueUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === '') {
+    throw new SyntaxError('it is no such URL')
+  }
+  if (!/^(\/\d{0,3})?$/.test(url.pathname)) throw new SyntaxError('its path is no database number')
+  // Throws URIError where the broker's client would: at a % that starts no encoded byte.
+  decodeURIComponent(url.username + url.password)
+  return text
+}
+
+function parseChannels(text: string): readonly string[] {
+  const channels = text.split(',').map((channel) => channel.trim())
+  if (!channels.every((channel) => /^[^\p{C}\p{Z}]{1,200}$/u.test(channel))) {
+    throw new SyntaxError('a name in it is empty, too long or has a space')
+  }
+  return [...new Set(channels)]
+}

@@ -1,0 +1,103 @@
+import { anyText, integer, oneOf, readWebUrl, trueOrFalse } from '../../kernel/readings.ts'
+import { address, baseUrl, optional, path, secret, variable } from '../../kernel/variables.ts'
+
+const modelName = { form: 'the name of a model', read: readModelName }
+const tierModel = variable({ ...modelName, default: 'default' })
+const folder = optional(path('a folder'))
+const jsonFile = optional(path('a JSON file'))
+const days = {
+  ...integer({ min: 0, max: 36_500 }),
+  form: 'a whole number of days from 0 (kept for ever) to 36500',
+}
+const budget = optional({
+  form: 'an amount such as 2.50',
+  read(text) {
+    if (!/^\d{1,7}(\.\d{1,4})?$/.test(text)) throw new SyntaxError('it is no amount')
+    return Number(text)
+  },
+})
+
+/** The variables of the ops service. */
+export const opsVariables = {
+  OPS_ADDR: address('127.0.0.1:8082'),
+  OPS_BASE_URL: baseUrl(),
+  OPS_CHAT_API_KEY: secret('the bearer token of the alert webhook and the chat API'),
+  OPS_WEBHOOK_MODEL: optional({ ...modelName, flag: 'webhook-model' }),
+  OPS_WEBHOOK_SYSTEM_PROMPT: optional({ ...anyText('a prompt'), flag: 'webhook-system-prompt' }),
+  OPS_MODEL_URL: optional({
+    form: 'an http:// or https:// URL that ends in /v1',
+    read: readModelUrl,
+  }),
+  OPS_MODEL_KEY: secret('the key of the model endpoint'),
+  OPS_TIER1_MODEL: tierModel,
+  OPS_TIER2_MODEL: tierModel,
+  OPS_TIER3_MODEL: tierModel,
+  OPS_INTERVAL: variable({
+    ...integer({ min: 1, max: 2_147_483_647, of: 'seconds' }),
+    default: '3600',
+  }),
+  OPS_MAX_TIER: variable({ ...integer({ min: 1, max: 3 }), default: '3' }),
+  OPS_DRY_RUN: variable({ ...trueOrFalse, default: 'false' }),
+  OPS_STATE_DIR: folder,
+  OPS_RESULTS_DIR: folder,
+  OPS_REPOS_DIR: folder,
+  OPS_RUNNER: variable({ ...oneOf('auto', 'probe', 'model', 'cli'), default: 'auto' }),
+  OPS_AGENT_COMMAND: variable({
+    form: 'a command and its arguments, without shell syntax, with double quotes around words that have spaces',
+    read: readCommand,
+    default: 'claude',
+  }),
+  OPS_INVENTORY: jsonFile,
+  OPS_PRICES: jsonFile,
+  OPS_SESSION_BUDGET_USD: budget,
+  OPS_DAY_BUDGET_USD: budget,
+  OPS_UNSANDBOXED: variable({ ...trueOrFalse, default: 'false' }),
+  OPS_MAX_TURNS: variable({ ...integer({ min: 1, max: 1_000 }), default: '40' }),
+  OPS_RETENTION_DAYS: variable({ ...days, default: '90' }),
+  OPS_LINES_RETENTION_DAYS: variable({ ...days, default: '30' }),
+  OPS_NOTIFY_URL: optional({
+    form: 'an http:// or https:// URL for notices as JSON, or ntfy+https://HOST/TOPIC',
+    secret: true,
+    read: readNotifyUrl,
+  }),
+}
+
+/** What is wrong with the name of a model. */
+export function nameProblem(text: string): string | undefined {
+  if (text.trim() === '' || text.length > 200) return 'must have 1 to 200 characters'
+  if (/\p{Cc}/u.test(text)) return 'must have no control characters'
+  // A headless agent is given it as an argument, and might take it for one of its flags.
+  return text.startsWith('-') ? 'must not begin with -' : undefined
+}
+
+function readModelName(text: string): string {
+  const problem = nameProblem(text)
+  if (problem !== undefined) throw new SyntaxError(`it ${problem}`)
+  return text
+}
+
+function readModelUrl(text: string): string {
+  const url = readWebUrl(text)
+  // Requests append to it: a ? or a # would swallow their path.
+  if (!/\/v1\/?$/.test(url.pathname) || /[?#]/.test(url.href)) {
+    throw new SyntaxError('it is no such URL')
+  }
+  return url.href.replace(/\/$/, '')
+}
+
+/** Words between spaces; double quotes around a whole word keep its spaces. */
+function readCommand(text: string): readonly string[] {
+  if (!/^\s*((?:"[^"]*"|[^\s"]+)(?:\s+|$))*$/.test(text)) {
+    throw new SyntaxError('a quote in it is not closed, or stands within a word')
+  }
+  const words = [...text.matchAll(/"([^"]*)"|[^\s"]+/g)].map(([word, quoted]) => quoted ?? word)
+  if (words.length === 0) throw new SyntaxError('it is empty')
+  return words
+}
+
+function readNotifyUrl(text: string): string {
+  const plain = text.replace(/^ntfy\+/, '')
+  const url = readWebUrl(plain)
+  if (text !== plain && !/^\/[^/]+$/.test(url.pathname)) throw new SyntaxError('it names no topic')
+  return text
+}
