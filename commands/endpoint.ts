@@ -1,4 +1,4 @@
-import { listEndpoints } from '../db/hooks/endpoints.ts'
+import { endpointQueries } from '../db/hooks/endpoints.ts'
 import { anyText, oneOf } from '../kernel/readings.ts'
 import {
   clientConfiguration,
@@ -9,7 +9,6 @@ import {
 import { serviceUrl } from './addresses.ts'
 import { command } from './command.ts'
 import { DONE, printRows } from './output.ts'
-import { orFault } from './refused.ts'
 
 const NAME = {
   shown: 'NAME',
@@ -35,9 +34,7 @@ export const commands = [
     },
     needs: 'database',
     async run({ args: { name }, flags: { allow } }, { db, random, config, addresses, output }) {
-      const made = orFault(
-        await createEndpoint(db, random, { name, may_replay: allow === 'replay' }),
-      )
+      const made = await createEndpoint(db, random, { name, may_replay: allow === 'replay' })
       const baseUrl = serviceUrl('hooks', config, addresses)
       output.err(`${name} created. Client configuration, with the token below for TOKEN:`)
       output.err(clientConfiguration(endpointUrl(baseUrl ?? 'http://HOST', name), name, 'TOKEN'))
@@ -52,7 +49,7 @@ export const commands = [
     flags: { json: { summary: 'print JSON' } },
     needs: 'database',
     async run({ flags: { json } }, { db, output }) {
-      printRows(output, json, await listEndpoints(db), {
+      printRows(output, json, await endpointQueries.listEndpoints(db, {}), {
         NAME: ({ name }) => name,
         MAY: ({ may_replay }) => (may_replay ? 'read,replay' : 'read'),
         CREATED: ({ created_at }) => created_at.toISOString(),
@@ -67,7 +64,7 @@ export const commands = [
     args: { name: NAME },
     needs: 'database',
     async run({ args: { name } }, { db, output }) {
-      orFault(await revokeEndpoint(db, name))
+      await revokeEndpoint(db, name)
       output.err(`${name} is revoked; its token no longer works`)
       return DONE
     },

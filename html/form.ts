@@ -57,14 +57,18 @@ export function refusal({
 }
 
 /**
- * A field with its label, and a hint below it. It has several lines where `rows` says how many. Limits
- * come from the form's schema; further attributes are set as they are.
+ * A field with its label, a prefix in front, and a hint below it. It has several lines where `rows` says
+ * how many. Limits come from the form's schema; further attributes are set as they are.
  */
 export function field(
   form: Form,
   name: string,
   label: Printable,
-  { hint, ...own }: Attributes & { readonly hint?: Printable } = {},
+  {
+    hint,
+    prefix,
+    ...own
+  }: Attributes & { readonly hint?: Printable; readonly prefix?: string } = {},
 ): Html {
   const { maxLength, minimum, maximum, type, default: first } = limitsOf(form, name)
   const isNumber = type === 'number' || type === 'integer'
@@ -82,15 +86,15 @@ export function field(
     ...own,
     ...stateOf(form, name, String(id), hint === undefined ? undefined : `${id}-hint`),
   }
-  const message = form.messagesBelow === true ? form.fault?.fields[name] : undefined
   const value = valueOf(form, name)
   const control = isLong
     ? html`<textarea${attributes(all)}>\n${value}</textarea>`
     : html`<input${attributes({ ...all, value })} />`
   return html`<div class="field">
     <label for="${String(id)}">${label}</label>
-    ${control} ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
-    ${message !== undefined && html`<p id="${String(id)}-refused" class="refused">${message}</p>`}
+    ${prefix === undefined ? control : prefixed(prefix, control)}
+    ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
+    ${messageBelow(form, name, String(id))}
   </div>`
 }
 
@@ -126,6 +130,7 @@ export function radios(
         <span><strong>${label}</strong>${meaning !== undefined && html` – ${meaning}`}</span>
       </label>`
     })}
+    ${messageBelow(form, name, `${form.id}-${name}`)}
     ${more}
   </fieldset>`
 }
@@ -190,6 +195,19 @@ export function filterForm(
 /** A message of the contract as a sentence for people. */
 export function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
+
+function prefixed(prefix: string, control: Html): Html {
+  return html`<div class="prefixed">
+    <span class="prefix" aria-hidden="true">${prefix}</span>
+    ${control}
+  </div>`
+}
+
+function messageBelow({ fault, messagesBelow }: Form, name: string, id: string): Html | false {
+  const message = fault?.fields[name]
+  if (messagesBelow !== true || message === undefined) return false
+  return html`<p id="${id}-refused" class="refused">${sentence(message)}</p>`
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */

@@ -7,7 +7,7 @@ import { postForm, submit } from '../form.ts'
 import { disclosed, fact, saved } from '../parts.ts'
 import { breakable, timeTag } from '../text.ts'
 import { alarmBadges, trustBadge } from './badges.ts'
-import { logUrl } from './log-filter.ts'
+import { logUrl } from './log.ts'
 
 /** One provider as its card on `/providers` shows it. */
 export interface ProviderCard {

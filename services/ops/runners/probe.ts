@@ -30,8 +30,8 @@ const MAX_NAME = 200
 const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000]
 
 /**
- * The runner without a model (decisions.md section 5): every check of the inventory at once, events for
- * what is wrong or has changed, memories of typical times. It never escalates.
+ * The runner without a model (decisions.md section 5): every check of the inventory at once, events
+ * for what is wrong or has changed, memories of typical times. It never escalates.
  */
 export function createProbe(options: ProbeOptions): Runner {
   return { name: 'probe', modelOf: () => 'none', run: (job) => probe(options, job) }
@@ -70,8 +70,8 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
 }
 
 /**
- * Stores the results, with events for what is wrong and for what is good again. People are notified when
- * a critical failure begins, and when it ends.
+ * Stores the results, with events for what is wrong and for what is good again. People are notified
+ * when a critical failure begins, and when it ends.
  */
 async function record(
   tx: Executor,
@@ -101,7 +101,10 @@ async function record(
   }
 }
 
-/** A check without a name is named by what it checks, which may be too long for the database's index. */
+/**
+ * A check without a name is named by what it checks, which may be too long for the database's
+ * index.
+ */
 function shortName(name: string): string {
   if (name.length <= MAX_NAME) return name
   const rest = hash('sha256', name).slice(0, 16)
