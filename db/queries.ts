@@ -1,17 +1,6 @@
 import type { TSchema } from 'typebox'
 import { assetText } from '../kernel/assets.ts'
-
-/** What a query gives: exactly one row, a row or none, any number of rows, or only a count. */
-export type QueryResult = 'one' | 'optional' | 'many' | 'exec'
-
-/** A query by name. `args` are PostgreSQL type names, `row` the schema of one row (of `exec`: none). */
-export interface Query {
-  readonly name: string
-  readonly text: string
-  readonly result: QueryResult
-  readonly args: readonly string[]
-  readonly row: TSchema | undefined
-}
+import type { Query, QueryResult } from './client.ts'
 
 /** What a `db/<service>.ts` declares about each query of its file. */
 export interface QueryShape {

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import type { Executor } from './client.ts'
-import type { Query } from './queries.ts'
+import type { Executor, Query } from './client.ts'
 
 /** A timestamp: a Date in the program, RFC 3339 in UTC with milliseconds as JSON. */
 export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time' })

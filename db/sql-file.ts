@@ -1,7 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import { assetNames, assetText } from '../kernel/assets.ts'
-import type { Executor } from './client.ts'
-import type { Query, QueryResult } from './queries.ts'
+import type { Executor, Query, QueryResult } from './client.ts'
 
 /** What an argument of a PostgreSQL type is in the program. */
 interface ArgumentTypes {

@@ -12,7 +12,7 @@ import type { Runner } from '../../services/ops/runners/runner.ts'
 import type { Sandbox } from '../../services/ops/tools/sandbox.ts'
 import type { ServiceContext } from './service.ts'
 
-/** What runs the sessions of ops: the answer is asked for anew for each, and follows the configuration. */
+/** Gives the runner of a new session, as the configuration says at that moment. */
 export function openRunners(
   { db, log, config }: Pick<ServiceContext, 'db' | 'log' | 'config'>,
   inventory: InventorySource,
@@ -32,11 +32,7 @@ export function openRunners(
     }),
     maxTurns: () => config.current.OPS_MAX_TURNS,
   }
-  const model = createModelRunner({
-    ...shared,
-    endpoint: () => endpointOf(config),
-    prices,
-  })
+  const model = createModelRunner({ ...shared, endpoint: () => endpointOf(config), prices })
   const cli = createCliRunner({ ...shared, command: () => config.current.OPS_AGENT_COMMAND })
   return () => {
     const { OPS_RUNNER: named, OPS_MODEL_URL: url } = config.current
@@ -46,7 +42,7 @@ export function openRunners(
   }
 }
 
-/** The model endpoint as configured now; undefined without one. */
+/** The configured model endpoint; undefined without one. */
 export function endpointOf({ current }: ServiceContext['config']): Endpoint | undefined {
   const { OPS_MODEL_URL: url, OPS_MODEL_KEY: key } = current
   return url === undefined ? undefined : { url, key }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { databaseAnswers } from '../../db/answers.ts'
+import { databaseAnswers } from '../../db/server.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { percentDecoded } from '../../kernel/text.ts'
 import { opsFault } from '../../routes/ops/faults.ts'

@@ -4,8 +4,7 @@ import { forbidden } from '../../kernel/fault.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { ListQuery, searchLinks, searchOf } from '../../services/links/lists.ts'
 import { signedIn } from './access.ts'
-import { page } from './endpoint.ts'
-import { shortLinks } from './options.ts'
+import { page, shortLinks } from './endpoint.ts'
 import { nextAddress } from './paging.ts'
 
 const ROWS = 50
