@@ -2,8 +2,7 @@ import Type from 'typebox'
 import { messageOf } from '../kernel/log.ts'
 import type { Database, Executor } from './client.ts'
 import { QueryError } from './errors.ts'
-import { Timestamp } from './rows.ts'
-import { allQueries, one, sqlFile } from './sql-file.ts'
+import { Timestamp, allQueries, one, sqlFile } from './sql-file.ts'
 
 const Facts = Type.Object({
   version: Type.String(),

@@ -1,4 +1,4 @@
-import { linksListFragment, linksListPage, listPath } from '../../html/links/links.ts'
+import { linksListFragment, linksListPage, listPath } from '../../html/links/lists.ts'
 import { encodeCursor } from '../../kernel/text.ts'
 import { forbidden } from '../../kernel/fault.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
