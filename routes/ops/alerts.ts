@@ -103,7 +103,9 @@ export const AlertProblem = Type.Object({
   message: Type.Optional(Type.String({ description: 'What is to be done about it' })),
 })
 
-/** `POST /api/v1/webhook` (ops.md section 4): refusals come in the order of decisions.md section 5. */
+/**
+ * `POST /api/v1/webhook` (ops.md section 4): refusals come in the order of decisions.md section 5.
+ */
 export function webhookOperation({ ops, chatKey }: OpsApp): Operation {
   async function handle(context: Context): Promise<Reply> {
     const key = chatKey()

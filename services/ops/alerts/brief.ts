@@ -97,7 +97,9 @@ function briefIn(text: string): string {
   return said.trim().slice(0, MAX_BRIEF).toWellFormed()
 }
 
-/** The prompt of a session that an operator starts for an alert. It needs no model to write a brief. */
+/**
+ * The prompt of a session that an operator starts for an alert. It needs no model to write a brief.
+ */
 export function investigationPrompt(
   { title, source, payload }: Alert,
   random: RandomBytes,
