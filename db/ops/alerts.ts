@@ -1,13 +1,12 @@
 import Type from 'typebox'
-import { nullable, Timestamp } from '../rows.ts'
-import { exec, many, one, optional, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../sql-file.ts'
 
 export const AlertOutcome = Type.Enum(['received', 'acknowledged', 'failed', 'triggered'])
 export type AlertOutcome = Type.Static<typeof AlertOutcome>
 
 /**
- * All deliveries of one alert. Title and payload are those of the newest delivery; `texts` counts the
- * different texts that are kept.
+ * All deliveries of one alert. Title and payload are those of the newest delivery; `texts` counts
+ * the different texts that are kept.
  */
 export const Alert = Type.Object({
   id: Type.Integer(),

@@ -7,7 +7,7 @@ import { createZstdCompress } from 'node:zlib'
 import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/value'
 import { Applied } from '../migrate.ts'
-import { nullable } from '../rows.ts'
+import { nullable } from '../sql-file.ts'
 import { syncPath } from '../disk.ts'
 
 /** Size of the part before the rows: two lines, padded with spaces. It is written after the rows. */

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Executor, Query } from '../client.ts'
-import { nullable } from '../rows.ts'
-import { many, sqlFile } from '../sql-file.ts'
+import { nullable, many, sqlFile } from '../sql-file.ts'
 
 /** A table whose rows are carried from one database to another. All names are quoted for SQL. */
 const Table = Type.Object({
