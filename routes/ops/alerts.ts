@@ -5,7 +5,7 @@ import { alertCard, alertPage, alertsPage, type AlertsView } from '../../html/op
 import { badRequest, Fault } from '../../kernel/fault.ts'
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import { bearsKey } from '../../kernel/http/headers.ts'
+import { bearsKey } from '../../kernel/tokens.ts'
 import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'

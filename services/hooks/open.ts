@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Pruning } from '../../kernel/repeat.ts'
-import type { RandomBytes } from '../../kernel/token-hash.ts'
+import type { RandomBytes } from '../../kernel/tokens.ts'
 import { openAlarms } from './alarms.ts'
 import { createIngest, type Ingest } from './ingest.ts'
 import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
@@ -76,7 +76,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     () => registry.hasAlarms,
     () => void readStatus(),
   )
-  const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.note)
+  const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.update)
   const settings = (): Settings => registry.settings
   const stream = await openStream({ db, clock, log, metrics, readStatus, settings })
   const forwarders = await openForwarders({ db, stream, registry, secrets, clock, log, metrics })

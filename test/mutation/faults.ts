@@ -355,7 +355,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'cursors in other letters are accepted',
-    file: 'kernel/cursor.ts',
+    file: 'kernel/text.ts',
     find: 'Array.isArray(value) && encodeCursor(value) === text ?',
     replace: 'Array.isArray(value) ?',
   },

@@ -1,5 +1,5 @@
 import type { Alert } from '../../../db/ops/alerts.ts'
-import type { RandomBytes } from '../../../kernel/token-hash.ts'
+import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Redaction } from '../redact.ts'
 import { completeChat, type Endpoint } from '../runners/model-chat.ts'
 import { costOf, type Price } from '../runners/budget.ts'
