@@ -9,8 +9,7 @@ import { openDatabase } from '../db/open.ts'
 import { writeBackup } from '../db/transfer/backup-file.ts'
 import { openDatabaseSource } from '../db/transfer/database-source.ts'
 import type { Carried, Progress } from '../db/transfer/load.ts'
-import { anyText } from '../kernel/readings.ts'
-import { command, type ConfiguredTools, type DatabaseTools } from './command.ts'
+import { command, JSON_FLAG, text, type ConfiguredTools, type DatabaseTools } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { DONE, type Output } from './output.ts'
 import { openMeter, reportTables, TRANSFER_DEADLINE_MS } from './transfer.ts'
@@ -23,10 +22,10 @@ export const commands = [
   command({
     name: 'backup',
     summary: 'write everything in the database to a new file, also beside a running server',
-    args: { file: { shown: 'FILE', summary: 'the new file', ...anyText('a file') } },
+    args: { file: text('FILE', 'the new file') },
     flags: {
       force: { summary: 'replace a file that exists' },
-      json: { summary: 'print JSON' },
+      json: JSON_FLAG,
     },
     needs: 'configuration',
     async run({ args: { file }, flags: { force, json } }, tools) {

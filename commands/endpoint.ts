@@ -1,5 +1,6 @@
 import { listEndpoints } from '../db/hooks/endpoints.ts'
-import { anyText, oneOf } from '../kernel/readings.ts'
+import { badRequest } from '../kernel/fault.ts'
+import { oneOf } from '../kernel/readings.ts'
 import {
   clientConfiguration,
   createEndpoint,
@@ -7,15 +8,10 @@ import {
   revokeEndpoint,
 } from '../services/hooks/endpoints.ts'
 import { serviceUrl } from './addresses.ts'
-import { command } from './command.ts'
+import { command, JSON_FLAG, text, value } from './command.ts'
 import { DONE, printRows } from './output.ts'
-import { orFault } from './refused.ts'
 
-const NAME = {
-  shown: 'NAME',
-  summary: 'the name of the endpoint, a part of its URL',
-  ...anyText('the name of an endpoint'),
-}
+const NAME = text('NAME', 'the name of the endpoint, a part of its URL')
 
 const NO_ADDRESS =
   'HOST stands for where clients reach hooks: its address names no TCP port; HOOKS_BASE_URL does'
@@ -27,11 +23,7 @@ export const commands = [
     summary: 'add an endpoint for programs (MCP); its token is the last line of the output',
     args: { name: NAME },
     flags: {
-      allow: {
-        shown: 'replay',
-        summary: 'programs may also replay events',
-        ...oneOf('replay'),
-      },
+      allow: value('replay', 'programs may also replay events', oneOf('replay')),
     },
     needs: 'database',
     async run({ args: { name }, flags: { allow } }, { db, random, config, addresses, output }) {
@@ -49,7 +41,7 @@ export const commands = [
   command({
     name: 'endpoint list',
     summary: 'list the endpoints',
-    flags: { json: { summary: 'print JSON' } },
+    flags: { json: JSON_FLAG },
     needs: 'database',
     async run({ flags: { json } }, { db, output }) {
       printRows(output, json, await listEndpoints(db), {
@@ -73,3 +65,11 @@ export const commands = [
     },
   }),
 ]
+
+/** Throws what the service still returns as a refusal. */
+function orFault<T>(result: T): Exclude<T, { readonly message: string } | undefined> {
+  if (typeof result === 'object' && result !== null && 'message' in result) {
+    throw badRequest(String(result.message))
+  }
+  return result as Exclude<T, { readonly message: string } | undefined>
+}

@@ -3,7 +3,7 @@ import { Fault } from '../kernel/fault.ts'
 import { oneOf } from '../kernel/readings.ts'
 import { exportLinks } from '../services/links/export.ts'
 import { FORMATS } from '../services/links/import-source.ts'
-import { command } from './command.ts'
+import { command, value } from './command.ts'
 import { DONE, FAILED } from './output.ts'
 
 /**
@@ -15,7 +15,7 @@ export const commands = [
     name: 'export',
     summary: 'print all links, as CSV (complete) or in the format of golink',
     flags: {
-      format: { shown: 'csv|jsonl', summary: 'jsonl is the one of golink', ...oneOf(...FORMATS) },
+      format: value('csv|jsonl', 'jsonl is the one of golink', oneOf(...FORMATS)),
       'public-only': { summary: 'leave private and secure links out' },
     },
     needs: 'database',
