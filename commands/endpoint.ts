@@ -1,5 +1,4 @@
-import { listEndpoints } from '../db/hooks/endpoints.ts'
-import { badRequest } from '../kernel/fault.ts'
+import { endpointQueries } from '../db/hooks/endpoints.ts'
 import { oneOf } from '../kernel/readings.ts'
 import {
   clientConfiguration,
@@ -27,9 +26,7 @@ export const commands = [
     },
     needs: 'database',
     async run({ args: { name }, flags: { allow } }, { db, random, config, addresses, output }) {
-      const made = orFault(
-        await createEndpoint(db, random, { name, may_replay: allow === 'replay' }),
-      )
+      const made = await createEndpoint(db, random, { name, may_replay: allow === 'replay' })
       const baseUrl = serviceUrl('hooks', config, addresses)
       output.err(`${name} created. Client configuration, with the token below for TOKEN:`)
       output.err(clientConfiguration(endpointUrl(baseUrl ?? 'http://HOST', name), name, 'TOKEN'))
@@ -44,7 +41,7 @@ export const commands = [
     flags: { json: JSON_FLAG },
     needs: 'database',
     async run({ flags: { json } }, { db, output }) {
-      printRows(output, json, await listEndpoints(db), {
+      printRows(output, json, await endpointQueries.listEndpoints(db, {}), {
         NAME: ({ name }) => name,
         MAY: ({ may_replay }) => (may_replay ? 'read,replay' : 'read'),
         CREATED: ({ created_at }) => created_at.toISOString(),
@@ -59,17 +56,9 @@ export const commands = [
     args: { name: NAME },
     needs: 'database',
     async run({ args: { name } }, { db, output }) {
-      orFault(await revokeEndpoint(db, name))
+      await revokeEndpoint(db, name)
       output.err(`${name} is revoked; its token no longer works`)
       return DONE
     },
   }),
 ]
-
-/** Throws what the service still returns as a refusal. */
-function orFault<T>(result: T): Exclude<T, { readonly message: string } | undefined> {
-  if (typeof result === 'object' && result !== null && 'message' in result) {
-    throw badRequest(String(result.message))
-  }
-  return result as Exclude<T, { readonly message: string } | undefined>
-}

@@ -1,19 +1,20 @@
 import { hostname } from 'node:os'
 import { sizeText } from '../html/text.ts'
+import { Fault } from '../kernel/fault.ts'
 import { connectChannel } from '../kernel/http/websocket.ts'
 import { post } from '../kernel/net/outbound.ts'
 import { accepted, integer } from '../kernel/readings.ts'
 import { systemClock } from '../kernel/time.ts'
 import { redactUrlTokens } from '../services/hooks/redact.ts'
-import { forward, type ForwardReport } from '../services/hooks/relay-client.ts'
-import { createDelivery, type Delivered } from '../services/hooks/relay-delivery.ts'
-import { RELAY_PROTOCOL } from '../services/hooks/relay-protocol.ts'
+import { forward, type ForwardReport } from '../services/hooks/forward/client.ts'
+import { createDelivery, type Delivered } from '../services/hooks/forward/delivery.ts'
 import {
   readRelayRequest,
   RELAY_NAME_LENGTH,
+  RELAY_PROTOCOL,
   type RelayRequest,
-} from '../services/hooks/relay-request.ts'
-import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
+} from '../services/hooks/forward/protocol.ts'
+import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
 import { command, text, UsageError, value, type Call } from './command.ts'
 import { DONE, fail, type Output } from './output.ts'
@@ -120,12 +121,13 @@ function readRequest({ args: { target }, flags }: ForwardCall): RelayRequest {
   for (const [key, value] of Object.entries({ provider, event_type, text, json, since })) {
     if (value !== undefined) query.set(key, value)
   }
-  const request = readRelayRequest(query)
-  if (typeof request === 'string') {
-    const problem = request.replace(/^json /, 'json-member ').replace(/\.$/, '')
+  try {
+    return readRelayRequest(query)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const problem = error.message.replace(/^json /, 'json-member ').replace(/\.$/, '')
     throw new UsageError(`--${problem}`)
   }
-  return request
 }
 
 /** This machine and where the events go; other events to the same place are another forwarder. */

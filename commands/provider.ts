@@ -175,11 +175,11 @@ function fullName(name: string): string {
 /** A threshold; its value is null for 0, which turns the alarm off. */
 function alarmReading(
   form: string,
-  read: (text: string) => number | null | 'invalid',
+  read: (text: string) => number | null | undefined,
 ): Reading<{ readonly value: number | null }> {
   return accepted(form, (text) => {
     const value = read(text)
-    return value === 'invalid' ? undefined : { value }
+    return value === undefined ? undefined : { value }
   })
 }
 

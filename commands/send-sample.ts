@@ -5,7 +5,7 @@ import { post } from '../kernel/net/outbound.ts'
 import { accepted } from '../kernel/readings.ts'
 import { cleanText } from '../services/hooks/event-fields.ts'
 import { isGenericName, receiverPath } from '../services/hooks/providers.ts'
-import { parseTarget, TARGET_FORM } from '../services/hooks/replay-target.ts'
+import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { makeSample, type Sample } from '../services/hooks/sample.ts'
 import { signDelivery } from '../services/hooks/schemes.ts'
 import {

@@ -10,7 +10,7 @@ export interface Form extends FormState {
 }
 
 /** An option of a list or of radio buttons: its value, its name, and what it means. */
-export type Option = readonly [value: string, label: string, meaning?: Printable]
+export type Option = readonly [value: string, label: string, meaning?: Printable, own?: Attributes]
 
 /** What a schema says of a field. */
 interface Limits {
@@ -57,14 +57,18 @@ export function refusal({
 }
 
 /**
- * A field with its label, and a hint below it. It has several lines where `rows` says how many. Limits
- * come from the form's schema; further attributes are set as they are.
+ * A field with its label, a prefix in front, and a hint below it. It has several lines where `rows` says
+ * how many. Limits come from the form's schema; further attributes are set as they are.
  */
 export function field(
   form: Form,
   name: string,
   label: Printable,
-  { hint, ...own }: Attributes & { readonly hint?: Printable } = {},
+  {
+    hint,
+    prefix,
+    ...own
+  }: Attributes & { readonly hint?: Printable; readonly prefix?: string } = {},
 ): Html {
   const { maxLength, minimum, maximum, type, default: first } = limitsOf(form, name)
   const isNumber = type === 'number' || type === 'integer'
@@ -82,36 +86,52 @@ export function field(
     ...own,
     ...stateOf(form, name, String(id), hint === undefined ? undefined : `${id}-hint`),
   }
-  const message = form.messagesBelow === true ? form.fault?.fields[name] : undefined
   const value = valueOf(form, name)
   const control = isLong
     ? html`<textarea${attributes(all)}>\n${value}</textarea>`
     : html`<input${attributes({ ...all, value })} />`
   return html`<div class="field">
     <label for="${String(id)}">${label}</label>
-    ${control} ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
-    ${message !== undefined && html`<p id="${String(id)}-refused" class="refused">${message}</p>`}
+    ${prefix === undefined ? control : prefixed(prefix, control)}
+    ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
+    ${messageBelow(form, name, String(id))}
   </div>`
 }
 
 /** A box to tick. */
-export function checkbox(form: Form, name: string, label: Printable, own: Attributes = {}): Html {
+export function checkbox(
+  form: Form,
+  name: string,
+  label: Printable,
+  { labelClass = 'choice', ...own }: Attributes & { readonly labelClass?: string } = {},
+): Html {
   const checked = valueOf(form, name) === 'true'
   const all = { type: 'checkbox', name, value: 'true', checked, ...own }
-  return html`<label class="choice"><input${attributes(all)} /> <span>${label}</span></label>`
+  return html`<label class="${labelClass}"
+    ><input${attributes(all)} /> <span>${label}</span></label
+  >`
 }
 
-/** Options of which one is chosen, all in sight. */
-export function radios(form: Form, name: string, legend: string, options: readonly Option[]): Html {
+/** Options of which one is chosen, all in sight; `more` stands below them. */
+export function radios(
+  form: Form,
+  name: string,
+  legend: string,
+  options: readonly Option[],
+  more: Printable = null,
+): Html {
   return html`<fieldset${attributes(stateOf(form, name, `${form.id}-${name}`))}>
     <legend>${legend}</legend>
-    ${options.map(([value, label, meaning]) => {
-      const own = { type: 'radio', name, value, checked: valueOf(form, name) === value }
+    ${options.map(([value, label, meaning, own]) => {
+      const checked = valueOf(form, name) === value
+      const all = { type: 'radio', name, value, checked, ...own }
       return html`<label class="choice">
-        <input${attributes(own)} />
+        <input${attributes(all)} />
         <span><strong>${label}</strong>${meaning !== undefined && html` – ${meaning}`}</span>
       </label>`
     })}
+    ${messageBelow(form, name, `${form.id}-${name}`)}
+    ${more}
   </fieldset>`
 }
 
@@ -175,6 +195,19 @@ export function filterForm(
 /** A message of the contract as a sentence for people. */
 export function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
+
+function prefixed(prefix: string, control: Html): Html {
+  return html`<div class="prefixed">
+    <span class="prefix" aria-hidden="true">${prefix}</span>
+    ${control}
+  </div>`
+}
+
+function messageBelow({ fault, messagesBelow }: Form, name: string, id: string): Html | false {
+  const message = fault?.fields[name]
+  if (messagesBelow !== true || message === undefined) return false
+  return html`<p id="${id}-refused" class="refused">${sentence(message)}</p>`
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */

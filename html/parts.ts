@@ -25,9 +25,13 @@ export function disclosed(
 
 /**
  * A secret that was just created, with what to do with it. It gets the focus, so that neither eye nor
- * screen reader misses it. `what` is its name, such as "token".
+ * screen reader misses it. `what` is its name, such as "token". Without a secret it only says what was done.
  */
-export function secretBox(title: Printable, what: string, secret: string, more: Printable): Html {
+export function secretBox(
+  title: Printable,
+  { what, secret, id = `made-${what}` }: { what: string; secret: string | null; id?: string },
+  more: Printable,
+): Html {
   return html`<section
     id="made"
     class="panel made"
@@ -36,8 +40,12 @@ export function secretBox(title: Printable, what: string, secret: string, more: 
     aria-labelledby="made-title"
   >
     <h2 id="made-title">${title}</h2>
-    <p><strong>Copy it now: it is shown only this once.</strong></p>
-    ${copyBox(`made-${what}`, what, secret)} ${more}
+    ${
+      secret !== null &&
+      html`<p><strong>Copy it now: it is shown only this once.</strong></p>
+        ${copyBox(id, what, secret)}`
+    }
+    ${more}
   </section>`
 }
 

@@ -110,7 +110,10 @@ async function pauseOf(clock: Clock, ms: number, signal: AbortSignal): Promise<v
   signal.removeEventListener('abort', end)
 }
 
-/** Removes what is no longer kept: hourly, and when asked, as at the start and after a change of settings. */
+/**
+ * Removes what is no longer kept: hourly, and when asked, as at the start and after a change of
+ * settings.
+ */
 export interface Pruning {
   /** Starts a run, or another one after the present run. */
   prune(): void
@@ -118,7 +121,9 @@ export interface Pruning {
   close(): Promise<void>
 }
 
-/** Repeats a statement that removes a little until it removes nothing; gives how much it removed. */
+/**
+ * Repeats a statement that removes a little until it removes nothing; gives how much it removed.
+ */
 export type InBatches = (batch: () => Promise<number>) => Promise<number>
 
 const HOUR_MS = 3_600_000

@@ -62,3 +62,20 @@ function characterAt(bytes: Buffer, place: number, step: 1 | -1 = -1): number {
   while (((bytes[at] ?? 0) & 0xc0) === 0x80) at += step
   return at
 }
+
+/** Reads a response's body up to a number of bytes. The rest, which may be endless, is not read. */
+export async function readText(
+  { body }: Response,
+  limit: number,
+): Promise<{ readonly text: string; readonly cut: boolean }> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  if (body !== null) {
+    for await (const chunk of body) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > limit) break
+    }
+  }
+  return { text: Buffer.concat(chunks).toString('utf8', 0, limit), cut: size > limit }
+}

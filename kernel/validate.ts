@@ -16,11 +16,21 @@ export function fits<S extends TSchema>(schema: S, value: unknown): value is Sta
   return validatorOf(schema).Check(value)
 }
 
-/** The first place where a value does not fit, such as `services.0.name must be string`. */
-export function firstMismatch(schema: TSchema, value: unknown, whole = 'the value'): string {
+/** The first place where a value does not fit, such as `/services/0/name`, and what is expected there. */
+export function mismatchOf(
+  schema: TSchema,
+  value: unknown,
+): { readonly path: string; readonly message: string } {
   const [error] = validatorOf(schema).Errors(value)
-  const place = (error?.instancePath ?? '').slice(1).replaceAll('/', '.')
-  return `${place || whole} ${error?.message ?? ''}`
+  const { instancePath: path = '', keyword, message = '' } = error ?? {}
+  // `boolean`: a property that the schema does not have.
+  return { path, message: keyword === 'boolean' ? 'is not known' : message }
+}
+
+/** The same in a line, such as `services.0.name must be string`. */
+export function firstMismatch(schema: TSchema, value: unknown, whole = 'the value'): string {
+  const { path, message } = mismatchOf(schema, value)
+  return `${path.slice(1).replaceAll('/', '.') || whole} ${message}`
 }
 
 /** What is said of a wrong value, after the name of its field; the code is `BAD_REQUEST` where none is given. */

@@ -1,30 +1,30 @@
-import type { Executor } from '../client.ts'
-import { many, optional } from '../rows.ts'
-import { hooksQueries as q } from './queries.ts'
-import type { Endpoint, EndpointKey } from './rows.ts'
+import Type from 'typebox'
+import { Bytes, nullable, Timestamp } from '../rows.ts'
+import { exec, many, optional, sqlFile } from '../sql-file.ts'
 
-/** All endpoints of the tool protocol, by name. */
-export function listEndpoints(db: Executor): Promise<readonly Endpoint[]> {
-  return many(db, q.listEndpoints, [])
-}
+/** An endpoint of the tool protocol as an operator sees it. */
+export const Endpoint = Type.Object({
+  name: Type.String(),
+  may_replay: Type.Boolean(),
+  created_at: Timestamp,
+  last_used_at: nullable(Timestamp),
+})
+export type Endpoint = Type.Static<typeof Endpoint>
 
-/** What requests to the endpoints are checked against. */
-export function listEndpointKeys(db: Executor): Promise<readonly EndpointKey[]> {
-  return many(db, q.listEndpointKeys, [])
-}
+/** What a request to an endpoint is checked against. */
+export const EndpointKey = Type.Object({
+  name: Type.String(),
+  token_hash: Bytes,
+  may_replay: Type.Boolean(),
+})
+export type EndpointKey = Type.Static<typeof EndpointKey>
 
-/** False when the name is taken. */
-export async function addEndpoint(db: Executor, endpoint: EndpointKey): Promise<boolean> {
-  const { name, token_hash, may_replay } = endpoint
-  return (await optional(db, q.addEndpoint, [name, token_hash, may_replay])) !== undefined
-}
+const Name = Type.Pick(Endpoint, ['name'])
 
-/** False when there is no such endpoint. */
-export async function removeEndpoint(db: Executor, name: string): Promise<boolean> {
-  return (await optional(db, q.removeEndpoint, [name])) !== undefined
-}
-
-/** Notes that an endpoint was used; one use a minute is enough. */
-export async function touchEndpoint(db: Executor, name: string, at: Date): Promise<void> {
-  await db.run(q.touchEndpoint, [name, at])
-}
+export const endpointQueries = sqlFile('sql/hooks/endpoints.sql', {
+  listEndpoints: many(Endpoint, {}),
+  listEndpointKeys: many(EndpointKey, {}),
+  addEndpoint: optional(Name, { name: 'text', token_hash: 'bytea', may_replay: 'bool' }),
+  removeEndpoint: optional(Name, { name: 'text' }),
+  touchEndpoint: exec({ name: 'text', now: 'timestamptz' }),
+})

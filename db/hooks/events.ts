@@ -1,58 +1,66 @@
-import type { Executor } from '../client.ts'
-import { many, one, optional } from '../rows.ts'
-import { hooksQueries as q } from './queries.ts'
-import type { EventSummary, Position, StoredEvent, StreamBounds } from './rows.ts'
+import Type from 'typebox'
+import { Bytes, nullable, Timestamp } from '../rows.ts'
+import { many, one, optional, sqlFile } from '../sql-file.ts'
+import { TrustMode } from './providers.ts'
 
-export function findEvent(db: Executor, id: number): Promise<StoredEvent | undefined> {
-  return optional(db, q.findEvent, [id])
-}
+/** hooks.md section 2, EventSummary. */
+export const EventSummary = Type.Object({
+  id: Type.Integer(),
+  provider: Type.String(),
+  event_type: nullable(Type.String()),
+  trust_mode: TrustMode,
+  verified: Type.Boolean(),
+  payload_size: Type.Integer(),
+  received_at: Timestamp,
+})
+export type EventSummary = Type.Static<typeof EventSummary>
 
-/** Id of the first signed event of the same provider with the same body. */
-export async function findSameBody(db: Executor, id: number): Promise<number | undefined> {
-  const row = await optional<{ id: number }>(db, q.findSameBody, [id])
-  return row?.id
-}
+/** An event with everything that is stored of it. */
+export const StoredEvent = Type.Object({
+  ...EventSummary.properties,
+  verify_detail: nullable(Type.String()),
+  external_id: nullable(Type.String()),
+  content_type: nullable(Type.String()),
+  source_ip: nullable(Type.String()),
+  headers: Type.Record(Type.String(), Type.String()),
+  payload: Bytes,
+  attempts: Type.Integer(),
+})
+export type StoredEvent = Type.Static<typeof StoredEvent>
 
-/** Which events a page of the log shows; `before` is the keyset position of the page above. */
-export interface EventFilter {
-  readonly provider: string | null
-  readonly event_type: string | null
-  readonly sinceTime: Date | null
-  readonly sinceId: number | null
-  readonly before: Position | null
-}
+/** A place in the log: below it are the events that are older, or as old with a lower id. */
+export const Position = Type.Object({ received_at: Timestamp, id: Type.Integer() })
+export type Position = Type.Static<typeof Position>
 
-/** The position above every event. */
-export const NEWEST_POSITION: Position = {
-  received_at: new Date('9999-12-31T00:00:00Z'),
-  id: Number.MAX_SAFE_INTEGER,
-}
+const StreamBounds = Type.Object({
+  newest: Type.Integer(),
+  pruned_through: Type.Integer(),
+  before_tail: Type.Integer(),
+})
 
-/** A page of the log, newest first. */
-export function listEvents(
-  db: Executor,
-  filter: EventFilter,
-  limit: number,
-): Promise<readonly EventSummary[]> {
-  const { received_at, id } = filter.before ?? NEWEST_POSITION
-  const args = [received_at, id, filter.sinceTime, filter.sinceId, limit]
-  if (filter.event_type !== null) {
-    return many(db, q.listEventsOfType, [...args, filter.event_type, filter.provider])
-  }
-  if (filter.provider !== null) return many(db, q.listEventsOfProvider, [...args, filter.provider])
-  return many(db, q.listEvents, args)
-}
+const Id = Type.Object({ id: Type.Integer() })
+const before = { before_time: 'timestamptz', before_id: 'int8' } as const
+const since = { since_time: 'timestamptz?', since_id: 'int8?' } as const
+const filter = { provider: 'text?', event_type: 'text?' } as const
+const payload = { text: 'bytea?', member: 'bytea?', path: 'text?', value: 'text?' } as const
+const page = { ...before, ...since, limit: 'int8' } as const
 
-/** The next events above an id, in order. */
-export function listEventsAfter(
-  db: Executor,
-  id: number,
-  limit: number,
-): Promise<readonly EventSummary[]> {
-  return many(db, q.listEventsAfter, [id, limit])
-}
-
-/** Bounds of the stream when at most `replay` events are replayed. */
-export function streamBounds(db: Executor, replay: number): Promise<StreamBounds> {
-  return one(db, q.streamBounds, [replay])
-}
+export const eventQueries = sqlFile('sql/hooks/events.sql', {
+  findEvent: optional(StoredEvent, { id: 'int8' }),
+  findEventStart: optional(StoredEvent, { id: 'int8', bytes: 'int4' }),
+  findSameBody: optional(Id, { id: 'int8' }),
+  listEvents: many(EventSummary, page),
+  listEventsOfProvider: many(EventSummary, { ...page, provider: 'text' }),
+  listEventsOfType: many(EventSummary, { ...page, event_type: 'text', provider: 'text?' }),
+  searchWindowEnd: optional(Position, { ...before, rows: 'int8', bytes: 'int8' }),
+  searchWindowThrough: optional(Id, { after: 'int8', last: 'int8', bytes: 'int8' }),
+  findIdBelow: optional(Id, { from_id: 'int8', ...before, ids: 'int8' }),
+  searchEvents: many(EventSummary, {
+    ...{ ...page, end_time: 'timestamptz', end_id: 'int8' },
+    ...filter,
+    ...payload,
+  }),
+  listEventsAfter: many(EventSummary, { after: 'int8', limit: 'int8' }),
+  findEventAfter: optional(StoredEvent, { after: 'int8', last: 'int8', ...filter, ...payload }),
+  streamBounds: one(StreamBounds, { replayed: 'int8' }),
+})

@@ -1,42 +1,33 @@
-import type { Executor } from '../client.ts'
-import { many, one, optional } from '../rows.ts'
-import { hooksQueries as q } from './queries.ts'
-import type { Attached, Connection, ForwarderState } from './rows.ts'
+import Type from 'typebox'
+import { Timestamp } from '../rows.ts'
+import { many, one, optional, sqlFile } from '../sql-file.ts'
 
-/** Makes a new connection of a forwarder; `start` counts for a new name only, null is the newest event. */
-export function attachForwarder(
-  db: Executor,
-  name: string,
-  start: number | null,
-  at: Date,
-): Promise<Attached> {
-  return one(db, q.attachForwarder, [name, start, at])
-}
+/** The position of a forwarder that has just connected; its first connection is 1. */
+export const Attached = Type.Object({ position: Type.Integer(), connection: Type.Integer() })
+export type Attached = Type.Static<typeof Attached>
 
-/** Moves the position up; false when a newer connection has the forwarder's name. */
-export async function moveForwarder(
-  db: Executor,
-  { name, connection }: Connection,
-  position: number,
-  at: Date,
-): Promise<boolean> {
-  return (await optional(db, q.moveForwarder, [name, connection, position, at])) !== undefined
-}
+/** `waiting` events are above the position, wanted or not, counted up to a limit. */
+export const Forwarder = Type.Object({
+  name: Type.String(),
+  position: Type.Integer(),
+  updated_at: Timestamp,
+  waiting: Type.Integer(),
+})
+export type Forwarder = Type.Static<typeof Forwarder>
 
-/** Every forwarder that is known, 1,000 at most; `limit` is up to where the events above each one are counted. */
-export function listForwarders(db: Executor, limit: number): Promise<readonly ForwarderState[]> {
-  return many(db, q.listForwarders, [limit, 1_000])
-}
+/** One connection of a forwarder; the one with the highest number has the name. */
+export const Connection = Type.Object({ name: Type.String(), connection: Type.Integer() })
+export type Connection = Type.Static<typeof Connection>
 
-/** False when there is no forwarder of this name. */
-export async function removeForwarder(db: Executor, name: string): Promise<boolean> {
-  return (await optional(db, q.removeForwarder, [name])) !== undefined
-}
-
-/** The newest connections of the forwarders with these names. */
-export function listConnections(
-  db: Executor,
-  names: readonly string[],
-): Promise<readonly Connection[]> {
-  return many(db, q.listConnections, [names, names.length])
-}
+export const forwarderQueries = sqlFile('sql/hooks/forwarders.sql', {
+  attachForwarder: one(Attached, { name: 'text', start: 'int8?', now: 'timestamptz' }),
+  moveForwarder: optional(Type.Pick(Forwarder, ['position']), {
+    name: 'text',
+    connection: 'int8',
+    position: 'int8',
+    now: 'timestamptz',
+  }),
+  listForwarders: many(Forwarder, { count_up_to: 'int8', limit: 'int8' }),
+  removeForwarder: optional(Type.Pick(Forwarder, ['name']), { name: 'text' }),
+  listConnections: many(Connection, { names: 'jsonb', limit: 'int8' }),
+})

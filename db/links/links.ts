@@ -1,96 +1,84 @@
-import type { Executor } from '../client.ts'
-import { many, optional } from '../rows.ts'
-import { linksQueries as q } from './queries.ts'
-import type { Change, Link, LinkAccess, LinkFields } from './rows.ts'
+import Type from 'typebox'
+import { Timestamp, Uuid } from '../rows.ts'
+import { exec, many, optional, sqlFile } from '../sql-file.ts'
 
-/** A link by id, and what a user (null: nobody) is to it. */
-export function findLink(
-  db: Executor,
-  id: string,
-  user: string | null,
-): Promise<LinkAccess | undefined> {
-  return optional(db, q.findLink, [id, user])
-}
+/** Who may see a link: `public` everybody, `private` who has the slug, `secure` owners and recipients. */
+export const Visibility = Type.Union([
+  Type.Literal('public'),
+  Type.Literal('private'),
+  Type.Literal('secure'),
+])
+export type Visibility = Type.Static<typeof Visibility>
 
-/** A link by its exact slug, and what a user (null: nobody) is to it. */
-export function findLinkBySlug(
-  db: Executor,
-  slug: string,
-  user: string | null,
-): Promise<LinkAccess | undefined> {
-  return optional(db, q.findLinkBySlug, [slug, user])
-}
+/** links.md section 2, an element of Link's `owners`. */
+export const Owner = Type.Object({ id: Uuid, email: Type.String(), is_primary: Type.Boolean() })
+export type Owner = Type.Static<typeof Owner>
 
-/** Holds a link until the transaction ends; false when there is none. */
-export async function lockLink(tx: Executor, id: string): Promise<boolean> {
-  return (await optional(tx, q.lockLink, [id])) !== undefined
-}
+/** links.md section 2, Link, with the added fields `visibility` and `append_path`. */
+export const Link = Type.Object({
+  id: Uuid,
+  slug: Type.String(),
+  url: Type.String(),
+  title: Type.String(),
+  description: Type.String(),
+  tags: Type.Array(Type.String()),
+  owners: Type.Array(Owner),
+  visibility: Visibility,
+  append_path: Type.Boolean({
+    description: 'Whether further path segments of a visit are appended to the url.',
+  }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+export type Link = Type.Static<typeof Link>
 
-/** All links after a slug. */
-export function listLinks(db: Executor, after: string, limit: number): Promise<readonly Link[]> {
-  return many(db, q.listLinks, [after, limit])
-}
+/** A link, and what the caller is to it. */
+export const LinkAccess = Type.Object({
+  ...Link.properties,
+  is_owner: Type.Boolean(),
+  is_recipient: Type.Boolean(),
+})
+export type LinkAccess = Type.Static<typeof LinkAccess>
 
-/** The links that a user owns or co-owns, after a slug. */
-export function listOwnLinks(
-  db: Executor,
-  user: string,
-  after: string,
-  limit: number,
-): Promise<readonly Link[]> {
-  return many(db, q.listOwnLinks, [user, after, limit])
-}
+/** What a writer decides about a link. The slug is given once, when the link is created. */
+export type LinkFields = Pick<Link, 'url' | 'title' | 'description' | 'visibility' | 'append_path'>
 
-/** The new link's id, or undefined when the slug is taken. */
-export async function addLink(
-  tx: Executor,
-  slug: string,
-  fields: LinkFields,
-  at: Date,
-): Promise<string | undefined> {
-  const row = await optional<{ readonly id: string }>(tx, q.addLink, [slug, ...values(fields), at])
-  return row?.id
-}
+/** A change of a link; `detail` has the values of each field before and after. */
+export const Change = Type.Object({
+  id: Type.Integer(),
+  at: Timestamp,
+  actor: Type.String(),
+  action: Type.String(),
+  detail: Type.Record(Type.String(), Type.Array(Type.Unknown())),
+})
+export type Change = Type.Static<typeof Change>
 
-export async function updateLink(
-  tx: Executor,
-  id: string,
-  fields: LinkFields,
-  at: Date,
-): Promise<void> {
-  await tx.run(q.updateLink, [id, ...values(fields), at])
-}
+const Slug = Type.Pick(Link, ['slug'])
 
-/** Removes a link with all that belongs to it, but its tags' counters. */
-export async function removeLink(tx: Executor, id: string): Promise<void> {
-  await tx.run(q.removeLink, [id])
-}
+const fields = {
+  url: 'text',
+  title: 'text',
+  description: 'text',
+  visibility: 'text',
+  append_path: 'bool',
+  at: 'timestamptz',
+} as const
 
-/** Waits until no other transaction writes a link that leads to this resolver. */
-export async function takeLoopTurn(tx: Executor): Promise<void> {
-  await tx.run(q.takeLoopTurn, [])
-}
-
-/** Has every instance forget what it knows of these slugs, once the transaction commits. */
-export async function announceLinks(tx: Executor, slugs: readonly string[]): Promise<void> {
-  await tx.run(q.announceLinks, [slugs])
-}
-
-/** Notes what was done to a link, and by whom. */
-export async function saveChange(
-  tx: Executor,
-  link: string,
-  { at, actor, action, detail }: Omit<Change, 'id'>,
-): Promise<void> {
-  await tx.run(q.saveChange, [link, at, actor, action, detail])
-}
-
-/** What was done to a link, newest first. */
-export function listChanges(db: Executor, link: string, limit: number): Promise<readonly Change[]> {
-  return many(db, q.listChanges, [link, limit])
-}
-
-function values(fields: LinkFields): readonly unknown[] {
-  const { url, title, description, visibility, append_path } = fields
-  return [url, title, description, visibility, append_path]
-}
+export const linkQueries = sqlFile('sql/links/links.sql', {
+  findLink: optional(LinkAccess, { id: 'uuid', user: 'uuid?' }),
+  findLinkBySlug: optional(LinkAccess, { slug: 'text', user: 'uuid?' }),
+  lockLink: optional(Slug, { id: 'uuid' }),
+  addLink: optional(Type.Pick(Link, ['id']), { slug: 'text', ...fields }),
+  updateLink: exec({ id: 'uuid', ...fields }),
+  removeLink: exec({ id: 'uuid' }),
+  lockLoops: exec({}),
+  announceLinks: exec({ slugs: 'jsonb' }),
+  saveChange: exec({
+    link: 'uuid',
+    at: 'timestamptz',
+    actor: 'text',
+    action: 'text',
+    detail: 'jsonb',
+  }),
+  listChanges: many(Change, { link: 'uuid', limit: 'int8' }),
+})

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { many, one, sqlFile } from '../sql-file.ts'
-import { Link, type Owner } from './rows.ts'
+import { Link, type Owner } from './links.ts'
 
 /** A link with the e-mail addresses of the users it is shared with. */
 export const ExportedLink = Type.Object({

@@ -1,58 +1,31 @@
-import type { Executor } from '../client.ts'
-import { many, one, optional } from '../rows.ts'
-import { linksQueries as q } from './queries.ts'
-import type { DayClicks, Suggestion, Target } from './rows.ts'
-import type { User } from './users.ts'
+import Type from 'typebox'
+import { exec, many, one, optional, sqlFile } from '../sql-file.ts'
+import { Link } from './links.ts'
 
-/** What a visit needs of the link with exactly this slug. */
-export function findTarget(db: Executor, slug: string): Promise<Target | undefined> {
-  return optional(db, q.findTarget, [slug])
-}
+/** What a visit needs of a link. */
+export const Target = Type.Pick(Link, ['id', 'slug', 'url', 'visibility', 'append_path'])
+export type Target = Type.Static<typeof Target>
 
-/** Whether a user is an owner or a recipient of a link. */
-export async function mayVisit(db: Executor, link: string, user: string): Promise<boolean> {
-  return (await one<{ readonly may: boolean }>(db, q.mayVisit, [link, user])).may
-}
+/** Who followed a link: a person, a program, or somebody who looked where it leads (`/slug+`). */
+export const ClickKind = Type.Union([
+  Type.Literal('human'),
+  Type.Literal('bot'),
+  Type.Literal('preview'),
+])
+export type ClickKind = Type.Static<typeof ClickKind>
 
-/** Links that the visitor may see, whose slug is one of `near` or begins with `prefix`. */
-export function suggestLinks(
-  db: Executor,
-  near: readonly string[],
-  prefix: string,
-  visitor: User | undefined,
-  limit: number,
-): Promise<readonly Suggestion[]> {
-  const isAdmin = visitor?.role === 'admin'
-  return many(db, q.suggestLinks, [near, prefix, visitor?.id ?? null, isAdmin, limit])
-}
+/** The clicks of one kind on one day (UTC). */
+export const DayClicks = Type.Object({
+  day: Type.String({ format: 'date' }),
+  kind: ClickKind,
+  clicks: Type.Integer(),
+})
+export type DayClicks = Type.Static<typeof DayClicks>
 
-/** Clicks that one process counted; it numbers its batches upwards. */
-export interface ClickBatch {
-  readonly writer: string
-  readonly number: number
-  readonly clicks: readonly (DayClicks & { readonly link_id: string })[]
-}
-
-/** Adds clicks to what is counted already, a batch once; those on links that are gone are left out. */
-export async function saveClicks(
-  db: Executor,
-  { writer, number, clicks }: ClickBatch,
-  at: Date,
-): Promise<void> {
-  await db.run(q.saveClicks, [writer, number, at, clicks])
-}
-
-/** Forgets who has written clicks last before a time. */
-export async function forgetClickWriters(db: Executor, before: Date): Promise<void> {
-  await db.run(q.forgetClickWriters, [before])
-}
-
-/** A link's clicks by day and kind, from a day (`2026-01-31`) on. */
-export function listClicks(
-  db: Executor,
-  link: string,
-  since: string,
-  limit: number,
-): Promise<readonly DayClicks[]> {
-  return many(db, q.listClicks, [link, since, limit])
-}
+export const visitQueries = sqlFile('sql/links/visits.sql', {
+  findTarget: optional(Target, { slug: 'text' }),
+  mayVisit: one(Type.Object({ may: Type.Boolean() }), { link: 'uuid', user: 'uuid' }),
+  saveClicks: exec({ writer: 'uuid', batch: 'int8', at: 'timestamptz', clicks: 'jsonb' }),
+  forgetClickWriters: exec({ before: 'timestamptz' }),
+  listClicks: many(DayClicks, { link: 'uuid', since: 'text', limit: 'int8' }),
+})

@@ -1,5 +1,5 @@
 import type { TrustMode } from '../../db/hooks/providers.ts'
-import type { EventSummary } from '../../db/hooks/rows.ts'
+import type { EventSummary } from '../../db/hooks/events.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 

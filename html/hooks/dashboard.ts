@@ -1,13 +1,30 @@
+import type { EventSummary } from '../../db/hooks/events.ts'
+import type { Activity } from '../../db/hooks/providers.ts'
 import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import type { StatusMessage } from '../../services/hooks/status.ts'
 import { breakable, timeTag } from '../text.ts'
 import { copyBox } from '../parts.ts'
 import { hooksPage } from './layout.ts'
 import { alarmBadges, trustBadge } from './badges.ts'
 import { activityChart } from './chart.ts'
 import { eventRow, eventRowTemplate, eventTable } from './event-row.ts'
-import { logUrl } from './log-filter.ts'
-import type { DashboardView } from './views.ts'
+import { logUrl } from './log.ts'
+
+/** What `/` shows. */
+export interface DashboardView {
+  readonly baseUrl: string
+  /** How the operator calls this program. */
+  readonly program: string
+  /** Where the live stream goes on: no event after it need be on the page. */
+  readonly position: number
+  readonly status: StatusMessage
+  /** The newest events, newest first. */
+  readonly events: readonly EventSummary[]
+  /** Events per provider and hour of the last 24 hours; hours without events are left out. */
+  readonly activity: readonly Activity[]
+  readonly rejections: readonly RejectionCount[]
+}
 
 type ProviderLine = DashboardView['status']['providers'][number]
 

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../db/hooks/rows.ts'
+import type { Endpoint } from '../../db/hooks/endpoints.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { copyBox, fact } from '../parts.ts'
 import { timeTag } from '../text.ts'

@@ -1,4 +1,4 @@
-import type { EventSummary } from '../../db/hooks/rows.ts'
+import type { EventSummary } from '../../db/hooks/events.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { sizeTag, timeTag } from '../text.ts'
 import { listTable } from '../table.ts'

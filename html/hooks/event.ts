@@ -1,12 +1,28 @@
 import { html, type Html } from '../../kernel/html.ts'
+import type { EventDetail } from '../../services/hooks/event-detail.ts'
 import { copyBox, fact } from '../parts.ts'
 import { hooksPage } from './layout.ts'
 import { sizeTag, timeTag } from '../text.ts'
 import { pairsTable } from '../table.ts'
-import { replaySection } from './attempts.ts'
+import { replaySection, type ReplayView } from './replays.ts'
 import { trustBadge, verification, verifyBadge } from './badges.ts'
-import { logUrl } from './log-filter.ts'
-import type { EventView } from './views.ts'
+import { logUrl } from './log.ts'
+
+/** What `/log/{id}` shows. */
+export interface EventView {
+  readonly event: EventDetail
+  /** How much of a long payload's end was not read. */
+  readonly omittedBytes: number
+  /** The payload indented, when it is JSON or a form; else null. */
+  readonly pretty: string | null
+  /** An earlier event with the same body, which may mean a replayed delivery. */
+  readonly sameBody: number | null
+  /** What the unsigned type header says, where the event keeps another type; else null. */
+  readonly contradictedType: string | null
+  /** A command that sends the bytes again to this receiver, without a secret; null for a queue's event. */
+  readonly curl: string | null
+  readonly replay: ReplayView
+}
 
 /** A page of 25 MB helps nobody: longer payloads are shown up to here and downloaded whole. */
 const SHOWN_CHARACTERS = 200_000

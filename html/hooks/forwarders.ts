@@ -1,11 +1,11 @@
-import type { ForwarderState } from '../../db/hooks/rows.ts'
+import type { Forwarder } from '../../db/hooks/forwarders.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { breakable, timeTag } from '../text.ts'
 import { copyBox, fact } from '../parts.ts'
 
 /** What the settings page shows of forwarding. */
 export interface ForwardersView {
-  readonly forwarders: readonly ForwarderState[]
+  readonly forwarders: readonly Forwarder[]
   /** Names of those that are connected to this process. */
   readonly connected: readonly string[]
   /** Up to where waiting events are counted. */
@@ -39,7 +39,7 @@ export function forwardersFragment(view: ForwardersView): Html {
   </section>`
 }
 
-function forwarderCard(forwarder: ForwarderState, { connected, countedTo }: ForwardersView): Html {
+function forwarderCard(forwarder: Forwarder, { connected, countedTo }: ForwardersView): Html {
   const { name, position, waiting, updated_at } = forwarder
   const key = encodeURIComponent(name)
   const here = connected.includes(name)

@@ -1,5 +1,5 @@
-import type { Html } from '../../kernel/html.ts'
-import { layout, type Page } from '../layout.ts'
+import { type Html, html } from '../../kernel/html.ts'
+import { layout, type Page, errorBody, type ShownError } from '../layout.ts'
 
 const SITE = {
   home: '/',
@@ -16,4 +16,14 @@ const SITE = {
 /** A page of the hooks service. */
 export function hooksPage(page: Page): Html {
   return layout(SITE, page)
+}
+
+/** The page of a refused or failed request. */
+export function errorPage(error: ShownError): Html {
+  const ways = html`<a href="/">Go to the dashboard</a> or <a href="/log">open the log</a>.`
+  return hooksPage({
+    title: `${error.status} ${error.title}`,
+    section: 'none',
+    body: errorBody(error, ways),
+  })
 }

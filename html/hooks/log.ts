@@ -1,11 +1,40 @@
+import type { EventSummary } from '../../db/hooks/events.ts'
 import type { Rejection } from '../../db/hooks/rejections.ts'
+import type { LogQuery } from '../../services/hooks/event-filter.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { hooksPage } from './layout.ts'
 import { listTable } from '../table.ts'
 import { timeTag } from '../text.ts'
 import { eventRow, eventTable } from './event-row.ts'
-import { filterForm, logUrl } from './log-filter.ts'
-import type { LogFilter, LogView, RejectionsView } from './views.ts'
+import { listFilter } from '../list-filter.ts'
+
+/** The filters of `/log` as they stand in its URL; empty text means no filter. */
+export type LogFilter = Pick<
+  LogQuery,
+  'provider' | 'event_type' | 'since' | 'limit' | 'text' | 'json'
+>
+
+/** A page of `/log`. */
+export interface LogView {
+  readonly filter: LogFilter
+  readonly providers: readonly string[]
+  readonly events: readonly EventSummary[]
+  /** True for what is below a cursor. */
+  readonly below: boolean
+  /** Path and query of the next page, or null on the last one. */
+  readonly next: string | null
+  /** A search that looked long enough stopped here; `next` goes on from it. */
+  readonly searchedTo: Date | null
+}
+
+/** A page of `/log?rejected=1`. */
+export interface RejectionsView {
+  readonly filter: LogFilter
+  readonly providers: readonly string[]
+  readonly rejections: readonly Rejection[]
+  readonly below: boolean
+  readonly next: string | null
+}
 
 /** `/log`: the stored events, newest first; the stream goes on from `position`, the newest id before they were read. */
 export function logPage(view: LogView, position: number): Html {
@@ -144,4 +173,106 @@ function noEvents(filter: LogFilter): Html {
             <p>The <a href="/">dashboard</a> shows how to send the first one.</p>`
     }
   </div>`
+}
+
+const DEFAULT_LIMIT = 50
+
+/** The address of a filtered log, without what is empty or the default. */
+export function logUrl(filter: Partial<LogFilter> & { readonly rejected?: boolean }): string {
+  const query = new URLSearchParams()
+  if (filter.rejected === true) query.set('rejected', '1')
+  for (const name of ['provider', 'event_type', 'since', 'text', 'json'] as const) {
+    const value = filter[name]
+    if (value !== undefined && value !== '') query.set(name, value)
+  }
+  if (filter.limit !== undefined && filter.limit !== DEFAULT_LIMIT) {
+    query.set('limit', String(filter.limit))
+  }
+  return query.size === 0 ? '/log' : `/log?${query}`
+}
+
+/**
+ * The filters above the log. They are an ordinary GET form; htmx replaces `#log-results` by the
+ * fragment that the same URL answers to it, and puts that URL into the address bar.
+ */
+export function filterForm(
+  filter: LogFilter,
+  providers: readonly string[],
+  rejected: boolean,
+): Html {
+  return listFilter({
+    label: 'Filter',
+    path: '/log',
+    results: 'log-results',
+    fields: html`${rejected && html`<input type="hidden" name="rejected" value="1" />`}
+      <label class="half">
+        Provider
+        <select name="provider">
+          <option value="">All</option>
+          ${choices(filter.provider, providers).map(
+            (name) => html`<option ${name === filter.provider && html`selected`}>${name}</option>`,
+          )}
+        </select>
+      </label>
+      ${!rejected && eventFields(filter)}
+      <label class="narrow">
+        Rows
+        <input
+          type="number"
+          name="limit"
+          min="1"
+          max="200"
+          value="${filter.limit}"
+          data-default="${DEFAULT_LIMIT}"
+        />
+      </label>
+      <div class="actions">
+        <button type="submit" class="primary">Filter</button>
+        <a href="${logUrl({ rejected })}">Clear</a>
+      </div>`,
+  })
+}
+
+function eventFields(filter: LogFilter): Html {
+  return html`<label class="half">
+      Event type
+      <input name="event_type" value="${filter.event_type}" autocomplete="off" spellcheck="false" />
+    </label>
+    <label>
+      Since
+      <input
+        name="since"
+        value="${filter.since}"
+        placeholder="2026-05-04T08:30Z or id"
+        title="A date and time with time zone, or an event id"
+        autocomplete="off"
+        spellcheck="false"
+      />
+    </label>
+    <label>
+      Payload contains
+      <input
+        name="text"
+        value="${filter.text}"
+        title="Text in the first MiB of the payload; upper and lower case differ"
+        autocomplete="off"
+        spellcheck="false"
+      />
+    </label>
+    <label>
+      JSON member
+      <input
+        name="json"
+        value="${filter.json}"
+        placeholder="data.object.id=evt_1"
+        title="A path into the JSON payload (1 MiB at most) and the value it must have"
+        autocomplete="off"
+        spellcheck="false"
+      />
+    </label>`
+}
+
+/** A provider that was removed has events all the same, so the one in the URL is always offered. */
+function choices(chosen: string, providers: readonly string[]): readonly string[] {
+  return chosen === '' || providers.includes(chosen) ? providers : [chosen, ...providers]
 }

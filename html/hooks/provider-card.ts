@@ -1,9 +1,46 @@
+import type { SecretName } from '../../db/hooks/providers.ts'
+import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
+import type { AlarmKind } from '../../services/hooks/alarms.ts'
+import type { ProviderStatus } from '../../services/hooks/providers.ts'
+import { postForm, submit } from '../form.ts'
+import { disclosed, fact, saved } from '../parts.ts'
 import { breakable, timeTag } from '../text.ts'
-import { fact } from '../parts.ts'
 import { alarmBadges, trustBadge } from './badges.ts'
-import { logUrl } from './log-filter.ts'
-import type { ProviderCard } from './views.ts'
+import { logUrl } from './log.ts'
+
+/** One provider as its card on `/providers` shows it. */
+export interface ProviderCard {
+  readonly status: ProviderStatus
+  readonly recent_count: number
+  readonly last_event_at: Date | null
+  readonly rejections: RejectionCount | null
+  /** Full URL a sender posts to. */
+  readonly url: string | null
+  /** Environment variable that holds a signed provider's secret. */
+  readonly variable: string | null
+  /** Which secret the newest verified delivery had; null when none had one of the present secrets. */
+  readonly lastSecret: { readonly secret: SecretName; readonly at: Date } | null
+  /** Until when the previous secret is accepted as well; null when it is not. */
+  readonly previousUntil: Date | null
+  /** How long a rotated secret may be accepted beside the new one, shortest first. */
+  readonly overlaps: readonly {
+    readonly seconds: number
+    readonly text: string
+    readonly chosen: boolean
+  }[]
+  readonly alarm: AlarmView
+}
+
+/** A provider's alarms: what is set (null: off), and what fires. */
+interface AlarmView {
+  /** Such as `15m`. */
+  readonly interval: string | null
+  readonly burst: number | null
+  readonly firing: readonly AlarmKind[]
+  /** True right after saving. */
+  readonly saved: boolean
+}
 
 /**
  * One provider: what it is, where it sends to, whether it may. It is also the answer to
@@ -42,29 +79,23 @@ const SECRETS = {
 } as const
 
 function toggle({ status }: ProviderCard, key: string): Html {
-  // Without its secret a provider stays disabled whatever is wished; the card says what to do.
-  const stuck = status.secret_status === 'missing'
-  return html`<form
-    method="post"
-    action="/providers/${key}/enabled"
-    hx-post="/providers/${key}/enabled"
-    hx-target="closest article"
-    hx-swap="outerHTML"
-  >
-    <button
-      type="submit"
-      id="toggle-${key}"
-      class="switch"
-      role="switch"
-      aria-checked="${status.enabled ? 'true' : 'false'}"
-      aria-labelledby="name-${key} toggle-${key}"
-      name="enabled"
-      value="${status.enabled ? 'false' : 'true'}"
-      ${stuck && html`disabled`}
-    >
-      <span class="track" aria-hidden="true"></span>${status.enabled ? 'Enabled' : 'Disabled'}
-    </button>
-  </form>`
+  // Without its secret a provider stays disabled; the card says what to do.
+  const isStuck = status.secret_status === 'missing'
+  const label = html`<span class="track" aria-hidden="true"></span
+    >${status.enabled ? 'Enabled' : 'Disabled'}`
+  return postForm(
+    { action: `/providers/${key}/enabled`, target: 'closest article' },
+    submit(label, {
+      id: `toggle-${key}`,
+      class: 'switch',
+      role: 'switch',
+      'aria-checked': status.enabled ? 'true' : 'false',
+      'aria-labelledby': `name-${key} toggle-${key}`,
+      name: 'enabled',
+      value: status.enabled ? 'false' : 'true',
+      disabled: isStuck,
+    }),
+  )
 }
 
 /** During a rotation the operator waits for the sender to use the new secret. */
@@ -114,20 +145,11 @@ function rejected({ status, rejections }: ProviderCard): Printable {
 }
 
 /** The form that sets a provider's alarms; open right after it was saved, so that the focus stays. */
-export function alarmForm(card: ProviderCard, key: string): Html {
-  const { interval, burst, saved } = card.alarm
-  const proven = card.status.secret_status !== 'none-by-design'
-  return html`<details class="changes" ${saved && html`open`}>
-    <summary>Alarms…</summary>
-    <form
-      class="stack"
-      method="post"
-      action="/providers/${key}/alarm"
-      hx-post="/providers/${key}/alarm"
-      hx-target="closest article"
-      hx-swap="outerHTML"
-    >
-      ${saved && html`<p class="saved" role="status">Saved.</p>`}
+function alarmForm({ alarm, status }: ProviderCard, key: string): Html {
+  const proven = status.secret_status !== 'none-by-design'
+  const form = postForm(
+    { class: 'stack', action: `/providers/${key}/alarm`, target: 'closest article' },
+    html`${alarm.saved && saved('Saved.')}
       <p class="hint">
         Shown here and on the dashboard, in <code>/metrics</code> and <code>/healthz</code>.
       </p>
@@ -136,7 +158,7 @@ export function alarmForm(card: ProviderCard, key: string): Html {
         <input
           name="expected_interval"
           id="interval-${key}"
-          value="${interval ?? ''}"
+          value="${alarm.interval ?? ''}"
           placeholder="off"
           pattern="0|\\d{1,9}[smhd]"
           title="A number with s, m, h or d, such as 90s, 15m, 24h or 7d; empty = off"
@@ -151,7 +173,7 @@ export function alarmForm(card: ProviderCard, key: string): Html {
           <input
             name="rejection_burst"
             id="burst-${key}"
-            value="${burst ?? ''}"
+            value="${alarm.burst ?? ''}"
             placeholder="off"
             pattern="\\d{1,7}"
             inputmode="numeric"
@@ -161,67 +183,54 @@ export function alarmForm(card: ProviderCard, key: string): Html {
         </label>`
       }
       <p>
-        <button type="submit" id="alarm-${key}">
-          Save alarms <span class="hidden">of ${card.status.name}</span>
-        </button>
-      </p>
-    </form>
-  </details>`
+        ${submit(html`Save alarms <span class="hidden">of ${status.name}</span>`, { id: `alarm-${key}` })}
+      </p>`,
+  )
+  return disclosed('Alarms…', form, { open: alarm.saved })
 }
 
 const REMOVED_WEBHOOK = 'Its sender is refused from then on.'
 const REMOVED_QUEUE =
   'It is not read from then on; while HOOKS_QUEUE_CHANNELS names it, the next start adds it again.'
 
-/** What one stray click must not do stands behind a disclosure. */
-export function changeForms(card: ProviderCard, key: string): Html {
+/** What one stray click must not do. */
+function changeForms(card: ProviderCard, key: string): Html {
   const { status } = card
   const rotates = status.trust_mode === 'token' || status.trust_mode === 'signed'
   const removed = status.family === 'queue' ? REMOVED_QUEUE : REMOVED_WEBHOOK
-  return html`<details class="changes">
-    <summary>${rotates ? 'Rotate or remove…' : 'Remove…'}</summary>
-    ${rotates && rotateForm(card, key)}
-    <form
-      method="post"
-      action="/providers/${key}/remove"
-      hx-post="/providers/${key}/remove"
-      hx-target="#providers"
-      hx-swap="outerHTML"
-      hx-confirm="Remove ${status.name}? ${removed} Its events stay."
-    >
-      <p>${removed} Its events stay in the log.</p>
-      <button type="submit" class="danger">Remove provider</button>
-    </form>
-  </details>`
+  const confirm = `Remove ${status.name}? ${removed} Its events stay.`
+  const removal = postForm(
+    { action: `/providers/${key}/remove`, target: '#providers', confirm },
+    html`<p>${removed} Its events stay in the log.</p>
+      ${submit('Remove provider', { class: 'danger' })}`,
+  )
+  return disclosed(
+    rotates ? 'Rotate or remove…' : 'Remove…',
+    html`${rotates && rotateForm(card, key)} ${removal}`,
+  )
 }
 
 function rotateForm({ status, overlaps }: ProviderCard, key: string): Html {
-  return html`<form
-    class="stack"
-    method="post"
-    action="/providers/${key}/rotate"
-    hx-post="/providers/${key}/rotate"
-    hx-target="#providers"
-    hx-swap="outerHTML"
-  >
-    <p>A new secret is made and shown once.</p>
-    <label>
-      The present one is accepted
-      <select name="overlap">
-        ${overlaps.map(
-          ({ seconds, text, chosen }) =>
-            html`<option value="${seconds}" ${chosen && html`selected`}>
-              ${seconds === 0 ? 'no longer' : `for ${text} more`}
-            </option>`,
-        )}
-      </select>
-    </label>
-    ${status.trust_mode === 'signed' && secretField(`secret-${key}`)}
-    <p><button type="submit">Rotate secret</button></p>
-  </form>`
+  return postForm(
+    { class: 'stack', action: `/providers/${key}/rotate`, target: '#providers' },
+    html`<p>A new secret is made and shown once.</p>
+      <label>
+        The present one is accepted
+        <select name="overlap">
+          ${overlaps.map(
+            ({ seconds, text, chosen }) =>
+              html`<option value="${seconds}" ${chosen && html`selected`}>
+                ${seconds === 0 ? 'no longer' : `for ${text} more`}
+              </option>`,
+          )}
+        </select>
+      </label>
+      ${status.trust_mode === 'signed' && secretField(`secret-${key}`)}
+      <p>${submit('Rotate secret', {})}</p>`,
+  )
 }
 
-/** Where a sender makes the signing secret, it is pasted here. */
+/** Where the sender makes the signing secret, it is pasted here. */
 export function secretField(id: string): Html {
   return html`<label for="${id}" class="given">
     Signing secret, when the sender made it (empty = one is made)

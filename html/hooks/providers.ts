@@ -1,11 +1,30 @@
 import { html, type Html } from '../../kernel/html.ts'
+import type { FormState } from '../../kernel/http/view.ts'
+import { checkbox, field, postForm, radios, refusal, submit } from '../form.ts'
+import { cards, copyBox, secretBox } from '../parts.ts'
 import { hooksPage } from './layout.ts'
-import { nameField } from './name-field.ts'
-import { providerCard, secretField } from './provider-card.ts'
-import type { ProvidersView } from './views.ts'
-import { copyBox } from '../parts.ts'
+import { providerCard, secretField, type ProviderCard } from './provider-card.ts'
 
-/** `/providers`: who may send, and the form that creates a sender. */
+/** What `/providers` shows. */
+export interface ProvidersView {
+  readonly cards: readonly ProviderCard[]
+  readonly baseUrl: string
+  /** What was just created or rotated; a token or secret is shown this one time. */
+  readonly made?: {
+    readonly name: string
+    readonly trust_mode: 'token' | 'signed' | 'open'
+    readonly token: string | null
+    readonly url: string
+    /** False for one that was created. */
+    readonly rotated: boolean
+  }
+  /** True when signing secrets can be stored. */
+  readonly canSign: boolean
+  /** The form that creates one. */
+  readonly form: FormState
+}
+
+/** `/providers`: who may send, and the form that creates a provider. */
 export function providersPage(view: ProvidersView): Html {
   return hooksPage({
     title: 'Providers',
@@ -15,105 +34,74 @@ export function providersPage(view: ProvidersView): Html {
   })
 }
 
-/** The page's content, and the answer to its forms: a secret that was just made, the cards, the form. */
-export function providersFragment(view: ProvidersView): Html {
+/** The page's content, and the answer to its forms: a new secret, the cards, the form. */
+export function providersFragment({ made, cards: all, ...view }: ProvidersView): Html {
   return html`<div id="providers">
-    ${view.made !== null && madeBox(view.made)}
-    ${
-      view.cards.length === 0
-        ? html`<p class="panel empty">No provider is known yet.</p>`
-        : html`<div class="cards">${view.cards.map(providerCard)}</div>`
-    }
+    ${made !== undefined && madeBox(made)} ${cards(all.map(providerCard), 'No providers yet.')}
     ${createForm(view)}
   </div>`
 }
 
-function createForm({ refused, baseUrl, canSign }: ProvidersView): Html {
+function createForm({ form: state, baseUrl, canSign }: Omit<ProvidersView, 'cards'>): Html {
+  const form = { id: 'create', ...state }
+  const needsKey = !canSign && html`; needs <code>GATEHOUSE_SECRET_KEY</code>`
+  const signed = html`the sender signs each delivery (Standard Webhooks)${needsKey}`
+  const trust = radios(
+    form,
+    'trust_mode',
+    'Trust',
+    [
+      ['token', 'Token', 'the sender proves itself with a secret made for it'],
+      ['signed', 'Signed', signed, { disabled: !canSign }],
+      ['open', 'Open', 'nothing is checked; for trusted networks only'],
+    ],
+    html`${canSign && secretField('create-secret')}
+    ${checkbox(
+      form,
+      'acknowledge_open',
+      "I know that anybody who reaches an open provider's URL can send to it",
+      { labelClass: 'choice acknowledge' },
+    )}`,
+  )
   return html`<section class="panel" aria-labelledby="create-title">
     <h2 id="create-title">Add a generic provider</h2>
     <p class="muted">
       For any sender that can post to a URL. It gets
       <code>${baseUrl}/webhooks/generic/<em>name</em></code> and starts disabled.
     </p>
-    <form
-      id="create-provider"
-      class="stack"
-      method="post"
-      action="/providers"
-      hx-post="/providers"
-      hx-target="#providers"
-      hx-swap="outerHTML"
-    >
-      ${refused !== null && html`<p id="create-refused" class="refused">${refused.message}</p>`}
-      ${nameField({ id: 'create-name', refused, messageId: 'create-refused' })}
-      <fieldset>
-        <legend>Trust</legend>
-        <label class="choice">
-          <input
-            type="radio"
-            name="trust_mode"
-            value="token"
-            ${(refused === null || refused.trust_mode === 'token') && html`checked`}
-          />
-          <span><strong>Token</strong> – the sender proves itself with a secret made for it</span>
-        </label>
-        <label class="choice">
-          <input
-            type="radio"
-            name="trust_mode"
-            value="signed"
-            ${refused?.trust_mode === 'signed' && html`checked`}
-            ${!canSign && html`disabled`}
-          />
-          <span
-            ><strong>Signed</strong> – the sender signs each delivery (Standard Webhooks)
-            ${!canSign && html`; needs <code>GATEHOUSE_SECRET_KEY</code>`}</span
-          >
-        </label>
-        ${canSign && secretField('create-secret')}
-        <label class="choice">
-          <input
-            type="radio"
-            name="trust_mode"
-            value="open"
-            ${refused?.trust_mode === 'open' && html`checked`}
-          />
-          <span><strong>Open</strong> – nothing is checked; for trusted networks only</span>
-        </label>
-        <label class="choice acknowledge">
-          <input type="checkbox" name="acknowledge_open" value="true" />
-          <span>I know that anybody who reaches an open provider's URL can send to it</span>
-        </label>
-      </fieldset>
-      <p><button type="submit" class="primary" id="create-button">Add provider</button></p>
-    </form>
+    ${postForm(
+      { id: 'create-provider', class: 'stack', action: '/providers', target: '#providers' },
+      html`${refusal(form)} ${field(form, 'name', 'Name', NAME)} ${trust}
+        <p>${submit('Add provider', { class: 'primary', id: 'create-button' })}</p>`,
+    )}
   </section>`
+}
+
+/** The form of a name that becomes part of an address. */
+const NAME = {
+  required: true,
+  maxlength: 64,
+  pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
+  title: 'Lower-case letters, digits, - and _; a letter or digit first',
+  autocapitalize: 'off',
+  spellcheck: 'false',
 }
 
 type Made = NonNullable<ProvidersView['made']>
 
-/** Shown this one time: the focus goes to it, so that neither eye nor screen reader misses it. */
-export function madeBox(made: Made): Html {
-  const { name, token, rotated } = made
-  const done = rotated ? html`${name} has its new secret` : html`${name} was created`
-  return html`<section
-    id="made"
-    class="panel made"
-    tabindex="-1"
-    autofocus
-    aria-labelledby="made-title"
-  >
-    <h2 id="made-title">${token === null ? done : html`Secret of ${name}`}</h2>
-    ${
-      token !== null &&
-      html`<p>
-          <strong>Copy it now: it is shown only this once.</strong>
-        </p>
-        ${copyBox('made-token', made.trust_mode === 'signed' ? 'secret' : 'token', token)}`
-    }
-    <p>Send to this URL.${!rotated && ' The provider is disabled until you switch it on below.'}</p>
-    ${copyBox('made-curl', 'curl command', made.trust_mode === 'signed' ? signedCurl(made) : curl(made))}
-  </section>`
+/** Shown this one time. */
+function madeBox(made: Made): Html {
+  const { name, token, rotated, trust_mode } = made
+  const done = rotated ? `${name} has its new secret` : `${name} was created`
+  const signed = trust_mode === 'signed'
+  return secretBox(
+    token === null ? done : `Secret of ${name}`,
+    { what: signed ? 'secret' : 'token', secret: token, id: 'made-token' },
+    html`<p>
+        Send to this URL.${!rotated && ' The provider is disabled until you switch it on below.'}
+      </p>
+      ${copyBox('made-curl', 'curl command', signed ? signedCurl(made) : curl(made))}`,
+  )
 }
 
 function curl({ url, token }: Made): string {
@@ -124,7 +112,7 @@ function curl({ url, token }: Made): string {
   )
 }
 
-/** What a sender's library does, in a shell. */
+/** Signs in a shell what a sender's library signs. */
 function signedCurl({ url, token }: Made): string {
   return `SECRET='${token ?? 'whsec_…'}'
 BODY='{"hello": "world"}'; ID=msg_$(openssl rand -hex 12); TIME=$(date +%s)

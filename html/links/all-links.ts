@@ -1,4 +1,4 @@
-import type { Link } from '../../db/links/rows.ts'
+import type { Link } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { filterForm } from '../form.ts'

@@ -1,4 +1,5 @@
-import type { Visibility, ListedLink, Link } from '../../db/links/rows.ts'
+import type { Visibility, Link } from '../../db/links/links.ts'
+import type { ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { ListFilter } from '../../services/links/lists.ts'
 import { listTable } from '../table.ts'

@@ -1,13 +1,112 @@
-import type { Change, Owner, Share } from '../../db/links/rows.ts'
+import type { Change, Owner } from '../../db/links/links.ts'
+import type { Share } from '../../db/links/members.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
+import type { FormState } from '../../kernel/http/view.ts'
+import { field, postForm, refusal, submit } from '../form.ts'
 import { timeTag } from '../text.ts'
 
-/** What was done to a link, newest first, in sentences. */
-export function linkHistory(changes: readonly Change[], most: number): Html {
+/** Who has a link, and what was done to it. */
+export interface MembersView {
+  readonly id: string
+  readonly owners: readonly Owner[]
+  readonly shares: readonly Share[]
+  readonly changes: readonly Change[]
+  /** The limit of `changes`. */
+  readonly maxChanges: number
+  readonly mayChange: boolean
+  readonly forms: Readonly<Record<MemberKind, FormState>>
+  /** What the last form did. */
+  readonly done?: string
+}
+
+export type MemberKind = 'owners' | 'shares'
+
+/** What people read about the two kinds; `whom` completes the name of a button that removes one. */
+const KINDS = {
+  owners: { label: 'Add a co-owner', add: 'Add co-owner', remove: 'Remove', whom: 'co-owner' },
+  shares: { label: 'Share with', add: 'Share', remove: 'End', whom: 'the share with' },
+} as const
+
+/** The part of a link's page that changes with its members. */
+export function linkMembers(view: MembersView): Html {
+  const { owners, shares, done } = view
+  return html`<div id="members">
+    <p class="${done !== undefined && 'saved'}" role="status">${done}</p>
+    <div class="cards">
+      <section class="panel" aria-labelledby="owners-title">
+        <h2 id="owners-title">Owners</h2>
+        <ul class="members">
+          ${owners.map((owner) => ownerItem(view, owner))}
+        </ul>
+        ${addForm(view, 'owners')}
+      </section>
+      <section class="panel" aria-labelledby="shares-title">
+        <h2 id="shares-title">Shared with</h2>
+        ${shares.length === 0 && html`<p class="muted">Nobody except its owners.</p>`}
+        <ul class="members">
+          ${shares.map((share) => shareItem(view, share))}
+        </ul>
+        ${addForm(view, 'shares')}
+      </section>
+    </div>
+    ${history(view)}
+  </div>`
+}
+
+function ownerItem(view: MembersView, owner: Owner): Html {
+  return html`<li>
+    <bdi>${owner.email}</bdi>
+    ${
+      owner.is_primary
+        ? html`<span class="badge">primary</span>`
+        : removeForm(view, 'owners', owner)
+    }
+  </li>`
+}
+
+function shareItem(view: MembersView, share: Share): Html {
+  const { email, shared_by, created_at } = share
+  return html`<li>
+    <span>
+      <bdi>${email}</bdi>
+      <span class="detail">by <bdi>${shared_by}</bdi>, ${timeTag(created_at)}</span>
+    </span>
+    ${removeForm(view, 'shares', share)}
+  </li>`
+}
+
+function removeForm(
+  { id, mayChange }: MembersView,
+  kind: MemberKind,
+  member: { readonly id: string; readonly email: string },
+): Html | false {
+  const { remove, whom } = KINDS[kind]
+  const action = `/-/links/${id}/${kind}/${member.id}/remove`
+  const label = html`${remove} <span class="hidden">${whom} ${member.email}</span>`
+  return mayChange && postForm({ action, target: '#members' }, submit(label, {}))
+}
+
+function addForm({ id, mayChange, forms }: MembersView, kind: MemberKind): Html | false {
+  const form = { ...forms[kind], id: kind }
+  const { label, add } = KINDS[kind]
+  return (
+    mayChange &&
+    postForm(
+      { class: 'stack', action: `/-/links/${id}/${kind}`, target: '#members' },
+      html`${refusal(form)}
+        ${field(form, 'email', label, { type: 'email', placeholder: 'name@example.com' })}
+        <p class="actions">${submit(add, { id: `${kind}-add` })}</p>`,
+    )
+  )
+}
+
+/** What was done to a link, newest first. */
+function history({ changes, maxChanges }: MembersView): Html {
+  const isFull = changes.length === maxChanges
   return html`<section id="history" aria-labelledby="history-title">
     <h2 id="history-title">History</h2>
     ${changeList(changes)}
-    ${changes.length === most && html`<p class="muted">These are the latest ${most} changes.</p>`}
+    ${isFull && html`<p class="muted">These are the latest ${maxChanges} changes.</p>`}
   </section>`
 }
 
@@ -39,7 +138,7 @@ function sentenceOf({ action, detail }: Change): Printable {
       return parts.length === 0 ? 'saved the link as it was' : joined(parts)
     }
     default:
-      // An action of a later version, perhaps: its own words are better than none.
+      // A later version may add actions: its own word is better than nothing.
       return action
   }
 }
@@ -91,127 +190,4 @@ function value(text: unknown): Html {
 
 function list(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.map(String) : []
-}
-
-/** Who has a link, and what was done to it. */
-export interface MembersView {
-  readonly id: string
-  readonly slug: string
-  readonly owners: readonly Owner[]
-  readonly shares: readonly Share[]
-  readonly changes: readonly Change[]
-  /** The most changes that are listed. */
-  readonly mostChanges: number
-  readonly mayChange: boolean
-  /** What the last form was refused for, with what was typed into it. */
-  readonly refused: {
-    readonly form: MemberKind
-    readonly email: string
-    readonly message: string
-  } | null
-  /** What the last form did. */
-  readonly said: string | null
-}
-
-export type MemberKind = 'owners' | 'shares'
-
-/** The part of a link's page that forms for owners and shares are answered with. */
-export function linkMembers(view: MembersView): Html {
-  const { owners, shares, said } = view
-  return html`<div id="members">
-    <p class="${said !== null && 'saved'}" role="status">${said}</p>
-    <div class="cards">
-      <section class="panel" aria-labelledby="owners-title">
-        <h2 id="owners-title">Owners</h2>
-        <ul class="members">
-          ${owners.map(
-            ({ id, email, is_primary }) =>
-              html`<li>
-                <bdi>${email}</bdi>
-                ${
-                  is_primary
-                    ? html`<span class="badge">primary</span>`
-                    : remove(view, 'owners', { id, email })
-                }
-              </li>`,
-          )}
-        </ul>
-        ${addForm(view, 'owners', 'Add a co-owner', 'Add co-owner')}
-      </section>
-      <section class="panel" aria-labelledby="shares-title">
-        <h2 id="shares-title">Shared with</h2>
-        ${shares.length === 0 && html`<p class="muted">Nobody beside its owners.</p>`}
-        <ul class="members">
-          ${shares.map(
-            ({ id, email, shared_by, created_at }) =>
-              html`<li>
-                <span>
-                  <bdi>${email}</bdi>
-                  <span class="detail">by <bdi>${shared_by}</bdi>, ${timeTag(created_at)}</span>
-                </span>
-                ${remove(view, 'shares', { id, email })}
-              </li>`,
-          )}
-        </ul>
-        ${addForm(view, 'shares', 'Share with', 'Share')}
-      </section>
-    </div>
-    ${linkHistory(view.changes, view.mostChanges)}
-  </div>`
-}
-
-function remove(
-  { id: link, mayChange }: MembersView,
-  kind: MemberKind,
-  { id, email }: Pick<Owner, 'id' | 'email'>,
-): Html | false {
-  const action = `/-/links/${link}/${kind}/${id}/remove`
-  return (
-    mayChange &&
-    html`<form
-      method="post"
-      action="${action}"
-      hx-post="${action}"
-      hx-target="#members"
-      hx-swap="outerHTML"
-    >
-      <button type="submit">
-        ${kind === 'owners' ? 'Remove' : 'End'}
-        <span class="hidden">${kind === 'owners' ? 'co-owner' : 'the share with'} ${email}</span>
-      </button>
-    </form>`
-  )
-}
-
-function addForm(view: MembersView, kind: MemberKind, label: string, button: string): Html | false {
-  const { id, mayChange, refused } = view
-  const action = `/-/links/${id}/${kind}`
-  const bad = refused?.form === kind ? refused : null
-  return (
-    mayChange &&
-    html`<form
-      class="inline"
-      method="post"
-      action="${action}"
-      hx-post="${action}"
-      hx-target="#members"
-      hx-swap="outerHTML"
-    >
-      <label for="${kind}-email">${label}</label>
-      <div class="actions">
-        <input
-          id="${kind}-email"
-          name="email"
-          type="email"
-          value="${bad?.email}"
-          required
-          placeholder="name@example.com"
-          autocomplete="off"
-          ${bad !== null && html`aria-invalid="true" aria-describedby="${kind}-refused" autofocus`}
-        />
-        <button type="submit" id="${kind}-add">${button}</button>
-      </div>
-      ${bad !== null && html`<p id="${kind}-refused" class="refused">${bad.message}</p>`}
-    </form>`
-  )
 }

@@ -1,4 +1,5 @@
-import type { Link, Tag } from '../../db/links/rows.ts'
+import type { Link } from '../../db/links/links.ts'
+import type { Tag } from '../../db/links/tags.ts'
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'

@@ -53,7 +53,7 @@ export function tokensFragment({ tokens, created, now, form }: TokensView): Html
 function createdBox({ name, token, curl }: NonNullable<TokensView['created']>): Html {
   const tryIt = html`<p>Try it:</p>
     ${copyBox('made-curl', 'curl command', curl)}`
-  return secretBox(html`Token <bdi>${name}</bdi>`, 'token', token, tryIt)
+  return secretBox(html`Token <bdi>${name}</bdi>`, { what: 'token', secret: token }, tryIt)
 }
 
 function tokenCard(

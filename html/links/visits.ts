@@ -1,4 +1,5 @@
-import type { Suggestion, ListedLink, ClickKind, DayClicks } from '../../db/links/rows.ts'
+import type { Suggestion, ListedLink } from '../../db/links/lists.ts'
+import type { ClickKind, DayClicks } from '../../db/links/visits.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { errorBody } from '../layout.ts'
 import { linksPage, type Viewer } from './layout.ts'

@@ -160,7 +160,7 @@ export interface ServiceRules<Viewer> {
   readonly wrongFields?: (fault: Fault) => Fault
 }
 
-/** Statuses of a refused form that people can mend: they see the form again. */
+/** Refusals that people can mend: they see the form again. So they do where a field is named. */
 const MENDABLE: ReadonlySet<number> = new Set([400, 409, 412, 422])
 
 /** The three kinds of endpoints of a service: `api`, `page`, `form`. */
@@ -250,7 +250,7 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
           const sent = readFields(body, typed, wrongFields)
           return await formReply(audience, await answer({ ...call, body: sent }))
         } catch (error) {
-          const isShown = error instanceof Fault && MENDABLE.has(error.status)
+          const isShown = error instanceof Fault && canMend(error)
           if (!isShown || refused === undefined || audience === 'program') throw error
           const view = await refused(call, { schema: body, typed, fault: error })
           return refusedReply(audience, view, error)
@@ -259,6 +259,10 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
       return { route }
     },
   }
+}
+
+function canMend({ status, field }: Fault): boolean {
+  return MENDABLE.has(status) || field !== undefined
 }
 
 /** The routes of pages and forms of a running service. */

@@ -1,44 +1,34 @@
-import { listEvents, streamBounds } from '../../db/hooks/events.ts'
+import { eventQueries } from '../../db/hooks/events.ts'
 import { providerQueries } from '../../db/hooks/providers.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { dashboardPage } from '../../html/hooks/dashboard.ts'
-import { Unavailable } from '../../kernel/fault.ts'
 import { PROGRAM_NAME } from '../../kernel/assets.ts'
-import { htmlReply } from '../../kernel/http/reply.ts'
-import type { Route } from '../../kernel/http/router.ts'
-import { EVERY_EVENT } from '../../services/hooks/log-filter.ts'
+import { Unavailable } from '../../kernel/fault.ts'
+import { listNewest } from '../../services/hooks/events.ts'
 import { recentSince } from '../../services/hooks/providers.ts'
-import type { HooksRoutes } from './options.ts'
+import { operator, page } from './endpoint.ts'
 
 const NEWEST = 10
 
 /** `GET /` (hooks.md section 4). */
-export function dashboardRoute({ hooks, baseUrl }: HooksRoutes): Route {
-  return {
-    method: 'GET',
+export const dashboardEndpoints = [
+  page({
     path: '/',
-    access: 'guarded',
-    async handle() {
+    access: operator,
+    async answer({ app: { hooks, baseUrl } }) {
       const { db, clock } = hooks
       // Before the events are read: the stream goes on from here, so that nothing falls in between.
-      const { newest: position } = await streamBounds(db, 0)
+      const { newest: position } = await eventQueries.streamBounds(db, { replayed: 0 })
       const [status, events, activity, rejections] = await Promise.all([
         hooks.readStatus(),
-        listEvents(db, EVERY_EVENT, NEWEST),
+        listNewest(db, NEWEST),
         providerQueries.listActivity(db, { since: recentSince(clock.now()) }),
         rejectionQueries.listRejectionCounts(db, {}),
       ])
       if (status.db === 'error') throw new Unavailable('dashboard: no status')
-      const view = {
-        baseUrl: baseUrl(),
-        program: PROGRAM_NAME,
-        position,
-        status,
-        events,
-        activity,
-        rejections,
-      }
-      return htmlReply(dashboardPage(view))
+      const program = { program: PROGRAM_NAME, baseUrl: baseUrl() }
+      const view = { ...program, position, status, events, activity, rejections }
+      return { page: () => dashboardPage(view), fragment: () => dashboardPage(view) }
     },
-  }
-}
+  }),
+]

@@ -1,4 +1,5 @@
-import { listEndpoints } from '../../db/hooks/endpoints.ts'
+import { endpointQueries } from '../../db/hooks/endpoints.ts'
+import { Fault } from '../../kernel/fault.ts'
 import { endpointsFragment, type EndpointsView } from '../../html/hooks/endpoints.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Html } from '../../kernel/html.ts'
@@ -9,24 +10,17 @@ import {
   createEndpoint,
   endpointUrl,
   revokeEndpoint,
-  type EndpointRefusal,
 } from '../../services/hooks/endpoints.ts'
 import { isTicked, readForm, wantsFullPage } from '../form.ts'
 import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
-
-const STATUS: Readonly<Record<EndpointRefusal['code'], number>> = {
-  invalid_name: 422,
-  taken: 409,
-  not_found: 404,
-}
 
 /** Reads what the settings page shows of the endpoints. */
 export async function endpointsView(
   { hooks, baseUrl }: HooksRoutes,
   changes: Partial<EndpointsView> = {},
 ): Promise<EndpointsView> {
-  const endpoints = await listEndpoints(hooks.db)
+  const endpoints = await endpointQueries.listEndpoints(hooks.db, {})
   return { endpoints, baseUrl: baseUrl(), made: null, refused: null, ...changes }
 }
 
@@ -54,27 +48,23 @@ export function endpointRoutes(
     if ('status' in form) return hooksFault(form, context)
     const name = (form.get('name') ?? '').trim()
     const may_replay = isTicked(form, 'allow_replay')
-    const result = await createEndpoint(db, random, { name, may_replay })
-    if ('code' in result) {
-      if (!wantsFullPage(context)) return refuse(context, result)
-      const refused = { name, may_replay, message: result.message }
-      return answer(context, { refused }, STATUS[result.code])
+    try {
+      const made = await createEndpoint(db, random, { name, may_replay })
+      await registry.refresh()
+      const url = endpointUrl(baseUrl(), name)
+      const configuration = clientConfiguration(url, name, made.token)
+      return await answer(context, { made: { ...made, url, configuration } })
+    } catch (error) {
+      if (!(error instanceof Fault) || !wantsFullPage(context)) throw error
+      const refused = { name, may_replay, message: error.message }
+      return answer(context, { refused }, error.status)
     }
-    await registry.refresh()
-    const url = endpointUrl(baseUrl(), name)
-    const configuration = clientConfiguration(url, name, result.token)
-    return answer(context, { made: { ...result, url, configuration } })
   }
 
   async function revoke(context: Context): Promise<Reply> {
-    const refusal = await revokeEndpoint(db, context.params['name'] ?? '')
-    if (refusal !== undefined) return refuse(context, refusal)
+    await revokeEndpoint(db, context.params['name'] ?? '')
     await registry.refresh()
     return answer(context, {})
-  }
-
-  function refuse(context: Context, { code, message }: EndpointRefusal): Reply {
-    return hooksFault({ status: STATUS[code], code: code.toUpperCase(), detail: message }, context)
   }
 
   const base = '/settings/endpoints'

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { errorPage } from '../../html/hooks/error.ts'
+import { errorPage } from '../../html/hooks/layout.ts'
 import type { FaultValue } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
 import { problem, htmlReply, type Reply } from '../../kernel/http/reply.ts'

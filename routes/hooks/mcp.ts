@@ -1,21 +1,19 @@
 import type { Context } from '../../kernel/http/context.ts'
-import type { FaultValue } from '../../kernel/fault.ts'
 import { postMcp } from '../../kernel/mcp/post.ts'
 import type { Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
-import { authorize, createUseNotes } from '../../services/hooks/endpoints.ts'
+import { authorize, createUseRecorder } from '../../services/hooks/endpoints.ts'
 import { createToolServers } from '../../services/hooks/tools/server.ts'
-import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 
 /**
- * `POST /mcp/{endpoint}` (decisions.md section 3, Tool protocol). The token is looked at before the
- * body: a stranger has nothing read, and does not learn which endpoints there are.
+ * `POST /mcp/{endpoint}` (decisions.md section 3, Tool protocol). The token is checked before the body
+ * is read: a stranger does not learn which endpoints exist.
  */
 export function mcpRoute({ hooks, version }: HooksRoutes): Route {
   const { registry, clock } = hooks
   const serverOf = createToolServers({ ...hooks, version })
-  const noteUse = createUseNotes(hooks.db, hooks.log)
+  const recordUse = createUseRecorder(hooks.db, hooks.log)
   /** Ends what still runs for a token when the token is revoked. */
   const valid = new Map<Buffer, AbortController>()
 
@@ -37,28 +35,10 @@ export function mcpRoute({ hooks, version }: HooksRoutes): Route {
   async function handle(context: Context): Promise<Reply> {
     const { authorization } = context.headers
     const endpoint = authorize(registry, context.params['endpoint'] ?? '', authorization)
-    if (endpoint === 'unauthorized') return hooksFault(unauthorized(authorization), context)
-    if (endpoint === 'forbidden') return hooksFault(FORBIDDEN, context)
-    noteUse(endpoint.name, context.receivedAt)
+    recordUse(endpoint.name, context.receivedAt)
     const signal = signalOf(endpoint.token_hash)
     return postMcp(serverOf(endpoint), context, { clock, signal })
   }
 
   return { method: 'POST', path: '/mcp/:endpoint', access: 'strict', handle }
-}
-
-function unauthorized(authorization: string | undefined): FaultValue {
-  const invalid = authorization === undefined ? '' : ', error="invalid_token"'
-  return {
-    status: 401,
-    code: 'UNAUTHORIZED',
-    detail: 'The token is missing or wrong; send it as Authorization: Bearer.',
-    headers: { 'www-authenticate': `Bearer realm="gatehouse"${invalid}` },
-  }
-}
-
-const FORBIDDEN: FaultValue = {
-  status: 403,
-  code: 'FORBIDDEN',
-  detail: 'This token does not belong to this endpoint.',
 }

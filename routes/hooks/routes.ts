@@ -1,30 +1,35 @@
+import { mountPages } from '../../kernel/http/endpoint.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
-import { dashboardRoute } from './dashboard.ts'
+import { dashboardEndpoints } from './dashboard.ts'
 import { describeHooks } from './description.ts'
-import { eventRoutes } from './event.ts'
+import { eventEndpoints, payloadRoute } from './events.ts'
 import { healthRoute } from './status.ts'
-import { logRoute } from './log.ts'
 import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
-import { providerRoutes } from './providers.ts'
+import { providerEndpoints } from './providers.ts'
 import { deliveryRoutes } from './deliveries.ts'
-import { relayRoute } from './relay.ts'
-import { replayRoute } from './replay.ts'
+import { relayRoute } from './forwarders.ts'
+import { replayEndpoints } from './replays.ts'
 import { settingsRoutes } from './settings.ts'
 import { streamRoute } from './stream.ts'
+
+/** Pages and forms. */
+const ENDPOINTS = [
+  ...dashboardEndpoints,
+  ...eventEndpoints,
+  ...replayEndpoints,
+  ...providerEndpoints,
+]
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
 export function hooksRoutes(options: HooksRoutes): readonly Route[] {
   const described = [...deliveryRoutes(options), streamRoute(options), healthRoute(options)]
   return [
     ...described,
-    dashboardRoute(options),
-    logRoute(options),
-    ...eventRoutes(options),
-    replayRoute(options),
-    ...providerRoutes(options),
+    ...mountPages(ENDPOINTS, options),
+    payloadRoute(options),
     ...settingsRoutes(options),
     mcpRoute(options),
     relayRoute(options),

@@ -3,7 +3,7 @@ import { queryOf } from '../../kernel/http/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
-import { eventTest } from '../../services/hooks/log-filter.ts'
+import { eventTest } from '../../services/hooks/event-filter.ts'
 import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
 

@@ -1,9 +1,8 @@
 import Type from 'typebox'
-import { listLinks } from '../../db/links/links.ts'
-import { Link } from '../../db/links/rows.ts'
+import { Link } from '../../db/links/links.ts'
 import { allLinksFragment, allLinksPage } from '../../html/links/all-links.ts'
 import { withDefault } from '../../kernel/validate.ts'
-import { linksByPrefix } from '../../services/links/lists.ts'
+import { listAllLinks } from '../../services/links/lists.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, page } from './endpoint.ts'
 import { shortLinks } from './options.ts'
@@ -25,7 +24,7 @@ export const allLinksEndpoints = [
         'links',
         query,
         ({ slug }: Link) => slug,
-        (after, limit) => listLinks(links.db, after, limit),
+        (after, limit) => listAllLinks(links.db, '', after, limit),
       ),
   }),
 
@@ -39,7 +38,7 @@ export const allLinksEndpoints = [
         'links',
         query,
         ({ slug }: Link) => slug,
-        (after, limit) => linksByPrefix(app.links.db, prefix.toLowerCase(), after, limit),
+        (after, limit) => listAllLinks(app.links.db, prefix.toLowerCase(), after, limit),
       )
       const next = nextAddress(context, next_cursor)
       const view = { viewer: caller, prefix, links, next, short: shortLinks(app) }

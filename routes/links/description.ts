@@ -1,5 +1,7 @@
 import Type from 'typebox'
-import { Link, Owner, Share, Tag } from '../../db/links/rows.ts'
+import { Link, Owner } from '../../db/links/links.ts'
+import { Share } from '../../db/links/members.ts'
+import { Tag } from '../../db/links/tags.ts'
 import { Token } from '../../db/links/tokens.ts'
 import { User } from '../../db/links/users.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'

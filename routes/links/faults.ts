@@ -7,8 +7,6 @@ import type { FaultValue } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
 import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
-import { STATUS } from '../../services/links/faults.ts'
-import type { Refusal } from '../../services/links/refusal.ts'
 
 /** Errors of the links service: `{error, code}`, and a page to a browser. */
 export const faultReply: FaultReply = (fault, request) => replyTo(fault, request, null)
@@ -33,18 +31,6 @@ export function faultPage(
   const title = STATUS_CODES[status] ?? 'Error'
   const error = { status, title, detail: sentence(detail) }
   return htmlReply(linksErrorPage(viewer, error), status, headers)
-}
-
-/** A refusal in the shape of the API. */
-export function refuse({ refused, message }: Refusal, context: Context): Reply {
-  return faultReply({ status: STATUS[refused], code: refused, detail: message }, context)
-}
-
-export const UNAUTHORIZED: FaultValue = {
-  status: 401,
-  code: 'UNAUTHORIZED',
-  detail: 'unauthorized',
-  headers: { 'www-authenticate': 'Bearer' },
 }
 
 /** A `Location` that proxies and browsers may not take (services/links/target.ts). */

@@ -7,7 +7,7 @@ import type { Route } from '../../kernel/http/router.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { searchLinks, searchOf } from '../../services/links/lists.ts'
 import { isSlug } from '../../services/links/slug.ts'
-import { LOCATION_LONGEST } from '../../services/links/target.ts'
+import { MAX_LOCATION } from '../../services/links/target.ts'
 import { visitorOf } from '../../services/links/users.ts'
 import {
   encodePath,
@@ -60,7 +60,7 @@ async function go(app: LinksRoutes, context: Context): Promise<Reply> {
   const found = await termsOfLink(targets, terms, app.shortKeyword(), now)
   if (found !== undefined) {
     const location = `/${encodePath(found.name + found.rest)}`
-    const fits = location.length <= LOCATION_LONGEST
+    const fits = location.length <= MAX_LOCATION
     return fits ? redirect(location) : faultReply(LOCATION_TOO_LONG, context)
   }
   const name = terms.name.slice(0, MAX_NAME_LENGTH)

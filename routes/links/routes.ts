@@ -8,21 +8,19 @@ import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../health.ts'
 import { anybody, bearerAt, refuseUser, signedIn } from './access.ts'
 import { allLinksEndpoints } from './all-links.ts'
-import { linkOperations } from './api/links.ts'
-import { memberOperations } from './api/members.ts'
-import { tagOperations } from './api/tags.ts'
 import { Config, describeApi } from './description.ts'
 import { api, page } from './endpoint.ts'
 import { faultReply, NOT_FOUND } from './faults.ts'
 import { searchRoutes } from './opensearch.ts'
 import { shortLinks, type LinksRoutes } from './options.ts'
-import { linkFormRoutes } from './pages/link-form.ts'
-import { linkRoutes } from './pages/link.ts'
-import { listRoutes } from './pages/links.ts'
-import { tagPages } from './pages/tags.ts'
-import { isReservedPath, resolverRoute } from './resolver.ts'
+import { linkFormEndpoints } from './link-form.ts'
+import { linkEndpoints } from './links.ts'
+import { listEndpoints } from './lists.ts'
+import { memberEndpoints } from './members.ts'
+import { tagEndpoints } from './tags.ts'
 import { tokenEndpoints } from './tokens.ts'
 import { userEndpoints } from './users.ts'
+import { isReservedPath, resolverRoute } from './visits.ts'
 
 const API = '/api/v1/'
 const ADMIN = `${API}admin/`
@@ -52,10 +50,15 @@ const helpEndpoint = page({
 
 /** All endpoints of the API and of the pages; the API's document has them in this order. */
 const ENDPOINTS = [
+  ...linkEndpoints,
+  ...memberEndpoints,
+  ...tagEndpoints,
   configEndpoint,
   ...userEndpoints,
   ...allLinksEndpoints,
   ...tokenEndpoints,
+  ...listEndpoints,
+  ...linkFormEndpoints,
   helpEndpoint,
 ]
 
@@ -64,22 +67,13 @@ export function linksRoutes(
   app: LinksRoutes,
   databaseAnswers: () => Promise<boolean>,
 ): readonly Route[] {
-  const operations = [
-    ...linkOperations(app),
-    ...memberOperations(app),
-    ...tagOperations(app),
-    ...mountApi(ENDPOINTS, app),
-  ]
+  const operations = mountApi(ENDPOINTS, app)
   const document = describeApi(app.version, operations)
   return [
     { method: 'GET', path: '/', access: 'guarded', handle: () => seeOther('/-/') },
     { method: 'GET', path: '/robots.txt', access: 'open', handle: () => ROBOTS },
     plainHealthRoute(app.version, databaseAnswers, faultReply),
     ...assetRoutes('/-/assets'),
-    ...listRoutes(app),
-    ...linkFormRoutes(app),
-    ...linkRoutes(app),
-    ...tagPages(app),
     ...mountPages(ENDPOINTS, app),
     ...searchRoutes(app),
     ...operations,

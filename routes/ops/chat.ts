@@ -15,8 +15,8 @@ const KEEP_ALIVE_MS = 15_000
 const TOLD_CODES = ['NOT_CONFIGURED', 'INVALID_API_KEY', 'MODEL_NOT_FOUND', 'SESSION_RUNNING']
 
 /**
- * `/v1/models` and `/v1/chat/completions` of OpenAI's API: a question starts a session, the model's name
- * is the tier at which it starts, and the session's output is the answer.
+ * `/v1/models` and `/v1/chat/completions` of OpenAI's API: a question starts a session, the model's
+ * name is the tier at which it starts, and the session's output is the answer.
  */
 export function chatRoutes(app: OpsApp): readonly Route[] {
   return [

@@ -1,9 +1,10 @@
 import { STATUS_CODES } from 'node:http'
+import { sentence } from '../../html/form.ts'
 import { opsErrorPage } from '../../html/ops/layout.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
-import { jsonReply, htmlReply, type Reply } from '../../kernel/http/reply.ts'
-import { navigates, sentence } from '../page-answers.ts'
+import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
+import { audienceOf } from '../../kernel/http/view.ts'
 
 /** The contract's text of a 500. */
 const INTERNAL = 'internal server error'
@@ -13,7 +14,7 @@ export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, req
   if (request.path.startsWith('/v1/')) {
     return chatProblem(status, detail, code.toLowerCase(), headers)
   }
-  if (!request.path.startsWith('/api/') && navigates(request)) {
+  if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
     const title = STATUS_CODES[status] ?? 'Error'
     return htmlReply(opsErrorPage({ status, title, detail: sentence(detail) }), status, headers)
   }

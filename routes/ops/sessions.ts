@@ -38,7 +38,10 @@ const MAX_LINES = 500
 const MAX_EVENTS = 100
 const MAX_CHAIN = 100
 
-/** Sessions (ops.md section 4; decisions.md section 5, Dashboard). Their stream is a route of its own. */
+/**
+ * Sessions (ops.md section 4; decisions.md section 5, Dashboard). Their stream is a route of its
+ * own.
+ */
 export const sessionEndpoints = [
   api({
     ...{ method: 'GET', path: '/api/v1/sessions', access: anyone },
@@ -141,8 +144,8 @@ export const sessionEndpoints = [
 const STOP_FORM = newForm(NoFields)
 
 /**
- * `GET /sessions/{id}/stream` (decisions.md section 5, Output): `line` events with their numbers as ids,
- * then `done`. Clients resume by `Last-Event-ID` or `?last_event_id=`.
+ * `GET /sessions/{id}/stream` (decisions.md section 5, Output): `line` events with their numbers as
+ * ids, then `done`. Clients resume by `Last-Event-ID` or `?last_event_id=`.
  */
 export function sessionStream({ ops }: OpsApp): Route {
   return {

@@ -1,5 +1,7 @@
+import Type from 'typebox'
 import type { ActiveProvider } from '../../db/hooks/providers.ts'
 import { type Clock, DURATION_FORM, parseDuration } from '../../kernel/time.ts'
+import { parsed } from '../../kernel/validate.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 
@@ -94,25 +96,37 @@ function has(alarms: readonly Alarm[], { provider, kind }: Alarm): boolean {
   return firing(alarms).some((alarm) => alarm.provider === provider && alarm.kind === kind)
 }
 
-/** The longest interval, in seconds: a year. */
-const LONGEST = 366 * 86_400
+const MAX_INTERVAL_S = 366 * 86_400
+const MAX_BURST = 1_000_000
 
 /** The accepted form of an expected interval, in words. */
 export const INTERVAL_FORM = `${DURATION_FORM}, a year at most; 0 turns it off`
 
 /** The accepted form of a burst's threshold, in words. */
-export const BURST_FORM = 'a whole number of refusals from 1 to 1000000; 0 turns it off'
+export const BURST_FORM = `a whole number of refusals from 1 to ${MAX_BURST}; 0 turns it off`
 
-/** An expected interval in seconds as people write it; null, which is off, for nothing and for 0. */
-export function readInterval(text: string): number | null | 'invalid' {
+/** Reads an expected interval in seconds; null (off) for nothing and for 0, undefined for another form. */
+export function readInterval(text: string): number | null | undefined {
   if (text === '' || text === '0') return null
-  const seconds = parseDuration(text)
-  return seconds === undefined || seconds < 1 || seconds > LONGEST ? 'invalid' : seconds
+  const seconds = parseDuration(text) ?? 0
+  return seconds < 1 || seconds > MAX_INTERVAL_S ? undefined : seconds
 }
 
-/** A burst's threshold as people write it; null, which is off, for nothing and for 0. */
-export function readBurst(text: string): number | null | 'invalid' {
+/** Reads a burst's threshold; null (off) for nothing and for 0, undefined for another form. */
+export function readBurst(text: string): number | null | undefined {
   if (text === '' || text === '0') return null
   const count = /^\d{1,7}$/.test(text) ? Number(text) : 0
-  return count < 1 || count > 1_000_000 ? 'invalid' : count
+  return count < 1 || count > MAX_BURST ? undefined : count
 }
+
+const OptionalNumber = Type.Optional(Type.Unsafe<number | null>({ type: 'string' }))
+
+/** What the form of a provider's alarms sends; an absent field keeps its alarm. */
+export const AlarmForm = Type.Object({
+  expected_interval: parsed(OptionalNumber, `must be ${INTERVAL_FORM}.`, (given) =>
+    readInterval(String(given).trim()),
+  ),
+  rejection_burst: parsed(OptionalNumber, `must be ${BURST_FORM}.`, (given) =>
+    readBurst(String(given).trim()),
+  ),
+})

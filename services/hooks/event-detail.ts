@@ -1,14 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import { findEventStart } from '../../db/hooks/event-start.ts'
-import { StoredEvent } from '../../db/hooks/rows.ts'
+import { eventQueries, StoredEvent } from '../../db/hooks/events.ts'
+import { notFound } from '../../kernel/fault.ts'
 import { firstFields } from '../../kernel/http/form-fields.ts'
-import { indentJson } from './indent-json.ts'
-import { isRepeatable } from './outgoing-headers.ts'
+import { isRepeatable } from './outgoing.ts'
 import { REDACTED } from './redact.ts'
 
-/** hooks.md section 2, EventDetail, with the payload as text or, when it is no UTF-8, as base64. */
+/** hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. */
 export const EventDetail = Type.Object({
   ...StoredEvent.properties,
   payload: Type.String(),
@@ -21,27 +20,26 @@ export function eventDetail(event: StoredEvent): EventDetail {
   return { ...event, payload: event.payload.toString(payload_encoding), payload_encoding }
 }
 
-/** An event with its payload up to `limit` bytes, never to within a character, and what that leaves out. */
+/** An event with its payload up to a limit, cut between characters, and what is left out. */
 export interface EventStart {
   readonly event: EventDetail
   readonly omittedBytes: number
 }
 
-/** Reads an event without the rest of a long payload; undefined when no such event is stored. */
-export async function readEventStart(
-  db: Database,
-  id: number,
-  limit: number,
-): Promise<EventStart | undefined> {
+/** Reads an event without the rest of a long payload. */
+export async function readEventStart(db: Database, id: number, limit: number): Promise<EventStart> {
   // A byte more shows whether the limit falls within a character.
-  const event = await findEventStart(db, id, limit + 1)
-  if (event === undefined) return undefined
+  const event = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })
+  if (event === undefined) throw notFound(NO_EVENT)
   const payload = event.payload.subarray(0, cutAt(event.payload, limit))
   const omittedBytes = event.payload_size - payload.length
   return { event: eventDetail({ ...event, payload }), omittedBytes }
 }
 
-/** The end of the part that is given: never within a character of UTF-8. */
+/** What is said of an id without an event. */
+export const NO_EVENT = 'There is no event under this id; retention may have removed it.'
+
+/** The length of the beginning that is given: never within a character of UTF-8. */
 function cutAt(payload: Buffer, limit: number): number {
   if (payload.length <= limit) return payload.length
   let end = limit
@@ -49,17 +47,17 @@ function cutAt(payload: Buffer, limit: number): number {
   return end
 }
 
-/** A longer payload is shown as it came: to take it apart could need more memory than there is. */
-export const READABLE = 1024 * 1024
+/** Longer payloads are shown as received: parsing them could need too much memory. */
+export const MAX_PARSED = 1024 * 1024
 
-/** The payload for reading: JSON indented, a form of up to 1,000 fields one a line; null for everything else. */
+/** The payload for reading: JSON indented, a form with a field per line; else null. */
 export function prettyPayload({
   payload,
   payload_encoding,
   payload_size,
   content_type,
 }: EventDetail): string | null {
-  if (payload_encoding === 'base64' || payload_size > READABLE) return null
+  if (payload_encoding === 'base64' || payload_size > MAX_PARSED) return null
   const json = indentJson(payload)
   if (json !== null) return json
   if (!(content_type ?? '').startsWith('application/x-www-form-urlencoded')) return null
@@ -70,21 +68,21 @@ export function prettyPayload({
 /** Headers that curl sets by itself. */
 const SET_BY_CURL = /^(accept|accept-encoding|user-agent)$/
 
-/** Longest payload that stands in the command itself. */
-const INLINE = 16 * 1024
+/** The largest payload that the command itself contains. */
+const MAX_INLINE = 16 * 1024
 
-/** A page, a clipboard or a terminal changes, drops or obeys these; CR LF would arrive as LF. */
+/** Control characters: a page, a clipboard or a terminal changes, drops or obeys them. */
 const NOT_PASTED = /[^\P{Cc}\n\t]/u
 
 /**
- * A command line that sends the stored bytes to a receiver. A secret header stands in it as
- * `REPLACE_ME`, because its value was never stored; a payload that is long, binary or has control
- * characters is fetched from here, a header with any is left out.
+ * A command line that sends the stored bytes to a receiver. A secret header has the value `REPLACE_ME`,
+ * because its value was never stored. The command fetches a payload that is long, binary or has control
+ * characters; it leaves out headers with control characters.
  */
 export function curlCommand(event: EventDetail, receiver: string, payloadUrl: string): string {
   const inline =
     event.payload_encoding === 'utf8' &&
-    event.payload_size <= INLINE &&
+    event.payload_size <= MAX_INLINE &&
     !NOT_PASTED.test(event.payload)
   const lines = [`${inline ? '' : `curl -sS ${quote(payloadUrl)} | `}curl -sS ${quote(receiver)}`]
   for (const [name, value] of Object.entries(event.headers)) {
@@ -95,7 +93,7 @@ export function curlCommand(event: EventDetail, receiver: string, payloadUrl: st
   return lines.join(' \\\n  ')
 }
 
-/** What stands where a value was that is not kept: a token is believed in this form only. */
+/** What stands for a value that is not stored; tokens are accepted in this form only. */
 function placeholder(name: string): string {
   return name === 'authorization' ? 'Bearer REPLACE_ME' : 'REPLACE_ME'
 }
@@ -103,4 +101,64 @@ function placeholder(name: string): string {
 /** Text as one word of a POSIX shell. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** The longest result: nested brackets would make gigabytes of a few kilobytes. */
+const MAX_INDENTED = 8 * 1024 * 1024
+
+/**
+ * Indents JSON text by two spaces without touching its literals: `JSON.parse` and back would round
+ * long numbers. Null when the text is not JSON, or would become too long.
+ */
+function indentJson(text: string): string | null {
+  try {
+    JSON.parse(text)
+  } catch {
+    // SyntaxError: not JSON.
+    return null
+  }
+  if (indentedLength(text) > MAX_INDENTED) return null
+  let depth = 0
+  return text.replace(TOKEN, (token) => {
+    switch (token) {
+      case '{':
+      case '[':
+        depth++
+        return token + line(depth)
+      case '}':
+      case ']':
+        depth--
+        return line(depth) + token
+      case ',':
+        return token + line(depth)
+      case ':':
+        return ': '
+      default:
+        return /^[\s]/.test(token) ? '' : token.replace(/^([[{])\s*([\]}])$/, '$1$2')
+    }
+  })
+}
+
+/** Whole strings and empty brackets, single brackets and commas, and white space. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|\{\s*\}|\[\s*\]|[{}[\],:]|\s+/g
+
+function line(depth: number): string {
+  return '\n' + '  '.repeat(depth)
+}
+
+/** About how long JSON is once it is indented; never much less than it turns out to be. */
+function indentedLength(text: string): number {
+  let length = text.length
+  let depth = 0
+  let quoted = false
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] ?? ''
+    if (quoted && char === '\\') at++
+    else if (char === '"') quoted = !quoted
+    else if (!quoted && '{}[],'.includes(char)) {
+      if (char !== ',') depth += char === '{' || char === '[' ? 1 : -1
+      length += 1 + 2 * depth
+    }
+  }
+  return length
 }

@@ -9,8 +9,8 @@ import { openAlarms } from './alarms.ts'
 import { createIngest, type Ingest } from './ingest.ts'
 import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
 import { openRegistry, type Registry } from './registry.ts'
-import { openRelay, type Relay } from './relay.ts'
-import { replayEvent, type Replay, type ReplayParts } from './replay.ts'
+import { openForwarders, type Forwarders } from './forward/forwarders.ts'
+import { replayEvent, type ReplayParts, type SendReplay } from './replays.ts'
 import { openRejections, type Rejections } from './rejections.ts'
 import { createSecretUses, type SecretUses } from './secret-uses.ts'
 import { startRetention } from './retention.ts'
@@ -38,11 +38,11 @@ export interface Hooks extends HooksOptions {
   readonly ingest: Ingest
   readonly queue: Queue
   readonly stream: EventStream
-  readonly relay: Relay
+  readonly forwarders: Forwarders
   readonly rejections: Rejections
   readonly secretUses: SecretUses
   readonly retention: Pruning
-  readonly replay: Replay
+  readonly replay: SendReplay
   readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
   /** The listeners are up: upkeep may begin, which nobody has to wait for. */
   begin(): void
@@ -79,8 +79,8 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
   const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.note)
   const settings = (): Settings => registry.settings
   const stream = await openStream({ db, clock, log, metrics, readStatus, settings })
-  const relay = await openRelay({ db, stream, registry, secrets, clock, log, metrics })
-  const retention = startRetention(db, registry, relay, clock, log)
+  const forwarders = await openForwarders({ db, stream, registry, secrets, clock, log, metrics })
+  const retention = startRetention(db, registry, forwarders, clock, log)
   const defaultTarget = (): string | null => registry.settings.replay_default_target
   registry.onChange(() => stream.statusChanged())
   queue.onChange(() => stream.statusChanged())
@@ -97,7 +97,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     ingest,
     queue,
     stream,
-    relay,
+    forwarders,
     rejections,
     secretUses,
     retention,
@@ -106,12 +106,12 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     begin: () => retention.prune(),
     endStreams() {
       stream.close()
-      void relay.close()
+      void forwarders.close()
       void queue.close()
     },
     async close() {
       alarms.close()
-      await relay.close()
+      await forwarders.close()
       await queue.close()
       await ingest.drained()
       await Promise.all([registry, rejections, secretUses, retention].map((part) => part.close()))

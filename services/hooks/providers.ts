@@ -70,8 +70,8 @@ export interface Rotation {
 
 /** What to set of a provider's alarms: null turns one off, an absent one stays. */
 export interface AlarmChange {
-  readonly expected_interval_s?: number | null
-  readonly rejection_burst?: number | null
+  readonly expected_interval_s?: number | null | undefined
+  readonly rejection_burst?: number | null | undefined
 }
 
 export const MAX_OVERLAP_S = 30 * 86_400

@@ -1,7 +1,6 @@
 import type { Database } from '../../db/client.ts'
-import { listEndpointKeys } from '../../db/hooks/endpoints.ts'
+import { endpointQueries, type EndpointKey } from '../../db/hooks/endpoints.ts'
 import { providerQueries, type Provider } from '../../db/hooks/providers.ts'
-import type { EndpointKey } from '../../db/hooks/rows.ts'
 import { settingsQueries, type Settings } from '../../db/hooks/settings.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
@@ -45,7 +44,7 @@ export async function openRegistry(
     const number = ++started
     // In parallel they would need a connection each, which at a start costs more than it saves.
     const rows = await providerQueries.listProviders(db, {})
-    const keys = await listEndpointKeys(db)
+    const keys = await endpointQueries.listEndpointKeys(db, {})
     const fresh = await settingsQueries.readSettings(db, {})
     // A refresh that began earlier must not bring back what a later one no longer found.
     if (number < applied) return

@@ -6,7 +6,7 @@ import type { Log } from '../../kernel/log.ts'
 import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
 import type { Registry } from './registry.ts'
 import { MAX_REJECTIONS } from './rejections.ts'
-import type { Relay } from './relay.ts'
+import type { Forwarders } from './forward/forwarders.ts'
 
 const DAY_MS = 24 * 3_600_000
 const ACTIVITY_DAYS = 2
@@ -16,7 +16,7 @@ const FORWARDER_DAYS = 90
 export function startRetention(
   db: Database,
   registry: Registry,
-  relay: Pick<Relay, 'names'>,
+  forwarders: Pick<Forwarders, 'names'>,
   clock: Clock,
   log: Log,
 ): Pruning {
@@ -29,7 +29,7 @@ export function startRetention(
     // At the start nobody has reconnected yet: after a long pause every forwarder would seem gone.
     if (!first) {
       const before = new Date(now - FORWARDER_DAYS * DAY_MS)
-      await q.pruneForwarders(db, { connected: relay.names, before, now: new Date(now) })
+      await q.pruneForwarders(db, { connected: forwarders.names, before, now: new Date(now) })
     }
     first = false
     const limit = PRUNE_BATCH

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { lazy } from '../../kernel/lazy.ts'
 import { Settings } from '../../db/hooks/settings.ts'
-import { parseTarget, TARGET_FORM } from './replay-target.ts'
+import { parseTarget, TARGET_FORM } from './outgoing.ts'
 
 /** Why a setting was refused, by field; the message is for people. */
 export interface SettingRefusal {

@@ -1,6 +1,5 @@
 import type { Database } from '../../db/client.ts'
-import { listEventsAfter, streamBounds } from '../../db/hooks/events.ts'
-import type { EventSummary } from '../../db/hooks/rows.ts'
+import { eventQueries as q, type EventSummary } from '../../db/hooks/events.ts'
 import type { Settings } from '../../db/hooks/settings.ts'
 import { createFeed, type Feed, type Page, type ReadPage } from '../../kernel/http/feed.ts'
 import type { Sink } from '../../kernel/http/reply.ts'
@@ -107,8 +106,8 @@ function createEventFeed(
     'Stream clients cut off for not reading.',
   )
   const feed = createFeed<EventSummary>({
-    newest: async () => (await streamBounds(db, 0)).newest,
-    read: async (after, limit) => ({ items: await listEventsAfter(db, after, limit) }),
+    newest: async () => (await q.streamBounds(db, { replayed: 0 })).newest,
+    read: async (after, limit) => ({ items: await q.listEventsAfter(db, { after, limit }) }),
     positionOf: ({ id }) => id,
     encode: (event) =>
       encodeFrame({ event: 'event-received', id: event.id, data: JSON.stringify(event) }),
@@ -142,7 +141,8 @@ function createResume(
   let floor = 0
 
   async function begin(): Promise<Beginning> {
-    const { newest, pruned_through, before_tail } = await streamBounds(db, MAX_REPLAYED)
+    const bounds = await q.streamBounds(db, { replayed: MAX_REPLAYED })
+    const { newest, pruned_through, before_tail } = bounds
     if (requested === undefined || requested === newest) return { position: newest }
     if (requested < newest) {
       floor = Math.max(pruned_through, before_tail)
@@ -154,11 +154,11 @@ function createResume(
 
   async function replay(after: number, limit: number): Promise<Page<EventSummary>> {
     const from = Math.max(after, floor)
-    const items = await listEventsAfter(db, from, limit)
+    const items = await q.listEventsAfter(db, { after: from, limit })
     const [first] = items
     if (first?.id !== from + 1) {
       // Retention may just have removed the events with which this page would begin.
-      const { pruned_through } = await streamBounds(db, 0)
+      const { pruned_through } = await q.streamBounds(db, { replayed: 0 })
       const removed = Math.min(pruned_through, (first?.id ?? Infinity) - 1)
       floor = Math.max(from, removed)
     }

@@ -1,10 +1,9 @@
 import type { Database } from '../../db/client.ts'
-import type { ClickKind } from '../../db/links/rows.ts'
-import { forgetClickWriters, saveClicks, type ClickBatch } from '../../db/links/visits.ts'
-import type { Clock } from '../../kernel/time.ts'
+import { visitQueries as q, type ClickKind, type DayClicks } from '../../db/links/visits.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import { repeat } from '../../kernel/repeat.ts'
+import { startNumberedBatches } from '../../kernel/numbered-batches.ts'
+import type { Clock } from '../../kernel/time.ts'
 import type { RandomBytes } from '../../kernel/token-hash.ts'
 
 /** Clicks on their way into the database. */
@@ -22,6 +21,8 @@ export interface ClicksOptions {
   readonly metrics: Metrics
 }
 
+type LinkClicks = DayClicks & { readonly link_id: string }
+
 /** Clicks of one kind on one day (UTC, in days since 1970), by link. */
 interface Tally {
   readonly kind: ClickKind
@@ -29,25 +30,32 @@ interface Tally {
   readonly links: Map<string, { clicks: number }>
 }
 
-const FLUSH_MS = 1_000
 const DAY_MS = 86_400_000
 
-/** Counts in memory and writes once a second: a visit waits for no database. */
+/** How many days the pages show clicks of, today included. */
+export const CLICK_DAYS = 30
+
+/** Counts in memory and writes once every second: a visit waits for no database. */
 export async function openClicks(options: ClicksOptions): Promise<Clicks> {
   const { db, clock, random, log, metrics } = options
-  const writer = random(16).toString('hex')
-  await forgetClickWriters(db, new Date(clock.now().getTime() - DAY_MS))
+  await q.forgetClickWriters(db, { before: new Date(clock.now().getTime() - DAY_MS) })
   let waiting: Tally[] = []
-  /** What is being written. After a lost answer it may be written: it is sent again as it is. */
-  let sent: ClickBatch | undefined
-  let batches = 0
 
-  function count(link: string, kind: ClickKind, at: Date): void {
-    const { links } = tallyOf(kind, Math.floor(at.getTime() / DAY_MS))
-    const counted = links.get(link)
-    if (counted === undefined) links.set(link, { clicks: 1 })
-    else counted.clicks++
-  }
+  const batches = startNumberedBatches<readonly LinkClicks[]>({
+    clock,
+    random,
+    take() {
+      if (waiting.length === 0) return undefined
+      const taken = waiting
+      waiting = []
+      return taken.flatMap(rowsOf)
+    },
+    save: (clicks, number) => q.saveClicks(db, { clicks, ...number, at: clock.now() }),
+    reports: {
+      fails: (error) => log.warn('clicks not written, kept for later', { error: messageOf(error) }),
+      works: () => log.info('clicks are written again'),
+    },
+  })
 
   function tallyOf(kind: ClickKind, day: number): Tally {
     for (const tally of waiting) if (tally.kind === kind && tally.day === day) return tally
@@ -56,52 +64,31 @@ export async function openClicks(options: ClicksOptions): Promise<Clicks> {
     return tally
   }
 
-  async function send(): Promise<void> {
-    if (sent === undefined) return
-    await saveClicks(db, sent, clock.now())
-    sent = undefined
-  }
-
-  async function write(): Promise<void> {
-    await send()
-    if (waiting.length === 0) return
-    sent = { writer, number: ++batches, clicks: waiting.flatMap(rowsOf) }
-    waiting = []
-    await send()
-  }
-
   function unwritten(): number {
     const counted = waiting.flatMap(({ links }) => [...links.values()])
-    return [...counted, ...(sent?.clicks ?? [])].reduce((sum, { clicks }) => sum + clicks, 0)
+    const all = [...counted, ...(batches.unacknowledged ?? [])]
+    return all.reduce((sum, { clicks }) => sum + clicks, 0)
   }
 
   metrics.gauge('gatehouse_links_clicks_waiting', 'Clicks not in the database yet.', () => [
     [{}, unwritten()],
   ])
-  const flushes = repeat(clock, FLUSH_MS, write, {
-    fails: (error) => log.warn('clicks not written, kept for later', { error: messageOf(error) }),
-    works: () => log.info('clicks are written again'),
-  })
   return {
-    count,
+    count(link, kind, at) {
+      const { links } = tallyOf(kind, Math.floor(at.getTime() / DAY_MS))
+      const counted = links.get(link)
+      if (counted === undefined) links.set(link, { clicks: 1 })
+      else counted.clicks++
+    },
     async close() {
-      await flushes.now()
-      await flushes.stop()
+      await batches.close()
       const lost = unwritten()
       if (lost > 0) log.warn('clicks lost: the database is out of reach', { clicks: lost })
     },
   }
 }
 
-function rowsOf({ kind, day, links }: Tally): ClickBatch['clicks'] {
-  const date = new Date(day * DAY_MS).toISOString().slice(0, 10)
-  return [...links].map(([link_id, { clicks }]) => ({ link_id, kind, day: date, clicks }))
-}
-
-/** How many days pages tell clicks of, today included. */
-export const CLICK_DAYS = 30
-
-/** The first of the days that pages tell clicks of (UTC), such as `2026-01-31`. */
+/** The first of the days that pages show clicks of (UTC), such as `2026-01-31`. */
 export function firstClickDay(now: Date): string {
   return dayText(now.getTime() - (CLICK_DAYS - 1) * DAY_MS)
 }
@@ -110,6 +97,11 @@ export function firstClickDay(now: Date): string {
 export function clickDays(now: Date): readonly string[] {
   const first = now.getTime() - (CLICK_DAYS - 1) * DAY_MS
   return Array.from({ length: CLICK_DAYS }, (_, at) => dayText(first + at * DAY_MS))
+}
+
+function rowsOf({ kind, day, links }: Tally): readonly LinkClicks[] {
+  const date = dayText(day * DAY_MS)
+  return [...links].map(([link_id, { clicks }]) => ({ link_id, kind, day: date, clicks }))
 }
 
 function dayText(time: number): string {

@@ -1,4 +1,4 @@
-import type { Link } from '../../db/links/rows.ts'
+import type { Link } from '../../db/links/links.ts'
 import { fromTemplate, toTemplate } from './golink-template.ts'
 import { readImportTime, type ImportLine } from './import-line.ts'
 import { INSTANT_FORM } from '../../kernel/time.ts'

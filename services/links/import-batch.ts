@@ -1,19 +1,19 @@
 import type { Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
-import { announceLinks } from '../../db/links/links.ts'
+import { linkQueries } from '../../db/links/links.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { linksFault } from './faults.ts'
 import { transferQueries as q, type NewLink } from '../../db/links/transfer.ts'
-import { countTags, writeHiddenTags } from '../../db/links/tags.ts'
 import type { LinkParts } from './links.ts'
 import { refuseLoop, type UrlWriter } from './loop.ts'
-import { refusal, type Refusal } from './refusal.ts'
-import { tagCounts } from './tags.ts'
+import { countTags, writeHiddenTags } from './tags.ts'
 import { OPERATOR_EMAIL } from './users.ts'
 
 /** Who imports works on this machine and may read every link. */
 export const IMPORTER: UrlWriter = { id: null, role: 'admin' }
 
 /** Why links of a batch were not made, by slug. */
-export type Refusals = ReadonlyMap<string, Refusal>
+export type Refusals = ReadonlyMap<string, Fault>
 
 /**
  * Makes links, each with all that belongs to it: in one transaction those that lead elsewhere, one by
@@ -25,7 +25,7 @@ export async function createImported(
   links: readonly NewLink[],
   at: Date,
 ): Promise<Refusals> {
-  const refused = new Map<string, Refusal>()
+  const refused = new Map<string, Fault>()
   const { plain = [], own = [] } = Object.groupBy(links, ({ url }) =>
     parts.ownHosts(new URL(url)) ? 'own' : 'plain',
   )
@@ -45,13 +45,14 @@ async function createGroup(
   try {
     return await parts.db.transaction(async (tx) => {
       // Nothing to ask the database for, where a link leads elsewhere.
-      const loop = await refuseLoop(tx, parts.ownHosts, IMPORTER, first.slug, first)
-      return loop === undefined ? create(tx, links, at) : new Map([[first.slug, loop]])
+      await refuseLoop(tx, parts.ownHosts, IMPORTER, first.slug, first)
+      return create(tx, links, at)
     })
   } catch (error) {
+    if (error instanceof Fault) return new Map([[first.slug, error]])
     if (!(error instanceof QueryError)) throw error
     if (links.length === 1) {
-      return new Map([[first.slug, refusal('BAD_REQUEST', 'the database does not take it')]])
+      return new Map([[first.slug, linksFault('BAD_REQUEST', 'the database does not take it')]])
     }
     const alone = []
     for (const link of links) alone.push(...(await createGroup(parts, [link], at)))
@@ -77,8 +78,8 @@ async function create(tx: Executor, links: readonly NewLink[], at: Date): Promis
     tx,
     hidden.map(({ slug }) => slug),
   )
-  await countTags(tx, tagCounts([], created))
-  await announceLinks(tx, [...made])
-  const reason = refusal('SLUG_CONFLICT', 'slug already taken', 'slug')
+  await countTags(tx, [], created)
+  await linkQueries.announceLinks(tx, { slugs: [...made] })
+  const reason = linksFault('SLUG_CONFLICT', 'slug already taken', 'slug')
   return new Map(taken.map(({ slug }) => [slug, reason]))
 }

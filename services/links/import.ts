@@ -1,14 +1,15 @@
+import { Fault } from '../../kernel/fault.ts'
+import { validate } from '../../kernel/validate.ts'
 import { transferQueries, type NewLink } from '../../db/links/transfer.ts'
-import type { Link } from '../../db/links/rows.ts'
+import type { Link } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { createImported, IMPORTER } from './import-batch.ts'
 import type { ImportedLink, ImportLine } from './import-line.ts'
 import { openPeople, type People, type PeopleOptions } from './import-people.ts'
-import { readLinkInput, type LinkInput } from './link-input.ts'
+import { LinkUpdate } from './link-input.ts'
 import { replaceLink, type LinkParts } from './links.ts'
 import { refuseLoop } from './loop.ts'
-import { isRefusal } from './refusal.ts'
-import { isSlug, refuseSlug } from './slug.ts'
+import { checkSlug, isSlug } from './slug.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users.ts'
 
 /** How an import goes about it. `dryRun` only says what would be done. */
@@ -111,7 +112,7 @@ async function importBatch(
   return reports.map((made) => {
     const reason = made.outcome === 'created' ? refused.get(made.slug) : undefined
     if (reason === undefined) return made
-    const outcome = reason.refused === 'SLUG_CONFLICT' ? 'conflict' : 'refused'
+    const outcome = reason.code === 'SLUG_CONFLICT' ? 'conflict' : 'refused'
     return { ...made, outcome, message: reason.message }
   })
 }
@@ -124,28 +125,29 @@ async function importLine(
   existing: Link | undefined,
 ): Promise<LineResult> {
   if ('problem' in line) return { outcome: 'refused', message: line.problem }
-  const badSlug = refuseSlug(line.slug)
-  if (badSlug !== undefined) return { outcome: 'refused', message: badSlug.message }
-  // What the line has no say in stays as it is.
-  const { title, description, tags } = existing ?? {}
-  const kept = existing === undefined ? {} : { title, description, tags }
-  const input = readLinkInput({ ...kept, ...line.fields })
-  if (isRefusal(input)) return { outcome: 'refused', message: input.message }
-  return existing === undefined
-    ? createLine(work, line, input)
-    : compareLine(work, line, input, existing)
+  try {
+    checkSlug(line.slug)
+    // Fields that the line does not have stay as they are.
+    const { title, description, tags } = existing ?? {}
+    const input = validate(LinkUpdate, { title, description, tags, ...line.fields })
+    return existing === undefined
+      ? await createLine(work, line, input)
+      : await compareLine(work, line, input, existing)
+  } catch (error) {
+    if (error instanceof Fault) return { outcome: 'refused', message: error.message }
+    throw error
+  }
 }
 
 async function createLine(
   { tools, options, people }: Work,
   line: ImportedLink,
-  input: LinkInput,
+  input: LinkUpdate,
 ): Promise<LineResult> {
   const { db, ownHosts, now } = tools
   if (options.dryRun && ownHosts(new URL(input.url))) {
     const fields = { url: input.url, append_path: input.append_path ?? false }
-    const loop = await db.transaction((tx) => refuseLoop(tx, ownHosts, IMPORTER, line.slug, fields))
-    if (loop !== undefined) return { outcome: 'refused', message: loop.message }
+    await db.transaction((tx) => refuseLoop(tx, ownHosts, IMPORTER, line.slug, fields))
   }
   const members = await people.of(line)
   if ('problem' in members) return { outcome: 'refused', message: members.problem }
@@ -168,7 +170,7 @@ async function createLine(
 async function compareLine(
   { tools, options, imagined }: Work,
   line: ImportedLink,
-  input: LinkInput,
+  input: LinkUpdate,
   existing: Link,
 ): Promise<LineResult> {
   const differing = differences(existing, input)
@@ -185,8 +187,7 @@ async function compareLine(
     imagined.set(line.slug, { ...existing, ...input, visibility, append_path })
   } else {
     const operator = await operatorOf(tools)
-    const changed = await replaceLink(tools, operator, existing.id, input, tools.now())
-    if (isRefusal(changed)) return { outcome: 'refused', message: changed.message }
+    await replaceLink(tools, operator, existing.id, input, tools.now())
   }
   return { outcome: 'updated', message: joined(line.note, `its ${what}`) }
 }
@@ -197,7 +198,7 @@ async function operatorOf({ db, now }: ImportTools): Promise<User> {
 }
 
 /** The fields that the line has a say in and says otherwise. Who owns a link is no content of it. */
-function differences(existing: Link, input: LinkInput): readonly string[] {
+function differences(existing: Link, input: LinkUpdate): readonly string[] {
   return (['url', 'title', 'description', 'tags', 'visibility', 'append_path'] as const).filter(
     (name) =>
       input[name] !== undefined && JSON.stringify(input[name]) !== JSON.stringify(existing[name]),

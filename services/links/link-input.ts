@@ -1,136 +1,162 @@
 import Type from 'typebox'
-import type { Link, Visibility } from '../../db/links/rows.ts'
-import { refusal, type Refusal } from './refusal.ts'
-import { refuseSlug, SLUG_LONGEST, SLUG_PATTERN } from './slug.ts'
-import { LOCATION_LONGEST, refuseTarget, URL_LONGEST } from './target.ts'
 import { TURNS_TEXT } from '../../kernel/text.ts'
+import { field, parsed, validate, withDefault } from '../../kernel/validate.ts'
+import { linksFault } from './faults.ts'
+import { checkSlug, MAX_SLUG, SLUG_PATTERN } from './slug.ts'
+import { checkTarget, MAX_LOCATION, MAX_URL } from './target.ts'
 
-const TITLE_LONGEST = 200
-const DESCRIPTION_LONGEST = 2_000
-const TAGS_MOST = 20
-const TAG_LONGEST = 50
+const MAX_TITLE = 200
+const MAX_DESCRIPTION = 2_000
+const MAX_TAGS = 20
+const MAX_TAG = 50
 const TAG = /^[a-z0-9][a-z0-9-]*$/
-const VISIBILITIES: readonly string[] = ['public', 'private', 'secure'] satisfies Visibility[]
+
+const STRING = { missing: 'is required and must be a string', wrong: 'must be a string' }
+
+const slug = parsed(
+  Type.String({ pattern: SLUG_PATTERN, minLength: 2, maxLength: MAX_SLUG }),
+  STRING,
+  (given) => {
+    if (typeof given !== 'string') return undefined
+    checkSlug(given)
+    return given
+  },
+)
 
 const fields = {
-  url: Type.String({
-    maxLength: URL_LONGEST,
-    description:
-      'An http:// or https:// URL; spaces around it are dropped. ' +
-      `Percent-encoded, it may have ${LOCATION_LONGEST} bytes.`,
-  }),
-  title: Type.Optional(Type.String({ maxLength: TITLE_LONGEST })),
-  description: Type.Optional(Type.String({ maxLength: DESCRIPTION_LONGEST })),
-  tags: Type.Optional(
-    Type.Array(Type.String(), {
+  url: parsed(
+    Type.String({
+      maxLength: MAX_URL,
       description:
-        `Up to ${TAG_LONGEST} of a-z, 0-9 and - each; A-Z, _ and spaces are folded. ` +
-        `What is the same then counts once, ${TAGS_MOST} at most.`,
+        'An http:// or https:// URL; spaces around it are dropped. ' +
+        `Percent-encoded, it may have ${MAX_LOCATION} bytes.`,
     }),
+    STRING,
+    (given) => {
+      if (typeof given !== 'string') return undefined
+      // Line ends and other control characters stay, to be refused.
+      const url = /\p{Cc}/u.test(given) ? given : given.trim()
+      checkTarget(url)
+      return url
+    },
   ),
-  visibility: Type.Optional(Type.Enum(['public', 'private', 'secure'])),
-  append_path: Type.Optional(Type.Boolean()),
+  title: textField(MAX_TITLE),
+  description: textField(MAX_DESCRIPTION),
+  tags: parsed(
+    withDefault(
+      Type.Array(Type.String(), {
+        description:
+          `Up to ${MAX_TAG} of a-z, 0-9 and - each; A-Z, _ and spaces are folded. ` +
+          `What is the same then counts once, ${MAX_TAGS} at most.`,
+      }),
+      [],
+    ),
+    'must be an array of strings',
+    readTags,
+  ),
+  visibility: field(Type.Optional(Type.Enum(['public', 'private', 'secure'])), {
+    code: 'INVALID_VISIBILITY',
+    text: 'must be public, private or secure',
+  }),
+  append_path: field(Type.Optional(Type.Boolean()), 'must be true or false'),
 }
 
 const EXAMPLE = { url: 'https://docs.example.com/handbook', title: 'Handbook', tags: ['docs'] }
 
 /** What PUT takes: omitted texts and tags are cleared, `visibility` and `append_path` kept. */
 export const LinkUpdate = Type.Object(fields, { examples: [EXAMPLE] })
+export type LinkUpdate = Type.Static<typeof LinkUpdate>
+
 /** What POST takes. */
 export const LinkCreation = Type.Object(
-  {
-    slug: Type.String({ pattern: SLUG_PATTERN, minLength: 2, maxLength: SLUG_LONGEST }),
-    ...fields,
-  },
+  { slug, ...fields },
   { examples: [{ slug: 'handbook', ...EXAMPLE }] },
 )
+export type LinkCreation = Type.Static<typeof LinkCreation>
 
-/** What a writer said of a link, checked; `undefined` where nothing was said. */
-export interface LinkInput extends Pick<Link, 'url' | 'title' | 'description' | 'tags'> {
-  readonly visibility: Visibility | undefined
-  readonly append_path: boolean | undefined
+const required = field(Type.String(), 'is required')
+
+const formFields = {
+  url: required,
+  title: withDefault(Type.String(), ''),
+  description: withDefault(Type.String(), ''),
+  /** Separated by commas. */
+  tags: withDefault(Type.String(), ''),
+  visibility: Type.Optional(Type.String()),
+  append_path: Type.Boolean(),
 }
 
-/** Reads the slug of a new link; the refusal says what is wrong with it. */
-export function readSlug(body: Readonly<Record<string, unknown>>): string | Refusal {
-  const { slug } = body
-  if (typeof slug !== 'string') return missing('slug', slug, 'a string')
-  return refuseSlug(slug) ?? slug
+/** The form of a new link, as people type it. */
+export const NewLinkForm = Type.Object({ slug: required, ...formFields })
+export type NewLinkForm = Type.Static<typeof NewLinkForm>
+
+/** The form of a link that is edited. Programs may leave out the version that they replace. */
+export const EditForm = Type.Object({ ...formFields, version: Type.Optional(Type.String()) })
+export type EditForm = Type.Static<typeof EditForm>
+
+/** The slug that people mean who type capitals or spaces around it. */
+export function typedSlug(text: string): string {
+  return text.trim().toLowerCase()
 }
 
-/** Reads everything that may change of a link, in the order of its fields. */
-export function readLinkInput(body: Readonly<Record<string, unknown>>): LinkInput | Refusal {
-  const { title = '', description = '', tags = [], visibility, append_path } = body
-  if (typeof body['url'] !== 'string') return missing('url', body['url'], 'a string')
-  const url = withoutSpacesAround(body['url'])
-  const badTarget = refuseTarget(url)
-  if (badTarget !== undefined) return badTarget
-  const badText =
-    refuseText('title', title, TITLE_LONGEST) ??
-    refuseText('description', description, DESCRIPTION_LONGEST)
-  if (badText !== undefined) return badText
-  const cleanTags = readTags(tags)
-  if ('refused' in cleanTags) return cleanTags
-  if (visibility !== undefined && !isVisibility(visibility)) {
-    const message = 'visibility must be public, private or secure'
-    return refusal('INVALID_VISIBILITY', message, 'visibility')
-  }
-  if (append_path !== undefined && typeof append_path !== 'boolean') {
-    return missing('append_path', append_path, 'true or false')
-  }
+/** The link that a form asks for, by the rules of the API. */
+export function readNewLinkForm(form: NewLinkForm): LinkCreation {
+  return validate(LinkCreation, { ...apiFields(form), slug: typedSlug(form.slug) })
+}
+
+/** What a form changes of a link, by the rules of the API. */
+export function readEditForm(form: EditForm): LinkUpdate {
+  return validate(LinkUpdate, apiFields(form))
+}
+
+function apiFields({ url, title, description, tags, ...rest }: NewLinkForm | EditForm) {
   return {
-    url,
-    title: String(title),
-    description: String(description),
-    tags: cleanTags.tags,
-    visibility,
-    append_path,
+    ...rest,
+    url: url.trim(),
+    title: title.trim(),
+    description: description.trim(),
+    tags: tags
+      .split(/[,\n]/)
+      .map((tag) => tag.trim())
+      .filter((tag) => tag !== ''),
   }
 }
 
-/** A url as people paste it. Line ends and other control characters stay, to be refused. */
-function withoutSpacesAround(url: string): string {
-  return /\p{Cc}/u.test(url) ? url : url.trim()
+/** A tag in its normal form: `My Team` and `my_team` are `my-team`. */
+export function foldTag(tag: string): string {
+  return tag.toLowerCase().replaceAll(/[_ ]/g, '-')
 }
 
 /** Tags in their normal form, each once, sorted. */
-function readTags(value: unknown): { readonly tags: string[] } | Refusal {
-  if (!Array.isArray(value)) return missing('tags', value, 'an array of strings')
-  const tags = new Set<string>()
-  for (const tag of value) {
-    if (typeof tag !== 'string') return missing('tags', tag, 'an array of strings')
-    const normal = tag.toLowerCase().replaceAll(/[_ ]/g, '-')
-    if (normal.length > TAG_LONGEST || !TAG.test(normal)) {
-      const message = `tags: each must have 1 to ${TAG_LONGEST} of a-z, 0-9 and -, and not begin with -`
-      return refusal('INVALID_TAG', message, 'tags')
-    }
-    tags.add(normal)
+function readTags(given: unknown): string[] | undefined {
+  if (!Array.isArray(given) || !given.every((tag) => typeof tag === 'string')) return undefined
+  const tags = [...new Set(given.map(foldTag))].toSorted()
+  if (!tags.every((tag) => tag.length <= MAX_TAG && TAG.test(tag))) {
+    const form = `1 to ${MAX_TAG} of a-z, 0-9 and -, and not begin with -`
+    throw linksFault('INVALID_TAG', `tags: each must have ${form}`, 'tags')
   }
-  if (tags.size <= TAGS_MOST) return { tags: [...tags].toSorted() }
-  return refusal('TOO_MANY_TAGS', `tags: ${TAGS_MOST} at most`, 'tags')
+  if (tags.length > MAX_TAGS) {
+    throw linksFault('TOO_MANY_TAGS', `tags: ${MAX_TAGS} at most`, 'tags')
+  }
+  return tags
 }
 
-function refuseText(field: string, value: unknown, longest: number): Refusal | undefined {
-  if (typeof value !== 'string') return missing(field, value, 'a string')
-  // Neither can be stored as it is: a text would come back as another one.
-  if (value.includes('\0') || !value.isWellFormed()) {
-    return refusal('BAD_REQUEST', `${field} must have no NUL and no half of a character`, field)
-  }
-  if (TURNS_TEXT.test(value)) {
-    const message = `${field} must have no characters that turn the direction of text`
-    return refusal('BAD_REQUEST', message, field)
-  }
-  // Characters as the database counts them, not the halves of which JavaScript makes some.
-  if (value.length <= longest || [...value].length <= longest) return undefined
-  const message = `${field} may have ${longest} characters at most`
-  return refusal('INVALID_FIELD_LENGTH', message, field)
-}
-
-function missing(field: string, value: unknown, form: string): Refusal {
-  const verb = value === undefined ? 'is required and must be' : 'must be'
-  return refusal('BAD_REQUEST', `${field} ${verb} ${form}`, field)
-}
-
-export function isVisibility(value: unknown): value is Visibility {
-  return VISIBILITIES.some((known) => known === value)
+/** A text that may be empty. Its length counts as in the database, in characters. */
+function textField(maxLength: number) {
+  return field(
+    withDefault(Type.String({ maxLength }), ''),
+    {
+      wrong: 'must be a string',
+      maxLength: {
+        code: 'INVALID_FIELD_LENGTH',
+        text: `may have ${maxLength} characters at most`,
+      },
+    },
+    // Neither can be stored: the text would come back as another one.
+    [
+      (text) => !text.includes('\0') && text.isWellFormed(),
+      'must have no NUL and no half of a character',
+    ],
+    [(text) => !TURNS_TEXT.test(text), 'must have no characters that turn the direction of text'],
+  )
 }

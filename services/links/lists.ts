@@ -1,16 +1,71 @@
+import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import type { ListedLink, Link, Visibility } from '../../db/links/rows.ts'
+import type { Link, Visibility } from '../../db/links/links.ts'
+import { listQueries as q, type ListedLink, type ListScope } from '../../db/links/lists.ts'
 import type { User } from '../../db/links/users.ts'
-import { findLinks, linkWindowEnd, type LinkFilter, type ListScope } from '../../db/links/search.ts'
+import { decodeCursor } from '../../kernel/cursor.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { firstClickDay } from './clicks.ts'
+import { foldTag } from './link-input.ts'
 import { beforeSlugs } from './slug.ts'
-import { listLinks } from '../../db/links/links.ts'
 
-/** A list of links and a search in it; slugs that begin with the search's text come first. */
-export type LinkSearch = Omit<LinkFilter, 'butPrefix'>
+/** What a visitor may be to a link. */
+export type ListRole = 'owner' | 'co-owner' | 'recipient'
 
-/** How far a list was read: in its first part (slugs that begin with the text) or the rest. */
+const MAX_TEXT = 200
+
+const text = parsed(
+  withDefault(Type.String({ maxLength: MAX_TEXT }), ''),
+  `may have ${MAX_TEXT} characters at most, and no NUL`,
+  (given) => {
+    const trimmed = String(given).trim()
+    return trimmed.length <= MAX_TEXT && !trimmed.includes('\0') ? trimmed : undefined
+  },
+)
+
+/** What the filter of a list holds; '' filters nothing. */
+const filterFields = {
+  q: text,
+  tag: text,
+  visibility: field(withDefault(Type.Enum(['', 'public', 'private', 'secure']), ''), {
+    code: 'INVALID_VISIBILITY',
+    text: 'must be public, private or secure',
+  }),
+  role: field(
+    withDefault(Type.Enum(['', 'owner', 'co-owner', 'recipient']), ''),
+    'must be owner, co-owner or recipient',
+  ),
+}
+export const ListFilter = Type.Object(filterFields)
+export type ListFilter = Type.Static<typeof ListFilter>
+
+/** The query of a list: its filter, and where the page begins. */
+export const ListQuery = Type.Object({
+  ...filterFields,
+  cursor: parsed(
+    Type.Optional(Type.Unsafe<ListPosition>({ type: 'string' })),
+    'is not from this list; start again from the first page',
+    (given): ListPosition | undefined => {
+      const [part, after] = decodeCursor(String(given)) ?? []
+      // The database takes no NUL, so none of our cursors has one.
+      if (typeof after !== 'string' || after.includes('\0')) return undefined
+      return part === 'prefix' || part === 'rest' ? { part, after } : undefined
+    },
+  ),
+})
+
+/** A list of links, and what of it is wanted. */
+export interface LinkSearch {
+  readonly list: ListScope
+  readonly user: string
+  readonly tag: string
+  readonly visibility: Visibility | ''
+  /** Texts that must all be in slug, title, url or tags, in any case. */
+  readonly texts: readonly string[]
+}
+
+/** How far a list was read: among slugs that begin with the text (`prefix`), or among the rest. */
 export interface ListPosition {
   readonly part: 'prefix' | 'rest'
   readonly after: string
@@ -18,22 +73,68 @@ export interface ListPosition {
 
 export interface LinksPage {
   readonly links: readonly ListedLink[]
-  /** Where the next page begins, or null when there is no more. */
+  /** Where the next page begins; null on the last page. */
   readonly next: ListPosition | null
-  /** A search that looked long enough stops here; what comes after this slug was not looked at yet. */
+  /** The last slug that was examined before the time was up; null when the page is complete. */
   readonly searchedTo: string | null
 }
 
-/** Links that one step looks through, and how long a page may search. */
-const STEP = 2_000
+const ROLES: Readonly<Record<ListRole, ListScope>> = {
+  owner: 'primary',
+  'co-owner': 'co',
+  recipient: 'shared',
+}
+const MAX_TEXTS = 8
+/** Links that one query examines, and how long a page may search. */
+const WINDOW = 2_000
 const SEARCH_MS = 1_500
 /** Comes after all characters of slugs. */
 const LAST = '{'
+const REST: ListPosition = { part: 'rest', after: '' }
+
+/** The links of a user, or of everybody for admins, after a slug: the API's list (links.md section 4). */
+export function listLinks(
+  db: Database,
+  { id: user, role }: User,
+  after: string,
+  limit: number,
+): Promise<readonly Link[]> {
+  const list = role === 'admin' ? 'every' : 'owned'
+  return q.listLinks(db, { list, user, tag: '', after, limit })
+}
+
+/** All links whose slug begins with a text, after a slug; every link when the text is empty. */
+export async function listAllLinks(
+  db: Database,
+  prefix: string,
+  after: string,
+  limit: number,
+): Promise<readonly Link[]> {
+  if (!/^[a-z0-9-]*$/.test(prefix)) return []
+  const start = beforeSlugs(prefix)
+  const from = after > start ? after : start
+  const links = await q.listLinks(db, { list: 'every', user: null, tag: '', after: from, limit })
+  return links.filter(({ slug }) => slug.startsWith(prefix))
+}
+
+/** What a filter asks for: among the visitor's own links, or among all that the visitor may see. */
+export function searchOf(filter: ListFilter, visitor: User, list: 'mine' | 'all'): LinkSearch {
+  const own = filter.role === '' ? 'mine' : ROLES[filter.role]
+  const seen = visitor.role === 'admin' ? 'every' : 'visible'
+  const texts = filter.q.split(/\s+/).filter((text) => text !== '')
+  return {
+    list: list === 'mine' ? own : seen,
+    user: visitor.id,
+    tag: foldTag(filter.tag),
+    visibility: filter.visibility,
+    texts: texts.slice(0, MAX_TEXTS),
+  }
+}
 
 /**
- * A page of a list by slug, looked through in steps for a bounded time: a rare text never holds the
- * database, however many links there are. Slugs that begin with the text are found by the index, so
- * that they come at once; a page may end with few links and a `next` to go on from.
+ * A page of a list by slug. Slugs that begin with the text come first: the index finds them at once. The
+ * rest is examined in windows for a bounded time, so a rare text never holds the database, however many
+ * links there are. When the time is up, the page has few links and a `next` to go on from.
  */
 export async function searchLinks(
   db: Database,
@@ -42,101 +143,42 @@ export async function searchLinks(
   from: ListPosition | undefined,
   limit: number,
 ): Promise<LinksPage> {
+  const { list, user, tag, visibility, texts } = search
   const stopAt = clock.elapsed() + SEARCH_MS
   const since = firstClickDay(clock.now())
-  const prefix = prefixOf(search)
-  const found: { readonly link: ListedLink; readonly part: ListPosition['part'] }[] = []
-  let at: ListPosition =
-    from ?? (prefix === '' ? REST : { part: 'prefix', after: beforeSlugs(prefix) })
+  const patterns = texts.map((text) => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`)
+  const prefix = prefixOf(texts)
+  const links: ListedLink[] = []
+  let at = from ?? (prefix === '' ? REST : { part: 'prefix' as const, after: beforeSlugs(prefix) })
   for (;;) {
     const { part, after } = at
     const inPrefix = part === 'prefix'
-    const range = { after, until: inPrefix ? prefix + LAST : LAST }
-    const filter = { ...search, butPrefix: inPrefix ? '' : prefix }
-    const end = await linkWindowEnd(db, filter, range, STEP)
-    const window = { after, until: end ?? range.until }
-    const rows = await findLinks(db, filter, window, since, limit + 1 - found.length)
-    found.push(...rows.map((link) => ({ link, part })))
-    const shown = found.slice(0, limit)
-    const links = shown.map(({ link }) => link)
-    const last = shown.at(-1)
-    if (found.length > limit && last !== undefined) {
-      return { links, next: { part: last.part, after: last.link.slug }, searchedTo: null }
+    const window = { list, user, tag, after, until: inPrefix ? prefix + LAST : LAST }
+    const end = await q.findWindowEnd(db, { ...window, rows: WINDOW })
+    const found = await q.searchLinks(db, {
+      ...window,
+      until: end?.slug ?? window.until,
+      visibility,
+      patterns,
+      but_prefix: inPrefix ? '' : prefix,
+      since,
+      limit: limit + 1 - links.length,
+    })
+    links.push(...found)
+    if (links.length > limit) {
+      // The last link found is the first of the next page.
+      const last = found.at(-2)
+      const next = last === undefined ? at : { part, after: last.slug }
+      return { links: links.slice(0, limit), next, searchedTo: null }
     }
     if (end === undefined && !inPrefix) return { links, next: null, searchedTo: null }
-    at = end === undefined ? REST : { part, after: end }
+    at = end === undefined ? REST : { part, after: end.slug }
     if (clock.elapsed() >= stopAt) return { links, next: at, searchedTo: at.after }
   }
 }
 
-const REST: ListPosition = { part: 'rest', after: '' }
-
-/** What slugs may begin with that are meant by a search; '' when its text is part of no slug. */
-function prefixOf({ texts }: LinkSearch): string {
-  const [text = '', ...more] = texts
+/** The text that slugs may begin with; '' when the texts are no beginning of a slug. */
+function prefixOf([text = '', ...others]: readonly string[]): string {
   const folded = text.toLowerCase()
-  return more.length === 0 && /^[a-z0-9][a-z0-9-]*$/.test(folded) ? folded : ''
-}
-
-/** What a slug may begin with: other text finds no link. */
-const BEGINNING = /^[a-z0-9-]*$/
-
-/**
- * All links whose slug begins with a text, after a slug. Lists go by slug, so these stand next to each
- * other: the list is read from where they begin.
- */
-export async function linksByPrefix(
-  db: Database,
-  prefix: string,
-  after: string,
-  limit: number,
-): Promise<readonly Link[]> {
-  if (!BEGINNING.test(prefix)) return []
-  const start = beforeSlugs(prefix)
-  const links = await listLinks(db, after > start ? after : start, limit)
-  return links.filter(({ slug }) => slug.startsWith(prefix))
-}
-
-/** What the filter of a list holds, as it was typed; '' asks for nothing. */
-export interface ListFilter {
-  readonly q: string
-  readonly tag: string
-  readonly visibility: Visibility | ''
-  readonly role: Role | ''
-}
-
-/** What the visitor is to a link. */
-export type Role = 'owner' | 'co-owner' | 'recipient'
-
-const ROLES: Readonly<Record<Role, ListScope>> = {
-  owner: 'primary',
-  'co-owner': 'co',
-  recipient: 'shared',
-}
-
-const TEXTS_MOST = 8
-
-/** What is looked for: in the visitor's own links, or in all that the visitor may see. */
-export function searchOf(
-  { q, tag, visibility, role }: ListFilter,
-  visitor: User,
-  list: 'mine' | 'all',
-): LinkSearch {
-  const seen = visitor.role === 'admin' ? 'every' : 'visible'
-  const own = role === '' ? 'mine' : ROLES[role]
-  const normal = tag.toLowerCase().replaceAll(/[_ ]/g, '-')
-  return {
-    user: visitor.id,
-    scope: list === 'mine' ? own : seen,
-    tag: normal === '' ? undefined : normal,
-    visibility: visibility === '' ? undefined : visibility,
-    texts: q
-      .split(/\s+/)
-      .filter((text) => text !== '')
-      .slice(0, TEXTS_MOST),
-  }
-}
-
-export function isListRole(text: string): text is Role {
-  return Object.hasOwn(ROLES, text)
+  return others.length === 0 && /^[a-z0-9][a-z0-9-]*$/.test(folded) ? folded : ''
 }

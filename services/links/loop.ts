@@ -1,8 +1,8 @@
+import type { Fault } from '../../kernel/fault.ts'
 import type { Executor } from '../../db/client.ts'
-import { findLinkBySlug, takeLoopTurn } from '../../db/links/links.ts'
-import type { LinkAccess, LinkFields } from '../../db/links/rows.ts'
+import { linkQueries as q } from '../../db/links/links.ts'
+import type { LinkAccess, LinkFields } from '../../db/links/links.ts'
 import type { Role } from '../../db/links/users.ts'
-import { refusal, type Refusal } from './refusal.ts'
 import {
   encodePath,
   readSearchTerms,
@@ -12,6 +12,7 @@ import {
 } from './visits.ts'
 import { slugsMeant } from './slug.ts'
 import {
+  invalidUrl,
   NO_FURTHER_PATH,
   prepareTarget,
   targetOf,
@@ -19,16 +20,16 @@ import {
   type Target,
 } from './target.ts'
 
-/** Tells whether a URL's host (with its port) is one under which this resolver is reached. */
+/** Whether a URL's host, with its port, is one under which this resolver is reached. */
 export type OwnHosts = (url: URL) => boolean
 
-/** Longer chains of links to links are nobody's wish, and refused as well. */
-const LONGEST_CHAIN = 10
+/** Longer chains of links to links are refused, too. */
+const MAX_HOPS = 10
 
-/** Where the browsers' search leads is said by its query, which any visit may replace. */
+/** The browsers' search: its query decides where it leads, and any visit may replace that. */
 const SEARCH = '/-/go'
 
-/** Further segments as visits may bring them: as many as there are places with a number. */
+/** Further paths of visits, with as many segments as there are numbered places. */
 const FURTHER: readonly FurtherPath[] = Array.from({ length: 10 }, (_, count) => ({
   ...NO_FURTHER_PATH,
   segments: Array<string>(count).fill('a'),
@@ -41,10 +42,11 @@ export interface UrlWriter {
 }
 
 /**
- * Refuses a url that leads back to its own link, at once or by way of others. What a visit adds never
- * decides to which link of ours a url leads, so that following the plain visit tells of all. Such links
- * are written one at a time: two at once could each close the other's loop. A secure link that the
- * writer may not follow ends the chain: a refusal would tell where it leads. Browsers end such a loop.
+ * Throws the Fault of a url that leads back to its own link, directly or through other links. Only the
+ * plain visit is followed: urls where a visit's path or query decides which link they lead to are
+ * refused at once. Such links are written one at a time, because two at once could each close the
+ * other's loop. A secure link that the writer may not follow ends the chain: a refusal would tell where
+ * it leads. Browsers end such a loop.
  */
 export async function refuseLoop(
   tx: Executor,
@@ -52,25 +54,23 @@ export async function refuseLoop(
   writer: UrlWriter,
   slug: string,
   { url, append_path }: Pick<LinkFields, 'url' | 'append_path'>,
-): Promise<Refusal | undefined> {
-  if (!isOwn(new URL(url))) return undefined
-  await takeLoopTurn(tx)
+): Promise<void> {
+  if (!isOwn(new URL(url))) return
+  await q.lockLoops(tx, {})
   const target = prepareTarget(url, append_path)
-  if (isVisitsChoice(target)) return looping('may lead back to this link')
+  if (isVisitsChoice(target)) throw looping('may lead back to this link')
   let location = targetOf(target, NO_FURTHER_PATH, '')
-  for (let hops = 0; hops <= LONGEST_CHAIN; hops++) {
-    if (location === undefined) return undefined
+  for (let hops = 0; hops <= MAX_HOPS; hops++) {
+    if (location === undefined) return
     const address = new URL(location)
-    if (!isOwn(address)) return undefined
+    if (!isOwn(address)) return
     const visits = visitsOf(address, isOwn)
     if (visits.some(({ asked }) => slugsMeant(asked).includes(slug))) {
-      return looping('leads back to this link')
+      throw looping('leads back to this link')
     }
     location = await locationOf(tx, writer, visits)
   }
-  return location === undefined
-    ? undefined
-    : looping(`leads through more than ${LONGEST_CHAIN} links`)
+  if (location !== undefined) throw looping(`leads through more than ${MAX_HOPS} links`)
 }
 
 /** Whether the segments or the query of a visit decide which link or page of ours it leads to. */
@@ -107,7 +107,7 @@ function visitsAt(paths: readonly string[], search: string): readonly Visit[] {
     .map((path) => ({ ...path, search }))
 }
 
-/** Where the first link leads that the visits find; undefined for none, or one that the writer may not follow. */
+/** Where the first link that the visits find leads. Undefined for none, or one that the writer may not follow. */
 async function locationOf(
   tx: Executor,
   writer: UrlWriter,
@@ -115,7 +115,7 @@ async function locationOf(
 ): Promise<string | undefined> {
   for (const { asked, more, search } of visits) {
     for (const slug of slugsMeant(asked)) {
-      const link = await findLinkBySlug(tx, slug, writer.id)
+      const link = await q.findLinkBySlug(tx, { slug, user: writer.id })
       if (link === undefined) continue
       if (!mayFollow(writer, link)) return undefined
       return targetOf(prepareTarget(link.url, link.append_path), more, search)
@@ -131,6 +131,6 @@ function mayFollow(
   return visibility !== 'secure' || is_owner || is_recipient || role === 'admin'
 }
 
-function looping(problem: string): Refusal {
-  return refusal('INVALID_URL', `url ${problem}; give where it should end`, 'url')
+function looping(problem: string): Fault {
+  return invalidUrl(`${problem}; give where it should end`)
 }

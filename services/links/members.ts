@@ -1,101 +1,79 @@
-import type { Database } from '../../db/client.ts'
-import { saveChange } from '../../db/links/links.ts'
-import {
-  addOwner,
-  listOwners,
-  removeOwner,
-  addShare,
-  listShares,
-  removeShare,
-} from '../../db/links/members.ts'
-import type { Owner, Share } from '../../db/links/rows.ts'
+import Type from 'typebox'
+import type { Database, Executor } from '../../db/client.ts'
+import type { LinkAccess, Owner } from '../../db/links/links.ts'
+import { memberQueries as q, type Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
-import { writeHiddenTags } from '../../db/links/tags.ts'
-import { linkFor, changed, changeLink, undo } from './links.ts'
-import { isRefusal, refusal, type Refusal } from './refusal.ts'
+import { field } from '../../kernel/validate.ts'
+import { linksFault } from './faults.ts'
+import { changeLink, noteChange } from './links.ts'
+import { writeHiddenTags } from './tags.ts'
 import { userByEmail } from './users.ts'
 
-/** The owners of a link that the caller may read, the primary one first. */
-export async function ownersOf(
-  db: Database,
-  caller: User,
-  id: string,
-): Promise<readonly Owner[] | Refusal> {
-  const link = await linkFor(db, id, caller, 'read')
-  return isRefusal(link) ? link : listOwners(db, id)
-}
+/** What POST `/links/{id}/owners` and `/shares` take. */
+export const NewMember = Type.Object({
+  email: field(
+    Type.String({ description: 'Address of a known user', examples: ['ann@example.com'] }),
+    'is required and must be a string',
+  ),
+})
 
-/** Makes somebody a co-owner. */
-export function giveOwnership(
+/** The same as a form. */
+export const MemberForm = Type.Object({ email: field(Type.String(), 'is required') })
+
+/** Makes a user a co-owner. */
+export function addOwner(
   db: Database,
   caller: User,
   id: string,
   email: string,
   at: Date,
-): Promise<Owner | Refusal> {
-  return changeLink(db, caller, id, async (tx, link) => {
+): Promise<Owner> {
+  return changeMembers(db, caller, id, at, async (tx, { slug }) => {
     const user = await userByEmail(tx, email)
-    if (isRefusal(user)) return undo(user)
-    if (!(await addOwner(tx, link.slug, user.id, false))) {
-      return undo(refusal('DUPLICATE_OWNER', 'this user is an owner already', 'email'))
+    const added = await q.addOwner(tx, { slug, user: user.id, is_primary: false })
+    if (added === undefined) {
+      throw linksFault('DUPLICATE_OWNER', 'this user is an owner already', 'email')
     }
-    await writeHiddenTags(tx, [link.slug])
-    await saveChange(tx, id, changed(caller, at, 'owner added', { owner: [null, user.email] }))
-    return { id: user.id, email: user.email, is_primary: false }
+    const member = { id: user.id, email: user.email, is_primary: false }
+    return { member, action: 'owner added', detail: { owner: [null, user.email] } }
   })
 }
 
-/** Ends a co-ownership; the primary owner stays. */
-export function endOwnership(
+/** Removes a co-owner; the primary owner stays. */
+export function removeOwner(
   db: Database,
   caller: User,
   id: string,
-  owner: string,
+  user: string,
   at: Date,
-): Promise<Refusal | undefined> {
-  return changeLink(db, caller, id, async (tx, link) => {
-    const removed = await removeOwner(tx, link.slug, owner)
-    if (removed === undefined) {
-      return undo(refusal('NOT_FOUND', 'this user is no owner of the link'))
-    }
+): Promise<void> {
+  return changeMembers(db, caller, id, at, async (tx, { slug }) => {
+    const removed = await q.removeOwner(tx, { slug, user })
+    if (removed === undefined) throw linksFault('NOT_FOUND', 'this user is no owner of the link')
     if (removed.is_primary) {
-      return undo(refusal('PRIMARY_OWNER_PROTECTED', 'cannot remove primary owner'))
+      throw linksFault('PRIMARY_OWNER_PROTECTED', 'cannot remove primary owner')
     }
-    await writeHiddenTags(tx, [link.slug])
-    const email = link.owners.find((candidate) => candidate.id === owner)?.email ?? owner
-    await saveChange(tx, id, changed(caller, at, 'owner removed', { owner: [email, null] }))
-    return undefined
+    const detail = { owner: [removed.email, null] }
+    return { member: undefined, action: 'owner removed', detail }
   })
 }
 
-/** With whom a link is shared that the caller may read. */
-export async function sharesOf(
-  db: Database,
-  caller: User,
-  id: string,
-): Promise<readonly Share[] | Refusal> {
-  const link = await linkFor(db, id, caller, 'read')
-  return isRefusal(link) ? link : listShares(db, id)
-}
-
-/** Lets somebody read a link. */
+/** Lets a user read a link. */
 export function shareLink(
   db: Database,
   caller: User,
   id: string,
   email: string,
   at: Date,
-): Promise<Share | Refusal> {
-  return changeLink(db, caller, id, async (tx, link) => {
+): Promise<Share> {
+  return changeMembers(db, caller, id, at, async (tx, { slug }) => {
     const user = await userByEmail(tx, email)
-    if (isRefusal(user)) return undo(user)
     const share = { shared_by: caller.email, created_at: at }
-    if (!(await addShare(tx, link.slug, user.id, share))) {
-      return undo(refusal('DUPLICATE_SHARE', 'the link is shared with this user already', 'email'))
+    if ((await q.addShare(tx, { slug, user: user.id, ...share })) === undefined) {
+      throw linksFault('DUPLICATE_SHARE', 'the link is shared with this user already', 'email')
     }
-    await writeHiddenTags(tx, [link.slug])
-    await saveChange(tx, id, changed(caller, at, 'shared', { share: [null, user.email] }))
-    return { id: user.id, email: user.email, ...share }
+    const member = { id: user.id, email: user.email, ...share }
+    return { member, action: 'shared', detail: { share: [null, user.email] } }
   })
 }
 
@@ -104,16 +82,37 @@ export function endShare(
   db: Database,
   caller: User,
   id: string,
-  recipient: string,
+  user: string,
   at: Date,
-): Promise<Refusal | undefined> {
-  return changeLink(db, caller, id, async (tx, link) => {
-    const share = await removeShare(tx, link.slug, recipient)
-    if (share === undefined) {
-      return undo(refusal('NOT_FOUND', 'the link is not shared with this user'))
+): Promise<void> {
+  return changeMembers(db, caller, id, at, async (tx, { slug }) => {
+    const removed = await q.removeShare(tx, { slug, user })
+    if (removed === undefined) {
+      throw linksFault('NOT_FOUND', 'the link is not shared with this user')
     }
+    return { member: undefined, action: 'share ended', detail: { share: [removed.email, null] } }
+  })
+}
+
+/** A change of a link's members, as its history tells it. */
+interface MemberChange<Member> {
+  readonly member: Member
+  readonly action: string
+  readonly detail: Record<string, unknown[]>
+}
+
+/** Changes who has a link, what they see of its tags, and its history. */
+function changeMembers<Member>(
+  db: Database,
+  caller: User,
+  id: string,
+  at: Date,
+  change: (tx: Executor, link: LinkAccess) => Promise<MemberChange<Member>>,
+): Promise<Member> {
+  return changeLink(db, caller, id, async (tx, link) => {
+    const { member, action, detail } = await change(tx, link)
     await writeHiddenTags(tx, [link.slug])
-    await saveChange(tx, id, changed(caller, at, 'share ended', { share: [share.email, null] }))
-    return undefined
+    await noteChange(tx, id, caller, at, action, detail)
+    return member
   })
 }

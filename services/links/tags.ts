@@ -1,49 +1,64 @@
-import type { Database } from '../../db/client.ts'
-import type { Link, Tag, TagCount, Visibility } from '../../db/links/rows.ts'
+import type { Database, Executor } from '../../db/client.ts'
+import type { Link } from '../../db/links/links.ts'
+import { listQueries } from '../../db/links/lists.ts'
+import { tagQueries as q, type Tag, type TagCount } from '../../db/links/tags.ts'
 import type { User } from '../../db/links/users.ts'
-import { listTagLinks, listTags } from '../../db/links/tags.ts'
-import { refusal, type Refusal } from './refusal.ts'
+import { linksFault } from './faults.ts'
+
+/** What a link adds to the counters of tags. */
+type Tagged = Pick<Link, 'tags' | 'visibility'>
 
 /** The tags of links that the caller may see, after a tag; admins see all. */
-export function tagsFor(
+export function listTags(
   db: Database,
-  caller: User,
+  { id: user, role }: User,
   after: string,
   limit: number,
 ): Promise<readonly Tag[]> {
-  return listTags(db, scopeOf(caller), after, limit)
+  return role === 'admin'
+    ? q.listTags(db, { after, limit })
+    : q.listVisibleTags(db, { user, after, limit })
 }
 
 /**
- * The links with a tag that the caller may see, after a slug. A tag without any such link is like one
- * that does not exist, on every page of its list.
+ * The links with a tag that the caller may see, after a slug. A tag without any such link is 404, like a
+ * tag that does not exist, on every page of its list.
  */
-export async function linksTagged(
+export async function listTagLinks(
   db: Database,
-  caller: User,
+  { id: user, role }: User,
   tag: string,
   after: string,
   limit: number,
-): Promise<readonly Link[] | Refusal> {
-  const links = await listTagLinks(db, tag, scopeOf(caller), after, limit)
+): Promise<readonly Link[]> {
+  const list = role === 'admin' ? 'every' : 'visible'
+  const links = await listQueries.listLinks(db, { list, user, tag, after, limit })
   if (links.length > 0) return links
-  const any = await listTagLinks(db, tag, scopeOf(caller), '', 1)
-  return any.length > 0 ? [] : refusal('NOT_FOUND', 'tag not found')
+  const [any] = await listQueries.listLinks(db, { list, user, tag, after: '', limit: 1 })
+  if (any === undefined) throw linksFault('NOT_FOUND', 'tag not found')
+  return []
 }
 
-/** Whose links count: null for everybody's. */
-function scopeOf({ role, id }: User): string | null {
-  return role === 'admin' ? null : id
+/** Brings hidden_tags up to date with owners, shares and tags of links. */
+export async function writeHiddenTags(tx: Executor, slugs: readonly string[]): Promise<void> {
+  if (slugs.length > 0) await q.writeHiddenTags(tx, { slugs })
 }
 
-/** What the tags' counters are about: a link before or after a change. */
-interface Tagged {
-  readonly tags: readonly string[]
-  readonly visibility: Visibility
+/**
+ * Counts the tags of links before and after a change. Called once in a transaction: a second call could
+ * lock counters in another order than other writers, and deadlock.
+ */
+export async function countTags(
+  tx: Executor,
+  before: readonly Tagged[],
+  after: readonly Tagged[],
+): Promise<void> {
+  const counts = tagCounts(before, after)
+  if (counts.length > 0) await q.countTags(tx, { counts })
 }
 
-/** How links that were and links that are now move the counters of tags, each tag once and sorted. */
-export function tagCounts(before: readonly Tagged[], after: readonly Tagged[]): TagCount[] {
+/** The changes of counters, each tag once, sorted. */
+function tagCounts(before: readonly Tagged[], after: readonly Tagged[]): readonly TagCount[] {
   const counts = new Map<string, { links: number; public_links: number }>()
   function add({ tags, visibility }: Tagged, sign: 1 | -1): void {
     for (const tag of tags) {

@@ -1,53 +1,57 @@
-import { refusal, type Refusal } from './refusal.ts'
+import type { Fault } from '../../kernel/fault.ts'
+import { linksFault } from './faults.ts'
 
-/** The most characters of a link's url. */
-export const URL_LONGEST = 2_048
+/** Characters of a link's url. */
+export const MAX_URL = 2_048
 
 /**
- * The most bytes of a `Location`: a character of a url becomes up to 12 of them. The examples of proxies
- * in deploy/ have room for it beside the other headers.
+ * Bytes of a `Location`: a character of a url becomes up to 12 bytes. The proxy examples in deploy/ have
+ * room for it beside the other headers.
  */
-export const LOCATION_LONGEST = 8_192
+export const MAX_LOCATION = 8_192
 
-/** `{1}` to `{9}`: that segment of the visit's further path; `{*}`: all that no number takes. */
+/** `{1}` to `{9}`: that segment of the visit's further path. `{*}`: all segments that no number takes. */
 const PLACEHOLDER = /\{([1-9*])\}/g
 
 /**
- * Why a url can't be a link's target, or undefined when it can (decisions.md section 4): `http` or
- * `https` with a host, no credentials, no control characters, no placeholder before the path.
+ * Throws the Fault that says why a url can't be a link's target (decisions.md section 4): it must be
+ * `http` or `https` with a host, without credentials, control characters, or a placeholder before its
+ * path.
  */
-export function refuseTarget(text: string): Refusal | undefined {
-  function bad(problem: string): Refusal {
-    return refusal('INVALID_URL', `url ${problem}`, 'url')
-  }
-  if (text.length > URL_LONGEST) {
-    const message = `url may have ${URL_LONGEST} characters at most`
-    return refusal('INVALID_FIELD_LENGTH', message, 'url')
-  }
-  if (!text.isWellFormed()) return bad('must have no half of a character')
-  // What a URL parser would drop in silence or move: spaces around it, tabs and line ends in it.
-  // Those of a text's direction would show it in another order than it has.
+export function checkTarget(text: string): void {
+  if (text.length > MAX_URL) throw tooLong(`${MAX_URL} characters at most`)
+  if (!text.isWellFormed()) throw invalidUrl('must have no half of a character')
+  // A URL parser would silently drop or move spaces, tabs and line ends. Characters that turn the
+  // direction of text would show the url in another order than it has.
   if (/[\p{Cc}\p{Bidi_C}\s]/u.test(text)) {
-    return bad('must have no spaces and no control characters')
+    throw invalidUrl('must have no spaces and no control characters')
   }
   if (!/^https?:\/\/[^/\\]/i.test(text) || !URL.canParse(text)) {
-    return bad('must be an http:// or https:// URL with a host, such as https://example.com/')
+    throw invalidUrl('must be an http:// or https:// URL with a host, such as https://example.com/')
   }
   const { username, password, host, hostname } = new URL(text)
   if (username !== '' || password !== '' || /^[^/?#]*@/.test(text.slice(text.indexOf('//') + 2))) {
-    return bad('must have no user name or password in it')
+    throw invalidUrl('must have no user name or password in it')
   }
-  if (/[{}]/.test(decodeURIComponent(host)))
-    return bad('must have no {placeholder} before its path')
-  if (!/[a-z0-9]/.test(hostname)) return bad('must have a host with a letter or a digit')
-  if (headerText(text).length > LOCATION_LONGEST) {
-    const message = `url may have ${LOCATION_LONGEST} bytes at most once it is percent-encoded`
-    return refusal('INVALID_FIELD_LENGTH', message, 'url')
+  if (/[{}]/.test(decodeURIComponent(host))) {
+    throw invalidUrl('must have no {placeholder} before its path')
   }
-  return undefined
+  if (!/[a-z0-9]/.test(hostname)) throw invalidUrl('must have a host with a letter or a digit')
+  if (headerText(text).length > MAX_LOCATION) {
+    throw tooLong(`${MAX_LOCATION} bytes at most once it is percent-encoded`)
+  }
 }
 
-/** Where a link leads, prepared so that a plain visit costs nothing. */
+/** The Fault of a url that can't be a link's target. */
+export function invalidUrl(problem: string): Fault {
+  return linksFault('INVALID_URL', `url ${problem}`, 'url')
+}
+
+function tooLong(limit: string): Fault {
+  return linksFault('INVALID_FIELD_LENGTH', `url may have ${limit}`, 'url')
+}
+
+/** Where a link leads, prepared once so that a plain visit costs nothing. */
 export interface Target {
   readonly url: string
   /** Whether the url has places for further path segments. */
@@ -70,9 +74,9 @@ export interface FurtherPath {
 export const NO_FURTHER_PATH: FurtherPath = { segments: [], endsWithSlash: false }
 
 /**
- * Where a visit goes: its further segments fill the places or are appended, its query is merged into
- * the target's, and of two parameters with one name the visit's counts. Undefined when the link takes
- * no further segments. A text of over `LOCATION_LONGEST` characters may be cut: it is not to be sent.
+ * Where a visit goes. Its further segments fill the places or are appended; its query is merged into the
+ * target's, where the visit's parameters replace those of the same name. Undefined when the link takes
+ * no further segments. A result of over `MAX_LOCATION` characters may be incomplete: don't send it.
  */
 export function targetOf(
   { url, hasPlaces, appendsPath }: Target,
@@ -108,28 +112,28 @@ export function targetOf(
   return target.href
 }
 
-/** A url may have hundreds of places for one long segment: none is filled once it is too long. */
+/** Stops filling once the result is too long: a url may have hundreds of places for one long segment. */
 function fillPlaces(url: string, textFor: (place: string) => string): string {
   let length = url.length
   return url.replace(PLACEHOLDER, (braces, place: string) => {
-    if (length > LOCATION_LONGEST) return braces
+    if (length > MAX_LOCATION) return braces
     const text = textFor(place)
     length += text.length - braces.length
     return text
   })
 }
 
-/** A segment where it may stand anywhere, also in a query. */
+/** A segment encoded so that it may stand anywhere, also in a query. */
 function encoded(segment: string): string {
   return encodeURIComponent(decodeURIComponent(segment))
 }
 
-/** A segment of a path, where these characters need no encoding: they stay as the visit has them. */
+/** A segment for a path. These characters need no encoding there and stay as the visit wrote them. */
 function asWritten(segment: string): string {
   return segment.replaceAll(/[^@:,;=$+]+/g, encoded)
 }
 
-/** By text: what both say stays as they have written it. */
+/** Merges two queries as text: both keep their spelling. */
 function mergeQuery(target: URL, search: string): void {
   const added = new Set(namesOf(search))
   const kept = target.search
@@ -140,11 +144,11 @@ function mergeQuery(target: URL, search: string): void {
 }
 
 function namesOf(query: string): readonly string[] {
-  // With the `&`, because a `?` in front would be dropped.
+  // Without the `&` in front, URLSearchParams would drop a leading `?`.
   return [...new URLSearchParams(`&${query}`).keys()]
 }
 
-/** A url as a header can bear it: a host in other letters in its ASCII form, all else percent-encoded. */
+/** A url as header text: its host in ASCII, everything else percent-encoded. */
 function headerText(text: string): string {
   if (!/[^!-~]/.test(text)) return text
   const { origin } = new URL(text)

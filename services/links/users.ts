@@ -4,7 +4,6 @@ import { Role, userQueries as q, type User } from '../../db/links/users.ts'
 import type { Identity } from '../../kernel/net/identity.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
-import { refusal, type Refusal } from './refusal.ts'
 
 /** The user who works on this machine, without a proxy in front: an admin that every installation has. */
 export const OPERATOR_EMAIL = 'operator@localhost'
@@ -77,11 +76,12 @@ export async function ensureUser(
   return user
 }
 
-/** Somebody who is to be given a link. */
-export async function userByEmail(db: Executor, text: string): Promise<User | Refusal> {
+/** The user with an address; throws 404 when there is none. */
+export async function userByEmail(db: Executor, text: string): Promise<User> {
   const email = readEmail(text)
   const user = email === undefined ? undefined : await q.findUserByEmail(db, { email })
-  return user ?? refusal('NOT_FOUND', 'no user has this e-mail address', 'email')
+  if (user === undefined) throw linksFault('NOT_FOUND', 'no user has this e-mail address', 'email')
+  return user
 }
 
 /**

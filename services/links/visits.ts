@@ -1,11 +1,17 @@
-import { decodeSegment } from '../../kernel/text.ts'
-import { slugsMeant, isSlug, SLUG_LONGEST } from './slug.ts'
-import type { FurtherPath } from './target.ts'
-import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
 import type { Executor } from '../../db/client.ts'
-import type { Suggestion } from '../../db/links/rows.ts'
+import { listQueries, type Suggestion } from '../../db/links/lists.ts'
 import type { User } from '../../db/links/users.ts'
-import { suggestLinks } from '../../db/links/visits.ts'
+import { decodeSegment } from '../../kernel/text.ts'
+import { isSlug, MAX_SLUG, slugsMeant } from './slug.ts'
+import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
+import type { FurtherPath } from './target.ts'
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789-'
+const MAX_SUGGESTIONS = 5
+/** A slug has 74 neighbours per letter. Of a longer text, only swapped and surplus letters are tried. */
+const MAX_FOR_ALL_MISTAKES = 10
+/** A shorter text would suggest anything. */
+const MIN_SUGGESTED_TEXT = 2
 
 /** What a visit's path asks for: a link by its first segment, decoded and without a `+` at its end. */
 export interface VisitPath {
@@ -16,8 +22,8 @@ export interface VisitPath {
 
 /**
  * Undefined for a path that no link can have. A slash at the end adds no segment. `.` and `..` would
- * lead out of the place that the link gives to the path; browsers have resolved them before. With
- * something behind a `;` they still do so at servers that take it for a parameter.
+ * leave the path that the link leads to; browsers resolve them before they ask. `..;x` is refused, too:
+ * some servers take what follows a `;` for a parameter and go up.
  */
 export function readVisitPath(path: string): VisitPath | undefined {
   const segments = path.slice(1).replace(/\/$/, '').split('/')
@@ -55,7 +61,7 @@ export interface SearchTerms {
   readonly rest: string
 }
 
-/** Reads what was typed; a `/` before the name says nothing, nor does NUL, which no database and no page takes. */
+/** Reads what was typed, without a `/` in front, and without NUL, which neither database nor page takes. */
 export function readSearchTerms(text: string): SearchTerms {
   const terms = text.replaceAll('\0', '').trim().replace(/^\/+/, '')
   const slash = terms.indexOf('/')
@@ -86,29 +92,25 @@ export function encodePath(path: string): string {
   return path.split('/').map(encodeURIComponent).join('/')
 }
 
-const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789-'
-const MOST = 5
-/** A slug has 74 neighbours a letter; of a longer one only those with two letters swapped or one too many are tried. */
-const LONGEST_FOR_ALL = 10
-/** A shorter beginning would suggest anything. */
-const SHORTEST_PREFIX = 2
-
 /**
- * Links that a visitor may have meant by text that is no link's slug: a letter wrong, missing, too
- * many or two in the wrong order, or a slug that begins with the text. Only what the visitor may see.
+ * Links that a visitor may see and may have meant by a text that is no link's slug: with a letter wrong,
+ * missing or surplus, with two letters swapped, or with a slug that begins with the text.
  */
-export function suggestionsFor(
+export async function suggestionsFor(
   db: Executor,
   text: string,
   visitor: User | undefined,
 ): Promise<readonly Suggestion[]> {
-  const asked = text
+  const prefix = text
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')
-    .slice(0, SLUG_LONGEST)
-  if (asked.length < SHORTEST_PREFIX) return Promise.resolve([])
-  return suggestLinks(db, neighbours(asked), asked, visitor, MOST)
+    .slice(0, MAX_SLUG)
+  if (prefix.length < MIN_SUGGESTED_TEXT) return []
+  const list = visitor?.role === 'admin' ? 'every' : 'visible'
+  const user = visitor?.id ?? null
+  const near = neighbours(prefix)
+  return listQueries.suggestLinks(db, { list, user, near, prefix, limit: MAX_SUGGESTIONS })
 }
 
 /** The text itself and all slugs at one mistake from it. */
@@ -118,7 +120,7 @@ function neighbours(text: string): readonly string[] {
     const [head, tail] = [text.slice(0, at), text.slice(at)]
     found.add(head + tail.slice(1))
     found.add(head + tail.slice(1, 2) + tail.slice(0, 1) + tail.slice(2))
-    if (text.length > LONGEST_FOR_ALL) continue
+    if (text.length > MAX_FOR_ALL_MISTAKES) continue
     for (const letter of LETTERS) {
       found.add(head + letter + tail.slice(1))
       found.add(head + letter + tail)

@@ -50,8 +50,8 @@ export function promptOf({ messages }: ChatRequest): string {
 }
 
 /**
- * The output of a session, piece by piece, and then that of the sessions that it escalates to. If one of
- * them did not end well, its last piece says so. Ends early if the client is gone.
+ * The output of a session, piece by piece, and then that of the sessions that it escalates to. If
+ * one of them did not end well, its last piece says so. Ends early if the client is gone.
  */
 export async function* answerOf(
   db: Database,

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { hidesProcesses, isHardened } from './processes/proc.ts'
 
-/** How programs say that something is out of reach which `deploy/gatehouse.service` takes from them. */
+/** Messages of programs that lack what `deploy/gatehouse.service` takes away, and what they mean. */
 const SIGNS: readonly (readonly [RegExp, string])[] = [
   [/^Failed to connect to .*bus.*: Permission denied/m, 'the system bus is out of reach'],
   [/: Transport endpoint is not connected$/m, 'the system bus talks to lasting users only'],
@@ -12,28 +12,25 @@ const SIGNS: readonly (readonly [RegExp, string])[] = [
 ]
 const HOME = /^\/(home|root|run\/user)(?=\/|$)/
 
-/**
- * Says, where the hardening of the unit is why a program failed, that it is and what gives it back;
- * undefined where something else is wrong, or nobody has hardened this process.
- */
-export function hardeningNote(said: string): string | undefined {
-  const [, what] = SIGNS.find(([sign]) => sign.test(said)) ?? []
+/** Why a program failed and the remedy, if the hardening of the systemd unit is the cause. */
+export function hardeningNote(output: string): string | undefined {
+  const [, what] = SIGNS.find(([sign]) => sign.test(output)) ?? []
   return what !== undefined && isHardened() ? withRemedy(what) : undefined
 }
 
-/** What a program said, and the note when there is one, on lines of their own. */
-export function withNote(said: string): string {
-  return [said, hardeningNote(said)].filter((line) => line).join('\n')
+/** The output of a program, followed by such a note. */
+export function withNote(output: string): string {
+  return [output, hardeningNote(output)].filter((line) => line).join('\n')
 }
 
-/** Why processes of others can't be seen; undefined when they can. */
+/** Why processes of other users are not visible; undefined if they are. */
 export function processNote(): string | undefined {
   if (!hidesProcesses()) return undefined
   const what = 'processes of other users are hidden'
   return isHardened() ? withRemedy(what) : what
 }
 
-/** Why a path can't be looked at: `ProtectHome` puts an empty folder without rights in a home's place. */
+/** Why a path can't be read: `ProtectHome` replaces homes by an empty folder without permissions. */
 export async function homeNote(path: string): Promise<string | undefined> {
   const [home] = HOME.exec(path) ?? []
   if (home === undefined || !isHardened()) return undefined

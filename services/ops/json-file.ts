@@ -1,15 +1,15 @@
 import { readFile, stat } from 'node:fs/promises'
 import { messageOf, type Log } from '../../kernel/log.ts'
 
-/** A kind of file that an operator writes as JSON. */
+/** A kind of JSON file that operators write. */
 export interface FileKind<T> {
-  /** What it is, at the beginning of a line: `Inventory`. */
+  /** Its name in messages, such as `Inventory`. */
   readonly what: string
-  /** Reads what the JSON says; throws a SyntaxError that goes on after the file's name: `is wrong: …`. */
+  /** Validates its value. Throws a SyntaxError that continues the line after the file's name: `is wrong: …`. */
   readonly read: (value: unknown) => T
 }
 
-/** Reads such a file; throws an Error in one line that names it and says what is wrong. */
+/** Reads such a file. Throws an Error of one line that names the file. */
 export async function readJsonFile<T>({ what, read }: FileKind<T>, place: string): Promise<T> {
   let text: string
   try {
@@ -32,8 +32,8 @@ export async function readJsonFile<T>({ what, read }: FileKind<T>, place: string
 }
 
 /**
- * Follows such a file: gives what tells its content as it stands, undefined without a file. Throws for
- * one that can't be read at first; when it becomes wrong later, that is logged and changes nothing.
+ * Follows such a file. The function given reads it again if it has changed, and gives undefined without
+ * a file. Throws if the file is wrong at the start; later that is logged, and the former content stays.
  */
 export async function followJsonFile<T>(
   kind: FileKind<T>,
@@ -47,7 +47,7 @@ export async function followJsonFile<T>(
     const place = file()
     if (place === undefined) return undefined
     try {
-      // Before it is read: a change in between is seen the next time.
+      // Before reading: a change meanwhile is then noticed next time.
       const changed = await stat(place).then(
         ({ mtimeMs }) => mtimeMs,
         () => 0,

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/client.ts'
 import { noticeQueries as q, type Notice } from '../../db/ops/notices.ts'
 import { causeOf, codeOf, messageOf, type Log } from '../../kernel/log.ts'
-import { type Clock, openSteadyTime } from '../../kernel/time.ts'
+import type { Clock } from '../../kernel/time.ts'
 import type { Counter, Metrics } from '../../kernel/metrics.ts'
 import { repeat } from '../../kernel/repeat.ts'
 
@@ -18,9 +18,6 @@ export interface NotifyOptions {
 
 const POLL_MS = 1_000
 const TIMEOUT_MS = 10_000
-const PRUNE_MS = 3_600_000
-/** As in the query `claimNotice`. */
-const MAX_AGE_MS = 86_400_000
 const NTFY = 'ntfy+'
 const PRIORITY = { critical: 'urgent', warning: 'high', info: 'default' } as const
 
@@ -30,11 +27,9 @@ const PRIORITY = { critical: 'urgent', warning: 'high', info: 'default' } as con
  * acknowledgement is lost is sent again, with the same idempotency key.
  */
 export function startNotifier(options: NotifyOptions): () => Promise<void> {
-  const { db, clock, log, metrics, notifyUrl } = options
+  const { clock, log, metrics, notifyUrl } = options
   const sent = metrics.counter('gatehouse_ops_notices', 'Notices by what came of a try.')
   const stopping = new AbortController()
-  const steadyNow = openSteadyTime(clock)
-  let pruned = Number.NEGATIVE_INFINITY
 
   async function sendDue(): Promise<void> {
     const url = notifyUrl()
@@ -42,10 +37,6 @@ export function startNotifier(options: NotifyOptions): () => Promise<void> {
     while (url !== undefined && hasNext) {
       hasNext = await sendNext(options, url, sent, stopping.signal)
     }
-    const elapsed = clock.elapsed()
-    if (elapsed - pruned < PRUNE_MS) return
-    pruned = elapsed
-    await q.pruneNotices(db, { before: new Date(steadyNow().getTime() - MAX_AGE_MS) })
   }
   const polls = repeat(clock, POLL_MS, sendDue, {
     fails: (error) => log.warn('notices not looked up', { error: messageOf(error) }),

@@ -26,33 +26,32 @@ export interface OpsOptions
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  /** What flags, environment and defaults say. */
+  /** The configuration by flags, environment and defaults. */
   readonly configured: () => Config
-  /** Every configured secret: none of them may stand in what a session puts out. */
+  /** Every configured secret: sessions must not put one out. */
   readonly secrets: () => readonly string[]
   /** The runner of new sessions. */
   readonly runner: () => Runner
-  /** The model that reads alerts: where it is, its name and its prompt. */
+  /** The model that writes briefs of alerts: its endpoint, name and prompt. */
   readonly synthesis: (config: Config) => Promise<SynthesisConfig>
-  /** Random bytes, as `node:crypto` makes them. */
   readonly random: (size: number) => Buffer
 }
 
-/** The running ops service: everything that its routes call. */
+/** The running ops service, as its routes use it. */
 export interface Ops extends OpsOptions {
   readonly config: RunningConfig
   readonly sessions: Sessions
-  /** What they put out, live. */
+  /** The live output of sessions. */
   readonly lines: LineStream
   readonly alerts: Alerts
-  /** The listeners are up: the first session starts, and then one each interval. */
+  /** Call it once the listeners are up: starts the first session, and then one every interval. */
   begin(): void
   close(): Promise<void>
 }
 
 const FADE_MS = 3_600_000
 
-/** Opens the service on a migrated database; what a dead process left of a session is ended. */
+/** Opens the service on a migrated database, and fails the session of a process that has ended. */
 export async function openOps(options: OpsOptions): Promise<Ops> {
   const { db, clock, log } = options
   const config = await openRunningConfig(db, clock, log, options.configured)

@@ -10,16 +10,16 @@ const MIN_SECRET = 4
 /** Shorter lines of a secret may be ordinary text, such as the frame of a key. */
 const MIN_LINE = 12
 /**
- * Line breaks with the indentation after them, plain or escaped in JSON. A run of backslashes matches only
- * from its start: otherwise a long run would take quadratic time.
+ * Line breaks with the indentation after them, plain or escaped in JSON. A run of backslashes
+ * matches only from its start: otherwise a long run would take quadratic time.
  */
 const BREAK = /((?:[\r\n]|(?<!\\)\\+[rn])(?:[\r\n]|\\+[rn])*[ \t]*)/
 /** Encoders wrap lines after four characters or more, so line breaks at most double the length. */
 const WRAPPED = 2
 
 /**
- * Redacts secrets that may change while the program runs. `secrets` gives the same array until they do,
- * so that the pattern is built once.
+ * Redacts secrets that may change while the program runs. `secrets` gives the same array until they
+ * do, so that the pattern is built once.
  */
 export function createRedact(secrets: () => readonly string[]): Redaction {
   let known: readonly string[] = []
@@ -39,7 +39,8 @@ export function createRedact(secrets: () => readonly string[]): Redaction {
 
   function redact(text: string): string {
     refresh()
-    // PostgreSQL stores neither NUL nor half characters: a session must not fail because of what it has read.
+    // PostgreSQL stores neither NUL nor half characters: a session must not fail because of what it
+    // has read.
     const plain = text.replaceAll('\0', '').toWellFormed()
     if (pattern === undefined) return plain
     return redactWrapped(plain.replaceAll(pattern, MARK), pattern)
@@ -52,7 +53,10 @@ export function createRedact(secrets: () => readonly string[]): Redaction {
   })
 }
 
-/** Finds secrets that are wrapped over lines. The line breaks stay: a text keeps its number of lines. */
+/**
+ * Finds secrets that are wrapped over lines. The line breaks stay: a text keeps its number of
+ * lines.
+ */
 function redactWrapped(text: string, pattern: RegExp): string {
   // Every second part is a break.
   const parts = text.split(BREAK)
@@ -99,8 +103,8 @@ export function redactLine(text: string, max: number, redact: Redact): string {
 }
 
 /**
- * A secret as it is, in a URL or a form, in JSON, in hex, and in base64 at any offset. Every line of a
- * secret counts as well: often only one is shown.
+ * A secret as it is, in a URL or a form, in JSON, in hex, and in base64 at any offset. Every line
+ * of a secret counts as well: often only one is shown.
  */
 function formsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret)

@@ -1,6 +1,7 @@
 import { lstat, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../../db/client.ts'
+import { noticeQueries } from '../../db/ops/notices.ts'
 import { retentionQueries as q } from '../../db/ops/retention.ts'
 import { codeOf, type Log } from '../../kernel/log.ts'
 import { type Clock, openSteadyTime } from '../../kernel/time.ts'
@@ -28,6 +29,8 @@ const PRUNED = {
   actions: { prune: q.pruneActions, limit: PRUNE_BATCH },
 } as const
 type Pruned = keyof typeof PRUNED
+/** As in the query `claimNotice`: older ones are not sent any more. */
+const MAX_NOTICE_AGE_MS = DAY_MS
 const SESSION_FILE = /^session-\d+\.ndjson$/
 
 /**
@@ -69,6 +72,7 @@ export function startRetention(options: RetentionOptions, resultsDir: string): P
       await prune('alerts', keptMs)
       await prune('actions', Math.max(keptMs, await longestCooldown(inventory)))
     }
+    await noticeQueries.pruneNotices(db, { before: new Date(now - MAX_NOTICE_AGE_MS) })
     const { lines, sessions, events, alerts, actions, files } = removed
     if (lines + sessions + events + alerts + actions + files === 0) return
     log.info('pruned', { lines, sessions, events, alerts, actions, files })

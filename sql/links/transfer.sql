@@ -1,7 +1,6 @@
 -- name: findLinksBySlugs
 -- The links whose slugs are in a JSON array.
-select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
-       l.updated_at
+select l.*
   from jsonb_array_elements_text(:slugs::jsonb) as asked(slug)
   join links.shown_links l on l.slug = asked.slug
  limit :limit;
@@ -56,8 +55,7 @@ select count(*)::bigint as links
 
 -- name: listLinksToExport
 -- All links by slug, from after the slug `after`, with the e-mail addresses of the users they are shared with.
-select l.id, l.slug, l.url, l.title, l.description, l.tags, l.owners, l.visibility, l.append_path, l.created_at,
-       l.updated_at,
+select l.*,
        (select coalesce(jsonb_agg(u.email order by u.email), '[]'::jsonb)
           from links.link_shares s
           join links.users u on u.id = s.user_id

@@ -119,7 +119,7 @@ create table links.click_writers (
 
 -- Links with their tags and owners, as the API describes them.
 create view links.shown_links as
-select l.slug, l.id, l.url, l.title, l.description, l.visibility, l.append_path, l.created_at, l.updated_at,
+select l.id, l.slug, l.url, l.title, l.description,
        (select coalesce(jsonb_agg(t.tag order by t.tag), '[]'::jsonb)
           from links.link_tags t
          where t.slug = l.slug) as tags,
@@ -128,5 +128,83 @@ select l.slug, l.id, l.url, l.title, l.description, l.visibility, l.append_path,
           from links.link_owners o
          -- "offset 0" keeps the lookup of each owner by id, also while the table has no statistics.
          cross join lateral (select id, email from links.users where id = o.user_id offset 0) u
-         where o.slug = l.slug) as owners
+         where o.slug = l.slug) as owners,
+       l.visibility, l.append_path, l.created_at, l.updated_at
   from links.links l;
+
+-- Slugs of a list, unordered: at least the first `most` (null: all) after `after`, up to `until`. The lists of a user are
+-- `primary`, `co`, `shared`, `owned` (primary and co) and `mine` (all three); `visible` has these and public links, `every`
+-- has all links. `visible` and `every` have only links with the tag `with_tag`, unless it is ''.
+-- Each branch reads links of the list only, and none where its first line is false: neither a slug nor the time of a query
+-- tells about links that the user may not see.
+create function links.slugs_in_list(list text, member uuid, with_tag text, after text, until text, most bigint)
+returns table (slug text)
+language sql stable
+as $$
+  (select o.slug
+     from links.link_owners o
+    where (list in ('mine', 'owned', 'primary', 'co') or list = 'visible' and with_tag = '')
+      and (list not in ('primary', 'co') or o.is_primary = (list = 'primary'))
+      and o.user_id = member
+      and o.slug > after
+      and o.slug <= until
+    order by o.slug
+    limit most)
+  union
+  (select s.slug
+     from links.link_shares s
+    where (list in ('mine', 'shared') or list = 'visible' and with_tag = '')
+      and s.user_id = member
+      and s.slug > after
+      and s.slug <= until
+    order by s.slug
+    limit most)
+  union
+  (select l.slug
+     from links.links l
+    where list = 'visible'
+      and with_tag = ''
+      and l.visibility = 'public'
+      and l.slug > after
+      and l.slug <= until
+    order by l.slug
+    limit most)
+  union
+  (select t.slug
+     from links.link_tags t
+    where list = 'visible'
+      and t.tag = with_tag
+      and t.is_public
+      and t.slug > after
+      and t.slug <= until
+    order by t.slug
+    limit most)
+  union
+  (select h.slug
+     from links.hidden_tags h
+    where list = 'visible'
+      and h.user_id = member
+      and h.tag = with_tag
+      and h.slug > after
+      and h.slug <= until
+    order by h.slug
+    limit most)
+  union
+  (select l.slug
+     from links.links l
+    where list = 'every'
+      and with_tag = ''
+      and l.slug > after
+      and l.slug <= until
+    order by l.slug
+    limit most)
+  union
+  (select t.slug
+     from links.link_tags t
+    where list = 'every'
+      and t.tag = with_tag
+      and t.slug > after
+      and t.slug <= until
+    order by t.slug
+    limit most)
+$$;

@@ -344,7 +344,7 @@ await t.test('an event is sent on from its page', async (t: Test) => {
   await page.goto(`${base}/log/${id}`)
 
   await t.test('the browser asks for a target where there is no default', async (t) => {
-    t.equal(await textOf(page.locator('#attempts')), 'It was not sent on yet.')
+    t.equal(await textOf(page.locator('#attempts')), 'Not replayed yet.')
     await page.locator('#replay-button').click()
     t.equal(await focusedId(page), 'target_url')
     t.equal(await page.locator('#target_url:invalid').count(), 1)

@@ -131,7 +131,7 @@ t.test('what the operations agent needs: its files', async (t) => {
   const wrong = await check(env)
   t.equal(wrong.code, 1)
   t.match(wrong.about('inventory'), [/^fail Inventory .*inventory\.json is wrong/])
-  t.match(wrong.about('prices'), [/^fail Price table .*prices\.json is wrong at \/m\/input/])
+  t.match(wrong.about('prices'), [/^fail Price table .*prices\.json is wrong: m\.input/])
   t.equal((await check(env, ['hooks', 'links'])).code, 0, 'of no matter to the others')
   await writeFile(inventory, '{"services": []}')
   await writeFile(prices, '{"m": {"input": 1, "output": 1}}')

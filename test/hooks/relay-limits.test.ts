@@ -160,7 +160,7 @@ await t.test('two servers on one database', async (t: Test) => {
     // Server b has no secret of the code host: it refuses there, and leaves nothing out.
     const args = [receiver.url, '--name', 'moves', '--from']
     const second = startForward(t, [...args, b.hooks])
-    await until(() => second.said().includes('secret of the sender'), 'the refusal')
+    await until(() => second.said().includes('secret of the provider'), 'the refusal')
     t.match((await recorded(a.hooks, two)).at(-1), {
       outcome: 'refused',
       detail: /cannot be signed/,

@@ -164,7 +164,7 @@ await t.test('the present secret signs what came before', async (t: Test) => {
   const without = { ...env, ...allowed, HOOKS_CODE_HOST_SECRET: '' }
   const third = await startServer(t, { services: ['hooks'], env: without })
   t.match(attemptsIn((await replay(third.hooks, id, receiver.url)).text), [
-    { outcome: 'refused', detail: /secret of the sender is not configured/ },
+    { outcome: 'refused', detail: /secret of the provider is not configured/ },
     { outcome: 'delivered' },
   ])
   t.equal(receiver.connections(), 1, 'nothing is sent unsigned')

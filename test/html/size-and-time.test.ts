@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import { html, render } from '../../kernel/html.ts'
-import { errorPage } from '../../html/hooks/error.ts'
-import { hooksPage } from '../../html/hooks/layout.ts'
+import { errorPage, hooksPage } from '../../html/hooks/layout.ts'
 import { sizeTag, sizeText, timeTag } from '../../html/text.ts'
 
 t.test('sizes are short, and exact in the title', async (t) => {

@@ -1,7 +1,8 @@
 import postgres from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { linksQueries } from '../../db/links/queries.ts'
+import { listQueries } from '../../db/links/lists.ts'
+import { tagQueries } from '../../db/links/tags.ts'
 import type { Query } from '../../db/queries.ts'
 import type { ApiResponse } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
@@ -234,7 +235,7 @@ await t.test('what one may not see costs what it costs when it is not there', as
         const what = `${email}, statistics ${statistics}, ${plan}`
         await tagsCostNothing(t, ask, id, what)
         await listsCostNothing(t, ask, id, what)
-        const ends = await ask(linksQueries.linkWindowEnd, [id, 'visible', '', '', '{', 20])
+        const ends = await ask(listQueries.findWindowEnd, ['visible', id, '', '', '{', 20])
         t.same(ends, email === owner.email ? [{ slug: 'own-25' }] : [], `${what}: where it stops`)
       }
       await sql.end()
@@ -243,26 +244,27 @@ await t.test('what one may not see costs what it costs when it is not there', as
 })
 
 async function tagsCostNothing(t: Test, ask: Ask, id: string, what: string): Promise<void> {
-  const { listVisibleTagLinks: byTag, listVisibleTags: listed } = linksQueries
+  const { listLinks: byTag } = listQueries
+  const { listVisibleTags: listed } = tagQueries
   for (const [after, limit] of [
     ['', 51],
     ['h-2', 201],
     ['', 1],
   ] as const) {
-    const hidden = await rowsOf(ask, byTag, ['hidden', id, after, limit])
-    const absent = await rowsOf(ask, byTag, ['absent', id, after, limit])
+    const hidden = await rowsOf(ask, byTag, ['visible', id, 'hidden', after, limit])
+    const absent = await rowsOf(ask, byTag, ['visible', id, 'absent', after, limit])
     t.same(hidden, absent, `${what}: the same rows of the same tables, after "${after}"`)
   }
   fewRows(t, await rowsOf(ask, listed, [id, '', 51]), `${what}: GET /tags`)
 }
 
 async function listsCostNothing(t: Test, ask: Ask, id: string, what: string): Promise<void> {
-  const { linkWindowEnd: windowEnd, findLinks: find } = linksQueries
-  const args = (tag: string) => [id, 'visible', tag, '', '{']
+  const { findWindowEnd: windowEnd, searchLinks: find } = listQueries
+  const args = (tag: string) => ['visible', id, tag, '', '{']
   for (const [query, more] of [
     [windowEnd, [20]],
-    [find, ['', [], '', '2026-01-31', 51]],
-    [find, ['', ['%zzqq%'], '', '2026-01-31', 51]],
+    [find, ['', '', [], '2026-01-31', 51]],
+    [find, ['', '', ['%zzqq%'], '2026-01-31', 51]],
   ] as const) {
     const hidden = await rowsOf(ask, query, [...args('hidden'), ...more])
     const absent = await rowsOf(ask, query, [...args('absent'), ...more])

@@ -306,5 +306,5 @@ function range(from: number, length: number): readonly string[] {
 }
 
 function cursor(after: string): string {
-  return Buffer.from(JSON.stringify([after])).toString('base64url')
+  return Buffer.from(JSON.stringify([after, 'links'])).toString('base64url')
 }

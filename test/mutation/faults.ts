@@ -86,13 +86,13 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a replay passes the stored Connection headers on',
-    file: 'services/hooks/outgoing-headers.ts',
+    file: 'services/hooks/outgoing.ts',
     find: '      !named.includes(name) &&\n',
     replace: '',
   },
   {
     fault: 'a replay may go to a URL with a password',
-    file: 'services/hooks/replay-target.ts',
+    file: 'services/hooks/outgoing.ts',
     find: "url.username === '' && url.password === ''",
     replace: "url.username === ''",
   },
@@ -120,10 +120,10 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a filter by provider and type ignores the provider',
-    file: 'sql/hooks.sql',
-    find: '   and ($7::text is null or provider = $7)\n order by received_at desc, id desc\n limit $5;',
-    replace: ' order by received_at desc, id desc\n limit $5;',
-    runBy: 'db/hooks/events.ts#listEvents',
+    file: 'sql/hooks/events.sql',
+    find: '   and (:provider::text is null or provider = :provider)\n order by received_at desc, id desc\n limit :limit;',
+    replace: ' order by received_at desc, id desc\n limit :limit;',
+    runBy: 'services/hooks/events.ts#listPage',
   },
   {
     fault: 'a failing row fails the deliveries beside it',
@@ -145,9 +145,9 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a forwarder may answer more than it was sent',
-    file: 'services/hooks/relay-session.ts',
-    find: 'if (message === undefined || unanswered === UNANSWERED) return breach()',
-    replace: 'if (message === undefined) return breach()',
+    file: 'services/hooks/forward/session.ts',
+    find: 'if (message === undefined || unanswered === MAX_UNANSWERED) return endBreach()',
+    replace: 'if (message === undefined) return endBreach()',
   },
   {
     fault: 'recipients may change a link',
@@ -182,8 +182,8 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'slugs may have 65 characters',
     file: 'services/links/slug.ts',
-    find: 'if (slug.length > SLUG_LONGEST ||',
-    replace: 'if (slug.length > SLUG_LONGEST + 1 ||',
+    find: 'return text.length <= MAX_SLUG &&',
+    replace: 'return text.length <= MAX_SLUG + 1 &&',
   },
   {
     fault: 'links may lead back to themselves',
@@ -206,21 +206,20 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'clicks are written twice after a lost answer',
     file: 'services/links/clicks.ts',
-    find: 'sent = { writer, number: ++batches,',
-    replace: 'sent = { writer: String(Math.random()), number: ++batches,',
+    find: 'q.saveClicks(db, { clicks, ...number, at',
+    replace: 'q.saveClicks(db, { clicks, ...number, batch: Date.now(), at',
   },
   {
     fault: 'a secure link redirects everybody',
-    file: 'routes/links/resolver.ts',
+    file: 'routes/links/visits.ts',
     find: 'if (link.isSecure && !(await mayRead(resolver, link, visitor))) {',
     replace: "if (link.isSecure && link.slug === '') {",
   },
   {
     fault: 'private links of others stand in lists',
-    file: 'sql/links.sql',
-    find: "     and $3 = ''\n     and visibility = 'public'\n     and slug > $4\n     and slug <= $5\n  union all",
-    replace: "     and $3 = ''\n     and slug > $4\n     and slug <= $5\n  union all",
-    runBy: 'db/links/search.ts#findLinks',
+    file: 'services/links/lists.ts',
+    find: "visitor.role === 'admin' ? 'every' : 'visible'",
+    replace: "'every'",
   },
   {
     fault: 'any ETag matches',

@@ -287,8 +287,8 @@ t.test('a price table that is wrong stops start-up, in one line', async (t) => {
   const file = join(await temporaryFolder(t, 'prices'), 'prices.json')
   for (const [text, said] of [
     ['{', /Price table .*prices\.json is no JSON: /],
-    ['{"m": {"input": -1, "output": 1}}', /Price table .* is wrong at \/m\/input: must be >= 0/],
-    ['{"m": {"input": 1}}', /Price table .* is wrong at \/m: /],
+    ['{"m": {"input": -1, "output": 1}}', /Price table .* is wrong: m\.input must be >= 0/],
+    ['{"m": {"input": 1}}', /Price table .* is wrong: m must have /],
   ] as const) {
     writeFileSync(file, text)
     await t.rejects(startOps(t, postgres, { ...ops.env, OPS_PRICES: file }), said)

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { listEvents } from '../../../db/hooks/events.ts'
-import { EventSummary } from '../../../db/hooks/rows.ts'
+import { EventSummary } from '../../../db/hooks/events.ts'
 import { nullable } from '../../../db/rows.ts'
 import {
   type Call,
@@ -11,16 +10,18 @@ import {
   toolValue,
 } from '../../../kernel/mcp/server.ts'
 import { createShared } from '../../../kernel/single-flight.ts'
+import { validateTexts } from '../../../kernel/validate.ts'
 import { EventDetail, readEventStart } from '../event-detail.ts'
-import { findEvents, TOO_MANY_SEARCHES } from '../find-events.ts'
-import { EVERY_EVENT, eventCursor, LONGEST_SEARCH, readLogQuery } from '../log-filter.ts'
+import { eventCursor, LogQuery, MAX_SEARCH_LENGTH } from '../event-filter.ts'
+import { findEvents, listNewest } from '../events.ts'
+import type { SendReplay } from '../replays.ts'
 import { failure, READ_ONLY, UNTRUSTED, type ToolOptions } from './options.ts'
 
-/** The most of a payload that goes into a result, in bytes: models pay for each of them. */
-const PAYLOAD_LIMIT = 64 * 1024
+/** Bytes of a payload in a result: models pay for each of them. */
+const MAX_PAYLOAD = 64 * 1024
 const RECENT = 50
 
-export const EventId = Type.Integer({
+const EventId = Type.Integer({
   minimum: 1,
   maximum: Number.MAX_SAFE_INTEGER,
   description: 'Id of an event',
@@ -38,13 +39,13 @@ export const EventType = Type.String({
 
 const PayloadText = Type.String({
   minLength: 1,
-  maxLength: LONGEST_SEARCH,
+  maxLength: MAX_SEARCH_LENGTH,
   description:
     'Text that stands in the first MiB of the payload, exactly so; upper and lower case differ',
 })
 const PayloadMember = Type.String({
   minLength: 1,
-  maxLength: LONGEST_SEARCH,
+  maxLength: MAX_SEARCH_LENGTH,
   description:
     'PATH=VALUE of a member of the JSON payload, such as data.object.id=evt_1: steps between ' +
     'dots, a number for a place in an array; the whole value counts; payloads over 1 MiB have none',
@@ -52,17 +53,14 @@ const PayloadMember = Type.String({
 
 /** `list_webhook_events`: the log, newest first, page by page. */
 export function listTool({ db, ingest, clock }: ToolOptions): Tool {
-  const shared = createShared<ToolResult>({ version: () => ingest.commits, elapsed: clock.elapsed })
+  const share = createShared<ToolResult>({ version: () => ingest.commits, elapsed: clock.elapsed })
 
   async function list(args: object, call: Call): Promise<ToolResult> {
-    const query = new URLSearchParams()
-    for (const [name, value] of Object.entries(args)) query.set(name, String(value))
-    const wanted = readLogQuery(query)
-    if (typeof wanted === 'string') return failure('invalid_argument', wanted)
-    const { filter, payload, limit } = wanted
-    const page = await findEvents(db, clock, filter, payload, limit, call)
-    if (page === 'late') return failure('rate_limited', TOO_MANY_SEARCHES)
-    const { events, next } = page
+    const given = new Map<string, unknown>(Object.entries(args))
+    const query = validateTexts(LogQuery, (name) =>
+      given.has(name) ? String(given.get(name)) : undefined,
+    )
+    const { events, next } = await findEvents(db, clock, query, call)
     const next_cursor = next === null ? null : eventCursor(next)
     return toolValue({ events, next_cursor }, UNTRUSTED)
   }
@@ -73,8 +71,8 @@ export function listTool({ db, ingest, clock }: ToolOptions): Tool {
     description:
       'Lists received webhooks, newest first, without their payloads. ' +
       'Pass next_cursor as cursor to go on; it is null on the last page. With text or json a call ' +
-      'looks through payloads for about two seconds, a few more when others search: a page may then have few events or ' +
-      'none and a next_cursor that goes on with older ones.',
+      'looks through payloads for about two seconds, a few more when others search: a page may ' +
+      'then have few events or none and a next_cursor that goes on with older ones.',
     input: Type.Object(
       {
         provider: Type.Optional(ProviderName),
@@ -97,10 +95,10 @@ export function listTool({ db, ingest, clock }: ToolOptions): Tool {
     }),
     annotations: READ_ONLY,
     call(args, call) {
-      // A search may take its time: to wait for somebody else's before one's own would double that.
+      // A search takes its time: waiting for the search of another client first would double that.
       const searches = args.text !== undefined || args.json !== undefined
       const work = (): Promise<ToolResult> => list(args, call)
-      return searches ? work() : shared(JSON.stringify(args), work)
+      return searches ? work() : share(JSON.stringify(args), work)
     },
   })
 }
@@ -112,7 +110,7 @@ export function getTool({ db }: ToolOptions): Tool {
     title: 'Get a webhook event',
     description:
       'Gets one received webhook with its headers (secrets are redacted) and its payload. ' +
-      `Of a payload over ${PAYLOAD_LIMIT} bytes only the beginning is given; ` +
+      `Of a payload over ${MAX_PAYLOAD} bytes only the beginning is given; ` +
       `payload_omitted_bytes says how much is left out. ${UNTRUSTED}`,
     input: Type.Object({ id: EventId }, { additionalProperties: false }),
     output: Type.Object({
@@ -121,12 +119,7 @@ export function getTool({ db }: ToolOptions): Tool {
     }),
     annotations: READ_ONLY,
     async call({ id }) {
-      const found = await readEventStart(db, id, PAYLOAD_LIMIT)
-      if (found === undefined) {
-        const message = `There is no event ${id}; retention may have removed it.`
-        return failure('not_found', message)
-      }
-      const { event, omittedBytes } = found
+      const { event, omittedBytes } = await readEventStart(db, id, MAX_PAYLOAD)
       const detail = { ...event, payload_omitted_bytes: omittedBytes }
       const cut =
         omittedBytes > 0 ? ` ${omittedBytes} bytes at the end of the payload are left out.` : ''
@@ -146,8 +139,48 @@ export function recentResource({ db }: ToolOptions): Resource {
     description: `The ${RECENT} newest webhook events, newest first, without payloads. ${UNTRUSTED}`,
     mimeType,
     read: async () => {
-      const events = await listEvents(db, EVERY_EVENT, RECENT)
+      const events = await listNewest(db, RECENT)
       return { uri, mimeType, text: JSON.stringify({ notice: UNTRUSTED, events }) }
     },
   }
+}
+
+/** `replay_webhook_event`: only on an endpoint that was made for it. */
+export function replayTool(replay: SendReplay): Tool {
+  return defineTool({
+    name: 'replay_webhook_event',
+    title: 'Replay a webhook event',
+    description:
+      'Sends the stored bytes of an event to a target again, or to the default target of the ' +
+      'settings. Private and local addresses are refused unless an operator allowed them.',
+    input: Type.Object(
+      {
+        id: EventId,
+        target_url: Type.Optional(
+          Type.String({ maxLength: 2_048, description: 'http:// or https:// URL to post to' }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    output: Type.Object({
+      id: Type.Integer(),
+      target_url: Type.String(),
+      delivered: Type.Boolean(),
+      response_status: Type.Integer(),
+      response_ms: Type.Integer(),
+    }),
+    annotations: {
+      readOnlyHint: false,
+      destructiveHint: true,
+      idempotentHint: false,
+      openWorldHint: true,
+    },
+    async call({ id, target_url }) {
+      const { target, outcome, status, ms, detail } = await replay(id, target_url)
+      if (status === null) return failure('replay_failed', `Not delivered: ${detail ?? ''}.`)
+      const delivered = outcome === 'delivered'
+      const response = { response_status: status, response_ms: ms }
+      return toolValue({ id, target_url: target, delivered, ...response })
+    },
+  })
 }

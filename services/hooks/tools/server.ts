@@ -1,12 +1,18 @@
-import type { EndpointKey } from '../../../db/hooks/rows.ts'
-import { Unavailable } from '../../../kernel/fault.ts'
+import Type from 'typebox'
+import type { EndpointKey } from '../../../db/hooks/endpoints.ts'
+import { Fault, Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import { TryLater, type McpServer, type Resource, type Tool } from '../../../kernel/mcp/server.ts'
-import { getTool, listTool, recentResource } from './events.ts'
-import { createLimits } from './limits.ts'
-import { failure, UNTRUSTED, type ToolOptions } from './options.ts'
-import { providersTool } from './providers.ts'
-import { replayTool } from './replay.ts'
+import {
+  defineTool,
+  toolValue,
+  TryLater,
+  type McpServer,
+  type Resource,
+  type Tool,
+} from '../../../kernel/mcp/server.ts'
+import { ProviderStatus, providerStatus, readProviders } from '../providers.ts'
+import { getTool, listTool, recentResource, replayTool } from './events.ts'
+import { failure, READ_ONLY, UNTRUSTED, type FailureCode, type ToolOptions } from './options.ts'
 import { waitTool } from './wait.ts'
 
 /** What each endpoint of the hooks service offers (decisions.md section 3, Tool protocol). */
@@ -21,7 +27,7 @@ export function createToolServers(options: ToolOptions): (endpoint: EndpointKey)
   const replaying = [replayTool(replay)]
   const resources = [recentResource(options)]
 
-  /** Work as one endpoint may ask for it: within bounds, counted, and without a database it says so. */
+  /** Work of one endpoint: bounded, counted, and with a failure for every expected error. */
   function bounded<A extends unknown[], T extends object>(
     { name: endpoint }: EndpointKey,
     tool: string,
@@ -42,6 +48,7 @@ export function createToolServers(options: ToolOptions): (endpoint: EndpointKey)
         if (!('isError' in answer)) outcome = 'ok'
         return answer
       } catch (error) {
+        if (error instanceof Fault) return refuse(codeOf(error), error.message)
         if (!(error instanceof Unavailable)) throw error
         log.warn('unavailable', { tool, error: messageOf(error) })
         return refuse('internal', 'The database is out of reach; try again shortly.')
@@ -77,7 +84,7 @@ export function createToolServers(options: ToolOptions): (endpoint: EndpointKey)
     }
   }
 
-  // The registry gives the same key until it reads all of them again.
+  // The registry gives the same key until it reads the keys again.
   const servers = new WeakMap<EndpointKey, McpServer>()
   return (endpoint) => {
     const server = servers.get(endpoint) ?? serverOf(endpoint)
@@ -86,8 +93,59 @@ export function createToolServers(options: ToolOptions): (endpoint: EndpointKey)
   }
 }
 
+function codeOf({ status }: Fault): FailureCode {
+  if (status === 404) return 'not_found'
+  return status === 503 ? 'rate_limited' : 'invalid_argument'
+}
+
 const INSTRUCTIONS =
   'Reads the webhooks that this Gatehouse has received and stored: list them, get one with its ' +
   'payload, wait for the next one, and see who may send.'
 
 const TOO_MANY = 'This endpoint has as many calls running as it may; wait for one to end.'
+
+/** How many calls of one endpoint run at a time, and how many of them may only wait. */
+const CALLS = 32
+const WAITS = 8
+
+/** Counts the running calls of each endpoint. */
+export interface Limits {
+  /** Takes a place; undefined when all are taken, else what gives it back. */
+  enter(endpoint: string, waits: boolean): (() => void) | undefined
+}
+
+export function createLimits(): Limits {
+  const running = new Map<string, { calls: number; waits: number }>()
+  return {
+    enter(endpoint, waits) {
+      const count = running.get(endpoint) ?? { calls: 0, waits: 0 }
+      if (count.calls >= CALLS || (waits && count.waits >= WAITS)) return undefined
+      running.set(endpoint, count)
+      count.calls++
+      if (waits) count.waits++
+      return () => {
+        count.calls--
+        if (waits) count.waits--
+        if (count.calls === 0) running.delete(endpoint)
+      }
+    },
+  }
+}
+
+/** `list_providers`: who may send, and whether they can. */
+export function providersTool({ db, clock, secrets }: ToolOptions): Tool {
+  return defineTool({
+    name: 'list_providers',
+    title: 'List webhook providers',
+    description:
+      'Lists the senders of webhooks: how each is trusted, whether it is enabled, whether its ' +
+      'secret is configured (never the secret), and the path or channel it sends to.',
+    input: Type.Object({}, { additionalProperties: false }),
+    output: Type.Object({ providers: Type.Array(ProviderStatus) }),
+    annotations: READ_ONLY,
+    async call() {
+      const rows = await readProviders(db, clock.now())
+      return toolValue({ providers: rows.map((row) => providerStatus(row, secrets)) })
+    },
+  })
+}

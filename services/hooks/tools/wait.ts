@@ -1,15 +1,14 @@
 import Type from 'typebox'
-import { streamBounds } from '../../../db/hooks/events.ts'
-import { EventSummary } from '../../../db/hooks/rows.ts'
+import { eventQueries, EventSummary } from '../../../db/hooks/events.ts'
 import { nullable } from '../../../db/rows.ts'
-import { type Call, type Tool, defineTool, toolValue } from '../../../kernel/mcp/server.ts'
-import { eventTest } from '../log-filter.ts'
+import { defineTool, toolValue, type Call, type Tool } from '../../../kernel/mcp/server.ts'
+import { eventTest } from '../event-filter.ts'
 import { EventType, ProviderName } from './events.ts'
 import { READ_ONLY, UNTRUSTED, type ToolOptions } from './options.ts'
 
 /** Below the minute after which clients give up. */
-const LONGEST_S = 55
-const USUAL_S = 30
+const MAX_S = 55
+const DEFAULT_S = 30
 const PROGRESS_MS = 5_000
 
 type Matches = (event: EventSummary) => boolean
@@ -27,16 +26,14 @@ export function waitTool(options: ToolOptions): Tool {
       {
         provider: Type.Optional(ProviderName),
         event_type: Type.Optional(EventType),
-        timeout_s: Type.Optional(
-          Type.Integer({ minimum: 1, maximum: LONGEST_S, default: USUAL_S }),
-        ),
+        timeout_s: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_S, default: DEFAULT_S })),
       },
       { additionalProperties: false },
     ),
     output: Type.Object({ event: nullable(EventSummary) }),
     annotations: { ...READ_ONLY, idempotentHint: false },
     streams: true,
-    async call({ provider, event_type, timeout_s = USUAL_S }, call) {
+    async call({ provider, event_type, timeout_s = DEFAULT_S }, call) {
       const matches = eventTest(provider ?? null, event_type ?? null) ?? (() => true)
       const event = await nextEvent(options, call, timeout_s, matches)
       return toolValue({ event: event ?? null }, UNTRUSTED)
@@ -45,8 +42,8 @@ export function waitTool(options: ToolOptions): Tool {
 }
 
 /**
- * The first matching event stored after now. Undefined when the time is over, when nobody waits any
- * more, and when the program stops.
+ * The first matching event stored after now. Undefined when the time is over, when the client is gone,
+ * and when the program stops.
  */
 async function nextEvent(
   { db, stream, clock }: ToolOptions,
@@ -57,11 +54,11 @@ async function nextEvent(
   const { promise, resolve } = Promise.withResolvers<EventSummary | undefined>()
   const over = (): void => resolve(undefined)
   const early: EventSummary[] = []
-  let look = (events: readonly EventSummary[]): void => void early.push(...events)
+  let check = (events: readonly EventSummary[]): void => void early.push(...events)
 
   const signal = gone()
   const started = clock.elapsed()
-  const { ready, stop } = stream.watch({ items: (events) => look(events), over })
+  const { ready, stop } = stream.watch({ items: (events) => check(events), over })
   const stopTimer = clock.every(seconds * 1000, over)
   const stopProgress = clock.every(PROGRESS_MS, () => {
     const waited = Math.round((clock.elapsed() - started) / 1000)
@@ -71,13 +68,13 @@ async function nextEvent(
   if (signal.aborted) over()
   try {
     await ready
-    // The reader may still be behind: what it brings of before the call is not the next event.
-    const { newest } = await streamBounds(db, 0)
-    look = (events) => {
+    // The stream may still bring events from before the call.
+    const { newest } = await eventQueries.streamBounds(db, { replayed: 0 })
+    check = (events) => {
       const found = events.find((event) => event.id > newest && matches(event))
       if (found !== undefined) resolve(found)
     }
-    look(early)
+    check(early)
     return await promise
   } finally {
     stop()

@@ -1,134 +1,63 @@
-import type { Level } from '../../../db/ops/events.ts'
-import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
-import { MAX_STOP_MS } from '../processes/run.ts'
-import type { Check } from '../inventory/schema.ts'
-import { commandCheck, processCheck, unitCheck } from './programs.ts'
-import type { CheckContext, Finding } from './finding.ts'
-import { diskCheck, fileAgeCheck, loadCheck, memoryCheck } from './host.ts'
-import { dnsCheck, httpCheck, tcpCheck, tlsCheck } from './network.ts'
+import Type, { type Static, type TLiteral, type TObject, type TProperties } from 'typebox'
+import { Level } from '../../../db/ops/events.ts'
+import type { Redaction } from '../redact.ts'
 
-/** The result of a check. */
-export interface CheckResult extends Finding {
-  /** Of the event when it fails. */
+/** The result of a check, in one line for people. */
+export interface Finding {
+  readonly ok: boolean
+  readonly message: string
+}
+
+/** What a check runs with. */
+export interface CheckContext {
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+  /** Marks the processes of the session. */
+  readonly marker: string | undefined
+  /** Removes secrets from what programs and errors say. */
+  readonly redact: Redaction
+}
+
+/** What every check may have. */
+const COMMON = {
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 60 })),
+  /** Level of the event when the check fails. */
+  level: Type.Optional(Level),
+}
+
+type CheckSchema<T extends string, P extends TProperties> = TObject<
+  { type: TLiteral<T> } & P & typeof COMMON
+>
+
+/** A kind of check: what the inventory says of one, and how it runs. */
+export interface CheckKind<T extends string, P extends TProperties> {
+  readonly schema: CheckSchema<T, P>
+  /** Level of a failure that the inventory gives no level: critical if something is down. */
   readonly level: Level
-  readonly ms: number
+  /** The name of a check that has none: what it looks at. */
+  readonly nameOf: (check: Static<TObject<P>>) => string
+  /** Rejects with an error of the network, the file system or the signal. */
+  readonly run: (check: Static<TObject<P>>, context: CheckContext) => Promise<Finding>
 }
 
-const TIMEOUT_S = 10
-
-/** The level of a failed check where the inventory gives none: what is down, or what may soon be. */
-const USUAL_LEVEL: Readonly<Record<Check['type'], Level>> = {
-  http: 'critical',
-  tcp: 'critical',
-  tls: 'critical',
-  dns: 'critical',
-  unit: 'critical',
-  process: 'critical',
-  disk: 'warning',
-  memory: 'warning',
-  load: 'warning',
-  file_age: 'warning',
-  command: 'warning',
+/** Declares a kind of check by the properties that it takes in the inventory; it takes no others. */
+export function defineCheck<const T extends string, P extends TProperties>(
+  type: T,
+  { takes, ...kind }: Omit<CheckKind<T, P>, 'schema'> & { readonly takes: P },
+): CheckKind<T, P> {
+  const properties = { type: Type.Literal(type), ...takes, ...COMMON }
+  const schema = Type.Object(properties, { additionalProperties: false })
+  return { ...kind, schema: schema as unknown as CheckSchema<T, P> }
 }
 
-/** Runs one check within its deadline; it never rejects: what went wrong is what it found. */
-export async function runCheck(
-  check: Check,
-  { signal, marker, redact }: Omit<CheckContext, 'timeoutMs'>,
-): Promise<CheckResult> {
-  // Whole ones: a timer of 2.01 s would be of 2009.9999999999998 ms, which is refused.
-  const timeoutMs = Math.max(1, Math.round((check.timeout_s ?? TIMEOUT_S) * 1_000))
-  const deadline = AbortSignal.timeout(timeoutMs)
-  const started = performance.now()
-  const finding = await look(check, {
-    signal: AbortSignal.any([signal, deadline]),
-    ...{ timeoutMs, marker, redact },
-  }).catch((error: unknown): Finding => ({
-    ok: false,
-    message: problemOf(error, deadline, timeoutMs),
-  }))
-  const ms = Math.round(performance.now() - started)
-  const message = redact(finding.message)
-  return { ...finding, message, level: check.level ?? USUAL_LEVEL[check.type], ms }
+export function passed(message: string): Finding {
+  return { ok: true, message }
 }
 
-/** Checks that were given up and that still hang, as on a file server that is gone. */
-const hanging = new Set<string>()
-
-/** Programs are told to end, and have the time for it; one that can't be ended is not waited for. */
-const PROGRAMS: ReadonlySet<Check['type']> = new Set(['unit', 'command'])
-const PROGRAM_ENDING_MS = MAX_STOP_MS + 500
-
-/** Finds something, or rejects when the signal comes first, whatever hangs. */
-async function look(check: Check, context: CheckContext): Promise<Finding> {
-  const { signal } = context
-  signal.throwIfAborted()
-  const what = JSON.stringify(check)
-  // One call of the file system that hangs holds one of the few threads that all of them share.
-  if (hanging.has(what)) throw new Error('not looked at: the last look at it has not ended yet')
-  const finding = find(check, context)
-  const late = Promise.withResolvers<never>()
-  let timer: NodeJS.Timeout | undefined
-  function giveUp(): void {
-    hanging.add(what)
-    const end = (): void => void hanging.delete(what)
-    finding.then(end, end)
-    const wait = PROGRAMS.has(check.type) ? PROGRAM_ENDING_MS : 0
-    timer = setTimeout(() => late.reject(signal.reason), wait)
-  }
-  signal.addEventListener('abort', giveUp, { once: true })
-  try {
-    const found = await Promise.race([finding, late.promise])
-    // One that was told to end says no more than that.
-    if (timer !== undefined) throw signal.reason
-    return found
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', giveUp)
-  }
+export function failed(message: string): Finding {
+  return { ok: false, message }
 }
 
-function find(check: Check, context: CheckContext): Promise<Finding> {
-  switch (check.type) {
-    case 'http':
-      return httpCheck(check, context)
-    case 'tcp':
-      return tcpCheck(check, context)
-    case 'tls':
-      return tlsCheck(check, context)
-    case 'dns':
-      return dnsCheck(check)
-    case 'unit':
-      return unitCheck(check, context)
-    case 'process':
-      return processCheck(check)
-    case 'disk':
-      return diskCheck(check)
-    case 'memory':
-      return memoryCheck(check)
-    case 'load':
-      return loadCheck(check)
-    case 'file_age':
-      return fileAgeCheck(check)
-    case 'command':
-      return commandCheck(check, context)
-  }
-}
-
-/** Errors of the network say little in their message and more in their code. */
-function problemOf(error: unknown, deadline: AbortSignal, timeoutMs: number): string {
-  if (deadline.aborted) return `no answer within ${timeoutMs / 1_000} s`
-  const cause = causeOf(error)
-  return WORDS[codeOf(cause) ?? ''] ?? messageOf(cause)
-}
-
-const WORDS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'connection reset',
-  EHOSTUNREACH: 'host unreachable',
-  ENETUNREACH: 'network unreachable',
-  ENOTFOUND: 'no such host',
-  EAI_AGAIN: 'the name server does not answer',
-  ENOENT: 'no such file',
-  EACCES: 'permission denied',
-}
+export const Path = Type.String({ pattern: '^/' })
+export const Argv = Type.Array(Type.String(), { minItems: 1 })

@@ -1,69 +1,86 @@
-import type { Static } from 'typebox'
-import { OUTPUT_BYTES, runCommand } from '../processes/run.ts'
-import { countProcesses } from '../processes/proc.ts'
+import Type from 'typebox'
 import { hardeningNote, processNote } from '../hardening.ts'
+import { countProcesses } from '../processes/proc.ts'
+import { OUTPUT_BYTES, runCommand } from '../processes/run.ts'
 import { redactCut } from '../redact.ts'
-import type { CommandCheck, ProcessCheck, UnitCheck } from '../inventory/schema.ts'
-import type { CheckContext, Finding } from './finding.ts'
+import { Argv, defineCheck, failed, passed } from './check.ts'
 
 const OFFLINE =
   /not been booted with systemd|connect to .*bus|: Transport endpoint is not connected/i
 
-/** A systemd unit is active; without one, no unit has failed. */
-export async function unitCheck(
-  { unit }: Static<typeof UnitCheck>,
-  context: CheckContext,
-): Promise<Finding> {
-  const argv =
-    unit === undefined
-      ? ['systemctl', 'list-units', '--state=failed', '--plain', '--no-legend', '--no-pager']
-      : ['systemctl', 'is-active', '--', unit]
-  const { code, output, problem, missing } = await runCommand(argv, context)
-  const text = output.trim()
-  const offline = missing !== null || OFFLINE.test(text)
-  const note = hardeningNote(text)
-  if (note !== undefined) return { ok: unit === undefined, message: `not looked at: ${note}` }
-  if (offline && unit === undefined) return { ok: true, message: 'no systemd here to ask' }
-  // A list that is not whole says nothing of the units that are not on it.
-  if (offline || problem !== null || (unit === undefined && code !== 0)) {
-    return { ok: false, message: `systemd can't be asked: ${problem ?? text}` }
-  }
-  if (unit !== undefined) return { ok: code === 0, message: `is ${text || 'unknown'}` }
-  const failed = text === '' ? [] : text.split('\n').map((line) => line.trim().split(/\s+/)[0])
-  if (failed.length === 0) return { ok: true, message: 'no unit has failed' }
-  return { ok: false, message: `failed: ${failed.join(', ')}` }
-}
+/** A systemd unit is active; without a unit, none has failed. */
+export const unitCheck = defineCheck('unit', {
+  takes: { unit: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9:_.\\\\@-]+$' })) },
+  level: 'critical',
+  nameOf: ({ unit }) => (unit === undefined ? 'units' : `unit ${unit}`),
+  async run({ unit }, context) {
+    const argv =
+      unit === undefined
+        ? ['systemctl', 'list-units', '--state=failed', '--plain', '--no-legend', '--no-pager']
+        : ['systemctl', 'is-active', '--', unit]
+    const { code, output, problem, missing } = await runCommand(argv, context)
+    const text = output.trim()
+    const offline = missing !== null || OFFLINE.test(text)
+    const note = hardeningNote(text)
+    if (note !== undefined) return { ok: unit === undefined, message: `not looked at: ${note}` }
+    if (offline && unit === undefined) return passed('no systemd here to ask')
+    // An incomplete list says nothing about the units that are not on it.
+    if (offline || problem !== null || (unit === undefined && code !== 0)) {
+      return failed(`systemd can't be asked: ${problem ?? text}`)
+    }
+    if (unit !== undefined) return { ok: code === 0, message: `is ${text || 'unknown'}` }
+    const units = text === '' ? [] : text.split('\n').map((line) => line.trim().split(/\s+/)[0])
+    return units.length === 0 ? passed('no unit has failed') : failed(`failed: ${units.join(', ')}`)
+  },
+})
 
-/** A process runs that has a text in its command line, and a program as its executable. */
-export async function processCheck(check: Static<typeof ProcessCheck>): Promise<Finding> {
-  const { match, program } = check
-  const count = countProcesses(check)
-  const wanted = [
-    ...(program === undefined ? [] : [`of program "${program}"`]),
-    ...(match === undefined ? [] : [`with "${match}"`]),
-  ].join(' ')
-  const note = count === 0 ? processNote() : undefined
-  if (note !== undefined) return { ok: false, message: `no process ${wanted} is seen: ${note}` }
-  if (count === 0) return { ok: false, message: `no process ${wanted} runs` }
-  return { ok: true, message: count === 1 ? 'runs' : `${count} processes run` }
-}
+/** A process runs. One of `match` and `program` must be given. */
+export const processCheck = defineCheck('process', {
+  takes: {
+    /** Text in its command line. */
+    match: Type.Optional(Type.String({ minLength: 1 })),
+    /** Name or path of its executable, which its arguments can't fake. */
+    program: Type.Optional(Type.String({ minLength: 1 })),
+  },
+  level: 'critical',
+  nameOf: ({ match, program }) => ['process', program, match].filter(Boolean).join(' '),
+  async run(check) {
+    const { match, program } = check
+    const count = countProcesses(check)
+    const wanted = [
+      ...(program === undefined ? [] : [`of program "${program}"`]),
+      ...(match === undefined ? [] : [`with "${match}"`]),
+    ].join(' ')
+    const note = count === 0 ? processNote() : undefined
+    if (note !== undefined) return failed(`no process ${wanted} is seen: ${note}`)
+    if (count === 0) return failed(`no process ${wanted} runs`)
+    return passed(count === 1 ? 'runs' : `${count} processes run`)
+  },
+})
 
-/** A command ends as expected. */
-export async function commandCheck(
-  { argv, exit_code = 0, contains }: Static<typeof CommandCheck>,
-  context: CheckContext,
-): Promise<Finding> {
-  const { code, output, problem } = await runCommand(argv, context)
-  if (problem !== null) return { ok: false, message: problem }
-  // Before it is cut: half a secret would stay.
-  const clean = redactCut(output, Buffer.byteLength(output) >= OUTPUT_BYTES, context.redact)
-  const said = clean.trim().split('\n').at(-1)?.slice(0, 200) ?? ''
-  if (code !== exit_code) {
-    const words = [said, hardeningNote(clean)].filter((text) => text).map((text) => `: ${text}`)
-    return { ok: false, message: `ended with ${code}, expected ${exit_code}${words.join('')}` }
-  }
-  if (contains !== undefined && !output.includes(contains)) {
-    return { ok: false, message: `ended with ${code} without "${contains}" in its output` }
-  }
-  return { ok: true, message: `ended with ${code}` }
-}
+/** A command exits as expected. */
+export const commandCheck = defineCheck('command', {
+  takes: {
+    argv: Argv,
+    exit_code: Type.Optional(Type.Integer({ minimum: 0, maximum: 255 })),
+    contains: Type.Optional(Type.String()),
+  },
+  level: 'warning',
+  nameOf: ({ argv }) => `command ${argv.join(' ')}`,
+  async run({ argv, exit_code = 0, contains }, context) {
+    const { code, output, problem } = await runCommand(argv, context)
+    if (problem !== null) return failed(problem)
+    // Redact before cutting: half a secret would stay.
+    const clean = redactCut(output, Buffer.byteLength(output) >= OUTPUT_BYTES, context.redact)
+    const lastLine = clean.trim().split('\n').at(-1)?.slice(0, 200) ?? ''
+    if (code !== exit_code) {
+      const details = [lastLine, hardeningNote(clean)].filter((text) => text)
+      const ended = `ended with ${code}, expected ${exit_code}`
+      return failed([ended, ...details].join(': '))
+    }
+    if (contains !== undefined && !output.includes(contains)) {
+      return failed(`ended with ${code} without "${contains}" in its output`)
+    }
+    return passed(`ended with ${code}`)
+  },
+})

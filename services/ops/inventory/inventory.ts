@@ -1,11 +1,9 @@
-import { Compile } from 'typebox/compile'
-import { lazy } from '../../../kernel/lazy.ts'
 import type { Log } from '../../../kernel/log.ts'
+import { nameOf, type Check } from '../checks/run.ts'
 import { followJsonFile, type FileKind } from '../json-file.ts'
-import { problemOf } from './problem.ts'
-import { Inventory, type Check, type Service } from './schema.ts'
+import { schemaProblem, type Inventory, type Service } from './schema.ts'
 
-/** The inventory as it stands; read again when its file has changed. */
+/** The current inventory; its file is read again when it changes. */
 export interface InventorySource extends Pick<InventoryOptions, 'isOurs'> {
   current(): Promise<Inventory>
 }
@@ -21,89 +19,47 @@ export interface InventoryOptions {
   readonly log: Log
 }
 
-const schema = lazy(() => Compile(Inventory))
-
 /** The file that `OPS_INVENTORY` names. */
 export const INVENTORY_FILE: FileKind<Inventory> = { what: 'Inventory', read: readInventory }
 
-/** Follows the inventory's file. Throws for one that can't be read or is wrong, when it is first read. */
+/** Follows the inventory's file. Throws if it can't be read or is wrong at the start. */
 export async function openInventory(options: InventoryOptions): Promise<InventorySource> {
-  const written = await followJsonFile(INVENTORY_FILE, options.file, options.log)
+  const ofFile = await followJsonFile(INVENTORY_FILE, options.file, options.log)
   const { isOurs } = options
-  return { isOurs, current: async () => (await written()) ?? usualInventory(options) }
+  return { isOurs, current: async () => (await ofFile()) ?? defaultInventory(options) }
 }
 
 function readInventory(value: unknown): Inventory {
-  if (!schema().Check(value)) throw new SyntaxError(`is wrong: ${problemOf(value)}`)
-  const names = value.services.map(({ name }) => name)
-  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  const problem = schemaProblem(value)
+  if (problem !== undefined) throw new SyntaxError(`is wrong: ${problem}`)
+  const inventory = value as Inventory
+  const twice = firstTwin(inventory.services.map(({ name }) => name))
   if (twice !== undefined) throw new SyntaxError(`has service "${twice}" twice`)
-  for (const [at, service] of value.services.entries()) {
-    refuseUrls(service, at)
-    refuseEmptyProcess(service, at)
-    refuseTwins(service)
-    refuseVerify(service)
+  for (const [at, service] of inventory.services.entries()) {
+    refuseChecks(service, `/services/${at}/checks`)
+    refuseOperations(service)
   }
-  return value
+  return inventory
 }
 
-/** What a check is called: its name, or what it looks at. */
-export function nameOf(check: Check): string {
-  if (check.name !== undefined) return check.name
-  switch (check.type) {
-    case 'http':
-      return `http ${check.url}`
-    case 'tcp':
-      return `tcp ${check.host}:${check.port}`
-    case 'tls':
-      return `tls ${check.host}:${check.port ?? 443}`
-    case 'dns':
-      return `dns ${check.host}`
-    case 'unit':
-      return check.unit === undefined ? 'units' : `unit ${check.unit}`
-    case 'process':
-      return ['process', check.program, check.match].filter(Boolean).join(' ')
-    case 'disk':
-    case 'file_age':
-      return `${check.type} ${check.path}`
-    case 'memory':
-    case 'load':
-      return check.type
-    case 'command':
-      return `command ${check.argv.join(' ')}`
+function refuseChecks({ name, checks }: Service, where: string): void {
+  for (const [at, check] of checks.entries()) {
+    if (check.type === 'http' && !isPlainUrl(check.url)) {
+      throw new SyntaxError(`is wrong: ${where}/${at}/url must be a URL without user and password`)
+    }
+    // It would pass for any process.
+    if (check.type === 'process' && check.match === undefined && check.program === undefined) {
+      throw new SyntaxError(`is wrong: ${where}/${at} must have match or program`)
+    }
   }
+  const twice = firstTwin(checks.map(nameOf))
+  if (twice !== undefined) throw new SyntaxError(`has "${twice}" twice in service "${name}"`)
 }
 
-/** What no request can be made of; the address would be quoted in events, with a password in it. */
-function refuseUrls({ checks }: Service, service: number): void {
-  const wrong = checks.findIndex((check) => {
-    if (check.type !== 'http') return false
-    const url = URL.canParse(check.url) ? new URL(check.url) : undefined
-    return url === undefined || url.username !== '' || url.password !== ''
-  })
-  if (wrong === -1) return
-  const where = `/services/${service}/checks/${wrong}/url`
-  throw new SyntaxError(`is wrong: ${where} must be a URL without user and password`)
-}
-
-/** A process check that names nothing would be good for any process. */
-function refuseEmptyProcess({ checks }: Service, service: number): void {
-  const wrong = checks.findIndex(
-    (check) => check.type === 'process' && check.match === undefined && check.program === undefined,
-  )
-  if (wrong === -1) return
-  throw new SyntaxError(`is wrong: /services/${service}/checks/${wrong} must have match or program`)
-}
-
-function refuseTwins({ name, checks, operations = [] }: Service): void {
-  for (const names of [checks.map(nameOf), operations.map((operation) => operation.name)]) {
-    const twice = names.find((one, at) => names.indexOf(one) !== at)
-    if (twice !== undefined) throw new SyntaxError(`has "${twice}" twice in service "${name}"`)
-  }
-}
-
-/** A check that is not there would be missed once the operation has run. */
-function refuseVerify({ name, checks, operations = [] }: Service): void {
+function refuseOperations({ name, checks, operations = [] }: Service): void {
+  const twice = firstTwin(operations.map((operation) => operation.name))
+  if (twice !== undefined) throw new SyntaxError(`has "${twice}" twice in service "${name}"`)
+  // A check that does not exist would be missed only after the operation has run.
   const names = checks.map(nameOf)
   const wrong = operations.find(({ verify }) => verify !== undefined && !names.includes(verify))
   if (wrong === undefined) return
@@ -113,8 +69,18 @@ function refuseVerify({ name, checks, operations = [] }: Service): void {
   )
 }
 
+/** `fetch` refuses a URL with a password, and events would quote it. */
+function isPlainUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url !== undefined && url.username === '' && url.password === ''
+}
+
+function firstTwin(names: readonly string[]): string | undefined {
+  return names.find((name, at) => names.indexOf(name) !== at)
+}
+
 /** Without a file: this host, and the health of Gatehouse's own services. */
-function usualInventory({ addresses, dataDirectory }: InventoryOptions): Inventory {
+function defaultInventory({ addresses, dataDirectory }: InventoryOptions): Inventory {
   const paths = [...new Set(['/', dataDirectory])]
   const host: Service = {
     name: 'host',

@@ -1,135 +1,17 @@
 import Type from 'typebox'
+import { isObject, objectsOf, objectOf } from '../../../kernel/json.ts'
+import { fits, mismatchOf } from '../../../kernel/validate.ts'
+import { Argv, Path } from '../checks/check.ts'
+import { Check } from '../checks/run.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
-const Host = Type.String({ minLength: 1, maxLength: 253 })
-const Port = Type.Integer({ minimum: 1, maximum: 65_535 })
-const Path = Type.String({ pattern: '^/' })
-const Argv = Type.Array(Type.String(), { minItems: 1 })
-const Percent = Type.Number({ exclusiveMinimum: 0, maximum: 100 })
 const closed = { additionalProperties: false }
 
-/** What every check has; `level` is that of the event when it fails, if it is not the usual one. */
-const common = {
-  name: Type.Optional(Name),
-  timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 60 })),
-  level: Type.Optional(Type.Enum(['info', 'warning', 'critical'])),
-}
-
-export const HttpCheck = Type.Object(
-  {
-    type: Type.Literal('http'),
-    url: Type.String({ pattern: '^https?://' }),
-    /** Any of 200 to 399 when absent. */
-    status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
-    contains: Type.Optional(Type.String()),
-    ...common,
-  },
-  closed,
-)
-export const TcpCheck = Type.Object(
-  { type: Type.Literal('tcp'), host: Host, port: Port, ...common },
-  closed,
-)
-export const TlsCheck = Type.Object(
-  {
-    type: Type.Literal('tls'),
-    host: Host,
-    port: Type.Optional(Port),
-    /** How many days the certificate must still be valid; 14 when absent. */
-    days: Type.Optional(Type.Integer({ minimum: 0 })),
-    ...common,
-  },
-  closed,
-)
-export const DnsCheck = Type.Object(
-  {
-    type: Type.Literal('dns'),
-    host: Host,
-    /** An address that must be among those found. */
-    address: Type.Optional(Type.String()),
-    ...common,
-  },
-  closed,
-)
-export const UnitCheck = Type.Object(
-  {
-    type: Type.Literal('unit'),
-    /** A systemd unit that must be active; without one, no unit may have failed. */
-    unit: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9:_.\\\\@-]+$' })),
-    ...common,
-  },
-  closed,
-)
-export const ProcessCheck = Type.Object(
-  {
-    type: Type.Literal('process'),
-    /** Text in the command line of a process that must run. */
-    match: Type.Optional(Type.String({ minLength: 1 })),
-    /** Name or path of its executable, which its arguments can't feign. One of the two must be given. */
-    program: Type.Optional(Type.String({ minLength: 1 })),
-    ...common,
-  },
-  closed,
-)
-export const DiskCheck = Type.Object(
-  { type: Type.Literal('disk'), path: Path, max_percent: Type.Optional(Percent), ...common },
-  closed,
-)
-export const MemoryCheck = Type.Object(
-  { type: Type.Literal('memory'), max_percent: Type.Optional(Percent), ...common },
-  closed,
-)
-export const LoadCheck = Type.Object(
-  {
-    type: Type.Literal('load'),
-    /** Of the last five minutes, for each processor. */
-    max_per_cpu: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
-    ...common,
-  },
-  closed,
-)
-export const FileAgeCheck = Type.Object(
-  {
-    type: Type.Literal('file_age'),
-    path: Path,
-    max_age_s: Type.Number({ exclusiveMinimum: 0 }),
-    /** How large the file must be: an empty backup is none. Any size will do when absent. */
-    min_bytes: Type.Optional(Type.Integer({ minimum: 0 })),
-    ...common,
-  },
-  closed,
-)
-export const CommandCheck = Type.Object(
-  {
-    type: Type.Literal('command'),
-    argv: Argv,
-    exit_code: Type.Optional(Type.Integer({ minimum: 0, maximum: 255 })),
-    contains: Type.Optional(Type.String()),
-    ...common,
-  },
-  closed,
-)
-
-export const Check = Type.Union([
-  HttpCheck,
-  TcpCheck,
-  TlsCheck,
-  DnsCheck,
-  UnitCheck,
-  ProcessCheck,
-  DiskCheck,
-  MemoryCheck,
-  LoadCheck,
-  FileAgeCheck,
-  CommandCheck,
-])
-export type Check = Type.Static<typeof Check>
-
-/** Something that tier 3 may do to a service, by name and never by a shell. */
+/** Something that tier 3 may do to a service. */
 export const Operation = Type.Object(
   {
     name: Name,
-    /** `restart`, `redeployment`, or another kind with a cooldown of its own. */
+    /** `restart`, `redeployment`, or another type with a cooldown of its own. */
     action_type: Name,
     argv: Argv,
     min_tier: Type.Optional(Type.Integer({ minimum: 1, maximum: 3 })),
@@ -158,7 +40,7 @@ export const Service = Type.Object(
 )
 export type Service = Type.Static<typeof Service>
 
-/** A command that tier 2 may run, with whatever arguments the model adds. */
+/** A command that tier 2 may run, with further arguments of the model's choice. */
 export const ReadonlyCommand = Type.Object(
   {
     argv: Argv,
@@ -173,7 +55,7 @@ export type ReadonlyCommand = Type.Static<typeof ReadonlyCommand>
 export const Inventory = Type.Object(
   {
     services: Type.Array(Service, { maxItems: 1_000 }),
-    /** Folders that tier 2 may read files in, beside the repositories. */
+    /** Folders in which tier 2 may read files, beside the repositories. */
     roots: Type.Optional(Type.Array(Path)),
     /** A list of words is a command without the network. */
     readonly: Type.Optional(Type.Array(Type.Union([Argv, ReadonlyCommand]))),
@@ -181,3 +63,37 @@ export const Inventory = Type.Object(
   closed,
 )
 export type Inventory = Type.Static<typeof Inventory>
+
+/** Where an inventory is wrong and what is expected there; undefined if it is right. */
+export function schemaProblem(value: unknown): string | undefined {
+  if (fits(Inventory, value)) return undefined
+  const { path } = mismatchOf(Inventory, value)
+  // The error of a union is that of its first branch: the value tells which branch was meant.
+  const [at, service, check] = /^\/services\/(\d+)\/checks\/(\d+)/.exec(path) ?? []
+  if (at !== undefined) return checkProblem(value, at, Number(service), Number(check))
+  const [where, command] = /^\/readonly\/(\d+)/.exec(path) ?? []
+  if (where !== undefined) return commandProblem(value, where, Number(command))
+  return problemAt('', Inventory, value)
+}
+
+function checkProblem(value: unknown, where: string, service: number, index: number): string {
+  const { services } = objectOf(value)
+  const { checks } = objectsOf(services)[service] ?? {}
+  const check = objectsOf(checks)[index] ?? {}
+  const schema = Check.anyOf.find(({ properties }) => properties.type.const === check['type'])
+  if (schema !== undefined) return problemAt(where, schema, check)
+  const types = Check.anyOf.map(({ properties }) => properties.type.const).join(', ')
+  return `${where}/type must be one of ${types}`
+}
+
+function commandProblem(value: unknown, where: string, index: number): string {
+  const { readonly: commands } = objectOf(value)
+  const command: unknown = Array.isArray(commands) ? commands[index] : undefined
+  if (isObject(command)) return problemAt(where, ReadonlyCommand, command)
+  return `${where} must be a list of words, or an object with argv and network`
+}
+
+function problemAt(where: string, schema: Type.TSchema, value: unknown): string {
+  const { path, message } = mismatchOf(schema, value)
+  return `${`${where}${path}` || 'the whole'} ${message}`
+}

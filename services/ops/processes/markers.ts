@@ -1,8 +1,8 @@
 import { environmentOf, holderOf, isAlive, listProcesses } from './proc.ts'
 
 /**
- * The variable in the environment of every process that is started with a marker; descendants inherit it.
- * A `gatehouse` among them does not take it for a variable of its configuration.
+ * The variable in the environment of every process that is started with a marker; descendants
+ * inherit it. A `gatehouse` among them does not take it for a variable of its configuration.
  */
 export const MARKER = 'STARTED_BY_GATEHOUSE'
 
@@ -17,7 +17,10 @@ export function operationMarker(session: string, action: number): string {
   return `${session}/${action}`
 }
 
-/** Kills every process that carries a marker, with SIGKILL. Rejects if there are no file descriptors left. */
+/**
+ * Kills every process that carries a marker, with SIGKILL. Rejects if there are no file descriptors
+ * left.
+ */
 export async function endMarked(marker: string): Promise<void> {
   for (let sweep = 0, clear = 0; sweep < MAX_SWEEPS && clear < CLEAR_SWEEPS; sweep++) {
     if (sweep > 0) await new Promise((resolve) => setTimeout(resolve, clear > 0 ? PAUSE_MS : 1))
@@ -50,7 +53,10 @@ function findMarked(marker: string): readonly number[] {
   return [...found]
 }
 
-/** The processes that carry a marker now, as `holderOf` names them; none if there are no file descriptors left. */
+/**
+ * The processes that carry a marker now, as `holderOf` names them; none if there are no file
+ * descriptors left.
+ */
 export function markedNow(marker: string): readonly string[] {
   try {
     return findMarked(marker).map(holderOf)

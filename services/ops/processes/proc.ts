@@ -41,8 +41,8 @@ export function commandLineOf(pid: number): string {
 }
 
 /**
- * Whether a process runs the executable with this path or name. Only the first 15 bytes of the name are
- * known of another user's process. An interpreter also has the name of its script.
+ * Whether a process runs the executable with this path or name. Only the first 15 bytes of the name
+ * are known of another user's process. An interpreter also has the name of its script.
  */
 export function runsProgram(pid: number, program: string): boolean {
   const executable = followLink(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '')
@@ -68,8 +68,8 @@ function startOf(pid: number): string | undefined {
 }
 
 /**
- * The boot and process namespace of this machine: a process id has a meaning only within it. Without
- * `/proc`, every process counts as a machine of its own.
+ * The boot and process namespace of this machine: a process id has a meaning only within it.
+ * Without `/proc`, every process counts as a machine of its own.
  */
 export function machineId(): string {
   if (!seesProcesses()) return randomUUID()
@@ -95,7 +95,7 @@ export function ownHolder(): string {
   return holderOf(process.pid)
 }
 
-/** A process, told from a later one with the same id by when it started. */
+/** Names a process by id and start time: ids are used again. */
 export function holderOf(pid: number): string {
   return `${pid}/${startOf(pid) ?? '0'}`
 }

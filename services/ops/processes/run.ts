@@ -10,7 +10,10 @@ export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Names of further variables of ours that the process gets, if they are set. */
   readonly inherit?: readonly string[]
-  /** Marks the process and its descendants, so that they are found: a session's marker or an operation's. */
+  /**
+   * Marks the process and its descendants, so that they are found: a session's marker or an
+   * operation's.
+   */
   readonly marker?: string | undefined
   /** No other process uses the marker now: everything that carries it ends with this one. */
   readonly ownsMarker?: boolean
@@ -96,7 +99,9 @@ export async function runCommand(
   }
 }
 
-/** Runs a program by its argument list: no shell sees it. Rejects only with what `onOutput` throws. */
+/**
+ * Runs a program by its argument list: no shell sees it. Rejects only with what `onOutput` throws.
+ */
 export async function runProcess(
   argv: readonly string[],
   options: RunOptions,
@@ -206,7 +211,10 @@ function readOutput(child: Child, onOutput: RunOptions['onOutput'], onBug: () =>
   const closed = Promise.all([read('stdout'), read('stderr')])
 
   return {
-    /** Reads the rest. `stays`: what the process has left goes on writing, and must not meet a closed pipe. */
+    /**
+     * Reads the rest. `stays`: what the process has left goes on writing, and must not meet a
+     * closed pipe.
+     */
     async finish(stays: boolean): Promise<void> {
       const late = Promise.withResolvers<void>()
       // A process outside of the group may hold the pipes open forever.
@@ -257,8 +265,8 @@ function notStarted(problem: string): ProcessEnd {
 const LINE_END = 0x0a
 
 /**
- * Splits bytes into lines, whatever their chunks: no character is cut at the border of a chunk. A line with
- * more than `maxBytes` is cut, so that no line takes more memory.
+ * Splits bytes into lines, whatever their chunks: no character is cut at the border of a chunk. A
+ * line with more than `maxBytes` is cut, so that no line takes more memory.
  */
 export function splitLines(maxBytes: number, take: (line: string) => void) {
   let chunks: Buffer[] = []

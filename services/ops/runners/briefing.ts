@@ -33,7 +33,10 @@ export interface Briefing {
 /** Characters of a summary. */
 export const MAX_SUMMARY = 10_000
 const MAX_MEMORIES = 500
-/** Characters of the memories in a prompt: 2,000 tokens of 4 each (decisions.md section 5, Memories). */
+/**
+ * Characters of the memories in a prompt: 2,000 tokens of 4 each (decisions.md section 5,
+ * Memories).
+ */
 const MAX_MEMORY_TEXT = 8_000
 
 export async function readBriefing(options: AgentOptions, job: Job): Promise<Briefing> {

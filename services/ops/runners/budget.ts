@@ -1,9 +1,8 @@
 import Type from 'typebox'
-import { Compile } from 'typebox/compile'
 import type { Database } from '../../../db/client.ts'
 import { sessionQueries as q } from '../../../db/ops/sessions.ts'
-import { lazy } from '../../../kernel/lazy.ts'
 import type { Log } from '../../../kernel/log.ts'
+import { firstMismatch, fits } from '../../../kernel/validate.ts'
 import { followJsonFile, type FileKind } from '../json-file.ts'
 import type { Usage } from './model-stream.ts'
 
@@ -23,7 +22,6 @@ export type Price = Type.Static<typeof Price>
 /** Prices by the name of the model. */
 const Prices = Type.Record(Type.String(), Price)
 type Prices = Type.Static<typeof Prices>
-const schema = lazy(() => Compile(Prices))
 
 /** The price table; read again when its file has changed. */
 export interface PriceSource {
@@ -72,10 +70,8 @@ export async function openPrices(file: () => string | undefined, log: Log): Prom
 }
 
 function readPrices(value: unknown): Prices {
-  if (schema().Check(value)) return value
-  const [first] = schema().Errors(value)
-  const where = first?.instancePath === '' ? 'its top' : first?.instancePath
-  throw new SyntaxError(`is wrong at ${where}: ${first?.message}`)
+  if (fits(Prices, value)) return value
+  throw new SyntaxError(`is wrong: ${firstMismatch(Prices, value, 'its top')}`)
 }
 
 /** The cost of tokens, in US dollars. */
@@ -100,7 +96,10 @@ export async function spentToday(db: Database, now: Date): Promise<number> {
   return (await q.costSince(db, { since })).cost_usd
 }
 
-/** Which budget is spent, in one line, once a session has cost that much; undefined while some is left. */
+/**
+ * Which budget is spent, in one line, once a session has cost that much; undefined while some is
+ * left.
+ */
 export function spentProblem(budgets: Budgets, before: Spent, cost: number): string | undefined {
   const { session, day } = budgets
   if (session !== undefined && before.chain + cost >= session) {
@@ -120,7 +119,10 @@ export function budgetLeft({ session, day }: Budgets, before: Spent): number | u
   return left.length === 0 ? undefined : Math.min(...left)
 }
 
-/** Counts what a session spends. Its budget covers the whole chain: a next tier gets what its parents left. */
+/**
+ * Counts what a session spends. Its budget covers the whole chain: a next tier gets what its
+ * parents left.
+ */
 export function createSpending(
   price: Price | undefined,
   budgets: Budgets,

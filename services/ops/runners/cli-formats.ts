@@ -137,8 +137,8 @@ function readClaudeResult(line: JsonObject): AgentMessage {
 }
 
 /**
- * What this session adds: after `--resume` the total includes the parent's. The price of a model that
- * the agent does not know is invented, so it is none.
+ * What this session adds: after `--resume` the total includes the parent's. The price of a model
+ * that the agent does not know is invented: then the cost is null.
  */
 function claudeCost(line: JsonObject): number | null {
   const since = line['model_usage_since_last_result']
@@ -148,7 +148,7 @@ function claudeCost(line: JsonObject): number | null {
   return usage.reduce((sum, { costUSD }) => sum + (numberOf(costUSD) ?? 0), 0)
 }
 
-/** Lines of `codex exec --json`; it tells tokens, never what they cost. */
+/** Lines of `codex exec --json`; it reports tokens, but no cost. */
 const readCodex: LineFormat = (line) => {
   switch (line['type']) {
     case 'thread.started':
@@ -198,11 +198,11 @@ function readCodexItem(item: JsonObject, completed: boolean): AgentMessage | und
       return { output: [{ kind, text: output }], actor: 'other' }
     }
   }
-  // A change of a file, a search, a tool of another server: output as it is.
+  // For example a file change, a search, or a tool of another server.
   return { output: [{ kind: completed ? 'result' : 'tool', text: describeValue(item) }] }
 }
 
-/** Lines of `gemini -o stream-json`; it tells tokens, never what they cost. */
+/** Lines of `gemini -o stream-json`; it reports tokens, but no cost. */
 const readGemini: LineFormat = (line) => {
   switch (line['type']) {
     case 'init':
@@ -241,7 +241,10 @@ const readGemini: LineFormat = (line) => {
   return undefined
 }
 
-/** Lines of `opencode run --format json`. There is no last line: a step that calls no tool is the last one. */
+/**
+ * Lines of `opencode run --format json`. There is no last line: a step that calls no tool is the
+ * last one.
+ */
 const readOpencode: LineFormat = (line) => {
   if (!('sessionID' in line)) return undefined
   const part = objectOf(line['part'])
@@ -294,7 +297,7 @@ function opencodeCost(part: JsonObject): number | null {
   return cost === 0 && (numberOf(objectOf(part['tokens'])['total']) ?? 0) > 0 ? null : cost
 }
 
-/** In the order in which they are asked: the agents can be told apart by their lines. */
+/** The first format that knows a line reads it: no two agents write the same lines. */
 const FORMATS: readonly LineFormat[] = [readClaude, readOpencode, readCodex, readGemini]
 
 /** Reads a line of any known agent; undefined for a line that none of them writes. */

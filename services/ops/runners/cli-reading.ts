@@ -56,8 +56,8 @@ const MAX_ENTRIES = 50
 const FENCE = '\n```'
 
 /**
- * Reads an agent's stream and passes its output to `show`. Every text in a line is redacted by itself,
- * because in JSON within JSON a secret is escaped twice.
+ * Reads an agent's stream and passes its output to `show`. Every text in a line is redacted by
+ * itself, because in JSON within JSON a secret is escaped twice.
  */
 export function createStreamReader(
   limits: Limits,
@@ -145,8 +145,8 @@ export function createStreamReader(
 }
 
 /**
- * Undefined for a line that is no JSON, or is nested too deep to be walked through (a RangeError). A line
- * of digits counts as text, for example hex: as a number it would lose digits.
+ * Undefined for a line that is no JSON, or is nested too deep to be walked through (a RangeError).
+ * A line of digits counts as text, for example hex: as a number it would lose digits.
  */
 function parseLine(line: string, redact: Redact): unknown {
   try {

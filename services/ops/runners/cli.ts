@@ -39,8 +39,8 @@ const MAX_LINE = 4 * 1024 * 1024
 const MAX_LAST_LINES = 1_000
 
 /**
- * The runner with a headless agent (decisions.md section 5, Runners): a process of its own, whose stream
- * of JSON lines becomes the session's output and outcome.
+ * The runner with a headless agent (decisions.md section 5, Runners): a process of its own, whose
+ * stream of JSON lines becomes the session's output and outcome.
  */
 export function createCliRunner(options: CliOptions): Runner {
   return { name: 'cli', modelOf: tierModel, run: (job) => runAgent(options, job) }
@@ -123,7 +123,10 @@ async function drainedOrAborted(output: Job['output'], signal: AbortSignal): Pro
   signal.removeEventListener('abort', stop)
 }
 
-/** Runs an agent, line by line. All its descendants are gone afterwards. Rejects if a line is not taken. */
+/**
+ * Runs an agent, line by line. All its descendants are gone afterwards. Rejects if a line is not
+ * taken.
+ */
 export async function runAgentProcess(
   argv: readonly string[],
   options: ProcessOptions & { readonly marker: string },

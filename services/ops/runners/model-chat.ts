@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseObject } from '../../../kernel/json.ts'
 import { causeOf, messageOf } from '../../../kernel/log.ts'
-import { readText } from '../read-text.ts'
+import { readText } from '../../../kernel/text.ts'
 import { redactCut, redactLine, type Redaction } from '../redact.ts'
 import {
   BadReply,
@@ -91,8 +91,9 @@ const MAX_REPLY_BYTES = 4 * 1024 * 1024
 const MAX_MESSAGE = 300
 
 /**
- * Asks a model, streaming (decisions.md section 5, Runners). 408, 409, 429, 5xx and network errors are
- * tried again, after the pause that Retry-After asks for; any other status is final. Never rejects.
+ * Asks a model, streaming (decisions.md section 5, Runners). 408, 409, 429, 5xx and network errors
+ * are tried again, after the pause that Retry-After asks for; any other status is final. Never
+ * rejects.
  */
 export async function completeChat(
   endpoint: Endpoint,

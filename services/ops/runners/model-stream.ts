@@ -66,7 +66,10 @@ interface Draft {
 const MAX_REPLY = 4 * 1024 * 1024
 const MAX_CALLS = 64
 
-/** Collects a reply from the pieces of a stream, or from the one piece of an endpoint that does not stream. */
+/**
+ * Collects a reply from the pieces of a stream, or from the one piece of an endpoint that does not
+ * stream.
+ */
 export function createReply(listener: ReplyListener): {
   /** Takes the text of one `data:` line; throws `BadReply`. */
   take(data: string): void

@@ -154,7 +154,7 @@ async function ask({
   return result
 }
 
-/** Runs a tool for the model; gives what the model is told. */
+/** Runs a tool; gives its result for the model. */
 async function runTool({ options, job }: Conversation, call: ToolCall): Promise<string> {
   const { output, noteActivity } = job
   output.write('tool', `${call.name} ${oneLine(call.arguments)}\n`)
@@ -183,7 +183,8 @@ function parseArguments(text: string): { readonly value: unknown } | { readonly 
 
 function assistantMessage({ text, toolCalls }: Reply): Message {
   const tool_calls = toolCalls.map(({ id, name, arguments: args }) => {
-    // Some endpoints reject a conversation with arguments that are not JSON, even if their model wrote them.
+    // Some endpoints reject a conversation with arguments that are not JSON, even if their model
+    // wrote them.
     const isJson = 'value' in parseArguments(args)
     const written = isJson && args.trim() !== '' ? args : '{}'
     return { id, type: 'function' as const, function: { name, arguments: written } }

@@ -4,9 +4,9 @@ import { checkQueries, type CheckState } from '../../../db/ops/checks.ts'
 import { memoryQueries } from '../../../db/ops/memories.ts'
 import { noticeQueries } from '../../../db/ops/notices.ts'
 import type { Clock } from '../../../kernel/time.ts'
-import { runCheck, type CheckResult } from '../checks/check.ts'
+import { nameOf, runCheck, type CheckResult } from '../checks/run.ts'
 import { addEvent } from '../events.ts'
-import { nameOf, type InventorySource } from '../inventory/inventory.ts'
+import type { InventorySource } from '../inventory/inventory.ts'
 import { FIRST_CONFIDENCE } from '../memories.ts'
 import type { Redaction } from '../redact.ts'
 import type { Job, Outcome, Runner } from './runner.ts'
@@ -30,8 +30,8 @@ const MAX_NAME = 200
 const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000]
 
 /**
- * The runner without a model (decisions.md section 5): every check of the inventory at once, events for
- * what is wrong or has changed, memories of typical times. It never escalates.
+ * The runner without a model (decisions.md section 5): every check of the inventory at once, events
+ * for what is wrong or has changed, memories of typical times. It never escalates.
  */
 export function createProbe(options: ProbeOptions): Runner {
   return { name: 'probe', modelOf: () => 'none', run: (job) => probe(options, job) }
@@ -70,8 +70,8 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
 }
 
 /**
- * Stores the results, with events for what is wrong and for what is good again. People are notified when
- * a critical failure begins, and when it ends.
+ * Stores the results, with events for what is wrong and for what is good again. People are notified
+ * when a critical failure begins, and when it ends.
  */
 async function record(
   tx: Executor,
@@ -101,7 +101,10 @@ async function record(
   }
 }
 
-/** A check without a name is named by what it checks, which may be too long for the database's index. */
+/**
+ * A check without a name is named by what it checks, which may be too long for the database's
+ * index.
+ */
 function shortName(name: string): string {
   if (name.length <= MAX_NAME) return name
   const rest = hash('sha256', name).slice(0, 16)

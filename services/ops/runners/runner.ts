@@ -16,7 +16,9 @@ export interface Job {
   readonly signal: AbortSignal
   /** Notes a sign of life that is not output: a silent session times out. */
   readonly noteActivity: () => void
-  /** Ends the session as escalated; the next tier gets the findings. The signal is aborted by it. */
+  /**
+   * Ends the session as escalated; the next tier gets the findings. The signal is aborted by it.
+   */
   readonly escalate: (reason: string, findings: string) => void
 }
 

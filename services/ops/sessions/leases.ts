@@ -30,22 +30,33 @@ export interface LeaseWatch {
   stop(): Promise<void>
 }
 
-/** Who had the lease: this process, one of this machine that has ended, or one that is not heard of. */
+/**
+ * Who had the lease: this process, one of this machine that has ended, or one that is not heard of.
+ */
 type FormerHolder = 'self' | 'dead' | 'silent'
 
 /** A lease that is not renewed for this long has expired. */
 const LEASE_MS = 20_000
-/** One heartbeat and a little. A lease that was renewed in this time is alive, whatever the clocks say. */
+/**
+ * One heartbeat and a little. A lease that was renewed in this time is alive, whatever the clocks
+ * say.
+ */
 const RENEWED_MS = 6_000
 const CHECK_MS = 5_000
 const MAX_OPEN_ACTIONS = 1_000
 
-/** Any instance that finds an expired lease fails that session. The first check is done when this resolves. */
+/**
+ * Any instance that finds an expired lease fails that session. The first check is done when this
+ * resolves.
+ */
 export async function watchLeases(options: LeaseOptions, own: OwnSessions): Promise<LeaseWatch> {
   const { db, clock, log, holder, machine } = options
   let seen: { readonly id: number; readonly beat: number; readonly since: number } | undefined
 
-  /** Clocks of two machines may differ, so the lease must also stand still. The first check can't know that. */
+  /**
+   * Clocks of two machines may differ, so the lease must also stand still. The first check can't
+   * know that.
+   */
   function isExpired({ id, heartbeat_at }: Lease, isFirst: boolean): boolean {
     const [beat, now] = [heartbeat_at.getTime(), clock.elapsed()]
     seen = seen?.id === id && seen.beat === beat ? seen : { id, beat, since: now }
@@ -102,7 +113,9 @@ async function failSession(
   return true
 }
 
-/** Kills what a session has left, and what those of its operations have left that did not end well. */
+/**
+ * Kills what a session has left, and what those of its operations have left that did not end well.
+ */
 async function endDescendants(db: Database, session: number, marker: string): Promise<void> {
   await endMarked(marker)
   const actions = await operationQueries.listOpenActions(db, { session, limit: MAX_OPEN_ACTIONS })

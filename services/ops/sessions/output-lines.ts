@@ -18,7 +18,9 @@ export interface LineCleaner {
   /** How many lines were added since the last `take`. */
   readonly added: number
   add(line: RawLine): void
-  /** Gives clean lines in order: all, or only those whose secrets can't continue in lines to come. */
+  /**
+   * Gives clean lines in order: all, or only those whose secrets can't continue in lines to come.
+   */
   take(all: boolean): readonly CleanLine[]
 }
 
@@ -32,20 +34,26 @@ export interface OutputLimit {
 
 /** Bytes of a line (decisions.md section 5, Output). */
 export const MAX_LINE_BYTES = 16 * 1024
-/** Bytes of a session's output. Of a longer one, the last bytes are kept as well: they say how it ended. */
+/**
+ * Bytes of a session's output. Of a longer one, the last bytes are kept as well: they say how it
+ * ended.
+ */
 const MAX_BYTES = 8 * 1024 * 1024
 const MAX_END_BYTES = 64 * 1024
 /** About what a row and its line in the file need beside the text. */
 const LINE_OVERHEAD = 100
 const CUT = `Output too long: cut here. Its first ${MAX_BYTES >> 20} MiB and its last ${MAX_END_BYTES >> 10} KiB are kept.`
-/** Terminal escape sequences, then controls, bidirectional, zero-width and other invisible characters. */
+/**
+ * Terminal escape sequences, then controls, bidirectional, zero-width and other invisible
+ * characters.
+ */
 const NOISE =
   // oxlint-disable-next-line no-control-regex, no-misleading-character-class
   /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b(?:\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]+[0-~]|[0-Z\\-~])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
 
 /**
- * An encoded secret may be wrapped over several lines. So lines are redacted together, and the last lines
- * are held back as long as a secret that begins in them may continue.
+ * An encoded secret may be wrapped over several lines. So lines are redacted together, and the last
+ * lines are held back as long as a secret that begins in them may continue.
  */
 export function createLineCleaner(redact: Redaction): LineCleaner {
   let lines: RawLine[] = []
@@ -83,7 +91,10 @@ export function createLineCleaner(redact: Redaction): LineCleaner {
   }
 }
 
-/** Passes on the beginning of an output and, if it is too long, its end. A system line says where it is cut. */
+/**
+ * Passes on the beginning of an output and, if it is too long, its end. A system line says where it
+ * is cut.
+ */
 export function createOutputLimit(pass: (line: CleanLine) => void): OutputLimit {
   let bytesLeft = MAX_BYTES
   let last: CleanLine[] | undefined

@@ -17,7 +17,7 @@ export interface Output {
   write(kind: LineKind, text: string): void
   /** Ends the open line. */
   endLine(): void
-  /** Resolves when few lines wait to be stored: whoever floods must wait for it. */
+  /** Resolves when few lines wait to be stored: a runner that floods must wait for it. */
   drained(): Promise<void>
   /** Stores the rest, with retries; never rejects. */
   close(retry: Retry): Promise<void>
@@ -108,7 +108,8 @@ export function openOutput(options: OutputOptions, session: number): Output {
     return { kind, text: cut ? text.slice(0, max) : text, cut }
   }
 
-  // Lines that can't be stored wait for the next flush: a session outlives a short outage of the database.
+  // Lines that can't be stored wait for the next flush: a session outlives a short outage of the
+  // database.
   const flushes = repeat(clock, FLUSH_MS, store, {
     fails: (error) => log.warn('session output not stored', { session, error: messageOf(error) }),
     works: () => log.info('session output is stored again', { session }),
@@ -119,7 +120,8 @@ export function openOutput(options: OutputOptions, session: number): Output {
       if (open !== undefined && open.kind !== kind) endLine()
       const more = endsWithReturn && text.startsWith('\n') ? text.slice(1) : text
       if (text !== '') endsWithReturn = text.endsWith('\r')
-      // A terminal would overwrite the text before a CR. Here it ends a line, so that nothing is hidden.
+      // A terminal would overwrite the text before a CR. Here it ends a line, so that nothing is
+      // hidden.
       const [first = '', ...rest] = more.split(/\r\n|\n|\r/)
       if (open !== undefined || first !== '' || rest.length > 0) open = extend(open, kind, first)
       for (const next of rest) {

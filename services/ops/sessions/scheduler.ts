@@ -28,8 +28,8 @@ const SAME_START_MS = 60_000
 const SLACK_MS = 500
 
 /**
- * Starts a session now and then one every interval, however many instances there are: the first one to
- * claim it in the database starts it. It is skipped while another session runs.
+ * Starts a session now and then one every interval, however many instances there are: the first one
+ * to claim it in the database starts it. It is skipped while another session runs.
  */
 export function startScheduler(options: SchedulerOptions): () => Promise<void> {
   const { db, clock, log, config, sessions } = options

@@ -76,7 +76,10 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     return session
   }
 
-  /** Runs what the transaction begins. If its acknowledgement is lost, the row may stand, as an orphan. */
+  /**
+   * Runs what the transaction begins. If its acknowledgement is lost, the row may stand, as an
+   * orphan.
+   */
   async function transact(
     work: (tx: Executor) => Promise<Begun | undefined>,
   ): Promise<Begun | undefined> {
@@ -126,7 +129,10 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     if (closed) void supervised.stop()
   }
 
-  /** Ends a session, and starts the next tier in the same transaction: no other start comes between them. */
+  /**
+   * Ends a session, and starts the next tier in the same transaction: no other start comes between
+   * them.
+   */
   async function finish(
     session: Session,
     ending: Ending,

@@ -44,7 +44,7 @@ type State =
   /** The runner works and has put nothing out yet. */
   | { readonly name: 'starting' }
   | { readonly name: 'running' }
-  /** The runner has been told to end. */
+  /** The runner must end. */
   | { readonly name: 'stopping'; readonly cause: Cause }
   /** The runner has ended. Output, event and end are being written; heartbeats keep the lease. */
   | { readonly name: 'recording' }
@@ -77,7 +77,9 @@ export function supervise(
   let state: State = { name: 'starting' }
   /** Aborted when the runner is to end. */
   const runnerStop = new AbortController()
-  /** Aborted when failed writes are not repeated any more: the server closes, or the row is lost. */
+  /**
+   * Aborted when failed writes are not repeated any more: the server closes, or the row is lost.
+   */
   const giveUp = new AbortController()
   const record = retryWhileUnavailable({
     ...{ clock, tries: RECORD_TRIES, pauseMs: RECORD_PAUSE_MS, signal: giveUp.signal },
@@ -164,7 +166,7 @@ export function supervise(
   async function recordEnd(outcome: Outcome, cause: Cause | undefined): Promise<void> {
     const ending = endingOf(outcome, cause, redact)
     const problem = cause?.status === 'timed_out' ? cause.problem : outcome.problem
-    // Whoever stopped or escalated the session has said why.
+    // A session that was stopped or has escalated needs no reason: it is known.
     const needsReason = cause === undefined || cause.status === 'timed_out'
     if (problem !== null && needsReason && state.name !== 'lost') {
       output.write('error', `Session ${ending.status}: ${problem}\n`)

@@ -2,12 +2,13 @@ import { mkdir, open, readdir, readlink, realpath, stat } from 'node:fs/promises
 import { constants } from 'node:fs'
 import { isAbsolute, join, resolve, sep } from 'node:path'
 import Type from 'typebox'
+import { badRequest, Fault } from '../../../kernel/fault.ts'
 import { codeOf } from '../../../kernel/log.ts'
-import { defineTool, done, refused, type ToolContext, type ToolResult } from './tool.ts'
+import { defineTool, done, type ToolContext } from './tool.ts'
 
 /** Of a larger file only the end is read. */
-const FILE_BYTES = 4 * 1024 * 1024
-const ENTRIES = 500
+const MAX_FILE_BYTES = 4 * 1024 * 1024
+const MAX_ENTRIES = 500
 const Path = Type.String({
   minLength: 1,
   maxLength: 4_000,
@@ -24,17 +25,13 @@ export const readFileTool = defineTool({
     lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, default: 200 })),
   },
   async run({ path, from_line = 1, lines: most = 200 }, context) {
-    return within(path, context, async (real, roots) => {
-      const read = await readEnd(real, roots)
-      if (read === undefined) return refused(OUTSIDE)
-      if ('problem' in read) return refused(read.problem)
-      // All of it: a secret must not be read in halves.
-      const all = context.redact(read.text).split('\n')
-      const shown = all.slice(from_line - 1, from_line - 1 + most)
-      const cut = read.cut ? `; only the last ${FILE_BYTES} bytes of it` : ''
-      const head = `${path}, lines ${from_line} to ${from_line - 1 + shown.length} of ${all.length}${cut}`
-      return done(`${head}:\n${shown.join('\n')}`)
-    })
+    const { text, isCut } = await inRoots(path, context, readEnd)
+    // Redact the whole text: a secret may span the lines that are shown.
+    const all = context.redact(text).split('\n')
+    const shown = all.slice(from_line - 1, from_line - 1 + most)
+    const cut = isCut ? `; only the last ${MAX_FILE_BYTES} bytes of it` : ''
+    const head = `${path}, lines ${from_line} to ${from_line - 1 + shown.length} of ${all.length}${cut}`
+    return done(`${head}:\n${shown.join('\n')}`)
   },
 })
 
@@ -44,94 +41,94 @@ export const listFilesTool = defineTool({
   tier: 2,
   takes: { path: Type.Optional(Path) },
   async run({ path = '.' }, context) {
-    return within(path, context, async (real) => {
-      const entries = await readdir(real, { withFileTypes: true })
-      const shown = entries
-        .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-        .slice(0, ENTRIES)
-        .map((entry) => {
-          if (entry.isDirectory()) return `${entry.name}/`
-          return entry.isSymbolicLink() ? `${entry.name} (link)` : entry.name
-        })
-      const more = entries.length > ENTRIES ? [`and ${entries.length - ENTRIES} more`] : []
-      return done([...shown, ...more].join('\n') || 'The folder is empty.')
-    })
+    const entries = await inRoots(path, context, (real) => readdir(real, { withFileTypes: true }))
+    const shown = entries
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      .slice(0, MAX_ENTRIES)
+      .map((entry) => {
+        if (entry.isDirectory()) return `${entry.name}/`
+        return entry.isSymbolicLink() ? `${entry.name} (link)` : entry.name
+      })
+    const more = entries.length > MAX_ENTRIES ? [`and ${entries.length - MAX_ENTRIES} more`] : []
+    return done([...shown, ...more].join('\n') || 'The folder is empty.')
   },
 })
 
-const OUTSIDE = 'That is outside of the folders that may be read.'
-
-/** Gives the real path of something within the roots; whatever links lead out of them is refused. */
-async function within(
+/** Reads something within the roots. Rejects with a Fault that says why it can't be read. */
+async function inRoots<T>(
   path: string,
-  { inventory, job }: ToolContext,
-  work: (real: string, roots: readonly string[]) => Promise<ToolResult>,
-): Promise<ToolResult> {
-  const { repos_dir } = job.config
-  await mkdir(repos_dir, { recursive: true })
-  const listed = [repos_dir, ...((await inventory.current()).roots ?? [])]
-  const named = isAbsolute(path) ? resolve(path) : join(resolve(repos_dir), path)
-  // Before the disk is asked: what is not there must not differ from what is, outside.
-  if (
-    !isWithin(
-      named,
-      listed.map((root) => resolve(root)),
-    )
-  )
-    return refused(OUTSIDE)
+  context: ToolContext,
+  read: (real: string, roots: readonly string[]) => Promise<T>,
+): Promise<T> {
   try {
-    const roots = await realRoots(listed)
-    const real = await realpath(named)
-    return isWithin(real, roots) ? await work(real, roots) : refused(OUTSIDE)
+    const { real, roots } = await resolveWithin(path, context)
+    return await read(real, roots)
   } catch (error) {
-    return refused(wordsOf(error))
+    throw fileProblem(error)
   }
 }
 
-async function realRoots(listed: readonly string[]): Promise<readonly string[]> {
+/** The real path of something within the roots. Links that lead out of them are refused. */
+async function resolveWithin(
+  path: string,
+  { inventory, job }: ToolContext,
+): Promise<{ readonly real: string; readonly roots: readonly string[] }> {
+  const { repos_dir } = job.config
+  await mkdir(repos_dir, { recursive: true })
+  const listed = [repos_dir, ...((await inventory.current()).roots ?? [])]
+  // Before the disk is asked: outside, a missing file must look like one that exists.
+  const wanted = isAbsolute(path) ? resolve(path) : join(resolve(repos_dir), path)
+  refuseOutside(
+    wanted,
+    listed.map((root) => resolve(root)),
+  )
   const found = await Promise.allSettled(listed.map((root) => realpath(root)))
-  return found.flatMap((root) => (root.status === 'fulfilled' ? [root.value] : []))
+  const roots = found.flatMap((root) => (root.status === 'fulfilled' ? [root.value] : []))
+  const real = await realpath(wanted)
+  refuseOutside(real, roots)
+  return { real, roots }
 }
 
-/** The end of a file; undefined when what was opened is not within the roots after all. */
+/** The end of a text file, and whether its beginning is missing. */
 async function readEnd(
   real: string,
   roots: readonly string[],
-): Promise<
-  { readonly text: string; readonly cut: boolean } | { readonly problem: string } | undefined
-> {
+): Promise<{ readonly text: string; readonly isCut: boolean }> {
   // A pipe or a device must neither block nor be read.
-  if (!(await stat(real)).isFile()) return { problem: 'That is no file.' }
+  if (!(await stat(real)).isFile()) throw badRequest('That is no file.')
   const file = await open(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
   try {
-    // A folder on the way may have become a link since it was looked at: what is open now counts.
-    if (!isWithin(await readlink(`/proc/self/fd/${file.fd}`), roots)) return undefined
+    // A folder on the way may have become a link since: only what is open now counts.
+    refuseOutside(await readlink(`/proc/self/fd/${file.fd}`), roots)
     const { size } = await file.stat()
-    const buffer = Buffer.alloc(Math.min(size, FILE_BYTES))
+    const buffer = Buffer.alloc(Math.min(size, MAX_FILE_BYTES))
     const from = size - buffer.length
     const { bytesRead } = await file.read(buffer, 0, buffer.length, from)
     const bytes = buffer.subarray(0, bytesRead)
-    if (bytes.includes(0)) return { problem: 'That is no text file.' }
-    // The first line of an end is half a line.
+    if (bytes.includes(0)) throw badRequest('That is no text file.')
+    // The first line of the end is incomplete.
     const start = from === 0 ? 0 : bytes.indexOf(10) + 1
-    return { text: bytes.toString('utf8', start), cut: from > 0 }
+    return { text: bytes.toString('utf8', start), isCut: from > 0 }
   } finally {
     await file.close()
   }
 }
 
-function isWithin(path: string, roots: readonly string[]): boolean {
-  return roots.some(
+function refuseOutside(path: string, roots: readonly string[]): void {
+  const isWithin = roots.some(
     (root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep),
   )
+  if (!isWithin) throw badRequest('That is outside of the folders that may be read.')
 }
 
-function wordsOf(error: unknown): string {
+/** What went wrong with a file, as a refusal. */
+function fileProblem(error: unknown): unknown {
+  if (error instanceof Fault) return error
   const code = codeOf(error) ?? ''
-  return WORDS[code] ?? `It can't be read (${code || 'unknown reason'}).`
+  return badRequest(PROBLEMS[code] ?? `It can't be read (${code || 'unknown reason'}).`)
 }
 
-const WORDS: Readonly<Record<string, string>> = {
+const PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: 'There is no such file.',
   EACCES: 'It may not be read: permission denied.',
   ENOTDIR: 'That is no folder.',

@@ -1,12 +1,12 @@
 import Type from 'typebox'
 import { causeOf, messageOf } from '../../../kernel/log.ts'
 import type { Inventory } from '../inventory/schema.ts'
-import { readText } from '../read-text.ts'
+import { readText } from '../../../kernel/text.ts'
 import { redactCut } from '../redact.ts'
 import { defineTool, done, refused } from './tool.ts'
 
 const TIMEOUT_MS = 20_000
-const BODY_BYTES = 64 * 1024
+const MAX_BODY_BYTES = 64 * 1024
 
 export const httpGetTool = defineTool({
   name: 'http_get',
@@ -22,15 +22,13 @@ export const httpGetTool = defineTool({
     if (url.username !== '' || url.password !== '') {
       return refused('The URL must have no user name and no password.')
     }
-    // Stored webhooks and links of others are nothing that a health check has asked for.
+    // Its pages show stored webhooks and other people's links.
     if (inventory.isOurs(url) && url.pathname !== '/healthz') {
       return refused('Of Gatehouse itself only /healthz can be read.')
     }
-    const places = placesOf(await inventory.current())
-    if (!places.has(placeOf(url))) {
-      return refused(
-        `${placeOf(url)} is not in the inventory; these are: ${[...places].join(', ')}`,
-      )
+    const hosts = hostsOf(await inventory.current())
+    if (!hosts.has(hostOf(url))) {
+      return refused(`${hostOf(url)} is not in the inventory; these are: ${[...hosts].join(', ')}`)
     }
     try {
       const response = await fetch(url, {
@@ -38,7 +36,7 @@ export const httpGetTool = defineTool({
         redirect: 'manual',
         headers: { 'user-agent': 'gatehouse-agent' },
       })
-      const { text: body, cut } = await readText(response, BODY_BYTES)
+      const { text: body, cut } = await readText(response, MAX_BODY_BYTES)
       const shown = ['content-type', 'location', 'retry-after'].flatMap((name) => {
         const value = response.headers.get(name)
         return value === null ? [] : [`${name}: ${value}`]
@@ -52,20 +50,20 @@ export const httpGetTool = defineTool({
   },
 })
 
-/** Host and port of everything that the inventory's checks look at over the network. */
-function placesOf({ services }: Inventory): ReadonlySet<string> {
+/** Host and port of all network checks of the inventory. */
+function hostsOf({ services }: Inventory): ReadonlySet<string> {
   const checks = services.flatMap((service) => service.checks)
   return new Set(
     checks.flatMap((check) => {
       switch (check.type) {
         case 'http':
-          return URL.canParse(check.url) ? [placeOf(new URL(check.url))] : []
+          return URL.canParse(check.url) ? [hostOf(new URL(check.url))] : []
         case 'tcp':
-          return [join(check.host, check.port)]
+          return [hostWithPort(check.host, check.port)]
         case 'tls':
-          return [join(check.host, check.port ?? 443)]
+          return [hostWithPort(check.host, check.port ?? 443)]
         case 'dns':
-          return [join(check.host, 80), join(check.host, 443)]
+          return [hostWithPort(check.host, 80), hostWithPort(check.host, 443)]
         default:
           return []
       }
@@ -73,12 +71,12 @@ function placesOf({ services }: Inventory): ReadonlySet<string> {
   )
 }
 
-function placeOf({ hostname, port, protocol }: URL): string {
+function hostOf({ hostname, port, protocol }: URL): string {
   return `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`
 }
 
-/** As a URL spells it, so that the two can be compared. */
-function join(host: string, port: number): string {
+/** In the spelling of a URL, for comparison. */
+function hostWithPort(host: string, port: number): string {
   const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
   const url = `http://${name}:${port}`
   return URL.canParse(url) ? `${new URL(url).hostname}:${port}` : `${name}:${port}`

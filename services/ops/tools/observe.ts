@@ -1,12 +1,11 @@
 import Type from 'typebox'
-import { runCheck } from '../checks/check.ts'
-import { nameOf } from '../inventory/inventory.ts'
+import { nameOf, runCheck } from '../checks/run.ts'
 import type { Service } from '../inventory/schema.ts'
 import { cooldownOf } from '../operations.ts'
-import { defineTool, done, refused } from './tool.ts'
+import { defineTool, done, refused, Text } from './tool.ts'
 
-/** Characters of a page. A tool's answer may be a third longer: redaction may lengthen it. */
-const PAGE = 12_000
+/** Characters of a page, less than a reply may have: redaction can lengthen it. */
+const MAX_PAGE = 12_000
 
 /** A line of the list of services. */
 interface ListLine {
@@ -14,8 +13,6 @@ interface ListLine {
   readonly isHead: boolean
   readonly text: string
 }
-
-const Name = (description: string) => Type.String({ minLength: 1, maxLength: 2_000, description })
 
 export const listServicesTool = defineTool({
   name: 'list_services',
@@ -51,8 +48,8 @@ function pageOf(lines: readonly ListLine[], offset: number): string {
   let length = 0
   for (const { text } of lines.slice(offset)) {
     length += text.length + 1
-    // The first line is always taken, so that each page leads on.
-    if (length > PAGE && next > offset) break
+    // Each page has at least one line, however long.
+    if (length > MAX_PAGE && next > offset) break
     page.push(text)
     next++
   }
@@ -68,8 +65,8 @@ export const runCheckTool = defineTool({
   description: 'Runs one check of a service, or all of them, and tells what it found.',
   tier: 1,
   takes: {
-    service: Name('Name of the service'),
-    check: Type.Optional(Name('Name of the check; all of the service without it')),
+    service: Text(2_000, 'Name of the service'),
+    check: Type.Optional(Text(2_000, 'Name of the check; all of the service without it')),
   },
   async run({ service: wanted, check: only }, { inventory, redact, job: { signal, marker } }) {
     const { services } = await inventory.current()

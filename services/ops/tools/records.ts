@@ -5,17 +5,12 @@ import { memoryQueries } from '../../../db/ops/memories.ts'
 import { noticeQueries } from '../../../db/ops/notices.ts'
 import { addEvent, levelOf } from '../events.ts'
 import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
-import { defineTool, done } from './tool.ts'
+import { defineTool, done, Text } from './tool.ts'
 
-const MOST = 100
 /** Notices of one session. */
 const MAX_NOTICES = 5
-const Few = Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: 20 }))
-const Service = Type.Optional(
-  Type.String({ minLength: 1, maxLength: 200, description: 'Name of a service' }),
-)
-const Text = (most: number, description: string) =>
-  Type.String({ minLength: 1, maxLength: most, description })
+const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 }))
+const Service = Type.Optional(Text(200, 'Name of a service'))
 
 export const readEventsTool = defineTool({
   name: 'read_events',
@@ -24,7 +19,7 @@ export const readEventsTool = defineTool({
   takes: {
     level: Type.Optional(Type.Enum(['info', 'warning', 'critical'], { type: 'string' })),
     service: Service,
-    limit: Few,
+    limit: Limit,
   },
   async run({ level = null, service = null, limit = 20 }, { db }) {
     const filter = { level, service, session: null, offset: 0, limit }
@@ -50,13 +45,11 @@ export const recordEventTool = defineTool({
   async run({ level: word, message, service = null }, { db, clock, job }) {
     const [level, session] = [levelOf(word), job.session.id]
     const event = { session, level, service, message, now: clock.now() }
-    const silence =
-      level === 'critical' ? await silenceOf(db, session, service, message) : undefined
-    const { id } = await addEvent(db, event, level === 'critical' && silence === undefined)
-    const recorded = `Recorded as event ${id}, level ${level}.`
-    return done(
-      silence === undefined ? recorded : `${recorded} No notice of it is sent: ${silence}.`,
-    )
+    const isCritical = level === 'critical'
+    const silence = isCritical ? await silenceOf(db, session, service, message) : undefined
+    const { id } = await addEvent(db, event, isCritical && silence === undefined)
+    const notice = silence === undefined ? '' : ` No notice of it is sent: ${silence}.`
+    return done(`Recorded as event ${id}, level ${level}.${notice}`)
   },
 })
 
@@ -65,7 +58,7 @@ export const recallTool = defineTool({
   description:
     'Reads what the operators wrote, then what earlier sessions noted, each surest first.',
   tier: 1,
-  takes: { service: Service, category: Type.Optional(Text(100, 'A category')), limit: Few },
+  takes: { service: Service, category: Type.Optional(Text(100, 'A category')), limit: Limit },
   async run({ service = null, category = null, limit = 20 }, { db }) {
     const memories = await memoryQueries.listActiveMemories(db, { service, category, limit })
     const lines = memories.map(
@@ -95,6 +88,30 @@ export const rememberTool = defineTool({
       ...{ session, tier, now: clock.now() },
     })
     return done(`Remembered with confidence ${memory.confidence}.`)
+  },
+})
+
+export const escalateTool = defineTool({
+  name: 'escalate',
+  description:
+    'Ends this session and starts one of the next tier, which may look deeper or act. Give it all that you found.',
+  tier: 1,
+  takes: {
+    reason: Text(1_000, 'Why, in one sentence'),
+    findings: Text(20_000, 'What was looked at, what was found, what is suspected'),
+  },
+  async run({ reason, findings }, { db, clock, dryRun, job }) {
+    const { session, config } = job
+    const dry = await dryRun(db)
+    if (session.tier < config.max_tier && !dry) {
+      job.escalate(reason, findings)
+      return done(`The session goes on in tier ${session.tier + 1}.`)
+    }
+    const why = dry ? 'dry run' : `tier ${session.tier} is the highest that is allowed`
+    const message = `Session ${session.id} asked to escalate and did not (${why}): ${reason}\n${findings}`
+    const now = clock.now()
+    await addEvent(db, { session: session.id, level: 'warning', service: null, message, now })
+    return done(`Not escalated (${why}); it was recorded as an event. Finish with what you have.`)
   },
 })
 

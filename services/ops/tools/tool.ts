@@ -1,6 +1,6 @@
 import Type, { type Static, type TObject, type TProperties } from 'typebox'
-import { Compile } from 'typebox/compile'
-import { lazy } from '../../../kernel/lazy.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { firstMismatch, fits } from '../../../kernel/validate.ts'
 import type { Database, Executor } from '../../../db/client.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
@@ -9,7 +9,7 @@ import type { Redaction } from '../redact.ts'
 import type { Job } from '../runners/runner.ts'
 import type { Sandbox } from './sandbox.ts'
 
-/** What tools work with, whatever the session. */
+/** What tools of all sessions work with. */
 export interface ToolOptions {
   readonly db: Database
   readonly clock: Clock
@@ -17,7 +17,7 @@ export interface ToolOptions {
   readonly inventory: InventorySource
   readonly redact: Redaction
   readonly sandbox: Sandbox
-  /** Whether operations are only recorded, as it is saved at this moment. */
+  /** Whether operations are only recorded: the setting as saved at this moment. */
   readonly dryRun: (tx: Executor) => Promise<boolean>
 }
 
@@ -26,25 +26,25 @@ export interface ToolContext extends ToolOptions {
   readonly job: Pick<Job, 'session' | 'marker' | 'config' | 'signal' | 'escalate'>
 }
 
-/** What a tool answers: text for the model. Not `ok` is a refusal or a failure, which it may mend. */
+/** A reply to the model. If it is not `ok`, the model may correct its call. */
 export interface ToolResult {
   readonly ok: boolean
   readonly text: string
 }
 
-/** Something that the agent may do. Our server does it: nothing passes a shell. */
+/** Something that the agent may do. This server does it, without a shell. */
 export interface Tool {
   readonly name: string
   readonly description: string
   /** The lowest tier that has it. */
   readonly tier: number
-  /** Validates the arguments, and is what the model is told of them. */
+  /** Of the arguments, as the model gets it. */
   readonly schema: TObject
-  /** Validates the arguments and runs; rejects only for a bug or without a database. */
+  /** Validates the arguments and runs. Rejects only for a bug, or if the database is unavailable. */
   readonly call: (args: unknown, context: ToolContext) => Promise<ToolResult>
 }
 
-/** Makes a tool of the arguments that it takes, no others, and of what it does with those that are valid. */
+/** Declares a tool by the arguments that it takes; it takes no others. */
 export function defineTool<P extends TProperties>(options: {
   readonly name: string
   readonly description: string
@@ -54,17 +54,24 @@ export function defineTool<P extends TProperties>(options: {
 }): Tool {
   const { run, takes, ...shown } = options
   const schema = Type.Object(takes, { additionalProperties: false })
-  const validator = lazy(() => Compile(schema))
   return {
     ...shown,
     schema,
     async call(args, context) {
-      if (validator().Check(args)) return run(args as Static<TObject<P>>, context)
-      const [first] = validator().Errors(args)
-      const where = first?.instancePath === '' ? 'the arguments' : first?.instancePath
-      return refused(`${where} ${first?.message}`)
+      if (!fits(schema, args)) return refused(firstMismatch(schema, args, 'the arguments'))
+      try {
+        return await run(args as Static<TObject<P>>, context)
+      } catch (error) {
+        if (error instanceof Fault) return refused(error.message)
+        throw error
+      }
     },
   }
+}
+
+/** A text that is not empty. */
+export function Text(maxLength: number, description: string) {
+  return Type.String({ minLength: 1, maxLength, description })
 }
 
 export function done(text: string): ToolResult {

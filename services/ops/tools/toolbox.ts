@@ -1,12 +1,17 @@
 import { messageOf } from '../../../kernel/log.ts'
 import { redactDeep } from '../redact.ts'
-import { escalateTool } from './escalate.ts'
+import {
+  escalateTool,
+  readEventsTool,
+  recallTool,
+  recordEventTool,
+  rememberTool,
+} from './records.ts'
 import { listFilesTool, readFileTool } from './files.ts'
 import { httpGetTool } from './http-get.ts'
 import { listServicesTool, runCheckTool } from './observe.ts'
 import { runOperationTool } from '../operations.ts'
 import { journalTool, runReadonlyTool } from './programs.ts'
-import { readEventsTool, recallTool, recordEventTool, rememberTool } from './records.ts'
 import { refused, type Tool, type ToolContext, type ToolResult } from './tool.ts'
 
 const TOOLS: readonly Tool[] = [
@@ -14,8 +19,8 @@ const TOOLS: readonly Tool[] = [
   ...[escalateTool, readFileTool, listFilesTool, httpGetTool, journalTool, runReadonlyTool],
   runOperationTool,
 ]
-/** Characters of an answer that the model gets: about 4,000 tokens. */
-const ANSWER = 16_000
+/** Characters of a reply to the model: about 4,000 tokens. */
+const MAX_REPLY = 16_000
 
 /** The tools of a tier (decisions.md section 5, Tools by tier). */
 export function toolsOf(tier: number): readonly Tool[] {
@@ -23,8 +28,8 @@ export function toolsOf(tier: number): readonly Tool[] {
 }
 
 /**
- * Calls a tool with arguments as a model gave them: those of another tier are unknown, and neither the
- * arguments nor the answer hold a secret. Never rejects: whatever goes wrong is told to the model.
+ * Calls a tool of the session's tier. Secrets are removed from the arguments and the reply. Never
+ * rejects: the model is told what went wrong.
  */
 export async function callTool(
   name: string,
@@ -40,10 +45,10 @@ export async function callTool(
   try {
     const { ok, text } = await tool.call(redactDeep(args, context.redact), context)
     const clean = context.redact(text)
-    const rest = clean.length - ANSWER
+    const rest = clean.length - MAX_REPLY
     return {
       ok,
-      text: rest > 0 ? `${clean.slice(0, ANSWER)}\n(${rest} characters are cut off)` : clean,
+      text: rest > 0 ? `${clean.slice(0, MAX_REPLY)}\n(${rest} characters are cut off)` : clean,
     }
   } catch (error) {
     context.log.warn('tool failed', { tool: name, error: context.redact(messageOf(error)) })

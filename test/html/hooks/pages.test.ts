@@ -1,21 +1,26 @@
+import Type from 'typebox'
 import { t } from 'tap'
 import { hourly } from '../../../html/hooks/chart.ts'
-import { dashboardPage } from '../../../html/hooks/dashboard.ts'
-import type { DashboardView, ProvidersView, SettingsView } from '../../../html/hooks/views.ts'
+import { dashboardPage, type DashboardView } from '../../../html/hooks/dashboard.ts'
+import type { SettingsView } from '../../../html/hooks/views.ts'
 import { render } from '../../../kernel/html.ts'
 import { HOSTILE, summary, ESCAPED, logView, NO_FILTER, eventView, card } from './samples.ts'
-import { logUrl } from '../../../html/hooks/log-filter.ts'
 import {
+  logUrl,
   logFragment,
   logPage,
   rejectionsFragment,
   rejectionsPage,
 } from '../../../html/hooks/log.ts'
 import { eventPage } from '../../../html/hooks/event.ts'
-import type { Attempt } from '../../../db/hooks/rows.ts'
-import { attemptsList, replaySection } from '../../../html/hooks/attempts.ts'
+import type { Replay } from '../../../db/hooks/replays.ts'
+import { replaysList, replaySection } from '../../../html/hooks/replays.ts'
 import { providerCard } from '../../../html/hooks/provider-card.ts'
-import { providersFragment, providersPage } from '../../../html/hooks/providers.ts'
+import {
+  providersFragment,
+  providersPage,
+  type ProvidersView,
+} from '../../../html/hooks/providers.ts'
 import { settingsForm, settingsPage } from '../../../html/hooks/settings.ts'
 
 const now = new Date('2026-05-04T08:30:00.000Z')
@@ -227,7 +232,7 @@ t.test('a repeated body leads to the earlier event, repeats are counted', async 
   t.match(text, '3 (delivered again')
 })
 
-const attempt: Attempt = {
+const replay: Replay = {
   id: 7,
   kind: 'forward',
   target: 'http://localhost:3000/hook',
@@ -237,50 +242,51 @@ const attempt: Attempt = {
   detail: null,
   at: new Date('2026-05-04T08:30:00.000Z'),
 }
-const attemptsView = {
+const replaysView = {
   eventId: 42,
   defaultTarget: null,
-  attempts: [attempt],
+  replays: [replay],
   done: false,
   refused: null,
 }
 
 t.test('target, detail, default target and what was typed stay text', async (t) => {
-  const hostile = { ...attempt, target: HOSTILE, detail: HOSTILE, outcome: 'failed' } as const
+  const hostile = { ...replay, target: HOSTILE, detail: HOSTILE, outcome: 'failed' } as const
   const refused = { typed: HOSTILE, message: HOSTILE }
-  const all = { ...attemptsView, defaultTarget: HOSTILE, attempts: [hostile], done: true, refused }
+  const all = { ...replaysView, defaultTarget: HOSTILE, replays: [hostile], done: true, refused }
   const text = render(replaySection(all))
   t.notMatch(text, 'alert("1")')
   t.equal(text.split(ESCAPED).length - 1, 7)
 })
 
 t.test('the list is the same on the page and alone', async (t) => {
-  t.ok(render(replaySection(attemptsView)).includes(render(attemptsList(attemptsView))))
+  t.ok(render(replaySection(replaysView)).includes(render(replaysList(replaysView))))
   t.match(
-    render(attemptsList(attemptsView)),
+    render(replaysList(replaysView)),
     /204 in 12 ms.*forward.*datetime="2026-05-04T08:30:00.000Z"/s,
   )
 })
 
 t.test('only what was just done is announced', async (t) => {
-  t.notMatch(render(attemptsList(attemptsView)), 'role="status"')
+  t.notMatch(render(replaysList(replaysView)), 'role="status"')
   t.match(
-    render(attemptsList({ ...attemptsView, done: true })),
+    render(replaysList({ ...replaysView, done: true })),
     'role="status">Delivered: 204 in 12 ms.',
   )
-  const silent = { ...attempt, outcome: 'failed', status: null, detail: 'socket hang up' } as const
-  const text = render(attemptsList({ attempts: [silent], done: true }))
+  const silent = { ...replay, outcome: 'failed', status: null, detail: 'socket hang up' } as const
+  const text = render(replaysList({ replays: [silent], done: true }))
   t.match(text, 'role="status">Not delivered: socket hang up.')
-  t.match(render(attemptsList({ attempts: [], done: true })), 'It was not sent on yet.')
+  t.match(render(replaysList({ replays: [], done: true })), 'Not replayed yet.')
 })
+
+const CREATE = Type.Object({ name: Type.String(), trust_mode: Type.String() })
 
 function providersView(changes: Partial<ProvidersView> = {}): ProvidersView {
   return {
     cards: [card()],
     baseUrl: 'http://h',
     canSign: true,
-    made: null,
-    refused: null,
+    form: { schema: CREATE },
     ...changes,
   }
 }
@@ -347,8 +353,12 @@ t.test('a token is shown where one was made, and only there', async (t) => {
 })
 
 t.test('a refused form keeps what was typed', async (t) => {
-  const refused = { name: 'x"y', trust_mode: 'open', message: 'The name is taken.' }
-  const text = render(providersFragment(providersView({ refused })))
+  const form = {
+    schema: CREATE,
+    typed: { name: 'x"y', trust_mode: 'open' },
+    fault: { message: 'The name is taken.', fields: { name: 'The name is taken.' } },
+  }
+  const text = render(providersFragment(providersView({ form })))
   t.match(text, 'value="x&quot;y"')
   t.match(text, /value="open"\s+checked/)
   t.match(text, /aria-invalid="true"/)

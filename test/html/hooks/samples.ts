@@ -1,5 +1,7 @@
-import type { EventSummary } from '../../../db/hooks/rows.ts'
-import type { EventView, LogFilter, LogView, ProviderCard } from '../../../html/hooks/views.ts'
+import type { EventSummary } from '../../../db/hooks/events.ts'
+import type { EventView } from '../../../html/hooks/event.ts'
+import type { LogFilter, LogView } from '../../../html/hooks/log.ts'
+import type { ProviderCard } from '../../../html/hooks/provider-card.ts'
 
 export const HOSTILE = '</code></pre><script>alert("1")</script>\'&'
 export const ESCAPED =
@@ -55,7 +57,7 @@ export function eventView(changes: Partial<EventView['event']> = {}): EventView 
     pretty: '{\n  "a": 1\n}',
     sameBody: null,
     contradictedType: null,
-    replay: { eventId: 42, defaultTarget: null, attempts: [], done: false, refused: null },
+    replay: { eventId: 42, defaultTarget: null, replays: [], done: false, refused: null },
     curl: "curl -X POST 'http://127.0.0.1:8080/webhooks/generic/ci'",
   }
 }

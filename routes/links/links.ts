@@ -1,0 +1,224 @@
+import Type from 'typebox'
+import { Link, linkQueries, type LinkAccess } from '../../db/links/links.ts'
+import { memberQueries } from '../../db/links/members.ts'
+import type { User } from '../../db/links/users.ts'
+import { visitQueries } from '../../db/links/visits.ts'
+import { deletePage, linkPage } from '../../html/links/links.ts'
+import { linkMembers, type MembersView } from '../../html/links/members.ts'
+import { newForm, type Call } from '../../kernel/http/endpoint.ts'
+import { ifMatches } from '../../kernel/http/headers.ts'
+import type { Context } from '../../kernel/http/context.ts'
+import type { View } from '../../kernel/http/view.ts'
+import { clickDays, firstClickDay } from '../../services/links/clicks.ts'
+import { LinkCreation, LinkUpdate } from '../../services/links/link-input.ts'
+import {
+  createLink,
+  deleteLink,
+  linkFor,
+  mayChange,
+  plainLink,
+  replaceLink,
+  versionOf,
+  type Precondition,
+} from '../../services/links/links.ts'
+import { listLinks } from '../../services/links/lists.ts'
+import { MemberForm } from '../../services/links/members.ts'
+import { signedIn, token } from './access.ts'
+import { api, form, Id, page } from './endpoint.ts'
+import { shortLinks, type LinksRoutes } from './options.ts'
+import { pageQuery, pageSchema, readPage } from './paging.ts'
+
+const MAX_CHANGES = 50
+/** More rows than there are kinds and days. */
+const MAX_CLICK_ROWS = 1_000
+
+const tag = 'Links'
+const params = { id: Id }
+
+/** A call about one link. */
+type LinkCall = Pick<Call<LinksRoutes, User, { readonly id: string }>, 'app' | 'caller' | 'params'>
+
+/** The headers of a change. */
+const headers = Type.Object({
+  'If-Match': Type.Optional(
+    Type.String({
+      description: 'ETag of the version to change. Without it, the link is changed as it is.',
+    }),
+  ),
+})
+
+/** `/links` and `/links/{id}` (links.md section 4), and the pages of a link. */
+export const linkEndpoints = [
+  api({
+    method: 'GET',
+    path: '/api/v1/links',
+    access: token('full', 'read'),
+    id: 'listLinks',
+    tag,
+    summary: "List the caller's own and co-owned links by slug; admins get all.",
+    query: pageQuery('links'),
+    returns: { description: 'A page of links', schema: pageSchema('links', Link) },
+    async answer({ app: { links }, caller, query }) {
+      return readPage('links', query, slugOf, (after, limit) =>
+        listLinks(links.db, caller, after, limit),
+      )
+    },
+  }),
+
+  api({
+    method: 'POST',
+    path: '/api/v1/links',
+    access: token('full', 'create'),
+    id: 'createLink',
+    tag,
+    summary: 'Create a link; the caller becomes its primary owner.',
+    body: LinkCreation,
+    returns: { status: 201, ...linkReply('The new link') },
+    refuses: [409, 500],
+    async answer({ app: { links }, caller, body, now }) {
+      return createLink(links, caller, body, now)
+    },
+  }),
+
+  api({
+    method: 'GET',
+    path: '/api/v1/links/:id',
+    access: token('full', 'read'),
+    id: 'getLink',
+    tag,
+    summary: 'Get a link that the caller owns, co-owns or was given to read.',
+    params,
+    returns: linkReply('The link'),
+    async answer(call) {
+      return plainLink(await readableLink(call))
+    },
+  }),
+
+  api({
+    method: 'PUT',
+    path: '/api/v1/links/:id',
+    access: token('full'),
+    id: 'replaceLink',
+    tag,
+    summary: 'Replace what may change of a link; a slug in the body is ignored.',
+    params,
+    headers,
+    find: changeableLink,
+    body: LinkUpdate,
+    returns: linkReply('The link as it is now'),
+    refuses: [412, 500],
+    async answer({ app: { links }, caller, params: { id }, body, now, context }) {
+      return replaceLink(links, caller, id, body, now, preconditionOf(context))
+    },
+  }),
+
+  api({
+    method: 'DELETE',
+    path: '/api/v1/links/:id',
+    access: token('full'),
+    id: 'deleteLink',
+    tag,
+    summary: 'Remove a link; its slug is free again.',
+    params,
+    headers,
+    returns: { description: 'It is gone' },
+    refuses: [412],
+    async answer({ app: { links }, caller, params: { id }, context }) {
+      await deleteLink(links, caller, id, preconditionOf(context))
+    },
+  }),
+
+  page({
+    path: '/-/links/:id',
+    access: signedIn,
+    params,
+    find: readableLink,
+    answer: (call) => linkView(call, call.found),
+  }),
+
+  page({
+    path: '/-/links/:id/delete',
+    access: signedIn,
+    params,
+    find: changeableLink,
+    answer({ app, caller, found }) {
+      const show = () => deletePage(caller, found, shortLinks(app))
+      return { page: show, fragment: show }
+    },
+  }),
+
+  form({
+    path: '/-/links/:id/delete',
+    access: signedIn,
+    params,
+    async answer({ app: { links }, caller, params: { id } }) {
+      await deleteLink(links, caller, id)
+      return { location: '/-/' }
+    },
+  }),
+]
+
+/** The link of a call; throws 404 or 403 when the caller may not read it. */
+export function readableLink({ app: { links }, caller, params }: LinkCall): Promise<LinkAccess> {
+  return linkFor(links.db, params.id, caller, 'read')
+}
+
+/** The link of a call; throws 404 or 403 when the caller may not change it. */
+export function changeableLink({ app: { links }, caller, params }: LinkCall): Promise<LinkAccess> {
+  return linkFor(links.db, params.id, caller, 'change')
+}
+
+/** The page of a link; its fragment is the part with its members. */
+export function linkView(
+  { app, caller, now }: Pick<Call<LinksRoutes, User>, 'app' | 'caller' | 'now'>,
+  link: LinkAccess,
+  state: Partial<Pick<MembersView, 'forms' | 'done'>> = {},
+): View {
+  const { db } = app.links
+  async function members(): Promise<MembersView> {
+    const [shares, changes] = await Promise.all([
+      memberQueries.listShares(db, { link: link.id }),
+      linkQueries.listChanges(db, { link: link.id, limit: MAX_CHANGES }),
+    ])
+    const { id, owners } = link
+    const forms = { owners: newForm(MemberForm), shares: newForm(MemberForm) }
+    const about = { mayChange: mayChange(link, caller), maxChanges: MAX_CHANGES, forms }
+    return { id, owners, shares, changes, ...about, ...state }
+  }
+  return {
+    async page() {
+      const since = firstClickDay(now)
+      const clicks = { link: link.id, since, limit: MAX_CLICK_ROWS }
+      return linkPage(caller, {
+        link,
+        short: shortLinks(app),
+        members: await members(),
+        clicks: { days: clickDays(now), clicks: await visitQueries.listClicks(db, clicks) },
+      })
+    },
+    fragment: async () => linkMembers(await members()),
+  }
+}
+
+function slugOf({ slug }: Link): string {
+  return slug
+}
+
+/** A link as a reply, with its entity tag. */
+function linkReply(description: string) {
+  const etag = Type.String({ description: 'Another one after each change, for If-Match.' })
+  return {
+    description,
+    schema: Link,
+    headers: Type.Object({ ETag: etag }),
+    headersOf: (link: Link) => ({ etag: entityTag(versionOf(link)) }),
+  }
+}
+
+function preconditionOf({ headers }: Context): Precondition {
+  return (version) => ifMatches(headers['if-match'], entityTag(version))
+}
+
+function entityTag(version: string): string {
+  return `"${version}"`
+}

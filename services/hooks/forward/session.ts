@@ -1,0 +1,239 @@
+import type { Database, Executor } from '../../../db/client.ts'
+import { eventQueries, type StoredEvent } from '../../../db/hooks/events.ts'
+import { forwarderQueries, type Attached, type Connection } from '../../../db/hooks/forwarders.ts'
+import { replayQueries, type Replay } from '../../../db/hooks/replays.ts'
+import type { Channel } from '../../../kernel/http/websocket.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import { Unavailable } from '../../../kernel/fault.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import type { Counter } from '../../../kernel/metrics.ts'
+import { eventTest, filterOf, readsPayloads } from '../event-filter.ts'
+import { STEP_BYTES, type SearchSlot } from '../events.ts'
+import { headersToSend, NO_SECRET, type Signers } from '../replays.ts'
+import { isSuccess } from '../outgoing.ts'
+import {
+  readClientMessage,
+  type ClientMessage,
+  type RelayResult,
+  type ServerMessage,
+  type RelayRequest,
+} from './protocol.ts'
+import type { EventStream } from '../stream.ts'
+import { cleanText } from '../event-fields.ts'
+
+/** What sessions work with. */
+export interface SessionOptions extends Signers {
+  readonly db: Database
+  readonly stream: Pick<EventStream, 'watch'>
+  /** Forwarders that filter by payload search one after the other, step by step. */
+  readonly searchSlot: SearchSlot
+  readonly clock: Clock
+  readonly log: Log
+  /** Counts deliveries by outcome. */
+  readonly forwarded: Counter
+}
+
+/** A forwarder that has connected, and its position. */
+export interface ConnectedForwarder extends Attached {
+  readonly request: RelayRequest
+}
+
+export interface Session {
+  readonly forwarder: ConnectedForwarder
+  /** A newer connection has the name. */
+  replaced(): void
+  /** The program stops. Resolves, as `over` does, when nothing is written any more. */
+  close(): Promise<void>
+  readonly over: Promise<void>
+}
+
+/** Ids that one statement scans for the next event that is wanted. */
+const STEP_IDS = 10_000
+/** The same where payloads are read. */
+const SEARCH_STEP_IDS = 2_000
+
+/** By the protocol a forwarder has at most a result and a `next` waiting for an answer. */
+const MAX_UNANSWERED = 2
+
+/**
+ * Serves one forwarder: it asks, gets one event, reports the result, asks again. So the server holds
+ * only the event that is being sent, however slow the target is, and signs it again for each attempt.
+ */
+export function startSession(
+  options: SessionOptions,
+  channel: Channel,
+  forwarder: ConnectedForwarder,
+): Session {
+  const { db, stream, searchSlot, clock, log, registry, forwarded } = options
+  const { request } = forwarder
+  const filter = filterOf(request)
+  const searches = readsPayloads(request)
+  const wants = eventTest(request.provider, request.event_type) ?? (() => true)
+  /** The forwarder is done with the events up to here; `stored` is what the database knows of it. */
+  let position = forwarder.position
+  let stored = position
+  let sent: { readonly id: number; readonly refused: string | null } | undefined
+  /** The forwarder knows that retention removed the events up to here. */
+  let removedThrough = 0
+  let unanswered = 0
+  let ended = false
+  let arrival = Promise.withResolvers<void>()
+
+  const watching = stream.watch({
+    items: (events) => {
+      if (events.some(wants)) arrival.resolve()
+    },
+    over: () => undefined,
+  })
+  let work = after(Promise.resolve(), start)
+
+  channel.onMessage((received) => {
+    const message = readClientMessage(received)
+    if (message === undefined || unanswered === MAX_UNANSWERED) return endBreach()
+    unanswered++
+    work = after(work, () => answer(message))
+  })
+  const over = channel.ended.then(async () => {
+    ended = true
+    watching.stop()
+    arrival.resolve()
+    // A result that came before the end counts.
+    await work
+  })
+
+  /** Messages are answered one after the other. */
+  async function after(before: Promise<void>, next: () => Promise<void>): Promise<void> {
+    await before
+    try {
+      await next()
+    } catch (error) {
+      const down = error instanceof Unavailable
+      log[down ? 'warn' : 'error']('forwarder not served', { error: messageOf(error) })
+      channel.close(1013, 'The database is out of reach; try again shortly.')
+    }
+  }
+
+  function send(message: ServerMessage): void {
+    channel.send(JSON.stringify(message))
+  }
+
+  function endBreach(): void {
+    channel.close(1008, 'The messages do not follow the relay protocol.')
+  }
+
+  async function start(): Promise<void> {
+    await watching.ready
+    const { name, provider } = request
+    const provider_known = provider === null || registry.provider(provider) !== undefined
+    send({ type: 'ready', name, position, known: forwarder.connection > 1, provider_known })
+  }
+
+  async function answer(message: ClientMessage): Promise<void> {
+    if (message.type === 'result' && message.id === sent?.id) await settle(message, sent)
+    else if (message.type === 'next' && sent === undefined) await sendNext()
+    else endBreach()
+    unanswered--
+  }
+
+  async function sendNext(): Promise<void> {
+    for (;;) {
+      arrival = Promise.withResolvers<void>()
+      const { newest, pruned_through } = await eventQueries.streamBounds(db, { replayed: 0 })
+      if (pruned_through > Math.max(position, removedThrough)) {
+        removedThrough = pruned_through
+        send({ type: 'gap', removed_through: pruned_through })
+      }
+      while (position < newest && !ended) {
+        const event = searches
+          ? await searchStep(newest)
+          : await findThrough(Math.min(newest, position + STEP_IDS))
+        if (event !== undefined) return sendEvent(event)
+        if (position - stored >= STEP_IDS) await storePosition()
+      }
+      if (!ended) await arrival.promise
+      if (ended) return
+    }
+  }
+
+  /** Reads the next payloads when it is this forwarder's turn. */
+  async function searchStep(newest: number): Promise<StoredEvent | undefined> {
+    const { free, release } = searchSlot.enter()
+    try {
+      await free
+      if (ended) return undefined
+      const last = Math.min(newest, position + SEARCH_STEP_IDS)
+      const step = { after: position, last, bytes: STEP_BYTES }
+      const through = await eventQueries.searchWindowThrough(db, step)
+      return await findThrough(through?.id ?? last)
+    } finally {
+      release()
+    }
+  }
+
+  /** The first event up to this id that is wanted; without one the position moves there. */
+  async function findThrough(last: number): Promise<StoredEvent | undefined> {
+    const event = await eventQueries.findEventAfter(db, { after: position, last, ...filter })
+    if (event === undefined) position = last
+    return event
+  }
+
+  async function sendEvent(event: StoredEvent): Promise<void> {
+    const { id, provider, event_type, payload, payload_size } = event
+    const headers = headersToSend(event, options, clock.now()) ?? null
+    const refused = headers === null ? NO_SECRET : null
+    const received_at = event.received_at.toISOString()
+    sent = { id, refused }
+    send({ type: 'event', id, provider, event_type, received_at, payload_size, headers, refused })
+    if (headers !== null) await channel.sendBytes(payload)
+  }
+
+  /** Stores the result and the new position together. */
+  async function settle(
+    { id, status, ms, detail, done }: RelayResult,
+    { refused }: { readonly refused: string | null },
+  ): Promise<void> {
+    const at = clock.now()
+    const good = isSuccess(status) && refused === null
+    const outcome = good ? 'delivered' : refused === null ? 'failed' : 'refused'
+    const why = good ? null : (refused ?? cleanText(detail))
+    const replay: Omit<Replay, 'id'> = {
+      ...{ kind: 'forward', target: request.target, outcome, ms, detail: why, at },
+      status: refused === null ? status : null,
+    }
+    const moved = await db.transaction(async (executor) => {
+      await replayQueries.saveReplay(executor, { event: id, ...replay })
+      return !done || (await move(executor, id, at))
+    })
+    forwarded.add({ outcome })
+    sent = undefined
+    if (done) position = stored = id
+    if (!moved) replaced()
+  }
+
+  /** Stores the position after many events that are not wanted: a new connection skips them. */
+  async function storePosition(): Promise<void> {
+    if (!(await move(db, position, clock.now()))) return replaced()
+    stored = position
+  }
+
+  /** False when a newer connection has the name. */
+  async function move(executor: Executor, to: number, now: Date): Promise<boolean> {
+    const connection: Connection = { name: request.name, connection: forwarder.connection }
+    const moved = { ...connection, position: to, now }
+    return (await forwarderQueries.moveForwarder(executor, moved)) !== undefined
+  }
+
+  function replaced(): void {
+    channel.close(4409, 'Another forwarder has connected under this name.')
+  }
+
+  return {
+    forwarder,
+    replaced,
+    over,
+    close() {
+      channel.close(1001, 'The server stops; come back shortly.')
+      return over
+    },
+  }
+}

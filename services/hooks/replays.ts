@@ -1,0 +1,135 @@
+import type { Database } from '../../db/client.ts'
+import { eventQueries, type StoredEvent } from '../../db/hooks/events.ts'
+import { replayQueries, type Replay } from '../../db/hooks/replays.ts'
+import { notFound } from '../../kernel/fault.ts'
+import type { HostSet } from '../../kernel/net/hosts.ts'
+import type { OutboundRequest, OutboundResult } from '../../kernel/net/outbound.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { withStoredType } from './event-fields.ts'
+import { chooseTarget, isSuccess, outgoingHeaders, targetAnswer, type Target } from './outgoing.ts'
+import { redactUrlTokens } from './redact.ts'
+import type { Registry } from './registry.ts'
+import { signDelivery } from './schemes.ts'
+import { isSignedProvider, type SigningSecrets } from './secrets.ts'
+
+/** What a replay works with; the network is one of them. */
+export interface ReplayParts extends Signers {
+  readonly db: Database
+  readonly clock: Clock
+  readonly defaultTarget: () => string | null
+  /** The hosts of HOOKS_REPLAY_TARGETS. */
+  readonly replayTargets: () => HostSet | undefined
+  /** Sends a request out and keeps it off addresses that are not public. */
+  readonly post: (request: OutboundRequest) => Promise<OutboundResult>
+}
+
+/** A replay as it was recorded, its target without tokens. */
+export type Replayed = Omit<Replay, 'id'>
+
+/** Sends an event to a target, or to the default target of the settings. */
+export type SendReplay = (id: number, targetUrl: string | undefined) => Promise<Replayed>
+
+const TIMEOUT_MS = 10_000
+
+/** Tells a receiver that this is not the first delivery; the value is the event's id here. */
+const MARKER = 'x-gatehouse-replay'
+const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
+
+/**
+ * Sends a stored event to a target, or to the default one: the bytes as received, signed again for a
+ * signed provider. The replay is recorded, whatever its outcome (decisions.md section 3, Replay).
+ */
+export async function replayEvent(
+  parts: ReplayParts,
+  id: number,
+  targetUrl: string | undefined,
+): Promise<Replayed> {
+  const event = await eventQueries.findEvent(parts.db, { id })
+  if (event === undefined) throw notFound(`There is no event ${id}.`)
+  const target = chooseTarget(targetUrl, parts.defaultTarget(), parts.replayTargets())
+  const at = parts.clock.now()
+  const result = await send(parts, event, target, at)
+  const replay = {
+    kind: 'replay' as const,
+    target: redactUrlTokens(target.url.href),
+    at,
+    ...result,
+  }
+  await replayQueries.saveReplay(parts.db, { event: id, ...replay })
+  return replay
+}
+
+async function send(
+  parts: ReplayParts,
+  event: StoredEvent,
+  { url, trusted }: Target,
+  at: Date,
+): Promise<Pick<Replay, 'outcome' | 'status' | 'ms' | 'detail'>> {
+  const headers = headersToSend(event, parts, at)
+  if (headers === undefined) return { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET }
+  const result = await parts.post({
+    url,
+    headers: { ...headers, [MARKER]: String(event.id) },
+    body: event.payload,
+    timeoutMs: TIMEOUT_MS,
+    trusted,
+    answerBytes: 0,
+  })
+  const answer = targetAnswer(result)
+  if (result.kind === 'refused') {
+    return { ...answer, outcome: 'refused', detail: `${result.reason}; ${ALLOW}` }
+  }
+  return { ...answer, outcome: isSuccess(answer.status) ? 'delivered' : 'failed' }
+}
+
+/** Where the current secrets of signed providers are found: in the configuration, or stored. */
+export interface Signers {
+  readonly secrets: SigningSecrets
+  readonly registry: Pick<Registry, 'provider'>
+}
+
+/** Why an event can't be signed again, in words. */
+export const NO_SECRET =
+  'the secret of the provider is not configured, so the body cannot be signed again'
+
+/**
+ * The headers with which an event is sent: its content type, those of the provider, and for a signed
+ * provider a signature of the time `at`. The event type is the stored one. Undefined without the
+ * secret to sign with.
+ */
+export function headersToSend(
+  event: StoredEvent,
+  signers: Signers,
+  at: Date,
+): Readonly<Record<string, string>> | undefined {
+  const signature = signAgain(event, signers, at)
+  if (signature === undefined) return undefined
+  const { content_type, headers } = event
+  return {
+    ...(content_type !== null && { 'content-type': content_type }),
+    ...outgoingHeaders(withStoredType(headers, event)),
+    ...signature,
+  }
+}
+
+/**
+ * New signature headers by the provider's current secret: none for an event that was not signed;
+ * undefined without the secret.
+ */
+function signAgain(
+  { id, provider, trust_mode, payload: body, external_id }: StoredEvent,
+  { secrets, registry }: Signers,
+  at: Date,
+): Readonly<Record<string, string>> | undefined {
+  if (isSignedProvider(provider)) {
+    const [key] = secrets.of(provider)?.accepted ?? []
+    return key === undefined ? undefined : signDelivery(provider, { id: '', body }, key, at)
+  }
+  if (trust_mode !== 'signed') return {}
+  const stored = registry.provider(provider)?.signing_secret ?? null
+  const found = secrets.keyIn(stored, provider)
+  if ('problem' in found) return undefined
+  // A delivery id that was too long to be kept is represented by a hash, which holds no full stop.
+  const delivery = { id: external_id ?? `event-${id}`, body }
+  return signDelivery('standard_webhooks', delivery, found.key, at)
+}

@@ -1,0 +1,128 @@
+import Type from 'typebox'
+import type { Level } from '../../../db/ops/events.ts'
+import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
+import { MAX_STOP_MS } from '../processes/run.ts'
+import { failed, type CheckContext, type CheckKind, type Finding } from './check.ts'
+import { diskCheck, fileAgeCheck, loadCheck, memoryCheck } from './host.ts'
+import { dnsCheck, httpCheck, tcpCheck, tlsCheck } from './network.ts'
+import { commandCheck, processCheck, unitCheck } from './programs.ts'
+
+/** The result of a check that ran. */
+export interface CheckResult extends Finding {
+  /** Level of the event when it failed. */
+  readonly level: Level
+  readonly ms: number
+}
+
+const DEFAULT_TIMEOUT_S = 10
+/** Programs get time to end when they are stopped. One that can't be ended is not waited for. */
+const PROGRAM_STOP_MS = MAX_STOP_MS + 500
+
+const KINDS = {
+  http: httpCheck,
+  tcp: tcpCheck,
+  tls: tlsCheck,
+  dns: dnsCheck,
+  unit: unitCheck,
+  process: processCheck,
+  disk: diskCheck,
+  memory: memoryCheck,
+  load: loadCheck,
+  file_age: fileAgeCheck,
+  command: commandCheck,
+} as const
+
+/** A check of the inventory. */
+export const Check = Type.Union([
+  httpCheck.schema,
+  tcpCheck.schema,
+  tlsCheck.schema,
+  dnsCheck.schema,
+  unitCheck.schema,
+  processCheck.schema,
+  diskCheck.schema,
+  memoryCheck.schema,
+  loadCheck.schema,
+  fileAgeCheck.schema,
+  commandCheck.schema,
+])
+export type Check = Type.Static<typeof Check>
+
+/** The name of a check: its own, or what it looks at. */
+export function nameOf(check: Check): string {
+  return check.name ?? kindOf(check).nameOf(check)
+}
+
+/** Runs a check. Never rejects: an error is a finding. */
+export async function runCheck(
+  check: Check,
+  { signal, marker, redact }: Omit<CheckContext, 'timeoutMs'>,
+): Promise<CheckResult> {
+  // Rounded: a timer takes no 2009.9999999999998 ms.
+  const timeoutMs = Math.max(1, Math.round((check.timeout_s ?? DEFAULT_TIMEOUT_S) * 1_000))
+  const deadline = AbortSignal.timeout(timeoutMs)
+  const context = { signal: AbortSignal.any([signal, deadline]), timeoutMs, marker, redact }
+  const started = performance.now()
+  const finding = await runUntilAbort(check, context).catch((error: unknown) =>
+    failed(deadline.aborted ? `no answer within ${timeoutMs / 1_000} s` : problemOf(error)),
+  )
+  const ms = Math.round(performance.now() - started)
+  const level = check.level ?? kindOf(check).level
+  return { ...finding, message: redact(finding.message), level, ms }
+}
+
+/** Checks that were given up and still hang, for example on a file server that is gone. */
+const hanging = new Set<string>()
+
+/** Rejects when the signal aborts, even if the check hangs. */
+async function runUntilAbort(check: Check, context: CheckContext): Promise<Finding> {
+  const { signal } = context
+  signal.throwIfAborted()
+  const id = JSON.stringify(check)
+  // A hanging call of the file system blocks one of the few threads that all of them share.
+  if (hanging.has(id)) throw new Error('not looked at: the last look at it has not ended yet')
+  const finding = kindOf(check).run(check, context)
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  let timer: NodeJS.Timeout | undefined
+  function giveUp(): void {
+    hanging.add(id)
+    const end = (): void => void hanging.delete(id)
+    finding.then(end, end)
+    const isProgram = check.type === 'unit' || check.type === 'command'
+    timer = setTimeout(() => reject(signal.reason), isProgram ? PROGRAM_STOP_MS : 0)
+  }
+  signal.addEventListener('abort', giveUp, { once: true })
+  try {
+    const found = await Promise.race([finding, aborted])
+    // What a stopped program found is that it was stopped.
+    if (timer !== undefined) throw signal.reason
+    return found
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
+/** The kind of a check, whose functions take this check. */
+function kindOf(
+  check: Check,
+): Pick<CheckKind<string, Type.TProperties>, 'level' | 'nameOf' | 'run'> {
+  return KINDS[check.type] as ReturnType<typeof kindOf>
+}
+
+/** Network errors say more by their code than by their message. */
+function problemOf(error: unknown): string {
+  const cause = causeOf(error)
+  return PROBLEMS[codeOf(cause) ?? ''] ?? messageOf(cause)
+}
+
+const PROBLEMS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  ENOTFOUND: 'no such host',
+  EAI_AGAIN: 'the name server does not answer',
+  ENOENT: 'no such file',
+  EACCES: 'permission denied',
+}

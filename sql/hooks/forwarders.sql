@@ -1,0 +1,42 @@
+-- name: attachForwarder
+-- Records a new connection of a forwarder. A new name starts at position :start, or at the newest event when that is
+-- null; a known one keeps its position. The notification lets other instances end older connections of the name.
+with attached as (
+  insert into hooks.forwarders (name, position, updated_at)
+  select :name, coalesce(:start::bigint, greatest((select max(id) from hooks.events), s.pruned_through)), :now
+    from hooks.settings s
+  on conflict (name) do update
+     set connection = hooks.forwarders.connection + 1, updated_at = excluded.updated_at
+  returning position, connection
+), told as (
+  select pg_notify('hooks_forwarders', '') as sent from attached
+)
+select a.position, a.connection from attached a left join told on true;
+
+-- name: moveForwarder
+-- Records that a forwarder is done with the events up to :position. Empty when a newer connection has its name.
+update hooks.forwarders
+   set position = greatest(position, :position), updated_at = :now
+ where name = :name
+   and connection = :connection
+returning position;
+
+-- name: listForwarders
+-- The forwarders by name, with how many events are above their position, counted up to :count_up_to.
+select f.name, f.position, f.updated_at,
+       (select count(*) from (select from hooks.events e where e.id > f.position limit :count_up_to) above)::int as waiting
+  from hooks.forwarders f
+ order by f.name
+ limit :limit;
+
+-- name: removeForwarder
+-- Removes a forwarder with its position. Empty when there is none of this name.
+delete from hooks.forwarders where name = :name returning name;
+
+-- name: listConnections
+-- The newest connections of the forwarders that the JSON array :names lists.
+select name, connection
+  from hooks.forwarders
+ where name in (select jsonb_array_elements_text(:names::jsonb))
+ order by name
+ limit :limit;

@@ -1,0 +1,61 @@
+-- name: findLink
+-- A link by id, and what user :user is to it. Empty when no link has this id.
+select l.*,
+       exists (select from links.link_owners o where o.user_id = :user::uuid and o.slug = l.slug) as is_owner,
+       exists (select from links.link_shares s where s.user_id = :user::uuid and s.slug = l.slug) as is_recipient
+  from links.shown_links l
+ where l.id = :id;
+
+-- name: findLinkBySlug
+-- Like findLink, by slug. Empty when no link has this slug.
+select l.*,
+       exists (select from links.link_owners o where o.user_id = :user::uuid and o.slug = l.slug) as is_owner,
+       exists (select from links.link_shares s where s.user_id = :user::uuid and s.slug = l.slug) as is_recipient
+  from links.shown_links l
+ where l.slug = :slug;
+
+-- name: lockLink
+-- Locks a link until the transaction ends. Empty when no link has this id.
+select slug
+  from links.links
+ where id = :id
+   for update;
+
+-- name: addLink
+-- Empty when the slug is taken.
+insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
+values (:slug, :url, :title, :description, :visibility, :append_path, :at, :at)
+on conflict (slug) do nothing
+returning id;
+
+-- name: updateLink
+update links.links
+   set url = :url, title = :title, description = :description, visibility = :visibility,
+       append_path = :append_path, updated_at = :at
+ where id = :id;
+
+-- name: removeLink
+-- Owners, shares, tags, changes and clicks are deleted with it; the counters of its tags are not.
+delete from links.links
+ where id = :id;
+
+-- name: lockLoops
+-- Links that lead to this resolver are written one at a time.
+select pg_advisory_xact_lock(7203002);
+
+-- name: announceLinks
+-- Tells every instance, when the transaction commits, that the slugs in the JSON array :slugs changed.
+select pg_notify('links_changed', slug)
+  from jsonb_array_elements_text(:slugs::jsonb) as slug;
+
+-- name: saveChange
+insert into links.changes (link_id, at, actor, action, detail)
+values (:link, :at, :actor, :action, :detail);
+
+-- name: listChanges
+-- The changes of a link, newest first.
+select id, at, actor, action, detail
+  from links.changes
+ where link_id = :link
+ order by id desc
+ limit :limit;

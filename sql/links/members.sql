@@ -1,0 +1,57 @@
+-- name: listOwners
+-- The owners of a link, the primary owner first.
+select u.id, u.email, o.is_primary
+  from links.links l
+  join links.link_owners o on o.slug = l.slug
+  join links.users u on u.id = o.user_id
+ where l.id = :link
+ order by o.is_primary desc, u.email;
+
+-- name: addOwner
+-- Empty when the user is an owner already.
+insert into links.link_owners (slug, user_id, is_primary)
+values (:slug, :user, :is_primary)
+on conflict (user_id, slug) do nothing
+returning is_primary;
+
+-- name: removeOwner
+-- Removes a co-owner; the primary owner stays. Empty when the user is not an owner.
+with found as (
+  select o.user_id, o.slug, o.is_primary, u.email
+    from links.link_owners o
+    join links.users u on u.id = o.user_id
+   where o.slug = :slug
+     and o.user_id = :user
+), removed as (
+  delete from links.link_owners
+   where slug = :slug
+     and user_id = :user
+     and not is_primary
+)
+select is_primary, email
+  from found;
+
+-- name: listShares
+-- The recipients of a link by e-mail address.
+select u.id, u.email, s.shared_by, s.created_at
+  from links.links l
+  join links.link_shares s on s.slug = l.slug
+  join links.users u on u.id = s.user_id
+ where l.id = :link
+ order by u.email;
+
+-- name: addShare
+-- Empty when the link is shared with the user already.
+insert into links.link_shares (slug, user_id, shared_by, created_at)
+values (:slug, :user, :shared_by, :created_at)
+on conflict (user_id, slug) do nothing
+returning created_at;
+
+-- name: removeShare
+-- Empty when the link is not shared with the user.
+delete from links.link_shares s
+ using links.users u
+ where s.slug = :slug
+   and s.user_id = :user
+   and u.id = s.user_id
+returning u.email;

@@ -1,0 +1,54 @@
+-- name: findTarget
+-- What a visit needs of a link. Empty when no link has this slug.
+select id, slug, url, visibility, append_path
+  from links.links
+ where slug = :slug;
+
+-- name: mayVisit
+-- Whether the user is an owner or a recipient of the link.
+select exists (
+         select from links.link_owners o join links.links l on l.slug = o.slug where l.id = :link and o.user_id = :user)
+       or exists (
+         select from links.link_shares s join links.links l on l.slug = s.slug where l.id = :link and s.user_id = :user)
+       as may;
+
+-- name: saveClicks
+-- Adds the JSON array :clicks, unless batch :batch of this writer is stored already. Links are locked in the order of their
+-- ids, so that writers don't deadlock. Clicks on links that no longer exist are dropped.
+with fresh as (
+  insert into links.click_writers (writer, batch, at)
+  values (:writer, :batch, :at)
+  on conflict (writer) do update set batch = excluded.batch, at = excluded.at
+   where links.click_writers.batch < excluded.batch
+  returning writer
+), counted as (
+  select c.link_id, c.day, c.kind, c.clicks
+    from jsonb_to_recordset(:clicks::jsonb) as c(link_id uuid, day date, kind text, clicks bigint)
+), known as materialized (
+  select l.id
+    from links.links l
+   where l.id in (select link_id from counted)
+   order by l.id
+     for key share
+)
+insert into links.clicks (link_id, day, kind, clicks)
+select c.link_id, c.day, c.kind, c.clicks
+  from counted c
+  join known k on k.id = c.link_id
+ where exists (select from fresh)
+ order by c.link_id, c.day, c.kind
+on conflict (link_id, day, kind) do update set clicks = links.clicks.clicks + excluded.clicks;
+
+-- name: forgetClickWriters
+-- Writers that have been silent since :before have no batch left to send.
+delete from links.click_writers
+ where at < :before;
+
+-- name: listClicks
+-- The clicks on a link by day and kind, from day :since (such as 2026-01-31) on.
+select to_char(day, 'YYYY-MM-DD') as day, kind, clicks
+  from links.clicks
+ where link_id = :link
+   and day >= :since::text::date
+ order by day, kind
+ limit :limit;
