@@ -2,13 +2,12 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { copyCluster, removeCopy } from '../db/embedded/copy.ts'
-import { copyFolder, hasCluster } from '../db/embedded/places.ts'
+import { copyCluster, copyFolder, hasCluster, removeCopy } from '../db/embedded/cluster.ts'
 import { readApplied } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import { writeBackup } from '../db/transfer/backup-file.ts'
-import { openDatabaseSource } from '../db/transfer/database-source.ts'
-import type { Carried, Progress } from '../db/transfer/load.ts'
+import type { Progress } from '../db/transfer/load.ts'
+import { openDatabaseSource, type TableContents } from '../db/transfer/source.ts'
 import { command, JSON_FLAG, text, type ConfiguredTools, type DatabaseTools } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { DONE, type Output } from './output.ts'
@@ -87,7 +86,7 @@ interface Place {
 
 interface Written {
   readonly bytes: number
-  readonly tables: readonly Carried[]
+  readonly tables: readonly TableContents[]
 }
 
 /** Runs `write` while the server lends a copy; undefined when no server runs, its exit code when it refuses. */
@@ -135,7 +134,7 @@ async function writeFrom(
       const migrations = await readApplied(tx)
       if (migrations.length === 0) throw new Error('the database is empty: nothing to back up')
       const made_at = now().toISOString()
-      const tables: Carried[] = []
+      const tables: TableContents[] = []
       async function* rows(): AsyncGenerator<readonly string[]> {
         for (const name of source.names) {
           for await (const batch of source.rows(name)) {
@@ -143,7 +142,7 @@ async function writeFrom(
             yield batch
             progress('back up', name, batch.length)
           }
-          tables.push(await source.carried(name))
+          tables.push(await source.contents(name))
         }
         ending.throwIfAborted()
       }

@@ -1,8 +1,7 @@
 import { transferQueries } from '../db/links/transfer.ts'
 import { Fault } from '../kernel/fault.ts'
 import { oneOf } from '../kernel/readings.ts'
-import { exportLinks } from '../services/links/export.ts'
-import { FORMATS } from '../services/links/import-source.ts'
+import { exportLinks, FORMATS } from '../services/links/transfer/files.ts'
 import { command, value } from './command.ts'
 import { DONE, FAILED } from './output.ts'
 

@@ -1,14 +1,15 @@
 import { open } from 'node:fs/promises'
 import { userQueries } from '../db/links/users.ts'
-import { badRequest, notFound } from '../kernel/fault.ts'
+import { notFound } from '../kernel/fault.ts'
 import { accepted, oneOf } from '../kernel/readings.ts'
 import {
   importLinks,
+  type ImportTools,
   type ImportTotals,
   type LineReport,
   type Outcome,
-} from '../services/links/import.ts'
-import { FORMATS, readLinks, UnreadableFile } from '../services/links/import-source.ts'
+} from '../services/links/transfer/import.ts'
+import { FORMATS, readLinks } from '../services/links/transfer/files.ts'
 import { readEmail } from '../services/links/users.ts'
 import { hostsOfLinks } from './addresses.ts'
 import { command, JSON_FLAG, text, value, type DatabaseTools } from './command.ts'
@@ -52,26 +53,17 @@ export const commands = [
         await output.drained?.()
       }
       const options = { owner, dryRun, createUsers, update: flags.update }
-      const totals = await importFrom(tools, options, format, report)
+      const lines = readLinks(tools.input, format)
+      const totals = await importLinks(importTools(tools), options, lines, report)
       output.out(json ? JSON.stringify({ dry_run: dryRun, totals }) : totalsText(totals, dryRun))
       return totals.refused + totals.conflict === 0 ? DONE : FAILED
     },
   }),
 ]
 
-async function importFrom(
-  { db, now, config, addresses, log, input, forget = () => undefined }: DatabaseTools,
-  options: Parameters<typeof importLinks>[1],
-  format: Parameters<typeof readLinks>[1],
-  report: Parameters<typeof importLinks>[3],
-): Promise<ImportTotals> {
-  const tools = { db, now, log, forget, ownHosts: hostsOfLinks(config, addresses) }
-  try {
-    return await importLinks(tools, options, readLinks(input, format), report)
-  } catch (error) {
-    if (!(error instanceof UnreadableFile)) throw error
-    throw badRequest(error.message)
-  }
+function importTools(tools: DatabaseTools): ImportTools {
+  const { db, now, config, addresses, log, forget = () => undefined } = tools
+  return { db, now, log, forget, ownHosts: hostsOfLinks(config, addresses) }
 }
 
 async function refuseUnknownUser({ db }: DatabaseTools, email: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { EmbeddedLockedError } from '../db/embedded/lock.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
-import type { Carried, Progress } from '../db/transfer/load.ts'
+import type { Progress } from '../db/transfer/load.ts'
+import type { TableContents } from '../db/transfer/source.ts'
 import type { Log } from '../kernel/log.ts'
 import type { ConfigSource } from './configuration.ts'
 import { table, type Output } from './output.ts'
@@ -33,7 +34,7 @@ export function openMeter(): Meter {
 
 /** Prints the rows of each table, or everything as one object of JSON. */
 export function reportTables(
-  tables: readonly Carried[],
+  tables: readonly TableContents[],
   more: Readonly<Record<string, unknown>>,
   json: boolean,
   output: Output,

@@ -1,11 +1,31 @@
 import type postgres from 'postgres'
+import type { TSchema } from 'typebox'
 import { Unavailable } from '../kernel/fault.ts'
-import { connector, type Target } from './connect.ts'
+import { connectTo, type ConnectOptions, type Target } from './connect.ts'
 import { isFull, QueryError, translate } from './errors.ts'
-import { LEVELS, sharesOf, type Level } from './levels.ts'
-import { createEnder, type Ender } from './lost-connections.ts'
-import type { Query } from './queries.ts'
-import { openPool, type Connection, type Pool } from './pool.ts'
+import { createReaper } from './lost-connections.ts'
+import {
+  LEVELS,
+  openPool,
+  sharesOf,
+  type Connection,
+  type Level,
+  type Pool,
+  type PoolOptions,
+  type Share,
+} from './pool.ts'
+
+/** What a query gives: exactly one row, a row or none, any number of rows, or only a count. */
+export type QueryResult = 'one' | 'optional' | 'many' | 'exec'
+
+/** A query by name. `args` are PostgreSQL type names, `row` the schema of one row (of `exec`: none). */
+export interface Query {
+  readonly name: string
+  readonly text: string
+  readonly result: QueryResult
+  readonly args: readonly string[]
+  readonly row: TSchema | undefined
+}
 
 /** Runs named queries, either each on its own or inside one transaction. */
 export interface Executor {
@@ -31,11 +51,11 @@ export interface Database extends Executor {
     query: Query,
   ): Promise<{ readonly args: readonly number[]; readonly columns: readonly Column[] }>
   /**
-   * Calls back on each NOTIFY with its payload and, since any may have been missed, after each
-   * (re)connect, then without one.
+   * Calls back on each NOTIFY with its payload. After each (re)connect it calls back without one,
+   * because notifications may have been missed.
    */
   listen(channel: string, onNotice: (payload?: string) => void): Promise<void>
-  /** Has the planner look at tables that have changed much, where no autovacuum does it; later if it can't now. */
+  /** Analyzes tables that changed much, where no autovacuum does it; later if it can't now. */
   renewStatistics(): Promise<void>
   close(): Promise<void>
 }
@@ -49,16 +69,16 @@ export interface ClientOptions {
   readonly target: Target
   /** Longest wait for one statement, in milliseconds; then it counts as unavailable. */
   readonly deadlineMs: number
-  /** For statements of the `trusted` level, and as many for transactions; `sharesOf` has those of other levels. */
+  /** For the `trusted` level of a server; `sharesOf` has those of other levels. */
   readonly connections: number
-  /** Told when the server refuses to end connections that were lost on the way, the first time. */
+  /** Called once if the server refuses to end lost connections. */
   readonly onNotEnded?: (error: Error) => void
 }
 
 /** Named prepared statement in the extended protocol: a second statement in the text is refused. */
 const PREPARED = { prepare: true, simple: false }
 
-/** Ends connections by their names; anybody may end those of the own role. */
+/** Ends connections by their names. Every role may end its own. */
 const END = `
 select pg_terminate_backend(pid)
   from pg_stat_activity
@@ -71,44 +91,134 @@ const FULL_MS = 5_000
 export function openClient(options: ClientOptions): Database {
   const { target, deadlineMs, connections, onNotEnded = () => undefined } = options
   const shares = sharesOf(connections, deadlineMs)
-  const connect = connector(target, shares)
-  // The embedded engine sees by itself who has left.
-  const ender: Ender | undefined =
-    typeof target === 'string' ? createEnder(endOnServer, onNotEnded) : undefined
-  const onLost = (name: string): void => ender?.end(name)
-  function poolOf(level: Level): Pool {
-    return openPool((onClose) => connect(level, onClose), { share: shares[level], onLost })
-  }
-  const statements: Readonly<Record<Level, Pool>> = {
-    deliveries: poolOf('deliveries'),
-    trusted: poolOf('trusted'),
-    strangers: poolOf('strangers'),
-    extras: poolOf('extras'),
-  }
-  const transactions = poolOf('trusted')
-  /** Makes connections for LISTEN and needs none for itself. */
-  const ears = connect('trusted', () => undefined)
-  let fullUntil = 0
+  const bounded = createBounds(deadlineMs)
+  const reaper = createReaper(endOnServer, onNotEnded)
+  /** Callbacks of channels on the embedded engine, whose one connection listens, too. */
+  const channels = new Map<string, (payload?: string) => void>()
+  /** What makes connections for LISTEN on a server. */
+  const listener =
+    typeof target === 'string'
+      ? connectTo(target, { deadlineMs, onClose: () => undefined })
+      : undefined
 
-  function executor(handle: Pick<postgres.Sql, 'unsafe'>, limitMs = deadlineMs): Transaction {
+  const pools = poolsOf(target, shares, {
+    onNotify: (channel, payload) => channels.get(channel)?.(payload),
+    onLost(name) {
+      if (listener !== undefined) reaper.end(name)
+      // The engine ends a connection by itself. Notifications may have been lost with it.
+      for (const onNotice of channels.values()) onNotice()
+    },
+  })
+
+  async function endOnServer(names: readonly string[]): Promise<void> {
+    await alone('trusted', (sql) =>
+      bounded('end lost connections', sql.unsafe(END, [names.join(',')], PREPARED)),
+    )
+  }
+
+  /** Runs one statement by itself. */
+  function alone<T>(level: Level, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+    return pools[level].use(level, async (connection) => {
+      try {
+        return await work(connection.sql)
+      } catch (error) {
+        // Anything but a refusal leaves it in doubt.
+        if (!(error instanceof QueryError)) connection.state = 'lost'
+        throw error
+      }
+    })
+  }
+
+  function at(level: Level): Executor {
     return {
-      run: (query, args) =>
-        bounded(
-          query.name,
-          handle.unsafe(query.text, args as postgres.ParameterOrJSON<never>[], PREPARED),
-          limitMs,
-        ),
-      async script(text) {
-        try {
-          await handle.unsafe(`set local statement_timeout = 0;\n${text}`)
-        } catch (error) {
-          throw translate('script', error)
-        }
+      async run(query, args) {
+        if (level === 'extras' && othersWait()) throw new Unavailable(`${query.name}: others wait`)
+        return alone(level, (sql) => runQuery(bounded, sql, query, args, shares[level].deadlineMs))
       },
     }
   }
 
-  /** A stalled server must not hold a request for ever; the statement itself is ended by its own time-out. */
+  /** Whether statements wait in other pools. In its own pool, an extra comes last anyway. */
+  function othersWait(): boolean {
+    return LEVELS.some((level) => pools[level] !== pools.extras && pools[level].waiting > 0)
+  }
+
+  return {
+    at,
+    ...at('trusted'),
+    transaction: (work) =>
+      pools.trusted.use('trusted', (connection) => transact(bounded, connection, work)),
+    async ping() {
+      if (bounded.isFull()) throw new Unavailable('ping: no space for changes')
+      await alone('trusted', (sql) => bounded('ping', sql.unsafe('select 1', [], PREPARED)))
+    },
+    async describe(query) {
+      const result = await alone('trusted', (sql) =>
+        bounded(query.name, sql.unsafe(query.text, [], PREPARED).describe()),
+      )
+      return {
+        args: result.types,
+        columns: result.columns.map((column) => ({ name: column.name, type: column.type })),
+      }
+    },
+    async listen(channel, onNotice) {
+      const name = `listen ${channel}`
+      if (listener !== undefined) {
+        await bounded(
+          name,
+          listener.sql.listen(channel, onNotice, () => onNotice()),
+        )
+        return
+      }
+      channels.set(channel, onNotice)
+      await alone('trusted', (sql) => bounded(name, sql.unsafe(`listen "${channel}"`)))
+      onNotice()
+    },
+    renewStatistics: () => Promise.resolve(),
+    async close() {
+      reaper.close()
+      const listenerEnds = listener?.sql.end({ timeout: 3 }).finally(listener.cut)
+      const all = new Set(LEVELS.map((level) => pools[level]))
+      await Promise.all([listenerEnds, ...[...all].map((pool) => pool.close(3))])
+    },
+  }
+}
+
+/** The pool of each level: on a server its own, on the embedded engine one of one connection. */
+function poolsOf(
+  target: Target,
+  shares: Readonly<Record<Level, Share>>,
+  events: Required<Pick<ConnectOptions, 'onNotify'>> & Pick<PoolOptions, 'onLost'>,
+): Readonly<Record<Level, Pool>> {
+  const { onNotify, onLost } = events
+  const poolOf = (level: Level, connections: number): Pool => {
+    const { deadlineMs } = shares[level]
+    const connect: PoolOptions['connect'] = (onClose) =>
+      connectTo(target, { deadlineMs, onClose, onNotify })
+    return openPool({ connections, shares, connect, onLost })
+  }
+  if (typeof target !== 'string') {
+    const only = poolOf('trusted', 1)
+    return { deliveries: only, trusted: only, strangers: only, extras: only }
+  }
+  return {
+    deliveries: poolOf('deliveries', shares.deliveries.connections),
+    trusted: poolOf('trusted', shares.trusted.connections),
+    strangers: poolOf('strangers', shares.strangers.connections),
+    extras: poolOf('extras', shares.extras.connections),
+  }
+}
+
+/** Waits for an answer for as long as a statement may take, and translates errors. */
+interface Bounded {
+  <T>(name: string, pending: PromiseLike<T>, limitMs?: number): Promise<T>
+  /** Whether a statement found no space in the last seconds. */
+  isFull(): boolean
+}
+
+/** A stalled server must not hold a request for ever. PostgreSQL ends the statement by its own time-out. */
+function createBounds(deadlineMs: number): Bounded {
+  let fullUntil = 0
   async function bounded<T>(
     name: string,
     pending: PromiseLike<T>,
@@ -130,104 +240,64 @@ export function openClient(options: ClientOptions): Database {
       clearTimeout(timer)
     }
   }
+  return Object.assign(bounded, { isFull: () => performance.now() < fullUntil })
+}
 
-  async function endOnServer(names: readonly string[]): Promise<void> {
-    await alone('trusted', (sql) =>
-      bounded('end lost connections', sql.unsafe(END, [names.join(',')], PREPARED)),
-    )
-  }
+function runQuery(
+  bounded: Bounded,
+  sql: postgres.Sql,
+  { name, text }: Query,
+  args: readonly unknown[],
+  limitMs?: number,
+): Promise<readonly unknown[]> {
+  const values = args as postgres.ParameterOrJSON<never>[]
+  return bounded(name, sql.unsafe(text, values, PREPARED), limitMs)
+}
 
-  /** Runs one statement by itself. */
-  function alone<T>(level: Level, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-    return statements[level].use(async (connection) => {
-      try {
-        return await work(connection.sql)
-      } catch (error) {
-        // Anything but a refusal leaves it in doubt.
-        if (!(error instanceof QueryError)) connection.lost = true
-        throw error
-      }
-    })
-  }
-
-  function at(level: Level): Executor {
-    return {
-      async run(query, args) {
-        if (level === 'extras' && othersWait()) throw new Unavailable(`${query.name}: others wait`)
-        return alone(level, (sql) => executor(sql, shares[level].deadlineMs).run(query, args))
-      },
+/** Runs `work` between begin and commit, or rolls back if it throws or any statement has failed. */
+async function transact<T>(
+  bounded: Bounded,
+  connection: Connection,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  const { sql } = connection
+  let failed: { readonly error: unknown } | undefined
+  /** On a connection in doubt, a statement would wait for ever or run outside of the transaction. */
+  async function guarded<R>(statement: () => Promise<R>): Promise<R> {
+    if (connection.state === 'lost') {
+      throw new Unavailable('transaction: the connection is gone')
     }
-  }
-
-  function othersWait(): boolean {
-    const { deliveries, trusted, strangers } = statements
-    return [deliveries, trusted, strangers, transactions].some(({ waiting }) => waiting > 0)
-  }
-
-  async function transact<T>(
-    connection: Connection,
-    work: (tx: Transaction) => Promise<T>,
-  ): Promise<T> {
-    const inner = executor(connection.sql)
-    let failed: { readonly error: unknown } | undefined
-    /** A statement on a connection in doubt would wait for ever, or run outside of the transaction. */
-    async function guarded<R>(statement: () => Promise<R>): Promise<R> {
-      if (connection.lost) throw new Unavailable('transaction: the connection is gone')
-      try {
-        return await statement()
-      } catch (error) {
-        if (error instanceof Unavailable) connection.lost = true
-        failed ??= { error }
-        throw error
-      }
-    }
-    const say = (text: string): Promise<unknown> =>
-      guarded(() => bounded('transaction', connection.sql.unsafe(text)))
     try {
-      await say('begin')
-      const result = await work({
-        run: (query, args) => guarded(() => inner.run(query, args)),
-        script: (text) => guarded(() => inner.script(text)),
-      })
-      // PostgreSQL would take the commit of a failed transaction for a rollback, without a word.
-      if (failed !== undefined) throw failed.error
-      await say('commit')
-      return result
+      return await statement()
     } catch (error) {
-      if (!connection.lost) await say('rollback').catch(() => (connection.lost = true))
+      if (error instanceof Unavailable) connection.state = 'lost'
+      failed ??= { error }
       throw error
     }
   }
-
-  return {
-    at,
-    ...at('trusted'),
-    transaction: (work) => transactions.use((connection) => transact(connection, work)),
-    async ping() {
-      if (performance.now() < fullUntil) throw new Unavailable('ping: no space for changes')
-      await alone('trusted', (sql) => bounded('ping', sql.unsafe('select 1', [], PREPARED)))
-    },
-    async describe(query) {
-      const result = await alone('trusted', (sql) =>
-        bounded(query.name, sql.unsafe(query.text, [], PREPARED).describe()),
-      )
-      return {
-        args: result.types,
-        columns: result.columns.map((column) => ({ name: column.name, type: column.type })),
-      }
-    },
-    async listen(channel, onNotice) {
-      await bounded(
-        `listen ${channel}`,
-        ears.sql.listen(channel, onNotice, () => onNotice()),
-      )
-    },
-    renewStatistics: () => Promise.resolve(),
-    async close() {
-      ender?.close()
-      const deaf = ears.sql.end({ timeout: 3 }).finally(ears.cut)
-      const pools = [...LEVELS.map((level) => statements[level]), transactions]
-      await Promise.all([deaf, ...pools.map((pool) => pool.close(3))])
-    },
+  const send = (text: string): Promise<unknown> =>
+    guarded(() => bounded('transaction', sql.unsafe(text)))
+  async function runScript(text: string): Promise<void> {
+    try {
+      await sql.unsafe(`set local statement_timeout = 0;\n${text}`)
+    } catch (error) {
+      throw translate('script', error)
+    }
+  }
+  try {
+    await send('begin')
+    const result = await work({
+      run: (query, args) => guarded(() => runQuery(bounded, sql, query, args)),
+      script: (text) => guarded(() => runScript(text)),
+    })
+    // PostgreSQL answers the commit of a failed transaction with a rollback, which is not an error.
+    if (failed !== undefined) throw failed.error
+    await send('commit')
+    return result
+  } catch (error) {
+    await send('rollback').catch(() => {
+      connection.state = 'lost'
+    })
+    throw error
   }
 }

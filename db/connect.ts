@@ -1,45 +1,117 @@
+import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
+import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import postgres from 'postgres'
-import { BYTEA } from './bytea.ts'
-import { connectionSettings, withoutSettings } from './connection-settings.ts'
-import type { Level, Share } from './levels.ts'
 import type { Client } from './pool.ts'
-import { socketMaker } from './socket.ts'
 
-/** Connection URL of a server, or the socket maker of the embedded engine. */
-export type Target = string | ((level: Level) => Duplex)
+/** Connection URL of a server, or what makes a socket of the embedded engine. */
+export type Target = string | (() => Duplex)
 
-/** Makes clients of one connection each; they connect at their first statement. */
-export function connector(
-  target: Target,
-  shares: Readonly<Record<Level, Share>>,
-): (level: Level, onClose: () => void) => Client {
+export interface ConnectOptions {
+  /** Longest run of a statement, in milliseconds. */
+  readonly deadlineMs: number
+  readonly onClose: () => void
+  /** Called for each NOTIFY of a channel that this connection listens on. */
+  readonly onNotify?: (channel: string, payload: string) => void
+}
+
+/** Makes a client of one connection, which connects at its first statement. */
+export function connectTo(target: Target, options: ConnectOptions): Client {
+  const { deadlineMs, onClose, onNotify } = options
+  const name = `gatehouse ${randomUUID()}`
+  const connection = connectionSettings(name, deadlineMs)
+  // The options `socket` and `onnotify` are missing from the published types.
   const settings = {
-    onnotice: () => undefined,
-    connect_timeout: Math.ceil(shares.trusted.deadlineMs / 1000),
+    ...{ connection, max: 1, onclose: onClose, onnotify: onNotify, onnotice: () => undefined },
+    connect_timeout: Math.ceil(deadlineMs / 1000),
     idle_timeout: 0,
     max_lifetime: null,
     fetch_types: false,
     backoff: (retries: number) => Math.min(0.05 * 2 ** retries, 0.5),
     types: { bigint: BIGINT, bytea: BYTEA },
   }
-  return (level, onclose) => {
-    const name = `gatehouse ${randomUUID()}`
-    const connection = connectionSettings(name, shares[level].deadlineMs)
-    // The option `socket` is missing from the published types.
-    const own = { ...settings, connection, max: 1, onclose }
-    if (typeof target === 'string') {
-      const make = socketMaker()
-      let socket: Duplex | undefined
-      const onSocket = { ...own, socket: (to: Parameters<typeof make>[0]) => (socket = make(to)) }
-      const sql = postgres(withoutSettings(target, connection), onSocket as typeof own)
-      return { name, sql, cut: () => socket?.destroy() }
-    }
-    const embedded = { host: 'embedded', user: 'postgres', database: 'postgres' }
-    const onEngine = { ...own, ...embedded, socket: () => target(level) }
-    return { name, sql: postgres(onEngine as typeof own), cut: () => undefined }
+  if (typeof target !== 'string') {
+    const embedded = { host: 'embedded', user: 'postgres', database: 'postgres', socket: target }
+    return { name, sql: postgres({ ...settings, ...embedded } as typeof settings), cut: () => {} }
   }
+  const openSocket = socketOpener()
+  let open: Socket | undefined
+  const socket = (address: Address): Socket => (open = openSocket(address))
+  const sql = postgres(withoutSettings(target, connection), {
+    ...settings,
+    socket,
+  } as typeof settings)
+  return { name, sql, cut: () => open?.destroy() }
+}
+
+/** Session settings; the server knows the connection by its name. */
+function connectionSettings(name: string, deadlineMs: number) {
+  return {
+    application_name: name,
+    client_encoding: 'UTF8',
+    statement_timeout: deadlineMs,
+    // A transaction whose connection was lost must not keep its locks for hours.
+    idle_in_transaction_session_timeout: 4 * deadlineMs,
+    // If this host is gone in the middle of a message, that timeout does not run, but these do.
+    tcp_keepalives_idle: 30,
+    tcp_keepalives_interval: 10,
+    tcp_keepalives_count: 3,
+    TimeZone: 'UTC',
+    // Answers are parsed in these formats, whatever the role or the database has configured.
+    DateStyle: 'ISO, MDY',
+    bytea_output: 'hex',
+  }
+}
+
+/** A URL without our settings, which would win in it; PostgreSQL ignores the case of their names. */
+function withoutSettings(url: string, settings: object): string {
+  const [address = '', ...rest] = url.split('?')
+  if (rest.length === 0) return url
+  const ours = new Set(Object.keys(settings).map((name) => name.toLowerCase()))
+  const others = [...new URLSearchParams(rest.join('?'))].filter(
+    ([name]) => !ours.has(name.toLowerCase()),
+  )
+  return `${address}?${new URLSearchParams(others).toString()}`
+}
+
+/** A server's address as the client has parsed it from the URL; several hosts are tried in turn. */
+interface Address {
+  readonly host: readonly string[]
+  readonly port: readonly number[]
+  /** A unix socket instead. */
+  readonly path: string | false
+}
+
+/** Properties of a socket that the client reads when it goes on with TLS. */
+interface Named {
+  host?: string | undefined
+  port?: number | undefined
+}
+
+/**
+ * Opens the sockets of one connection, one after the other. With its own sockets the client reconnects
+ * at once, thousands of times a second, when a server ends the connection before its first message, as
+ * a proxy without its database does. Here that is an error like any other.
+ */
+function socketOpener(): (address: Address) => Socket {
+  let opened = 0
+  return ({ host: hosts, port: ports, path }) => {
+    const at = opened++ % hosts.length
+    const [host, port] = [hosts[at], ports[at] ?? ports[0] ?? 0]
+    const socket: Socket & Named =
+      path === false ? connect({ port, ...(host !== undefined && { host }) }) : connect({ path })
+    // Else the end of a large statement waits until the server has acknowledged its beginning.
+    socket.setNoDelay()
+    socket.host = host
+    socket.port = port
+    socket.on('end', () => socket.destroy(endedByServer()))
+    return socket
+  }
+}
+
+function endedByServer(): Error {
+  return Object.assign(new Error('the server has ended the connection'), { code: 'ECONNRESET' })
 }
 
 /** int8 as a number: ids and counters stay far below 2^53. */
@@ -48,4 +120,19 @@ const BIGINT: postgres.PostgresType<number> = {
   from: [20],
   serialize: String,
   parse: Number,
+}
+
+/**
+ * Bytes as the text of a `bytea`. Valid UTF-8, as most bodies are, goes in the escape format, which is
+ * half as long as hex and a quarter cheaper to send. PostgreSQL would convert it in a database that is
+ * not in UTF8: `refuseUnfitServer` refuses these.
+ */
+const BYTEA: postgres.PostgresType<Buffer> = {
+  to: 17,
+  from: [17],
+  serialize: (bytes: Buffer) =>
+    isUtf8(bytes) && !bytes.includes(0)
+      ? bytes.toString('utf8').replaceAll('\\', '\\\\')
+      : `\\x${bytes.toString('hex')}`,
+  parse: (text: string) => Buffer.from(text.slice(2), 'hex'),
 }

@@ -1,35 +1,35 @@
 import { pause } from '../kernel/time.ts'
 import { QueryError } from './errors.ts'
 
-/** Has the server end connections that were lost on the way. */
-export interface Ender {
+/** Has the server end connections that were lost. */
+export interface ConnectionReaper {
   end(name: string): void
   close(): void
 }
 
-const AGAIN_MS = 500
-/** The newest of more are kept: while a database is away, each attempt to reach it may count as a loss. */
-const MOST = 1_000
+const RETRY_MS = 500
+/** Of more, the newest are kept: while a database is away, each attempt to connect may count as a loss. */
+const MAX_NAMES = 1_000
 
 /**
- * A connection that is lost without a word stands at the server for as long as TCP believes in it, with the locks
- * of its transaction: the time-outs of PostgreSQL end one that waits for its next statement, but none that was
- * lost between the messages of one. So lost connections are named to the server, on another one, until
- * that has gone well. A server that refuses it would refuse it again: `onRefused` is told the first time.
+ * A silently dropped connection keeps its locks until TCP times out. The time-outs of PostgreSQL end
+ * one that waits for its next statement, but none that was lost between the messages of a statement. So
+ * the server is asked to end lost connections, by name and on another connection, until that succeeds.
+ * A server that refuses would refuse again: `onRefused` is called the first time.
  */
-export function createEnder(
+export function createReaper(
   endOnServer: (names: readonly string[]) => Promise<void>,
   onRefused: (error: QueryError) => void,
-): Ender {
+): ConnectionReaper {
   const lost = new Set<string>()
   const closing = new AbortController()
   let running = false
-  let told = false
+  let reported = false
 
   function giveUp(error: QueryError): void {
     lost.clear()
-    if (!told) onRefused(error)
-    told = true
+    if (!reported) onRefused(error)
+    reported = true
   }
 
   async function run(): Promise<void> {
@@ -40,8 +40,8 @@ export function createEnder(
         for (const name of names) lost.delete(name)
       } catch (error) {
         if (error instanceof QueryError) giveUp(error)
-        // The database is away, which all others say; with it back, the lost ones are still there.
-        else await pause(AGAIN_MS, closing.signal)
+        // The database is away. When it is back, the lost connections may still be there.
+        else await pause(RETRY_MS, closing.signal)
       }
     }
     running = false
@@ -51,7 +51,7 @@ export function createEnder(
     end(name) {
       lost.add(name)
       for (const oldest of lost) {
-        if (lost.size <= MOST) break
+        if (lost.size <= MAX_NAMES) break
         lost.delete(oldest)
       }
       if (running) return

@@ -4,10 +4,9 @@ import { repeat, type Repeat, type Reports } from '../kernel/repeat.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { openClient, type Database } from './client.ts'
 import { openEmbedded } from './embedded/open.ts'
-import { clusterFolder } from './embedded/places.ts'
-import { freeBytes, RESERVE_BYTES } from './embedded/space.ts'
-import { analyzeChanged } from './embedded/statistics.ts'
-import { vacuumWorn } from './embedded/vacuum.ts'
+import { freeBytes, RESERVE_BYTES } from './disk.ts'
+import { clusterFolder } from './embedded/cluster.ts'
+import { analyzeTables, vacuumTables, type Upkeep } from './embedded/upkeep.ts'
 
 /** Where the database is: a server by URL, or the embedded engine in the data directory. */
 export interface DatabaseOptions {
@@ -15,7 +14,7 @@ export interface DatabaseOptions {
   readonly dataDirectory: string
   /** Longest wait for one statement; by default what a request can wait. */
   readonly deadlineMs?: number
-  /** How often the embedded engine's tables are looked after; by default each ten seconds. */
+  /** How often the embedded engine's tables are analyzed and vacuumed; by default every ten seconds. */
   readonly upkeepMs?: number
 }
 
@@ -28,7 +27,7 @@ export interface OpenedDatabase {
   readonly failed: Promise<Error>
 }
 
-/** One statement's deadline; a sender gives up after 10 s, so a stalled database must answer sooner. */
+/** One statement's deadline: providers give up after 10 s, so Gatehouse must answer sooner. */
 const DEADLINE_MS = 5_000
 const CONNECTIONS = 8
 const UPKEEP_MS = 10_000
@@ -58,24 +57,24 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
       else log.info('the embedded database takes changes again', { free_mib })
     },
   })
-  // One session serves all, so more connections would only wait for each other.
-  const client = openClient({ target: engine.socketAt, deadlineMs, connections: 4 })
+  const client = openClient({ target: engine.socket, deadlineMs, connections: CONNECTIONS })
   let closing = false
   const cluster = clusterFolder(dataDirectory)
-  // PostgreSQL that takes no changes takes these, which write as well: the last of the disk is not for them.
+  // These commands write even while PostgreSQL takes no changes: the last of the disk is not for them.
   const stopped = (): boolean => closing || freeBytes(cluster) < RESERVE_BYTES
-  /** What autovacuum does for a server; who holds the engine for long is let finish. */
-  function upkeep(work: typeof vacuumWorn, reports: Reports): Repeat {
-    const patient = (error: unknown): void => {
+  function repeatUpkeep(work: Upkeep, reports: Reports): Repeat {
+    // If somebody holds the engine for long, the next run does it.
+    const ignoreUnavailable = (error: unknown): void => {
       if (!(error instanceof Unavailable)) throw error
     }
-    return repeat(systemClock, upkeepMs, () => work(client, stopped).catch(patient), reports)
+    const run = () => work(client, stopped).catch(ignoreUnavailable)
+    return repeat(systemClock, upkeepMs, run, reports)
   }
-  const statistics = upkeep(analyzeChanged, {
+  const statistics = repeatUpkeep(analyzeTables, {
     fails: (error) => log.warn('statistics not renewed', { error: messageOf(error) }),
     works: () => log.info('statistics are renewed again'),
   })
-  const vacuums = upkeep(vacuumWorn, {
+  const vacuums = repeatUpkeep(vacuumTables, {
     fails: (error) => log.warn('tables not vacuumed', { error: messageOf(error) }),
     works: () => log.info('tables are vacuumed again'),
   })

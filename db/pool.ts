@@ -1,81 +1,119 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
-import type { Share } from './levels.ts'
+
+/**
+ * Who statements run for, the most urgent first. No level can take all that another one needs: on a
+ * server each has connections and a waiting list of its own. The embedded engine has one connection,
+ * which goes to the most urgent waiting statement.
+ *
+ * - `deliveries`: storing webhook deliveries.
+ * - `trusted`: signed-in people, holders of tokens, the program's own work. The default.
+ * - `strangers`: requests that nobody has signed in for.
+ * - `extras`: what an answer can do without.
+ */
+export const LEVELS = ['deliveries', 'trusted', 'strangers', 'extras'] as const
+
+export type Level = (typeof LEVELS)[number]
+
+/** What a level may take. */
+export interface Share {
+  readonly connections: number
+  /** Statements that may wait for a connection; one more is refused at once. */
+  readonly waiting: number
+  /** Longest wait for a connection, and longest run of a statement, in milliseconds. */
+  readonly deadlineMs: number
+}
+
+const EXTRAS_MS = 500
+
+/** The shares of all levels; `connections` is that of trusted callers. */
+export function sharesOf(connections: number, deadlineMs: number): Readonly<Record<Level, Share>> {
+  const quarter = Math.ceil(connections / 4)
+  return {
+    deliveries: { connections: quarter, waiting: 64, deadlineMs },
+    trusted: { connections, waiting: 2_048, deadlineMs },
+    strangers: { connections: quarter, waiting: 512, deadlineMs },
+    extras: { connections: 1, waiting: 8, deadlineMs: Math.min(EXTRAS_MS, deadlineMs) },
+  }
+}
 
 /** A client of one connection. */
 export interface Client {
-  /** What the server knows it by. */
+  /** The server's name of it. */
   readonly name: string
   readonly sql: postgres.Sql
-  /** Ends its socket at once: what was lost on the way would hold it for a quarter of an hour. */
+  /** Destroys its socket at once: TCP would keep a lost connection for a quarter of an hour. */
   readonly cut: () => unknown
 }
 
 /** A connection that one statement or transaction has for itself. */
 export interface Connection extends Client {
-  /** True once the connection is gone or in doubt: nothing more may be sent on it. */
-  lost: boolean
-  /** True once it has worked. */
-  proven: boolean
+  /** `lost`: it is closed or in doubt, so nothing more may be sent on it. */
+  state: 'new' | 'proven' | 'lost'
 }
 
 /** Connections, each used by one statement or transaction at a time. */
 export interface Pool {
   /**
-   * Gives `work` a connection; one that is lost by then is thrown away. Rejects with `Unavailable`: at once
-   * when too many wait already.
+   * Gives `work` a connection; one that is lost by then is thrown away. Rejects with `Unavailable`: at
+   * once when too many of the level wait already.
    */
-  use<T>(work: (connection: Connection) => Promise<T>): Promise<T>
+  use<T>(level: Level, work: (connection: Connection) => Promise<T>): Promise<T>
   /** How many wait for a connection. */
   readonly waiting: number
   close(timeoutSeconds: number): Promise<void>
 }
 
 export interface PoolOptions {
-  readonly share: Share
-  /** Told the name of a connection that was lost, when its place belongs to who has waited for one. */
+  readonly connections: number
+  readonly shares: Readonly<Record<Level, Share>>
+  readonly connect: (onClose: () => void) => Client
+  /** Called with the name of a lost connection, after its place is given to the next in line. */
   readonly onLost: (name: string) => void
 }
 
-/** A database that is away, or starts, is asked this often at most, and less often the longer it is away. */
-const FIRST_PAUSE_MS = 25
-const LONGEST_PAUSE_MS = 500
+type Accept = (connection: Connection) => void
+
+/** While a database is away or starting, connection attempts are this far apart, and further the longer it takes. */
+const MIN_PAUSE_MS = 25
+const MAX_PAUSE_MS = 500
 
 /**
- * Opens as many clients as its share has connections, of one each, when they are needed. A client of more is no choice, for
- * what it does when a connection dies: in its own `begin()` it goes on to write to it, which ends the whole
- * process, or, on a connection that is back, outside of any transaction (porsager/postgres issues 1208 and
- * 1216); where the answer was cut after its first row, the next answer on the connection that is back has its
- * rows in the wrong places; and a connection that never answers keeps its place for ever. Here a lost
- * connection is known before the next statement, and never comes back.
+ * Opens clients of one connection each, as they are needed. A `postgres` client of several connections
+ * mishandles one that dies: its `begin()` goes on writing, which ends the process or runs statements
+ * outside of any transaction (porsager/postgres issues 1208 and 1216); if an answer was cut after its
+ * first row, the next one has its rows in the wrong places; a connection that never answers keeps its
+ * place for ever. Here a lost connection is known before the next statement, and never comes back.
  */
-export function openPool(
-  connect: (onClose: () => void) => Client,
-  { share, onLost }: PoolOptions,
-): Pool {
+export function openPool({ connections, shares, connect, onLost }: PoolOptions): Pool {
   const idle: Connection[] = []
   const all = new Set<Connection>()
-  /** In order of arrival. A set, so that a waiter is removed in constant time. */
-  const waiting = new Set<(connection: Connection) => void>()
+  /** In order of arrival. Sets, so that a waiter is removed in constant time. */
+  const lines: Readonly<Record<Level, Set<Accept>>> = {
+    deliveries: new Set(),
+    trusted: new Set(),
+    strangers: new Set(),
+    extras: new Set(),
+  }
   let failures = 0
   let notBefore = 0
   let closed = false
 
   function open(): Connection {
     const client = connect(() => {
-      connection.lost = true
+      connection.state = 'lost'
     })
-    const connection: Connection = { ...client, lost: false, proven: false }
+    const connection: Connection = { ...client, state: 'new' }
     all.add(connection)
     return connection
   }
 
   function drop(connection: Connection): void {
     all.delete(connection)
-    // Before anybody hears of the place, who could take it as well.
-    if (!closed) nextWaiting()?.(open())
-    // What it was doing is over in any case: PostgreSQL rolls back when the connection ends, which it may not know yet.
+    // First, or somebody who hears of the free place could take it as well.
+    if (!closed) nextInLine()?.(open())
+    // PostgreSQL rolls back when the connection ends, which it may not know yet.
     onLost(connection.name)
     connection.sql
       .end({ timeout: 0 })
@@ -83,27 +121,18 @@ export function openPool(
       .finally(connection.cut)
   }
 
-  /** Says how an attempt with a connection ended. */
-  function judge(connection: Connection): void {
-    if (!connection.lost) {
-      connection.proven = true
-      failures = 0
-    } else if (!connection.proven) {
-      failures = Math.min(failures + 1, 10)
-      notBefore = performance.now() + Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
-    }
-  }
-
-  async function take(): Promise<Connection> {
-    // A connection that is made now would be ended by nobody.
+  async function take(level: Level): Promise<Connection> {
+    // Nobody would end a connection that is made now.
     if (closed) throw new Unavailable('no connection: the program ends')
     for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
-      if (!connection.lost) return connection
+      if (connection.state !== 'lost') return connection
       drop(connection)
     }
-    if (all.size < share.connections) return open()
-    if (waiting.size >= share.waiting) {
-      throw new Unavailable(`${share.waiting} statements wait for a connection already`)
+    if (all.size < connections) return open()
+    const line = lines[level]
+    const { waiting, deadlineMs } = shares[level]
+    if (line.size >= waiting) {
+      throw new Unavailable(`${waiting} statements wait for a connection already`)
     }
     return new Promise((resolve, reject) => {
       function accept(connection: Connection): void {
@@ -111,41 +140,57 @@ export function openPool(
         resolve(connection)
       }
       const timer = setTimeout(() => {
-        waiting.delete(accept)
-        reject(new Unavailable(`no connection was free in ${share.deadlineMs} ms`))
-      }, share.deadlineMs)
-      waiting.add(accept)
+        line.delete(accept)
+        reject(new Unavailable(`no connection was free in ${deadlineMs} ms`))
+      }, deadlineMs)
+      line.add(accept)
     })
   }
 
-  /** Takes the one that has waited longest off the list. */
-  function nextWaiting(): ((connection: Connection) => void) | undefined {
-    const [first] = waiting
-    if (first !== undefined) waiting.delete(first)
-    return first
+  /** Takes the most urgent one that has waited longest off its list. */
+  function nextInLine(): Accept | undefined {
+    for (const level of LEVELS) {
+      const [first] = lines[level]
+      if (first === undefined) continue
+      lines[level].delete(first)
+      return first
+    }
+    return undefined
   }
 
   function give(connection: Connection): void {
-    const next = connection.lost ? undefined : nextWaiting()
-    if (next !== undefined) return next(connection)
-    if (!connection.lost) return void idle.push(connection)
-    drop(connection)
+    if (connection.state === 'lost') return drop(connection)
+    const next = nextInLine()
+    if (next === undefined) idle.push(connection)
+    else next(connection)
+  }
+
+  /** Notes how an attempt with a connection ended. */
+  function note(connection: Connection, wasProven: boolean): void {
+    if (connection.state !== 'lost') {
+      connection.state = 'proven'
+      failures = 0
+    } else if (!wasProven) {
+      failures = Math.min(failures + 1, 10)
+      notBefore = performance.now() + Math.min(MIN_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS)
+    }
   }
 
   return {
-    async use(work) {
-      const connection = await take()
+    async use(level, work) {
+      const connection = await take(level)
+      const wasProven = connection.state === 'proven'
       try {
-        const early = connection.proven || failures === 0 ? 0 : notBefore - performance.now()
+        const early = wasProven || failures === 0 ? 0 : notBefore - performance.now()
         if (early > 0) await pause(early)
         return await work(connection)
       } finally {
-        judge(connection)
+        note(connection, wasProven)
         give(connection)
       }
     },
     get waiting() {
-      return waiting.size
+      return LEVELS.reduce((sum, level) => sum + lines[level].size, 0)
     },
     async close(timeoutSeconds) {
       closed = true

@@ -1,7 +1,19 @@
-import type { Static, TSchema } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
 import { assetNames, assetText } from '../kernel/assets.ts'
-import type { Executor } from './client.ts'
-import type { Query, QueryResult } from './queries.ts'
+import type { Executor, Query, QueryResult } from './client.ts'
+
+/** A timestamp: a Date in the program, RFC 3339 in UTC with milliseconds as JSON. */
+export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time' })
+
+/** Raw bytes of a `bytea` column; never sent as JSON. */
+export const Bytes = Type.Unsafe<Buffer>({ type: 'string', format: 'bytes' })
+
+export const Uuid = Type.String({ format: 'uuid' })
+
+/** A value or null. */
+export function nullable<T extends TSchema>(schema: T): Type.TUnion<[T, Type.TNull]> {
+  return Type.Union([schema, Type.Null()])
+}
 
 /** What an argument of a PostgreSQL type is in the program. */
 interface ArgumentTypes {

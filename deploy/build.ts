@@ -13,7 +13,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { build, type BuildOptions, type Plugin } from 'esbuild'
 import { compileEngine, TEMPLATE, WORKER, type WorkerTask } from '../db/embedded/engine.ts'
-import { packTree } from '../db/embedded/template.ts'
+import { packTree } from '../db/embedded/cluster.ts'
 import { assetFile } from '../kernel/assets.ts'
 import { buildExecutable, sizeOf } from './executable.ts'
 

@@ -207,7 +207,7 @@ function prefixed(prefix: string, control: Html): Html {
 function messageBelow({ fault, messagesBelow }: Form, name: string, id: string): Html | false {
   const message = fault?.fields[name]
   if (messagesBelow !== true || message === undefined) return false
-  return html`<p id="${id}-refused" class="refused">${sentence(message)}</p>`
+  return html`<p id="${id}-refused" class="refused">${message}</p>`
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Database } from '../../db/client.ts'
-import { hasCluster } from '../../db/embedded/places.ts'
+import { hasCluster } from '../../db/embedded/cluster.ts'
 import { providerQueries, type Provider } from '../../db/hooks/providers.ts'
 import { migrationState } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'

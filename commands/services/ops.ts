@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { databaseAnswers } from '../../db/answers.ts'
+import { databaseAnswers } from '../../db/server.ts'
 import type { Executor } from '../../db/client.ts'
 import { configQueries } from '../../db/ops/config.ts'
 import { percentDecoded } from '../../kernel/text.ts'
@@ -159,11 +159,7 @@ export function openRunners(
     }),
     maxTurns: () => config.current.OPS_MAX_TURNS,
   }
-  const model = createModelRunner({
-    ...shared,
-    endpoint: () => endpointOf(config),
-    prices,
-  })
+  const model = createModelRunner({ ...shared, endpoint: () => endpointOf(config), prices })
   const cli = createCliRunner({ ...shared, command: () => config.current.OPS_AGENT_COMMAND })
   return () => {
     const { OPS_RUNNER: named, OPS_MODEL_URL: url } = config.current
@@ -173,7 +169,7 @@ export function openRunners(
   }
 }
 
-/** The model endpoint as configured now; undefined without one. */
+/** The configured model endpoint; undefined without one. */
 export function endpointOf({ current }: ServiceContext['config']): Endpoint | undefined {
   const { OPS_MODEL_URL: url, OPS_MODEL_KEY: key } = current
   return url === undefined ? undefined : { url, key }

@@ -1,27 +1,179 @@
-import fs from 'node:fs'
-import path from 'node:path'
-import { clusterFolder, copyFolder } from './places.ts'
-import { syncPath, syncTree } from '../sync.ts'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { cp, mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { dirname, join, posix, resolve } from 'node:path'
+import { createZstdDecompress, zstdCompressSync } from 'node:zlib'
+import { codeOf } from '../../kernel/log.ts'
+import type { Database } from '../client.ts'
+import { freeBytes, syncPath, syncTree } from '../disk.ts'
 
 /**
- * The path of the cluster in a (locked) data directory, which `create` makes when there is none.
- * It is made aside and renamed when all of it is on the disk, so that a cluster under its real name
- * is always whole; what an interrupted creation or a backup left is removed.
+ * The path of the cluster in a locked data directory; if there is none, `create` makes it. It is made
+ * under another name and renamed when all of it is on the disk, so a cluster under its real name is
+ * complete. Remains of an interrupted creation or backup are removed.
  */
 export async function ensureCluster(
   directory: string,
   create: (cluster: string) => Promise<void>,
 ): Promise<string> {
   const cluster = clusterFolder(directory)
-  const unfinished = path.join(directory, 'pg.new')
-  fs.rmSync(unfinished, { recursive: true, force: true })
-  fs.rmSync(copyFolder(directory), { recursive: true, force: true })
-  if (fs.existsSync(cluster)) return cluster
-  fs.mkdirSync(unfinished, { mode: 0o700 })
+  const unfinished = join(directory, 'pg.new')
+  rmSync(unfinished, { recursive: true, force: true })
+  rmSync(copyFolder(directory), { recursive: true, force: true })
+  if (existsSync(cluster)) return cluster
+  mkdirSync(unfinished, { mode: 0o700 })
   await create(unfinished)
   syncTree(unfinished)
-  fs.renameSync(unfinished, cluster)
+  renameSync(unfinished, cluster)
   syncPath(directory)
-  syncPath(path.dirname(path.resolve(directory)))
+  syncPath(dirname(resolve(directory)))
   return cluster
+}
+
+/** Where the cluster of a data directory is. */
+export function clusterFolder(directory: string): string {
+  return join(directory, 'pg')
+}
+
+/** Where the copy of a data directory's database is, as a data directory of its own. */
+export function copyFolder(directory: string): string {
+  return join(directory, 'copy')
+}
+
+/** Whether a data directory has a database. */
+export function hasCluster(directory: string): boolean {
+  return existsSync(clusterFolder(directory))
+}
+
+/** A directory (`size` is null) or a file of a packed tree; paths have forward slashes. */
+interface Entry {
+  path: string
+  size: number | null
+}
+
+/**
+ * Packs a directory: the list of its entries as a line of JSON, then the bytes of its
+ * files in that order, compressed. The same tree always gives the same bytes.
+ */
+export function packTree(directory: string): Buffer {
+  const entries: Entry[] = []
+  const contents: Buffer[] = []
+  const visit = (folder: string): void => {
+    const names = readdirSync(join(directory, folder), { withFileTypes: true })
+    for (const entry of names.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const name = posix.join(folder, entry.name)
+      if (entry.isDirectory()) {
+        entries.push({ path: name, size: null })
+        visit(name)
+      } else {
+        const bytes = readFileSync(join(directory, name))
+        entries.push({ path: name, size: bytes.length })
+        contents.push(bytes)
+      }
+    }
+  }
+  visit('')
+  const list = Buffer.from(`${JSON.stringify(entries)}\n`)
+  return Buffer.concat([list, zstdCompressSync(Buffer.concat(contents))])
+}
+
+/** Unpacks a tree into an empty directory, readable only by its owner. */
+export async function unpackTree(packed: Buffer, directory: string): Promise<void> {
+  const lineEnd = packed.indexOf('\n')
+  const entries = JSON.parse(packed.toString('utf8', 0, lineEnd)) as readonly Entry[]
+  // In pieces: the whole would stay in memory until some later garbage collection.
+  const contents = createZstdDecompress({ chunkSize: 1 << 20 })
+  contents.end(packed.subarray(lineEnd + 1))
+  const pieces = contents[Symbol.asyncIterator]()
+  let piece = Buffer.alloc(0)
+  for (const { path: name, size } of entries) {
+    const target = join(directory, name)
+    if (size === null) {
+      mkdirSync(target, { mode: 0o700 })
+      continue
+    }
+    const fd = openSync(target, 'wx', 0o600)
+    try {
+      for (let left = size; left > 0;) {
+        if (piece.length === 0) piece = await nextPiece(pieces)
+        const written = writeSync(fd, piece, 0, Math.min(left, piece.length))
+        piece = piece.subarray(written)
+        left -= written
+      }
+    } finally {
+      closeSync(fd)
+    }
+  }
+}
+
+async function nextPiece(pieces: AsyncIterator<Buffer<ArrayBuffer>>): Promise<Buffer<ArrayBuffer>> {
+  const { value, done } = await pieces.next()
+  if (done === true) throw new Error('the template of the embedded database ends too early')
+  return value
+}
+
+/**
+ * Copies the embedded database that `db` is open on, file by file, to `copyFolder()`. All other
+ * statements wait while the disk works; reading row by row would take many times as long. The copy
+ * has everything that is committed.
+ *
+ * @returns the milliseconds that statements had to wait.
+ */
+export async function copyCluster(db: Database, directory: string): Promise<number> {
+  const from = clusterFolder(directory)
+  const copy = copyFolder(directory)
+  await refuseWithoutSpace(directory, from)
+  try {
+    await mkdir(copy, { mode: 0o700 })
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') {
+      throw new Error('another backup is being made', { cause: error })
+    }
+    throw error
+  }
+  try {
+    return await db.transaction(async (tx) => {
+      // While a transaction has the only connection, nothing is written. What is not yet in the tables'
+      // files is in the log, which PostgreSQL reads when it opens the copy.
+      await tx.script('select')
+      const began = performance.now()
+      await cp(from, clusterFolder(copy), { recursive: true, mode: constants.COPYFILE_FICLONE })
+      return performance.now() - began
+    })
+  } catch (error) {
+    await removeCopy(directory)
+    throw error
+  }
+}
+
+/** Removes the copy. */
+export async function removeCopy(directory: string): Promise<void> {
+  await rm(copyFolder(directory), { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** A full disk would stop the server. */
+async function refuseWithoutSpace(directory: string, cluster: string): Promise<void> {
+  const files = await readdir(cluster, { recursive: true, withFileTypes: true })
+  const sizes = await Promise.all(
+    files.map(async (file) =>
+      file.isFile() ? (await stat(join(file.parentPath, file.name))).size : 0,
+    ),
+  )
+  const needed = sizes.reduce((sum, size) => sum + size, 0)
+  const free = freeBytes(directory)
+  if (free > 1.1 * needed) return
+  const mib = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)} MiB`
+  throw new Error(
+    `a backup beside the server needs ${mib(1.1 * needed)} for a copy in ${directory}, where ${mib(free)} are free`,
+  )
 }

@@ -1,56 +1,148 @@
 import { Duplex } from 'node:stream'
-import type { Level } from '../levels.ts'
-import { createSplitter } from './protocol.ts'
-import { readRequest } from './requests.ts'
-import type { Client, Session } from './session.ts'
+
+/** Types of messages that matter here (PostgreSQL protocol 3.0, "Message Formats"). */
+const QUERY = 0x51
+const SYNC = 0x53
+const FLUSH = 0x48
+/** A client sends one of these last and then waits for the answer. */
+const ENDS: ReadonlySet<number> = new Set([QUERY, SYNC, FLUSH])
+const PROTOCOL_3 = 3 << 16
+
+/** Runs messages up to one that asks for an answer, and gives the answer. */
+export type Run = (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>
+
+/** Connections to PostgreSQL's one session, one after the other. */
+export interface Connections {
+  /**
+   * A new connection: what the `postgres` client takes for a connected `net.Socket`. It ends the one
+   * before, whose transaction is rolled back and whose prepared statements are freed. LISTEN stays.
+   */
+  connect(): Duplex
+  /** Ends the connection once the message that runs is done, or at once with an error. */
+  close(error?: Error): Promise<void>
+}
+
+/** `greeting` is what the server says to a client that has connected. */
+export function createConnections(greeting: Uint8Array, run: Run): Connections {
+  let current: Duplex | undefined
+  let running: Promise<void> = Promise.resolve()
+
+  /** Messages run in the order in which they come, unless their connection has ended by then. */
+  function enqueue(
+    socket: Duplex,
+    bytes: Uint8Array<ArrayBuffer>,
+    deliver?: (answer: Uint8Array) => void,
+  ): void {
+    running = running.then(async () => {
+      if (socket.destroyed) return
+      // If the engine fails, it ends the connection by close().
+      const answer = await run(bytes).catch(() => undefined)
+      if (answer !== undefined && !socket.destroyed) deliver?.(answer)
+    })
+  }
+
+  function connect(): Duplex {
+    current?.destroy()
+    const socket = createSocket((bytes) => enqueue(socket, bytes, (answer) => socket.push(answer)))
+    // The previous connection may have ended in the middle of a statement, hence the Sync.
+    const reset = [message(SYNC), queryMessage('rollback'), queryMessage('deallocate all')]
+    enqueue(socket, new Uint8Array(Buffer.concat(reset)))
+    current = socket
+    return socket
+  }
+
+  function createSocket(onBatch: (bytes: Uint8Array<ArrayBuffer>) => void): Duplex {
+    const split = createSplitter(() => socket.push(greeting), onBatch)
+    const socket = new Duplex({
+      read: () => undefined,
+      write: (chunk: Buffer, _encoding, done) => {
+        // Later, because an answer inside of write() confuses a client that is still in write().
+        queueMicrotask(() => {
+          if (!socket.destroyed) split(chunk)
+          done()
+        })
+      },
+      final: (done) => {
+        socket.destroy()
+        done()
+      },
+    })
+    const self = (): Duplex => socket
+    Object.assign(socket, { setKeepAlive: self, setNoDelay: self, ref: self, unref: self })
+    Object.defineProperty(socket, 'readyState', {
+      get: () => (socket.destroyed || socket.writableEnded ? 'closed' : 'open'),
+    })
+    return socket
+  }
+
+  return {
+    connect,
+    async close(error) {
+      current?.destroy(error)
+      if (error === undefined) await running
+    },
+  }
+}
 
 /**
- * A client's end of a connection to the session: what the `postgres` client takes for a connected
- * `net.Socket`. Passwords, TLS and cancel requests have no meaning here; start-up parameters are
- * accepted and ignored.
+ * Cuts a client's bytes into batches, whatever pieces they come in: the start-up message, whose
+ * parameters have no meaning here, and then all messages up to one that asks for an answer.
  */
-export function createConnection(session: Session, greeting: Uint8Array, level: Level): Duplex {
-  const client: Client = {
-    level,
-    deliver: (bytes) => {
-      if (!socket.destroyed) socket.push(bytes)
-    },
-    end: (error) => {
-      socket.destroy(error)
-    },
-    statements: new Map(),
+function createSplitter(
+  onStartup: () => void,
+  onBatch: (bytes: Uint8Array<ArrayBuffer>) => void,
+): (chunk: Buffer) => void {
+  let pending: Buffer = Buffer.alloc(0)
+  /** The start-up message has no type before its length. */
+  let typeBytes = 0
+  return (chunk) => {
+    pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
+    let cut = 0
+    for (let at = 0; at + typeBytes + 4 <= pending.length;) {
+      const end = at + typeBytes + pending.readUInt32BE(at + typeBytes)
+      if (end > pending.length) break
+      if (typeBytes === 0) {
+        typeBytes = 1
+        cut = end
+        onStartup()
+      } else if (ENDS.has(pending[at] ?? 0)) {
+        // A copy: its memory moves to the engine's thread.
+        onBatch(new Uint8Array(pending.subarray(cut, end)))
+        cut = end
+      }
+      at = end
+    }
+    pending = pending.subarray(cut)
   }
-  const split = createSplitter({
-    startup: () => client.deliver(Buffer.from(greeting)),
-    encryption: () => client.deliver(Buffer.from('N')),
-    cancel: () => client.end(),
-    batch: (batch) => session.submit(client, readRequest(batch, client.statements)),
-    terminate: () => session.finish(client),
-    malformed: () => client.end(new Error('malformed message to the embedded database')),
-  })
-  const socket = new Duplex({
-    read: () => undefined,
-    write: (chunk: Buffer, _encoding, done) => {
-      // Later, because an answer inside of write() confuses a client that is still in write().
-      queueMicrotask(() => {
-        if (!socket.destroyed) split(chunk)
-        done()
-      })
-    },
-    final: (done) => {
-      session.finish(client)
-      done()
-    },
-    destroy: (error, done) => {
-      session.leave(client)
-      done(error)
-    },
-  })
-  const self = (): Duplex => socket
-  Object.assign(socket, { setKeepAlive: self, setNoDelay: self, ref: self, unref: self })
-  Object.defineProperty(socket, 'readyState', {
-    get: () => (socket.destroyed || socket.writableEnded ? 'closed' : 'open'),
-  })
-  session.join(client)
-  return socket
 }
+
+function message(type: number, text = ''): Buffer {
+  const body = Buffer.from(text)
+  const head = Buffer.alloc(5)
+  head[0] = type
+  head.writeUInt32BE(body.length + 4, 1)
+  return Buffer.concat([head, body])
+}
+
+/** A simple query. */
+export function queryMessage(text: string): Buffer {
+  return message(QUERY, `${text}\0`)
+}
+
+/** The packet that opens the session. */
+export function startupPacket(): Uint8Array {
+  const parameters = Buffer.from('user\0postgres\0database\0postgres\0client_encoding\0UTF8\0\0')
+  const head = Buffer.alloc(8)
+  head.writeUInt32BE(8 + parameters.length, 0)
+  head.writeUInt32BE(PROTOCOL_3, 4)
+  return Buffer.concat([head, parameters])
+}
+
+/** Whether an answer ends with ReadyForQuery outside of a transaction. */
+export function endsIdle(answer: Uint8Array): boolean {
+  return Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength)
+    .subarray(-6)
+    .equals(READY_IDLE)
+}
+
+const READY_IDLE = Buffer.from('Z\0\0\0\x05I')

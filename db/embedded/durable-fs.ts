@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import type { PGlite, postgresMod } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
-import { syncPath } from '../sync.ts'
+import { syncPath } from '../disk.ts'
 
-// The parts of Emscripten's file system that are touched here; its types are not published.
+// The parts of Emscripten's file system that are used here; its types are not published.
 interface Stream {
   nfd?: number
   node: unknown
@@ -52,12 +52,12 @@ export class DurableFS extends NodeFS {
     const { NODEFS, FS } = mod
     NODEFS.stream_ops.fsync = (stream) => {
       try {
-        // fdatasync keeps all that PostgreSQL relies on (data and size) and spares the mtime's write.
+        // PostgreSQL relies on data and size, which fdatasync writes without the times.
         if (stream.nfd === undefined) syncPath(NODEFS.realPath(stream.node))
         else fs.fdatasyncSync(stream.nfd)
         return 0
       } catch {
-        // PostgreSQL answers a failed fsync with a panic, which is right: the pages may be lost.
+        // PostgreSQL panics when fsync fails, which is right: pages may be lost.
         throw new FS.ErrnoError(EIO)
       }
     }
@@ -66,7 +66,7 @@ export class DurableFS extends NodeFS {
       try {
         return mknod(parent, name, ...rest)
       } catch (error) {
-        // Without a descriptor or an inode for it: else it would be there for PostgreSQL until the next start.
+        // There was no descriptor or inode for the file: else PostgreSQL would see it until the next start.
         FS.destroyNode(FS.lookupNode(parent, name))
         throw error
       }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { asset, assetText, inExecutable } from '../../kernel/assets.ts'
-import { unpackTree } from './template.ts'
+import { unpackTree } from './cluster.ts'
 
 // TypeScript describes WebAssembly only together with the whole DOM.
 declare const WebAssembly: { compile: (bytes: Uint8Array) => Promise<WasmModule> }
@@ -15,7 +15,7 @@ const CRASHED = '57P02'
 /** Compiled code that threads can share. */
 export type WasmModule = object
 
-/** What a worker thread is started for: its `workerData`. */
+/** The `workerData` of a worker thread. */
 export interface WorkerTask {
   mode: 'create' | 'serve'
   /** The cluster's directory. */
@@ -23,46 +23,32 @@ export interface WorkerTask {
   wasm: WasmModule
 }
 
-/** What the worker is asked; one order at a time. */
-export type WorkerOrder =
-  | { kind: 'run'; bytes: Uint8Array<ArrayBuffer>; begins: boolean }
-  | { kind: 'close' }
+/** Orders to the worker, one at a time. */
+export type WorkerOrder = { kind: 'run'; bytes: Uint8Array<ArrayBuffer> } | { kind: 'close' }
 
-/** What the worker answers. */
+/** Replies of the worker. */
 export type WorkerReply =
   | { kind: 'ready'; greeting: Uint8Array }
-  | ({ kind: 'ran' } & RunResult)
+  | { kind: 'ran'; bytes: Uint8Array<ArrayBuffer> }
   | { kind: 'closed' }
   | ({ kind: 'space' } & Space)
   | { kind: 'failed'; reason: string }
 
-/** Whether the disk is so full that nothing may be changed, told when that changes; `free` in bytes. */
+/** Whether the disk is too full for changes, sent when that changes; `free` in bytes. */
 export interface Space {
   low: boolean
   free: number
 }
 
-/** PostgreSQL's answer to some messages. */
-export interface RunResult {
-  bytes: Uint8Array<ArrayBuffer>
-  /** Enough log has been written that a checkpoint should be run. */
-  checkpointDue: boolean
-}
-
-/**
- * Runs messages; the memory of `bytes` moves to the thread. One call at a time. `begins`: no
- * transaction is open.
- */
-export type Run = (bytes: Uint8Array<ArrayBuffer>, begins: boolean) => Promise<RunResult>
-
 /** PostgreSQL on one cluster, in a thread of its own. */
 export interface Engine {
   /** What a server sends to a client that has connected. */
   greeting: Uint8Array
-  run: Run
+  /** Runs messages; the memory of `bytes` moves to the thread. One call at a time. */
+  run: (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>
   /** Shuts PostgreSQL down (with a checkpoint) and ends the thread. */
   close: () => Promise<void>
-  /** Settles when the thread has died unasked. */
+  /** Settles if the thread dies by itself. */
   failed: Promise<Error>
 }
 
@@ -72,12 +58,11 @@ export async function compileEngine(): Promise<WasmModule> {
 }
 
 /**
- * PostgreSQL's own limit does not see all of a recursion: a JSON parser's calls keep nothing in
- * WebAssembly's memory. The end of the thread's stack is no error of a statement, it ends the engine.
+ * PostgreSQL's own limit does not see every recursion: the calls of its JSON parser use no WebAssembly
+ * memory. When the thread's stack ends, the engine ends, and not only the statement.
  */
 const STACK_MB = 64
 
-// The one place that knows where the worker's code comes from.
 function startWorker(task: WorkerTask): Worker {
   const options = { workerData: task, resourceLimits: { stackSizeMb: STACK_MB } }
   if (inExecutable) return new Worker(assetText(WORKER), { ...options, eval: true })
@@ -109,10 +94,10 @@ export async function startEngine(
   return {
     greeting,
     failed,
-    run: (bytes, begins) => {
+    async run(bytes) {
       const result = next('ran')
-      order({ kind: 'run', bytes, begins }, [bytes.buffer])
-      return result
+      order({ kind: 'run', bytes }, [bytes.buffer])
+      return (await result).bytes
     },
     close: async () => {
       const closed = next('closed')

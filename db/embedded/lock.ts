@@ -31,7 +31,7 @@ export function lockDirectory(directory: string): Lock {
     // SQLite would fall back to a read-only open, which locks nothing.
     fs.accessSync(directory, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK)
     database = new DatabaseSync(file)
-    // Nothing is ever written, so a journal beside the file would be litter.
+    // Nothing is ever written, so no journal is needed beside the file.
     database.exec('pragma journal_mode=memory; pragma locking_mode=exclusive; begin exclusive')
   } catch (error) {
     database?.close()

@@ -6,8 +6,8 @@ import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { asset } from '../../kernel/assets.ts'
 import { DurableFS } from './durable-fs.ts'
 import type { WorkerOrder, WorkerReply, WorkerTask } from './engine.ts'
-import { queryMessage, startupPacket } from './protocol.ts'
-import { freeBytes, RESERVE_BYTES } from './space.ts'
+import { endsIdle, queryMessage, startupPacket } from './connection.ts'
+import { freeBytes, RESERVE_BYTES } from '../disk.ts'
 
 const LONGJMP_STATUS = 100 // how PGlite's wasm reports an ordinary SQL error
 const SEGMENTS_PER_CHECKPOINT = 3
@@ -18,16 +18,16 @@ const SETTINGS = [
   'full_page_writes=on',
   'synchronous_commit=on',
   'shared_buffers=16MB',
-  // Bound what a checkpoint keeps of the log for recycling.
+  // Bounds for the log that a checkpoint keeps to be reused.
   'min_wal_size=32MB',
   'max_wal_size=64MB',
-  // `analyze` reads so many times 300 rows, and holds the only session meanwhile: a tenth of a second for many events.
+  // `analyze` reads 300 times as many rows, and holds the only session: 0.1 s for many events.
   'default_statistics_target=10',
 ]
 
 /**
- * New databases are copied from templates, and nobody asks for one here. Nothing is ever vacuumed in them, so that PostgreSQL
- * would refuse all changes once 2,000 million transactions have come; and they are half of a cluster's files.
+ * New databases are copied from templates, and nobody creates one here. Nothing vacuums templates, so
+ * PostgreSQL would refuse all changes after 2,000 million transactions. They are half of a cluster's files.
  */
 const TEMPLATES = ['template1', 'template0']
 const TEMPLATE1_FILES = 'base/1'
@@ -36,10 +36,10 @@ const task = workerData as WorkerTask
 const port = parentPort
 if (port === null) throw new Error('db/embedded/worker.ts runs only as a worker thread')
 
-/** PostgreSQL's last words: PGlite knows only that it has ended. */
-let lastWords = ''
+/** The last error that PostgreSQL printed: PGlite only knows that it has ended. */
+let lastError = ''
 const onStderr = (line: string): boolean => {
-  lastWords = /\b(?:FATAL|PANIC): +(.*)/.exec(line)?.[1] ?? lastWords
+  lastError = /\b(?:FATAL|PANIC): +(.*)/.exec(line)?.[1] ?? lastError
   return false
 }
 
@@ -68,7 +68,7 @@ async function dropTemplates(execute: (statement: string) => Promise<unknown>): 
   for (const name of TEMPLATES) await execute(`drop database if exists ${name}`)
 }
 
-/** Opens the cluster and answers one order at a time. */
+/** Opens the cluster and answers orders, one after the other. */
 async function serve(): Promise<void> {
   const fs = new DurableFS(task.cluster)
   const pg = await PGlite.create({
@@ -82,7 +82,49 @@ async function serve(): Promise<void> {
     ],
   })
   guard(pg)
+  const run = createRunner(pg)
+  const greeting = await run(startupPacket())
+  // Clusters that were made before creation dropped them.
+  if (existsSync(join(task.cluster, TEMPLATE1_FILES)) && freeBytes(task.cluster) >= RESERVE_BYTES)
+    await dropTemplates((statement) => run(queryMessage(statement)))
 
+  /** No transaction is open. */
+  let idle = true
+  let low = false
+  // A log that can't grow is a panic, which ends the program: changes stop before the disk is full.
+  async function checkFreeSpace(): Promise<void> {
+    const free = freeBytes(task.cluster)
+    if (free < RESERVE_BYTES === low) return
+    low = !low
+    await run(queryMessage(`set default_transaction_read_only = ${low ? 'on' : 'off'}`))
+    reply({ kind: 'space', low, free })
+  }
+
+  async function handle(order: WorkerOrder): Promise<void> {
+    if (order.kind === 'close') {
+      await pg.close()
+      reply({ kind: 'closed' })
+      port?.close()
+      return
+    }
+    if (idle) await checkFreeSpace()
+    const bytes = await run(order.bytes)
+    idle = endsIdle(bytes)
+    reply({ kind: 'ran', bytes }, [bytes.buffer])
+    // A single-user PostgreSQL never checkpoints by itself: its log would grow for ever.
+    if (!idle || fs.segmentsBegun < SEGMENTS_PER_CHECKPOINT) return
+    fs.segmentsBegun = 0
+    await run(queryMessage('checkpoint'))
+  }
+  let handled: Promise<void> = Promise.resolve()
+  port?.on('message', (order: WorkerOrder) => {
+    handled = handled.then(() => handle(order))
+  })
+  reply({ kind: 'ready', greeting })
+}
+
+/** Gives what runs messages and collects PostgreSQL's answer. */
+function createRunner(pg: PGlite): (bytes: Uint8Array) => Promise<Uint8Array<ArrayBuffer>> {
   let out = new Uint8Array(64 * 1024)
   let used = 0
   const collect = (bytes: Uint8Array): void => {
@@ -94,54 +136,20 @@ async function serve(): Promise<void> {
     out.set(bytes, used)
     used += bytes.length
   }
-  // The streaming call: the plain one parses every answer into objects and keeps them for ever.
-  const run = async (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => {
+  return async (bytes) => {
     used = 0
+    // The streaming call: the plain one parses every answer into objects and keeps them for ever.
     await pg.execProtocolRawStream(bytes, { syncToFs: false, onRawData: collect })
     if (out.length <= SMALL_REPLY) return out.slice(0, used)
     const answer = out.subarray(0, used)
     out = new Uint8Array(64 * 1024)
     return answer
   }
-
-  // A log that can't go on is a panic, which ends the program, so the last of the disk is not used up.
-  let low = false
-  const minSpace = async (): Promise<void> => {
-    const free = freeBytes(task.cluster)
-    if (free < RESERVE_BYTES === low) return
-    low = !low
-    await run(queryMessage(`set default_transaction_read_only = ${low ? 'on' : 'off'}`))
-    reply({ kind: 'space', low, free })
-  }
-
-  port?.on('message', (order: WorkerOrder) => {
-    if (order.kind === 'close') {
-      void pg.close().then(() => {
-        reply({ kind: 'closed' })
-        port?.close()
-      })
-      return
-    }
-    const minded = order.begins ? minSpace() : Promise.resolve()
-    void minded
-      .then(() => run(order.bytes))
-      .then((bytes) => {
-        // A single-user PostgreSQL never checkpoints by itself: its log would grow for ever.
-        const checkpointDue = fs.segmentsBegun >= SEGMENTS_PER_CHECKPOINT
-        if (checkpointDue) fs.segmentsBegun = 0
-        reply({ kind: 'ran', bytes, checkpointDue }, [bytes.buffer])
-      })
-  })
-  const greeting = await run(startupPacket())
-  // Of a cluster that was made before they were dropped at once.
-  if (existsSync(join(task.cluster, TEMPLATE1_FILES)) && freeBytes(task.cluster) >= RESERVE_BYTES)
-    await dropTemplates((statement) => run(queryMessage(statement)))
-  reply({ kind: 'ready', greeting })
 }
 
 function fail(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error)
-  reply({ kind: 'failed', reason: lastWords === '' ? reason : lastWords })
+  reply({ kind: 'failed', reason: lastError === '' ? reason : lastError })
 }
 
 /** PGlite swallows panics and traps and carries on with a broken state: stop the thread instead. */

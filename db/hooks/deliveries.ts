@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import type { Executor } from '../client.ts'
-import { Timestamp } from '../rows.ts'
-import { many, sqlFile } from '../sql-file.ts'
+import { Timestamp, many, sqlFile } from '../sql-file.ts'
 import { TrustMode } from './providers.ts'
 
 /** An accepted delivery on its way into the database. */

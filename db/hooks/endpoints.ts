@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Bytes, nullable, Timestamp } from '../rows.ts'
-import { exec, many, optional, sqlFile } from '../sql-file.ts'
+import { Bytes, nullable, Timestamp, exec, many, optional, sqlFile } from '../sql-file.ts'
 
 /** An endpoint of the tool protocol as an operator sees it. */
 export const Endpoint = Type.Object({

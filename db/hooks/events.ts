@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Bytes, nullable, Timestamp } from '../rows.ts'
-import { many, one, optional, sqlFile } from '../sql-file.ts'
+import { Bytes, nullable, Timestamp, many, one, optional, sqlFile } from '../sql-file.ts'
 import { TrustMode } from './providers.ts'
 
 /** hooks.md section 2, EventSummary. */

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Timestamp } from '../rows.ts'
-import { many, one, optional, sqlFile } from '../sql-file.ts'
+import { Timestamp, many, one, optional, sqlFile } from '../sql-file.ts'
 
 /** The position of a forwarder that has just connected; its first connection is 1. */
 export const Attached = Type.Object({ position: Type.Integer(), connection: Type.Integer() })

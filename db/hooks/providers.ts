@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Bytes, nullable, Timestamp } from '../rows.ts'
-import { exec, many, optional, sqlFile } from '../sql-file.ts'
+import { Bytes, nullable, Timestamp, exec, many, optional, sqlFile } from '../sql-file.ts'
 
 export const TrustMode = Type.Union([
   Type.Literal('signed'),

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp } from '../rows.ts'
-import { exec, many, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, sqlFile } from '../sql-file.ts'
 
 /** A rejected delivery as it is kept: without payload, the source reduced to its network. */
 export const Rejection = Type.Object({

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp } from '../rows.ts'
-import { many, optional, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, many, optional, sqlFile } from '../sql-file.ts'
 
 /** One time that an event was sent. `refused`: nothing was connected to; `ms` until the answer. */
 export const Replay = Type.Object({

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { nullable } from '../rows.ts'
-import { exec, one, sqlFile } from '../sql-file.ts'
+import { nullable, exec, one, sqlFile } from '../sql-file.ts'
 
 /** hooks.md section 2, Settings; 0 in a retention field means no limit. */
 export const Settings = Type.Object({

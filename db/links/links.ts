@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Timestamp, Uuid } from '../rows.ts'
-import { exec, many, optional, sqlFile } from '../sql-file.ts'
+import { Timestamp, Uuid, exec, many, optional, sqlFile } from '../sql-file.ts'
 
 /** Who may see a link: `public` everybody, `private` who has the slug, `secure` owners and recipients. */
 export const Visibility = Type.Union([

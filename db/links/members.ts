@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Timestamp, Uuid } from '../rows.ts'
-import { many, optional, sqlFile } from '../sql-file.ts'
+import { Timestamp, Uuid, many, optional, sqlFile } from '../sql-file.ts'
 import { Owner } from './links.ts'
 
 /** A user who may read a link beside its owners. */

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp, Uuid } from '../rows.ts'
-import { exec, many, optional, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, Uuid, exec, many, optional, sqlFile } from '../sql-file.ts'
 import { User } from './users.ts'
 
 /** What a token may do: `read` only GET, `create` only POST /links and its own profile. */

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Timestamp, Uuid } from '../rows.ts'
-import { many, optional, sqlFile } from '../sql-file.ts'
+import { Timestamp, Uuid, many, optional, sqlFile } from '../sql-file.ts'
 
 export const Role = Type.Union([Type.Literal('user'), Type.Literal('admin')])
 export type Role = Type.Static<typeof Role>

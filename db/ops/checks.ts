@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { nullable } from '../rows.ts'
-import { exec, many, sqlFile } from '../sql-file.ts'
+import { nullable, exec, many, sqlFile } from '../sql-file.ts'
 
 /** The result of a check of the inventory. */
 export const CheckState = Type.Object({

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { nullable } from '../rows.ts'
-import { exec, one, sqlFile } from '../sql-file.ts'
+import { nullable, exec, one, sqlFile } from '../sql-file.ts'
 
 /** Configuration that was saved; null where nothing was. */
 export const SavedSettings = Type.Object({

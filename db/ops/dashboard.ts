@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Timestamp } from '../rows.ts'
-import { many, optional, sqlFile } from '../sql-file.ts'
+import { Timestamp, many, optional, sqlFile } from '../sql-file.ts'
 
 /** What the session of this id found. */
 export const Summary = Type.Object({

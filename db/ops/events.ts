@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp } from '../rows.ts'
-import { exec, many, one, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, sqlFile } from '../sql-file.ts'
 
 export const Level = Type.Enum(['info', 'warning', 'critical'])
 export type Level = Type.Static<typeof Level>

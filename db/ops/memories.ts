@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp } from '../rows.ts'
-import { exec, many, one, optional, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../sql-file.ts'
 
 /** ops.md section 2, Memory. */
 export const Memory = Type.Object({

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { nullable, Timestamp } from '../rows.ts'
-import { exec, one, optional, sqlFile } from '../sql-file.ts'
+import { nullable, Timestamp, exec, one, optional, sqlFile } from '../sql-file.ts'
 import { Level } from './events.ts'
 
 /** A critical event, or a session that failed, that operators are notified of. */

@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { Timestamp } from '../rows.ts'
-import { exec, many, one, sqlFile } from '../sql-file.ts'
+import { Timestamp, exec, many, one, sqlFile } from '../sql-file.ts'
 
 const Id = Type.Object({ id: Type.Integer() })
 

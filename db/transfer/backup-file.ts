@@ -7,19 +7,19 @@ import { createZstdCompress } from 'node:zlib'
 import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/value'
 import { Applied } from '../migrate.ts'
-import { nullable } from '../rows.ts'
-import { syncPath } from '../sync.ts'
+import { nullable } from '../sql-file.ts'
+import { syncPath } from '../disk.ts'
 
-/** Size of the part before the rows, which is written when they are: two lines, filled up with spaces. */
+/** Size of the part before the rows: two lines, padded with spaces. It is written after the rows. */
 export const HEAD = 64 * 1024
 const FORMAT = 'gatehouse backup 1'
 
 const Contents = Type.Object({
-  /** Of the program that made it. */
+  /** The program's. */
   version: Type.String(),
   made_at: Type.String({ format: 'date-time' }),
   migrations: Type.Array(Applied),
-  /** In the order in which their rows come. */
+  /** In the order of their rows. */
   tables: Type.Array(
     Type.Object({
       name: Type.String(),
@@ -30,21 +30,21 @@ const Contents = Type.Object({
   ),
 })
 
-/** What a backup says of itself. */
+/** What a backup contains. */
 export type Contents = Static<typeof Contents>
 
 const Header = Type.Object({
   ...Contents.properties,
-  /** Of the compressed rows. */
+  /** Size of the compressed rows; the checksum is theirs, too. */
   bytes: Type.Integer({ minimum: 0 }),
   sha256: Type.String(),
 })
 type Header = Static<typeof Header>
 
 /**
- * Writes a backup: first what says that it is one, with a checksum of the line below; a line of JSON
- * that says what is in it; then all rows, one a line, compressed by zstd. It has its name once all of
- * it is on the disk. `contents` is asked when the rows are over.
+ * Writes a backup: a line with the format and a checksum of the next line, a line of JSON with the
+ * contents, then all rows, one a line, compressed by zstd. The file gets its name when all of it is on
+ * the disk. `contents` is called after the last row.
  *
  * @returns its size in bytes.
  */
@@ -54,7 +54,7 @@ export async function writeBackup(
   contents: () => Contents,
 ): Promise<number> {
   const part = `${path}.part`
-  // Never what somebody else may read already.
+  // A new file: somebody else may have an old one open.
   await rm(part, { force: true })
   const file = await open(part, 'wx', 0o600)
   try {
@@ -75,13 +75,13 @@ export async function writeBackup(
   }
 }
 
-/** Whether a name is still that of an open file, and not of what somebody else has put there. */
+/** Whether a path is still that of an open file, and not of another one. */
 async function isAt(file: FileHandle, path: string): Promise<boolean> {
   const [own, there] = await Promise.all([file.stat(), stat(path).catch(() => undefined)])
   return own.ino === there?.ino && own.dev === there.dev
 }
 
-/** Reads what a backup says of itself, once every byte of it is as it was written; throws an Error with one line. */
+/** Checks every byte of a backup and reads its contents; throws an Error with one line. */
 export async function verifyBackup(path: string): Promise<Header> {
   const header = await readHeader(path)
   const sum = createHash('sha256')
@@ -116,7 +116,7 @@ async function writeBody(
   return { bytes, sha256: sum.digest('hex') }
 }
 
-/** Writes all of the bytes: a disk that is nearly full takes some, and says so at the next write only. */
+/** Writes all bytes. A disk that is nearly full takes a part, and fails only at the next write. */
 async function writeAt(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let done = 0; done < bytes.length;) {
     const written = await file.write(bytes, done, bytes.length - done, position + done)
@@ -127,10 +127,10 @@ async function writeAt(file: FileHandle, bytes: Buffer, position: number): Promi
 function headOf(header: Header): Buffer {
   const first = (rest: string): string =>
     `${FORMAT} ${createHash('sha256').update(rest).digest('hex')}\n`
-  const room = HEAD - first('').length
+  const space = HEAD - first('').length
   const line = JSON.stringify(header)
-  const rest = `${line.padEnd(room - 1)}\n`
-  if (Buffer.byteLength(rest) > room) throw new Error('what the backup says of itself is too long')
+  const rest = `${line.padEnd(space - 1)}\n`
+  if (Buffer.byteLength(rest) > space) throw new Error('what the backup says of itself is too long')
   return Buffer.from(first(rest) + rest)
 }
 

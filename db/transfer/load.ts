@@ -1,53 +1,39 @@
-import type { Executor, Transaction } from '../client.ts'
-import { isSame, type Digest } from './digest.ts'
-import { isPiece, largeValues, valueOf } from './large-values.ts'
-import { digestOf, nextId, speakText } from './rows.ts'
+import type { Database, Executor, Transaction } from '../client.ts'
+import { migrationState } from '../migrate.ts'
+import { serverQueries, tooOld, wronglyEncoded } from '../server.ts'
+import { digestOf, isPiece, isSame, largeValues, nextId, pinTextFormat, valueOf } from './rows.ts'
+import type { Source, TableContents } from './source.ts'
 import { listTables, statement, type Table } from './tables.ts'
 
-/** What a table of the source has beside its rows. */
-export interface Carried extends Digest {
-  readonly name: string
-  readonly next_id: number | null
-}
-
-/** Where rows come from: another database, or a backup. */
-export interface Source {
-  /** The names of its tables. */
-  readonly names: readonly string[]
-  rows(name: string): AsyncIterable<readonly string[]>
-  /** What a table holds; of a table that was read, what was read. */
-  carried(name: string): Promise<Carried>
-}
-
-/** Is told of rows that were written or verified. */
+/** Called when rows were written or verified. */
 export type Progress = (doing: string, table: string, rows: number) => void
 
-/** What came of it: whether anything had to be written, and what the tables hold. */
+/** The result: whether all was there already, and what the tables hold. */
 export interface Loaded {
   readonly wasThere: boolean
-  readonly tables: readonly Carried[]
+  readonly tables: readonly TableContents[]
 }
 
-/** Thrown where the database is not one to write into; nothing was changed. */
+/** The database has other rows; nothing was changed. */
 export class NotEmpty extends Error {
   override name = 'NotEmpty'
 }
 
 /**
- * Writes all rows of `source` into the migrated database of this transaction, has ids go on where they
- * would have, and compares every table with the source before the transaction's end. A database that
- * has just that already is left as it is; one that has anything else is refused with `NotEmpty`.
+ * Writes all rows of `source` into the migrated database of this transaction, sets the next ids, and
+ * compares every table with the source. A database that holds exactly that is left as it is. One with
+ * other rows is refused with `NotEmpty`.
  */
 export async function load(tx: Transaction, source: Source, progress: Progress): Promise<Loaded> {
-  await speakText(tx)
+  await pinTextFormat(tx)
   const tables = inOrderOf(source.names, await listTables(tx))
   const names = tables.map(({ name }) => name).join(', ')
   await tx.run(statement('lock', `lock table ${names} in exclusive mode`), [])
   const full = await firstWithContent(tx, tables)
   if (full === undefined) await writeAll(tx, tables, source, progress)
-  const carried: Carried[] = []
+  const contents: TableContents[] = []
   for (const table of tables) {
-    const wanted = await source.carried(table.name)
+    const wanted = await source.contents(table.name)
     const there = await digestOf(tx, table, (rows) => progress('verify', table.name, rows))
     if (!isSame(wanted, there) || wanted.next_id !== (await nextId(tx, table))) {
       if (full !== undefined) throw new NotEmpty(`${full} holds rows already`)
@@ -55,29 +41,30 @@ export async function load(tx: Transaction, source: Source, progress: Progress):
         `${table.name} did not arrive as it was (${there.rows} of ${wanted.rows} rows); nothing was changed`,
       )
     }
-    carried.push(wanted)
+    contents.push(wanted)
   }
-  return { wasThere: full !== undefined, tables: carried }
+  return { wasThere: full !== undefined, tables: contents }
 }
 
 /**
- * A row that a migration has made bears its transaction. A database loaded from a dump may have all rows of one
- * transaction, so a migration counts only while it shares its own with no other, nor with the making of their table.
+ * The migration that wrote a row `t`: both have the same transaction. In a database loaded from a dump
+ * all rows may have one transaction. So a migration counts only if no other one, and not the creation
+ * of the table of migrations, shares its transaction.
  */
-const MADE = `
+const MIGRATION_OF_ROW = `
 select from gatehouse.migrations m
  where m.xmin = t.xmin
    and not exists (select from gatehouse.migrations o where o.xmin = m.xmin and o.number <> m.number)
    and not exists (select from pg_constraint c
                     where c.conrelid = 'gatehouse.migrations'::regclass and c.xmin = m.xmin)`
 
-/** A table with a row that no migration has made; undefined when there is none. */
-export async function firstWithContent(
+/** A table with a row that no migration wrote, if any. */
+async function firstWithContent(
   tx: Executor,
   tables: readonly Table[],
 ): Promise<string | undefined> {
   for (const { name } of tables) {
-    const text = `select exists (select from ${name} t where not exists (${MADE})) as there`
+    const text = `select exists (select from ${name} t where not exists (${MIGRATION_OF_ROW})) as there`
     const [row] = (await tx.run(statement('content', text), [])) as readonly { there: boolean }[]
     if (row?.there === true) return name
   }
@@ -97,7 +84,7 @@ async function writeAll(
   source: Source,
   progress: Progress,
 ): Promise<void> {
-  // What the migrations have put there is among the rows that come.
+  // The rows that migrations wrote are among those of the source.
   for (const { name } of tables.toReversed()) {
     await tx.run(statement('empty', `delete from ${name}`), [])
   }
@@ -106,7 +93,7 @@ async function writeAll(
   )
   for (const table of tables) {
     await writeRows(tx, table, source.rows(table.name), progress)
-    const { next_id: next } = await source.carried(table.name)
+    const { next_id: next } = await source.contents(table.name)
     if (table.identity !== null && next !== null) {
       // Unlike setval() it is undone with the transaction.
       const column = `alter column ${table.identity} restart with ${next}`
@@ -116,7 +103,7 @@ async function writeAll(
   await tx.script(`analyze ${tables.map(({ name }) => name).join(', ')}`)
 }
 
-/** Rows come in the order of their keys: a session after the one that it comes from. */
+/** Rows come in the order of their keys: a session after its parent. */
 async function writeRows(
   tx: Transaction,
   table: Table,
@@ -124,7 +111,7 @@ async function writeRows(
   progress: Progress,
 ): Promise<void> {
   const insert = insertInto(table)
-  /** The row whose large values are on their way, and the mark of each piece that is to come. */
+  /** A row whose large values have not all come, and the mark of each missing piece. */
   let unfinished: { readonly row: string; readonly marks: string[] } | undefined
   async function write(rows: readonly string[]): Promise<void> {
     if (rows.length === 0) return
@@ -173,4 +160,26 @@ function insertInto({ name, columns }: Table) {
      select ${values} from json_to_recordset($1::text::json) as r (${texts})`,
     ['text'],
   )
+}
+
+/**
+ * Checks that rows can be written into a database, without changing it: the server must be new enough,
+ * and the database empty, unless it is at migration `level`, because then `load` compares it. Throws an
+ * Error with one line.
+ *
+ * @returns the database's migration; 0 for an empty one.
+ */
+export async function inspectTarget(db: Database, level: number): Promise<number> {
+  const facts = await serverQueries.readServerFacts(db, {})
+  const old = tooOld(facts)
+  if (old !== undefined) throw new Error(old)
+  if (facts.read_only) throw new Error('the server takes no writes: give the primary')
+  const wrong = wronglyEncoded(facts)
+  if (wrong !== undefined) throw new Error(wrong)
+  const { applied, faults } = await migrationState(db)
+  if (faults[0] !== undefined) throw new Error(faults[0])
+  if (applied.length === 0 || applied.length === level) return applied.length
+  const full = await firstWithContent(db, await listTables(db))
+  if (full !== undefined) throw new NotEmpty(`${full} holds rows already`)
+  return applied.length
 }

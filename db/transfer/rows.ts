@@ -1,14 +1,13 @@
+import { createHash } from 'node:crypto'
 import type { Executor, Transaction } from '../client.ts'
-import { createDigest, type Digest } from './digest.ts'
-import { largeValues, PIECE, textOf } from './large-values.ts'
 import { statement, type Table } from './tables.ts'
 
-/** Rows whose sizes are asked for at once. */
+/** Rows whose sizes are read at once. */
 const SIZES = 1024
 
 /**
- * Has values written as the same text by every server. The rows come by their key, never through a sort
- * of them, and no statement is compiled: that takes longer than most of them run.
+ * Every server writes the same value as the same text. Rows come by their key, never through a sort.
+ * Statements are not compiled: that takes longer than most of them run.
  */
 const SETTINGS = `
 set local timezone = 'UTC';
@@ -19,20 +18,19 @@ set local jit = off;
 set local enable_sort = off;
 set local enable_seqscan = off`
 
-/** Readies a transaction for reading and writing texts of rows. */
-export async function speakText(tx: Transaction): Promise<void> {
+/** Makes a transaction read and write values in one text format. */
+export async function pinTextFormat(tx: Transaction): Promise<void> {
   await tx.script(SETTINGS)
 }
 
-/** Has a transaction see one moment; it must come first. */
-export async function holdMoment(tx: Transaction): Promise<void> {
+/** Makes a transaction read one snapshot. Must be its first statement. */
+export async function beginSnapshot(tx: Transaction): Promise<void> {
   await tx.script('set transaction isolation level repeatable read, read only')
 }
 
 /**
- * The rows of a table in the order of its key, each as the text of a JSON object in one line whose
- * members are the texts of its columns, and behind a row with large values one piece of them at a time.
- * It holds about a megabyte of text.
+ * Reads the rows of a table in the order of its key. A row is a JSON object in one line, with the texts
+ * of its columns. The pieces of its large values follow it, one at a time. Holds about a megabyte.
  */
 export async function* readRows(tx: Transaction, table: Table): AsyncGenerator<readonly string[]> {
   for await (const rows of readAs(tx, table, 'row_to_json(r)::text')) {
@@ -56,22 +54,22 @@ export async function* readRows(tx: Transaction, table: Table): AsyncGenerator<r
   }
 }
 
-/** The digest of a table, made where the rows are. */
+/** The digest of a table; the database hashes the rows. */
 export async function digestOf(
   tx: Transaction,
   table: Table,
-  seen: (rows: number) => void = () => undefined,
+  onRows: (rows: number) => void = () => undefined,
 ): Promise<Digest> {
   const digest = createDigest()
   const hash = `encode(sha256(convert_to(row_to_json(r)::text, 'UTF8')), 'hex')`
   for await (const hashes of readAs(tx, table, hash)) {
     for (const { text } of hashes) digest.add(text)
-    seen(hashes.length)
+    onRows(hashes.length)
   }
   return digest.result()
 }
 
-/** The id that the table's next row will get; null where it has no sequence. */
+/** The id of the table's next row; null if it has no sequence. */
 export async function nextId(tx: Executor, { sequence }: Table): Promise<number | null> {
   if (sequence === null) return null
   const text = `select case when is_called then last_value + 1 else last_value end as next_id from ${sequence}`
@@ -79,7 +77,7 @@ export async function nextId(tx: Executor, { sequence }: Table): Promise<number 
   return row?.next_id ?? null
 }
 
-/** What is read of a row, and where it lies. */
+/** Something read from a row, and the row's physical place. */
 interface Row {
   readonly text: string
   readonly place: string
@@ -108,7 +106,7 @@ async function* readAs(
   await run(tx, 'close texts')
 }
 
-/** Cuts rows into counts to be read at once: powers of two, so that there are few different statements. */
+/** Splits rows into portions to be fetched at once: powers of two, for few different statements. */
 function* portions(sizes: readonly number[]): Generator<number> {
   for (let at = 0; at < sizes.length;) {
     let count = 1
@@ -124,4 +122,83 @@ function total(sizes: readonly number[], from: number, count: number): number {
 
 async function run<R>(tx: Executor, text: string): Promise<readonly R[]> {
   return (await tx.run(statement('transfer', text), [])) as readonly R[]
+}
+
+/**
+ * A longer `bytea` is replaced in its row by `@SHA-256:LENGTH`. Its bytes follow the row, in pieces of
+ * this size, so that no database holds more of it than the value itself. Part of the backup's format.
+ */
+const PIECE = 512 * 1024
+
+/** A value that is carried in pieces. */
+interface LargeValue {
+  /** Its replacement in the row. */
+  readonly mark: string
+  /** The column, quoted for SQL. */
+  readonly column: string
+  readonly pieces: number
+}
+
+/** SQL for the text of a column. */
+function textOf({ name, type }: Table['columns'][number]): string {
+  const whole = `t.${name}::text`
+  if (type !== 'bytea') return whole
+  const length = `octet_length(t.${name})`
+  const mark = `'@' || encode(sha256(t.${name}), 'hex') || ':' || ${length}`
+  return `case when ${length} > ${PIECE} then ${mark} else ${whole} end`
+}
+
+/** SQL for the value of a column from its text; large values are joined from the table `pieces`. */
+export function valueOf({ name, type }: Table['columns'][number]): string {
+  const whole = `r.${name}::${type}`
+  if (type !== 'bytea') return whole
+  const joined = `(select string_agg(p.piece, '' order by p.place) from pieces p where p.mark = r.${name})`
+  return `case when r.${name} like '@%' then ${joined} else ${whole} end`
+}
+
+/** The large values of a row, in the order of its columns. */
+export function largeValues({ columns }: Table, row: string): readonly LargeValue[] {
+  if (!row.includes('":"@')) return []
+  const texts: Readonly<Record<string, string | null>> = JSON.parse(row)
+  return columns.flatMap(({ name, member, type }) => {
+    const mark = type === 'bytea' ? texts[member] : null
+    const [, length] = /^@[\da-f]{64}:(\d{1,10})$/.exec(mark ?? '') ?? []
+    if (mark === undefined || mark === null || length === undefined) return []
+    return [{ mark, column: name, pieces: Math.ceil(Number(length) / PIECE) }]
+  })
+}
+
+/** Whether a line is a piece, and not a row. */
+export function isPiece(line: string): boolean {
+  return line.startsWith('\\x')
+}
+
+/** Number of rows, and the SHA-256 of the SHA-256s of their texts in the order of the key. */
+export interface Digest {
+  readonly rows: number
+  readonly sha256: string
+}
+
+/** Computes a digest, row by row. */
+interface DigestMaker {
+  /** Adds the SHA-256 of the next row's text, in hexadecimal. */
+  add(hash: string): void
+  result(): Digest
+}
+
+export function createDigest(): DigestMaker {
+  const all = createHash('sha256')
+  let rows = 0
+  return {
+    add(hash) {
+      all.update(hash, 'hex')
+      rows += 1
+    },
+    result: () => ({ rows, sha256: all.copy().digest('hex') }),
+  }
+}
+
+/** Whether two digests are of the same rows. */
+export function isSame(one: Digest, other: Digest): boolean {
+  return one.rows === other.rows && one.sha256 === other.sha256
 }

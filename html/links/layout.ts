@@ -2,10 +2,10 @@ import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { layout, type Page } from '../layout.ts'
 
-/** Who looks at a page; undefined: nobody is signed in; null: nobody asked, as on the page of a fault. */
+/** The viewer of a page; undefined: not signed in; null: not known, as on the page of a fault. */
 export type Viewer = Pick<User, 'email' | 'role'> | undefined | null
 
-/** What browsers call the search of this service; OpenSearch allows 16 characters. */
+/** The name of the search in browsers; OpenSearch allows 16 characters. */
 export const SEARCH_NAME = 'Go links'
 
 const FOR_USERS = [
@@ -18,7 +18,7 @@ const FOR_USERS = [
 ]
 const FOR_ADMINS = [{ section: 'admin', href: '/-/admin/users', label: 'Admin' }]
 
-/** A page of the links service; its navigation has what the viewer may open. */
+/** A page of the links service. Its navigation has the pages that the viewer may open. */
 export function linksPage(viewer: Viewer, page: Page): Html {
   const navigation = [...(viewer ? FOR_USERS : []), ...(viewer?.role === 'admin' ? FOR_ADMINS : [])]
   const site = {

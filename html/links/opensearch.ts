@@ -1,7 +1,7 @@
 import { html, render } from '../../kernel/html.ts'
 import { SEARCH_NAME } from './layout.ts'
 
-/** What browsers learn of the search: addresses below the service's public one. */
+/** The search as browsers see it. Its addresses begin with the public one of the service. */
 export interface SearchDescription {
   readonly baseUrl: string
   /** The short-link prefix, such as `go`. */

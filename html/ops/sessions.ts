@@ -46,7 +46,7 @@ export function sessionsPage(sessions: readonly Session[], older: string | undef
 export function sessionsFragment(sessions: readonly Session[], older: string | undefined): Html {
   return html`${
     sessions.length === 0
-      ? emptyState(html`There is no session here. <a href="/">Start one on the dashboard</a>.`)
+      ? emptyState(html`No sessions here. <a href="/">Start one on the dashboard</a>.`)
       : sessionTable('session-rows', 'Sessions, newest first', sessions)
   }
   ${nextLink(older, 'Older sessions')}`
@@ -70,7 +70,7 @@ function sessionTable(
 
 function sessionRow(session: Session, isCurrent: boolean): Html {
   const { id, status, tier, model, trigger, started_at, duration_ms, cost_usd } = session
-  const asked = session.prompt_text ?? 'A look at everything'
+  const asked = session.prompt_text ?? 'Check of everything'
   return html`<tr role="row" data-id="${id}">
     <td role="cell" class="type">
       <a href="/sessions/${id}" ${isCurrent && html`aria-current="page"`}>${id}</a>
@@ -101,7 +101,7 @@ export function sessionPage(view: SessionView): Html {
         <h2 id="prompt-title">Prompt</h2>
         ${
           prompt_text === null
-            ? html`<p class="muted">None: a look at everything in the inventory.</p>`
+            ? html`<p class="muted">None: the session checks everything in the inventory.</p>`
             : html`<pre
                 class="payload"
                 tabindex="0"

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { TrustMode } from '../../db/hooks/providers.ts'
-import { Timestamp } from '../../db/rows.ts'
+import { Timestamp } from '../../db/sql-file.ts'
 import { badRequest, Fault } from '../../kernel/fault.ts'
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'

@@ -4,15 +4,16 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { dashboardEndpoints } from './dashboard.ts'
 import { describeHooks } from './description.ts'
+import { endpointRoutes } from './endpoints.ts'
 import { eventEndpoints, payloadRoute } from './events.ts'
-import { healthRoute } from './status.ts'
+import { forwarderRoute, relayRoute } from './forwarders.ts'
 import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
 import { providerEndpoints } from './providers.ts'
 import { deliveryRoutes } from './deliveries.ts'
-import { relayRoute } from './forwarders.ts'
 import { replayEndpoints } from './replays.ts'
-import { settingsRoutes } from './settings.ts'
+import { settingsEndpoints, settingsPageWith } from './settings.ts'
+import { healthRoute } from './status.ts'
 import { streamRoute } from './stream.ts'
 
 /** Pages and forms. */
@@ -21,6 +22,7 @@ const ENDPOINTS = [
   ...eventEndpoints,
   ...replayEndpoints,
   ...providerEndpoints,
+  ...settingsEndpoints,
 ]
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
@@ -30,7 +32,8 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...described,
     ...mountPages(ENDPOINTS, options),
     payloadRoute(options),
-    ...settingsRoutes(options),
+    ...endpointRoutes(options, (endpoints) => settingsPageWith(options, { endpoints })),
+    forwarderRoute(options, () => settingsPageWith(options, {})),
     mcpRoute(options),
     relayRoute(options),
     ...assetRoutes('/assets'),

@@ -6,7 +6,7 @@ import type { Access } from '../../kernel/http/endpoint.ts'
 import { bearerToken } from '../../kernel/http/headers.ts'
 import { noteUse } from '../../services/links/tokens.ts'
 import { visitorOf } from '../../services/links/users.ts'
-import type { LinksRoutes } from './options.ts'
+import type { LinksRoutes } from './endpoint.ts'
 
 /** Anybody, without a token: nobody asks who calls. */
 export const anybody: Access<LinksRoutes, undefined> = {

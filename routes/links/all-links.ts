@@ -4,8 +4,7 @@ import { allLinksFragment, allLinksPage } from '../../html/links/all-links.ts'
 import { withDefault } from '../../kernel/validate.ts'
 import { listAllLinks } from '../../services/links/lists.ts'
 import { admin, signedIn, token } from './access.ts'
-import { api, page } from './endpoint.ts'
-import { shortLinks } from './options.ts'
+import { api, page, shortLinks } from './endpoint.ts'
 import { nextAddress, pageQuery, pageSchema, readPage } from './paging.ts'
 
 /** The links of all users, for admins only. */

@@ -29,9 +29,8 @@ import {
 } from '../../services/links/links.ts'
 import { checkSlug } from '../../services/links/slug.ts'
 import { signedIn } from './access.ts'
-import { form, Id, page } from './endpoint.ts'
+import { form, Id, page, shortLinks, type LinksRoutes } from './endpoint.ts'
 import { changeableLink } from './links.ts'
-import { shortLinks, type LinksRoutes } from './options.ts'
 
 /** Enough to find what somebody else has just done. */
 const STALE_CHANGES = 3

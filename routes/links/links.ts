@@ -24,8 +24,7 @@ import {
 import { listLinks } from '../../services/links/lists.ts'
 import { MemberForm } from '../../services/links/members.ts'
 import { signedIn, token } from './access.ts'
-import { api, form, Id, page } from './endpoint.ts'
-import { shortLinks, type LinksRoutes } from './options.ts'
+import { api, form, Id, page, shortLinks, type LinksRoutes } from './endpoint.ts'
 import { pageQuery, pageSchema, readPage } from './paging.ts'
 
 const MAX_CHANGES = 50

@@ -1,11 +1,10 @@
-import { linksListFragment, linksListPage, listPath } from '../../html/links/links.ts'
+import { linksListFragment, linksListPage, listPath } from '../../html/links/lists.ts'
 import { encodeCursor } from '../../kernel/cursor.ts'
 import { forbidden } from '../../kernel/fault.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { ListQuery, searchLinks, searchOf } from '../../services/links/lists.ts'
 import { signedIn } from './access.ts'
-import { page } from './endpoint.ts'
-import { shortLinks } from './options.ts'
+import { page, shortLinks } from './endpoint.ts'
 import { nextAddress } from './paging.ts'
 
 const ROWS = 50

@@ -14,9 +14,8 @@ import {
   shareLink,
 } from '../../services/links/members.ts'
 import { signedIn, token } from './access.ts'
-import { api, form, Id } from './endpoint.ts'
+import { api, form, Id, type LinksRoutes } from './endpoint.ts'
 import { changeableLink, linkView, readableLink } from './links.ts'
-import type { LinksRoutes } from './options.ts'
 
 const params = { id: Id }
 const memberParams = { id: Id, uid: Id }

@@ -16,7 +16,7 @@ import {
   termsOfLink,
 } from '../../services/links/visits.ts'
 import { faultReply, LOCATION_TOO_LONG } from './faults.ts'
-import type { LinksRoutes } from './options.ts'
+import type { LinksRoutes } from './endpoint.ts'
 
 /** The most links that a search page lists. */
 const MAX_FOUND = 10

@@ -6,8 +6,7 @@ import { tagFragment, tagPage, tagsFragment, tagsPage } from '../../html/links/t
 import type { Call } from '../../kernel/http/endpoint.ts'
 import { listTagLinks, listTags } from '../../services/links/tags.ts'
 import { signedIn, token } from './access.ts'
-import { api, page } from './endpoint.ts'
-import { shortLinks, type LinksRoutes } from './options.ts'
+import { api, page, shortLinks, type LinksRoutes } from './endpoint.ts'
 import { nextAddress, pageQuery, pageSchema, readPage, type PageQuery } from './paging.ts'
 
 const tagParams = { slug: Type.String() }

@@ -13,8 +13,7 @@ import {
   TokenForm,
 } from '../../services/links/tokens.ts'
 import { signedIn, token } from './access.ts'
-import { api, form, Id, page } from './endpoint.ts'
-import type { LinksRoutes } from './options.ts'
+import { api, form, Id, page, type LinksRoutes } from './endpoint.ts'
 
 /** API tokens: users manage their own, and of their tokens only those of scope `full` do. */
 export const tokenEndpoints = [

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { alertQueries as q, type Alert } from '../../db/ops/alerts.ts'
-import { nullable } from '../../db/rows.ts'
+import { nullable } from '../../db/sql-file.ts'
 import { alertCard, alertPage, alertsPage, type AlertsView } from '../../html/ops/alerts.ts'
 import { badRequest, Fault } from '../../kernel/fault.ts'
 import type { BodyResult } from '../../kernel/http/body.ts'

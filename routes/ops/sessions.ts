@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { eventQueries } from '../../db/ops/events.ts'
 import { Session, sessionQueries as q, type FoundSession } from '../../db/ops/sessions.ts'
-import { nullable } from '../../db/rows.ts'
+import { nullable } from '../../db/sql-file.ts'
 import {
   sessionHead,
   sessionPage,

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { providerQueries as q, TrustMode, type ActiveProvider } from '../../db/hooks/providers.ts'
-import { nullable } from '../../db/rows.ts'
+import { nullable } from '../../db/sql-file.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
 import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import { rejectedSince } from './alarms.ts'

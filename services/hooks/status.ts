@@ -7,7 +7,7 @@ import { alarmsOf, type Alarm, type AlarmBoard, type AlarmKind } from './alarms.
 import { providerStatus, readProviders } from './providers.ts'
 import type { SigningSecrets } from './secrets.ts'
 import Type from 'typebox'
-import { databaseAnswers } from '../../db/answers.ts'
+import { databaseAnswers } from '../../db/server.ts'
 
 /** The stream's `status` message (hooks.md section 6), also what the dashboard shows. */
 export interface StatusMessage {

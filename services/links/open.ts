@@ -9,7 +9,7 @@ import type { LinkParts } from './links.ts'
 import { openTargetCache, type TargetCache } from './target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users.ts'
 
-/** What the links service is made from. */
+/** What the links service needs. */
 export interface LinksOptions extends Omit<LinkParts, 'forget'> {
   readonly db: Database
   readonly clock: Clock
@@ -23,11 +23,11 @@ export interface Links extends LinksOptions, LinkParts {
   readonly targets: TargetCache
   readonly clicks: Clicks
   readonly bearers: Bearers
-  /** Writes what is counted in memory. */
+  /** Stores the clicks that are counted in memory. */
   close(): Promise<void>
 }
 
-/** Starts the service on a migrated database; the local operator exists from then on. */
+/** Starts the service on a migrated database, and creates the local operator. */
 export async function openLinks(options: LinksOptions): Promise<Links> {
   const { db, clock, metrics } = options
   await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/client.ts'
 import type { Visibility } from '../../db/links/links.ts'
-import type { Level } from '../../db/levels.ts'
+import type { Level } from '../../db/pool.ts'
 import { visitQueries as q } from '../../db/links/visits.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import type { Metrics } from '../../kernel/metrics.ts'

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
 import { Scope, tokenQueries as q, Token, type Bearer } from '../../db/links/tokens.ts'
-import { nullable, Timestamp } from '../../db/rows.ts'
+import { nullable, Timestamp } from '../../db/sql-file.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { TURNS_TEXT } from '../../kernel/text.ts'
 import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../kernel/time.ts'

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { Executor } from '../../db/client.ts'
 import { memoryQueries as q, type Memory } from '../../db/ops/memories.ts'
-import { nullable } from '../../db/rows.ts'
+import { nullable } from '../../db/sql-file.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 
 /** The confidence of an observation that was made for the first time. */

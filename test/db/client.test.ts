@@ -1,20 +1,15 @@
 import { createServer } from 'node:net'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import Type from 'typebox'
-import { databaseAnswers } from '../../db/answers.ts'
-import { openClient } from '../../db/client.ts'
+import { databaseAnswers } from '../../db/server.ts'
+import { openClient, type ClientOptions, type Database } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
-import type { ClientOptions, Database } from '../../db/client.ts'
-import { openEmbedded } from '../../db/embedded/open.ts'
-import type { EmbeddedEngine } from '../../db/embedded/open.ts'
-import type { Query, QueryResult } from '../../db/queries.ts'
+import { openEmbedded, type EmbeddedEngine } from '../../db/embedded/open.ts'
+import type { Query, QueryResult } from '../../db/client.ts'
 import { Unavailable } from '../../kernel/fault.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import type { Backend } from '../helpers/backends.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { backends, eachBackend, type Backend } from '../helpers/backends.ts'
+import { type Owner, freePort } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
-import { freePort } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
 
 const DEADLINE_MS = 400
@@ -187,6 +182,72 @@ t.test('a cut connection is unavailable once, then replaced; listeners hear of i
   ])
 })
 
+await eachBackend(t, 'a transaction is seen when it is over', async (t: Test, backend) => {
+  const db = await open(t, backend, 5_000)
+  await db.run(query('table', 'create table mark (name text)', 'exec'), [])
+  const [begun, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const insert = query('insert', `insert into mark values ('undone')`, 'exec')
+  const first = db.transaction(async (tx) => {
+    await tx.run(insert, [])
+    begun.resolve()
+    await release.promise
+    throw new RangeError('undo')
+  })
+  await begun.promise
+  const all = query('all', 'select name from mark')
+  const others = [
+    db.run(all, []),
+    db.at('deliveries').run(all, []),
+    db.transaction((tx) => tx.run(all, [])),
+  ]
+  release.resolve()
+  t.match(await failure(first), { name: 'RangeError' })
+  t.same(await Promise.all(others), [[], [], []])
+})
+
+await eachBackend(
+  t,
+  'notifications reach the listener of their channel',
+  async (t: Test, backend) => {
+    const db = await open(t, backend, 5_000)
+    const heard: unknown[] = []
+    await db.listen('signals', (payload) => heard.push(payload))
+    await db.listen('others', (payload) => heard.push(`others ${payload}`))
+    await until(() => heard.length === 2, 'a call after each listen')
+    const notify = query('notify', 'select pg_notify($1, $2)::text as sent')
+    await db.run(notify, ['signals', 'a'])
+    await db.transaction((tx) => tx.run(notify, ['others', 'b']))
+    const undone = db.transaction(async (tx) => {
+      await tx.run(notify, ['signals', 'never'])
+      throw new RangeError('undo')
+    })
+    await failure(undone)
+    await db.run(notify, ['signals', 'c'])
+    await until(() => heard.length >= 5, 'the notifications')
+    t.same(heard, [undefined, 'others undefined', 'a', 'others b', 'c'])
+  },
+)
+
+t.test('the embedded engine takes the most urgent statement next', async (t) => {
+  const db = await open(t, backends[0], 5_000)
+  const begun = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  const holder = db.transaction(async (tx) => {
+    await tx.run(query('one', 'select 1 as n'), [])
+    begun.resolve()
+    await release.promise
+  })
+  await begun.promise
+  const order: string[] = []
+  const waiting = (['extras', 'strangers', 'trusted', 'deliveries'] as const).map(async (level) => {
+    await db.at(level).run(query(level, 'select 1 as n'), [])
+    order.push(level)
+  })
+  release.resolve()
+  await Promise.all([holder, ...waiting])
+  t.same(order, ['deliveries', 'trusted', 'strangers', 'extras'])
+})
+
 t.test('many who ask whether the database answers share one probe', async (t) => {
   const db = await open(t, backends[1])
   let pings = 0
@@ -211,8 +272,12 @@ async function failure(work: Promise<unknown>): Promise<unknown> {
   throw new Error('it succeeded, expected a failure')
 }
 
-function client(t: Owner, options: Pick<ClientOptions, 'target'>): Database {
-  const db = openClient({ ...options, deadlineMs: DEADLINE_MS, connections: 3 })
+function client(
+  t: Owner,
+  options: Pick<ClientOptions, 'target'>,
+  deadlineMs = DEADLINE_MS,
+): Database {
+  const db = openClient({ ...options, deadlineMs, connections: 3 })
   t.teardown(() => db.close())
   return db
 }
@@ -231,12 +296,12 @@ async function freshUrl(t: Owner): Promise<string> {
   return url
 }
 
-/** A client with a short deadline on the shared database. */
-async function open(t: Owner, backend: Backend): Promise<Database> {
+/** A client on the shared database, by default with a short deadline. */
+async function open(t: Owner, backend: Backend, deadlineMs?: number): Promise<Database> {
   if (backend.name === 'postgres') {
     shared.url ??= freshUrl(file)
-    return client(t, { target: await shared.url })
+    return client(t, { target: await shared.url }, deadlineMs)
   }
   shared.embedded ??= openEngine()
-  return client(t, { target: (await shared.embedded).socket })
+  return client(t, { target: (await shared.embedded).socket }, deadlineMs)
 }

@@ -64,8 +64,9 @@ async function contents(backend: Backend, env: Env): Promise<Contents> {
 
 /** The rows with the columns of the first release alone, in an order that does not depend on others. */
 function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly string[] {
-  const names = Object.keys(before[0] ?? {}).toSorted()
-  return rows.map((row) => JSON.stringify(names.map((name) => row[name]))).toSorted()
+  // Every start claims a scheduled session.
+  const names = Object.keys(before[0] ?? {}).filter((name) => name !== 'scheduled_at')
+  return rows.map((row) => JSON.stringify(names.toSorted().map((name) => row[name]))).toSorted()
 }
 
 await eachBackend(t, 'the first release becomes the present one', async (t: Test, backend) => {
@@ -104,12 +105,7 @@ await eachBackend(t, 'the first release becomes the present one', async (t: Test
     const [kept, all] = [firstColumns(now, rows), firstColumns(rows, rows)]
     // A start adds migrations and an operator, and a visit counts.
     if (name.startsWith('hooks.')) t.same(kept, all, `every row of ${name}`)
-    else
-      t.same(
-        all.filter((row) => !kept.includes(row)),
-        [],
-        `every row of ${name}`,
-      )
+    else t.ok(new Set(kept).isSupersetOf(new Set(all)), `every row of ${name}`)
   }
   const second = await startServer(t, { env: { ...env, HOOKS_CODE_HOST_SECRET: key } })
   const deliver = (path: string, headers: Readonly<Record<string, string>>) =>

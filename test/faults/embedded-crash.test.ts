@@ -23,7 +23,7 @@ const prelude = `
   import { openEmbedded } from '${open}'
   const say = (text) => fs.writeSync(1, text + '\\n')
   const engine = await openEmbedded({ directory: process.argv[2] })
-  const sql = postgres({ socket: engine.socket, host: 'x', user: 'postgres', max: 4, onnotice: () => {} })
+  const sql = postgres({ socket: engine.socket, host: 'x', user: 'postgres', max: 1, onnotice: () => {} })
   await sql\`create table if not exists kept (id text primary key)\`
   say('ready')`
 
@@ -170,6 +170,7 @@ t.test(
 // Records each forced file, in every thread of the child.
 const recordSyncs = `
   import fs from 'node:fs'
+  import { syncBuiltinESMExports } from 'node:module'
   const note = (fd) => fs.appendFileSync(process.env.MARK, fs.readlinkSync('/proc/self/fd/' + fd) + '\\n')
   for (const name of ['fsyncSync', 'fdatasyncSync']) {
     const real = fs[name]
@@ -193,7 +194,8 @@ t.test('a creation that was killed is begun anew, and forced to the disk', async
       const all = fs.readdirSync(from, { recursive: true }).map((name) => from + '/' + name)
       fs.appendFileSync(process.env.MARK, ['', ...all, ''].map((name) => 'rename ' + name + '\\n').join(''))
       rename(from, to)
-    }`
+    }
+    syncBuiltinESMExports()`
   const code = `${prelude}
     fs.appendFileSync(process.env.MARK, 'ready\\n')
     for (let i = 0; i < 20; i++) await sql\`insert into kept values (\${i})\`

@@ -152,14 +152,14 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'recipients may change a link',
     file: 'services/links/links.ts',
-    find: "if (purpose === 'read' && link.is_recipient) return link",
-    replace: 'if (link.is_recipient) return link',
+    find: "(purpose === 'read' && link.is_recipient)",
+    replace: 'link.is_recipient',
   },
   {
     fault: 'admins have no access to the links of others',
     file: 'services/links/links.ts',
-    find: "if (link.is_owner || caller.role === 'admin') return link",
-    replace: 'if (link.is_owner) return link',
+    find: "return link.is_owner || caller.role === 'admin'",
+    replace: 'return link.is_owner',
   },
   {
     fault: 'the primary owner can be removed',
@@ -170,14 +170,14 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'expired tokens are accepted when created',
     file: 'services/links/tokens.ts',
-    find: 'if (expires !== null && expires <= now) {',
-    replace: 'if (expires !== null && expires < new Date(0)) {',
+    find: 'if (at !== null && at <= now) {',
+    replace: 'if (at !== null && at < new Date(0)) {',
   },
   {
     fault: 'another user may revoke a token',
     file: 'services/links/tokens.ts',
-    find: 'if (await removeToken(db, id, user)) return undefined',
-    replace: 'if (await removeToken(db, id, null)) return undefined',
+    find: 'q.removeToken(db, { id, user })',
+    replace: 'q.removeToken(db, { id, user: null })',
   },
   {
     fault: 'slugs may have 65 characters',

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { lazy } from '../../../kernel/lazy.ts'
-import { nullable } from '../../../db/rows.ts'
+import { nullable } from '../../../db/sql-file.ts'
 import { field, parsed, validateTexts, withDefault } from '../../../kernel/validate.ts'
 import { filterFields } from '../event-filter.ts'
 import { redactUrlTokens } from '../redact.ts'

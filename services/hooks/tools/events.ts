@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { EventSummary } from '../../../db/hooks/events.ts'
-import { nullable } from '../../../db/rows.ts'
+import { nullable } from '../../../db/sql-file.ts'
 import {
   type Call,
   type Resource,

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { eventQueries, EventSummary } from '../../../db/hooks/events.ts'
-import { nullable } from '../../../db/rows.ts'
+import { nullable } from '../../../db/sql-file.ts'
 import { defineTool, toolValue, type Call, type Tool } from '../../../kernel/mcp/server.ts'
 import { eventTest } from '../event-filter.ts'
 import { EventType, ProviderName } from './events.ts'

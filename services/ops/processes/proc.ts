@@ -36,7 +36,7 @@ export function environmentOf(pid: number): readonly string[] {
 }
 
 /** The command line of a process, its words separated by spaces. */
-export function commandLineOf(pid: number): string {
+function commandLineOf(pid: number): string {
   return read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
 }
 
@@ -44,7 +44,7 @@ export function commandLineOf(pid: number): string {
  * Whether a process runs the executable with this path or name. Only the first 15 bytes of the name
  * are known of another user's process. An interpreter also has the name of its script.
  */
-export function runsProgram(pid: number, program: string): boolean {
+function runsProgram(pid: number, program: string): boolean {
   const executable = followLink(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '')
   if (program.startsWith('/') && executable !== undefined) {
     return executable === program || executable === realPath(program)

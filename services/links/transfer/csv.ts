@@ -1,9 +1,8 @@
-import type { ExportedLink } from '../../db/links/transfer.ts'
-import { readCells, writeCells } from './csv.ts'
-import { readImportTime, type ImportLine } from './import-line.ts'
-import { INSTANT_FORM } from '../../kernel/time.ts'
+import type { ExportedLink } from '../../../db/links/transfer.ts'
+import { INSTANT_FORM } from '../../../kernel/time.ts'
+import { readImportTime, type ImportLine } from './records.ts'
 
-/** The columns of a CSV file; a file to be imported may have them in any order, and only some. */
+/** The columns of a CSV file; an imported file may have them in any order, and only some. */
 const COLUMNS = [
   'slug',
   'url',
@@ -19,12 +18,12 @@ const COLUMNS = [
   'shared_with',
 ] as const
 
-type Column = (typeof COLUMNS)[number]
+export type Column = (typeof COLUMNS)[number]
 
 /** The header of an exported file. */
 export const CSV_HEADER = writeCells(COLUMNS)
 
-/** Columns by their place in each record, or what is wrong with the header. */
+/** The columns that a header names, or what is wrong with it. */
 export function readHeader(record: string): readonly Column[] | string {
   const names = (readCells(record) ?? []).map((cell) => cell.trim().toLowerCase())
   const columns: Column[] = []
@@ -40,7 +39,7 @@ export function readHeader(record: string): readonly Column[] | string {
   return missing === undefined ? columns : `The header must have the column ${missing}`
 }
 
-/** Reads a record under a header. An empty cell says nothing where a word is due, and clears a text. */
+/** Reads a record below a header. An empty cell clears a text; elsewhere it leaves the field as it is. */
 export function readCsvLink(line: number, text: string, columns: readonly Column[]): ImportLine {
   const cells = readCells(text)
   if (cells === undefined) {
@@ -79,7 +78,7 @@ export function readCsvLink(line: number, text: string, columns: readonly Column
   }
 }
 
-/** A link as a record under `CSV_HEADER`. */
+/** A link as a record below `CSV_HEADER`. */
 export function writeCsvLink(link: ExportedLink): string {
   const { owners, tags, append_path, created_at, updated_at, shared_with } = link
   const co_owners = owners.filter(({ is_primary }) => !is_primary).map(({ email }) => email)
@@ -100,7 +99,7 @@ export function writeCsvLink(link: ExportedLink): string {
   return writeCells(COLUMNS.map((column) => cells[column]))
 }
 
-/** Tags and addresses are separated by semicolons or commas: spaces in a tag become dashes. */
+/** Tags and addresses are separated by semicolons or commas; tags have spaces in them. */
 function readList(text: string): readonly string[] {
   return text
     .split(/[;,]/)
@@ -108,7 +107,43 @@ function readList(text: string): readonly string[] {
     .filter((entry) => entry !== '')
 }
 
-/** Other words are left to the check of the field, which says what they should be. */
+/** Other words stay, to be refused with the fields. */
 function readBoolean(word: string): boolean | string {
   return word === 'true' || word === 'false' ? word === 'true' : word
+}
+
+/** The cells of a record (RFC 4180); undefined when something other than a comma follows a quoted cell. */
+function readCells(record: string): readonly string[] | undefined {
+  const cells: string[] = []
+  for (let at = 0; ; at++) {
+    const isQuoted = record[at] === '"'
+    const end = isQuoted ? endOfQuoted(record, at + 1) : endOfPlain(record, at)
+    if (end === undefined) return undefined
+    const cell = record.slice(at, end)
+    cells.push(isQuoted ? cell.slice(1, -1).replaceAll('""', '"') : cell)
+    at = end
+    if (at >= record.length) return cells
+  }
+}
+
+function endOfPlain(record: string, from: number): number {
+  const comma = record.indexOf(',', from)
+  return comma < 0 ? record.length : comma
+}
+
+function endOfQuoted(record: string, from: number): number | undefined {
+  let quote = record.indexOf('"', from)
+  while (quote >= 0 && record[quote + 1] === '"') quote = record.indexOf('"', quote + 2)
+  if (quote < 0) return undefined
+  const end = quote + 1
+  return end === record.length || record[end] === ',' ? end : undefined
+}
+
+function writeCells(cells: readonly string[]): string {
+  return cells.map(writeCell).join(',')
+}
+
+function writeCell(text: string): string {
+  // Some programs trim cells without quotes.
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

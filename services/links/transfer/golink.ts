@@ -1,0 +1,134 @@
+import type { Link } from '../../../db/links/links.ts'
+import { badRequest, Fault } from '../../../kernel/fault.ts'
+import { parseObject, stringOf } from '../../../kernel/json.ts'
+import { INSTANT_FORM } from '../../../kernel/time.ts'
+import { readImportTime, type ImportLine } from './records.ts'
+
+/** A longer name is not a slug, whatever is cut off its ends. */
+const MAX_SHORT_LENGTH = 1_000
+/** Templates are never this long: their URLs may have 2,048 characters. */
+const MAX_TEMPLATE_LENGTH = 8_192
+
+const ACTION = /\{\{(?:- )?(.*?)(?: -)?\}\}/s
+const PATH_ACTION = pathAction('\\$?\\.Path')
+const DOT_ACTION = pathAction('\\.')
+/** Stand for `{{if .Path}}` or `{{with .Path}}`, and for `{{end}}`. */
+const [BEGIN, END] = ['\u0001', '\u0002']
+const APPENDED_PATH = `${BEGIN}/{*}${END}`
+
+/**
+ * Reads a line of a golink export (`/.export`): a JSON object with Short, Long, Created, LastEdit and
+ * Owner. golink has no title, description, tags or visibility, so these stay as they are.
+ */
+export function readGolink(line: number, text: string): ImportLine {
+  const object = parseObject(text)
+  if (object === undefined) return { line, slug: '', problem: 'is not a JSON object' }
+  // JSON can have halves of characters, which the database does not take.
+  const word = (name: string): string | undefined => stringOf(object[name])?.toWellFormed()
+  const [short, long] = [word('Short'), word('Long')]
+  if (short === undefined) return { line, slug: '', problem: 'Short is missing' }
+  const slug = slugOfShort(short)
+  if (long === undefined) return { line, slug, problem: 'Long is missing' }
+  const created_at = readImportTime(word('Created') ?? '')
+  const updated_at = readImportTime(word('LastEdit') ?? '')
+  if (created_at === 'bad') return { line, slug, problem: `Created must be ${INSTANT_FORM}` }
+  if (updated_at === 'bad') return { line, slug, problem: `LastEdit must be ${INSTANT_FORM}` }
+  try {
+    return {
+      line,
+      slug,
+      fields: fromTemplate(long),
+      owner: word('Owner') ?? '',
+      coOwners: [],
+      sharedWith: [],
+      created_at,
+      updated_at,
+      note: slug === short ? '' : `was "${short}"`,
+    }
+  } catch (error) {
+    if (error instanceof Fault) return { line, slug, problem: error.message }
+    throw error
+  }
+}
+
+/** A link as a line of golink's export; undefined if golink has no way to say where it leads. */
+export function writeGolink(link: Link): string | undefined {
+  const { slug, url, created_at, updated_at, owners } = link
+  const Long = toTemplate(url)
+  if (Long === undefined) return undefined
+  const Owner = owners.find(({ is_primary }) => is_primary)?.email ?? ''
+  const times = { Created: created_at.toISOString(), LastEdit: updated_at.toISOString() }
+  return JSON.stringify({ Short: slug, Long, ...times, Owner })
+}
+
+/** golink also takes upper case, `_` and `.`, and ignores dashes at the ends. */
+function slugOfShort(short: string): string {
+  const slug = short.toLowerCase().replaceAll(/[._]/g, '-')
+  return slug.length > MAX_SHORT_LENGTH ? slug : slug.replaceAll(/^-+|-+$/g, '')
+}
+
+/**
+ * Reads the `Long` of a golink. Without a template golink appends the further path of a visit. With
+ * one, only the template says where the path goes: `{{.Path}}` is our `{*}`, and
+ * `{{if .Path}}/{{.Path}}{{end}}` (or `with`) at the end of a path is our `append_path`. Throws the
+ * Fault of a template without an equal here.
+ */
+function fromTemplate(long: string): Readonly<Pick<Link, 'url' | 'append_path'>> {
+  if (long.length > MAX_TEMPLATE_LENGTH) throw badRequest('its url is too long')
+  // A URL with control characters is refused with the other fields.
+  if (!long.includes('{{') || /\p{Cc}/u.test(long)) return { url: asText(long), append_path: true }
+  const whole = translateActions(long).replaceAll(`${BEGIN}{*}${END}`, '{*}')
+  const path = whole.endsWith(APPENDED_PATH) ? whole.slice(0, -APPENDED_PATH.length) : ''
+  const append_path = path !== '' && !/[?#]|\{\*\}/.test(path)
+  const url = append_path ? path : whole
+  if (url.includes(BEGIN)) {
+    const problem = 'its template leads elsewhere when there is a further path, which no link can'
+    throw badRequest(`${problem}; give one url, with {*} where the path goes`)
+  }
+  return { url, append_path }
+}
+
+/** A template with `{*}` for the path, and with marks around what needs a path. */
+function translateActions(template: string): string {
+  let block: string | undefined
+  // Text and the contents of braces alternate.
+  const parts = template.split(ACTION).map((part, at) => {
+    if (at % 2 === 0) {
+      if (part.includes('{{')) throw badRequest('its template is broken: a {{ is not closed')
+      return asText(part)
+    }
+    const action = part.trim()
+    if (PATH_ACTION.test(action) || (block === 'with' && DOT_ACTION.test(action))) return '{*}'
+    if (/^\/\*.*\*\/$/.test(action)) return ''
+    const [, begun] = /^(if|with) +\.Path$/.exec(action) ?? []
+    if (block === undefined ? begun === undefined : action !== 'end') {
+      throw badRequest(`its template has {{${action}}}, which has no equal here`)
+    }
+    block = begun
+    return begun === undefined ? END : BEGIN
+  })
+  if (block !== undefined) throw badRequest('its template is broken: {{end}} is missing')
+  return parts.join('')
+}
+
+/**
+ * The `Long` that leads where our link does; undefined for numbered placeholders, which golink does not
+ * have. Whether the path is appended is lost: golink always does when there is no template.
+ */
+function toTemplate(url: string): string | undefined {
+  if (/\{[1-9]\}/.test(url)) return undefined
+  if (!url.includes('{*}') && !url.includes('{{')) return url
+  const texts = url.split('{*}')
+  return texts.map((text) => text.replaceAll('{', '%7B').replaceAll('}', '%7D')).join('{{.Path}}')
+}
+
+/** Escapes what would be a placeholder here. */
+function asText(text: string): string {
+  return text.replace(/\{([1-9*])\}/g, '%7B$1%7D')
+}
+
+/** Matches an action that writes the path, escaped or not. */
+function pathAction(path: string): RegExp {
+  const escaped = '(?:PathEscape|QueryEscape)'
+  return new RegExp(`^(?:${escaped} +)?${path}(?: *\\| *${escaped})?$`)
+}
