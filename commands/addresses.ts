@@ -1,5 +1,5 @@
 import type { Address } from '../kernel/net/addresses.ts'
-import { isLoopbackName } from '../kernel/net/guard.ts'
+import { isLoopbackName } from '../kernel/net/addresses.ts'
 import type { OwnHosts } from '../services/links/loop.ts'
 import type { ConfigSource } from './configuration.ts'
 

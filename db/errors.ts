@@ -15,20 +15,20 @@ export class QueryError extends Error {
   }
 }
 
-/** Connection trouble, a server that stops or starts or takes no changes: the caller may try again later. */
+/** A lost connection, or a server that starts, stops or takes no changes: the caller may retry later. */
 const UNAVAILABLE =
   /^(08|57P|53[0123]|25006|55P03|57014|CONNECT|ECONN|ENOENT|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN)/
 
-/** No space, or no changes any more for the want of it (or on a standby): reading goes on. */
+/** No space, or no changes because of that or on a standby. Reads still work. */
 const FULL = /^(53100|25006)$/
 const NO_CHANGES = 'the database takes no changes: its disk is nearly full, or it is a standby'
 
-/** Whether there was no space for a change, or no change is taken. */
+/** Whether a change failed because there is no space or the server is read-only. */
 export function isFull(error: unknown): boolean {
   return FULL.test(codeOf(error) ?? '')
 }
 
-/** What went wrong with the named query, as `Unavailable` or `QueryError`; what is neither stays as it is. */
+/** Turns an error of the named query into `Unavailable` or `QueryError`; returns others unchanged. */
 export function translate(name: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Unavailable || error instanceof QueryError)
     return error

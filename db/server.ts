@@ -11,15 +11,15 @@ const Facts = Type.Object({
   encrypted: Type.Boolean(),
   encoding: Type.String(),
 })
-/** What a database server says of itself; `version_number` is 150003 for 15.3. */
+/** Version and settings of a server; `version_number` is 150003 for 15.3. */
 export type ServerFacts = Type.Static<typeof Facts>
 
-/** PostgreSQL 15, the oldest that is served. */
-const OLDEST = 150_000
+/** PostgreSQL 15. */
+const MIN_VERSION = 150_000
 
-/** Why a server is too old, in one line; undefined when it is not. */
+/** The reason in one line if a server is too old. */
 export function tooOld({ version, version_number }: ServerFacts): string | undefined {
-  if (version_number >= OLDEST) return undefined
+  if (version_number >= MIN_VERSION) return undefined
   return `the server is PostgreSQL ${version}; 15 or newer is needed`
 }
 
@@ -29,7 +29,7 @@ export const serverQueries = sqlFile('sql/server.sql', {
 })
 const { readServerFacts, readClock } = serverQueries
 
-/** Why a database would not keep every text and byte as it is, in one line; undefined when it does. */
+/** The reason in one line if a database would convert texts or bytes. */
 export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
   return encoding === 'UTF8'
     ? undefined
@@ -89,12 +89,12 @@ export async function faultsOfTables(db: Database): Promise<readonly string[]> {
 
 const PROBE_MS = 2_000
 
-/** The probe of each database that waits for its answer. */
+/** The running probe of each database. */
 const probes = new WeakMap<Database, Promise<boolean>>()
 
 /**
- * Whether the database answers; a probe that takes over two seconds counts as out of reach. All who
- * ask meanwhile share one: anybody may ask, and many must not take the database's time.
+ * Whether the database answers within two seconds. Concurrent callers share one probe, because anybody
+ * may ask and many must not take the database's time.
  */
 export function databaseAnswers(db: Database): Promise<boolean> {
   const present = probes.get(db) ?? probe(db).finally(() => probes.delete(db))
@@ -107,7 +107,7 @@ async function probe(db: Database): Promise<boolean> {
   const late = new Promise<false>((resolve) => {
     timer = setTimeout(() => resolve(false), PROBE_MS)
   })
-  // Any failure of the ping means the same to its caller: the database can't be used.
+  // Any failure means the same to the caller: the database can't be used.
   const answer = db.ping().then(
     () => true,
     () => false,

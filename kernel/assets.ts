@@ -14,7 +14,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 export const inExecutable: boolean = sea.isSea()
 
 /**
- * Bytes of a file that belongs to the program, by its path in the repository (`sql/hooks.sql`,
+ * Bytes of a file that belongs to the program, by its path in the repository (`sql/server.sql`,
  * `html/assets/app.css`) or in a package (`htmx/htmx.min.js`): from the executable when it runs as
  * one, else from disk.
  */

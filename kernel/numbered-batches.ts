@@ -1,6 +1,6 @@
 import { repeat, type Reports } from './repeat.ts'
 import type { Clock } from './time.ts'
-import type { RandomBytes } from './token-hash.ts'
+import type { RandomBytes } from './tokens.ts'
 
 /** Tells the database which batches it has applied already. */
 export interface BatchNumber {

@@ -1,6 +1,6 @@
 import type { Context } from '../kernel/http/context.ts'
 import { unavailable, type FaultValue } from '../kernel/fault.ts'
-import { firstFields, MOST_FIELDS } from '../kernel/http/form-fields.ts'
+import { firstFields, MOST_FIELDS } from '../kernel/http/read-body.ts'
 import { mediaType } from '../kernel/http/headers.ts'
 
 /** Largest form that a page of ours sends, but for those with a long text. */

@@ -1,4 +1,4 @@
-import { hostName, isLoopbackName } from '../../kernel/net/guard.ts'
+import { hostName, isLoopbackName } from '../../kernel/net/addresses.ts'
 import { SIGNED_PROVIDERS, secretVariable } from '../../services/hooks/secrets.ts'
 import { placeOf, type ServiceName } from '../addresses.ts'
 import { fail, ok, warn, type Finding } from './finding.ts'

@@ -5,8 +5,8 @@ export const AlertOutcome = Type.Enum(['received', 'acknowledged', 'failed', 'tr
 export type AlertOutcome = Type.Static<typeof AlertOutcome>
 
 /**
- * All deliveries of one alert. Title and payload are those of the newest delivery; `texts` counts the
- * different texts that are kept.
+ * All deliveries of one alert. Title and payload are those of the newest delivery; `texts` counts
+ * the different texts that are kept.
  */
 export const Alert = Type.Object({
   id: Type.Integer(),

@@ -4,10 +4,10 @@ import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 import { breakable, timeTag } from '../text.ts'
+import { barChart } from '../chart.ts'
 import { copyBox } from '../parts.ts'
 import { hooksPage } from './layout.ts'
 import { alarmBadges, trustBadge } from './badges.ts'
-import { activityChart } from './chart.ts'
 import { eventRow, eventRowTemplate, eventTable } from './event-row.ts'
 import { logUrl } from './log.ts'
 
@@ -116,4 +116,51 @@ function firstWebhook({ baseUrl, program }: DashboardView): Html {
       secret in the configuration.
     </p>
   </section>`
+}
+
+const HOUR_MS = 3_600_000
+const HOURS = 24
+
+/**
+ * Events per hour of one provider as 24 bars; the last one is the hour of `now`. Each chart has its own
+ * scale, so its text says how many the highest bar stands for.
+ */
+function activityChart(provider: string, activity: readonly Activity[], now: Date): Html {
+  const counts = hourly(provider, activity, now)
+  const first = Math.floor(now.getTime() / HOUR_MS) - (HOURS - 1)
+  const bars = counts.map((value, at) => ({
+    label: hourText(first + at),
+    parts: [{ kind: 'some', value }],
+  }))
+  return barChart(chartText(counts, first), bars)
+}
+
+/** Events in each of the 24 hours up to the hour of `now`, oldest first. */
+export function hourly(
+  provider: string,
+  activity: readonly Activity[],
+  now: Date,
+): readonly number[] {
+  const counts = Array.from({ length: HOURS }, () => 0)
+  const last = Math.floor(now.getTime() / HOUR_MS)
+  for (const { provider: name, hour, events } of activity) {
+    const index = HOURS - 1 - (last - Math.floor(hour.getTime() / HOUR_MS))
+    // The window of 24 hours begins within a 25th one, which has no bar.
+    if (name === provider && index >= 0 && index < HOURS) {
+      counts[index] = (counts[index] ?? 0) + events
+    }
+  }
+  return counts
+}
+
+function chartText(counts: readonly number[], first: number): string {
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  if (total === 0) return 'No events in the last 24 hours'
+  const peak = Math.max(...counts)
+  const at = hourText(first + counts.indexOf(peak))
+  return `Events per hour over 24 hours: ${total} in all, at most ${peak} at ${at}`
+}
+
+function hourText(hour: number): string {
+  return `${new Date(hour * HOUR_MS).toISOString().slice(11, 16)} UTC`
 }

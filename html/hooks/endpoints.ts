@@ -1,8 +1,9 @@
 import type { Endpoint } from '../../db/hooks/endpoints.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { copyBox, fact } from '../parts.ts'
+import { attributes } from '../attributes.ts'
+import { postForm, submit } from '../form.ts'
+import { cards, copyBox, disclosed, fact } from '../parts.ts'
 import { timeTag } from '../text.ts'
-import { nameField } from './name-field.ts'
 
 /** What the settings page shows of the tool protocol. */
 export interface EndpointsView {
@@ -33,12 +34,7 @@ export function endpointsFragment(view: EndpointsView): Html {
       Assistants and other programs that speak MCP read the webhooks here, each at an endpoint
       <code>${baseUrl}/mcp/<em>name</em></code> with a token of its own.
     </p>
-    ${made !== null && madeBox(made)}
-    ${
-      endpoints.length === 0
-        ? html`<p class="panel empty">There is no endpoint yet.</p>`
-        : html`<div class="cards">${endpoints.map(endpointCard)}</div>`
-    }
+    ${made !== null && madeBox(made)} ${cards(endpoints.map(endpointCard), 'No endpoints yet.')}
     ${createForm(view)}
   </section>`
 }
@@ -69,57 +65,64 @@ function endpointCard({ name, may_replay, created_at, last_used_at }: Endpoint):
     <dl class="facts">
       ${fact('May', may_replay ? 'read and replay' : 'read')}
       ${fact('Last used', last_used_at === null ? 'never' : timeTag(last_used_at))}
-      ${fact('Made', timeTag(created_at))}
+      ${fact('Created', timeTag(created_at))}
     </dl>
-    ${revoke(name)}
+    ${disclosed('Revoke…', revokeForm(name))}
   </article>`
 }
 
-/** What one stray click must not do stands behind a disclosure. */
-function revoke(name: string): Html {
-  return html`<details class="changes">
-    <summary>Revoke…</summary>
-    <form
-      method="post"
-      action="/settings/endpoints/${name}/revoke"
-      hx-post="/settings/endpoints/${name}/revoke"
-      hx-target="#endpoints"
-      hx-swap="outerHTML"
-      hx-confirm="Revoke ${name}? Its token stops working at once."
-    >
-      <button type="submit" class="danger">Revoke <span class="hidden">${name}</span></button>
-    </form>
-  </details>`
+function revokeForm(name: string): Html {
+  const action = `/settings/endpoints/${name}/revoke`
+  const confirm = `Revoke ${name}? Its token stops working at once.`
+  return postForm(
+    { action, target: '#endpoints', confirm },
+    submit(html`Revoke <span class="hidden">${name}</span>`, { class: 'danger' }),
+  )
 }
 
 function createForm({ refused }: EndpointsView): Html {
-  return html`<form
-    id="create-endpoint"
-    class="panel stack"
-    method="post"
-    action="/settings/endpoints"
-    hx-post="/settings/endpoints"
-    hx-target="#endpoints"
-    hx-swap="outerHTML"
-  >
-    ${
-      refused !== null &&
-      html`<p id="endpoint-refused" class="refused" role="alert">${refused.message}</p>`
-    }
-    <h3>Add an endpoint</h3>
-    ${nameField({ id: 'endpoint-name', refused, messageId: 'endpoint-refused' })}
-    <fieldset>
-      <legend>Rights beyond reading</legend>
-      <label class="choice">
-        <input
-          type="checkbox"
-          name="allow_replay"
-          value="true"
-          ${refused?.may_replay === true && html`checked`}
-        />
-        <span><strong>Allow replay</strong> – it may have events sent out again</span>
-      </label>
-    </fieldset>
-    <p><button type="submit" id="create-endpoint-button">Add endpoint</button></p>
-  </form>`
+  return postForm(
+    {
+      id: 'create-endpoint',
+      class: 'panel stack',
+      action: '/settings/endpoints',
+      target: '#endpoints',
+    },
+    html`${
+        refused !== null &&
+        html`<p id="endpoint-refused" class="refused" role="alert">${refused.message}</p>`
+      }
+      <h3>New endpoint</h3>
+      ${nameField(refused)}
+      <fieldset>
+        <legend>Rights beyond reading</legend>
+        <label class="choice">
+          <input${attributes({
+            type: 'checkbox',
+            name: 'allow_replay',
+            value: 'true',
+            checked: refused?.may_replay === true,
+          })} />
+          <span><strong>Allow replay</strong> – programs may have events sent again</span>
+        </label>
+      </fieldset>
+      <p>${submit('Create endpoint', { id: 'create-endpoint-button' })}</p>`,
+  )
+}
+
+/** The focus goes to the name after a refusal. */
+function nameField(refused: EndpointsView['refused']): Html {
+  const again = {
+    'aria-invalid': 'true',
+    'aria-describedby': 'endpoint-refused',
+    autofocus: true,
+  }
+  const name = {
+    ...{ name: 'name', id: 'endpoint-name', value: refused?.name, required: true, maxlength: 64 },
+    pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
+    title: 'Lower-case letters, digits, - and _; a letter or digit first',
+    ...{ autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false' },
+    ...(refused !== null && again),
+  }
+  return html`<label>Name <input${attributes(name)} /></label>`
 }

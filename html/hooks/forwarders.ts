@@ -1,7 +1,8 @@
 import type { Forwarder } from '../../db/hooks/forwarders.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { breakable, timeTag } from '../text.ts'
-import { copyBox, fact } from '../parts.ts'
+import { postForm, submit } from '../form.ts'
+import { copyBox, disclosed, fact } from '../parts.ts'
 
 /** What the settings page shows of forwarding. */
 export interface ForwardersView {
@@ -51,7 +52,7 @@ function forwarderCard(forwarder: Forwarder, { connected, countedTo }: Forwarder
       ${fact('Newer events', waiting < countedTo ? waiting : html`${countedTo} or more`)}
       ${fact('Last heard of', timeTag(updated_at))}
     </dl>
-    ${!here && forget(name, key)}
+    ${!here && disclosed('Forget…', forgetForm(name, key))}
   </article>`
 }
 
@@ -62,20 +63,12 @@ function stateBadge(here: boolean): Html {
     : html`<span class="badge" title="Not connected to this process">away</span>`
 }
 
-/** What one stray click must not do stands behind a disclosure. */
-function forget(name: string, key: string): Html {
-  return html`<details class="changes">
-    <summary>Forget…</summary>
-    <form
-      method="post"
-      action="/settings/forwarders/${key}/forget"
-      hx-post="/settings/forwarders/${key}/forget"
-      hx-target="#forwarders"
-      hx-swap="outerHTML"
-      hx-confirm="Forget ${name}? Under this name forwarding starts anew, from the events of then."
-    >
-      <p>Under this name forwarding starts anew, from the events of then.</p>
-      <button type="submit" class="danger">Forget <span class="hidden">${name}</span></button>
-    </form>
-  </details>`
+function forgetForm(name: string, key: string): Html {
+  const effect = 'Under this name forwarding starts anew, from the events of then.'
+  const confirm = `Forget ${name}? ${effect}`
+  return postForm(
+    { action: `/settings/forwarders/${key}/forget`, target: '#forwarders', confirm },
+    html`<p>${effect}</p>
+      ${submit(html`Forget <span class="hidden">${name}</span>`, { class: 'danger' })}`,
+  )
 }

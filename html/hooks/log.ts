@@ -6,7 +6,7 @@ import { hooksPage } from './layout.ts'
 import { listTable } from '../table.ts'
 import { timeTag } from '../text.ts'
 import { eventRow, eventTable } from './event-row.ts'
-import { listFilter } from '../list-filter.ts'
+import { filterForm } from '../form.ts'
 
 /** The filters of `/log` as they stand in its URL; empty text means no filter. */
 export type LogFilter = Pick<
@@ -43,7 +43,7 @@ export function logPage(view: LogView, position: number): Html {
     section: 'log',
     body: html`<div data-live="${position}">
       <h1>Log</h1>
-      ${tabs(false)} ${filterForm(view.filter, view.providers, false)} ${logFragment(view)}
+      ${tabs(false)} ${logFilter(view.filter, view.providers, false)} ${logFragment(view)}
     </div>`,
   })
 }
@@ -87,7 +87,7 @@ export function rejectionsPage(view: RejectionsView): Html {
         A refused delivery is kept without its payload, and its source only as a network. The oldest
         are dropped first.
       </p>
-      ${filterForm(view.filter, view.providers, true)} ${rejectionsFragment(view)}`,
+      ${logFilter(view.filter, view.providers, true)} ${rejectionsFragment(view)}`,
   })
 }
 
@@ -195,16 +195,11 @@ export function logUrl(filter: Partial<LogFilter> & { readonly rejected?: boolea
  * The filters above the log. They are an ordinary GET form; htmx replaces `#log-results` by the
  * fragment that the same URL answers to it, and puts that URL into the address bar.
  */
-export function filterForm(
-  filter: LogFilter,
-  providers: readonly string[],
-  rejected: boolean,
-): Html {
-  return listFilter({
-    label: 'Filter',
-    path: '/log',
-    results: 'log-results',
-    fields: html`${rejected && html`<input type="hidden" name="rejected" value="1" />`}
+function logFilter(filter: LogFilter, providers: readonly string[], rejected: boolean): Html {
+  return filterForm(
+    'Filter',
+    { path: '/log', results: 'log-results' },
+    html`${rejected && html`<input type="hidden" name="rejected" value="1" />`}
       <label class="half">
         Provider
         <select name="provider">
@@ -230,7 +225,7 @@ export function filterForm(
         <button type="submit" class="primary">Filter</button>
         <a href="${logUrl({ rejected })}">Clear</a>
       </div>`,
-  })
+  )
 }
 
 function eventFields(filter: LogFilter): Html {

@@ -1,6 +1,9 @@
 import type { Replay } from '../../db/hooks/replays.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
+import { attributes } from '../attributes.ts'
+import { postForm, submit } from '../form.ts'
+import { saved } from '../parts.ts'
 import { timeTag } from '../text.ts'
 
 /** The part of an event's page that sends it on. */
@@ -18,7 +21,7 @@ export interface ReplayView {
 
 /** Part of an event's page: the form that sends it on, and what came of every time that it was. */
 export function replaySection(view: ReplayView): Html {
-  const { eventId, defaultTarget, refused } = view
+  const { defaultTarget, refused } = view
   return html`<section aria-labelledby="replay-title">
     <h2 id="replay-title">Replay</h2>
     <p class="muted">
@@ -26,32 +29,7 @@ export function replaySection(view: ReplayView): Html {
       refused unless they are the default target of the <a href="/settings">settings</a> or listed
       in <code>HOOKS_REPLAY_TARGETS</code>.
     </p>
-    <form
-      id="replay"
-      class="filter"
-      method="post"
-      action="/log/${eventId}/replay"
-      hx-post="/log/${eventId}/replay"
-      hx-target="#attempts"
-      hx-swap="outerHTML"
-      hx-sync="this:drop"
-    >
-      <label for="target_url">
-        Target (URL)
-        <input
-          id="target_url"
-          name="target_url"
-          type="url"
-          value="${refused?.typed}"
-          placeholder="${defaultTarget ?? 'https://example.com/hook'}"
-          autocomplete="off"
-          ${defaultTarget === null && html`required`}
-          ${defaultTarget !== null && html`aria-describedby="target-hint"`}
-          ${refused !== null && html`aria-invalid="true" aria-errormessage="target-refused" autofocus`}
-        />
-      </label>
-      <button type="submit" class="primary" id="replay-button">Replay</button>
-    </form>
+    ${replayForm(view)}
     ${
       defaultTarget !== null &&
       html`<p id="target-hint" class="hint">Empty = the default target, ${defaultTarget}</p>`
@@ -59,6 +37,26 @@ export function replaySection(view: ReplayView): Html {
     ${refused !== null && html`<p id="target-refused" class="refused" role="alert">${refused.message}</p>`}
     ${replaysList(view)}
   </section>`
+}
+
+function replayForm({ eventId, defaultTarget, refused }: ReplayView): Html {
+  const again = { 'aria-invalid': 'true', 'aria-errormessage': 'target-refused', autofocus: true }
+  const target = {
+    ...{ id: 'target_url', name: 'target_url', type: 'url', value: refused?.typed },
+    placeholder: defaultTarget ?? 'https://example.com/hook',
+    autocomplete: 'off',
+    required: defaultTarget === null,
+    ...(defaultTarget !== null && { 'aria-describedby': 'target-hint' }),
+    ...(refused !== null && again),
+  }
+  return postForm(
+    {
+      ...{ id: 'replay', class: 'filter', action: `/log/${eventId}/replay` },
+      ...{ target: '#attempts', 'hx-sync': 'this:drop' },
+    },
+    html`<label for="target_url">Target (URL) <input${attributes(target)} /></label>
+      ${submit('Replay', { class: 'primary', id: 'replay-button' })}`,
+  )
 }
 
 /** The list alone: the answer to `POST /log/{id}/replay`. `done` says what the newest one came to. */
@@ -97,7 +95,7 @@ function replayRow(replay: Replay): Html {
 
 function outcomeLine({ outcome, status, ms, detail }: Replay): Html {
   if (outcome === 'delivered') {
-    return html`<p class="saved" role="status">Delivered: ${status} in ${ms} ms.</p>`
+    return saved(`Delivered: ${status} in ${ms} ms.`)
   }
   const reasons = [status !== null && `the target answered ${status}`, detail].filter(Boolean)
   return html`<p class="refused" role="status">Not delivered: ${reasons.join('; ')}.</p>`

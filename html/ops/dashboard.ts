@@ -159,16 +159,17 @@ function dayTile(
   const values = dayNames.map((name) => days.find(({ day }) => day === name)?.[figure] ?? 0)
   const total = values.reduce((sum, value) => sum + value, 0)
   const peak = Math.max(...values)
+  const [span, peakDay] = [`${values.length} days`, dayNames[values.indexOf(peak)]]
   const label =
     total === 0
-      ? `${title}: none in ${values.length} days`
-      : `${title} by day: ${text(total)} in ${values.length} days, at most ${text(peak)} on ${dayNames[values.indexOf(peak)]}`
+      ? `${title}: none in ${span}`
+      : `${title} by day: ${text(total)} in ${span}, at most ${text(peak)} on ${peakDay}`
   const bars = values.map((value, at) => {
     return { label: dayNames[at] ?? '', parts: [{ kind: 'some', value }] }
   })
   return html`<article class="tile">
     <h3>${title}</h3>
-    <p class="figure"><strong>${text(total)}</strong> in ${values.length} days</p>
+    <p class="figure"><strong>${text(total)}</strong> in ${span}</p>
     ${barChart(label, bars, { text })}
     <p class="muted">Today ${text(values.at(-1) ?? 0)}</p>
   </article>`

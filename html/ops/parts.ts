@@ -29,14 +29,14 @@ export function modelText(model: string): string {
   return model === 'none' ? 'no model' : model
 }
 
-/** US dollars; small amounts keep two digits that count. */
+/** US dollars; small amounts with two significant digits. */
 export function costText(dollars: number | null): string {
   if (dollars === null) return 'not known'
   if (dollars === 0) return '$0'
   return dollars < 0.1 ? `$${Number(dollars.toPrecision(2))}` : `$${dollars.toFixed(2)}`
 }
 
-/** How long something took: `4.2 s`, `12 min 5 s`. */
+/** A duration, such as `4.2 s` or `12 min 5 s`. */
 export function durationText(milliseconds: number): string {
   const seconds = milliseconds / 1_000
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
@@ -44,8 +44,10 @@ export function durationText(milliseconds: number): string {
   return `${Math.floor(whole / 60)} min ${whole % 60} s`
 }
 
-/** The beginning of a text on one line. */
-export function shortText(text: string, longest: number): string {
+/** The beginning of a text, on one line. */
+export function shortText(text: string, maxLength: number): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
-  return line.length <= longest ? line : `${line.slice(0, longest - 1).trimEnd()}…`.toWellFormed()
+  return line.length <= maxLength
+    ? line
+    : `${line.slice(0, maxLength - 1).trimEnd()}…`.toWellFormed()
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { badRequest, forbidden, type Fault } from '../fault.ts'
-import { isLoopback, type AddressSet } from './addresses.ts'
-import { namedUser, signOfProxy, type ProxiedRequest } from './proxy-headers.ts'
+import { hostName, isLoopback, isLoopbackName, type AddressSet } from './addresses.ts'
+import { namedUser, signOfProxy, type ProxiedRequest } from './identity.ts'
 
 /**
  * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without a
@@ -60,18 +60,6 @@ export function createGuard(options: GuardOptions): Guard {
     }
     return undefined
   }
-}
-
-/** The name in a Host header or authority, lower case, without port and brackets. */
-export function hostName(authority: string | undefined): string {
-  const text = (authority ?? '').toLowerCase()
-  const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(text)
-  return bracketed === null ? text.replace(/:\d*$/, '') : (bracketed[1] ?? '')
-}
-
-/** True for `localhost` and loopback addresses. */
-export function isLoopbackName(name: string): boolean {
-  return name === 'localhost' || isLoopback(name)
 }
 
 /**

@@ -1,5 +1,5 @@
 import { linksListFragment, linksListPage, listPath } from '../../html/links/lists.ts'
-import { encodeCursor } from '../../kernel/cursor.ts'
+import { encodeCursor } from '../../kernel/text.ts'
 import { forbidden } from '../../kernel/fault.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { ListQuery, searchLinks, searchOf } from '../../services/links/lists.ts'

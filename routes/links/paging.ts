@@ -1,6 +1,6 @@
 import Type, { type Static, type TArray, type TObject, type TSchema } from 'typebox'
 import { nullable } from '../../db/sql-file.ts'
-import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../kernel/text.ts'
 import { queryOf, type Context } from '../../kernel/http/context.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 

@@ -5,7 +5,7 @@ import { alertCard, alertPage, alertsPage, type AlertsView } from '../../html/op
 import { badRequest, Fault } from '../../kernel/fault.ts'
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import { bearsKey } from '../../kernel/http/headers.ts'
+import { bearsKey } from '../../kernel/tokens.ts'
 import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
@@ -103,7 +103,9 @@ export const AlertProblem = Type.Object({
   message: Type.Optional(Type.String({ description: 'What is to be done about it' })),
 })
 
-/** `POST /api/v1/webhook` (ops.md section 4): refusals come in the order of decisions.md section 5. */
+/**
+ * `POST /api/v1/webhook` (ops.md section 4): refusals come in the order of decisions.md section 5.
+ */
 export function webhookOperation({ ops, chatKey }: OpsApp): Operation {
   async function handle(context: Context): Promise<Reply> {
     const key = chatKey()

@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import { bearsKey } from '../../kernel/http/headers.ts'
+import { bearsKey } from '../../kernel/tokens.ts'
 import { readJson } from '../../kernel/http/read-body.ts'
 import { jsonReply, type Reply, type Sink } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'

@@ -15,7 +15,10 @@ export interface OpsApp {
   readonly chatKey: () => string | undefined
 }
 
-/** Everybody whom the listener's guard lets in: pages and API have no authentication (ops.md section 5). */
+/**
+ * Everybody whom the listener's guard lets in: pages and API have no authentication (ops.md section
+ * 5).
+ */
 export const anyone: Access<OpsApp, undefined> = {
   guard: 'guarded',
   needsToken: false,
@@ -28,7 +31,9 @@ export const { api, page, form } = endpointsOf<OpsApp, undefined>({
   faultReply: opsFault,
 })
 
-/** Of forms with a long text: 100,000 characters of any script have up to 900,000 bytes in a form. */
+/**
+ * Of forms with a long text: 100,000 characters of any script have up to 900,000 bytes in a form.
+ */
 export const LONG_FORM_LIMIT = 1024 * 1024
 
 const MAX_ROWS = 1_000

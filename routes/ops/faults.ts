@@ -9,7 +9,10 @@ import { audienceOf } from '../../kernel/http/view.ts'
 /** The contract's text of a 500. */
 const INTERNAL = 'internal server error'
 
-/** Errors of the ops service: `{error}` (ops.md section 7), and a page for browsers outside of the API. */
+/**
+ * Errors of the ops service: `{error}` (ops.md section 7), and a page for browsers outside of the
+ * API.
+ */
 export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, request) => {
   if (request.path.startsWith('/v1/')) {
     return chatProblem(status, detail, code.toLowerCase(), headers)
@@ -21,7 +24,10 @@ export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, req
   return jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : detail }, status, headers)
 }
 
-/** An error of the chat API in the shape of OpenAI's; `code` tells programs errors of one status apart. */
+/**
+ * An error of the chat API in the shape of OpenAI's; `code` tells programs errors of one status
+ * apart.
+ */
 export function chatProblem(
   status: number,
   message: string,

@@ -33,7 +33,9 @@ const params = { id: idOf('memory') }
 const MemoryQuery = Type.Object({ ...paging(200), service: Filter, category: Filter })
 type MemoryQuery = Type.Static<typeof MemoryQuery>
 
-/** What sessions learned and operators wrote (ops.md section 4; decisions.md section 5, Dashboard). */
+/**
+ * What sessions learned and operators wrote (ops.md section 4; decisions.md section 5, Dashboard).
+ */
 export const memoryEndpoints = [
   api({
     ...{ method: 'GET', path: '/api/v1/memories', access: anyone },

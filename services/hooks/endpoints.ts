@@ -1,9 +1,8 @@
 import type { Database } from '../../db/client.ts'
 import { endpointQueries as q, type EndpointKey } from '../../db/hooks/endpoints.ts'
 import { Fault, forbidden, notFound } from '../../kernel/fault.ts'
-import { bearerToken } from '../../kernel/http/headers.ts'
+import { bearerToken, hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import type { Registry } from './registry.ts'
 import { makeToken } from './tokens.ts'
 

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { eventQueries, StoredEvent } from '../../db/hooks/events.ts'
 import { notFound } from '../../kernel/fault.ts'
-import { firstFields } from '../../kernel/http/form-fields.ts'
+import { firstFields } from '../../kernel/http/read-body.ts'
 import { isRepeatable } from './outgoing.ts'
 import { REDACTED } from './redact.ts'
 

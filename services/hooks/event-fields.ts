@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { firstFields } from '../../kernel/http/form-fields.ts'
+import { firstFields } from '../../kernel/http/read-body.ts'
 import { mediaType } from '../../kernel/http/headers.ts'
 import type { SignedProvider } from './secrets.ts'
 import { hash } from 'node:crypto'

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { EventSummary, Position } from '../../db/hooks/events.ts'
-import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
+import { decodeCursor, encodeCursor } from '../../kernel/text.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 

@@ -1,7 +1,7 @@
 import { Fault } from '../../kernel/fault.ts'
-import type { HostSet } from '../../kernel/net/hosts.ts'
+import type { HostSet } from '../../kernel/net/addresses.ts'
 import type { OutboundResult } from '../../kernel/net/outbound.ts'
-import { isProxyHeader } from '../../kernel/net/proxy-headers.ts'
+import { isProxyHeader } from '../../kernel/net/identity.ts'
 import { isSensitiveName, REDACTED } from './redact.ts'
 
 // Where an event may be sent, with which of its headers, and what the target answers.

@@ -3,7 +3,7 @@ import type { Database } from '../../db/client.ts'
 import { providerQueries as q, TrustMode, type ActiveProvider } from '../../db/hooks/providers.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
-import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
+import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { rejectedSince } from './alarms.ts'
 import {
   isSignedProvider,

@@ -5,7 +5,7 @@ import type { Metrics } from '../../kernel/metrics.ts'
 import { redactAddress } from '../../kernel/net/addresses.ts'
 import { startNumberedBatches } from '../../kernel/numbered-batches.ts'
 import type { Clock } from '../../kernel/time.ts'
-import type { RandomBytes } from '../../kernel/token-hash.ts'
+import type { RandomBytes } from '../../kernel/tokens.ts'
 
 /** Keeps rejected deliveries (401, 403, 413): counts all, lists the newest, never keeps a payload. */
 export interface Rejections {

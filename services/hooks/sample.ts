@@ -1,4 +1,4 @@
-import type { RandomBytes } from '../../kernel/token-hash.ts'
+import type { RandomBytes } from '../../kernel/tokens.ts'
 
 /** A delivery as a sender makes it, not signed yet. */
 export interface Sample {

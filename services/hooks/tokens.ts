@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { hashToken } from '../../kernel/token-hash.ts'
+import { hashToken } from '../../kernel/tokens.ts'
 
 /** A fresh token: 32 bytes as base64url. `random` is the source of bytes. */
 export function makeToken(random: (size: number) => Buffer): string {

@@ -1,4 +1,4 @@
-import { parseHosts } from '../../kernel/net/hosts.ts'
+import { parseHosts } from '../../kernel/net/addresses.ts'
 import { integer } from '../../kernel/readings.ts'
 import { address, baseUrl, optional, secret, variable } from '../../kernel/variables.ts'
 

@@ -4,7 +4,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { startNumberedBatches } from '../../kernel/numbered-batches.ts'
 import type { Clock } from '../../kernel/time.ts'
-import type { RandomBytes } from '../../kernel/token-hash.ts'
+import type { RandomBytes } from '../../kernel/tokens.ts'
 
 /** Clicks on their way into the database. */
 export interface Clicks {

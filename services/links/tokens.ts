@@ -4,8 +4,8 @@ import { Scope, tokenQueries as q, Token, type Bearer } from '../../db/links/tok
 import { nullable, Timestamp } from '../../db/sql-file.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { TURNS_TEXT } from '../../kernel/text.ts'
+import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../kernel/time.ts'
-import { hashToken, type RandomBytes } from '../../kernel/token-hash.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
 

@@ -46,7 +46,9 @@ export const ConfigUpdate = Type.Object(
 )
 export type ConfigUpdate = Type.Static<typeof ConfigUpdate>
 
-/** The same as a form: a list of two options, because a form without a box would turn dry run off. */
+/**
+ * The same as a form: a list of two options, because a form without a box would turn dry run off.
+ */
 export const ConfigForm = Type.Object({
   ...ConfigUpdate.properties,
   dry_run: parsed(Type.Optional(Type.Unsafe<boolean>({ type: 'string' })), DRY_RUN, (text) =>
@@ -54,10 +56,10 @@ export const ConfigForm = Type.Object({
   ),
 })
 
-/** The configuration as it runs: what was saved wins over flag, environment and default. */
+/** The running configuration: saved values override flags, environment and defaults. */
 export interface RunningConfig {
   readonly current: Config
-  /** Saves what is given, and applies it. */
+  /** Saves the given values and applies them. */
   update(changes: ConfigUpdate): Promise<Config>
   /** Calls back after each change, whichever instance made it. */
   onChange(callback: () => void): void
@@ -66,7 +68,9 @@ export interface RunningConfig {
 
 const POLL_MS = 5_000
 
-/** Follows the saved configuration. `configured` is what flags, environment and defaults say. */
+/**
+ * Follows the saved configuration. `configured` has the values of flags, environment and defaults.
+ */
 export async function openRunningConfig(
   db: Database,
   clock: Clock,
@@ -75,15 +79,15 @@ export async function openRunningConfig(
 ): Promise<RunningConfig> {
   const callbacks = new Set<() => void>()
   let saved = await q.readSettings(db, {})
-  let asked = 0
-  let taken = 0
+  let startedReads = 0
+  let appliedRead = 0
 
   async function refresh(): Promise<void> {
-    const turn = ++asked
+    const read = ++startedReads
     const fresh = await q.readSettings(db, {})
-    // A read that began earlier must not bring back what a later one no longer found.
-    if (turn < taken) return
-    taken = turn
+    // Reads may overlap: an older result must not replace a newer one.
+    if (read < appliedRead) return
+    appliedRead = read
     const before = JSON.stringify(saved)
     saved = fresh
     if (JSON.stringify(saved) !== before) for (const callback of callbacks) callback()
@@ -96,8 +100,8 @@ export async function openRunningConfig(
 
   const running: RunningConfig = {
     get current() {
-      const given = Object.entries(saved).filter(([, value]) => value !== null)
-      return { ...configured(), ...Object.fromEntries(given) }
+      const overrides = Object.entries(saved).filter(([, value]) => value !== null)
+      return { ...configured(), ...Object.fromEntries(overrides) }
     },
     async update(changes) {
       const nothing = { interval: null, tier1_model: null, tier2_model: null, tier3_model: null }

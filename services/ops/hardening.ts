@@ -1,7 +1,9 @@
 import { stat } from 'node:fs/promises'
 import { hidesProcesses, isHardened } from './processes/proc.ts'
 
-/** Messages of programs that lack what `deploy/gatehouse.service` takes away, and what they mean. */
+/**
+ * Messages of programs that lack what `deploy/gatehouse.service` takes away, and what they mean.
+ */
 const SIGNS: readonly (readonly [RegExp, string])[] = [
   [/^Failed to connect to .*bus.*: Permission denied/m, 'the system bus is out of reach'],
   [/: Transport endpoint is not connected$/m, 'the system bus talks to lasting users only'],
@@ -30,7 +32,9 @@ export function processNote(): string | undefined {
   return isHardened() ? withRemedy(what) : what
 }
 
-/** Why a path can't be read: `ProtectHome` replaces homes by an empty folder without permissions. */
+/**
+ * Why a path can't be read: `ProtectHome` replaces homes by an empty folder without permissions.
+ */
 export async function homeNote(path: string): Promise<string | undefined> {
   const [home] = HOME.exec(path) ?? []
   if (home === undefined || !isHardened()) return undefined

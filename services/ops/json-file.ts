@@ -5,7 +5,10 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 export interface FileKind<T> {
   /** Its name in messages, such as `Inventory`. */
   readonly what: string
-  /** Validates its value. Throws a SyntaxError that continues the line after the file's name: `is wrong: …`. */
+  /**
+   * Validates its value. Throws a SyntaxError that continues the line after the file's name: `is
+   * wrong: …`.
+   */
   readonly read: (value: unknown) => T
 }
 
@@ -32,8 +35,9 @@ export async function readJsonFile<T>({ what, read }: FileKind<T>, place: string
 }
 
 /**
- * Follows such a file. The function given reads it again if it has changed, and gives undefined without
- * a file. Throws if the file is wrong at the start; later that is logged, and the former content stays.
+ * Follows such a file. The function given reads it again if it has changed, and gives undefined
+ * without a file. Throws if the file is wrong at the start; later that is logged, and the former
+ * content stays.
  */
 export async function followJsonFile<T>(
   kind: FileKind<T>,

@@ -22,9 +22,9 @@ const NTFY = 'ntfy+'
 const PRIORITY = { critical: 'urgent', warning: 'high', info: 'default' } as const
 
 /**
- * Sends notices of critical events and failed sessions of all instances to `OPS_NOTIFY_URL`. Each is
- * claimed in the database, sent, and marked as sent; failures are retried for a day. A notice whose
- * acknowledgement is lost is sent again, with the same idempotency key.
+ * Sends notices of critical events and failed sessions of all instances to `OPS_NOTIFY_URL`. Each
+ * is claimed in the database, sent, and marked as sent; failures are retried for a day. A notice
+ * whose acknowledgement is lost is sent again, with the same idempotency key.
  */
 export function startNotifier(options: NotifyOptions): () => Promise<void> {
   const { clock, log, metrics, notifyUrl } = options

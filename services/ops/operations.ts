@@ -56,8 +56,8 @@ export const runOperationTool = defineTool({
 })
 
 /**
- * Checks dry run and cooldown and counts the action, in one transaction: no other instance admits an
- * operation meanwhile. Gives the id of the action, or a refusal.
+ * Checks dry run and cooldown and counts the action, in one transaction: no other instance admits
+ * an operation meanwhile. Gives the id of the action, or a refusal.
  */
 function admit(
   { db, clock, job: { session, signal }, dryRun, redact }: ToolContext,
@@ -114,7 +114,8 @@ async function runAdmitted(
   const ending = [problem ?? `ended with ${code}`, note].filter((text) => text).join('; ')
   const check =
     code === 0 ? service.checks.find((one) => nameOf(one) === operation.verify) : undefined
-  // The check takes a while, and a crash meanwhile would end what an operation without outcome left.
+  // The check takes a while, and a crash meanwhile would end what an operation without outcome
+  // left.
   if (check !== undefined) await record(context, service, operation, action, redact(ending))
   const verified = check && (await verify(check, context))
   const ok = code === 0 && verified?.ok !== false

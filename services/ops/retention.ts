@@ -20,7 +20,10 @@ export interface RetentionOptions {
 }
 
 const DAY_MS = 24 * 3_600_000
-/** Sessions and alerts come in small batches: other rows refer to a session, an alert has a large payload. */
+/**
+ * Sessions and alerts come in small batches: other rows refer to a session, an alert has a large
+ * payload.
+ */
 const PRUNED = {
   lines: { prune: q.pruneLines, limit: PRUNE_BATCH },
   sessions: { prune: q.pruneSessions, limit: 50 },
@@ -34,8 +37,8 @@ const MAX_NOTICE_AGE_MS = DAY_MS
 const SESSION_FILE = /^session-\d+\.ndjson$/
 
 /**
- * Removes old sessions with their output, events, actions and alerts. The age of a session is that of
- * the last one in its escalation chain; one that runs has none.
+ * Removes old sessions with their output, events, actions and alerts. The age of a session is that
+ * of the last one in its escalation chain; one that runs has none.
  */
 export function startRetention(options: RetentionOptions, resultsDir: string): Pruning {
   const { db, clock, log, keptDays, inventory } = options

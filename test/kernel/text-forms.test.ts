@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { formatDuration, parseDuration } from '../../kernel/time.ts'
-import { parseHosts } from '../../kernel/net/hosts.ts'
+import { parseHosts } from '../../kernel/net/addresses.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'yaml'
 import { toYaml, type Plain } from '../../kernel/openapi.ts'

@@ -240,10 +240,10 @@ export const FAULTS: readonly FaultValue[] = [
     replace: 'text === undefined',
   },
   {
-    fault: 'an operation runs at any tier',
-    file: 'services/ops/operations.ts',
-    find: 'if (context.job.session.tier < tier) {',
-    replace: 'if (context.job.session.tier < 0) {',
+    fault: 'every tier has all tools',
+    file: 'services/ops/tools/toolbox.ts',
+    find: 'tool.tier <= tier',
+    replace: 'tool.tier <= 3',
   },
   {
     fault: 'one operation more than the cooldown allows',
@@ -254,7 +254,7 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'operations of two sessions do not wait for each other',
     file: 'services/ops/operations.ts',
-    find: '    await takeActionTurn(tx)\n',
+    find: '    await q.lockAdmission(tx, {})\n',
     replace: '',
   },
   {
@@ -266,8 +266,8 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'files outside the roots can be read through a link',
     file: 'services/ops/tools/files.ts',
-    find: 'return isWithin(real, roots) ? await work(real, roots) : refused(OUTSIDE)',
-    replace: 'return await work(real, roots)',
+    find: '  refuseOutside(real, roots)\n',
+    replace: '',
   },
   {
     fault: 'a folder with the same beginning is inside a root',
@@ -284,8 +284,8 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'an alert starts a second session',
     file: 'services/ops/alerts/receive.ts',
-    find: 'if (running || newest > reading.newest)',
-    replace: 'if (newest > reading.newest)',
+    find: 'if (running || newest > work.newest)',
+    replace: 'if (newest > work.newest)',
   },
   {
     fault: 'an alert with the same key and another time is a new one',
@@ -296,20 +296,20 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'memories of 11,000 characters are taken',
     file: 'services/ops/memories.ts',
-    find: 'if (value.length > longest)',
-    replace: 'if (value.length > longest + 1_000)',
+    find: 'text(10_000)',
+    replace: 'text(11_000)',
   },
   {
     fault: 'confidence above 1 is taken',
     file: 'services/ops/memories.ts',
-    find: 'value >= 0 && value <= 1',
-    replace: 'value >= 0 && value <= 2',
+    find: 'Type.Number({ minimum: 0, maximum: 1 })',
+    replace: 'Type.Number({ minimum: 0, maximum: 2 })',
   },
   {
     fault: 'the same words are told twice',
     file: 'services/ops/tools/records.ts',
-    find: 'const isTold = !same && notices < MAX_TOLD',
-    replace: 'const isTold = notices < MAX_TOLD',
+    find: "  if (same) return 'the same words were sent today'\n",
+    replace: '',
   },
   {
     fault: 'a session tier above the limit is started',
@@ -355,7 +355,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'cursors in other letters are accepted',
-    file: 'kernel/cursor.ts',
+    file: 'kernel/text.ts',
     find: 'Array.isArray(value) && encodeCursor(value) === text ?',
     replace: 'Array.isArray(value) ?',
   },

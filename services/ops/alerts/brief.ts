@@ -1,5 +1,5 @@
 import type { Alert } from '../../../db/ops/alerts.ts'
-import type { RandomBytes } from '../../../kernel/token-hash.ts'
+import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Redaction } from '../redact.ts'
 import { completeChat, type Endpoint } from '../runners/model-chat.ts'
 import { costOf, type Price } from '../runners/budget.ts'
@@ -97,7 +97,9 @@ function briefIn(text: string): string {
   return said.trim().slice(0, MAX_BRIEF).toWellFormed()
 }
 
-/** The prompt of a session that an operator starts for an alert. It needs no model to write a brief. */
+/**
+ * The prompt of a session that an operator starts for an alert. It needs no model to write a brief.
+ */
 export function investigationPrompt(
   { title, source, payload }: Alert,
   random: RandomBytes,

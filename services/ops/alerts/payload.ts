@@ -99,13 +99,17 @@ const TIMES = [
   /(?:(?:mon|tue|wed|thu|fri|sat|sun),? )?\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) \d{4}(?: \d{2}:\d{2}(?::\d{2})?)?/gi,
   /\b(?:(?:mon|tue|wed|thu|fri|sat|sun) )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) +\d{1,2} \d{2}:\d{2}:\d{2}/gi,
   /(?<!\d)\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)/g,
-  // A time of day begins a word, also after an escaped character: `host-1:40` and `fe80::10:40` are not times.
+  // A time of day begins a word, also after an escaped character: `host-1:40` and `fe80::10:40` are
+  // not times.
   /(?:(?<![\w:.-])|(?<=%(?!3A)[\dA-F]{2}|\\[nrt]))(?:[01]?\d|2[0-3])(?::|%3A)[0-5]\d(?:(?::|%3A)[0-5]\d(?:[.,]\d+)?)?(?: ?[ap]m|Z)?(?![\w:])/gi,
   // Unix time from 2001 to 2065, in seconds to nanoseconds.
   /\b[12]\d{9}(?:\.\d+|(?:\d{3}){1,3})?\b/g,
 ]
 
-/** Identifies the alert of a delivery, without secrets: deliveries with the same fingerprint belong together. */
+/**
+ * Identifies the alert of a delivery, without secrets: deliveries with the same fingerprint belong
+ * together.
+ */
 export function identify(payload: Payload, redact: Redact): Identity {
   const { text, value } = payload
   const content = hash(TIMES.reduce((rest, time) => rest.replaceAll(time, ''), text))

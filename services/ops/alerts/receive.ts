@@ -4,7 +4,7 @@ import { sessionQueries } from '../../../db/ops/sessions.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
-import type { RandomBytes } from '../../../kernel/token-hash.ts'
+import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { isAlive } from '../processes/proc.ts'
 import type { Redaction } from '../redact.ts'
 import { spentProblem, spentToday } from '../runners/budget.ts'
@@ -38,9 +38,9 @@ export type DeliveryResult =
 /** The alert webhook. */
 export interface Alerts {
   /**
-   * Keeps a delivery, and starts a session with a brief of it unless one runs (decisions.md section 5,
-   * Webhook). Earlier deliveries of the same alert make no difference. `gone` aborts when the sender
-   * hangs up.
+   * Keeps a delivery, and starts a session with a brief of it unless one runs (decisions.md section
+   * 5, Webhook). Earlier deliveries of the same alert make no difference. `gone` aborts when the
+   * sender hangs up.
    */
   receive(bytes: Uint8Array, now: Date, gone: AbortSignal): Promise<DeliveryResult>
   /** Resumes deliveries whose process was killed. */
@@ -59,7 +59,9 @@ interface Work {
 /** A delivery takes less: one in progress for longer was interrupted. */
 const INTERRUPTED_MS = 30_000
 const RESUME_MS = 10_000
-/** With less time left the model is not asked: a request that is given up costs as much as a brief. */
+/**
+ * With less time left the model is not asked: a request that is given up costs as much as a brief.
+ */
 const MIN_BRIEF_MS = 1_000
 /** Each may have 1 MiB. */
 const MAX_RESUMED = 20
@@ -94,7 +96,10 @@ export function openAlerts(options: AlertsOptions): Alerts {
     return result
   }
 
-  /** Logs when the sender hangs up during the work. Later the signal only means that the reply was sent. */
+  /**
+   * Logs when the sender hangs up during the work. Later the signal only means that the reply was
+   * sent.
+   */
   async function logHangUp<T>(
     gone: AbortSignal,
     { id }: Delivery,

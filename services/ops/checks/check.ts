@@ -41,7 +41,9 @@ export interface CheckKind<T extends string, P extends TProperties> {
   readonly run: (check: Static<TObject<P>>, context: CheckContext) => Promise<Finding>
 }
 
-/** Declares a kind of check by the properties that it takes in the inventory; it takes no others. */
+/**
+ * Declares a kind of check by the properties that it takes in the inventory; it takes no others.
+ */
 export function defineCheck<const T extends string, P extends TProperties>(
   type: T,
   { takes, ...kind }: Omit<CheckKind<T, P>, 'schema'> & { readonly takes: P },

@@ -9,7 +9,9 @@ export interface InventorySource extends Pick<InventoryOptions, 'isOurs'> {
 }
 
 export interface InventoryOptions {
-  /** Whether a URL leads to a listener of this process, whose pages are open to all of this machine. */
+  /**
+   * Whether a URL leads to a listener of this process, whose pages are open to all of this machine.
+   */
   readonly isOurs: (url: URL) => boolean
   /** The file; undefined for this host and Gatehouse's own services. */
   readonly file: () => string | undefined

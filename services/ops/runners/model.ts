@@ -51,9 +51,7 @@ async function runModel(options: ModelOptions, job: Job): Promise<Outcome> {
   const { redact, prices } = options
   const { session } = job
   const endpoint = options.endpoint()
-  if (endpoint === undefined) {
-    return failedOutcome('OPS_MODEL_URL is not set')
-  }
+  if (endpoint === undefined) return failedOutcome('OPS_MODEL_URL is not set')
   const [price, { about, budgets, spent }] = await Promise.all([
     prices.of(session.model),
     readBriefing(options, job),
@@ -71,7 +69,13 @@ async function runModel(options: ModelOptions, job: Job): Promise<Outcome> {
     const line = `No price of ${session.model} in OPS_PRICES: no budget in dollars counts it.\n`
     job.output.write('system', line)
   }
-  return outcome(end, conversation.spending.cost(), conversation.turns)
+  return {
+    ...end,
+    status: end.problem === null ? 'completed' : 'failed',
+    cost_usd: conversation.spending.cost(),
+    num_turns: conversation.turns,
+    exit_code: null,
+  }
 }
 
 async function runConversation(conversation: Conversation): Promise<ConversationEnd> {
@@ -80,21 +84,20 @@ async function runConversation(conversation: Conversation): Promise<Conversation
   let empty = 0
   for (;;) {
     const spent = spending.problem()
-    if (spent !== undefined) return { summary: null, problem: spent }
+    if (spent !== undefined) return failed(spent)
     if (conversation.turns >= maxTurns) {
-      const problem = `the limit of ${maxTurns} turns (OPS_MAX_TURNS) is reached`
-      return { summary: null, problem }
+      return failed(`the limit of ${maxTurns} turns (OPS_MAX_TURNS) is reached`)
     }
     const result = await ask(conversation)
     if (result.kind === 'aborted') return ENDED
-    if (result.kind === 'failed') return { summary: null, problem: result.problem }
+    if (result.kind === 'failed') return failed(result.problem)
     const { text, toolCalls } = result.reply
     conversation.turns++
     if (toolCalls.length === 0 && text.trim() !== '') {
       return { summary: options.redact(text.trim()).slice(0, MAX_SUMMARY), problem: null }
     }
     if (toolCalls.length === 0 && ++empty > MAX_EMPTY_REPLIES) {
-      return { summary: null, problem: 'the model gave neither a text nor a tool call' }
+      return failed('the model gave neither a text nor a tool call')
     }
     messages.push(assistantMessage(result.reply))
     if (toolCalls.length === 0) {
@@ -103,11 +106,8 @@ async function runConversation(conversation: Conversation): Promise<Conversation
     }
     for (const call of toolCalls) {
       if (job.signal.aborted) return ENDED
-      messages.push({
-        role: 'tool',
-        tool_call_id: call.id,
-        content: await runTool(conversation, call),
-      })
+      const content = await runTool(conversation, call)
+      messages.push({ role: 'tool', tool_call_id: call.id, content })
     }
     if (job.signal.aborted) return ENDED
     await job.output.drained()
@@ -115,14 +115,8 @@ async function runConversation(conversation: Conversation): Promise<Conversation
 }
 
 /** One turn of the model. Its text goes to the output as it comes. */
-async function ask({
-  options,
-  job,
-  endpoint,
-  spending,
-  tools,
-  messages,
-}: Conversation): Promise<ChatResult> {
+async function ask(conversation: Conversation): Promise<ChatResult> {
+  const { options, job, endpoint, spending, tools, messages } = conversation
   const { output, signal, noteActivity, session } = job
   const expected = promptTokens(messages)
   const charge = (reply: Reply): void => spending.add(usageOf(reply, expected))
@@ -199,11 +193,6 @@ function functionTools(tier: number): readonly FunctionTool[] {
   }))
 }
 
-function outcome(
-  { summary, problem }: ConversationEnd,
-  cost: number | null,
-  turns: number | null,
-): Outcome {
-  const status = problem === null ? 'completed' : 'failed'
-  return { status, summary, problem, cost_usd: cost, num_turns: turns, exit_code: null }
+function failed(problem: string): ConversationEnd {
+  return { summary: null, problem }
 }

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { Session } from '../../../db/ops/sessions.ts'
 import { cutBytes } from '../../../kernel/text.ts'
-import type { RandomBytes } from '../../../kernel/token-hash.ts'
+import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { field } from '../../../kernel/validate.ts'
 
 /** Characters of a prompt. */

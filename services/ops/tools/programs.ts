@@ -26,7 +26,7 @@ export const journalTool = defineTool({
       ...(minutes === undefined ? [] : [`--since=-${minutes}min`]),
       ...(errors_only ? ['--priority=err'] : []),
     ]
-    return answer(await context.sandbox.runOwn(argv, context.job), context)
+    return commandReply(await context.sandbox.runOwn(argv, context.job), context)
   },
 })
 
@@ -47,7 +47,7 @@ export const runReadonlyTool = defineTool({
     const fitting = commands.filter((one) => one.argv.every((word, at) => argv[at] === word))
     if (fitting.length > 0) {
       const network = fitting.some((one) => one.network === true)
-      return answer(await context.sandbox.runChosen(argv, { network }, context.job), context)
+      return commandReply(await context.sandbox.runChosen(argv, { network }, context.job), context)
     }
     const list = commands.map(describeCommand).join('; ')
     return refused(
@@ -58,7 +58,7 @@ export const runReadonlyTool = defineTool({
   },
 })
 
-/** A command for people to read: words in quotes where they need them. */
+/** A command for people, with quotes where needed. */
 export function commandText(argv: readonly string[]): string {
   return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')
 }
@@ -71,12 +71,12 @@ function describeCommand({ argv, network = false }: ReadonlyCommand): string {
   return `${commandText(argv)}${network ? ' (with network)' : ''}`
 }
 
-function answer(
+function commandReply(
   { code, output, problem }: CommandResult,
   { redact }: Pick<ToolContext, 'redact'>,
 ): ToolResult {
   const cut = Buffer.byteLength(output) >= OUTPUT_BYTES || problem !== null
-  const said = redactCut(output, cut, redact).trim()
-  if (code === 0 && problem === null) return { ok: true, text: said || '(no output)' }
-  return refused(`${problem ?? `It ended with ${code}`}\n${withNote(said)}`.trim())
+  const text = redactCut(output, cut, redact).trim()
+  if (code === 0 && problem === null) return { ok: true, text: text || '(no output)' }
+  return refused(`${problem ?? `It ended with ${code}`}\n${withNote(text)}`.trim())
 }

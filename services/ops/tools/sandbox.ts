@@ -4,25 +4,27 @@ import { runCommand, type CommandOptions, type CommandResult } from '../processe
 import { withNote } from '../hardening.ts'
 import type { Job } from '../runners/runner.ts'
 
-/** Where commands run that only look: everything is readable, nothing is writable. */
+/** Where commands run that only read: everything is readable, nothing is writable. */
 export interface Sandbox {
-  /** Runs a command whose arguments a model chose. Refuses where no sandbox can be made. */
+  /** Runs a command whose arguments a model chose. Refused without a sandbox. */
   runChosen(argv: readonly string[], access: Access, job: CommandJob): Promise<CommandResult>
-  /** Runs a command whose arguments we wrote: in a sandbox, or without one where none can be made. */
+  /** Runs a command whose arguments Gatehouse wrote, without a sandbox if there can be none. */
   runOwn(argv: readonly string[], job: CommandJob): Promise<CommandResult>
-  /** Finds out whether a sandbox can be made. The log says so when it can't. */
+  /** Tests whether a sandbox can be made, and logs if not. */
   prepare(): Promise<SandboxState>
 }
 
 export interface SandboxOptions {
   readonly log: Log
-  /** Whether commands whose arguments a model chooses may run without a sandbox (`OPS_UNSANDBOXED`). */
+  /**
+   * Whether commands whose arguments a model chooses may run without a sandbox (`OPS_UNSANDBOXED`).
+   */
   readonly unsandboxed: () => boolean
-  /** Paths of the unix sockets of this process, which no command may reach: it obeys who opens them. */
+  /** Unix sockets of this process. No command may reach them: whoever opens one is trusted. */
   readonly ownSockets: () => readonly string[]
 }
 
-/** What a command may reach beyond files. */
+/** What a command may use besides files. */
 export interface Access {
   /** The network, and the sockets of other programs. */
   readonly network: boolean
@@ -30,20 +32,21 @@ export interface Access {
 
 export type CommandJob = Pick<Job, 'marker' | 'signal'>
 
-/** `unknown`: bwrap gave no answer, for example in time, and is asked again. */
+/** `unknown`: bwrap did not answer, for example in time, and will be tested again. */
 export type SandboxState =
   | { readonly kind: 'works' }
   | { readonly kind: 'none' | 'unknown'; readonly problem: string }
 
-/** No writable files, no other processes, no shared memory, no privileges; it ends with its parent. */
+/** No writable files, other processes, shared memory or privileges; ends with its parent. */
 const BWRAP = [
   ...['bwrap', '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp'],
   ...['--unshare-user-try', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
   ...['--cap-drop', 'ALL', '--new-session', '--die-with-parent'],
 ]
 /**
- * A unix socket in the file system works across network namespaces, and Docker or systemd obey one.
- * `/run` has almost all of them. It also has the journal of systems that keep it in memory.
+ * Unix sockets in the file system work across network namespaces, and Docker and systemd obey
+ * theirs. Almost all of them are in `/run`, which also has the journal of systems that keep it in
+ * memory.
  */
 const NO_NETWORK = [
   ...['--unshare-net', '--tmpfs', '/run', '--ro-bind-try', '/run/log/journal', '/run/log/journal'],
@@ -61,7 +64,7 @@ export function openSandbox({ log, unsandboxed, ownSockets }: SandboxOptions): S
       log.warn('sandbox not tried', { problem: state.problem })
       return state
     }
-    // Two calls may have asked at once.
+    // Two calls may have tested at once.
     if (known === undefined && state.kind === 'none') {
       const commands = unsandboxed() ? 'not sandboxed' : 'off'
       log.warn('no sandbox for commands', { problem: state.problem, commands })
@@ -69,7 +72,7 @@ export function openSandbox({ log, unsandboxed, ownSockets }: SandboxOptions): S
     return (known ??= state)
   }
 
-  /** Runs a command in the sandbox; without one only where that is allowed. */
+  /** Runs a command in the sandbox, or without one if that is allowed. */
   async function run(
     argv: readonly string[],
     { network }: Access,
@@ -101,7 +104,7 @@ export function openSandbox({ log, unsandboxed, ownSockets }: SandboxOptions): S
   }
 }
 
-/** Tries to make a sandbox as commands get it. `env` has variables beside the inherited ones. */
+/** Tests the sandbox that commands get. `env` has variables besides the inherited ones. */
 export async function probeSandbox(env: CommandOptions['env'] = {}): Promise<SandboxState> {
   const argv = [...BWRAP, ...NO_NETWORK, '--', 'true']
   const { code, output, problem, missing } = await runCommand(argv, { timeoutMs: PROBE_MS, env })

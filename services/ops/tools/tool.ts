@@ -40,7 +40,9 @@ export interface Tool {
   readonly tier: number
   /** Of the arguments, as the model gets it. */
   readonly schema: TObject
-  /** Validates the arguments and runs. Rejects only for a bug, or if the database is unavailable. */
+  /**
+   * Validates the arguments and runs. Rejects only for a bug, or if the database is unavailable.
+   */
   readonly call: (args: unknown, context: ToolContext) => Promise<ToolResult>
 }
 

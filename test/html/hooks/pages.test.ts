@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { t } from 'tap'
-import { hourly } from '../../../html/hooks/chart.ts'
-import { dashboardPage, type DashboardView } from '../../../html/hooks/dashboard.ts'
+import { dashboardPage, hourly, type DashboardView } from '../../../html/hooks/dashboard.ts'
 import { render } from '../../../kernel/html.ts'
 import { HOSTILE, summary, ESCAPED, logView, NO_FILTER, eventView, card } from './samples.ts'
 import {

@@ -1,0 +1,31 @@
+import { createHash, hash, timingSafeEqual } from 'node:crypto'
+
+/** Random bytes, as `node:crypto` makes them. */
+export type RandomBytes = (size: number) => Buffer
+
+/** The header of a request in which a token comes. */
+interface TokenHeaders {
+  readonly authorization?: string | undefined
+}
+
+/** The stored form of a token. A token has so many random bits that a plain hash reveals nothing. */
+export function hashToken(token: string): Buffer {
+  return hash('sha256', token, 'buffer')
+}
+
+/** The token in `Authorization: Bearer TOKEN`; undefined when there is none. */
+export function bearerToken({ authorization }: TokenHeaders): string | undefined {
+  return /^bearer +([^\s]+)$/i.exec(authorization ?? '')?.[1]
+}
+
+/** Whether the bearer token is this key. The time that it takes reveals nothing of either. */
+export function bearsKey({ authorization }: TokenHeaders, key: string): boolean {
+  const token = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1] ?? ''
+  // Node reads a header as Latin-1; other characters of a key came as UTF-8.
+  const same = timingSafeEqual(digest(Buffer.from(token, 'latin1')), digest(Buffer.from(key)))
+  return same && key !== ''
+}
+
+function digest(bytes: Buffer): Buffer {
+  return createHash('sha256').update(bytes).digest()
+}
