@@ -30,6 +30,18 @@ export function visibilityBadge(visibility: Visibility): Html {
   return html`<span class="badge ${kind}" title="${ABOUT[visibility]}">${visibility}</span>`
 }
 
+/** The first cell of a row about a link. Its name leads to its page, or to its preview. */
+export function linkCell(
+  { id, slug, title }: Pick<Link, 'id' | 'slug' | 'title'>,
+  short: ShortLinks,
+  mayRead: boolean,
+): Html {
+  return html`<td role="cell" class="type">
+    <a href="${mayRead ? `/-/links/${id}` : `/${slug}+`}">${shortName(short, slug)}</a>
+    ${title !== '' && html`<bdi class="title">${title}</bdi>`}
+  </td>`
+}
+
 /** Tags, each leading to the links that have it. */
 export function tagList(tags: readonly string[]): readonly Html[] {
   return tags.map((tag) => html`<a class="tag" href="/-/tags/${tag}">#${tag}</a>`)

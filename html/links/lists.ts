@@ -5,7 +5,7 @@ import { attributes } from '../attributes.ts'
 import { filterForm, submit, type Option } from '../form.ts'
 import { listTable } from '../table.ts'
 import { linksPage, type Viewer } from './layout.ts'
-import { shortName, tagList, visibilityBadge, type ShortLinks } from './links.ts'
+import { linkCell, tagList, visibilityBadge, type ShortLinks } from './links.ts'
 
 export type ListName = 'mine' | 'all'
 
@@ -78,13 +78,10 @@ export function linksListFragment(view: LinksView): Html {
 }
 
 function row(link: ListedLink, { short, isAdmin }: LinksView): Html {
-  const { id, slug, url, title, tags, visibility, clicks } = link
+  const { slug, url, tags, visibility, clicks } = link
   const mayRead = isAdmin || link.is_owner || link.is_recipient
   return html`<tr role="row" data-slug="${slug}">
-    <td role="cell" class="type">
-      <a href="${mayRead ? `/-/links/${id}` : `/${slug}+`}">${shortName(short, slug)}</a>
-      ${title !== '' && html`<bdi class="title">${title}</bdi>`}
-    </td>
+    ${linkCell(link, short, mayRead)}
     <td role="cell" class="target"><bdi>${url}</bdi></td>
     <td role="cell" class="kind">
       <span class="badges">

@@ -4,7 +4,7 @@ import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { listTable } from '../table.ts'
 import { linksPage, type Viewer } from './layout.ts'
-import { shortName, visibilityBadge, type ShortLinks } from './links.ts'
+import { linkCell, visibilityBadge, type ShortLinks } from './links.ts'
 import { moreLink } from '../parts.ts'
 
 /** `/-/tags`: tags of links that the viewer may see, with how many such links each has. */
@@ -72,16 +72,13 @@ function tagRow({ slug, link_count }: Tag): Html {
 }
 
 function linkRow(link: Link, { short, viewer }: TagView): Html {
-  const { id, slug, title, url, owners, visibility } = link
+  const { slug, url, owners, visibility } = link
   const owner = owners.find(({ is_primary }) => is_primary)
   // Who sees a link that is not public owns it or was given it to read.
   const mayRead =
     viewer.role === 'admin' || visibility !== 'public' || owners.some((one) => one.id === viewer.id)
   return html`<tr role="row" data-slug="${slug}">
-    <td role="cell" class="type">
-      <a href="${mayRead ? `/-/links/${id}` : `/${slug}+`}">${shortName(short, slug)}</a>
-      ${title !== '' && html`<bdi class="title">${title}</bdi>`}
-    </td>
+    ${linkCell(link, short, mayRead)}
     <td role="cell" class="target"><bdi>${url}</bdi></td>
     <td role="cell" class="kind">${visibility !== 'public' && visibilityBadge(visibility)}</td>
     <td role="cell" class="owner">${owner?.email}</td>

@@ -8,6 +8,7 @@ import { mayRead } from '../../services/links/links.ts'
 import {
   addOwner,
   endShare,
+  type LinkChange,
   MemberForm,
   NewMember,
   removeOwner,
@@ -19,6 +20,8 @@ import { changeableLink, linkView, readableLink } from './links.ts'
 
 const params = { id: Id }
 const memberParams = { id: Id, uid: Id }
+
+type MemberCall = Call<LinksRoutes, User, { readonly id: string }>
 
 /** What the API and the forms call for each kind of member. */
 const KINDS = {
@@ -60,8 +63,8 @@ export const memberEndpoints = [
     body: NewMember,
     returns: { status: 201, description: 'The new co-owner', schema: Owner },
     refuses: [409],
-    async answer({ app: { links }, caller, params: { id }, body: { email }, now }) {
-      return addOwner(links.db, caller, id, email, now)
+    async answer(call) {
+      return addOwner(changeOf(call), call.body.email)
     },
   }),
 
@@ -74,8 +77,8 @@ export const memberEndpoints = [
     summary: 'Remove a co-owner; the primary owner stays.',
     params: memberParams,
     returns: { description: 'No longer an owner' },
-    async answer({ app: { links }, caller, params: { id, uid }, now }) {
-      await removeOwner(links.db, caller, id, uid, now)
+    async answer(call) {
+      await removeOwner(changeOf(call), call.params.uid)
     },
   }),
 
@@ -106,8 +109,8 @@ export const memberEndpoints = [
     body: NewMember,
     returns: { status: 201, description: 'The new share', schema: Share },
     refuses: [409],
-    async answer({ app: { links }, caller, params: { id }, body: { email }, now }) {
-      return shareLink(links.db, caller, id, email, now)
+    async answer(call) {
+      return shareLink(changeOf(call), call.body.email)
     },
   }),
 
@@ -120,8 +123,8 @@ export const memberEndpoints = [
     summary: 'End a share.',
     params: memberParams,
     returns: { description: 'No longer shared' },
-    async answer({ app: { links }, caller, params: { id, uid }, now }) {
-      await endShare(links.db, caller, id, uid, now)
+    async answer(call) {
+      await endShare(changeOf(call), call.params.uid)
     },
   }),
 
@@ -133,9 +136,8 @@ export const memberEndpoints = [
       find: changeableLink,
       body: MemberForm,
       async answer(call) {
-        const { app, caller, params, body, now } = call
         const { add, added } = KINDS[kind]
-        const { email } = await add(app.links.db, caller, params.id, body.email, now)
+        const { email } = await add(changeOf(call), call.body.email)
         return viewAfter(call, { done: `${email} ${added}.` })
       },
       refused(call, state) {
@@ -150,20 +152,20 @@ export const memberEndpoints = [
       access: signedIn,
       params: memberParams,
       async answer(call) {
-        const { app, caller, params, now } = call
         const { remove, removed } = KINDS[kind]
-        await remove(app.links.db, caller, params.id, params.uid, now)
+        await remove(changeOf(call), call.params.uid)
         return viewAfter(call, { done: removed })
       },
     }),
   ]),
 ]
 
+function changeOf({ app, caller, params, now }: MemberCall): LinkChange {
+  return { db: app.links.db, caller, id: params.id, at: now }
+}
+
 /** The page of a link after a change. Users who removed themselves may no longer see it. */
-async function viewAfter(
-  call: Call<LinksRoutes, User, { readonly id: string }>,
-  state: { readonly done: string },
-): Promise<View | Done> {
+async function viewAfter(call: MemberCall, state: { readonly done: string }): Promise<View | Done> {
   const { app, caller, params } = call
   const link = await linkQueries.findLink(app.links.db, { id: params.id, user: caller.id })
   if (link === undefined || !mayRead(link, caller)) return { location: '/-/' }

@@ -36,32 +36,32 @@ export function alarmsOf(provider: ActiveProvider, now: Date): readonly Alarm[] 
   return alarms
 }
 
-/** Start of the silence: the last event, or being enabled or watched when that came later. */
+/** Start of the silence: the last event, or a later change of the alarm or of `enabled`. */
 function heardAt({ heard_at, watched_since }: ActiveProvider): number {
   return Math.max(heard_at?.getTime() ?? 0, watched_since?.getTime() ?? 0)
 }
 
 /** Knows which alarms are set and which of them fire. */
 export interface AlarmBoard {
-  /** Takes what was found at a time; an alarm that begins or ends is logged once. */
-  note(alarms: readonly Alarm[], at: Date): void
+  /** Takes the alarms as of a time; logs once that one begins or ends. */
+  update(alarms: readonly Alarm[], at: Date): void
   /** Calls back when an alarm has begun or ended. */
   onChange(callback: () => void): void
   close(): void
 }
 
-const LOOK_MS = 2_000
+const REFRESH_MS = 2_000
 
 /**
- * Opens the board. Time alone makes a sender silent, so `look` is asked to find the alarms again and
- * again while one is set; `watches` says whether one is.
+ * Opens the board. Time alone makes a provider silent, so `refresh` is called again and again while
+ * `hasAlarms` says that an alarm is set.
  */
 export function openAlarms(
   clock: Clock,
   log: Log,
   metrics: Metrics,
-  watches: () => boolean,
-  look: () => void,
+  hasAlarms: () => boolean,
+  refresh: () => void,
 ): AlarmBoard {
   let present: readonly Alarm[] = []
   let presentAt = 0
@@ -70,8 +70,8 @@ export function openAlarms(
     present.map(({ provider, kind, fires }) => [{ provider, kind }, fires ? 1 : 0] as const),
   )
 
-  function note(alarms: readonly Alarm[], at: Date): void {
-    // Of two readings at a time the later one may be the first to end.
+  function update(alarms: readonly Alarm[], at: Date): void {
+    // Two readings may overlap: an older one must not replace a newer one.
     if (at.getTime() < presentAt) return
     presentAt = at.getTime()
     const begun = firing(alarms).filter((alarm) => !has(present, alarm))
@@ -82,10 +82,10 @@ export function openAlarms(
     if (begun.length + ended.length > 0) for (const callback of callbacks) callback()
   }
 
-  const stop = clock.every(LOOK_MS, () => {
-    if (watches() || present.length > 0) look()
+  const stop = clock.every(REFRESH_MS, () => {
+    if (hasAlarms() || present.length > 0) refresh()
   })
-  return { note, onChange: (callback) => callbacks.push(callback), close: stop }
+  return { update, onChange: (callback) => callbacks.push(callback), close: stop }
 }
 
 function firing(alarms: readonly Alarm[]): readonly Alarm[] {

@@ -76,7 +76,7 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     () => registry.hasAlarms,
     () => void readStatus(),
   )
-  const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.note)
+  const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.update)
   const settings = (): Settings => registry.settings
   const stream = await openStream({ db, clock, log, metrics, readStatus, settings })
   const forwarders = await openForwarders({ db, stream, registry, secrets, clock, log, metrics })

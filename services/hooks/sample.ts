@@ -9,7 +9,7 @@ export interface Sample {
   readonly body: Buffer
 }
 
-/** A made-up delivery of a provider, new each time: nothing takes it for a repeat. */
+/** A made-up delivery of a provider, new each time, so that it is never taken for a repeat. */
 export function makeSample(provider: string, at: Date, random: RandomBytes): Sample {
   const id = random(12).toString('hex')
   if (provider === 'code_host') return push(id, at, random)

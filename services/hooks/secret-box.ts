@@ -7,7 +7,7 @@ export interface SecretBox {
   open(sealed: Buffer, name: string): Opened
 }
 
-/** A text, or why there is none: sealed with another key, or not as it was sealed, or for another name. */
+/** A text, or why there is none; `damaged` also means sealed for another name. */
 export type Opened =
   | { readonly text: string }
   | { readonly problem: 'sealed with another key' | 'damaged' }

@@ -32,7 +32,7 @@ const RECEIVING_MS = 60_000
 /**
  * Reads the present status at most once a second, however many ask; never throws. `fresh` reads it
  * anew: after a change, an answer from before it would be the last word until the next change.
- * `noteAlarms` is told of every alarm that is set, each time.
+ * `updateAlarms` gets every alarm that is set, each time.
  */
 export function createStatusReader(
   db: Database,
@@ -40,7 +40,7 @@ export function createStatusReader(
   clock: Clock,
   log: Log,
   broker: () => StatusMessage['broker'],
-  noteAlarms: AlarmBoard['note'],
+  updateAlarms: AlarmBoard['update'],
 ): (fresh?: boolean) => Promise<StatusMessage> {
   let pending: Promise<StatusMessage> | undefined
   let readAt = Number.NEGATIVE_INFINITY
@@ -51,7 +51,7 @@ export function createStatusReader(
     try {
       const providers = await readProviders(db, now)
       const lines = providers.map((provider) => lineOf(provider, secrets, now))
-      noteAlarms(
+      updateAlarms(
         lines.flatMap(({ alarms }) => alarms),
         now,
       )

@@ -20,15 +20,17 @@ export const NewMember = Type.Object({
 /** The same as a form. */
 export const MemberForm = Type.Object({ email: field(Type.String(), 'is required') })
 
+/** Who changes which link, and when. */
+export interface LinkChange {
+  readonly db: Database
+  readonly caller: User
+  readonly id: string
+  readonly at: Date
+}
+
 /** Makes a user a co-owner. */
-export function addOwner(
-  db: Database,
-  caller: User,
-  id: string,
-  email: string,
-  at: Date,
-): Promise<Owner> {
-  return changeMembers(db, caller, id, at, async (tx, { slug }) => {
+export function addOwner(by: LinkChange, email: string): Promise<Owner> {
+  return changeMembers(by, async (tx, { slug }) => {
     const user = await userByEmail(tx, email)
     const added = await q.addOwner(tx, { slug, user: user.id, is_primary: false })
     if (added === undefined) {
@@ -40,14 +42,8 @@ export function addOwner(
 }
 
 /** Removes a co-owner; the primary owner stays. */
-export function removeOwner(
-  db: Database,
-  caller: User,
-  id: string,
-  user: string,
-  at: Date,
-): Promise<void> {
-  return changeMembers(db, caller, id, at, async (tx, { slug }) => {
+export function removeOwner(by: LinkChange, user: string): Promise<void> {
+  return changeMembers(by, async (tx, { slug }) => {
     const removed = await q.removeOwner(tx, { slug, user })
     if (removed === undefined) throw linksFault('NOT_FOUND', 'this user is no owner of the link')
     if (removed.is_primary) {
@@ -59,16 +55,10 @@ export function removeOwner(
 }
 
 /** Lets a user read a link. */
-export function shareLink(
-  db: Database,
-  caller: User,
-  id: string,
-  email: string,
-  at: Date,
-): Promise<Share> {
-  return changeMembers(db, caller, id, at, async (tx, { slug }) => {
+export function shareLink(by: LinkChange, email: string): Promise<Share> {
+  return changeMembers(by, async (tx, { slug }) => {
     const user = await userByEmail(tx, email)
-    const share = { shared_by: caller.email, created_at: at }
+    const share = { shared_by: by.caller.email, created_at: by.at }
     if ((await q.addShare(tx, { slug, user: user.id, ...share })) === undefined) {
       throw linksFault('DUPLICATE_SHARE', 'the link is shared with this user already', 'email')
     }
@@ -78,14 +68,8 @@ export function shareLink(
 }
 
 /** Ends a share. */
-export function endShare(
-  db: Database,
-  caller: User,
-  id: string,
-  user: string,
-  at: Date,
-): Promise<void> {
-  return changeMembers(db, caller, id, at, async (tx, { slug }) => {
+export function endShare(by: LinkChange, user: string): Promise<void> {
+  return changeMembers(by, async (tx, { slug }) => {
     const removed = await q.removeShare(tx, { slug, user })
     if (removed === undefined) {
       throw linksFault('NOT_FOUND', 'the link is not shared with this user')
@@ -103,10 +87,7 @@ interface MemberChange<Member> {
 
 /** Changes who has a link, what they see of its tags, and its history. */
 function changeMembers<Member>(
-  db: Database,
-  caller: User,
-  id: string,
-  at: Date,
+  { db, caller, id, at }: LinkChange,
   change: (tx: Executor, link: LinkAccess) => Promise<MemberChange<Member>>,
 ): Promise<Member> {
   return changeLink(db, caller, id, async (tx, link) => {

@@ -13,8 +13,8 @@ export interface Consumer {
   readonly failing: boolean
   /** Resolves once it is known whether the broker is in reach. */
   readonly known: Promise<void>
-  /** Looks again whether the channel is enabled. */
-  look(): void
+  /** Checks again whether the channel is enabled. */
+  refresh(): void
   /** Stops reading; resolves when what was read is stored and acknowledged. */
   close(): Promise<void>
 }
@@ -29,15 +29,15 @@ export interface ConsumerOptions {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly log: Log
-  /** Told when `failing` has changed. */
+  /** Called when `failing` has changed. */
   readonly onChange: () => void
 }
 
-/** Entries read at once, and the bytes that they should have together. */
-const MOST_ENTRIES = 256
-const MOST_BYTES = 16 * 1024 * 1024
+/** Bounds of one read. */
+const MAX_ENTRIES = 256
+const MAX_READ_BYTES = 16 * 1024 * 1024
 
-/** What the database says of data: such a row fails again however often it is tried. */
+/** SQLSTATE classes of bad data: such a row fails again however often it is tried. */
 const REFUSED_DATA = /^(22|23|54)/
 
 /**
@@ -48,12 +48,12 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   const { channel, connect, enabled, ingest, rejections, clock, random, log } = options
   const known = Promise.withResolvers<void>()
   const stop = new AbortController()
-  /** Aborted when what is waited for may have no more use: the channel was switched, or the stop. */
+  /** Aborted when the channel is switched, and at the stop. */
   let waiting = new AbortController()
   let wanted = enabled()
   let failing = true
-  let told: string | undefined
-  let most = MOST_ENTRIES
+  let loggedError: string | undefined
+  let limit = MAX_ENTRIES
 
   async function run(): Promise<void> {
     let failures = 0
@@ -61,24 +61,24 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       waiting = new AbortController()
       if (!wanted) {
         failures = 0
-        told = undefined
+        loggedError = undefined
         setFailing(false)
         await aborted(waiting.signal)
         continue
       }
       if (failures > 0) await pause(backoffMs(failures, random), waiting.signal)
       const life = new AbortController()
-      /** What was read last: two batches at most are on their way into the database. */
+      /** The last read: at most two batches are on their way into the database. */
       let last = Promise.resolve()
       try {
         const session = await Promise.race([aborted(waiting.signal), connect(life.signal)])
         if (session !== undefined) reached()
         while (session !== undefined && !waiting.signal.aborted) {
-          const entries = await session.receive(most, waiting.signal)
+          const entries = await session.receive(limit, waiting.signal)
           failures = 0
           const before = last
           last = settle(session, entries)
-          // Its failure is seen where it is waited for, which may be after the next read.
+          // It may fail while the next read runs; the failure is handled where it is awaited.
           last.catch(() => undefined)
           await before
         }
@@ -94,14 +94,14 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   }
 
   function reached(): void {
-    if (told !== undefined) log.info('queue in reach again', { channel })
-    told = undefined
+    if (loggedError !== undefined) log.info('queue in reach again', { channel })
+    loggedError = undefined
     setFailing(false)
   }
 
   function missed(problem: string): void {
-    if (problem !== told) log.warn('queue out of reach', { channel, error: problem })
-    told = problem
+    if (problem !== loggedError) log.warn('queue out of reach', { channel, error: problem })
+    loggedError = problem
     setFailing(true)
   }
 
@@ -112,10 +112,10 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     if (changed) options.onChange()
   }
 
-  /** Stores and acknowledges; what can't be stored now is tried again, and at the stop left to others. */
+  /** Stores and acknowledges. Retries what can't be stored now; at the stop, leaves it to other consumers. */
   async function settle(session: QueueSession, entries: readonly QueueEntry[]): Promise<void> {
     const largest = Math.max(1, ...entries.map(entrySize))
-    most = Math.max(1, Math.min(MOST_ENTRIES, Math.floor(MOST_BYTES / largest)))
+    limit = Math.max(1, Math.min(MAX_ENTRIES, Math.floor(MAX_READ_BYTES / largest)))
     const now = clock.now()
     let left = entries.map((entry) => ({ id: entry.id, event: entryEvent(channel, entry, now) }))
     for (let failures = 1; left.length > 0; failures++) {
@@ -144,7 +144,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     }
   }
 
-  /** It must not stand in the way of those behind it: it stays in the stream, under the id kept here. */
+  /** A bad entry must not block those behind it: it stays in the stream, and its id in the rejections. */
   async function refuse(
     id: string,
     { provider, received_at: at }: NewEvent,
@@ -161,7 +161,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       return failing
     },
     known: known.promise,
-    look() {
+    refresh() {
       if (enabled() === wanted) return
       wanted = enabled()
       waiting.abort()
@@ -184,16 +184,16 @@ function aborted(signal: AbortSignal): Promise<undefined> {
 }
 
 /**
- * A connection to a message broker that reads one channel: what another broker has to bring. Both
- * functions throw when the broker is out of reach or refuses; the session is then given up.
+ * A connection to a message broker that reads one channel; another broker needs one more of these.
+ * Both functions throw when the broker is out of reach or refuses; the session is then given up.
  */
 export interface QueueSession {
   /**
-   * The next entries, `most` at most: new ones, and those that a consumer took and died with. Waits
+   * The next entries, `limit` at most: new ones, and those that a consumer took and died with. Waits
    * a few seconds for them; empty when there are none, and at once after `signal` is aborted.
    */
-  receive(most: number, signal: AbortSignal): Promise<readonly QueueEntry[]>
-  /** Tells the broker that these entries are stored: nobody is given them again. */
+  receive(limit: number, signal: AbortSignal): Promise<readonly QueueEntry[]>
+  /** Tells the broker that these entries are stored: it gives them to nobody again. */
   acknowledge(ids: readonly string[]): Promise<void>
 }
 

@@ -42,8 +42,8 @@ export interface QueueOptions {
 }
 
 /**
- * The brokers by the scheme of their URL: another one is one more file and one more line. Loaded when
- * configured, because a client costs a tenth of a second and 30 MB of memory.
+ * The brokers by the scheme of their URL: another broker is one more file and one more line. A client
+ * costs a tenth of a second and 30 MB of memory, so it is loaded only when configured.
  */
 const BROKERS: Readonly<Record<string, () => Promise<OpenSession>>> = {
   'redis:': redis,
@@ -55,10 +55,10 @@ async function redis(): Promise<OpenSession> {
   return openRedis
 }
 
-/** A start waits so long to know whether the broker is in reach; it goes on without it all the same. */
-const FIRST_LOOK_MS = 1_000
+/** A start waits this long for the broker, and goes on without it. */
+const FIRST_CONNECT_MS = 1_000
 
-/** Makes the configured channels known as providers, and starts a consumer for each. */
+/** Adds the configured channels as providers, and starts a consumer for each. */
 export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { source, db, registry, clock, random, metrics } = options
   const callbacks: (() => void)[] = []
@@ -82,13 +82,13 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     }),
   )
   registry.onChange(() => {
-    for (const each of consumers) each.look()
+    for (const each of consumers) each.refresh()
   })
   metrics.gauge('gatehouse_hooks_queue_failing', 'Channels whose broker is out of reach.', () => [
     [{}, consumers.filter(({ failing }) => failing).length],
   ])
-  const firstLook = Promise.all(consumers.map(({ known }) => known))
-  await Promise.race([firstLook, sleep(FIRST_LOOK_MS, undefined, { ref: false })])
+  const firstConnect = Promise.all(consumers.map(({ known }) => known))
+  await Promise.race([firstConnect, sleep(FIRST_CONNECT_MS, undefined, { ref: false })])
 
   return {
     get broker() {

@@ -55,18 +55,18 @@ export const openRedis: OpenSession = async ({ url, channel, consumer, clock }, 
   }
 
   /** Takes over what dead consumers left, also what this one lost with an earlier connection. */
-  async function claim(most: number): Promise<readonly QueueEntry[]> {
+  async function claim(limit: number): Promise<readonly QueueEntry[]> {
     const reply = await answer(
-      main.xAutoClaim(channel, GROUP, consumer, ABANDONED_MS, claimCursor, { COUNT: most }),
+      main.xAutoClaim(channel, GROUP, consumer, ABANDONED_MS, claimCursor, { COUNT: limit }),
     )
     claimCursor = reply.nextId.toString()
     if (claimCursor === '0-0') claimedAt = clock.elapsed()
     return entriesOf(reply.messages)
   }
 
-  async function read(most: number): Promise<readonly QueueEntry[]> {
+  async function read(limit: number): Promise<readonly QueueEntry[]> {
     const from = { key: channel, id: '>' }
-    const reading = reader.xReadGroup(GROUP, consumer, from, { COUNT: most, BLOCK: WAIT_MS })
+    const reading = reader.xReadGroup(GROUP, consumer, from, { COUNT: limit, BLOCK: WAIT_MS })
     const reply = await answer(reading, WAIT_MS + ANSWER_MS)
     return entriesOf(reply?.[0]?.messages ?? [])
   }
@@ -85,19 +85,19 @@ export const openRedis: OpenSession = async ({ url, channel, consumer, clock }, 
   }
 
   return {
-    async receive(most, stop) {
+    async receive(limit, stop) {
       if (clock.elapsed() - claimedAt >= CLAIM_EVERY_MS) {
-        const claimed = await claim(most)
+        const claimed = await claim(limit)
         if (claimed.length > 0) return claimed
       }
       if (stop.aborted) return []
-      let over = false
-      const interrupt = (): void => void unblock(() => over)
+      let ended = false
+      const interrupt = (): void => void unblock(() => ended)
       stop.addEventListener('abort', interrupt)
       try {
-        return await read(most)
+        return await read(limit)
       } finally {
-        over = true
+        ended = true
         stop.removeEventListener('abort', interrupt)
       }
     },
