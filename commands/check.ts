@@ -1,4 +1,4 @@
-import { oneOf } from '../kernel/readings.ts'
+import { oneOf } from '../kernel/variables.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
 import { SERVICES, type ServiceName } from './addresses.ts'
 import { addressFindings } from './checks/addresses.ts'

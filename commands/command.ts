@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import type { Log } from '../kernel/log.ts'
-import { anyText, type Reading } from '../kernel/readings.ts'
+import { anyText, type Reading } from '../kernel/variables.ts'
 import type { RandomBytes } from '../kernel/tokens.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
 import type { Addresses, ServiceName } from './addresses.ts'

@@ -1,5 +1,5 @@
 import { migrate } from '../db/migrate.ts'
-import { oneOf } from '../kernel/readings.ts'
+import { oneOf } from '../kernel/variables.ts'
 import { SERVICES } from './addresses.ts'
 import { command, UsageError, value, type Command } from './command.ts'
 import { DONE } from './output.ts'

@@ -1,4 +1,4 @@
-import { oneOf } from '../kernel/readings.ts'
+import { oneOf } from '../kernel/variables.ts'
 import { command, value, type Command } from './command.ts'
 import { DONE } from './output.ts'
 

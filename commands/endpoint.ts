@@ -1,5 +1,5 @@
 import { endpointQueries } from '../db/hooks/endpoints.ts'
-import { oneOf } from '../kernel/readings.ts'
+import { oneOf } from '../kernel/variables.ts'
 import {
   clientConfiguration,
   createEndpoint,

@@ -1,6 +1,6 @@
 import { transferQueries } from '../db/links/transfer.ts'
 import { Fault } from '../kernel/fault.ts'
-import { oneOf } from '../kernel/readings.ts'
+import { oneOf } from '../kernel/variables.ts'
 import { exportLinks, FORMATS } from '../services/links/transfer/files.ts'
 import { command, value } from './command.ts'
 import { DONE, FAILED } from './output.ts'

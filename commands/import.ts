@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { userQueries } from '../db/links/users.ts'
 import { notFound } from '../kernel/fault.ts'
-import { accepted, oneOf } from '../kernel/readings.ts'
+import { accepted, oneOf } from '../kernel/variables.ts'
 import {
   importLinks,
   type ImportTools,

@@ -1,4 +1,4 @@
-import { accepted, type Reading } from '../kernel/readings.ts'
+import { accepted, type Reading } from '../kernel/variables.ts'
 import { DURATION_FORM, formatDuration, parseDuration } from '../kernel/time.ts'
 import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarms.ts'
 import {

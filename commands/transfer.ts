@@ -1,4 +1,4 @@
-import { EmbeddedLockedError } from '../db/embedded/lock.ts'
+import { EmbeddedLockedError } from '../db/embedded/open.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import type { Progress } from '../db/transfer/load.ts'
 import type { TableContents } from '../db/transfer/source.ts'

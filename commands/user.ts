@@ -1,6 +1,6 @@
 import { userQueries, type User } from '../db/links/users.ts'
 import { notFound } from '../kernel/fault.ts'
-import { oneOf } from '../kernel/readings.ts'
+import { oneOf } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
 import { changeRole, createUser, NewUser, readEmail } from '../services/links/users.ts'
 import { command, JSON_FLAG, text, value } from './command.ts'

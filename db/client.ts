@@ -1,10 +1,10 @@
 import type postgres from 'postgres'
-import type { TSchema } from 'typebox'
 import { Unavailable } from '../kernel/fault.ts'
 import { connectTo, type ConnectOptions, type Target } from './connect.ts'
 import { isFull, QueryError, translate } from './errors.ts'
-import { createReaper } from './lost-connections.ts'
 import {
+  createReaper,
+  CLOSING,
   LEVELS,
   openPool,
   sharesOf,
@@ -15,16 +15,10 @@ import {
   type Share,
 } from './pool.ts'
 
-/** What a query gives: exactly one row, a row or none, any number of rows, or only a count. */
-export type QueryResult = 'one' | 'optional' | 'many' | 'exec'
-
-/** A query by name. `args` are PostgreSQL type names, `row` the schema of one row (of `exec`: none). */
+/** A statement with the name that error messages use. */
 export interface Query {
   readonly name: string
   readonly text: string
-  readonly result: QueryResult
-  readonly args: readonly string[]
-  readonly row: TSchema | undefined
 }
 
 /** Runs named queries, either each on its own or inside one transaction. */
@@ -46,10 +40,8 @@ export interface Database extends Executor {
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Resolves when the database answers; for five seconds after it had no space it counts as away. */
   ping(): Promise<void>
-  /** Column names and type OIDs of a query without running it. */
-  describe(
-    query: Query,
-  ): Promise<{ readonly args: readonly number[]; readonly columns: readonly Column[] }>
+  /** Type OIDs of a query's arguments and columns, without running it. */
+  describe(query: Query): Promise<Pick<postgres.Statement, 'types' | 'columns'>>
   /**
    * Calls back on each NOTIFY with its payload. After each (re)connect it calls back without one,
    * because notifications may have been missed.
@@ -58,11 +50,6 @@ export interface Database extends Executor {
   /** Analyzes tables that changed much, where no autovacuum does it; later if it can't now. */
   renewStatistics(): Promise<void>
   close(): Promise<void>
-}
-
-export interface Column {
-  readonly name: string
-  readonly type: number
 }
 
 export interface ClientOptions {
@@ -152,15 +139,8 @@ export function openClient(options: ClientOptions): Database {
       if (bounded.isFull()) throw new Unavailable('ping: no space for changes')
       await alone('trusted', (sql) => bounded('ping', sql.unsafe('select 1', [], PREPARED)))
     },
-    async describe(query) {
-      const result = await alone('trusted', (sql) =>
-        bounded(query.name, sql.unsafe(query.text, [], PREPARED).describe()),
-      )
-      return {
-        args: result.types,
-        columns: result.columns.map((column) => ({ name: column.name, type: column.type })),
-      }
-    },
+    describe: ({ name, text }) =>
+      alone('trusted', (sql) => bounded(name, sql.unsafe(text, [], PREPARED).describe())),
     async listen(channel, onNotice) {
       const name = `listen ${channel}`
       if (listener !== undefined) {
@@ -177,9 +157,9 @@ export function openClient(options: ClientOptions): Database {
     renewStatistics: () => Promise.resolve(),
     async close() {
       reaper.close()
-      const listenerEnds = listener?.sql.end({ timeout: 3 }).finally(listener.cut)
+      const listenerEnds = listener?.sql.end(CLOSING).finally(listener.cut)
       const all = new Set(LEVELS.map((level) => pools[level]))
-      await Promise.all([listenerEnds, ...[...all].map((pool) => pool.close(3))])
+      await Promise.all([listenerEnds, ...[...all].map((pool) => pool.close())])
     },
   }
 }

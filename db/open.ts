@@ -49,13 +49,10 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
       failed: new Promise(() => undefined),
     }
   }
-  const engine = await openEmbedded({
-    directory: dataDirectory,
-    onSpace({ low, free }) {
-      const free_mib = Math.floor(free / 2 ** 20)
-      if (low) log.warn('disk nearly full: the embedded database takes no changes', { free_mib })
-      else log.info('the embedded database takes changes again', { free_mib })
-    },
+  const engine = await openEmbedded(dataDirectory, ({ low, free }) => {
+    const free_mib = Math.floor(free / 2 ** 20)
+    if (low) log.warn('disk nearly full: the embedded database takes no changes', { free_mib })
+    else log.info('the embedded database takes changes again', { free_mib })
   })
   const client = openClient({ target: engine.socket, deadlineMs, connections: CONNECTIONS })
   let closing = false

@@ -1,6 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
+import { pause } from '../kernel/time.ts'
+import { QueryError } from './errors.ts'
 
 /**
  * Who statements run for, the most urgent first. No level can take all that another one needs: on a
@@ -62,7 +64,7 @@ export interface Pool {
   use<T>(level: Level, work: (connection: Connection) => Promise<T>): Promise<T>
   /** How many wait for a connection. */
   readonly waiting: number
-  close(timeoutSeconds: number): Promise<void>
+  close(): Promise<void>
 }
 
 export interface PoolOptions {
@@ -74,6 +76,9 @@ export interface PoolOptions {
 }
 
 type Accept = (connection: Connection) => void
+
+/** How many seconds running statements have when the program ends. */
+export const CLOSING = { timeout: 3 }
 
 /** While a database is away or starting, connection attempts are this far apart, and further the longer it takes. */
 const MIN_PAUSE_MS = 25
@@ -182,7 +187,7 @@ export function openPool({ connections, shares, connect, onLost }: PoolOptions):
       const wasProven = connection.state === 'proven'
       try {
         const early = wasProven || failures === 0 ? 0 : notBefore - performance.now()
-        if (early > 0) await pause(early)
+        if (early > 0) await sleep(early)
         return await work(connection)
       } finally {
         note(connection, wasProven)
@@ -192,11 +197,70 @@ export function openPool({ connections, shares, connect, onLost }: PoolOptions):
     get waiting() {
       return LEVELS.reduce((sum, level) => sum + lines[level].size, 0)
     },
-    async close(timeoutSeconds) {
+    async close() {
       closed = true
-      await Promise.all(
-        [...all].map(({ sql, cut }) => sql.end({ timeout: timeoutSeconds }).finally(cut)),
-      )
+      await Promise.all([...all].map(({ sql, cut }) => sql.end(CLOSING).finally(cut)))
     },
+  }
+}
+
+/** Has the server end connections that were lost. */
+export interface ConnectionReaper {
+  end(name: string): void
+  close(): void
+}
+
+const RETRY_MS = 500
+/** Of more, the newest are kept: while a database is away, each attempt to connect may count as a loss. */
+const MAX_NAMES = 1_000
+
+/**
+ * A silently dropped connection keeps its locks until TCP times out. The time-outs of PostgreSQL end
+ * one that waits for its next statement, but none that was lost between the messages of a statement. So
+ * the server is asked to end lost connections, by name and on another connection, until that succeeds.
+ * A server that refuses would refuse again: `onRefused` is called the first time.
+ */
+export function createReaper(
+  endOnServer: (names: readonly string[]) => Promise<void>,
+  onRefused: (error: QueryError) => void,
+): ConnectionReaper {
+  const lost = new Set<string>()
+  const closing = new AbortController()
+  let running = false
+  let reported = false
+
+  function giveUp(error: QueryError): void {
+    lost.clear()
+    if (!reported) onRefused(error)
+    reported = true
+  }
+
+  async function run(): Promise<void> {
+    while (lost.size > 0 && !closing.signal.aborted) {
+      const names = [...lost]
+      try {
+        await endOnServer(names)
+        for (const name of names) lost.delete(name)
+      } catch (error) {
+        if (error instanceof QueryError) giveUp(error)
+        // The database is away. When it is back, the lost connections may still be there.
+        else await pause(RETRY_MS, closing.signal)
+      }
+    }
+    running = false
+  }
+
+  return {
+    end(name) {
+      lost.add(name)
+      for (const oldest of lost) {
+        if (lost.size <= MAX_NAMES) break
+        lost.delete(oldest)
+      }
+      if (running) return
+      running = true
+      void run()
+    },
+    close: () => closing.abort(),
   }
 }

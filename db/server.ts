@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { messageOf } from '../kernel/log.ts'
+import { pause } from '../kernel/time.ts'
 import type { Database, Executor } from './client.ts'
 import { QueryError } from './errors.ts'
 import { Timestamp, allQueries, one, sqlFile } from './sql-file.ts'
@@ -103,18 +104,12 @@ export function databaseAnswers(db: Database): Promise<boolean> {
 }
 
 async function probe(db: Database): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), PROBE_MS)
-  })
+  const over = new AbortController()
+  const late = pause(PROBE_MS, over.signal).then(() => false)
   // Any failure means the same to the caller: the database can't be used.
   const answer = db.ping().then(
     () => true,
     () => false,
   )
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
-  }
+  return Promise.race([answer, late]).finally(() => over.abort())
 }

@@ -1,6 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox'
 import { assetNames, assetText } from '../kernel/assets.ts'
-import type { Executor, Query, QueryResult } from './client.ts'
+import type { Executor, Query } from './client.ts'
 
 /** A timestamp: a Date in the program, RFC 3339 in UTC with milliseconds as JSON. */
 export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time' })
@@ -45,15 +45,22 @@ type Given<A extends Arguments> = {
 const ARGUMENT = /(?<![:\w]):([a-z]\w*)/g
 
 /** The declaration of a query: its arguments, its rows, and how many rows it gives. */
-export interface Declaration<A extends Arguments, Result> {
+interface Declaration<A extends Arguments, Result> {
   readonly args: A
   readonly row: TSchema | undefined
-  readonly result: QueryResult
+  readonly result: 'one' | 'optional' | 'many' | 'exec'
   readonly pick: (rows: readonly unknown[], name: string) => Result
 }
 
+type AnyDeclaration = Declaration<Arguments, unknown>
+
+/** A query with its declaration; `args` are PostgreSQL type names. */
+export interface DeclaredQuery extends Query, Pick<AnyDeclaration, 'row' | 'result'> {
+  readonly args: readonly string[]
+}
+
 /** A query, called like a function: `await listTokens(db, { user })`. */
-export type SqlFunction<A extends Arguments, Result> = Query &
+type SqlFunction<A extends Arguments, Result> = DeclaredQuery &
   ((db: Executor, given: Given<A>) => Promise<Result>)
 
 /** A query that gives exactly one row. */
@@ -91,7 +98,7 @@ export function exec<const A extends Arguments>(args: A): Declaration<A, void> {
  * The queries of a SQL file as functions. Each begins with a line `-- name: listTokens`. Throws a
  * SyntaxError where the file and its declarations have different queries or arguments.
  */
-export function sqlFile<Q extends Readonly<Record<string, Declaration<Arguments, unknown>>>>(
+export function sqlFile<Q extends Readonly<Record<string, AnyDeclaration>>>(
   file: string,
   declarations: Q,
 ): {
@@ -122,7 +129,7 @@ export function allQueries(): readonly Query[] {
         if (!order.includes(argument)) order.push(argument)
         return `$${order.indexOf(argument) + 1}`
       })
-      return { name, text: numbered, result: 'many', args: [], row: undefined }
+      return { name, text: numbered }
     })
 }
 
@@ -143,8 +150,8 @@ function sqlFunction(
   place: string,
   name: string,
   text: string,
-  { args, row, result, pick }: Declaration<Arguments, unknown>,
-): Query {
+  { args, row, result, pick }: AnyDeclaration,
+): DeclaredQuery {
   const order = Object.keys(args)
   const unused = new Set(order)
   const numbered = text.replace(ARGUMENT, (_, argument: string) => {
@@ -161,7 +168,7 @@ function sqlFunction(
     return pick(await db.run(query, values), name)
   }
   const types = Object.values(args).map((type) => type.replace('?', ''))
-  const query: Query = Object.assign(run, { text: numbered, result, args: types, row })
+  const query: DeclaredQuery = Object.assign(run, { text: numbered, result, args: types, row })
   return Object.defineProperty(query, 'name', { value: name })
 }
 

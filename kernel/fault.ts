@@ -33,19 +33,6 @@ export class Fault extends Error {
     this.fields = fields ?? (field === undefined ? {} : { [field]: message })
     this.headers = headers
   }
-
-  /** The message, by the name that it has in a `FaultValue`. */
-  get detail(): string {
-    return this.message
-  }
-}
-
-/** A fault as a plain value, which older handlers return. */
-export interface FaultValue {
-  readonly status: number
-  readonly code: string
-  readonly detail: string
-  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** 400 for an input; `field` names it. */

@@ -45,7 +45,9 @@ export class DurableFS extends NodeFS {
   ): Promise<{ emscriptenOpts: Partial<PostgresMod> }> {
     const { emscriptenOpts } = await super.init(pg, options)
     const install = (mod: PostgresMod): void => this.#install(mod as unknown as Mod)
-    return { emscriptenOpts: { ...emscriptenOpts, preRun: [...preRuns(emscriptenOpts), install] } }
+    return {
+      emscriptenOpts: { ...emscriptenOpts, preRun: [...(emscriptenOpts.preRun ?? []), install] },
+    }
   }
 
   #install(mod: Mod): void {
@@ -82,8 +84,4 @@ export class DurableFS extends NodeFS {
       return write(stream, ...rest)
     }
   }
-}
-
-function preRuns(options: Partial<PostgresMod>): ((mod: PostgresMod) => void)[] {
-  return options.preRun ?? []
 }

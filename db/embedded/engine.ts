@@ -1,6 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { asset, assetText, inExecutable } from '../../kernel/assets.ts'
+import { messageOf } from '../../kernel/log.ts'
 import { unpackTree } from './cluster.ts'
+import type { Run } from './connection.ts'
 
 // TypeScript describes WebAssembly only together with the whole DOM.
 declare const WebAssembly: { compile: (bytes: Uint8Array) => Promise<WasmModule> }
@@ -13,7 +15,7 @@ export const TEMPLATE = 'cluster.zst'
 const CRASHED = '57P02'
 
 /** Compiled code that threads can share. */
-export type WasmModule = object
+type WasmModule = object
 
 /** The `workerData` of a worker thread. */
 export interface WorkerTask {
@@ -41,11 +43,11 @@ export interface Space {
 }
 
 /** PostgreSQL on one cluster, in a thread of its own. */
-export interface Engine {
+interface Engine {
   /** What a server sends to a client that has connected. */
   greeting: Uint8Array
   /** Runs messages; the memory of `bytes` moves to the thread. One call at a time. */
-  run: (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>
+  run: Run
   /** Shuts PostgreSQL down (with a checkpoint) and ends the thread. */
   close: () => Promise<void>
   /** Settles if the thread dies by itself. */
@@ -89,19 +91,17 @@ export async function startEngine(
   const task: WorkerTask = { mode: 'serve', cluster, wasm }
   const { worker, next, failed, ended } = converse(startWorker(task), onSpace)
   const { greeting } = await next('ready')
-  const order = (message: WorkerOrder, transfer: ArrayBuffer[] = []): void =>
-    worker.postMessage(message, transfer)
   return {
     greeting,
     failed,
     async run(bytes) {
       const result = next('ran')
-      order({ kind: 'run', bytes }, [bytes.buffer])
+      worker.postMessage({ kind: 'run', bytes } satisfies WorkerOrder, [bytes.buffer])
       return (await result).bytes
     },
     close: async () => {
       const closed = next('closed')
-      order({ kind: 'close' })
+      worker.postMessage({ kind: 'close' } satisfies WorkerOrder)
       await closed
       await ended
     },
@@ -110,15 +110,7 @@ export async function startEngine(
 
 type ReplyOf<K extends WorkerReply['kind']> = Extract<WorkerReply, { kind: K }>
 
-interface Conversation {
-  worker: Worker
-  /** The worker's next reply; rejects when the worker fails or answers something else. */
-  next: <K extends WorkerReply['kind']>(kind: K) => Promise<ReplyOf<K>>
-  failed: Promise<Error>
-  ended: Promise<void>
-}
-
-function converse(worker: Worker, onSpace?: (space: Space) => void): Conversation {
+function converse(worker: Worker, onSpace?: (space: Space) => void) {
   const failed = Promise.withResolvers<Error>()
   const ended = Promise.withResolvers<void>()
   let failure: Error | undefined
@@ -144,12 +136,13 @@ function converse(worker: Worker, onSpace?: (space: Space) => void): Conversatio
     waiting = undefined
     resolve?.(reply)
   })
-  worker.on('error', (error) => fail(error instanceof Error ? error.message : String(error)))
+  worker.on('error', (error) => fail(messageOf(error)))
   worker.on('exit', (code) => {
     fail(`its thread ended with code ${code}`)
     ended.resolve()
   })
 
+  /** The worker's next reply; rejects when the worker fails or answers something else. */
   const next = async <K extends WorkerReply['kind']>(kind: K): Promise<ReplyOf<K>> => {
     if (failure !== undefined) throw failure
     const reply = await new Promise<WorkerReply>((resolve, reject) => {

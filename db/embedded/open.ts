@@ -1,16 +1,11 @@
 import type { Duplex } from 'node:stream'
+import { messageOf } from '../../kernel/log.ts'
 import { ensureCluster } from './cluster.ts'
 import { createConnections } from './connection.ts'
 import { compileEngine, createCluster, startEngine, type Space } from './engine.ts'
-import { lockDirectory } from './lock.ts'
-
-/** How to open the embedded database. */
-export interface EmbeddedOptions {
-  /** The data directory; it is created when missing and holds `lock` and the cluster `pg/`. */
-  directory: string
-  /** Called when the disk gets too full for changes, and when it has space again. */
-  onSpace?: (space: Space) => void
-}
+import fs from 'node:fs'
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 
 /** An open embedded database. */
 export interface EmbeddedEngine {
@@ -27,14 +22,16 @@ export interface EmbeddedEngine {
 
 /**
  * Opens the embedded database of a data directory, with every commit on the disk before it is
- * acknowledged. It is created at the first opening and recovers from a crash by itself.
+ * acknowledged. At the first opening the directory and its content are created: `lock` and the cluster
+ * `pg/`. The database recovers from a crash by itself. `onSpace` is called when the disk gets too full for
+ * changes, and when it has space again.
  *
  * @throws EmbeddedLockedError when the directory is in use; Error with one line when it is unusable.
  */
-export async function openEmbedded({
-  directory,
-  onSpace,
-}: EmbeddedOptions): Promise<EmbeddedEngine> {
+export async function openEmbedded(
+  directory: string,
+  onSpace?: (space: Space) => void,
+): Promise<EmbeddedEngine> {
   const lock = lockDirectory(directory)
   try {
     const wasm = await compileEngine()
@@ -69,5 +66,53 @@ export async function openEmbedded({
   } catch (error) {
     lock.release()
     throw error
+  }
+}
+
+const SQLITE_BUSY = 5
+
+/** The data directory is in use: `message` is one line for the operator. */
+export class EmbeddedLockedError extends Error {
+  override readonly name = 'EmbeddedLockedError'
+}
+
+/**
+ * Takes the exclusive lock on a data directory, which is created (mode 0700) when it is missing.
+ *
+ * The lock is an open SQLite transaction on `<directory>/lock`: the kernel drops it with the
+ * process, even on kill -9, and processes in different containers see it too. Nothing else in this
+ * process may open and close that file, because POSIX drops a process's locks at any close.
+ *
+ * @returns the lock; `release` may be called again, and does nothing then.
+ * @throws EmbeddedLockedError when it is held, here or in another process; Error with one clear line
+ * when the directory cannot be used.
+ */
+export function lockDirectory(directory: string): { readonly release: () => void } {
+  const file = path.join(directory, 'lock')
+  let database: DatabaseSync | undefined
+  try {
+    fs.mkdirSync(directory, { recursive: true, mode: 0o700 })
+    // SQLite would fall back to a read-only open, which locks nothing.
+    fs.accessSync(directory, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK)
+    database = new DatabaseSync(file)
+    // Nothing is ever written, so no journal is needed beside the file.
+    database.exec('pragma journal_mode=memory; pragma locking_mode=exclusive; begin exclusive')
+  } catch (error) {
+    database?.close()
+    const isBusy = error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY
+    if (isBusy) {
+      throw new EmbeddedLockedError(
+        `data directory ${directory} is held by another process: ` +
+          'stop that process, or set GATEHOUSE_DATA_DIR or DATABASE_URL',
+      )
+    }
+    const message = `cannot use the data directory ${directory}: ${messageOf(error)}`
+    throw new Error(message, { cause: error })
+  }
+  const held = database
+  return {
+    release: () => {
+      if (held.isOpen) held.close()
+    },
   }
 }

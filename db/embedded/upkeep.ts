@@ -49,7 +49,7 @@ async function eachTable(
     if (stopped()) break
     const text = `${command} ${name}`
     try {
-      await db.run({ name: text, text, result: 'exec', args: [], row: undefined }, [])
+      await db.run({ name: text, text }, [])
     } catch (error) {
       failed ??= { error }
       if (error instanceof Unavailable) break

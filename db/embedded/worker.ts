@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { asset } from '../../kernel/assets.ts'
+import { messageOf } from '../../kernel/log.ts'
 import { DurableFS } from './durable-fs.ts'
 import type { WorkerOrder, WorkerReply, WorkerTask } from './engine.ts'
 import { endsIdle, queryMessage, startupPacket } from './connection.ts'
@@ -148,8 +149,7 @@ function createRunner(pg: PGlite): (bytes: Uint8Array) => Promise<Uint8Array<Arr
 }
 
 function fail(error: unknown): void {
-  const reason = error instanceof Error ? error.message : String(error)
-  reply({ kind: 'failed', reason: lastError === '' ? reason : lastError })
+  reply({ kind: 'failed', reason: lastError === '' ? messageOf(error) : lastError })
 }
 
 /** PGlite swallows panics and traps and carries on with a broken state: stop the thread instead. */

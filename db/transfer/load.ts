@@ -1,9 +1,19 @@
 import type { Database, Executor, Transaction } from '../client.ts'
 import { migrationState } from '../migrate.ts'
 import { serverQueries, tooOld, wronglyEncoded } from '../server.ts'
-import { digestOf, isPiece, isSame, largeValues, nextId, pinTextFormat, valueOf } from './rows.ts'
+import {
+  digestOf,
+  isPiece,
+  isSame,
+  largeValues,
+  nextId,
+  pinTextFormat,
+  valueOf,
+  listTables,
+  run,
+  type Table,
+} from './rows.ts'
 import type { Source, TableContents } from './source.ts'
-import { listTables, statement, type Table } from './tables.ts'
 
 /** Called when rows were written or verified. */
 export type Progress = (doing: string, table: string, rows: number) => void
@@ -28,7 +38,7 @@ export async function load(tx: Transaction, source: Source, progress: Progress):
   await pinTextFormat(tx)
   const tables = inOrderOf(source.names, await listTables(tx))
   const names = tables.map(({ name }) => name).join(', ')
-  await tx.run(statement('lock', `lock table ${names} in exclusive mode`), [])
+  await run(tx, `lock table ${names} in exclusive mode`)
   const full = await firstWithContent(tx, tables)
   if (full === undefined) await writeAll(tx, tables, source, progress)
   const contents: TableContents[] = []
@@ -65,7 +75,7 @@ async function firstWithContent(
 ): Promise<string | undefined> {
   for (const { name } of tables) {
     const text = `select exists (select from ${name} t where not exists (${MIGRATION_OF_ROW})) as there`
-    const [row] = (await tx.run(statement('content', text), [])) as readonly { there: boolean }[]
+    const [row] = await run<{ there: boolean }>(tx, text)
     if (row?.there === true) return name
   }
   return undefined
@@ -85,9 +95,7 @@ async function writeAll(
   progress: Progress,
 ): Promise<void> {
   // The rows that migrations wrote are among those of the source.
-  for (const { name } of tables.toReversed()) {
-    await tx.run(statement('empty', `delete from ${name}`), [])
-  }
+  for (const { name } of tables.toReversed()) await run(tx, `delete from ${name}`)
   await tx.script(
     'create temporary table pieces (mark text, place serial, piece bytea) on commit drop',
   )
@@ -97,7 +105,7 @@ async function writeAll(
     if (table.identity !== null && next !== null) {
       // Unlike setval() it is undone with the transaction.
       const column = `alter column ${table.identity} restart with ${next}`
-      await tx.run(statement('restart', `alter table ${table.name} ${column}`), [])
+      await run(tx, `alter table ${table.name} ${column}`)
     }
   }
   await tx.script(`analyze ${tables.map(({ name }) => name).join(', ')}`)
@@ -115,7 +123,7 @@ async function writeRows(
   let unfinished: { readonly row: string; readonly marks: string[] } | undefined
   async function write(rows: readonly string[]): Promise<void> {
     if (rows.length === 0) return
-    await tx.run(insert, [`[${rows.join(',')}]`])
+    await run(tx, insert, [`[${rows.join(',')}]`])
     progress('copy', table.name, rows.length)
   }
   for await (const lines of batches) {
@@ -124,7 +132,7 @@ async function writeRows(
       const mark = unfinished?.marks.shift()
       if (unfinished === undefined || mark === undefined)
         throw new Error('a piece belongs to no row')
-      await tx.run(ADD_PIECE, [mark, first])
+      await run(tx, ADD_PIECE, [mark, first])
       if (unfinished.marks.length > 0) continue
       await write([unfinished.row])
       unfinished = undefined
@@ -144,22 +152,14 @@ async function writeRows(
   if (unfinished !== undefined) throw new Error('a row is without its pieces')
 }
 
-const ADD_PIECE = statement(
-  'addPiece',
-  'insert into pieces (mark, piece) values ($1::text, $2::text::bytea)',
-  ['text', 'text'],
-)
+const ADD_PIECE = 'insert into pieces (mark, piece) values ($1::text, $2::text::bytea)'
 
-function insertInto({ name, columns }: Table) {
+function insertInto({ name, columns }: Table): string {
   const names = columns.map((column) => column.name).join(', ')
   const values = columns.map(valueOf).join(', ')
   const texts = columns.map((column) => `${column.name} text`).join(', ')
-  return statement(
-    'insert',
-    `insert into ${name} (${names}) overriding system value
-     select ${values} from json_to_recordset($1::text::json) as r (${texts})`,
-    ['text'],
-  )
+  return `insert into ${name} (${names}) overriding system value
+    select ${values} from json_to_recordset($1::text::json) as r (${texts})`
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Executor, Transaction } from '../client.ts'
-import { statement, type Table } from './tables.ts'
+import Type, { type Static } from 'typebox'
+import { nullable, many, sqlFile } from '../sql-file.ts'
 
 /** Rows whose sizes are read at once. */
 const SIZES = 1024
@@ -39,15 +40,10 @@ export async function* readRows(tx: Transaction, table: Table): AsyncGenerator<r
     const [row] = rows
     if (row === undefined || rows.length > 1) continue
     for (const { column, pieces } of largeValues(table, row.text)) {
-      const piece = statement(
-        'piece',
-        `select substring(t.${column} from $1::integer for ${PIECE})::text as text
-           from ${table.name} t where t.ctid = $2::text::tid`,
-        ['int4', 'text'],
-      )
+      const text = `select substring(t.${column} from $1::integer for ${PIECE})::text as text
+        from ${table.name} t where t.ctid = $2::text::tid`
       for (let at = 0; at < pieces; at++) {
-        const args = [at * PIECE + 1, row.place]
-        const [found] = (await tx.run(piece, args)) as readonly { text: string }[]
+        const [found] = await run<Pick<Row, 'text'>>(tx, text, [at * PIECE + 1, row.place])
         if (found !== undefined) yield [found.text]
       }
     }
@@ -73,7 +69,7 @@ export async function digestOf(
 export async function nextId(tx: Executor, { sequence }: Table): Promise<number | null> {
   if (sequence === null) return null
   const text = `select case when is_called then last_value + 1 else last_value end as next_id from ${sequence}`
-  const [row] = (await tx.run(statement('nextId', text), [])) as readonly { next_id: number }[]
+  const [row] = await run<{ next_id: number }>(tx, text)
   return row?.next_id ?? null
 }
 
@@ -120,8 +116,13 @@ function total(sizes: readonly number[], from: number, count: number): number {
   return sizes.slice(from, from + count).reduce((sum, size) => sum + size, 0)
 }
 
-async function run<R>(tx: Executor, text: string): Promise<readonly R[]> {
-  return (await tx.run(statement('transfer', text), [])) as readonly R[]
+/** Runs a statement that is built from names of tables; its rows have no schema. */
+export async function run<R>(
+  tx: Executor,
+  text: string,
+  args: readonly unknown[] = [],
+): Promise<readonly R[]> {
+  return (await tx.run({ name: 'transfer', text }, args)) as readonly R[]
 }
 
 /**
@@ -201,4 +202,49 @@ export function createDigest(): DigestMaker {
 /** Whether two digests are of the same rows. */
 export function isSame(one: Digest, other: Digest): boolean {
   return one.rows === other.rows && one.sha256 === other.sha256
+}
+
+/** A table whose rows are carried from one database to another. All names are quoted for SQL. */
+const Table = Type.Object({
+  name: Type.String(),
+  /** Without those that PostgreSQL makes of others; `member` is the name as it is, in JSON. */
+  columns: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      member: Type.String(),
+      type: Type.String(),
+      size: Type.String(),
+    }),
+  ),
+  /** The primary key as an order that is the same on every server, whatever its locale. */
+  key: Type.Array(Type.String()),
+  identity: nullable(Type.String()),
+  sequence: nullable(Type.String()),
+  /** The other tables that its foreign keys name. */
+  refers_to: Type.Array(Type.String()),
+})
+export type Table = Static<typeof Table>
+
+export const transferQueries = sqlFile('sql/transfer.sql', {
+  listTransferTables: many(Table, {}),
+})
+
+/** The tables of the three services, each after those that it refers to, else by name. */
+export async function listTables(db: Executor): Promise<readonly Table[]> {
+  const rows = await transferQueries.listTransferTables(db, {})
+  const waiting = new Map(rows.map((table) => [table.name, table]))
+  const sorted: Table[] = []
+  while (waiting.size > 0) {
+    const next = [...waiting.values()].find(({ refers_to: others }) =>
+      others.every((other) => !waiting.has(other)),
+    )
+    if (next === undefined) {
+      throw new Error(
+        `these tables refer to each other in a circle: ${[...waiting.keys()].join(', ')}`,
+      )
+    }
+    waiting.delete(next.name)
+    sorted.push(next)
+  }
+  return sorted
 }

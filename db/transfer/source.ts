@@ -13,8 +13,9 @@ import {
   pinTextFormat,
   readRows,
   type Digest,
+  listTables,
+  type Table,
 } from './rows.ts'
-import { listTables, type Table } from './tables.ts'
 
 /** What a table holds. `next_id`: the id of its next row; null without ids. */
 export interface TableContents extends Digest {

@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http'
 import { errorPage } from '../../html/hooks/layout.ts'
-import type { FaultValue } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
 import { problem, htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import { navigates } from '../page-answers.ts'
@@ -14,7 +13,7 @@ export const hooksFault: FaultReply = (fault, request): Reply => {
   if (!receiver && navigates(request)) {
     const title = STATUS_CODES[fault.status] ?? 'Error'
     return htmlReply(
-      errorPage({ status: fault.status, title, detail: fault.detail }),
+      errorPage({ status: fault.status, title, detail: fault.message }),
       fault.status,
       fault.headers,
     )
@@ -25,12 +24,4 @@ export const hooksFault: FaultReply = (fault, request): Reply => {
 /** The path as a URI reference; the token of `/webhooks/generic/{name}/{token}` is left out. */
 function instanceOf(path: string): string {
   return path.split('/').slice(0, 4).join('/')
-}
-
-export function notFound(detail: string): FaultValue {
-  return { status: 404, code: 'NOT_FOUND', detail }
-}
-
-export function badRequest(detail: string): FaultValue {
-  return { status: 400, code: 'BAD_REQUEST', detail }
 }

@@ -13,15 +13,15 @@ const INTERNAL = 'internal server error'
  * Errors of the ops service: `{error}` (ops.md section 7), and a page for browsers outside of the
  * API.
  */
-export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, request) => {
+export const opsFault: FaultReply = ({ status, code, message, headers }, request) => {
   if (request.path.startsWith('/v1/')) {
-    return chatProblem(status, detail, code.toLowerCase(), headers)
+    return chatProblem(status, message, code.toLowerCase(), headers)
   }
   if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
     const title = STATUS_CODES[status] ?? 'Error'
-    return htmlReply(opsErrorPage({ status, title, detail: sentence(detail) }), status, headers)
+    return htmlReply(opsErrorPage({ status, title, detail: sentence(message) }), status, headers)
   }
-  return jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : detail }, status, headers)
+  return jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : message }, status, headers)
 }
 
 /**

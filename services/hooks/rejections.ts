@@ -3,7 +3,7 @@ import { rejectionQueries as q, type Rejection } from '../../db/hooks/rejections
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { redactAddress } from '../../kernel/net/addresses.ts'
-import { startNumberedBatches } from '../../kernel/numbered-batches.ts'
+import { startNumberedBatches } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
 

@@ -1,6 +1,5 @@
 import { parseHosts } from '../../kernel/net/addresses.ts'
-import { integer } from '../../kernel/readings.ts'
-import { address, baseUrl, optional, secret, variable } from '../../kernel/variables.ts'
+import { integer, address, baseUrl, optional, secret, variable } from '../../kernel/variables.ts'
 
 const MAX_SIZE = 100 * 1024 * 1024
 

@@ -2,7 +2,7 @@ import type { Database } from '../../db/client.ts'
 import { visitQueries as q, type ClickKind, type DayClicks } from '../../db/links/visits.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import { startNumberedBatches } from '../../kernel/numbered-batches.ts'
+import { startNumberedBatches } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
 

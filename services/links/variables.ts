@@ -1,5 +1,4 @@
-import { pattern } from '../../kernel/readings.ts'
-import { address, baseUrl, optional } from '../../kernel/variables.ts'
+import { pattern, address, baseUrl, optional } from '../../kernel/variables.ts'
 
 const HOST_NAME = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/i
 

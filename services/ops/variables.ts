@@ -1,5 +1,16 @@
-import { anyText, integer, oneOf, readWebUrl, trueOrFalse } from '../../kernel/readings.ts'
-import { address, baseUrl, optional, path, secret, variable } from '../../kernel/variables.ts'
+import {
+  anyText,
+  integer,
+  oneOf,
+  readWebUrl,
+  trueOrFalse,
+  address,
+  baseUrl,
+  optional,
+  path,
+  secret,
+  variable,
+} from '../../kernel/variables.ts'
 
 const modelName = { form: 'the name of a model', read: readModelName }
 const tierModel = variable({ ...modelName, default: 'default' })

@@ -1,11 +1,9 @@
 import { createServer } from 'node:net'
 import { t, type Test } from 'tap'
-import Type from 'typebox'
 import { databaseAnswers } from '../../db/server.ts'
-import { openClient, type ClientOptions, type Database } from '../../db/client.ts'
+import { openClient, type ClientOptions, type Database, type Query } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
 import { openEmbedded, type EmbeddedEngine } from '../../db/embedded/open.ts'
-import type { Query, QueryResult } from '../../db/client.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { backends, eachBackend, type Backend } from '../helpers/backends.ts'
 import { type Owner, freePort } from '../helpers/owner.ts'
@@ -87,8 +85,8 @@ await eachBackend(
     const db = await open(t, backend)
     const table =
       'create table item (id int4 constraint item_key primary key, n int4 constraint positive check (n > 0))'
-    await db.run(query('table', table, 'exec'), [])
-    const insert = query('insert', 'insert into item values ($1, $2)', 'exec')
+    await db.run(query('table', table), [])
+    const insert = query('insert', 'insert into item values ($1, $2)')
     await db.run(insert, [1, 1])
     const twice = await failure(db.run(insert, [1, 1]))
     t.ok(twice instanceof QueryError)
@@ -184,9 +182,9 @@ t.test('a cut connection is unavailable once, then replaced; listeners hear of i
 
 await eachBackend(t, 'a transaction is seen when it is over', async (t: Test, backend) => {
   const db = await open(t, backend, 5_000)
-  await db.run(query('table', 'create table mark (name text)', 'exec'), [])
+  await db.run(query('table', 'create table mark (name text)'), [])
   const [begun, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const insert = query('insert', `insert into mark values ('undone')`, 'exec')
+  const insert = query('insert', `insert into mark values ('undone')`)
   const first = db.transaction(async (tx) => {
     await tx.run(insert, [])
     begun.resolve()
@@ -259,8 +257,8 @@ t.test('many who ask whether the database answers share one probe', async (t) =>
   t.equal(pings, 2, 'one who asks later has a probe of his own')
 })
 
-function query(name: string, text: string, result: QueryResult = 'many'): Query {
-  return { name, text, result, args: [], row: result === 'exec' ? undefined : Type.Object({}) }
+function query(name: string, text: string): Query {
+  return { name, text }
 }
 
 async function failure(work: Promise<unknown>): Promise<unknown> {
@@ -284,7 +282,7 @@ function client(
 
 async function openEngine(): Promise<EmbeddedEngine> {
   const { GATEHOUSE_DATA_DIR: directory = '' } = await backends[0].emptyEnv(file)
-  const engine = await openEmbedded({ directory })
+  const engine = await openEmbedded(directory)
   file.teardown(() => engine.close())
   return engine
 }

@@ -219,7 +219,7 @@ async function opened(t: Test, options: Omit<DatabaseOptions, 'url'>): Promise<O
     close: closeOnce,
     lines,
     async ask(text) {
-      const query: Query = { name: 'known', text, result: 'many', args: [], row: undefined }
+      const query: Query = { name: 'known', text }
       return JSON.stringify(await db.run(query, []))
     },
   }

@@ -11,7 +11,7 @@ import { backends } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 
 const { GATEHOUSE_DATA_DIR: directory = '' } = await backends[0].emptyEnv(t)
-const engine = await openEmbedded({ directory })
+const engine = await openEmbedded(directory)
 let sql = connect()
 t.teardown(async () => {
   await sql.end()
@@ -148,7 +148,7 @@ t.test('closing ends connections and shuts PostgreSQL down cleanly', async (t) =
 })
 
 t.test('the log is bounded by checkpoints', async (t) => {
-  const own = await openEmbedded({ directory })
+  const own = await openEmbedded(directory)
   const client = connect(own.socket)
   const chunk = Buffer.alloc(4_000_000, 'x')
   await client`create table bulk (body bytea)`
@@ -166,7 +166,7 @@ t.test('the log is bounded by checkpoints', async (t) => {
 
 // PostgreSQL refuses changes once the oldest database is 2,000 million transactions old.
 t.test('no database is there that is never vacuumed', async (t) => {
-  const again = await openEmbedded({ directory })
+  const again = await openEmbedded(directory)
   const made = connect(again.socket)
   t.same(await made`select n from kept`, [{ n: 1 }])
   t.same(await made`select datname from pg_database`, [{ datname: 'postgres' }])
@@ -189,7 +189,7 @@ t.test('the templates of an older database are removed, and nothing else', async
   const { rows } = await pg.query('select count(*)::int as n from pg_database')
   t.same(rows, [{ n: 3 }], 'its own and two templates')
   await pg.close()
-  const present = await openEmbedded({ directory: folder })
+  const present = await openEmbedded(folder)
   const reader = connect(present.socket)
   t.same(await reader`select datname from pg_database`, [{ datname: 'postgres' }])
   t.same(await reader`select n from kept`, [{ n: 1 }])

@@ -4,7 +4,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import type { TSchema } from 'typebox'
 import { openDatabase } from '../../db/open.ts'
-import type { Query } from '../../db/client.ts'
+import type { DeclaredQuery } from '../../db/sql-file.ts'
 import { createLog } from '../../kernel/log.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -47,7 +47,7 @@ type Shape = {
 }
 
 /** Every query that a module below db/ exports, in a record or a list. */
-const queries: readonly Query[] = (await Promise.all(queryModules())).flatMap((module) =>
+const queries: readonly DeclaredQuery[] = (await Promise.all(queryModules())).flatMap((module) =>
   Object.values(module).flatMap((exported) =>
     typeof exported === 'object' && exported !== null
       ? Object.values(exported).filter(isQuery)
@@ -95,12 +95,11 @@ await eachBackend(t, 'the database is as the program declares it', async (t: Tes
   const where = { url: env['DATABASE_URL'], dataDirectory: env['GATEHOUSE_DATA_DIR'] ?? '' }
   const { db, close } = await openDatabase(where, log)
   t.teardown(close)
-  const ask = (text: string): Promise<readonly unknown[]> =>
-    db.run({ name: 'ask', text, result: 'many', args: [], row: undefined }, [])
+  const ask = (text: string): Promise<readonly unknown[]> => db.run({ name: 'ask', text }, [])
 
   await t.test('the server describes every query as it is declared', async (t) => {
     for (const query of queries) {
-      const { args, columns } = await db.describe(query)
+      const { types: args, columns } = await db.describe(query)
       const names = args.map((oid) => nameOf(oid))
       t.same(query.args, names, `arguments of ${query.name}`)
       if (query.row === undefined) {
@@ -186,7 +185,7 @@ function queryModules(): readonly Promise<Record<string, unknown>>[] {
   return paths.map((path) => import(join(ROOT, path)))
 }
 
-function isQuery(value: unknown): value is Query {
+function isQuery(value: unknown): value is DeclaredQuery {
   return value instanceof Object && 'text' in value && 'args' in value && 'result' in value
 }
 

@@ -1,6 +1,5 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
-import Type from 'typebox'
 import { openClient } from '../../db/client.ts'
 import type { Database, Query } from '../../db/client.ts'
 import { openDatabase } from '../../db/open.ts'
@@ -220,5 +219,5 @@ async function shown(url: string, text: string, state: string): Promise<number> 
 }
 
 function query(name: string, text: string): Query {
-  return { name, text, result: 'many', args: [], row: Type.Object({}) }
+  return { name, text }
 }

@@ -1,12 +1,10 @@
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import postgres from 'postgres'
 import t from 'tap'
-import { EmbeddedLockedError, lockDirectory } from '../../db/embedded/lock.ts'
-import { openEmbedded } from '../../db/embedded/open.ts'
+import { EmbeddedLockedError, lockDirectory, openEmbedded } from '../../db/embedded/open.ts'
 import { backends } from '../helpers/backends.ts'
 import { ENGINE_FLAGS, extent } from '../helpers/program.ts'
 
@@ -22,7 +20,7 @@ const prelude = `
   import postgres from '${client}'
   import { openEmbedded } from '${open}'
   const say = (text) => fs.writeSync(1, text + '\\n')
-  const engine = await openEmbedded({ directory: process.argv[2] })
+  const engine = await openEmbedded(process.argv[2])
   const sql = postgres({ socket: engine.socket, host: 'x', user: 'postgres', max: 1, onnotice: () => {} })
   await sql\`create table if not exists kept (id text primary key)\`
   say('ready')`
@@ -74,7 +72,7 @@ async function kill(target: ChildProcessWithoutNullStreams): Promise<void> {
 }
 
 async function idsIn(directory: string): Promise<Set<string>> {
-  const engine = await openEmbedded({ directory })
+  const engine = await openEmbedded(directory)
   const sql = postgres({ socket: engine.socket, host: 'x', user: 'postgres', max: 1 } as object)
   const rows = await sql<{ id: string }[]>`select id from kept`
   await sql.end()
@@ -90,10 +88,10 @@ t.test('a directory has one user at a time', async (t) => {
   const lock = lockDirectory(directory)
   t.equal(fs.statSync(directory).mode & 0o777, 0o700)
   t.throws(() => lockDirectory(directory), new EmbeddedLockedError(message))
-  await t.rejects(openEmbedded({ directory }), new EmbeddedLockedError(message))
+  await t.rejects(openEmbedded(directory), new EmbeddedLockedError(message))
   const other = `
     import { openEmbedded } from '${open}'
-    await openEmbedded({ directory: process.argv[1] }).catch((error) => console.log(String(error)))`
+    await openEmbedded(process.argv[1]).catch((error) => console.log(String(error)))`
   const args = ['--input-type=module', '--eval', other, directory]
   const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   t.equal(stdout, `EmbeddedLockedError: ${message}\n`)

@@ -38,7 +38,7 @@ const embedded: Backend = {
     for (const flag of ENGINE_FLAGS) setFlagsFromString(flag)
     // Loaded here only: most files never look into an embedded database.
     const { openEmbedded } = await import('../../db/embedded/open.ts')
-    const engine = await openEmbedded({ directory: required(env, 'GATEHOUSE_DATA_DIR') })
+    const engine = await openEmbedded(required(env, 'GATEHOUSE_DATA_DIR'))
     const options = { socket: engine.socket, user: 'postgres', database: 'postgres', max: 1 }
     const sql = postgres({ ...options, onnotice: () => undefined })
     try {
@@ -118,7 +118,7 @@ export type EmbeddedState = 'empty' | 'migrated'
 export async function makeEmbeddedTemplates(folder: string): Promise<string> {
   const templates = join(folder, 'embedded-templates')
   const { openEmbedded } = await import('../../db/embedded/open.ts')
-  const engine = await openEmbedded({ directory: join(templates, 'empty') })
+  const engine = await openEmbedded(join(templates, 'empty'))
   await engine.close()
   const env = { GATEHOUSE_DATA_DIR: join(templates, 'migrated') }
   await copyDatabase(join(templates, 'empty'), env.GATEHOUSE_DATA_DIR)

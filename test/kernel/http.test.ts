@@ -9,6 +9,7 @@ import { HTTP_TIMES } from '../../kernel/http/connections.ts'
 import { createListener } from '../../kernel/http/listener.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
+import { notFound } from '../../kernel/fault.ts'
 import { problem, bytesReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import { createRouter, type Route } from '../../kernel/http/router.ts'
 import { rawExchange, request } from '../helpers/http.ts'
@@ -39,7 +40,7 @@ async function listen(
   const listener = createListener({
     service: 'test',
     find: createRouter(routes),
-    noRoute: { status: 404, code: 'NOT_FOUND', detail: 'Nothing.' },
+    noRoute: notFound('Nothing.'),
     faultReply(fault, { path }) {
       if (path === '/no-words') throw new Error('no words')
       return problem(fault, path)

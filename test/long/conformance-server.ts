@@ -6,6 +6,7 @@ import { createListener } from '../../kernel/http/listener.ts'
 import { postMcp } from '../../kernel/mcp/post.ts'
 import type { McpServer, Resource } from '../../kernel/mcp/server.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
+import { notFound } from '../../kernel/fault.ts'
 import { problem } from '../../kernel/http/reply.ts'
 import { createRouter } from '../../kernel/http/router.ts'
 import type { Owner } from '../helpers/owner.ts'
@@ -47,7 +48,7 @@ export async function startFixtures(t: Owner): Promise<string> {
         handle: (context) => postMcp(fixtures, context, { clock: systemClock, signal }),
       },
     ]),
-    noRoute: { status: 404, code: 'NOT_FOUND', detail: 'Nothing is here.' },
+    noRoute: notFound('Nothing is here.'),
     faultReply: (fault, { path }) => problem(fault, path),
     guard: createGuard({
       ...{ hosts: [], trustedProxies: () => false },

@@ -1,5 +1,5 @@
 /** A small fault, put into the sources to see that some test fails. */
-export type FaultValue = {
+export type PlantedFault = {
   /** What the program does then. */
   readonly fault: string
   readonly file: string
@@ -10,7 +10,7 @@ export type FaultValue = {
   readonly runBy?: string
 }
 
-export const FAULTS: readonly FaultValue[] = [
+export const FAULTS: readonly PlantedFault[] = [
   {
     fault: 'stale deliveries pass one second too long',
     file: 'services/hooks/hmac.ts',
@@ -49,7 +49,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'signing secrets of 16 bytes are accepted',
-    file: 'services/hooks/schemes.ts',
+    file: 'services/hooks/secrets.ts',
     find: 'key.length >= 24 && key.length <= 64',
     replace: 'key.length >= 16 && key.length <= 64',
   },

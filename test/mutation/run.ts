@@ -5,8 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { ROOT, SHORT_LIVES } from '../helpers/program.ts'
 import { runFile } from '../runner/pool.ts'
 import { withSharedParts } from '../runner/shared-parts.ts'
-import { FAULTS } from './faults.ts'
-import type { FaultValue } from './faults.ts'
+import { FAULTS, type PlantedFault } from './faults.ts'
 
 // How well the suite protects: docs/testing.md.
 //   node test/mutation/run.ts reach FILE.json          which test files run the place of each fault, by coverage
@@ -24,6 +23,11 @@ const never = new AbortController().signal
 // Leaves by way of the exit handlers, which put the sources back.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 process.env[SHORT_LIVES] = '1'
+
+const misfits = FAULTS.flatMap(misfitsOf)
+if (misfits.length > 0) {
+  throw new Error(`test/mutation/faults.ts does not fit the sources:\n${misfits.join('\n')}`)
+}
 
 await withSharedParts({ browser: true }, async () => {
   if (mode === 'reach') await findReach()
@@ -53,14 +57,28 @@ async function findReach(): Promise<void> {
   writeFileSync(file, JSON.stringify(reach, null, 1))
 }
 
-/** A place in a source file, as coverage has it. */
-type Place = { readonly of: FaultValue; readonly url: string; readonly at: number }
+/** What of a planted fault is not in the sources, or is there more than once; a line each. */
+function misfitsOf({ fault, file: path, find, runBy }: PlantedFault): readonly string[] {
+  const [runner = '', name] = runBy?.split('#') ?? []
+  const wanted = [[path, find] as const]
+  if (runBy !== undefined) wanted.push([runner, `function ${name}(`])
+  return wanted.flatMap(([place, text]) => {
+    const count = globSync(place, { cwd: ROOT }).length && textOf(place).split(text).length - 1
+    return count === 1 ? [] : [`'${fault}': ${place} has ${count} times ${JSON.stringify(text)}`]
+  })
+}
 
-function placeOf(of: FaultValue): Place {
+function textOf(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
+/** A place in a source file, as coverage has it. */
+type Place = { readonly of: PlantedFault; readonly url: string; readonly at: number }
+
+function placeOf(of: PlantedFault): Place {
   const [path = '', name] = (of.runBy ?? of.file).split('#')
-  const text = readFileSync(join(ROOT, path), 'utf8')
+  const text = textOf(path)
   const at = of.runBy === undefined ? text.indexOf(of.find) : text.indexOf(`function ${name}(`)
-  if (at < 0) throw new Error(`${path}: the place of '${of.fault}' is not there`)
   // Behind the first brace of a function: its own name counts as run when the file is loaded.
   const inside = of.runBy === undefined ? at : text.indexOf('{\n', at) + 2
   return { of, url: pathToFileURL(join(ROOT, path)).href, at: inside }
@@ -84,8 +102,8 @@ function coverageIn(path: string): Coverage {
 }
 
 /** The faults whose place was run by one of the processes that left their coverage in a folder. */
-function reachedIn(folder: string, places: readonly Place[]): ReadonlySet<FaultValue> {
-  const reached = new Set<FaultValue>()
+function reachedIn(folder: string, places: readonly Place[]): ReadonlySet<PlantedFault> {
+  const reached = new Set<PlantedFault>()
   for (const name of readdirSync(folder)) {
     const { result } = coverageIn(join(folder, name))
     const scripts = Map.groupBy(result, ({ url }) => url)
@@ -119,7 +137,7 @@ async function tryFaults(): Promise<void> {
 
 /** Tests of the fault's own service or floor first, and of these the quick ones. */
 function likelyFirst(
-  fault: FaultValue,
+  fault: PlantedFault,
   reached: Readonly<Record<string, number>>,
 ): readonly string[] {
   const names = (fault.runBy ?? fault.file).split('/')
@@ -132,12 +150,11 @@ function likelyFirst(
 
 /** Runs the files with the fault in the sources, several at a time, until one fails. */
 async function firstFailure(
-  fault: FaultValue,
+  fault: PlantedFault,
   files: readonly string[],
 ): Promise<string | undefined> {
   const path = join(ROOT, fault.file)
   const before = readFileSync(path, 'utf8')
-  if (before.split(fault.find).length !== 2) throw new Error(`'${fault.fault}' fits not once`)
   const found = new AbortController()
   const waiting = [...files]
   let by: string | undefined

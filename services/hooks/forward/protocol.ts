@@ -1,8 +1,7 @@
 import Type from 'typebox'
-import { Compile } from 'typebox/compile'
-import { lazy } from '../../../kernel/lazy.ts'
 import { nullable } from '../../../db/sql-file.ts'
-import { field, parsed, validateTexts, withDefault } from '../../../kernel/validate.ts'
+import { parseJson } from '../../../kernel/json.ts'
+import { field, fits, parsed, validateTexts, withDefault } from '../../../kernel/validate.ts'
 import { filterFields } from '../event-filter.ts'
 import { redactUrlTokens } from '../redact.ts'
 import { parseTarget, TARGET_FORM } from '../outgoing.ts'
@@ -66,30 +65,18 @@ export type RelayResult = Type.Static<typeof RelayResult>
 const ClientMessage = Type.Union([Next, RelayResult])
 export type ClientMessage = Type.Static<typeof ClientMessage>
 
-const serverSchema = lazy(() => Compile(ServerMessage))
-const clientSchema = lazy(() => Compile(ClientMessage))
-
 export const NEXT = JSON.stringify({ type: 'next' } satisfies ClientMessage)
 
 /** A message of the server; undefined for anything else. */
 export function readServerMessage(text: string): ServerMessage | undefined {
-  const value = readJson(text)
-  return serverSchema().Check(value) ? value : undefined
+  const value = parseJson(text)
+  return fits(ServerMessage, value) ? value : undefined
 }
 
 /** A message of a forwarder; undefined for anything else. */
 export function readClientMessage(message: string | Buffer): ClientMessage | undefined {
-  const value = typeof message === 'string' ? readJson(message) : undefined
-  return clientSchema().Check(value) ? value : undefined
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // SyntaxError: no JSON, so none of our messages.
-    return undefined
-  }
+  const value = typeof message === 'string' ? parseJson(message) : undefined
+  return fits(ClientMessage, value) ? value : undefined
 }
 
 /** The most characters of a name. */
