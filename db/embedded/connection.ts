@@ -106,7 +106,7 @@ function createSplitter(
         cut = end
         onStartup()
       } else if (ENDS.has(pending[at] ?? 0)) {
-        // A copy: its memory moves to the engine's thread.
+        // A copy: its memory may move to the engine's thread.
         onBatch(new Uint8Array(pending.subarray(cut, end)))
         cut = end
       }
@@ -122,6 +122,11 @@ function message(type: number, text = ''): Buffer {
   head[0] = type
   head.writeUInt32BE(body.length + 4, 1)
   return Buffer.concat([head, body])
+}
+
+/** What moves to the other thread with a message: to copy a short one costs less than to move it. */
+export function moved(bytes: Uint8Array<ArrayBuffer>): ArrayBuffer[] {
+  return bytes.length < 64 * 1024 ? [] : [bytes.buffer]
 }
 
 /** A simple query. */

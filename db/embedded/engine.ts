@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { asset, assetText, inExecutable } from '../../kernel/assets.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { unpackTree } from './cluster.ts'
-import type { Run } from './connection.ts'
+import { moved, type Run } from './connection.ts'
 
 // TypeScript describes WebAssembly only together with the whole DOM.
 declare const WebAssembly: { compile: (bytes: Uint8Array) => Promise<WasmModule> }
@@ -46,7 +46,7 @@ export interface Space {
 interface Engine {
   /** What a server sends to a client that has connected. */
   greeting: Uint8Array
-  /** Runs messages; the memory of `bytes` moves to the thread. One call at a time. */
+  /** Runs messages; the memory of `bytes` may move to the thread. One call at a time. */
   run: Run
   /** Shuts PostgreSQL down (with a checkpoint) and ends the thread. */
   close: () => Promise<void>
@@ -96,7 +96,7 @@ export async function startEngine(
     failed,
     async run(bytes) {
       const result = next('ran')
-      worker.postMessage({ kind: 'run', bytes } satisfies WorkerOrder, [bytes.buffer])
+      worker.postMessage({ kind: 'run', bytes } satisfies WorkerOrder, moved(bytes))
       return (await result).bytes
     },
     close: async () => {

@@ -7,7 +7,7 @@ import { asset } from '../../kernel/assets.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { DurableFS } from './durable-fs.ts'
 import type { WorkerOrder, WorkerReply, WorkerTask } from './engine.ts'
-import { endsIdle, queryMessage, startupPacket } from './connection.ts'
+import { endsIdle, moved, queryMessage, startupPacket } from './connection.ts'
 import { freeBytes, RESERVE_BYTES } from '../disk.ts'
 
 const LONGJMP_STATUS = 100 // how PGlite's wasm reports an ordinary SQL error
@@ -111,7 +111,7 @@ async function serve(): Promise<void> {
     if (idle) await checkFreeSpace()
     const bytes = await run(order.bytes)
     idle = endsIdle(bytes)
-    reply({ kind: 'ran', bytes }, [bytes.buffer])
+    reply({ kind: 'ran', bytes }, moved(bytes))
     // A single-user PostgreSQL never checkpoints by itself: its log would grow for ever.
     if (!idle || fs.segmentsBegun < SEGMENTS_PER_CHECKPOINT) return
     fs.segmentsBegun = 0
