@@ -11,7 +11,7 @@ import type { FaultValue } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import { createRouter, type Route, type Unmatched } from '../kernel/http/router.ts'
-import { metricsRoute } from '../routes/metrics.ts'
+import { metricsRoute } from '../routes/monitoring.ts'
 import { placeOf, urlOf, type ServiceName } from './addresses.ts'
 import type { ConfigSource } from './configuration.ts'
 

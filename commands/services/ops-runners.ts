@@ -1,7 +1,7 @@
 import type { Executor } from '../../db/client.ts'
 import { configQueries } from '../../db/ops/config.ts'
 import { systemClock } from '../../kernel/time.ts'
-import type { InventorySource } from '../../services/ops/inventory/inventory.ts'
+import type { InventorySource } from '../../services/ops/inventory.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { createCliRunner } from '../../services/ops/runners/cli.ts'
 import type { Endpoint } from '../../services/ops/runners/model-chat.ts'
