@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { OpenService } from '../../../commands/services/service.ts'
+import type { OpenService } from '../../../commands/listeners.ts'
 import { migrate } from '../../../db/migrate.ts'
 import { openDatabase } from '../../../db/open.ts'
 import { openConfiguration } from '../../../commands/configuration.ts'
