@@ -1,6 +1,4 @@
-import { STATUS_CODES } from 'node:http'
 import type { User } from '../../db/links/users.ts'
-import { sentence } from '../../html/form.ts'
 import { linksErrorPage } from '../../html/links/visits.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { FaultValue } from '../../kernel/fault.ts'
@@ -28,9 +26,7 @@ export function faultPage(
   { status, detail, headers }: FaultValue,
   viewer: User | undefined | null,
 ): Reply {
-  const title = STATUS_CODES[status] ?? 'Error'
-  const error = { status, title, detail: sentence(detail) }
-  return htmlReply(linksErrorPage(viewer, error), status, headers)
+  return htmlReply(linksErrorPage(viewer, { status, detail }), status, headers)
 }
 
 /** A `Location` that proxies and browsers may not take (services/links/target.ts). */
