@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { sizeText } from '../html/text.ts'
+import { sizeText } from '../html/parts.ts'
 import { Fault } from '../kernel/fault.ts'
 import { connectChannel } from '../kernel/http/websocket.ts'
 import { post } from '../kernel/net/outbound.ts'

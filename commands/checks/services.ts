@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { messageOf } from '../../kernel/log.ts'
-import { INVENTORY_FILE } from '../../services/ops/inventory/inventory.ts'
+import { INVENTORY_FILE } from '../../services/ops/inventory.ts'
 import { readJsonFile, type FileKind } from '../../services/ops/json-file.ts'
 import { PRICES_FILE } from '../../services/ops/runners/budget.ts'
 import { probeSandbox } from '../../services/ops/tools/sandbox.ts'

@@ -2,10 +2,9 @@ import type { Link } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { filterForm } from '../form.ts'
-import { listTable } from '../table.ts'
+import { listTable, emptyState, moreLink } from '../parts.ts'
 import { adminTabs, linksPage } from './layout.ts'
 import { shortName, visibilityBadge, type ShortLinks } from './links.ts'
-import { emptyState, moreLink } from '../parts.ts'
 
 /** What `/-/admin/links` shows: all links, or those whose slug begins with a text. */
 export interface AllLinksView {

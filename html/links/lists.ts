@@ -1,9 +1,8 @@
 import type { ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { ListFilter } from '../../services/links/lists.ts'
-import { attributes } from '../attributes.ts'
+import { attributes, listTable } from '../parts.ts'
 import { filterForm, submit, type Option } from '../form.ts'
-import { listTable } from '../table.ts'
 import { linksPage, type Viewer } from './layout.ts'
 import { linkCell, tagList, visibilityBadge, type ShortLinks } from './links.ts'
 

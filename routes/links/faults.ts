@@ -1,6 +1,4 @@
-import { STATUS_CODES } from 'node:http'
 import type { User } from '../../db/links/users.ts'
-import { sentence } from '../../html/form.ts'
 import { linksErrorPage } from '../../html/links/visits.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
@@ -24,13 +22,8 @@ export function replyTo(
 }
 
 /** The page of a fault. */
-export function faultPage(
-  { status, message, headers }: Fault,
-  viewer: User | undefined | null,
-): Reply {
-  const title = STATUS_CODES[status] ?? 'Error'
-  const error = { status, title, detail: sentence(message) }
-  return htmlReply(linksErrorPage(viewer, error), status, headers)
+export function faultPage(fault: Fault, viewer: User | undefined | null): Reply {
+  return htmlReply(linksErrorPage(viewer, fault), fault.status, fault.headers)
 }
 
 /** A `Location` that proxies and browsers may not take (services/links/target.ts). */
