@@ -55,11 +55,10 @@ create table if not exists gatehouse.migrations (
 );`
 
 /** Compares the database with this program without changing anything. */
-export function migrationState(db: Executor): Promise<MigrationState> {
-  return readState(db, loadMigrations())
-}
-
-async function readState(db: Executor, migrations: readonly Migration[]): Promise<MigrationState> {
+export async function migrationState(
+  db: Executor,
+  migrations = loadMigrations(),
+): Promise<MigrationState> {
   // Another instance may migrate at the same time. A schema that was there before must be recorded,
   // and one that is recorded must be there afterwards.
   const { names: before } = await readSchemas(db, {})
@@ -86,7 +85,7 @@ export async function migrate(
   through = Number.POSITIVE_INFINITY,
 ): Promise<readonly string[]> {
   const migrations = loadMigrations()
-  const { pending, faults } = await readState(db, migrations)
+  const { pending, faults } = await migrationState(db, migrations)
   const [fault, ...more] = faults
   if (fault !== undefined) {
     throw new Error(

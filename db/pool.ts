@@ -205,7 +205,7 @@ export function openPool({ connections, shares, connect, onLost }: PoolOptions):
 }
 
 /** Has the server end connections that were lost. */
-export interface ConnectionReaper {
+interface ConnectionReaper {
   end(name: string): void
   close(): void
 }

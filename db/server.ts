@@ -18,17 +18,15 @@ export type ServerFacts = Type.Static<typeof Facts>
 /** PostgreSQL 15. */
 const MIN_VERSION = 150_000
 
-/** The reason in one line if a server is too old. */
-export function tooOld({ version, version_number }: ServerFacts): string | undefined {
-  if (version_number >= MIN_VERSION) return undefined
-  return `the server is PostgreSQL ${version}; 15 or newer is needed`
+/** Whether a server is too old. */
+export function tooOld({ version_number }: ServerFacts): boolean {
+  return version_number < MIN_VERSION
 }
 
 export const serverQueries = sqlFile('sql/server.sql', {
   readServerFacts: one(Facts, {}),
   readClock: one(Type.Object({ at: Timestamp }), {}),
 })
-const { readServerFacts, readClock } = serverQueries
 
 /** The reason in one line if a database would convert texts or bytes. */
 export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
@@ -37,12 +35,16 @@ export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
     : `the database has the encoding ${encoding}; make one with UTF8`
 }
 
-/** Throws an Error with one line for a server or a database that can't be used. */
-export async function refuseUnfitServer(db: Executor): Promise<void> {
-  const facts = await readServerFacts(db, {})
-  const old = tooOld(facts)
-  const unfit = old === undefined ? wronglyEncoded(facts) : `${old}: upgrade it`
-  if (unfit !== undefined) throw new Error(unfit)
+/** What a server says of itself. Throws an Error with one line if it or the database can't be used. */
+export async function refuseUnfitServer(db: Executor): Promise<ServerFacts> {
+  const facts = await serverQueries.readServerFacts(db, {})
+  if (tooOld(facts)) {
+    const { version } = facts
+    throw new Error(`the server is PostgreSQL ${version}; 15 or newer is needed: upgrade it`)
+  }
+  const wrong = wronglyEncoded(facts)
+  if (wrong !== undefined) throw new Error(wrong)
+  return facts
 }
 
 /** How far a clock is ahead of the database's (negative: behind), and by how much that may be wrong. */
@@ -58,7 +60,7 @@ export async function compareClocks(db: Executor, now: () => Date): Promise<Cloc
   let best: ClockDifference = { aheadMs: 0, doubtMs: Number.POSITIVE_INFINITY }
   for (let round = 0; round < ROUNDS; round++) {
     const asked = now().getTime()
-    const { at } = await readClock(db, {})
+    const { at } = await serverQueries.readClock(db, {})
     const answered = now().getTime()
     const doubtMs = (answered - asked) / 2
     if (doubtMs < best.doubtMs) best = { aheadMs: asked + doubtMs - at.getTime(), doubtMs }

@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** What an executable is made of. */
-export interface ExecutableParts {
+interface ExecutableParts {
   /** Where `main` is, and the executable will be. */
   readonly folder: string
   /** File name of a CommonJS module. A bare name: it goes into the executable, and folders have other names each time. */
@@ -14,14 +14,8 @@ export interface ExecutableParts {
   readonly assets?: Readonly<Record<string, string>>
 }
 
-/** The executable that was made, and what was done to the Node in it. */
-export interface Executable {
-  readonly output: string
-  readonly node: string
-}
-
-/** Puts a module and its assets into a copy of this Node. */
-export function buildExecutable({ folder, main, name, assets = {} }: ExecutableParts): Executable {
+/** Puts a module and its assets into a copy of this Node; gives its path and what was done to the Node. */
+export function buildExecutable({ folder, main, name, assets = {} }: ExecutableParts) {
   const output = join(folder, name)
   const { copy, done } = copyNode(folder)
   const configuration = {
@@ -45,7 +39,7 @@ export function sizeOf(file: string): string {
 }
 
 /** A copy of this Node, without its symbols where `strip` is installed: they are a fifth of it. */
-function copyNode(folder: string): { readonly copy: string; readonly done: string } {
+function copyNode(folder: string) {
   const copy = join(folder, 'node')
   copyFileSync(process.execPath, copy)
   const before = sizeOf(copy)

@@ -26,7 +26,7 @@ export interface ConfigSource<V extends Variables> {
 }
 
 /** Something wrong with the configuration, and the variables whose values are unknown by that. */
-export interface ConfigProblem {
+interface ConfigProblem {
   readonly message: string
   readonly variables: readonly string[]
 }
@@ -69,11 +69,7 @@ export function openConfig<V extends Variables>(
   options: ConfigOptions,
 ): ConfigSource<V> {
   const { flags, environment } = options
-  const [envFile] =
-    firstSet([
-      [options.envFile, 'flag'],
-      [environment['GATEHOUSE_ENV_FILE'], 'environment'],
-    ]) ?? []
+  const envFile = options.envFile || environment['GATEHOUSE_ENV_FILE'] || undefined
   let loaded = load(variables, flags, environment, envFile)
   if (options.collects !== true) refuse(loaded)
 

@@ -1,6 +1,6 @@
 import { escapeControls } from './text.ts'
 
-export type LogLevel = 'info' | 'warn' | 'error'
+type LogLevel = 'info' | 'warn' | 'error'
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>
 
 /** Writes one JSON object a line: `time`, `level`, `msg`, then the fields (docs/operations.md). Never given a secret. */

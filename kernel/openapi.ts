@@ -165,17 +165,15 @@ function inside(schema: Members, show: (schema: Members) => Members): Members {
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === 'properties') {
       const members = Object.entries(value as Members)
-      shown[keyword] = Object.fromEntries(members.map(([name, part]) => [name, one(part, show)]))
-    } else if (keyword === 'items') shown[keyword] = one(value, show)
+      shown[keyword] = Object.fromEntries(
+        members.map(([name, part]) => [name, show(part as Members)]),
+      )
+    } else if (keyword === 'items') shown[keyword] = show(value as Members)
     else if (keyword === 'anyOf' || keyword === 'allOf') {
-      shown[keyword] = (value as readonly Plain[]).map((part) => one(part, show))
+      shown[keyword] = (value as readonly Members[]).map(show)
     } else shown[keyword] = value
   }
   return shorter(shown)
-}
-
-function one(part: Plain | undefined, show: (schema: Members) => Members): Members {
-  return show(part as Members)
 }
 
 /** `anyOf` of constants as `enum`, and "this or null" as a list of types. */

@@ -68,7 +68,7 @@ export function repeat(
   }
 }
 
-export interface RetryOptions {
+interface RetryOptions {
   readonly clock: Clock
   /** Attempts in all, over every call. */
   readonly tries: number
@@ -163,14 +163,14 @@ export function startPruning(
 }
 
 /** Tells the database which batches it has applied already. */
-export interface BatchNumber {
+interface BatchNumber {
   /** One process. */
   readonly writer: string
   /** Rises with every batch of the writer. */
   readonly batch: number
 }
 
-export interface NumberedBatchesOptions<Content> {
+interface NumberedBatchesOptions<Content> {
   readonly clock: Clock
   readonly random: RandomBytes
   /** Takes what has gathered since the last call; undefined when there is nothing. */
@@ -180,7 +180,7 @@ export interface NumberedBatchesOptions<Content> {
   readonly reports: Reports
 }
 
-export interface NumberedBatches<Content> {
+interface NumberedBatches<Content> {
   /** The batch without an acknowledgement: in flight, or kept because the database failed. */
   readonly unacknowledged: Content | undefined
   /** Writes now what has gathered; resolves when that has succeeded or failed. */

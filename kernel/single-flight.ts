@@ -14,7 +14,7 @@ interface Kept<T> {
 }
 
 /** By what an answer is known to be old. */
-export interface Freshness {
+interface Freshness {
   /** Changes when no answer from before may be given any more. */
   readonly version: () => number
   /** Milliseconds since some moment, as a clock counts them. */

@@ -43,7 +43,7 @@ export type Message = string | { readonly code: string; readonly text: string }
 export type Messages = Message | Readonly<{ wrong: Message; [keyword: string]: Message }>
 
 /** A rule that JSON Schema can't say, and what is said of a value that breaks it. */
-export type Rule<Value> = readonly [holds: (value: Value) => boolean, message: Message]
+type Rule<Value> = readonly [holds: (value: Value) => boolean, message: Message]
 
 interface Checks {
   readonly messages: Messages
@@ -113,7 +113,7 @@ export function validate<S extends TObject>(
 }
 
 /** The first of several faults, with the messages of all by their fields. */
-export function joinFaults(faults: readonly Fault[]): Fault {
+function joinFaults(faults: readonly Fault[]): Fault {
   const [first = badRequest('the input is not valid')] = faults
   const fields = Object.fromEntries(faults.map(({ field, message }) => [field ?? '', message]))
   const { status, code, message, field: name, headers } = first

@@ -113,7 +113,7 @@ function placeOf({ current }: ConfigSource): string {
 function serverFinding(facts: ServerFacts, config: ConfigSource): Finding {
   const { version, read_only, encrypted } = facts
   const place = placeOf(config)
-  if (tooOld(facts) !== undefined)
+  if (tooOld(facts))
     return fail(WHAT, `${place} ${version}: PostgreSQL 15 or newer is needed; upgrade it`)
   const encoding = wronglyEncoded(facts)
   if (encoding !== undefined) return fail(WHAT, `${place} ${version}: ${encoding}`)

@@ -1,6 +1,6 @@
 import type { Database, Executor, Transaction } from '../client.ts'
 import { migrationState } from '../migrate.ts'
-import { serverQueries, tooOld, wronglyEncoded } from '../server.ts'
+import { refuseUnfitServer } from '../server.ts'
 import {
   digestOf,
   isPiece,
@@ -170,12 +170,8 @@ function insertInto({ name, columns }: Table): string {
  * @returns the database's migration; 0 for an empty one.
  */
 export async function inspectTarget(db: Database, level: number): Promise<number> {
-  const facts = await serverQueries.readServerFacts(db, {})
-  const old = tooOld(facts)
-  if (old !== undefined) throw new Error(old)
-  if (facts.read_only) throw new Error('the server takes no writes: give the primary')
-  const wrong = wronglyEncoded(facts)
-  if (wrong !== undefined) throw new Error(wrong)
+  const { read_only } = await refuseUnfitServer(db)
+  if (read_only) throw new Error('the server takes no writes: give the primary')
   const { applied, faults } = await migrationState(db)
   if (faults[0] !== undefined) throw new Error(faults[0])
   if (applied.length === 0 || applied.length === level) return applied.length

@@ -180,22 +180,16 @@ export interface Digest {
   readonly sha256: string
 }
 
-/** Computes a digest, row by row. */
-interface DigestMaker {
-  /** Adds the SHA-256 of the next row's text, in hexadecimal. */
-  add(hash: string): void
-  result(): Digest
-}
-
-export function createDigest(): DigestMaker {
+/** Computes a digest, row by row: `add` takes the SHA-256 of the next row's text, in hexadecimal. */
+export function createDigest() {
   const all = createHash('sha256')
   let rows = 0
   return {
-    add(hash) {
+    add(hash: string): void {
       all.update(hash, 'hex')
       rows += 1
     },
-    result: () => ({ rows, sha256: all.copy().digest('hex') }),
+    result: (): Digest => ({ rows, sha256: all.copy().digest('hex') }),
   }
 }
 
