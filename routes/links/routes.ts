@@ -1,5 +1,5 @@
 import { helpPage } from '../../html/links/help.ts'
-import { Fault } from '../../kernel/fault.ts'
+import { wrongMethod } from '../../kernel/fault.ts'
 import { mountApi, mountPages } from '../../kernel/http/endpoint.ts'
 import { bytesReply, seeOther } from '../../kernel/http/reply.ts'
 import type { Match, Route, Unmatched } from '../../kernel/http/router.ts'
@@ -105,9 +105,8 @@ function missingOperation({ links }: LinksRoutes, allow: string | undefined): Ro
     async handle(context) {
       const caller = await bearerAt(links, context)
       if (context.path.startsWith(ADMIN)) refuseUser(caller)
-      if (allow === undefined) throw NOT_FOUND
-      const message = `this path answers ${allow} only`
-      throw new Fault(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } })
+      if (allow === undefined) return faultReply(NOT_FOUND, context)
+      return faultReply(wrongMethod(allow, `this path answers ${allow} only`), context)
     },
   }
 }
