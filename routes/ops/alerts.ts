@@ -41,8 +41,7 @@ export const alertEndpoints = [
     access: anyone,
     query: AlertQuery,
     async answer({ app, query }) {
-      const view = await alertsView(app, query)
-      return { page: () => alertsPage(view), fragment: () => alertsPage(view) }
+      return { page: async () => alertsPage(await alertsView(app, query)) }
     },
   }),
 
@@ -56,8 +55,7 @@ export const alertEndpoints = [
       const { rows: texts, older } = await readPage(`${PATH}/${id}`, query, (asked) =>
         q.listAlertTexts(ops.db, { ...asked, alert: id, characters: MAX_CHARACTERS }),
       )
-      const shown = alertPage(alert, texts, older)
-      return { page: () => shown, fragment: () => shown }
+      return { page: () => alertPage(alert, texts, older) }
     },
   }),
 

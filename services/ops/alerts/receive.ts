@@ -86,27 +86,14 @@ export function openAlerts(options: AlertsOptions) {
     const alert = { ...identify(payload, redact), payload: text, tier, outcome, now }
     const delivery = await q.saveAlert(db, { ...alert, ...reader })
     if (isBusy) return { kind: 'acknowledged' }
-    const result = await logHangUp(gone, delivery, () => process({ text, tier, newest }))
+    const warn = (): void => log.warn('alert sender hung up', { alert: delivery.id })
+    gone.addEventListener('abort', warn, { once: true })
+    const result = await process({ text, tier, newest }).finally(() =>
+      // After this the signal only means that the reply was sent.
+      gone.removeEventListener('abort', warn),
+    )
     await save(delivery, result, gone.aborted)
     return result
-  }
-
-  /**
-   * Logs when the sender hangs up during the work. Later the signal only means that the reply was
-   * sent.
-   */
-  async function logHangUp<T>(
-    gone: AbortSignal,
-    { id }: Delivery,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    const warn = (): void => log.warn('alert sender hung up', { alert: id })
-    gone.addEventListener('abort', warn, { once: true })
-    try {
-      return await work()
-    } finally {
-      gone.removeEventListener('abort', warn)
-    }
   }
 
   async function process(work: Work): Promise<DeliveryResult> {
