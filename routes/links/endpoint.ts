@@ -3,11 +3,17 @@ import type { User } from '../../db/links/users.ts'
 import { endpointsOf } from '../../kernel/http/endpoint.ts'
 import { isUuid } from '../../kernel/text.ts'
 import { parsed } from '../../kernel/validate.ts'
-import { replyTo } from './faults.ts'
 import type { ShortLinks } from '../../html/links/links.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Identity } from '../../kernel/net/identity.ts'
 import type { Links } from '../../services/links/open.ts'
+import { STATUS_CODES } from 'node:http'
+import { sentence } from '../../html/form.ts'
+import { linksErrorPage } from '../../html/links/visits.ts'
+import type { FaultValue } from '../../kernel/fault.ts'
+import type { FaultReply } from '../../kernel/http/listener.ts'
+import { audienceOf } from '../../kernel/http/view.ts'
+import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 
 /** What the routes of the links listener are made from. */
 export interface LinksRoutes {
@@ -36,4 +42,42 @@ export const Id = parsed(Type.String({ format: 'uuid' }), 'in the path must be a
 /** How pages write short links. */
 export function shortLinks({ baseUrl, shortKeyword }: LinksRoutes): ShortLinks {
   return { keyword: shortKeyword(), base: baseUrl() }
+}
+
+/** Errors of the links service: `{error, code}`, and a page to a browser. */
+export const faultReply: FaultReply = (fault, request) => replyTo(fault, request, null)
+
+/** A fault for a viewer; undefined: nobody is signed in; null: nobody asked who it is. */
+export function replyTo(
+  fault: FaultValue,
+  request: Pick<Context, 'path' | 'headers'>,
+  viewer: User | undefined | null,
+): Reply {
+  if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
+    return faultPage(fault, viewer)
+  }
+  return jsonReply({ error: fault.detail, code: fault.code }, fault.status, fault.headers ?? {})
+}
+
+/** The page of a fault. */
+export function faultPage(
+  { status, detail, headers }: FaultValue,
+  viewer: User | undefined | null,
+): Reply {
+  const title = STATUS_CODES[status] ?? 'Error'
+  const error = { status, title, detail: sentence(detail) }
+  return htmlReply(linksErrorPage(viewer, error), status, headers)
+}
+
+/** A `Location` that proxies and browsers may not take (services/links/target.ts). */
+export const LOCATION_TOO_LONG: FaultValue = {
+  status: 414,
+  code: 'URI_TOO_LONG',
+  detail: 'with what the visit adds, the address that the link leads to is too long',
+}
+
+export const NOT_FOUND: FaultValue = {
+  status: 404,
+  code: 'NOT_FOUND',
+  detail: 'nothing is served under this path',
 }

@@ -117,11 +117,8 @@ interface UsersCall {
 }
 
 function readUsers({ app: { links }, query }: Pick<UsersCall, 'app' | 'query'>) {
-  return readPage(
-    'users',
-    query,
-    ({ email }: User) => email,
-    (after, limit) => userQueries.listUsers(links.db, { after, limit }),
+  return readPage('users', query, 'email', (after, limit) =>
+    userQueries.listUsers(links.db, { after, limit }),
   )
 }
 

@@ -15,7 +15,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import { linksFault } from './faults.ts'
 import type { LinkCreation, LinkUpdate } from './link-input.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
-import { countTags, writeHiddenTags } from './tags.ts'
+import { countTags, type Tagged, writeHiddenTags } from './tags.ts'
 
 /** What links are changed with. */
 export interface LinkParts {
@@ -29,8 +29,6 @@ export interface LinkParts {
 
 /** Whether a change may be made to the link in this version. */
 export type Precondition = (version: string) => boolean
-
-type Tagged = Pick<Link, 'tags' | 'visibility'>
 
 /**
  * A link that the caller may read or change (links.md section 5). Throws 404, then 403. Owners and admins

@@ -1,6 +1,6 @@
 import type { ExportedLink } from '../../../db/links/transfer.ts'
 import { INSTANT_FORM } from '../../../kernel/time.ts'
-import { readImportTime, type ImportLine } from './records.ts'
+import { readImportTime, type ImportLine } from './files.ts'
 
 /** The columns of a CSV file; an imported file may have them in any order, and only some. */
 const COLUMNS = [

@@ -2,7 +2,7 @@ import type { Link } from '../../../db/links/links.ts'
 import { badRequest, Fault } from '../../../kernel/fault.ts'
 import { parseObject, stringOf } from '../../../kernel/json.ts'
 import { INSTANT_FORM } from '../../../kernel/time.ts'
-import { readImportTime, type ImportLine } from './records.ts'
+import { readImportTime, type ImportLine } from './files.ts'
 
 /** A longer name is not a slug, whatever is cut off its ends. */
 const MAX_SHORT_LENGTH = 1_000

@@ -13,7 +13,7 @@ import { checkSlug, isSlug } from '../slug.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
 import { ensureUser, OPERATOR_EMAIL } from '../users.ts'
 import { openPeople, type People, type PeopleOptions } from './people.ts'
-import type { ImportedLink, ImportLine } from './records.ts'
+import type { ImportedLink, ImportLine } from './files.ts'
 
 /** How links are imported. A dry run only reports what would be done. */
 export interface ImportOptions extends PeopleOptions {
