@@ -1,9 +1,9 @@
 import { hostname } from 'node:os'
-import { sizeText } from '../html/text.ts'
+import { sizeText } from '../html/parts.ts'
 import { Fault } from '../kernel/fault.ts'
 import { connectChannel } from '../kernel/http/websocket.ts'
 import { post } from '../kernel/net/outbound.ts'
-import { accepted, anyText, integer } from '../kernel/readings.ts'
+import { accepted, integer } from '../kernel/readings.ts'
 import { systemClock } from '../kernel/time.ts'
 import { redactUrlTokens } from '../services/hooks/redact.ts'
 import { forward, type ForwardReport } from '../services/hooks/forward/client.ts'
@@ -16,7 +16,7 @@ import {
 } from '../services/hooks/forward/protocol.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
-import { command, UsageError, type Call } from './command.ts'
+import { command, text, UsageError, value, type Call } from './command.ts'
 import { DONE, fail, type Output } from './output.ts'
 
 /** Where a server listens unless it is told otherwise. */
@@ -29,34 +29,22 @@ const MAX_MESSAGE = 100 * 1024 * 1024
 const GRACE_MS = 5_000
 
 const ARGS = {
-  target: { shown: 'TARGET', summary: TARGET_FORM, ...accepted(TARGET_FORM, parseTarget) },
+  target: value('TARGET', TARGET_FORM, accepted(TARGET_FORM, parseTarget)),
 }
 
 const FLAGS = {
-  from: {
-    shown: 'URL',
-    summary: `the server, unix:/path for its socket, ${DEFAULT_FROM} unless given`,
-    ...anyText('a URL'),
-  },
-  provider: { shown: 'NAME', summary: 'only events of this provider', ...anyText('a name') },
-  'event-type': { shown: 'TYPE', summary: 'only events of this type', ...anyText('a type') },
-  text: { shown: 'TEXT', summary: 'only events whose body has this text', ...anyText('a text') },
-  'json-member': {
-    shown: 'PATH=VALUE',
-    summary: 'only events whose body has this value',
-    ...anyText('path=value'),
-  },
-  name: {
-    shown: 'NAME',
-    summary: 'the name under which the server keeps the position',
-    ...anyText('a name'),
-  },
-  since: { shown: 'ID', summary: 'the first event for a new name', ...anyText('an id') },
-  retries: {
-    shown: 'N',
-    summary: 'how often a failed event is tried again, without end unless given',
-    ...integer({ min: 0, max: 999_999_999 }),
-  },
+  from: text('URL', `the server, unix:/path for its socket, ${DEFAULT_FROM} unless given`),
+  provider: text('NAME', 'only events of this provider'),
+  'event-type': text('TYPE', 'only events of this type'),
+  text: text('TEXT', 'only events whose body has this text'),
+  'json-member': text('PATH=VALUE', 'only events whose body has this value'),
+  name: text('NAME', 'the name under which the server keeps the position'),
+  since: text('ID', 'the first event for a new name'),
+  retries: value(
+    'N',
+    'how often a failed event is tried again, without end unless given',
+    integer({ min: 0, max: 999_999_999 }),
+  ),
   'skip-failed': {
     summary: `leave an event out after its retries, ${RETRIES_BEFORE_SKIP} at first`,
   },

@@ -1,6 +1,6 @@
 import { html, type Html, type Printable } from '../kernel/html.ts'
 import type { FormState } from '../kernel/http/view.ts'
-import { attributes, type Attributes } from './attributes.ts'
+import { attributes, type Attributes } from './parts.ts'
 
 /** A form on a page; the ids within it begin with its own. */
 export interface Form extends FormState {

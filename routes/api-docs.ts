@@ -1,4 +1,4 @@
-import { explorerPage } from '../html/explorer.ts'
+import { explorerPage } from '../html/layout.ts'
 import { openApi, type ApiDescription, toYaml } from '../kernel/openapi.ts'
 import { bytesReply, htmlReply } from '../kernel/http/reply.ts'
 import type { Route } from '../kernel/http/router.ts'

@@ -1,9 +1,7 @@
 import type { Endpoint } from '../../db/hooks/endpoints.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { attributes } from '../attributes.ts'
+import { attributes, cards, copyBox, disclosed, fact, timeTag } from '../parts.ts'
 import { postForm, submit } from '../form.ts'
-import { cards, copyBox, disclosed, fact } from '../parts.ts'
-import { timeTag } from '../text.ts'
 
 /** What the settings page shows of the tool protocol. */
 export interface EndpointsView {

@@ -1,10 +1,7 @@
 import type { Replay } from '../../db/hooks/replays.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { listTable } from '../table.ts'
-import { attributes } from '../attributes.ts'
+import { listTable, attributes, saved, timeTag } from '../parts.ts'
 import { postForm, submit } from '../form.ts'
-import { saved } from '../parts.ts'
-import { timeTag } from '../text.ts'
 
 /** The part of an event's page that sends it on. */
 export interface ReplayView {

@@ -1,14 +1,12 @@
 import type { ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { ListFilter } from '../../services/links/lists.ts'
-import { attributes } from '../attributes.ts'
+import { attributes, emptyState, listTable, moreLink } from '../parts.ts'
 import { filterForm, submit, type Option } from '../form.ts'
-import { listTable } from '../table.ts'
-import { linksPage, type Viewer, adminTabs } from './layout.ts'
-import { linkCell, tagList, visibilityBadge, type ShortLinks, shortName } from './links.ts'
 import type { Link } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
-import { emptyState, moreLink } from '../parts.ts'
+import { adminTabs, linksPage, type Viewer } from './layout.ts'
+import { linkCell, tagList, visibilityBadge, type ShortLinks } from './links.ts'
 
 export type ListName = 'mine' | 'all'
 
@@ -246,13 +244,11 @@ function nothing(prefix: string): Html {
   </div>`
 }
 
-function linkRow({ id, slug, title, url, owners, visibility }: Link, short: ShortLinks): Html {
+function linkRow(link: Link, short: ShortLinks): Html {
+  const { id, slug, url, owners, visibility } = link
   const owner = owners.find(({ is_primary }) => is_primary)
   return html`<tr role="row" data-slug="${slug}">
-    <td role="cell" class="type">
-      <a href="/-/links/${id}">${shortName(short, slug)}</a>
-      ${title !== '' && html`<bdi class="title">${title}</bdi>`}
-    </td>
+    ${linkCell(link, short, true)}
     <td role="cell" class="target"><bdi>${url}</bdi></td>
     <td role="cell" class="kind">${visibilityBadge(visibility)}</td>
     <td role="cell" class="owner">${owner?.email}</td>

@@ -2,8 +2,7 @@ import type { Alert, AlertOutcome, AlertText } from '../../db/ops/alerts.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { postForm, refusal, submit } from '../form.ts'
-import { cards, fact, nextLink } from '../parts.ts'
-import { timeTag } from '../text.ts'
+import { cards, fact, nextLink, timeTag } from '../parts.ts'
 import { opsPage } from './layout.ts'
 
 /** What `/alerts` shows. */

@@ -1,11 +1,8 @@
 import type { Event } from '../../db/ops/events.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { filterForm } from '../form.ts'
-import { emptyState, nextLink } from '../parts.ts'
-import { listTable } from '../table.ts'
-import { timeTag } from '../text.ts'
-import { opsPage } from './layout.ts'
-import { levelBadge } from './parts.ts'
+import { emptyState, nextLink, listTable, timeTag } from '../parts.ts'
+import { opsPage, levelBadge } from './layout.ts'
 
 /** What `/events` shows. */
 export interface EventsView {

@@ -2,8 +2,7 @@ import type { Memory } from '../../db/ops/memories.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { checkbox, field, filterForm, postForm, refusal, submit, type Form } from '../form.ts'
-import { cards, disclosed, nextLink, saved } from '../parts.ts'
-import { timeTag } from '../text.ts'
+import { cards, disclosed, nextLink, saved, timeTag } from '../parts.ts'
 import { opsPage } from './layout.ts'
 
 /** What `/memories` shows. */

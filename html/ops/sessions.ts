@@ -3,12 +3,9 @@ import type { FoundSession, Line, Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { postForm, refusal, submit } from '../form.ts'
-import { emptyState, fact, nextLink } from '../parts.ts'
-import { listTable } from '../table.ts'
-import { timeTag } from '../text.ts'
+import { emptyState, fact, nextLink, listTable, timeTag } from '../parts.ts'
 import { eventTable } from './events.ts'
-import { opsPage } from './layout.ts'
-import { costText, durationText, modelText, shortText, statusBadge } from './parts.ts'
+import { opsPage, costText, durationText, modelText, shortText, statusBadge } from './layout.ts'
 
 /** What `/sessions/{id}` shows. */
 export interface SessionView extends HeadView {

@@ -170,10 +170,14 @@ export function createListener(options: ListenerOptions): Listener {
     function fail(error: unknown): void {
       send(errorReply(error, context))
     }
+    /** At once: what follows on the connection may not be readable, and would be answered first. */
+    function refuseNow(fault: FaultValue): void {
+      respond(exchange, faultReply(fault, context))()
+    }
     function run(): void {
       try {
         const refusal = refuse(request, context, match, upgrade !== undefined)
-        if (refusal !== undefined) return send(faultReply(refusal, context))
+        if (refusal !== undefined) return refuseNow(refusal)
         if (match.kind !== 'route') return
         const answer = match.route.handle(context)
         if (answer instanceof Promise) answer.then(send, fail)
@@ -182,8 +186,7 @@ export function createListener(options: ListenerOptions): Listener {
         fail(error)
       }
     }
-    // What follows such a request may not be readable: it is answered before the next bytes are.
-    if (unclear !== undefined) respond(exchange, faultReply(unclear, context))()
+    if (unclear !== undefined) refuseNow(unclear)
     // A body must be read from its first bytes on.
     else if (bringsBody(request)) run()
     else batch.handle(run)

@@ -1,12 +1,13 @@
+import Type from 'typebox'
 import { forwarderQueries } from '../../db/hooks/forwarders.ts'
 import { forwardersFragment, type ForwardersView } from '../../html/hooks/forwarders.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
 import type { Html } from '../../kernel/html.ts'
-import { queryOf, type Context } from '../../kernel/http/context.ts'
-import { htmlReply, type Reply } from '../../kernel/http/reply.ts'
+import { queryOf } from '../../kernel/http/context.ts'
+import type { Endpoint } from '../../kernel/http/endpoint.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { readRelayRequest, RELAY_PROTOCOL } from '../../services/hooks/forward/protocol.ts'
-import { wantsFullPage } from '../form.ts'
+import { form, operator } from './endpoint.ts'
 import type { HooksRoutes } from './options.ts'
 
 /** Beyond this it is enough to know that there are many. */
@@ -25,29 +26,31 @@ export async function forwardersView({ hooks, baseUrl }: HooksRoutes): Promise<F
   return { forwarders, connected, countedTo: COUNT_UP_TO, baseUrl: baseUrl() }
 }
 
-/** The form of the settings page that forgets a forwarder; `page` is the page around the list. */
-export function forwarderRoute(options: HooksRoutes, page: () => Promise<Html>): Route {
-  const { db, forwarders } = options.hooks
-
-  async function forget(context: Context): Promise<Reply> {
-    const name = context.params['name'] ?? ''
-    // The forwarder would be told that another one had taken its name.
-    if (forwarders.names.includes(name)) {
-      throw new Fault(409, 'CONNECTED', 'The forwarder is connected; stop it first.')
-    }
-    if ((await forwarderQueries.removeForwarder(db, { name })) === undefined) {
-      throw notFound('There is no forwarder under this name.')
-    }
-    if (wantsFullPage(context)) return htmlReply(await page())
-    return htmlReply(forwardersFragment(await forwardersView(options)))
-  }
-
-  return {
-    method: 'POST',
-    path: '/settings/forwarders/:name/forget',
-    access: 'guarded',
-    handle: forget,
-  }
+/** The form of the settings page that forgets a forwarder; `pageWith` is the page around the list. */
+export function forwarderForms(
+  pageWith: (app: HooksRoutes, parts: { readonly forwarders: ForwardersView }) => Promise<Html>,
+): readonly Endpoint<HooksRoutes>[] {
+  return [
+    form({
+      path: '/settings/forwarders/:name/forget',
+      access: operator,
+      params: { name: Type.String() },
+      async answer({ app, params: { name } }) {
+        // A connected forwarder would be told that another one had taken its name.
+        if (app.hooks.forwarders.names.includes(name)) {
+          throw new Fault(409, 'CONNECTED', 'The forwarder is connected; stop it first.')
+        }
+        if ((await forwarderQueries.removeForwarder(app.hooks.db, { name })) === undefined) {
+          throw notFound('There is no forwarder under this name.')
+        }
+        const forwarders = await forwardersView(app)
+        return {
+          page: () => pageWith(app, { forwarders }),
+          fragment: () => forwardersFragment(forwarders),
+        }
+      },
+    }),
+  ]
 }
 
 /** `GET /relay` (decisions.md section 3, Forwarding): the WebSocket of `gatehouse forward`. */

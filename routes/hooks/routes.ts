@@ -4,9 +4,9 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { dashboardEndpoints } from './dashboard.ts'
 import { describeHooks } from './description.ts'
-import { endpointRoutes } from './endpoints.ts'
+import { endpointForms } from './endpoints.ts'
 import { eventEndpoints, payloadRoute } from './events.ts'
-import { forwarderRoute, relayRoute } from './forwarders.ts'
+import { forwarderForms, relayRoute } from './forwarders.ts'
 import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
 import { providerEndpoints } from './providers.ts'
@@ -23,6 +23,8 @@ const ENDPOINTS = [
   ...replayEndpoints,
   ...providerEndpoints,
   ...settingsEndpoints,
+  ...endpointForms(settingsPageWith),
+  ...forwarderForms(settingsPageWith),
 ]
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
@@ -32,8 +34,6 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...described,
     ...mountPages(ENDPOINTS, options),
     payloadRoute(options),
-    ...endpointRoutes(options, (endpoints) => settingsPageWith(options, { endpoints })),
-    forwarderRoute(options, () => settingsPageWith(options, {})),
     mcpRoute(options),
     relayRoute(options),
     ...assetRoutes('/assets'),

@@ -7,10 +7,8 @@ import type { ShortLinks } from '../../html/links/links.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Identity } from '../../kernel/net/identity.ts'
 import type { Links } from '../../services/links/open.ts'
-import { STATUS_CODES } from 'node:http'
-import { sentence } from '../../html/form.ts'
 import { linksErrorPage } from '../../html/links/visits.ts'
-import type { FaultValue } from '../../kernel/fault.ts'
+import { Fault, notFound, type FaultValue } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
 import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
@@ -64,20 +62,14 @@ export function faultPage(
   { status, detail, headers }: FaultValue,
   viewer: User | undefined | null,
 ): Reply {
-  const title = STATUS_CODES[status] ?? 'Error'
-  const error = { status, title, detail: sentence(detail) }
-  return htmlReply(linksErrorPage(viewer, error), status, headers)
+  return htmlReply(linksErrorPage(viewer, { status, detail }), status, headers)
 }
 
 /** A `Location` that proxies and browsers may not take (services/links/target.ts). */
-export const LOCATION_TOO_LONG: FaultValue = {
-  status: 414,
-  code: 'URI_TOO_LONG',
-  detail: 'with what the visit adds, the address that the link leads to is too long',
-}
+export const LOCATION_TOO_LONG = new Fault(
+  414,
+  'URI_TOO_LONG',
+  'with what the visit adds, the address that the link leads to is too long',
+)
 
-export const NOT_FOUND: FaultValue = {
-  status: 404,
-  code: 'NOT_FOUND',
-  detail: 'nothing is served under this path',
-}
+export const NOT_FOUND = notFound('nothing is served under this path')

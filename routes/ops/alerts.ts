@@ -10,8 +10,17 @@ import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
-import { anyone, form, idOf, page, paging, readPage, type OpsApp } from './endpoint.ts'
-import { found, sessionRuns } from './faults.ts'
+import {
+  anyone,
+  form,
+  idOf,
+  page,
+  paging,
+  readPage,
+  type OpsApp,
+  found,
+  started,
+} from './endpoint.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }
@@ -57,8 +66,7 @@ export const alertEndpoints = [
     body: Type.Object({}),
     async answer({ app: { ops }, found: alert }) {
       const prompt = investigationPrompt(alert, ops.random)
-      const session = await ops.sessions.start({ tier: 1, trigger: 'manual', prompt })
-      if (session === undefined) throw sessionRuns()
+      const session = started(await ops.sessions.start({ tier: 1, trigger: 'manual', prompt }))
       const triggered = { outcome: 'triggered', problem: null } as const
       await q.noteAlert(ops.db, { ...alert, ...triggered, session: session.id })
       const now: Alert = { ...alert, ...triggered, session_id: session.id }

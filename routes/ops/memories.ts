@@ -25,8 +25,8 @@ import {
   paging,
   readPage,
   type OpsApp,
+  found,
 } from './endpoint.ts'
-import { found } from './faults.ts'
 
 const PATH = '/memories'
 const params = { id: idOf('memory') }

@@ -18,8 +18,19 @@ import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { Prompt } from '../../services/ops/sessions/prompt.ts'
-import { anyone, api, form, idOf, page, paging, readPage, type OpsApp } from './endpoint.ts'
-import { found, opsFault, sessionRuns } from './faults.ts'
+import {
+  anyone,
+  api,
+  form,
+  idOf,
+  page,
+  paging,
+  readPage,
+  type OpsApp,
+  found,
+  opsFault,
+  started,
+} from './endpoint.ts'
 
 /** ops.md section 2, detail of a session. */
 export const SessionDetail = Type.Object({
@@ -86,11 +97,8 @@ export const sessionEndpoints = [
     ),
     returns: { status: 201, description: 'The session, which runs now', schema: Session },
     refuses: [409],
-    async answer({ app: { ops }, body: { prompt } }) {
-      const session = await ops.sessions.start({ tier: 1, trigger: 'api', prompt })
-      if (session === undefined) throw sessionRuns()
-      return session
-    },
+    answer: async ({ app: { ops }, body: { prompt } }) =>
+      started(await ops.sessions.start({ tier: 1, trigger: 'api', prompt })),
   }),
 
   page({

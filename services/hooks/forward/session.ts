@@ -124,7 +124,7 @@ export function startSession(
   async function start(): Promise<void> {
     await watching.ready
     const { name, provider } = request
-    const provider_known = provider === null || registry.provider(provider) !== undefined
+    const provider_known = provider === '' || registry.provider(provider) !== undefined
     send({ type: 'ready', name, position, known: forwarder.connection > 1, provider_known })
   }
 

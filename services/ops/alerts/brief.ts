@@ -1,10 +1,14 @@
-import type { Alert } from '../../../db/ops/alerts.ts'
+import { type Alert, alertQueries as q } from '../../../db/ops/alerts.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Redaction } from '../redact.ts'
 import { completeChat, type Endpoint } from '../runners/model-chat.ts'
 import { costOf, type Price } from '../runners/budget.ts'
 import { promptTokens, usageOf, type Reply } from '../runners/model-stream.ts'
 import { fenced } from '../sessions/prompt.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Database } from '../../../db/client.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import type { Clock } from '../../../kernel/time.ts'
 
 /** How briefs are written, as configured now. */
 export interface SynthesisConfig {
@@ -109,4 +113,74 @@ export function investigationPrompt(
   return `Look into an alert that ${source ?? 'a monitoring tool'} sent. Name the affected system, find what is wrong with it and say what should be done.
 
 ${fenced('ALERT', 'its title, and then what was sent', `${title}\n\n${data}`, random)}`
+}
+
+/** A process of Gatehouse, as sessions and alerts name their holder. */
+export interface Holder {
+  readonly holder: string
+  readonly machine: string
+}
+
+export interface BriefLockOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** This process. */
+  readonly reader: Holder
+}
+
+/** When work under the lock, or waiting for the lock, is given up. */
+export interface Deadline {
+  readonly signal: AbortSignal
+  readonly at: Date
+}
+
+/** Runs work under the lock, in the order of the calls. Undefined if the deadline passes first. */
+export type WithLock = <T>(deadline: Deadline, work: () => Promise<T>) => Promise<T | undefined>
+
+/** How often to try for a lock that another instance holds. */
+const RETRY_MS = 250
+
+/**
+ * Only one brief is written at a time, over all instances on a database. Calls within this process
+ * queue up. The lock among instances is in the database, and expires at its deadline if the process
+ * dies.
+ */
+export function openBriefLock({ db, clock, log, reader }: BriefLockOptions): WithLock {
+  let last: Promise<void> = Promise.resolve()
+
+  async function take({ signal, at: until }: Deadline): Promise<boolean> {
+    while (!signal.aborted) {
+      const taken = await q.takeBriefLock(db, { ...reader, now: clock.now(), until })
+      if (taken !== undefined) return true
+      // An aborted pause rejects, and then the loop ends.
+      await pause(RETRY_MS, undefined, { signal }).catch(() => undefined)
+    }
+    return false
+  }
+
+  async function free(): Promise<void> {
+    try {
+      await q.freeBriefLock(db, reader)
+    } catch (error) {
+      log.warn('lock for briefs not released', { error: messageOf(error) })
+    }
+  }
+
+  return async (deadline, work) => {
+    const previous = last
+    const { promise, resolve: leaveQueue } = Promise.withResolvers<void>()
+    last = promise
+    try {
+      await previous
+      if (!(await take(deadline))) return undefined
+      try {
+        return await work()
+      } finally {
+        await free()
+      }
+    } finally {
+      leaveQueue()
+    }
+  }
 }

@@ -9,8 +9,14 @@ import { isAlive } from '../processes/proc.ts'
 import type { Redaction } from '../redact.ts'
 import { spentProblem, spentToday } from '../runners/budget.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import { BRIEF_MS, synthesize, type SynthesisConfig } from './brief.ts'
-import { openBriefLock, type BriefLockOptions, type Deadline } from './brief-lock.ts'
+import {
+  BRIEF_MS,
+  synthesize,
+  type SynthesisConfig,
+  openBriefLock,
+  type BriefLockOptions,
+  type Deadline,
+} from './brief.ts'
 import { identify, readPayload } from './payload.ts'
 
 /** What the alert webhook works with. */

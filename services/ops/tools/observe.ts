@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { nameOf, runCheck } from '../checks/run.ts'
-import type { Service } from '../inventory/schema.ts'
+import type { Service } from '../inventory.ts'
 import { cooldownOf } from '../operations.ts'
 import { defineTool, done, refused, Text } from './tool.ts'
 

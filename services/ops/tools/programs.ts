@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { OUTPUT_BYTES, type CommandResult } from '../processes/run.ts'
 import { withNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
-import type { ReadonlyCommand } from '../inventory/schema.ts'
+import type { ReadonlyCommand } from '../inventory.ts'
 import { defineTool, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 export const journalTool = defineTool({
