@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database, Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
-import {
-  linkQueries as q,
-  type Change,
-  type Link,
-  type LinkAccess,
-  type LinkFields,
-} from '../../db/links/links.ts'
+import { linkQueries as q, type Change, type Link, type LinkAccess } from '../../db/links/links.ts'
 import { memberQueries } from '../../db/links/members.ts'
 import { tagQueries } from '../../db/links/tags.ts'
 import type { User } from '../../db/links/users.ts'
@@ -190,7 +184,7 @@ async function saveTags(
 }
 
 /** The values before and after of each field that changed. */
-function differences(before: Link, after: LinkFields & Pick<Link, 'tags'>): Change['detail'] {
+export function differences(before: Link, after: Partial<Link>): Change['detail'] {
   const old: Readonly<Record<string, unknown>> = before
   return Object.fromEntries(
     Object.entries(after)

@@ -3,7 +3,7 @@ import { transferQueries, type ExportedLink } from '../../../db/links/transfer.t
 import { badRequest } from '../../../kernel/fault.ts'
 import { CSV_HEADER, readCsvLink, readHeader, writeCsvLink, type Column } from './csv.ts'
 import { readGolink, writeGolink } from './golink.ts'
-import { readInstant } from '../../../kernel/time.ts'
+import { readLine, readRecords, type ImportLine } from './records.ts'
 
 /** The formats of files with links: golink's JSON lines, or CSV. */
 export const FORMATS = ['jsonl', 'csv'] as const
@@ -32,14 +32,14 @@ export async function* readLinks(
   const format = given ?? (first === '{' ? 'jsonl' : 'csv')
   let columns: readonly Column[] | undefined
   for await (const record of readRecords(chunks, format === 'csv')) {
-    const { line } = record
     if (format === 'csv' && columns === undefined) {
-      const header = 'text' in record ? readHeader(record.text) : `The first line ${record.problem}`
-      if (typeof header === 'string') throw badRequest(header)
-      columns = header
-    } else if ('problem' in record) yield { line, slug: '', problem: record.problem }
-    else if (columns !== undefined) yield readCsvLink(line, record.text, columns)
-    else yield readGolink(line, record.text)
+      if ('problem' in record) throw badRequest(`The first line ${record.problem}`)
+      columns = readHeader(record.text)
+    } else if ('problem' in record) yield { ...record, slug: '' }
+    else {
+      const { line, text } = record
+      yield readLine(line, () => (columns ? readCsvLink(text, columns) : readGolink(text)))
+    }
   }
 }
 
@@ -88,118 +88,4 @@ async function peek(
     yield* { [Symbol.asyncIterator]: () => iterator }
   }
   return { first, chunks: all() }
-}
-
-/** The part of an imported file that describes one link: its text, or why it cannot be read. */
-export type ImportRecord =
-  | { readonly line: number; readonly text: string }
-  | { readonly line: number; readonly problem: string }
-
-/** A link as a line of a file has it; its fields are not checked yet. */
-export interface ImportedLink {
-  readonly line: number
-  readonly slug: string
-  /** Fields by their names in the API. Fields that the line does not have stay as they are. */
-  readonly fields: Readonly<Record<string, unknown>>
-  /** E-mail address of the primary owner; empty when the line names none. */
-  readonly owner: string
-  readonly coOwners: readonly string[]
-  readonly sharedWith: readonly string[]
-  readonly created_at: Date | undefined
-  readonly updated_at: Date | undefined
-  /** What the report says beside the outcome, such as a slug that had to be changed. */
-  readonly note: string
-}
-
-/** A line of a file: a link, or why it cannot be read, with its slug as far as it is known. */
-export type ImportLine =
-  | ImportedLink
-  | { readonly line: number; readonly slug: string; readonly problem: string }
-
-/** Times before this are unknown: golink writes the year 1 for them. */
-const EARLIEST = Date.UTC(1970, 0, 1)
-
-/** Links are far smaller. Larger records come from files of another kind, or from an open quote. */
-const MAX_RECORD_BYTES = 1024 * 1024
-const [LF, QUOTE, COMMA] = [0x0a, 0x22, 0x2c]
-
-/** Where in a CSV record a byte stands; `closing`: after a quote that ends the cell unless another follows. */
-type Place = 'start' | 'plain' | 'quoted' | 'closing'
-
-/** Reads a time with its zone. Undefined: the file does not know it; `bad`: the text is not a time. */
-export function readImportTime(text: string): Date | undefined | 'bad' {
-  if (text === '') return undefined
-  const time = readInstant(text)
-  if (time === undefined) return 'bad'
-  return time.getTime() < EARLIEST ? undefined : time
-}
-
-/**
- * Splits bytes into records as they come, holding one at a time. A record ends at a line end; with
- * `quotes`, not within a quoted cell (RFC 4180). Blank lines are counted and left out. Reading ends at a
- * quoted cell that is never closed, because nothing after it can be trusted.
- */
-export async function* readRecords(
-  chunks: AsyncIterable<Uint8Array>,
-  quotes: boolean,
-): AsyncGenerator<ImportRecord> {
-  let place: Place = 'start'
-  let pieces: Uint8Array[] = []
-  let [size, line, first] = [0, 1, 1]
-
-  function take(piece: Uint8Array): void {
-    size += piece.length
-    // Only the length of a record that is too long is kept.
-    pieces = size > MAX_RECORD_BYTES ? [] : [...pieces, piece]
-  }
-  function finish(): ImportRecord {
-    const record =
-      size > MAX_RECORD_BYTES
-        ? { line: first, problem: 'is longer than 1 MiB' }
-        : decode(first, Buffer.concat(pieces))
-    ;[pieces, size, place, first] = [[], 0, 'start', line + 1]
-    return record
-  }
-
-  for await (const chunk of chunks) {
-    let from = 0
-    for (let at = 0; at < chunk.length; at++) {
-      const byte = chunk[at]
-      if (byte === LF && place !== 'quoted') {
-        take(chunk.subarray(from, at))
-        from = at + 1
-        const record = finish()
-        if (!isBlank(record)) yield record
-      } else if (quotes) place = placeAfter(place, byte)
-      if (byte === LF) line += 1
-    }
-    take(chunk.subarray(from))
-    if (place === 'quoted' && size > MAX_RECORD_BYTES) break
-  }
-  if (place === 'quoted') {
-    yield { line: first, problem: 'a quoted field is never closed; nothing after it was read' }
-    return
-  }
-  const last = finish()
-  if (!isBlank(last)) yield last
-}
-
-function placeAfter(place: Place, byte: number | undefined): Place {
-  if (place === 'quoted') return byte === QUOTE ? 'closing' : 'quoted'
-  if (byte === COMMA) return 'start'
-  return byte === QUOTE && place !== 'plain' ? 'quoted' : 'plain'
-}
-
-function decode(line: number, bytes: Buffer): ImportRecord {
-  try {
-    // A byte order mark is removed at the start of the file only.
-    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: line > 1 })
-    return { line, text: decoder.decode(bytes).replace(/\r$/, '') }
-  } catch {
-    return { line, problem: 'is not UTF-8' }
-  }
-}
-
-function isBlank(record: ImportRecord): boolean {
-  return 'text' in record && record.text.trim() === ''
 }

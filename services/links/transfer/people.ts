@@ -3,7 +3,7 @@ import type { NewLink } from '../../../db/links/transfer.ts'
 import { userQueries } from '../../../db/links/users.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { ensureUser, readEmail } from '../users.ts'
-import type { ImportedLink } from './files.ts'
+import type { ImportedLink } from './records.ts'
 
 /** How an import treats people. */
 export interface PeopleOptions {
