@@ -123,7 +123,7 @@ const KINDS: readonly (readonly [ClickKind, string, string])[] = [
 ]
 
 /** How often a link was visited, by day and kind. */
-export interface ClicksView {
+interface ClicksView {
   /** The days to show, oldest first, such as `2026-01-31`. */
   readonly days: readonly string[]
   readonly clicks: readonly DayClicks[]
@@ -136,7 +136,7 @@ interface Day {
 }
 
 /** The visits of the last days as bars, and as a table for people who don't see bars. */
-export function clickChart(view: ClicksView): Html {
+function clickChart(view: ClicksView): Html {
   const rows = view.days.map((day) => dayOf(day, view.clicks))
   const total = rows.reduce((sum, row) => sum + row.total, 0)
   const bars = rows.map(({ day, by }) => ({

@@ -3,6 +3,7 @@ import { html, type Html, render } from '../../kernel/html.ts'
 import { hiddenField, submit } from '../form.ts'
 import { errorPage, type ShownFault } from '../layout.ts'
 import { linksPage, type Viewer, SEARCH_NAME } from './layout.ts'
+import type { ShortLinks } from './links.ts'
 
 /** A visit for which there is no link. */
 export interface UnknownView {
@@ -103,15 +104,8 @@ function createForm(slug: string): Html {
   </form>`
 }
 
-/** The search as browsers see it. Its addresses begin with the public one of the service. */
-export interface SearchDescription {
-  readonly baseUrl: string
-  /** The short-link prefix, such as `go`. */
-  readonly keyword: string
-}
-
-/** The OpenSearch 1.1 description of the service (an XML document). */
-export function searchDescription({ baseUrl, keyword }: SearchDescription): string {
+/** The OpenSearch 1.1 description of the service (an XML document). Its addresses begin with the public one. */
+export function searchDescription({ base, keyword }: ShortLinks): string {
   return render(
     html`<?xml version="1.0" encoding="UTF-8"?>
       <OpenSearchDescription
@@ -123,19 +117,19 @@ export function searchDescription({ baseUrl, keyword }: SearchDescription): stri
           >Short links of ${keyword}: type a link's name, and what should follow it</Description
         >
         <InputEncoding>UTF-8</InputEncoding>
-        <image width="16" height="16" type="image/svg+xml">${baseUrl}/-/assets/icon.svg</image>
-        <Url type="text/html" method="get" template="${baseUrl}/-/go?q={searchTerms}" />
+        <image width="16" height="16" type="image/svg+xml">${base}/-/assets/icon.svg</image>
+        <Url type="text/html" method="get" template="${base}/-/go?q={searchTerms}" />
         <Url
           type="application/x-suggestions+json"
           method="get"
-          template="${baseUrl}/-/suggest?q={searchTerms}"
+          template="${base}/-/suggest?q={searchTerms}"
         />
         <Url
           type="application/opensearchdescription+xml"
           rel="self"
-          template="${baseUrl}/-/opensearch.xml"
+          template="${base}/-/opensearch.xml"
         />
-        <moz:SearchForm>${baseUrl}/-/all</moz:SearchForm>
+        <moz:SearchForm>${base}/-/all</moz:SearchForm>
       </OpenSearchDescription> `,
   )
 }

@@ -14,7 +14,7 @@ import {
   suggestionsFor,
   termsOfLink,
 } from '../../services/links/visits.ts'
-import { faultReply, LOCATION_TOO_LONG, type LinksRoutes } from './endpoint.ts'
+import { faultReply, shortLinks, LOCATION_TOO_LONG, type LinksRoutes } from './endpoint.ts'
 
 /** The most links that a search page lists. */
 const MAX_FOUND = 10
@@ -35,8 +35,8 @@ export function searchRoutes(app: LinksRoutes): readonly Route[] {
   }))
 }
 
-function description({ baseUrl, shortKeyword }: LinksRoutes): Reply {
-  const text = searchDescription({ baseUrl: baseUrl(), keyword: shortKeyword() })
+function description(app: LinksRoutes): Reply {
+  const text = searchDescription(shortLinks(app))
   const type = 'application/opensearchdescription+xml'
   return bytesReply(text, type, { 'cache-control': 'no-cache' })
 }
