@@ -2,7 +2,7 @@ import type { ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { ListFilter } from '../../services/links/lists.ts'
 import { attributes, emptyState, listTable, moreLink } from '../parts.ts'
-import { filterForm, submit, type Option } from '../form.ts'
+import { filterChoice, filterForm, filterText, submit } from '../form.ts'
 import type { Link } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { adminTabs, linksPage, type Viewer } from './layout.ts'
@@ -164,25 +164,13 @@ function listFilter(list: ListName, { q, tag, visibility, role }: ListFilter): H
       <label class="half">
         Tag <input${attributes({ name: 'tag', value: tag, maxlength: 50, ...plain })} />
       </label>
-      ${choice('visibility', 'Visibility', visibility, VISIBILITIES)}
-      ${list === 'mine' && choice('role', 'I am', role, ROLES)}
+      ${filterChoice('Visibility', visibility, VISIBILITIES, { name: 'visibility' })}
+      ${list === 'mine' && filterChoice('I am', role, ROLES, { name: 'role' })}
       <div class="actions">
         ${submit('Search')}
         <a href="${path}">Clear</a>
       </div>`,
   )
-}
-
-function choice(name: string, label: string, chosen: string, options: readonly Option[]): Html {
-  return html`<label class="half">
-    ${label}
-    <select name="${name}">
-      ${options.map(([value, text]) => {
-        const selected = value === chosen
-        return html`<option${attributes({ value, selected })}>${text}</option>`
-      })}
-    </select>
-  </label>`
 }
 
 /** What `/-/admin/links` shows: all links, or those whose slug begins with a text. */
@@ -219,20 +207,10 @@ function searchForm(prefix: string): Html {
   return filterForm(
     'All links',
     { path: '/-/admin/links', results: 'admin-links', trigger },
-    html`<label>
-        Slug begins with
-        <input
-          type="search"
-          name="q"
-          id="prefix"
-          value="${prefix}"
-          maxlength="64"
-          autocomplete="off"
-          autocapitalize="off"
-          spellcheck="false"
-        />
-      </label>
-      <button type="submit">Search</button>`,
+    html`${filterText('Slug begins with', {
+        ...{ type: 'search', name: 'q', id: 'prefix', value: prefix, maxlength: 64 },
+        ...{ autocapitalize: 'off', spellcheck: 'false' },
+      })} <button type="submit">Search</button>`,
   )
 }
 
