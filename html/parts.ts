@@ -82,6 +82,11 @@ export function copyBox(id: string, what: string, text: string): Html {
   </div>`
 }
 
+/** A long text as it is, such as a payload; it scrolls. */
+export function longText(label: string, text: string): Html {
+  return html`<pre class="payload" tabindex="0" aria-label="${label}"><code>${text}</code></pre>`
+}
+
 /** A term and its value in a list of facts (`<dl class="facts">`); null is shown as "none". */
 export function fact(term: string, value: Printable): Html {
   return html`<div>
