@@ -1,14 +1,17 @@
 import { oneOf } from '../kernel/readings.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
-import { SERVICES, type ServiceName } from './addresses.ts'
+import { SERVICES, type ServiceName, type VariableName } from './configuration.ts'
 import { addressFindings } from './checks/addresses.ts'
-import { configurationFindings, proxyFindings } from './checks/configuration.ts'
+import {
+  configurationFindings,
+  proxyFindings,
+  dataDirectoryFindings,
+  secretFileFindings,
+} from './checks/configuration.ts'
 import { databaseFindings, inspectDatabase } from './checks/database.ts'
-import { dataDirectoryFindings, secretFileFindings } from './checks/files.ts'
-import { reportFindings, type Finding } from './checks/finding.ts'
+import { reportFindings, type Finding } from './output.ts'
 import { agentFindings, queueFindings } from './checks/services.ts'
 import { command, JSON_FLAG, value, type ConfiguredTools } from './command.ts'
-import type { VariableName } from './configuration.ts'
 
 export const commands = [
   command({

@@ -4,9 +4,8 @@ import type { Log } from '../kernel/log.ts'
 import { anyText, type Reading } from '../kernel/readings.ts'
 import type { RandomBytes } from '../kernel/tokens.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
-import type { Addresses, ServiceName } from './addresses.ts'
+import type { Addresses, ServiceName, ConfigSource } from './configuration.ts'
 import type { Output } from './output.ts'
-import type { ConfigSource } from './configuration.ts'
 
 /** A flag without a value. */
 export interface Switch {
@@ -124,8 +123,8 @@ export interface Command<
   check?(call: Call<A, F>, now: Date): void
   /** Opens the input of a command on the database, in the caller's process. */
   openInput?(call: Call<A, F>, stdin: Readable): Promise<Readable>
-  /** Does the work and gives the exit code. */
-  run(call: Call<A, F>, tools: Needs[N]): Promise<number>
+  /** Does the work. Without an exit code it is done; what it throws says why it has failed. */
+  run(call: Call<A, F>, tools: Needs[N]): Promise<number | undefined>
   /** The part that the server with the embedded database does, where `run` asks for one. */
   runInServer?(tools: DatabaseTools): Promise<number>
 }

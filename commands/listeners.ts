@@ -14,8 +14,13 @@ import { createGuard } from '../kernel/net/guard.ts'
 import type { Clock } from '../kernel/time.ts'
 import { metricsRoute } from '../routes/monitoring.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
-import { placeOf, urlOf, type ServiceName, type Addresses } from './addresses.ts'
-import type { ConfigSource } from './configuration.ts'
+import {
+  placeOf,
+  urlOf,
+  type ServiceName,
+  type Addresses,
+  type ConfigSource,
+} from './configuration.ts'
 
 export const NO_ROUTE: FaultValue = {
   status: 404,

@@ -9,9 +9,8 @@ import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics } from '../kernel/metrics.ts'
 import { systemClock } from '../kernel/time.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
-import type { Addresses, ServiceName } from './addresses.ts'
+import type { Addresses, ServiceName, ConfigSource } from './configuration.ts'
 import { runInServer } from './command-line.ts'
-import type { ConfigSource } from './configuration.ts'
 import { controlPath, openControl } from './control.ts'
 import {
   refuseBeyondLoopback,

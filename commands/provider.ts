@@ -14,7 +14,7 @@ import {
 } from '../services/hooks/providers.ts'
 import { isSignedProvider } from '../services/hooks/secrets.ts'
 import { command, JSON_FLAG, text, UsageError, value, type Command } from './command.ts'
-import { DONE, printRows } from './output.ts'
+import { printRows } from './output.ts'
 
 const NAME = text('NAME', 'the name of the provider, such as ci or generic:ci')
 
@@ -65,7 +65,6 @@ export const commands = [
       const next = `disabled; enable it with: gatehouse provider enable ${name}`
       tools.output.err(`${made.name} created, ${enable ? 'enabled' : next}`)
       if (made.token !== null) tools.output.out(made.token)
-      return DONE
     },
   }),
   command({
@@ -83,7 +82,6 @@ export const commands = [
         SECRET: ({ secret_status }) => secret_status,
         PATH: ({ path, channel }) => path ?? channel ?? '',
       })
-      return DONE
     },
   }),
   switchCommand('enable', 'accept deliveries of a provider'),
@@ -113,7 +111,6 @@ export const commands = [
         overlap === 0 ? 'stops at once' : `is accepted as well for ${formatDuration(overlap)}`
       tools.output.err(`${made.name} has a new ${what}; the old one ${old}`)
       if (made.token !== null) tools.output.out(made.token)
-      return DONE
     },
   }),
   command({
@@ -137,7 +134,6 @@ export const commands = [
       }
       await setAlarms(tools, fullName(args.name), change)
       tools.output.err(`${fullName(args.name)}: ${alarmText(change)}`)
-      return DONE
     },
   }),
   command({
@@ -148,7 +144,6 @@ export const commands = [
     async run({ args: { name } }, tools) {
       await removeProvider(tools, fullName(name))
       tools.output.err(`${name} is removed; its events stay`)
-      return DONE
     },
   }),
 ]
@@ -162,7 +157,6 @@ function switchCommand(action: 'enable' | 'disable', summary: string): Command {
     async run({ args: { name } }, tools) {
       await enableProvider(tools, fullName(name), action === 'enable')
       tools.output.err(`${name} is ${action}d`)
-      return DONE
     },
   })
 }

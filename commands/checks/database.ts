@@ -15,7 +15,7 @@ import {
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { acceptsPrevious, type SigningSecrets } from '../../services/hooks/secrets.ts'
 import { controlPath, runRemotely } from '../control.ts'
-import { fail, ok, type Finding } from './finding.ts'
+import { fail, ok, type Finding } from '../output.ts'
 import type { ConfigSource } from '../configuration.ts'
 
 const WHAT = 'database'

@@ -6,7 +6,7 @@ import { faultReply, NOT_FOUND } from '../../routes/links/faults.ts'
 import type { LinksRoutes } from '../../routes/links/endpoint.ts'
 import { linksRoutes, unmatchedLinks } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
-import { hostsOfLinks, shortKeyword } from '../addresses.ts'
+import { hostsOfLinks, shortKeyword } from '../configuration.ts'
 import type { OpenService } from '../listeners.ts'
 
 /** The links service, made from the configuration. */
