@@ -97,7 +97,7 @@ async function start(
   const listeners: RunningListener[] = []
   const services: Service[] = []
   const addresses: Addresses = () =>
-    new Map(listeners.map(({ service, address }) => [service, address()]))
+    new Map(listeners.map(({ service, address }) => [service, address]))
   const secrets = configuredSecrets(config, randomBytes)
   const context = { ...options, secrets, metrics, db, addresses }
   let control: Server | undefined
@@ -121,7 +121,7 @@ async function start(
       httpMetrics: createHttpMetrics(metrics),
       clock: systemClock,
     }
-    for (const { name, parts } of services) listeners.push(await startListener(shared, name, parts))
+    for (const service of services) listeners.push(await startListener(shared, service))
     if (backend === 'embedded') control = await startControl(context, services)
     for (const service of services) service.begin?.()
     return { addresses: addresses(), close }

@@ -1,4 +1,4 @@
-import { accepted, type Reading } from '../kernel/readings.ts'
+import { accepted } from '../kernel/readings.ts'
 import { DURATION_FORM, formatDuration, parseDuration } from '../kernel/time.ts'
 import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarms.ts'
 import {
@@ -27,12 +27,12 @@ const ALARM_FLAGS = {
   expect: value(
     'INTERVAL',
     `silence for longer raises an alarm: ${INTERVAL_FORM}`,
-    alarmReading(INTERVAL_FORM, readInterval),
+    accepted(INTERVAL_FORM, readInterval),
   ),
   burst: value(
     'COUNT',
     `more in 5 minutes raises an alarm: ${BURST_FORM}`,
-    alarmReading(BURST_FORM, readBurst),
+    accepted(BURST_FORM, readBurst),
   ),
   off: { summary: 'turn both alarms off' },
 }
@@ -128,8 +128,8 @@ export const commands = [
     },
     async run({ args, flags: { expect, burst, off } }, tools) {
       const change: AlarmChange = {
-        ...(expect !== undefined && { expected_interval_s: expect.value }),
-        ...(burst !== undefined && { rejection_burst: burst.value }),
+        ...(expect !== undefined && { expected_interval_s: expect }),
+        ...(burst !== undefined && { rejection_burst: burst }),
         ...(off && { expected_interval_s: null, rejection_burst: null }),
       }
       await setAlarms(tools, fullName(args.name), change)
@@ -164,17 +164,6 @@ function switchCommand(action: 'enable' | 'disable', summary: string): Command {
 /** `ci` and `generic:ci` mean the same provider; the signed ones have no prefix. */
 function fullName(name: string): string {
   return isSignedProvider(name) || name.includes(':') ? name : `generic:${name}`
-}
-
-/** A threshold; its value is null for 0, which turns the alarm off. */
-function alarmReading(
-  form: string,
-  read: (text: string) => number | null | undefined,
-): Reading<{ readonly value: number | null }> {
-  return accepted(form, (text) => {
-    const value = read(text)
-    return value === undefined ? undefined : { value }
-  })
 }
 
 function alarmText({ expected_interval_s: interval, rejection_burst: burst }: AlarmChange): string {

@@ -40,9 +40,8 @@ export async function routesOf(t: Owner, open: OpenService): Promise<RouteTable>
       secrets: configuredSecrets(config, randomBytes),
       addresses: () => new Map(),
     })
-    const parts = service.parts(() => '')
-    const table = [...parts.routes, metricsRoute(metrics)]
-    const find = createRouter(table, parts.unmatched)
+    const table = [...service.routes, metricsRoute(metrics)]
+    const find = createRouter(table, service.unmatched)
     const other = find('GET', '/none')
     await service.close()
     return { routes: other.kind === 'route' ? [...table, other.route] : table, find }
