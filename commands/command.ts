@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import type { Log } from '../kernel/log.ts'
-import { anyText, type Reading } from '../kernel/readings.ts'
+import { anyText, oneOf, type Reading } from '../kernel/readings.ts'
 import type { RandomBytes } from '../kernel/tokens.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
-import type { Addresses, ServiceName, ConfigSource } from './configuration.ts'
+import { SERVICES, type Addresses, type ServiceName, type ConfigSource } from './configuration.ts'
 import type { Output } from './output.ts'
 
 /** A flag without a value. */
@@ -50,6 +50,17 @@ export function value<T>(shown: string, summary: string, reading: Reading<T>): V
 /** Declares a flag or an argument that takes any text. */
 export function text(shown: string, summary: string): Value<string> {
   return { shown, summary, ...anyText(summary) }
+}
+
+/** Declares an argument that names any of the services. */
+export function servicesArgument(summary: string): Repeated<ServiceName> {
+  const shown = SERVICES.map((service) => `[${service}]`).join(' ')
+  return { ...value(shown, summary, oneOf(...SERVICES)), repeated: true }
+}
+
+/** The services in the order of `SERVICES`; all of them unless some are named. */
+export function servicesNamed(named: readonly ServiceName[]): readonly ServiceName[] {
+  return SERVICES.filter((service) => named.length === 0 || named.includes(service))
 }
 
 /** The flag of every command that prints a table. */

@@ -1,7 +1,5 @@
 import { migrate } from '../db/migrate.ts'
-import { oneOf } from '../kernel/readings.ts'
-import { SERVICES } from './configuration.ts'
-import { command, UsageError, value, type Command } from './command.ts'
+import { command, servicesArgument, servicesNamed, UsageError, type Command } from './command.ts'
 
 /** The commands of this file. */
 const commands = [
@@ -9,19 +7,11 @@ const commands = [
     name: 'serve',
     summary: 'run the services, all three unless named; it needs no command: gatehouse hooks',
     args: {
-      service: {
-        ...value(
-          SERVICES.map((service) => `[${service}]`).join(' '),
-          'what to run',
-          oneOf(...SERVICES),
-        ),
-        repeated: true,
-      },
+      service: servicesArgument('what to run'),
     },
     needs: 'live configuration',
     run({ args: { service: named } }, tools) {
-      const wanted = SERVICES.filter((service) => named.includes(service))
-      return tools.serve(wanted.length === 0 ? SERVICES : wanted, tools)
+      return tools.serve(servicesNamed(named), tools)
     },
   }),
   command({

@@ -45,7 +45,7 @@ export const commands = [
 ]
 
 /** How a command is called, with all of its arguments and flags. */
-export function usageLine({ name, args = {}, flags = {} }: Command): string {
+function usageLine({ name, args = {}, flags = {} }: Command): string {
   const optional = Object.entries(flags).map(([flag, value]) =>
     isValue(value) ? `[--${flag} ${value.shown}]` : `[--${flag}]`,
   )
@@ -119,7 +119,7 @@ function wrapped(text: string): readonly string[] {
 }
 
 /** The man page gatehouse(1) in troff, made of the same table. */
-export function manPage(rows: readonly Command[], version: string): string {
+function manPage(rows: readonly Command[], version: string): string {
   const commandLines = rows.flatMap((row) => [
     '.SS',
     roff(usageLine(row)),

@@ -82,9 +82,8 @@ async function prepare({ db, backend }: OpenedDatabase, log: Log): Promise<void>
 
 function rejectionOf(stop: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    const give = (): void => reject(stop.reason as Error)
-    if (stop.aborted) give()
-    else stop.addEventListener('abort', give, { once: true })
+    stop.throwIfAborted()
+    stop.addEventListener('abort', () => reject(stop.reason as Error), { once: true })
   })
 }
 
@@ -146,15 +145,8 @@ async function startControl(
         const forget = (slug: string): void => {
           for (const service of services) service.forgetLink?.(slug)
         }
-        const tools = {
-          ...context,
-          random: randomBytes,
-          now: () => new Date(),
-          forget,
-          output,
-          input,
-        }
-        const code = await runInServer(argv, tools)
+        const here = { random: randomBytes, now: () => new Date(), forget }
+        const code = await runInServer(argv, { ...context, ...here, output, input })
         // The change must count when the command ends; the database's notice may come later.
         await Promise.all(services.map((service) => service.refresh?.()))
         return code

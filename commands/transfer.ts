@@ -16,14 +16,8 @@ import { databaseUrl } from '../kernel/variables.ts'
 
 const EVERY_MS = 200
 
-/** Shows the progress in one line of the terminal, if stderr is one. */
-export interface Meter {
-  readonly progress: Progress
-  /** Removes the line. */
-  end(): void
-}
-
-export function openMeter(): Meter {
+/** Shows the progress in one line of the terminal, if stderr is one; `end` removes the line. */
+export function openMeter(): { readonly progress: Progress; readonly end: () => void } {
   const { stderr } = process
   if (!stderr.isTTY) return { progress: () => undefined, end: () => undefined }
   let [current, rows, shownAt] = ['', 0, 0]
@@ -186,7 +180,8 @@ async function moveTo(url: string, { config, log }: ConfiguredTools): Promise<Lo
   try {
     return await move(database.db, target, meter.progress)
   } catch (error) {
-    throw explained(error)
+    const problem = problemOf(error)
+    throw problem === undefined ? error : new Error(problem, { cause: error })
   } finally {
     meter.end()
     await Promise.all([target.close(), database.close()])
@@ -205,22 +200,12 @@ async function move(source: Database, target: Database, progress: Progress): Pro
   })
 }
 
-/** One line of what went wrong at the server. */
-function explained(error: unknown): unknown {
+/** One line of what went wrong at the server; undefined for errors that say it themselves. */
+function problemOf(error: unknown): string | undefined {
   const why = error instanceof Error ? messageOf(error.cause ?? error) : ''
-  if (error instanceof NotEmpty) {
-    return new Error(
-      `the server's database must be empty, but ${error.message}: give another one; nothing was changed`,
-      { cause: error },
-    )
-  }
-  if (error instanceof Unavailable) {
-    return new Error(`the server can't be reached (${why}); try again: nothing was moved`, {
-      cause: error,
-    })
-  }
-  if (error instanceof QueryError) {
-    return new Error(`the server refuses (${why}); nothing was moved`, { cause: error })
-  }
-  return error
+  if (error instanceof NotEmpty)
+    return `the server's database must be empty, but ${error.message}: give another one; nothing was changed`
+  if (error instanceof Unavailable)
+    return `the server can't be reached (${why}); try again: nothing was moved`
+  return error instanceof QueryError ? `the server refuses (${why}); nothing was moved` : undefined
 }

@@ -85,10 +85,7 @@ export function secretFileFindings(
   return [ok(what, [...new Set(places)].join(', '))]
 }
 
-interface SecretFile {
-  readonly path: string
-  readonly secret: boolean
-}
+type SecretFile = Readonly<{ path: string; secret: boolean }>
 
 function environmentFile({ envFile, origins }: ConfigSource): readonly SecretFile[] {
   // configurationFindings reports a file that can't be read.

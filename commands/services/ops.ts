@@ -117,10 +117,8 @@ function followSecrets(config: ConfigSource): () => readonly string[] {
   let { origins } = config
   let secrets = secretsOf(config)
   return () => {
-    if (config.origins !== origins) {
-      origins = config.origins
-      secrets = secretsOf(config)
-    }
+    if (config.origins !== origins) secrets = secretsOf(config)
+    origins = config.origins
     return secrets
   }
 }
