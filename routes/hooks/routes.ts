@@ -4,27 +4,21 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { dashboardEndpoints } from './dashboard.ts'
 import { describeHooks } from './description.ts'
-import { endpointForms } from './endpoints.ts'
+import { settingsEndpoints } from './settings.ts'
 import { eventEndpoints, payloadRoute } from './events.ts'
-import { forwarderForms, relayRoute } from './forwarders.ts'
 import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
 import { providerEndpoints } from './providers.ts'
 import { deliveryRoutes } from './deliveries.ts'
-import { replayEndpoints } from './replays.ts'
-import { settingsEndpoints, settingsPageWith } from './settings.ts'
 import { healthRoute } from './status.ts'
-import { streamRoute } from './stream.ts'
+import { forwardRoute, streamRoute } from './stream.ts'
 
 /** Pages and forms. */
 const ENDPOINTS = [
   ...dashboardEndpoints,
   ...eventEndpoints,
-  ...replayEndpoints,
   ...providerEndpoints,
   ...settingsEndpoints,
-  ...endpointForms(settingsPageWith),
-  ...forwarderForms(settingsPageWith),
 ]
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
@@ -35,7 +29,7 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...mountPages(ENDPOINTS, options),
     payloadRoute(options),
     mcpRoute(options),
-    relayRoute(options),
+    forwardRoute(options),
     ...assetRoutes('/assets'),
     ...apiDocsRoutes(describeHooks(options.version, described), options.baseUrl),
   ]
