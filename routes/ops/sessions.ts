@@ -23,6 +23,7 @@ import {
   api,
   form,
   idOf,
+  listApi,
   page,
   paging,
   readPage,
@@ -54,16 +55,11 @@ const MAX_CHAIN = 100
  * own.
  */
 export const sessionEndpoints = [
-  api({
-    ...{ method: 'GET', path: '/api/v1/sessions', access: anyone },
-    id: 'listSessions',
-    tag: 'Sessions',
+  listApi('Sessions', {
     summary: 'List sessions, newest first.',
+    row: Session,
     query: SessionsQuery,
-    returns: { description: 'Sessions', schema: Type.Object({ sessions: Type.Array(Session) }) },
-    async answer({ app: { ops }, query }) {
-      return { sessions: await q.listSessions(ops.db, query) }
-    },
+    list: ({ app: { ops }, query }) => q.listSessions(ops.db, query),
   }),
 
   api({
