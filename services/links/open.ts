@@ -3,8 +3,7 @@ import { openClicks, type Clicks, type ClicksOptions } from './clicks.ts'
 import type { LinkParts } from './links.ts'
 import { openTargetCache, type TargetCache } from './target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users.ts'
-import { pattern } from '../../kernel/variables.ts'
-import { address, baseUrl, optional } from '../../kernel/variables.ts'
+import { address, baseUrl, optional, pattern } from '../../kernel/variables.ts'
 
 /** What the links service needs. */
 export type LinksOptions = Omit<LinkParts, 'forget'> & ClicksOptions

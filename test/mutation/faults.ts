@@ -164,8 +164,8 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     fault: 'the primary owner can be removed',
     file: 'services/links/members.ts',
-    find: 'if (removed.is_primary) {',
-    replace: 'if (removed.is_primary && link.owners.length > 99) {',
+    find: 'if (removed?.is_primary !== true) return removed',
+    replace: 'if (removed?.is_primary !== true || slug !== '') return removed',
   },
   {
     fault: 'expired tokens are accepted when created',
@@ -218,8 +218,8 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     fault: 'private links of others stand in lists',
     file: 'services/links/lists.ts',
-    find: "visitor.role === 'admin' ? 'every' : 'visible'",
-    replace: "'every'",
+    find: "return visitor?.role === 'admin' ? 'every' : 'visible'",
+    replace: "return 'every'",
   },
   {
     fault: 'any ETag matches',
