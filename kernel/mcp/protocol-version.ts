@@ -25,7 +25,8 @@ export type Protocol = 'stateless' | 'handshake'
  * Both protocols share one URL. A request is stateless when its `_meta` or its header says so. So is one
  * with an unknown version: only the stateless protocol has an error for that.
  */
-export function protocolOf(params: JsonObject | undefined, headers: IncomingHttpHeaders): Protocol {
+export function protocolOf(message: RpcMessage, headers: IncomingHttpHeaders): Protocol {
+  const params = 'params' in message ? message.params : undefined
   const wanted = metaOf(params)[META.version]
   if (headers['mcp-protocol-version'] === STATELESS_VERSION) return 'stateless'
   return typeof wanted === 'string' && !hasHandshake(wanted) ? 'stateless' : 'handshake'
