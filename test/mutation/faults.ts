@@ -165,7 +165,7 @@ export const FAULTS: readonly PlantedFault[] = [
     fault: 'the primary owner can be removed',
     file: 'services/links/members.ts',
     find: 'if (removed?.is_primary !== true) return removed',
-    replace: 'if (removed?.is_primary !== true || slug !== '') return removed',
+    replace: "if (removed?.is_primary !== true || slug !== '') return removed",
   },
   {
     fault: 'expired tokens are accepted when created',
