@@ -1,9 +1,8 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { EventDetail } from '../../services/hooks/event-detail.ts'
 import { copyBox, fact, sizeTag, timeTag, pairsTable } from '../parts.ts'
-import { hooksPage } from './layout.ts'
+import { hooksPage, trustBadge, verification, verifyBadge } from './layout.ts'
 import { replaySection, type ReplayView } from './replays.ts'
-import { trustBadge, verification, verifyBadge } from './badges.ts'
 import { logUrl } from './log.ts'
 
 /** What `/log/{id}` shows. */

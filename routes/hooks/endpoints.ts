@@ -11,8 +11,7 @@ import {
   endpointUrl,
   revokeEndpoint,
 } from '../../services/hooks/endpoints.ts'
-import { form, operator } from './endpoint.ts'
-import type { HooksRoutes } from './options.ts'
+import { form, operator, type HooksRoutes } from './endpoint.ts'
 
 /** Reads what the settings page shows of the endpoints. */
 export async function endpointsView(

@@ -28,8 +28,7 @@ import {
 } from '../../services/hooks/event-filter.ts'
 import { findEvents } from '../../services/hooks/events.ts'
 import { receiverPath } from '../../services/hooks/providers.ts'
-import { operator, page } from './endpoint.ts'
-import type { HooksRoutes } from './options.ts'
+import { operator, page, type HooksRoutes } from './endpoint.ts'
 
 /** Replays that the page of an event lists. */
 export const LISTED_REPLAYS = 50

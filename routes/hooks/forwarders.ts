@@ -7,8 +7,7 @@ import { queryOf } from '../../kernel/http/context.ts'
 import type { Endpoint } from '../../kernel/http/endpoint.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { readRelayRequest, RELAY_PROTOCOL } from '../../services/hooks/forward/protocol.ts'
-import { form, operator } from './endpoint.ts'
-import type { HooksRoutes } from './options.ts'
+import { form, operator, type HooksRoutes } from './endpoint.ts'
 
 /** Beyond this it is enough to know that there are many. */
 const COUNT_UP_TO = 1_000

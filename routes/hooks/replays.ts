@@ -4,9 +4,8 @@ import { eventPage } from '../../html/hooks/event.ts'
 import { replaysList } from '../../html/hooks/replays.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { withDefault } from '../../kernel/validate.ts'
-import { form, operator } from './endpoint.ts'
+import { form, operator, type HooksRoutes } from './endpoint.ts'
 import { eventView, LISTED_REPLAYS, readEventId } from './events.ts'
-import type { HooksRoutes } from './options.ts'
 
 /** `POST /log/{id}/replay` (decisions.md section 3, Replay). */
 export const replayEndpoints = [

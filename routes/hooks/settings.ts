@@ -9,9 +9,8 @@ import { newForm } from '../../kernel/http/endpoint.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { SettingsForm, writeSettings } from '../../services/hooks/settings.ts'
 import { endpointsView } from './endpoints.ts'
-import { form, operator, page } from './endpoint.ts'
+import { form, operator, page, type HooksRoutes } from './endpoint.ts'
 import { forwardersView } from './forwarders.ts'
-import type { HooksRoutes } from './options.ts'
 
 /** `GET /settings` and `POST /settings` (hooks.md section 4). */
 export const settingsEndpoints = [

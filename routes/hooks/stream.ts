@@ -5,7 +5,7 @@ import type { Operation } from '../../kernel/openapi.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { eventTest } from '../../services/hooks/event-filter.ts'
 import { hooksFault } from './faults.ts'
-import type { HooksRoutes } from './options.ts'
+import type { HooksRoutes } from './endpoint.ts'
 
 /**
  * `GET /events` (hooks.md section 6), all events or those of `?provider=` and `?event_type=`;

@@ -4,7 +4,7 @@ import { Fault, forbidden, notFound } from '../../kernel/fault.ts'
 import { bearerToken, hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Registry } from './registry.ts'
-import { makeToken } from './tokens.ts'
+import { makeToken } from './secrets.ts'
 
 /** A new endpoint of the tool protocol. */
 export interface NewEndpoint {
