@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
 import type { Database } from '../db/client.ts'
 import { ConfigError } from '../kernel/config.ts'
-import type { FaultValue } from '../kernel/fault.ts'
+import { notFound, type Fault } from '../kernel/fault.ts'
 import type { BodyBudget } from '../kernel/http/body.ts'
 import { createListener, type FaultReply, type Listener } from '../kernel/http/listener.ts'
 import type { HttpMetrics } from '../kernel/http/request-log.ts'
@@ -17,11 +17,7 @@ import type { SigningSecrets } from '../services/hooks/secrets.ts'
 import { placeOf, urlOf, type ServiceName, type Addresses } from './addresses.ts'
 import type { ConfigSource } from './configuration.ts'
 
-export const NO_ROUTE: FaultValue = {
-  status: 404,
-  code: 'NOT_FOUND',
-  detail: 'Nothing is served under this path.',
-}
+export const NO_ROUTE = notFound('Nothing is served under this path.')
 
 /** What all listeners of a process share. */
 export interface SharedParts {
@@ -37,7 +33,7 @@ export interface SharedParts {
 export interface ServiceParts {
   readonly routes: readonly Route[]
   readonly faultReply: FaultReply
-  readonly noRoute: FaultValue
+  readonly noRoute: Fault
   /** Answers requests that match no route, instead of `noRoute` and 405. */
   readonly unmatched?: Unmatched
 }

@@ -192,9 +192,10 @@ export function filterForm(
   </form>`
 }
 
-/** A message of the contract as a sentence for people. */
+/** A message of the contract as a sentence for people. It may begin with the name of a field. */
 export function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+  const first = /^[a-z]+_/.test(text) ? text.slice(0, 1) : text.slice(0, 1).toUpperCase()
+  return `${first}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
 function prefixed(prefix: string, control: Html): Html {
@@ -207,7 +208,7 @@ function prefixed(prefix: string, control: Html): Html {
 function messageBelow({ fault, messagesBelow }: Form, name: string, id: string): Html | false {
   const message = fault?.fields[name]
   if (messagesBelow !== true || message === undefined) return false
-  return html`<p id="${id}-refused" class="refused">${message}</p>`
+  return html`<p id="${id}-refused" class="refused">${sentence(message)}</p>`
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */

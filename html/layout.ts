@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { FaultValue } from '../kernel/fault.ts'
+import type { Fault } from '../kernel/fault.ts'
 import { html, type Html, type Printable } from '../kernel/html.ts'
 import { sentence } from './form.ts'
 
@@ -86,10 +86,10 @@ export function layout(site: Site, page: Page): Html {
 }
 
 /** A refused or failed request, as its page shows it. */
-export type ShownFault = Pick<FaultValue, 'status' | 'detail'>
+export type ShownFault = Pick<Fault, 'status' | 'message'>
 
 /** The page of a refused or failed request: what happened, and `ways` on. */
-export function errorPage({ status, detail }: ShownFault, ways: Printable): Page {
+export function errorPage({ status, message }: ShownFault, ways: Printable): Page {
   const title = STATUS_CODES[status] ?? 'Error'
   return {
     title: `${status} ${title}`,
@@ -97,7 +97,7 @@ export function errorPage({ status, detail }: ShownFault, ways: Printable): Page
     body: html`<section class="panel error">
       <p class="error-status">${status}</p>
       <h1>${title}</h1>
-      <p>${sentence(detail)}</p>
+      <p>${sentence(message)}</p>
       <p>${ways}</p>
     </section>`,
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { wrongMethod, type FaultValue } from '../fault.ts'
+import { wrongMethod, type Fault } from '../fault.ts'
 import { messageOf, type Log } from '../log.ts'
 import { clientAddress, watchPeers, type AddressSet } from '../net/addresses.ts'
 import type { Guard } from '../net/guard.ts'
@@ -22,13 +22,13 @@ import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './up
 export type FaultRequest = Pick<Context, 'method' | 'path' | 'headers'>
 
 /** Renders a fault in the error shape of a service's contract. */
-export type FaultReply = (fault: FaultValue, request: FaultRequest) => Reply
+export type FaultReply = (fault: Fault, request: FaultRequest) => Reply
 
 export interface ListenerOptions {
   readonly service: string
   readonly find: FindRoute
   /** The reply to a path that no route has. */
-  readonly noRoute: FaultValue
+  readonly noRoute: Fault
   readonly faultReply: FaultReply
   readonly guard: Guard
   readonly trustedProxies: AddressSet
@@ -171,7 +171,7 @@ export function createListener(options: ListenerOptions): Listener {
       send(errorReply(error, context))
     }
     /** At once: what follows on the connection may not be readable, and would be answered first. */
-    function refuseNow(fault: FaultValue): void {
+    function refuseNow(fault: Fault): void {
       respond(exchange, faultReply(fault, context))()
     }
     function run(): void {
@@ -198,7 +198,7 @@ export function createListener(options: ListenerOptions): Listener {
     context: Context,
     match: Match,
     isUpgrade: boolean,
-  ): FaultValue | undefined {
+  ): Fault | undefined {
     if (match.kind === 'none') return noRoute
     if (match.kind === 'wrong-method') return wrongMethod(match.allow)
     const { access, speaksWebSocket } = match.route

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Fault, unavailable, Unavailable, type FaultValue } from '../fault.ts'
+import { Fault, unavailable, Unavailable } from '../fault.ts'
 import { messageOf, type Log } from '../log.ts'
 import type { Clock } from '../time.ts'
 import { isEmptyBody } from './body.ts'
@@ -76,7 +76,7 @@ export function faultOfError(
   limit: LogLimit,
   service: string,
   { requestId, route }: Pick<Context, 'requestId' | 'route'>,
-): FaultValue {
+): Fault {
   if (error instanceof Fault) return error
   const down = error instanceof Unavailable
   if (!down || limit.allows('unavailable', route, 503)) {

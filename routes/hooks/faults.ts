@@ -1,5 +1,4 @@
 import { hooksErrorPage } from '../../html/hooks/layout.ts'
-import type { FaultValue } from '../../kernel/fault.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
 import { problem, htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
@@ -19,12 +18,4 @@ export const hooksFault: FaultReply = (fault, request): Reply => {
 /** The path as a URI reference; the token of `/webhooks/generic/{name}/{token}` is left out. */
 function instanceOf(path: string): string {
   return path.split('/').slice(0, 4).join('/')
-}
-
-export function notFound(detail: string): FaultValue {
-  return { status: 404, code: 'NOT_FOUND', detail }
-}
-
-export function badRequest(detail: string): FaultValue {
-  return { status: 400, code: 'BAD_REQUEST', detail }
 }

@@ -106,8 +106,7 @@ function missingOperation({ links }: LinksRoutes, allow: string | undefined): Ro
       const caller = await bearerAt(links, context)
       if (context.path.startsWith(ADMIN)) refuseUser(caller)
       if (allow === undefined) return faultReply(NOT_FOUND, context)
-      const detail = `this path answers ${allow} only`
-      return faultReply({ ...wrongMethod(allow), detail }, context)
+      return faultReply(wrongMethod(allow, `this path answers ${allow} only`), context)
     },
   }
 }

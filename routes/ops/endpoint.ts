@@ -22,14 +22,15 @@ export interface OpsApp {
 const INTERNAL = 'internal server error'
 
 /** Errors of the ops service: `{error}` (ops.md section 7); browsers get a page outside the API. */
-export const opsFault: FaultReply = ({ status, code, detail, headers = {} }, request) => {
+export const opsFault: FaultReply = (fault, request) => {
+  const { status, code, message, headers } = fault
   if (request.path.startsWith('/v1/')) {
-    return chatProblem(status, detail, code.toLowerCase(), headers)
+    return chatProblem(status, message, code.toLowerCase(), headers)
   }
   if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
-    return htmlReply(opsErrorPage({ status, detail }), status, headers)
+    return htmlReply(opsErrorPage(fault), status, headers)
   }
-  return jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : detail }, status, headers)
+  return jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : message }, status, headers)
 }
 
 /** An error of the chat API in OpenAI's shape; `code` distinguishes errors of one status. */

@@ -32,7 +32,7 @@ t.test('the layout marks the present page and escapes its title', async (t) => {
 })
 
 t.test('the error page shows text, not markup', async (t) => {
-  const text = render(hooksErrorPage({ status: 404, detail: 'No <i>such</i> event' }))
+  const text = render(hooksErrorPage({ status: 404, message: 'No <i>such</i> event' }))
   t.match(text, 'No &lt;i&gt;such&lt;/i&gt; event')
   t.notMatch(text, 'aria-current')
 })
