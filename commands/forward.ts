@@ -6,13 +6,17 @@ import { post } from '../kernel/net/outbound.ts'
 import { accepted, integer } from '../kernel/readings.ts'
 import { systemClock } from '../kernel/time.ts'
 import { redactUrlTokens } from '../services/hooks/redact.ts'
-import { forward, type ForwardReport } from '../services/hooks/forward/client.ts'
-import { createDelivery, type Delivered } from '../services/hooks/forward/delivery.ts'
 import {
-  readRelayRequest,
-  RELAY_NAME_LENGTH,
-  RELAY_PROTOCOL,
-  type RelayRequest,
+  forward,
+  type ForwardReport,
+  createDelivery,
+  type Delivered,
+} from '../services/hooks/forward/client.ts'
+import {
+  readForwardRequest,
+  MAX_NAME_LENGTH,
+  FORWARD_PROTOCOL,
+  type ForwardRequest,
 } from '../services/hooks/forward/protocol.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
@@ -82,7 +86,7 @@ export const commands = [
         }),
         connect: (url) =>
           connectChannel({
-            ...{ url, protocol: RELAY_PROTOCOL, maxMessage: MAX_MESSAGE, clock: systemClock },
+            ...{ url, protocol: FORWARD_PROTOCOL, maxMessage: MAX_MESSAGE, clock: systemClock },
           }),
         random,
         stop: stop.signal,
@@ -107,7 +111,7 @@ function readFrom(text = DEFAULT_FROM): URL {
 }
 
 /** What is asked of the server, checked as the server will check it. */
-function readRequest({ args: { target }, flags }: ForwardCall): RelayRequest {
+function readRequest({ args: { target }, flags }: ForwardCall): ForwardRequest {
   const { provider, 'event-type': event_type, text, 'json-member': json, name, since } = flags
   const wanted = [
     ...[provider, event_type],
@@ -122,7 +126,7 @@ function readRequest({ args: { target }, flags }: ForwardCall): RelayRequest {
     if (value !== undefined) query.set(key, value)
   }
   try {
-    return readRelayRequest(query)
+    return readForwardRequest(query)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const problem = error.message.replace(/^json /, 'json-member ').replace(/\.$/, '')
@@ -136,13 +140,13 @@ function defaultName(target: URL, wanted: readonly (string | undefined)[]): stri
   const parts = [hostname(), place, ...wanted].filter((part) => part !== undefined)
   const name = parts.join(' ')
   const clean = cleanText(name) ?? ''
-  if (clean === name && name.length <= RELAY_NAME_LENGTH) return name
+  if (clean === name && name.length <= MAX_NAME_LENGTH) return name
   // Names that differ only in what was removed or cut stay different.
   const mark = ` ${sha256Hex(name).slice(0, 16)}`
-  return clean.slice(0, RELAY_NAME_LENGTH - mark.length).toWellFormed() + mark
+  return clean.slice(0, MAX_NAME_LENGTH - mark.length).toWellFormed() + mark
 }
 
-function reportTo(output: Output, request: RelayRequest, json: boolean): ForwardReport {
+function reportTo(output: Output, request: ForwardRequest, json: boolean): ForwardReport {
   return {
     connected({ name, position, known, provider_known }) {
       output.err(`connected as "${name}", after event ${position}`)

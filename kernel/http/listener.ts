@@ -16,7 +16,7 @@ import { sameOriginOnly, type Reply } from './reply.ts'
 import { createLogLimit, createRequestLog, type HttpMetrics } from './request-log.ts'
 import { createResponder, faultOfError, type Exchange } from './respond.ts'
 import type { Answer, FindRoute, Match } from './router.ts'
-import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './upgrade.ts'
+import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './websocket.ts'
 
 /** The parts of a request that an error body may depend on. */
 export type FaultRequest = Pick<Context, 'method' | 'path' | 'headers'>

@@ -8,8 +8,7 @@ import type { Context } from './context.ts'
 import type { PiecesBody, Reply, Sink, StreamBody } from './reply.ts'
 import type { LogLimit, RequestLog } from './request-log.ts'
 import type { Answer } from './router.ts'
-import type { Upgrade } from './upgrade.ts'
-import { acceptChannel } from './websocket.ts'
+import { type Upgrade, acceptChannel } from './websocket.ts'
 
 /** A request, and what its response needs. */
 export interface Exchange {

@@ -10,24 +10,18 @@ import { assetRoutes } from '../assets.ts'
 import { dashboardEndpoints } from './dashboard.ts'
 import { deliveryRoutes, IngestAck } from './deliveries.ts'
 import type { HooksRoutes } from './endpoint.ts'
-import { endpointForms } from './endpoints.ts'
 import { eventEndpoints, payloadRoute } from './events.ts'
-import { forwarderForms, relayRoute } from './forwarders.ts'
 import { mcpRoute } from './mcp.ts'
 import { providerEndpoints } from './providers.ts'
-import { replayEndpoints } from './replays.ts'
-import { settingsEndpoints, settingsPageWith } from './settings.ts'
-import { streamRoute } from './stream.ts'
+import { settingsEndpoints } from './settings.ts'
+import { forwardRoute, streamRoute } from './stream.ts'
 
 /** Pages and forms. */
 const ENDPOINTS = [
   ...dashboardEndpoints,
   ...eventEndpoints,
-  ...replayEndpoints,
   ...providerEndpoints,
   ...settingsEndpoints,
-  ...endpointForms(settingsPageWith),
-  ...forwarderForms(settingsPageWith),
 ]
 
 /** Every route of the hooks listener but `/metrics`, which all listeners share. */
@@ -38,7 +32,7 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...mountPages(ENDPOINTS, options),
     payloadRoute(options),
     mcpRoute(options),
-    relayRoute(options),
+    forwardRoute(options),
     ...assetRoutes('/assets'),
     ...apiDocsRoutes(describeHooks(options.version, described), options.baseUrl),
   ]
