@@ -1,4 +1,4 @@
-import { accepted, type Reading } from '../kernel/readings.ts'
+import { accepted } from '../kernel/readings.ts'
 import { DURATION_FORM, formatDuration, parseDuration } from '../kernel/time.ts'
 import {
   BURST_FORM,
@@ -19,7 +19,7 @@ import {
 } from '../services/hooks/providers.ts'
 import { isSignedProvider } from '../services/hooks/secrets.ts'
 import { command, JSON_FLAG, text, UsageError, value, type Command } from './command.ts'
-import { DONE, printRows } from './output.ts'
+import { printRows } from './output.ts'
 
 const NAME = text('NAME', 'the name of the provider, such as ci or generic:ci')
 
@@ -32,12 +32,12 @@ const ALARM_FLAGS = {
   expect: value(
     'INTERVAL',
     `silence for longer raises an alarm: ${INTERVAL_FORM}`,
-    alarmReading(INTERVAL_FORM, readInterval),
+    accepted(INTERVAL_FORM, readInterval),
   ),
   burst: value(
     'COUNT',
     `more in 5 minutes raises an alarm: ${BURST_FORM}`,
-    alarmReading(BURST_FORM, readBurst),
+    accepted(BURST_FORM, readBurst),
   ),
   off: { summary: 'turn both alarms off' },
 }
@@ -70,7 +70,6 @@ export const commands = [
       const next = `disabled; enable it with: gatehouse provider enable ${name}`
       tools.output.err(`${made.name} created, ${enable ? 'enabled' : next}`)
       if (made.token !== null) tools.output.out(made.token)
-      return DONE
     },
   }),
   command({
@@ -88,7 +87,6 @@ export const commands = [
         SECRET: ({ secret_status }) => secret_status,
         PATH: ({ path, channel }) => path ?? channel ?? '',
       })
-      return DONE
     },
   }),
   switchCommand('enable', 'accept deliveries of a provider'),
@@ -117,7 +115,6 @@ export const commands = [
         overlap === 0 ? 'stops at once' : `is accepted as well for ${formatDuration(overlap)}`
       tools.output.err(`${made.name} has a new ${what}; the old one ${old}`)
       if (made.token !== null) tools.output.out(made.token)
-      return DONE
     },
   }),
   command({
@@ -135,13 +132,12 @@ export const commands = [
     },
     async run({ args, flags: { expect, burst, off } }, tools) {
       const change: AlarmForm = {
-        ...(expect !== undefined && { expected_interval: expect.value }),
-        ...(burst !== undefined && { rejection_burst: burst.value }),
+        ...(expect !== undefined && { expected_interval: expect }),
+        ...(burst !== undefined && { rejection_burst: burst }),
         ...(off && { expected_interval: null, rejection_burst: null }),
       }
       await setAlarms(tools, fullName(args.name), change)
       tools.output.err(`${fullName(args.name)}: ${alarmText(change)}`)
-      return DONE
     },
   }),
   command({
@@ -152,7 +148,6 @@ export const commands = [
     async run({ args: { name } }, tools) {
       await removeProvider(tools, fullName(name))
       tools.output.err(`${name} is removed; its events stay`)
-      return DONE
     },
   }),
 ]
@@ -166,7 +161,6 @@ function switchCommand(action: 'enable' | 'disable', summary: string): Command {
     async run({ args: { name } }, tools) {
       await enableProvider(tools, fullName(name), action === 'enable')
       tools.output.err(`${name} is ${action}d`)
-      return DONE
     },
   })
 }
@@ -174,17 +168,6 @@ function switchCommand(action: 'enable' | 'disable', summary: string): Command {
 /** `ci` and `generic:ci` mean the same provider; the signed ones have no prefix. */
 function fullName(name: string): string {
   return isSignedProvider(name) || name.includes(':') ? name : `generic:${name}`
-}
-
-/** A threshold; its value is null for 0, which turns the alarm off. */
-function alarmReading(
-  form: string,
-  read: (text: string) => number | null | undefined,
-): Reading<{ readonly value: number | null }> {
-  return accepted(form, (text) => {
-    const value = read(text)
-    return value === undefined ? undefined : { value }
-  })
 }
 
 function alarmText({ expected_interval: interval, rejection_burst: burst }: AlarmForm): string {

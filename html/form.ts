@@ -147,12 +147,15 @@ export function select(
   return html`<div class="field">
     <label for="${String(id)}">${label}</label>
     <select${attributes({ id, name, ...own, ...stateOf(form, name, String(id)) })}>
-      ${options.map(([value, text]) => {
-        const selected = valueOf(form, name) === value
-        return html`<option${attributes({ value, selected })}>${text}</option>`
-      })}
+      ${choices(options, valueOf(form, name))}
     </select>
   </div>`
+}
+
+function choices(options: readonly Option[], chosen: string): readonly Html[] {
+  return options.map(([value, text]) => {
+    return html`<option${attributes({ value, selected: value === chosen })}>${text}</option>`
+  })
 }
 
 /** A value that the form carries along. */
@@ -190,6 +193,31 @@ export function filterForm(
   >
     ${fields}
   </form>`
+}
+
+/** A text to filter by. */
+export function filterText(
+  label: string,
+  { labelClass, ...own }: Attributes & { readonly labelClass?: string },
+): Html {
+  return html`<label${attributes({ class: labelClass })}>
+    ${label} <input${attributes({ autocomplete: 'off', ...own })} />
+  </label>`
+}
+
+/** A list of which one option is chosen to filter by. */
+export function filterChoice(
+  label: string,
+  chosen: string,
+  options: readonly Option[],
+  own: Attributes,
+): Html {
+  return html`<label class="half">
+    ${label}
+    <select${attributes(own)}>
+      ${choices(options, chosen)}
+    </select>
+  </label>`
 }
 
 /** A message of the contract as a sentence for people. It may begin with the name of a field. */

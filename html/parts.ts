@@ -82,6 +82,11 @@ export function copyBox(id: string, what: string, text: string): Html {
   </div>`
 }
 
+/** A long text as it is, such as a payload; it scrolls. */
+export function longText(label: string, text: string): Html {
+  return html`<pre class="payload" tabindex="0" aria-label="${label}"><code>${text}</code></pre>`
+}
+
 /** A term and its value in a list of facts (`<dl class="facts">`); null is shown as "none". */
 export function fact(term: string, value: Printable): Html {
   return html`<div>
@@ -198,7 +203,8 @@ export function listTable({ bodyId, caption, columns, kind, rows }: ListTable): 
 export function pairsTable(
   caption: string,
   head: string,
-  pairs: readonly (readonly [name: string, value: Printable])[],
+  pairs: readonly (readonly [name: Printable, value: Printable])[],
+  valueHead = 'Value',
 ): Html {
   return html`<table class="pairs">
     <caption class="hidden">
@@ -207,7 +213,7 @@ export function pairsTable(
     <thead>
       <tr>
         <th scope="col">${head}</th>
-        <th scope="col">Value</th>
+        <th scope="col">${valueHead}</th>
       </tr>
     </thead>
     <tbody>

@@ -1,19 +1,14 @@
-import { type Html, html, type Printable } from '../../kernel/html.ts'
-import { errorPage, layout, type Page, type ShownFault } from '../layout.ts'
-import type { TrustMode } from '../../db/hooks/providers.ts'
 import type { EventSummary } from '../../db/hooks/events.ts'
+import type { TrustMode } from '../../db/hooks/providers.ts'
+import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
+import { entriesOf, errorPage, layout, type Page, type ShownFault } from '../layout.ts'
 
 const SITE = {
   home: '/',
   assets: '/assets',
   tagline: 'webhooks, caught and kept',
-  navigation: [
-    { section: 'dashboard', href: '/', label: 'Dashboard' },
-    { section: 'log', href: '/log', label: 'Log' },
-    { section: 'providers', href: '/providers', label: 'Providers' },
-    { section: 'settings', href: '/settings', label: 'Settings' },
-  ],
+  navigation: entriesOf('dashboard', 'log', 'providers', 'settings'),
 }
 
 /** A page of the hooks service. */

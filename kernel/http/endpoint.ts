@@ -30,6 +30,13 @@ export interface Access<App, Caller> {
   allow?(caller: Caller): void
 }
 
+/** Everybody whom the listener's guard lets in, where a service has no sign-in. */
+export const anyone: Access<unknown, undefined> = {
+  guard: 'guarded',
+  needsToken: false,
+  identify: () => undefined,
+}
+
 /** A request that may be answered: who calls, and what was sent, validated. */
 export interface Call<
   App,
@@ -170,10 +177,11 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
   /** Access, params, query, `find`, then the answer. The one place where a thrown Fault becomes a reply. */
   function routeOf<C extends Viewer, P extends TProperties, Q extends TObject, F>(
     method: Route['method'],
-    { path, access, params, query, find }: Declaration<App, C, P, Q, F>,
+    declaration: Declaration<App, C, P, Q, F> & { readonly body?: TSchema },
     kind: 'api' | 'page',
     answer: (call: Call<App, C, Static<TObject<P>>, Static<Q>, F>) => Promise<Reply>,
   ): (app: App) => Route {
+    const { path, access, params, query, body, find } = declaration
     const readParams = paramsReader(Type.Object(params ?? ({} as P)), kind)
     async function handle(app: App, context: Context): Promise<Reply> {
       let caller: C | undefined
@@ -200,6 +208,9 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
       method,
       path,
       access: access.guard,
+      ...(params && { params }),
+      ...(query && { query }),
+      ...(body && { body }),
       handle: (context) => handle(app, context),
     })
   }

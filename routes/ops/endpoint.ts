@@ -1,5 +1,5 @@
-import Type from 'typebox'
-import { endpointsOf, type Access } from '../../kernel/http/endpoint.ts'
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import { anyone, endpointsOf, type Call, type Endpoint } from '../../kernel/http/endpoint.ts'
 import { badRequest, Fault, notFound } from '../../kernel/fault.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { Ops } from '../../services/ops/open.ts'
@@ -56,13 +56,7 @@ export function started<Session>(session: Session | undefined): Session {
   throw new Fault(409, 'CONFLICT', 'a session is running; try again when it has ended')
 }
 
-/** Everybody whom the listener's guard lets in: ops has no sign-in (ops.md section 5). */
-export const anyone: Access<OpsApp, undefined> = {
-  guard: 'guarded',
-  needsToken: false,
-  identify: () => undefined,
-}
-
+/** Ops has no sign-in: pages and API are for `anyone` (ops.md section 5). */
 export const { api, page, form } = endpointsOf<OpsApp, undefined>({
   bodyLimit: 1024 * 1024,
   alwaysRefuses: [403, 500, 503],
@@ -71,6 +65,30 @@ export const { api, page, form } = endpointsOf<OpsApp, undefined>({
 
 /** For forms with a long text: 100,000 characters take up to 900,000 bytes in a form. */
 export const LONG_FORM_LIMIT = 1024 * 1024
+
+/** A list of the API: an object whose only member, such as `events`, has the rows. */
+export function listApi<Query extends TObject, Row extends TSchema>(
+  noun: string,
+  declared: {
+    readonly summary: string
+    readonly row: Row
+    readonly query?: Query
+    readonly list: (
+      call: Call<OpsApp, undefined, unknown, Static<Query>>,
+    ) => Promise<readonly Static<Row>[]>
+  },
+): Endpoint<OpsApp> {
+  const { summary, row, list, ...query } = declared
+  const name = noun.toLowerCase()
+  const schema: TObject = Type.Object({ [name]: Type.Array(row) })
+  return api({
+    ...{ method: 'GET', path: `/api/v1/${name}`, access: anyone, id: `list${noun}`, tag: noun },
+    summary,
+    ...query,
+    returns: { description: noun, schema },
+    answer: async (call) => ({ [name]: await list(call) }),
+  })
+}
 
 const MAX_ROWS = 1_000
 const COUNT = 'must be a non-negative integer'

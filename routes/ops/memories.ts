@@ -7,7 +7,7 @@ import {
   memoryCard,
   type MemoriesView,
 } from '../../html/ops/memories.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
+import { anyone, newForm } from '../../kernel/http/endpoint.ts'
 import {
   CATEGORIES,
   createMemory,
@@ -15,11 +15,11 @@ import {
   MemoryUpdate,
 } from '../../services/ops/memories.ts'
 import {
-  anyone,
   api,
   Filter,
   form,
   idOf,
+  listApi,
   LONG_FORM_LIMIT,
   page,
   paging,
@@ -37,16 +37,11 @@ type MemoryQuery = Type.Static<typeof MemoryQuery>
  * What sessions learned and operators wrote (ops.md section 4; decisions.md section 5, Dashboard).
  */
 export const memoryEndpoints = [
-  api({
-    ...{ method: 'GET', path: '/api/v1/memories', access: anyone },
-    id: 'listMemories',
-    tag: 'Memories',
+  listApi('Memories', {
     summary: 'List memories, surest first; filters combine.',
+    row: Memory,
     query: MemoryQuery,
-    returns: { description: 'Memories', schema: Type.Object({ memories: Type.Array(Memory) }) },
-    async answer({ app: { ops }, query }) {
-      return { memories: await q.listMemories(ops.db, query) }
-    },
+    list: ({ app: { ops }, query }) => q.listMemories(ops.db, query),
   }),
 
   api({

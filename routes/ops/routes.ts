@@ -10,7 +10,7 @@ import type { ApiDescription, Operation } from '../../kernel/openapi.ts'
 import { Config, ConfigUpdate } from '../../services/ops/config.ts'
 import { MemoryCreation, MemoryUpdate } from '../../services/ops/memories.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
-import { assetRoutes, opsAssetRoutes } from '../assets.ts'
+import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
 import { alertEndpoints, AlertProblem, AlertReceipt, webhookOperation } from './alerts.ts'
 import { chatRoutes } from './chat.ts'
@@ -52,7 +52,7 @@ export function opsRoutes(app: OpsApp, databaseAnswers: () => Promise<boolean>):
   return [
     plainHealthRoute(app.version, databaseAnswers, opsFault),
     ...assetRoutes('/assets'),
-    ...opsAssetRoutes('/assets'),
+    ...assetRoutes('/assets', 'ops'),
     ...mountPages(ENDPOINTS, app),
     sessionStream(app),
     ...operations,

@@ -1,4 +1,4 @@
-import { type Alert, alertQueries as q } from '../../../db/ops/alerts.ts'
+import { type Alert, type AlertInProgress, alertQueries as q } from '../../../db/ops/alerts.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Redaction } from '../redact.ts'
 import { completeChat, type Endpoint } from '../runners/model-chat.ts'
@@ -24,17 +24,10 @@ export interface SynthesisConfig {
 }
 
 /** A brief, or why there is none: `problem` for the sender, `detail` for the operator. */
-export type Synthesis = { readonly cost: number } & (
+type Synthesis = { readonly cost: number } & (
   | { readonly brief: string }
   | { readonly problem: string; readonly detail: string }
 )
-
-/** When writing a brief is given up. */
-export interface BriefLimit {
-  readonly signal: AbortSignal
-  /** Milliseconds until then. */
-  readonly left: () => number
-}
 
 /** From a delivery to the start of its session, waiting for other alerts included. */
 export const BRIEF_MS = 10_000
@@ -54,7 +47,8 @@ export async function synthesize(
   payload: string,
   { endpoint, model, price, systemPrompt = SYSTEM_PROMPT }: SynthesisConfig,
   { random, redact }: { readonly random: RandomBytes; readonly redact: Redaction },
-  { signal, left }: BriefLimit,
+  /** When writing is given up, and how many milliseconds are left until then. */
+  { signal, left }: { readonly signal: AbortSignal; readonly left: () => number },
 ): Promise<Synthesis> {
   let cost = 0
   function failed(problem: string, detail = problem): Synthesis {
@@ -115,18 +109,12 @@ export function investigationPrompt(
 ${fenced('ALERT', 'its title, and then what was sent', `${title}\n\n${data}`, random)}`
 }
 
-/** A process of Gatehouse, as sessions and alerts name their holder. */
-export interface Holder {
-  readonly holder: string
-  readonly machine: string
-}
-
 export interface BriefLockOptions {
   readonly db: Database
   readonly clock: Clock
   readonly log: Log
-  /** This process. */
-  readonly reader: Holder
+  /** This process, as sessions and alerts name their holder. */
+  readonly reader: Pick<AlertInProgress, 'holder' | 'machine'>
 }
 
 /** When work under the lock, or waiting for the lock, is given up. */
@@ -134,9 +122,6 @@ export interface Deadline {
   readonly signal: AbortSignal
   readonly at: Date
 }
-
-/** Runs work under the lock, in the order of the calls. Undefined if the deadline passes first. */
-export type WithLock = <T>(deadline: Deadline, work: () => Promise<T>) => Promise<T | undefined>
 
 /** How often to try for a lock that another instance holds. */
 const RETRY_MS = 250
@@ -146,7 +131,7 @@ const RETRY_MS = 250
  * queue up. The lock among instances is in the database, and expires at its deadline if the process
  * dies.
  */
-export function openBriefLock({ db, clock, log, reader }: BriefLockOptions): WithLock {
+export function openBriefLock({ db, clock, log, reader }: BriefLockOptions) {
   let last: Promise<void> = Promise.resolve()
 
   async function take({ signal, at: until }: Deadline): Promise<boolean> {
@@ -167,7 +152,8 @@ export function openBriefLock({ db, clock, log, reader }: BriefLockOptions): Wit
     }
   }
 
-  return async (deadline, work) => {
+  /** Runs work under the lock, in the order of the calls. Undefined if the deadline passes first. */
+  return async <T>(deadline: Deadline, work: () => Promise<T>): Promise<T | undefined> => {
     const previous = last
     const { promise, resolve: leaveQueue } = Promise.withResolvers<void>()
     last = promise

@@ -47,14 +47,11 @@ export const runReadonlyTool = defineTool({
     const fitting = commands.filter((one) => one.argv.every((word, at) => argv[at] === word))
     if (fitting.length > 0) {
       const network = fitting.some((one) => one.network === true)
-      return commandReply(await context.sandbox.runChosen(argv, { network }, context.job), context)
+      return commandReply(await context.sandbox.runChosen(argv, network, context.job), context)
     }
+    if (commands.length === 0) return refused('The inventory allows no commands.')
     const list = commands.map(describeCommand).join('; ')
-    return refused(
-      list === ''
-        ? 'The inventory allows no commands.'
-        : `That is not allowed. These commands are, with whatever follows: ${list}.`,
-    )
+    return refused(`That is not allowed. These commands are, with whatever follows: ${list}.`)
   },
 })
 
