@@ -164,7 +164,7 @@ function reportTo(output: Output, request: ForwardRequest, json: boolean): Forwa
       const then = { left: 'left out', again: `again in ${waitMs} ms`, 'given-up': 'given up' }
       output.err(`${what}; ${then[outcome]}`)
     },
-    trouble: (text) => output.err(text),
+    problem: (text) => output.err(text),
   }
 }
 
