@@ -168,7 +168,7 @@ export function rejected(
 type Trust = Pick<NewEvent, 'trust_mode' | 'verified' | 'verify_detail'>
 
 /** How far an accepted delivery is trusted. */
-export const TRUST: Readonly<Record<TrustMode, Trust>> = {
+const TRUST: Readonly<Record<TrustMode, Trust>> = {
   signed: { trust_mode: 'signed', verified: true, verify_detail: 'hmac-sha256 ok' },
   token: { trust_mode: 'token', verified: false, verify_detail: 'token ok' },
   open: { trust_mode: 'open', verified: false, verify_detail: null },

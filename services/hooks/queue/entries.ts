@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import type { NewEvent } from '../../../db/hooks/deliveries.ts'
-import { TRUST } from '../deliveries.ts'
 import { sanitizeHeaders } from '../redact.ts'
 import { cleanText, sha256Hex } from '../event-fields.ts'
 
@@ -31,7 +30,9 @@ export function entryEvent(channel: string, entry: QueueEntry, receivedAt: Date)
   return {
     provider: queueProvider(channel),
     event_type: cleanText(fieldOf(entry, EVENT_TYPE)?.toString()),
-    ...TRUST.queue,
+    trust_mode: 'queue',
+    verified: false,
+    verify_detail: null,
     external_id: `${channel}:${id}`,
     content_type:
       payload === undefined
