@@ -1,6 +1,12 @@
 import { accepted } from '../kernel/variables.ts'
 import { DURATION_FORM, formatDuration, parseDuration } from '../kernel/time.ts'
-import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarms.ts'
+import {
+  BURST_FORM,
+  INTERVAL_FORM,
+  readBurst,
+  readInterval,
+  type AlarmForm,
+} from '../services/hooks/alarms.ts'
 import {
   createProvider,
   enableProvider,
@@ -10,7 +16,6 @@ import {
   removeProvider,
   rotateSecret,
   setAlarms,
-  type AlarmChange,
 } from '../services/hooks/providers.ts'
 import { isSignedProvider } from '../services/hooks/secrets.ts'
 import { command, JSON_FLAG, text, UsageError, value, type Command } from './command.ts'
@@ -104,8 +109,7 @@ export const commands = [
     needs: 'database',
     async run({ args, flags }, tools) {
       const { secret, overlap = tools.config.current.HOOKS_ROTATION_OVERLAP_S } = flags
-      const wish = { overlapSeconds: overlap, secret }
-      const made = await rotateSecret(tools, fullName(args.name), wish)
+      const made = await rotateSecret(tools, fullName(args.name), overlap, secret)
       const what = made.trust_mode === 'token' ? 'token' : 'secret'
       const old =
         overlap === 0 ? 'stops at once' : `is accepted as well for ${formatDuration(overlap)}`
@@ -127,10 +131,10 @@ export const commands = [
       if (!off && !others) throw new UsageError('Missing --expect, --burst or --off')
     },
     async run({ args, flags: { expect, burst, off } }, tools) {
-      const change: AlarmChange = {
-        ...(expect !== undefined && { expected_interval_s: expect }),
+      const change: AlarmForm = {
+        ...(expect !== undefined && { expected_interval: expect }),
         ...(burst !== undefined && { rejection_burst: burst }),
-        ...(off && { expected_interval_s: null, rejection_burst: null }),
+        ...(off && { expected_interval: null, rejection_burst: null }),
       }
       await setAlarms(tools, fullName(args.name), change)
       tools.output.err(`${fullName(args.name)}: ${alarmText(change)}`)
@@ -166,7 +170,7 @@ function fullName(name: string): string {
   return isSignedProvider(name) || name.includes(':') ? name : `generic:${name}`
 }
 
-function alarmText({ expected_interval_s: interval, rejection_burst: burst }: AlarmChange): string {
+function alarmText({ expected_interval: interval, rejection_burst: burst }: AlarmForm): string {
   const parts = []
   if (interval === null) parts.push('silence raises no alarm')
   else if (interval !== undefined) parts.push(`silent after ${formatDuration(interval)}`)

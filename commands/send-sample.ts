@@ -4,12 +4,13 @@ import { numberOf, parseObject, stringOf } from '../kernel/json.ts'
 import { post } from '../kernel/net/outbound.ts'
 import { accepted } from '../kernel/variables.ts'
 import { cleanText } from '../services/hooks/event-fields.ts'
-import { isGenericName, receiverPath } from '../services/hooks/providers.ts'
+import { receiverPath } from '../services/hooks/providers.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { makeSample, type Sample } from '../services/hooks/sample.ts'
 import { signDelivery } from '../services/hooks/schemes.ts'
 import {
   configuredSecrets,
+  isGenericName,
   isSignedProvider,
   SECRET_PREFIX,
   secretVariable,

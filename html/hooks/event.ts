@@ -10,8 +10,7 @@ import {
   attributes,
   saved,
 } from '../parts.ts'
-import { hooksPage } from './layout.ts'
-import { trustBadge, verification, verifyBadge } from './badges.ts'
+import { hooksPage, trustBadge, verification, verifyBadge } from './layout.ts'
 import { logUrl } from './log.ts'
 import type { Replay } from '../../db/hooks/replays.ts'
 import { postForm, submit } from '../form.ts'

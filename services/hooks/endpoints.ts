@@ -4,7 +4,7 @@ import { Fault, forbidden, notFound } from '../../kernel/fault.ts'
 import { bearerToken, hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Registry } from './registry.ts'
-import { makeToken } from './tokens.ts'
+import { makeToken } from './secrets.ts'
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
