@@ -4,7 +4,7 @@ import { sessionQueries as q } from '../../../db/ops/sessions.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { firstMismatch, fits } from '../../../kernel/validate.ts'
 import { followJsonFile, type FileKind } from '../json-file.ts'
-import type { Usage } from './model-stream.ts'
+import type { Usage } from './model-chat.ts'
 
 const Amount = Type.Number({ minimum: 0 })
 const Price = Type.Object(

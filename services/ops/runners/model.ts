@@ -8,8 +8,11 @@ import {
   type Endpoint,
   type FunctionTool,
   type Message,
+  promptTokens,
+  usageOf,
+  type Reply,
+  type ToolCall,
 } from './model-chat.ts'
-import { promptTokens, usageOf, type Reply, type ToolCall } from './model-stream.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
 export interface ModelOptions extends AgentOptions {

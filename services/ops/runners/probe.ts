@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Database, Executor } from '../../../db/client.ts'
 import { checkQueries, type CheckState } from '../../../db/ops/checks.ts'
 import { memoryQueries } from '../../../db/ops/memories.ts'
-import { noticeQueries } from '../../../db/ops/notices.ts'
+import { eventQueries } from '../../../db/ops/events.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { nameOf, runCheck, type CheckResult } from '../checks/run.ts'
 import { addEvent } from '../events.ts'
@@ -96,7 +96,7 @@ async function record(
       if (told === null) continue
       await checkQueries.saveNotifiedEvent(tx, { service, name, event: null })
       // A receiver that was away must not be told of the beginning after the end.
-      await noticeQueries.withdrawNotice(tx, { event: told })
+      await eventQueries.withdrawNotice(tx, { event: told })
     }
   }
 }

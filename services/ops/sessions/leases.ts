@@ -5,8 +5,7 @@ import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { addEvent } from '../events.ts'
-import { endMarked, operationMarker } from '../processes/markers.ts'
-import { isAlive } from '../processes/proc.ts'
+import { endMarked, operationMarker, isAlive } from '../processes/proc.ts'
 
 export interface LeaseOptions {
   readonly db: Database

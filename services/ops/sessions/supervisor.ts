@@ -7,7 +7,7 @@ import { repeat, retryWhileUnavailable, type Repeat } from '../../../kernel/repe
 import type { Clock } from '../../../kernel/time.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Config } from '../config.ts'
-import { endMarked } from '../processes/markers.ts'
+import { endMarked } from '../processes/proc.ts'
 import { failedOutcome, type Job, type Outcome, type Runner } from '../runners/runner.ts'
 import { openOutput, type OutputOptions } from './output.ts'
 import { escalationOf, type Escalation } from './prompt.ts'
