@@ -57,7 +57,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     ...{ db, clock, log, redact, sessions, reader, random: options.random },
     synthesis: () => options.synthesis(config.current),
   })
-  const lines = await openLineStream({ ...options, sessions })
+  const lines = await openLineStream(options, sessions)
   const steadyNow = openSteadyTime(clock)
   const fade = () => memoryQueries.fadeMemories(db, { now: steadyNow() })
   const fading = repeat(clock, FADE_MS, fade, {

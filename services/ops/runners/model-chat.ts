@@ -23,30 +23,15 @@ export type Message =
   | {
       readonly role: 'assistant'
       readonly content: string
-      readonly tool_calls?: readonly WrittenCall[]
+      readonly tool_calls?: readonly object[]
     }
   | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string }
-
-export interface WrittenCall {
-  readonly id: string
-  readonly type: 'function'
-  readonly function: { readonly name: string; readonly arguments: string }
-}
-
-/** A tool, as the model sees it. */
-export interface FunctionTool {
-  readonly type: 'function'
-  readonly function: {
-    readonly name: string
-    readonly description: string
-    readonly parameters: unknown
-  }
-}
 
 export interface ChatRequest {
   readonly model: string
   readonly messages: readonly Message[]
-  readonly tools?: readonly FunctionTool[]
+  /** As the protocol describes functions. */
+  readonly tools?: readonly object[]
 }
 
 export interface ChatOptions extends ReplyListener {
@@ -237,21 +222,15 @@ export interface Reply {
 }
 
 /** Called while a reply comes. */
-export interface ReplyListener {
+interface ReplyListener {
   readonly text: (piece: string) => void
   /** Called for what is not text, such as a part of a tool call. */
   readonly activity: () => void
 }
 
 /** A reply that reports an error, or breaks the protocol. */
-export class BadReply extends Error {
+class BadReply extends Error {
   override name = 'BadReply'
-}
-
-interface Draft {
-  id: string
-  name: string
-  arguments: string
 }
 
 /** Characters of a reply: an endpoint that floods must not fill the memory. */
@@ -262,16 +241,13 @@ const MAX_CALLS = 64
  * Collects a reply from the pieces of a stream, or from the one piece of an endpoint that does not
  * stream.
  */
-export function createReply(listener: ReplyListener): {
-  /** Takes the text of one `data:` line; throws `BadReply`. */
-  take(data: string): void
-  readonly reply: Reply
-} {
-  const drafts = new Map<number, Draft>()
+function createReply(listener: ReplyListener) {
+  const drafts = new Map<number, ToolCall>()
   let [text, size] = ['', 0]
   let usage: Usage | undefined
   let finish: string | null = null
 
+  /** Takes the text of one `data:` line; throws `BadReply`. */
   function take(data: string): void {
     size += data.length
     if (size > MAX_REPLY) throw new BadReply('the answer is too long')
@@ -300,12 +276,13 @@ export function createReply(listener: ReplyListener): {
     const id = stringOf(piece['id']) ?? ''
     const index = numberOf(piece['index']) ?? indexOf(id)
     if (!drafts.has(index) && drafts.size >= MAX_CALLS) throw new BadReply('too many tool calls')
-    const draft = drafts.get(index) ?? { id: '', name: '', arguments: '' }
-    drafts.set(index, draft)
+    const draft = drafts.get(index)
     const written = objectOf(piece['function'])
-    if (id !== '') draft.id = id
-    if (draft.name === '') draft.name = stringOf(written['name']) ?? ''
-    draft.arguments += stringOf(written['arguments']) ?? ''
+    drafts.set(index, {
+      id: id || (draft?.id ?? ''),
+      name: draft?.name || (stringOf(written['name']) ?? ''),
+      arguments: (draft?.arguments ?? '') + (stringOf(written['arguments']) ?? ''),
+    })
   }
 
   function indexOf(id: string): number {
@@ -317,7 +294,7 @@ export function createReply(listener: ReplyListener): {
 
   return {
     take,
-    get reply() {
+    get reply(): Reply {
       const ordered = [...drafts].toSorted(([a], [b]) => a - b)
       const toolCalls = ordered.map(([at, draft]) => ({ ...draft, id: draft.id || `call_${at}` }))
       return { text, toolCalls, usage, finish }
@@ -326,7 +303,7 @@ export function createReply(listener: ReplyListener): {
 }
 
 /** The `data:` lines of an event stream. Throws `BadReply` for a line that never ends. */
-export async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of body) {
@@ -343,7 +320,7 @@ export async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerat
 }
 
 /** The message of an endpoint's error, of any length. */
-export function errorText(value: unknown): string {
+function errorText(value: unknown): string {
   return stringOf(value) ?? stringOf(objectOf(value)['message']) ?? JSON.stringify(value)
 }
 

@@ -1,22 +1,15 @@
 import { hash } from 'node:crypto'
-import type { Database, Executor } from '../../../db/client.ts'
+import type { Executor } from '../../../db/client.ts'
 import { checkQueries, type CheckState } from '../../../db/ops/checks.ts'
 import { memoryQueries } from '../../../db/ops/memories.ts'
 import { eventQueries } from '../../../db/ops/events.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import { nameOf, runCheck, type CheckResult } from '../checks/run.ts'
 import { addEvent } from '../events.ts'
-import type { InventorySource } from '../inventory/inventory.ts'
 import { FIRST_CONFIDENCE } from '../memories.ts'
-import type { Redaction } from '../redact.ts'
+import type { ToolOptions } from '../tools/tool.ts'
 import type { Job, Outcome, Runner } from './runner.ts'
 
-export interface ProbeOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly inventory: InventorySource
-  readonly redact: Redaction
-}
+export type ProbeOptions = Pick<ToolOptions, 'db' | 'clock' | 'inventory' | 'redact'>
 
 interface Checked extends CheckResult {
   readonly service: string

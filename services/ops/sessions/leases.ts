@@ -22,13 +22,6 @@ export interface OwnSessions {
   readonly orphanCause: (id: number) => string | undefined
 }
 
-/** Fails sessions that nobody runs any more. */
-export interface LeaseWatch {
-  /** Checks now; true if there was such a session. */
-  check(): Promise<boolean>
-  stop(): Promise<void>
-}
-
 /**
  * Who had the lease: this process, one of this machine that has ended, or one that is not heard of.
  */
@@ -48,7 +41,7 @@ const MAX_OPEN_ACTIONS = 1_000
  * Any instance that finds an expired lease fails that session. The first check is done when this
  * resolves.
  */
-export async function watchLeases(options: LeaseOptions, own: OwnSessions): Promise<LeaseWatch> {
+export async function watchLeases(options: LeaseOptions, own: OwnSessions) {
   const { db, clock, log, holder, machine } = options
   let seen: { readonly id: number; readonly beat: number; readonly since: number } | undefined
 
@@ -64,6 +57,7 @@ export async function watchLeases(options: LeaseOptions, own: OwnSessions): Prom
     return clock.now().getTime() - beat > LEASE_MS && (isFirst || unchanged > RENEWED_MS)
   }
 
+  /** True if there was such a session. */
   async function check(isFirst = false): Promise<boolean> {
     const lease = await q.findLease(db, {})
     if (lease === undefined || own.runs(lease.id)) return false
