@@ -4,16 +4,16 @@ import { messageOf } from '../../kernel/log.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
 import { machineId, ownHolder, seesProcesses } from './processes/proc.ts'
 import { repeat } from '../../kernel/repeat.ts'
-import { openAlerts, type Alerts } from './alerts/receive.ts'
+import { openAlerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
-import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
+import { openRunningConfig, type Config } from './config.ts'
 import { startNotifier, type NotifyOptions } from './events.ts'
 import { createRedact } from './redact.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
 import type { Runner } from './runners/runner.ts'
 import { startScheduler } from './sessions/scheduler.ts'
-import { openLineStream, type LineStream } from './sessions/stream.ts'
-import { openSessions, type Sessions } from './sessions/sessions.ts'
+import { openLineStream } from './sessions/stream.ts'
+import { openSessions } from './sessions/sessions.ts'
 
 /** What the ops service is made from. */
 export interface OpsOptions extends NotifyOptions, RetentionOptions {
@@ -29,21 +29,12 @@ export interface OpsOptions extends NotifyOptions, RetentionOptions {
 }
 
 /** The running ops service, as its routes use it. */
-export interface Ops extends OpsOptions {
-  readonly config: RunningConfig
-  readonly sessions: Sessions
-  /** The live output of sessions. */
-  readonly lines: LineStream
-  readonly alerts: Alerts
-  /** Call it once the listeners are up: starts the first session, and then one every interval. */
-  begin(): void
-  close(): Promise<void>
-}
+export type Ops = Awaited<ReturnType<typeof openOps>>
 
 const FADE_MS = 3_600_000
 
 /** Opens the service on a migrated database, and fails the session of a process that has ended. */
-export async function openOps(options: OpsOptions): Promise<Ops> {
+export async function openOps(options: OpsOptions) {
   const { db, clock, log } = options
   const config = await openRunningConfig(db, clock, log, options.configured)
   const redact = createRedact(options.secrets)
@@ -75,12 +66,13 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   }
   return {
     ...{ ...options, config, sessions, lines, alerts },
-    begin() {
+    /** Call it once the listeners are up: starts the first session, and then one every interval. */
+    begin(): void {
       void fading.now()
       retention.prune()
       void startFirstSession()
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true
       await Promise.all(stops.map((stop) => stop()))
       await sessions.close()

@@ -1,19 +1,15 @@
 import { existsSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Database } from '../../db/client.ts'
 import { eventQueries } from '../../db/ops/events.ts'
 import { retentionQueries as q } from '../../db/ops/retention.ts'
-import type { Log } from '../../kernel/log.ts'
-import { type Clock, openSteadyTime } from '../../kernel/time.ts'
+import { openSteadyTime } from '../../kernel/time.ts'
 import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
+import type { NotifyOptions } from './events.ts'
 import type { InventorySource } from './inventory/inventory.ts'
 import { cooldownOf } from './operations.ts'
 
-export interface RetentionOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
+export interface RetentionOptions extends Pick<NotifyOptions, 'db' | 'clock' | 'log'> {
   /** How many days to keep things; 0 for ever. */
   readonly keptDays: () => { readonly sessions: number; readonly lines: number }
   /** Actions are kept for as long as its cooldowns count them. */

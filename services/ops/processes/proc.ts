@@ -18,21 +18,13 @@ const NAME_BYTES = 15
 /** The field of `statOf` that says when a process started, in ticks since the boot. */
 const START = 19
 
-/** A process of this machine, as `/proc` shows it. */
-interface ProcessEntry {
-  readonly pid: number
-  /** One letter; `Z` has ended and waits for its parent. */
-  readonly state: string
-  readonly parent: number
-  readonly session: number
-}
-
 /** Whether processes can be seen at all: some containers have no `/proc`. */
 export function seesProcesses(): boolean {
   return existsSync('/proc/self/stat')
 }
 
-function listProcesses(): readonly ProcessEntry[] {
+/** The processes of this machine. Of their states, `Z` has ended and waits for its parent. */
+function listProcesses() {
   if (!seesProcesses()) return []
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

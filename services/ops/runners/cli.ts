@@ -154,7 +154,7 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const { outcome, report } = await readAgent(options, job, limits, argv, process)
   // Only if it is empty: what the agent has left in it may be of use.
   await rmdir(folder).catch(() => undefined)
-  if (outcome.status === 'completed') await record(options, job, report)
+  if (outcome.problem === null) await record(options, job, report)
   return outcome
 }
 
@@ -239,12 +239,10 @@ function outcomeOf(
   const startProblem = code === null ? `the agent ${processProblem}` : undefined
   const why = fatal ?? startProblem ?? (result?.ok === true ? undefined : result?.problem)
   const ended = { summary: message ?? null, cost_usd: cost, num_turns: turns, exit_code: code }
-  if (result?.ok === true && why === undefined) {
-    return { status: 'completed', problem: null, ...ended }
-  }
+  if (result?.ok === true && why === undefined) return { problem: null, ...ended }
   const silent = `the agent ended without a result (exit code ${code ?? 'none'})`
   const reason = why ?? (problem === undefined ? silent : `${silent}: ${problem}`)
-  return { status: 'failed', problem: reason, ...ended }
+  return { problem: reason, ...ended }
 }
 
 /** Does with a report what a model does with its tools: the same rules hold. */

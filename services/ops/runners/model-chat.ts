@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import {
   parseObject,
   numberOf,
@@ -9,6 +8,7 @@ import {
 } from '../../../kernel/json.ts'
 import { causeOf, messageOf } from '../../../kernel/log.ts'
 import { readText } from '../../../kernel/text.ts'
+import { pause } from '../../../kernel/time.ts'
 import { redactCut, redactLine, type Redaction } from '../redact.ts'
 
 /** An OpenAI-compatible endpoint: a base URL that ends in /v1, and its key. */
@@ -90,22 +90,19 @@ export async function completeChat(
     // Even if the signal came with its end: the reply is paid for.
     if (!('problem' in result)) return { kind: 'reply', reply: result }
     if (signal.aborted) return { kind: 'aborted' }
-    const { problem, again, afterMs } = result
-    if (!again) return { kind: 'failed', problem: `the model endpoint ${problem}` }
+    const { again, afterMs } = result
+    const problem = `the model endpoint ${result.problem}`
+    if (!again) return { kind: 'failed', problem }
     if (attempt >= attempts) {
-      return { kind: 'failed', problem: `the model endpoint ${problem}, ${attempts} times over` }
+      return { kind: 'failed', problem: `${problem}, ${attempts} times over` }
     }
     const waitMs = Math.min(afterMs ?? FIRST_PAUSE_MS * 2 ** (attempt - 1), MAX_PAUSE_MS)
     if (left !== undefined && waitMs >= left()) {
-      return { kind: 'failed', problem: `the model endpoint ${problem}`, againInMs: waitMs }
+      return { kind: 'failed', problem, againInMs: waitMs }
     }
-    retry?.(problem, waitMs)
-    try {
-      await pause(waitMs, undefined, { signal })
-    } catch {
-      // AbortError: the session ends meanwhile.
-      return { kind: 'aborted' }
-    }
+    retry?.(result.problem, waitMs)
+    await pause(waitMs, signal)
+    if (signal.aborted) return { kind: 'aborted' }
   }
 }
 

@@ -75,7 +75,6 @@ async function runModel(options: ModelOptions, job: Job): Promise<Outcome> {
   }
   return {
     ...end,
-    status: end.problem === null ? 'completed' : 'failed',
     cost_usd: conversation.spending.cost(),
     num_turns: conversation.turns,
     exit_code: null,

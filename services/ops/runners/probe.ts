@@ -46,7 +46,10 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
       return { ...result, service, name, type: check.type }
     }),
   )
-  if (signal.aborted) return outcome(null)
+  const outcome: Outcome = {
+    ...{ summary: null, problem: null, cost_usd: null, num_turns: null, exit_code: null },
+  }
+  if (signal.aborted) return outcome
 
   const now = clock.now()
   // In one transaction: nobody would ever be told of a recovery whose event is lost.
@@ -59,7 +62,7 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   }
   const summary = summaryOf(results)
   output.write('text', `${summary}\n`)
-  return outcome(summary)
+  return { ...outcome, summary }
 }
 
 /**
@@ -117,9 +120,4 @@ function summaryOf(results: readonly Checked[]): string {
   if (failed.length === 0) return `All ${results.length} checks of ${services} services are good.`
   const list = failed.map(({ service, name, message }) => `${service}: ${name}: ${message}`)
   return `${failed.length} of ${results.length} checks failed: ${list.join('; ')}.`
-}
-
-function outcome(summary: string | null): Outcome {
-  const nothing = { problem: null, cost_usd: null, num_turns: null, exit_code: null }
-  return { status: 'completed', summary, ...nothing }
 }

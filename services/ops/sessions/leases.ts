@@ -1,16 +1,13 @@
 import type { Database } from '../../../db/client.ts'
 import { operationQueries } from '../../../db/ops/operations.ts'
 import { sessionQueries as q, type Lease } from '../../../db/ops/sessions.ts'
-import { messageOf, type Log } from '../../../kernel/log.ts'
+import { messageOf } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import { addEvent } from '../events.ts'
 import { endMarked, operationMarker, isAlive } from '../processes/proc.ts'
+import type { OutputOptions } from './output.ts'
 
-export interface LeaseOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
+export interface LeaseOptions extends Pick<OutputOptions, 'db' | 'clock' | 'log'> {
   readonly holder: string
   readonly machine: string
 }

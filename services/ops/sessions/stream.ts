@@ -37,9 +37,7 @@ export async function openLineStream(
   ])
 
   function countClients(): number {
-    let count = 0
-    for (const { clients } of feeds.values()) count += clients
-    return count
+    return [...feeds.values()].reduce((count, { clients }) => count + clients, 0)
   }
 
   function feedOf(session: number): Feed<Line> {

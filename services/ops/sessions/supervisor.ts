@@ -173,11 +173,8 @@ export function supervise(options: SupervisorOptions, runner: Runner, session: S
       return await Promise.race([runner.run(job), late.promise])
     } catch (error) {
       if (error instanceof Unavailable) return failedOutcome('the database was out of reach')
-      log.error('runner broke', {
-        session: id,
-        error: messageOf(error),
-        ...(error instanceof Error ? { stack: error.stack } : {}),
-      })
+      const stack = error instanceof Error ? error.stack : undefined
+      log.error('runner broke', { session: id, error: messageOf(error), stack })
       return failedOutcome('internal error of the runner; see the log')
     } finally {
       runnerStop.signal.removeEventListener('abort', startDeadline)
@@ -218,16 +215,16 @@ export function supervise(options: SupervisorOptions, runner: Runner, session: S
 }
 
 function endingOf(
-  { summary, cost_usd, num_turns, ...outcome }: Outcome,
+  { summary, problem, cost_usd, num_turns, exit_code }: Outcome,
   cause: Cause | undefined,
   redact: OutputOptions['redact'],
 ): Ending {
-  const status = cause?.status ?? outcome.status
+  const status = cause?.status ?? (problem === null ? 'completed' : 'failed')
   const isGood = status === 'completed' || status === 'escalated'
   return {
     status,
     summary: summary === null ? null : redact(summary),
-    exit_code: isGood ? 0 : (outcome.exit_code ?? 1),
+    exit_code: isGood ? 0 : (exit_code ?? 1),
     cost_usd,
     num_turns,
   }
