@@ -173,8 +173,8 @@ export function supervise(options: SupervisorOptions, runner: Runner, session: S
       return await Promise.race([runner.run(job), late.promise])
     } catch (error) {
       if (error instanceof Unavailable) return failedOutcome('the database was out of reach')
-      const stack = error instanceof Error ? error.stack : undefined
-      log.error('runner broke', { session: id, error: messageOf(error), stack })
+      const stack = error instanceof Error && { stack: error.stack }
+      log.error('runner broke', { session: id, error: messageOf(error), ...stack })
       return failedOutcome('internal error of the runner; see the log')
     } finally {
       runnerStop.signal.removeEventListener('abort', startDeadline)
