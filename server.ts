@@ -12,7 +12,7 @@ const output = createOutput({
   terminal: process.stdout.isTTY,
 })
 
-// What can't be logged, as on a full disk, is lost and ends nothing.
+// A log line that can't be written, as on a full disk, is lost; the program goes on.
 process.stderr.on('error', () => undefined)
 const prefix = isJournal(process.stderr.fd) ? JOURNAL_PREFIX : undefined
 const log = createLog(
@@ -22,7 +22,7 @@ const log = createLog(
 )
 process.on('exit', () => log.flush())
 
-// Who reads the output may have had enough of it, such as `head`: no reason for a stack trace.
+// The reader may close the pipe early, as `head` does: no stack trace.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') output.err(`gatehouse: no more can be printed: ${messageOf(error)}`)
   process.exit(FAILED)
@@ -37,7 +37,7 @@ async function serveUntilStopped(
     ...{ config, services, version, log, stopSignal },
     ready: output.out,
   })
-  // postgres.js opens a connection that waited for its next try even when its client has been closed.
+  // postgres.js retries connections even after its client was closed.
   process.exit(code)
 }
 
@@ -72,6 +72,6 @@ async function run(): Promise<void> {
   })
 }
 
-// No await out here: in the executable this is a CommonJS module (deploy/build.ts).
+// No top-level await: in the executable this is a CommonJS module (deploy/build.ts).
 process.exitCode = FAILED
 void run()

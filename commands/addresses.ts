@@ -4,8 +4,8 @@ import type { OwnHosts } from '../services/links/loop.ts'
 import type { ConfigSource } from './configuration.ts'
 
 /**
- * Whether a URL leads to a service of ours, such as links: by its public address, by the address it
- * listens on (a loopback name is as good as another), or by the short keyword as a host name.
+ * Whether a URL leads to one of our services: by its public address, by the address it listens on (all
+ * loopback names count as one), or by the short keyword as a host name.
  */
 export function ownHosts(addresses: () => readonly string[], keyword: () => string): OwnHosts {
   return (url) =>
@@ -13,7 +13,7 @@ export function ownHosts(addresses: () => readonly string[], keyword: () => stri
     addresses().some((address) => URL.canParse(address) && isSamePlace(url, new URL(address)))
 }
 
-/** Whether a URL leads to links, as far as configuration and `addresses` tell. */
+/** Whether a URL leads to links, according to the configuration and `addresses`. */
 export function hostsOfLinks(config: ConfigSource, addresses?: Addresses): OwnHosts {
   function places(): readonly string[] {
     const base = serviceUrl('links', config, addresses)
@@ -34,27 +34,27 @@ function isSamePlace(url: URL, own: URL): boolean {
   return nameOf(url) === nameOf(own) || [url, own].every((place) => isThisMachine(nameOf(place)))
 }
 
-/** A host without brackets, and without the dot at the end, which names the same one. */
+/** The host without brackets and without a final dot, which changes nothing. */
 function nameOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 }
 
-/** Also the names that browsers take for the loopback, and the address that Linux does. */
+/** Includes the names and addresses that browsers and Linux treat as loopback. */
 function isThisMachine(name: string): boolean {
   return isLoopbackName(name) || name.endsWith('.localhost') || name === '0.0.0.0' || name === '::'
 }
 
-/** The first DNS label of an address's host; an IP address has none and is taken whole. */
+/** The first DNS label of the host; the whole of an IP address. */
 function firstLabel(address: string): string {
   const hostname = URL.canParse(address) ? new URL(address).hostname : ''
   const [label = ''] = hostname.split('.')
   return /^[\d.]+$|:/.test(hostname) ? hostname : label
 }
 
-/** Where each running service listens, as its listener says it. */
+/** Where each running service listens. */
 export type Addresses = () => ReadonlyMap<ServiceName, string>
 
-/** Where a service listens, and its public address, as they are configured. */
+/** The configured address and public address of a service. */
 export function placeOf(
   service: ServiceName,
   { current }: ConfigSource,
@@ -66,8 +66,8 @@ export function placeOf(
 }
 
 /**
- * Where clients reach a service: its public address, else the one that it listens on; undefined for a unix
- * socket, and for what only the process that listens knows, when `addresses` does not tell.
+ * The URL at which clients reach a service: its public address, else the one that it listens on.
+ * Undefined for a unix socket, and without `addresses` for a port that only the server knows.
  */
 export function serviceUrl(
   service: ServiceName,
@@ -77,7 +77,7 @@ export function serviceUrl(
   return placeOf(service, config).baseUrl ?? listeningUrl(service, config, addresses)
 }
 
-/** The same without the public address. */
+/** The URL on which a service listens; undefined as in `serviceUrl`. */
 export function listeningUrl(
   service: ServiceName,
   config: ConfigSource,

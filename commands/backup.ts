@@ -8,8 +8,7 @@ import { openDatabase } from '../db/open.ts'
 import { writeBackup } from '../db/transfer/backup-file.ts'
 import type { Progress } from '../db/transfer/load.ts'
 import { openDatabaseSource, type TableContents } from '../db/transfer/source.ts'
-import { anyText } from '../kernel/readings.ts'
-import { command, type ConfiguredTools, type DatabaseTools } from './command.ts'
+import { command, JSON_FLAG, text, type ConfiguredTools, type DatabaseTools } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { DONE, type Output } from './output.ts'
 import { openMeter, reportTables, TRANSFER_DEADLINE_MS } from './transfer.ts'
@@ -22,10 +21,10 @@ export const commands = [
   command({
     name: 'backup',
     summary: 'write everything in the database to a new file, also beside a running server',
-    args: { file: { shown: 'FILE', summary: 'the new file', ...anyText('a file') } },
+    args: { file: text('FILE', 'the new file') },
     flags: {
       force: { summary: 'replace a file that exists' },
-      json: { summary: 'print JSON' },
+      json: JSON_FLAG,
     },
     needs: 'configuration',
     async run({ args: { file }, flags: { force, json } }, tools) {

@@ -7,7 +7,7 @@ import { databaseFindings, inspectDatabase } from './checks/database.ts'
 import { dataDirectoryFindings, secretFileFindings } from './checks/files.ts'
 import { reportFindings, type Finding } from './checks/finding.ts'
 import { agentFindings, queueFindings } from './checks/services.ts'
-import { command, type ConfiguredTools } from './command.ts'
+import { command, JSON_FLAG, value, type ConfiguredTools } from './command.ts'
 import type { VariableName } from './configuration.ts'
 
 export const commands = [
@@ -16,13 +16,15 @@ export const commands = [
     summary: 'say of everything that a start needs whether it is ok, or what to do; change nothing',
     args: {
       service: {
-        shown: SERVICES.map((service) => `[${service}]`).join(' '),
-        summary: 'what is going to run, all three unless named',
-        ...oneOf(...SERVICES),
+        ...value(
+          SERVICES.map((service) => `[${service}]`).join(' '),
+          'what is going to run, all three unless named',
+          oneOf(...SERVICES),
+        ),
         repeated: true,
       },
     },
-    flags: { json: { summary: 'print JSON' } },
+    flags: { json: JSON_FLAG },
     needs: 'any configuration',
     async run({ args: { service: named }, flags: { json } }, tools) {
       const services = SERVICES.filter((service) => named.includes(service))

@@ -18,6 +18,14 @@ import {
   type Surroundings,
 } from './command.ts'
 import { allCommands, commandsOf } from './commands.ts'
+import {
+  flagOf,
+  ignoredText,
+  openConfiguration,
+  VARIABLE_NAMES,
+  type ConfigSource,
+  type VariableName,
+} from './configuration.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { usageText } from './help.ts'
 import { DONE, FAILED, WRONG_USAGE } from './output.ts'
@@ -28,14 +36,6 @@ import {
   toArguments,
   type ParsedCommand,
 } from './parse.ts'
-import {
-  flagOf,
-  ignoredText,
-  openConfiguration,
-  VARIABLE_NAMES,
-  type ConfigSource,
-  type VariableName,
-} from './configuration.ts'
 
 /** Runs a command line to its end and gives the exit code: 0, 1, or 2 for a wrong command line. */
 export async function runCommandLine(

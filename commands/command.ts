@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import type { Log } from '../kernel/log.ts'
-import type { Reading } from '../kernel/readings.ts'
+import { anyText, type Reading } from '../kernel/readings.ts'
 import type { RandomBytes } from '../kernel/tokens.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
 import type { Addresses, ServiceName } from './addresses.ts'
@@ -42,6 +42,19 @@ export interface Call<A extends Arguments = Arguments, F extends Flags = Flags> 
     readonly [Name in keyof F]: F[Name] extends Value<infer T> ? T | undefined : boolean
   }
 }
+
+/** Declares a flag with a value, or an argument. */
+export function value<T>(shown: string, summary: string, reading: Reading<T>): Value<T> {
+  return { shown, summary, ...reading }
+}
+
+/** Declares a flag or an argument that takes any text. */
+export function text(shown: string, summary: string): Value<string> {
+  return { shown, summary, ...anyText(summary) }
+}
+
+/** The flag of every command that prints a table. */
+export const JSON_FLAG: Switch = { summary: 'print JSON' }
 
 /** What a command runs in: a process, or a test. */
 export interface Surroundings {

@@ -1,6 +1,7 @@
-import { SERVICES } from './addresses.ts'
-import { command, UsageError, type Command } from './command.ts'
+import { migrate } from '../db/migrate.ts'
 import { oneOf } from '../kernel/readings.ts'
+import { SERVICES } from './addresses.ts'
+import { command, UsageError, value, type Command } from './command.ts'
 import { DONE } from './output.ts'
 
 const serve = command({
@@ -8,9 +9,11 @@ const serve = command({
   summary: 'run the services, all three unless named; it needs no command: gatehouse hooks',
   args: {
     service: {
-      shown: SERVICES.map((service) => `[${service}]`).join(' '),
-      summary: 'what to run',
-      ...oneOf(...SERVICES),
+      ...value(
+        SERVICES.map((service) => `[${service}]`).join(' '),
+        'what to run',
+        oneOf(...SERVICES),
+      ),
       repeated: true,
     },
   },
@@ -18,6 +21,18 @@ const serve = command({
   run({ args: { service: named } }, tools) {
     const wanted = SERVICES.filter((service) => named.includes(service))
     return tools.serve(wanted.length === 0 ? SERVICES : wanted, tools)
+  },
+})
+
+const migrateDatabase = command({
+  name: 'migrate',
+  summary: 'bring the database up to date',
+  needs: 'database',
+  async run(_call, { db, output }) {
+    const applied = await migrate(db)
+    for (const name of applied) output.out(`applied ${name}`)
+    if (applied.length === 0) output.out('nothing to apply')
+    return DONE
   },
 })
 
@@ -38,7 +53,7 @@ const version = command({
 const FILES: Readonly<Record<string, () => Promise<{ readonly commands: readonly Command[] }>>> = {
   serve: async () => ({ commands: [serve] }),
   check: async () => await import('./check.ts'),
-  migrate: async () => await import('./migrate.ts'),
+  migrate: async () => ({ commands: [migrateDatabase] }),
   provider: async () => await import('./provider.ts'),
   endpoint: async () => await import('./endpoint.ts'),
   forward: async () => await import('./forward.ts'),

@@ -1,5 +1,5 @@
 import { oneOf } from '../kernel/readings.ts'
-import { command, type Command } from './command.ts'
+import { command, value, type Command } from './command.ts'
 import { DONE } from './output.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
@@ -8,7 +8,7 @@ export const commands = [
   command({
     name: 'completion',
     summary: 'print what completes commands and flags: source <(gatehouse completion bash)',
-    args: { shell: { shown: 'bash|zsh|fish', summary: 'the shell', ...oneOf(...SHELLS) } },
+    args: { shell: value('bash|zsh|fish', 'the shell', oneOf(...SHELLS)) },
     needs: 'nothing',
     async run({ args: { shell } }, { loadCommands, output }) {
       const rows = await loadCommands()

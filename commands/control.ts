@@ -15,30 +15,30 @@ import { drained } from '../kernel/http/respond.ts'
 import { FAILED, UsageError, WRONG_USAGE, type Output } from './output.ts'
 
 /**
- * What goes over the socket: the command's words as one line of JSON, then the bytes of its input. Back
- * come lines of JSON: one for each that the command prints, and its exit code as the last.
+ * The request is one line of JSON, the arguments of the command, and then its input. The reply is lines
+ * of JSON: one for each line that the command prints, and its exit code as the last.
  */
 type Message = readonly ['out' | 'err' | 'data', string] | { readonly code: number }
 
-/** Runs a command; `input` is what its caller sends after it. */
+/** Runs a command; the caller sends `input` after it. */
 export type RunCommand = (
   argv: readonly string[],
   output: Output,
   input: AsyncIterable<Uint8Array>,
 ) => Promise<number>
 
-/** The words of a command are short; a file comes after them and is never held whole. */
-const LONGEST_ARGUMENTS = 1024 * 1024
+/** For the arguments alone: the input may have any size and is never held whole. */
+const MAX_ARGUMENTS = 1024 * 1024
 
-/** Nobody listens; EINVAL is a path too long for a socket, on which a server can't listen either. */
-const NOBODY: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED', 'EINVAL'])
+/** Errors when no server listens; EINVAL: the path is too long for a socket, for a server as well. */
+const NO_SERVER: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED', 'EINVAL'])
 
 /** The socket by which other commands reach the server that has the embedded database. */
 export function controlPath(dataDirectory: string): string {
   return join(dataDirectory, 'control.sock')
 }
 
-/** Runs commands for other processes of the same user; only the server that holds the lock calls this. */
+/** Runs commands for other processes of the same user. The caller must hold the lock of the directory. */
 export async function openControl(path: string, run: RunCommand, log: Log): Promise<Server> {
   const server = createServer((incoming, response) => {
     const output = outputTo(response)
@@ -46,15 +46,15 @@ export async function openControl(path: string, run: RunCommand, log: Log): Prom
     answer(chunks, run, output, log)
       .then(async (code) => {
         response.write(`${JSON.stringify({ code } satisfies Message)}\n`)
-        // Who still sends would take an end now for a failure.
-        await drop(chunks, incoming).catch(() => undefined)
+        // A caller that is still sending would take the end of the reply for a failure.
+        await discard(chunks, incoming).catch(() => undefined)
         response.end()
       })
       .catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined))
   })
   // A large file may take longer than any limit; only this user can connect.
   server.requestTimeout = 0
-  // We hold the directory's lock, so a socket that is there is a dead server's.
+  // The caller holds the lock, so an existing socket is left from a server that has died.
   rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -64,10 +64,7 @@ export async function openControl(path: string, run: RunCommand, log: Log): Prom
   return server
 }
 
-/**
- * Has the running server run a command; undefined when no server listens on the socket, and then
- * nothing of `input` is read.
- */
+/** Lets the running server run a command. Without a server it gives undefined and leaves `input` unread. */
 export function runRemotely(
   path: string,
   argv: readonly string[],
@@ -77,12 +74,12 @@ export function runRemotely(
   return new Promise((resolve, reject) => {
     const options = { socketPath: path, method: 'POST', path: '/', agent: false }
     const outgoing = request(options, (response) => {
-      // Whatever of the input is left then, nobody wants it.
+      // The command has ended: the rest of the input is not needed.
       const answered = readAnswer(response, output).finally(() => outgoing.destroy())
       answered.then(resolve, reject)
     })
     outgoing.on('error', (error) => {
-      if (NOBODY.has(codeOf(error))) resolve(undefined)
+      if (NO_SERVER.has(codeOf(error))) resolve(undefined)
       else reject(error)
     })
     outgoing.once('socket', (socket) =>
@@ -122,10 +119,9 @@ function outputTo(response: ServerResponse): Output {
   }
 }
 
-/** Reads what is left of an input and forgets it. */
-async function drop(chunks: AsyncIterator<Buffer>, incoming: IncomingMessage): Promise<void> {
-  while ((await chunks.next()).done !== true);
-  // The command may have ended the iterator before the input's end.
+/** Reads the rest of the input and drops it. */
+async function discard(chunks: AsyncIterator<Buffer>, incoming: IncomingMessage): Promise<void> {
+  await chunks.return?.()
   await finished(incoming.resume())
 }
 
@@ -157,7 +153,7 @@ async function readRequest(
     const { value, done } = await chunks.next()
     if (done !== true) head = Buffer.concat([head, value])
     end = done === true ? head.length : head.indexOf(0x0a)
-    if ((end < 0 ? head.length : end) > LONGEST_ARGUMENTS) {
+    if ((end < 0 ? head.length : end) > MAX_ARGUMENTS) {
       throw new UsageError('The command is too long')
     }
   }

@@ -7,10 +7,10 @@ import { load, NotEmpty, type Loaded, type Progress, inspectTarget } from '../db
 import { Unavailable } from '../kernel/fault.ts'
 import { messageOf } from '../kernel/log.ts'
 import { databaseUrl } from '../kernel/variables.ts'
-import { command, UsageError, type ConfiguredTools } from './command.ts'
+import { command, JSON_FLAG, UsageError, value, type ConfiguredTools } from './command.ts'
+import type { ConfigSource } from './configuration.ts'
 import { DONE } from './output.ts'
 import { openStopped, TRANSFER_DEADLINE_MS, openMeter, reportTables } from './transfer.ts'
-import type { ConfigSource } from './configuration.ts'
 
 /** It copies in one transaction of the server, which ends when every table was read again and compared. */
 export const commands = [
@@ -19,12 +19,10 @@ export const commands = [
     summary: 'copy the embedded database to an empty one of a PostgreSQL server',
     flags: {
       to: {
-        shown: 'URL|-',
-        summary: 'the database; - reads it from standard input',
-        ...databaseUrl,
+        ...value('URL|-', 'the database; - reads it from standard input', databaseUrl),
         fromInput: true,
       },
-      json: { summary: 'print JSON' },
+      json: JSON_FLAG,
     },
     needs: 'configuration',
     check({ flags: { to } }) {

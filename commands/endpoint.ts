@@ -1,5 +1,5 @@
 import { endpointQueries } from '../db/hooks/endpoints.ts'
-import { anyText, oneOf } from '../kernel/readings.ts'
+import { oneOf } from '../kernel/readings.ts'
 import {
   clientConfiguration,
   createEndpoint,
@@ -7,14 +7,10 @@ import {
   revokeEndpoint,
 } from '../services/hooks/endpoints.ts'
 import { serviceUrl } from './addresses.ts'
-import { command } from './command.ts'
+import { command, JSON_FLAG, text, value } from './command.ts'
 import { DONE, printRows } from './output.ts'
 
-const NAME = {
-  shown: 'NAME',
-  summary: 'the name of the endpoint, a part of its URL',
-  ...anyText('the name of an endpoint'),
-}
+const NAME = text('NAME', 'the name of the endpoint, a part of its URL')
 
 const NO_ADDRESS =
   'HOST stands for where clients reach hooks: its address names no TCP port; HOOKS_BASE_URL does'
@@ -26,11 +22,7 @@ export const commands = [
     summary: 'add an endpoint for programs (MCP); its token is the last line of the output',
     args: { name: NAME },
     flags: {
-      allow: {
-        shown: 'replay',
-        summary: 'programs may also replay events',
-        ...oneOf('replay'),
-      },
+      allow: value('replay', 'programs may also replay events', oneOf('replay')),
     },
     needs: 'database',
     async run({ args: { name }, flags: { allow } }, { db, random, config, addresses, output }) {
@@ -46,7 +38,7 @@ export const commands = [
   command({
     name: 'endpoint list',
     summary: 'list the endpoints',
-    flags: { json: { summary: 'print JSON' } },
+    flags: { json: JSON_FLAG },
     needs: 'database',
     async run({ flags: { json } }, { db, output }) {
       printRows(output, json, await endpointQueries.listEndpoints(db, {}), {

@@ -2,7 +2,7 @@ import { transferQueries } from '../db/links/transfer.ts'
 import { Fault } from '../kernel/fault.ts'
 import { oneOf } from '../kernel/readings.ts'
 import { exportLinks, FORMATS } from '../services/links/transfer/files.ts'
-import { command } from './command.ts'
+import { command, value } from './command.ts'
 import { DONE, FAILED } from './output.ts'
 
 /**
@@ -14,7 +14,7 @@ export const commands = [
     name: 'export',
     summary: 'print all links, as CSV (complete) or in the format of golink',
     flags: {
-      format: { shown: 'csv|jsonl', summary: 'jsonl is the one of golink', ...oneOf(...FORMATS) },
+      format: value('csv|jsonl', 'jsonl is the one of golink', oneOf(...FORMATS)),
       'public-only': { summary: 'leave private and secure links out' },
     },
     needs: 'database',

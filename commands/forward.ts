@@ -1,22 +1,26 @@
 import { hostname } from 'node:os'
-import { sizeText } from '../html/text.ts'
+import { sizeText } from '../html/parts.ts'
 import { Fault } from '../kernel/fault.ts'
 import { connectChannel } from '../kernel/http/websocket.ts'
 import { post } from '../kernel/net/outbound.ts'
-import { accepted, anyText, integer } from '../kernel/readings.ts'
+import { accepted, integer } from '../kernel/readings.ts'
 import { systemClock } from '../kernel/time.ts'
 import { redactUrlTokens } from '../services/hooks/redact.ts'
-import { forward, type ForwardReport } from '../services/hooks/forward/client.ts'
-import { createDelivery, type Delivered } from '../services/hooks/forward/delivery.ts'
 import {
-  readRelayRequest,
-  RELAY_NAME_LENGTH,
-  RELAY_PROTOCOL,
-  type RelayRequest,
+  forward,
+  type ForwardReport,
+  createDelivery,
+  type Delivered,
+} from '../services/hooks/forward/client.ts'
+import {
+  readForwardRequest,
+  MAX_NAME_LENGTH,
+  FORWARD_PROTOCOL,
+  type ForwardRequest,
 } from '../services/hooks/forward/protocol.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
-import { command, UsageError, type Call } from './command.ts'
+import { command, text, UsageError, value, type Call } from './command.ts'
 import { DONE, fail, type Output } from './output.ts'
 
 /** Where a server listens unless it is told otherwise. */
@@ -29,34 +33,22 @@ const MAX_MESSAGE = 100 * 1024 * 1024
 const GRACE_MS = 5_000
 
 const ARGS = {
-  target: { shown: 'TARGET', summary: TARGET_FORM, ...accepted(TARGET_FORM, parseTarget) },
+  target: value('TARGET', TARGET_FORM, accepted(TARGET_FORM, parseTarget)),
 }
 
 const FLAGS = {
-  from: {
-    shown: 'URL',
-    summary: `the server, unix:/path for its socket, ${DEFAULT_FROM} unless given`,
-    ...anyText('a URL'),
-  },
-  provider: { shown: 'NAME', summary: 'only events of this provider', ...anyText('a name') },
-  'event-type': { shown: 'TYPE', summary: 'only events of this type', ...anyText('a type') },
-  text: { shown: 'TEXT', summary: 'only events whose body has this text', ...anyText('a text') },
-  'json-member': {
-    shown: 'PATH=VALUE',
-    summary: 'only events whose body has this value',
-    ...anyText('path=value'),
-  },
-  name: {
-    shown: 'NAME',
-    summary: 'the name under which the server keeps the position',
-    ...anyText('a name'),
-  },
-  since: { shown: 'ID', summary: 'the first event for a new name', ...anyText('an id') },
-  retries: {
-    shown: 'N',
-    summary: 'how often a failed event is tried again, without end unless given',
-    ...integer({ min: 0, max: 999_999_999 }),
-  },
+  from: text('URL', `the server, unix:/path for its socket, ${DEFAULT_FROM} unless given`),
+  provider: text('NAME', 'only events of this provider'),
+  'event-type': text('TYPE', 'only events of this type'),
+  text: text('TEXT', 'only events whose body has this text'),
+  'json-member': text('PATH=VALUE', 'only events whose body has this value'),
+  name: text('NAME', 'the name under which the server keeps the position'),
+  since: text('ID', 'the first event for a new name'),
+  retries: value(
+    'N',
+    'how often a failed event is tried again, without end unless given',
+    integer({ min: 0, max: 999_999_999 }),
+  ),
   'skip-failed': {
     summary: `leave an event out after its retries, ${RETRIES_BEFORE_SKIP} at first`,
   },
@@ -94,7 +86,7 @@ export const commands = [
         }),
         connect: (url) =>
           connectChannel({
-            ...{ url, protocol: RELAY_PROTOCOL, maxMessage: MAX_MESSAGE, clock: systemClock },
+            ...{ url, protocol: FORWARD_PROTOCOL, maxMessage: MAX_MESSAGE, clock: systemClock },
           }),
         random,
         stop: stop.signal,
@@ -119,7 +111,7 @@ function readFrom(text = DEFAULT_FROM): URL {
 }
 
 /** What is asked of the server, checked as the server will check it. */
-function readRequest({ args: { target }, flags }: ForwardCall): RelayRequest {
+function readRequest({ args: { target }, flags }: ForwardCall): ForwardRequest {
   const { provider, 'event-type': event_type, text, 'json-member': json, name, since } = flags
   const wanted = [
     ...[provider, event_type],
@@ -134,7 +126,7 @@ function readRequest({ args: { target }, flags }: ForwardCall): RelayRequest {
     if (value !== undefined) query.set(key, value)
   }
   try {
-    return readRelayRequest(query)
+    return readForwardRequest(query)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const problem = error.message.replace(/^json /, 'json-member ').replace(/\.$/, '')
@@ -148,13 +140,13 @@ function defaultName(target: URL, wanted: readonly (string | undefined)[]): stri
   const parts = [hostname(), place, ...wanted].filter((part) => part !== undefined)
   const name = parts.join(' ')
   const clean = cleanText(name) ?? ''
-  if (clean === name && name.length <= RELAY_NAME_LENGTH) return name
+  if (clean === name && name.length <= MAX_NAME_LENGTH) return name
   // Names that differ only in what was removed or cut stay different.
   const mark = ` ${sha256Hex(name).slice(0, 16)}`
-  return clean.slice(0, RELAY_NAME_LENGTH - mark.length).toWellFormed() + mark
+  return clean.slice(0, MAX_NAME_LENGTH - mark.length).toWellFormed() + mark
 }
 
-function reportTo(output: Output, request: RelayRequest, json: boolean): ForwardReport {
+function reportTo(output: Output, request: ForwardRequest, json: boolean): ForwardReport {
   return {
     connected({ name, position, known, provider_known }) {
       output.err(`connected as "${name}", after event ${position}`)

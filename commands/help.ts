@@ -1,5 +1,4 @@
-import { anyText } from '../kernel/readings.ts'
-import { command, UsageError, type Command } from './command.ts'
+import { command, text, UsageError, type Command } from './command.ts'
 import { DONE, table } from './output.ts'
 import { isValue } from './parse.ts'
 import { flagOf, notesOf, VARIABLE_NAMES } from './configuration.ts'
@@ -15,9 +14,7 @@ export const commands = [
     summary: 'explain all commands and variables, or one command; --help after it does the same',
     args: {
       command: {
-        shown: '[COMMAND]',
-        summary: 'the words of a command, such as provider add',
-        ...anyText('the words of a command'),
+        ...text('[COMMAND]', 'the words of a command, such as provider add'),
         repeated: true,
       },
     },

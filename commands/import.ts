@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { userQueries } from '../db/links/users.ts'
 import { notFound } from '../kernel/fault.ts'
-import { accepted, anyText, oneOf } from '../kernel/readings.ts'
+import { accepted, oneOf } from '../kernel/readings.ts'
 import {
   importLinks,
   type ImportTools,
@@ -12,24 +12,20 @@ import {
 import { FORMATS, readLinks } from '../services/links/transfer/files.ts'
 import { readEmail } from '../services/links/users.ts'
 import { hostsOfLinks } from './addresses.ts'
-import { command, type DatabaseTools } from './command.ts'
+import { command, JSON_FLAG, text, value, type DatabaseTools } from './command.ts'
 import { DONE, FAILED } from './output.ts'
 
 const FLAGS = {
-  format: {
-    shown: 'csv|jsonl',
-    summary: 'the format, recognized unless given; jsonl is the one of golink',
-    ...oneOf(...FORMATS),
-  },
+  format: value(
+    'csv|jsonl',
+    'the format, recognized unless given; jsonl is the one of golink',
+    oneOf(...FORMATS),
+  ),
   'dry-run': { summary: 'say what would become of each line, and change nothing' },
   update: { summary: 'change links that exist' },
-  owner: {
-    shown: 'EMAIL',
-    summary: 'the owner of links without one',
-    ...accepted('an e-mail address', readEmail),
-  },
+  owner: value('EMAIL', 'the owner of links without one', accepted('an e-mail address', readEmail)),
   'create-users': { summary: 'add owners who are no users yet' },
-  json: { summary: 'print JSON' },
+  json: JSON_FLAG,
 }
 
 /** `gatehouse import FILE`: reports each line, then the totals. It fails when a line was not taken. */
@@ -38,7 +34,7 @@ export const commands = [
     name: 'import',
     summary: 'take links from CSV or an export of golink, and say what became of each line',
     args: {
-      file: { shown: 'FILE|-', summary: 'the file', ...anyText('- is standard input') },
+      file: text('FILE|-', 'a file, - is standard input'),
     },
     flags: FLAGS,
     needs: 'database',

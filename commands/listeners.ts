@@ -1,25 +1,23 @@
 import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
-import { hostName, isLocal, listenOptions, removeDeadSocket } from '../kernel/net/addresses.ts'
-import type { BodyBudget } from '../kernel/http/body.ts'
-import type { Clock } from '../kernel/time.ts'
+import type { Database } from '../db/client.ts'
 import { ConfigError } from '../kernel/config.ts'
-import { createGuard } from '../kernel/net/guard.ts'
+import { notFound, type Fault } from '../kernel/fault.ts'
+import type { BodyBudget } from '../kernel/http/body.ts'
 import { createListener, type FaultReply, type Listener } from '../kernel/http/listener.ts'
 import type { HttpMetrics } from '../kernel/http/request-log.ts'
-import type { FaultValue } from '../kernel/fault.ts'
+import { createRouter, type Route, type Unmatched } from '../kernel/http/router.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
-import { createRouter, type Route, type Unmatched } from '../kernel/http/router.ts'
-import { metricsRoute } from '../routes/metrics.ts'
-import { placeOf, urlOf, type ServiceName } from './addresses.ts'
+import { hostName, isLocal, listenOptions, removeDeadSocket } from '../kernel/net/addresses.ts'
+import { createGuard } from '../kernel/net/guard.ts'
+import type { Clock } from '../kernel/time.ts'
+import { metricsRoute } from '../routes/monitoring.ts'
+import type { SigningSecrets } from '../services/hooks/secrets.ts'
+import { placeOf, urlOf, type ServiceName, type Addresses } from './addresses.ts'
 import type { ConfigSource } from './configuration.ts'
 
-export const NO_ROUTE: FaultValue = {
-  status: 404,
-  code: 'NOT_FOUND',
-  detail: 'Nothing is served under this path.',
-}
+export const NO_ROUTE = notFound('Nothing is served under this path.')
 
 /** What all listeners of a process share. */
 export interface SharedParts {
@@ -31,12 +29,12 @@ export interface SharedParts {
   readonly clock: Clock
 }
 
-/** What is a service's own. */
+/** What one service gives its listener. */
 export interface ServiceParts {
   readonly routes: readonly Route[]
   readonly faultReply: FaultReply
-  readonly noRoute: FaultValue
-  /** What answers where no route does, when that is not `noRoute` or 405. */
+  readonly noRoute: Fault
+  /** Answers requests that match no route, instead of `noRoute` and 405. */
   readonly unmatched?: Unmatched
 }
 
@@ -60,7 +58,7 @@ export async function refuseBeyondLoopback(
   }
 }
 
-/** Starts a service's listener. A socket that systemd passed is checked here, by the address that it is bound to. */
+/** Starts a service's listener. A socket from systemd is checked here, by its bound address. */
 export async function startListener(
   shared: SharedParts,
   service: ServiceName,
@@ -95,7 +93,7 @@ export async function startListener(
   if (configured.kind === 'unix') await removeDeadSocket(configured.path)
   await listener.listen(listenOptions(configured, config.inheritedSockets))
   const bound = listener.server.address()
-  // Of a unix socket that was passed, Node knows no path.
+  // Node does not know the path of a unix socket that was passed.
   place = bound === null && configured.kind === 'fd' ? `fd:${configured.name}` : addressText(bound)
   if (proxies === undefined && !isLocal(bound)) {
     await listener.close(0)
@@ -110,9 +108,38 @@ function addressText(bound: string | AddressInfo | null): string {
   return urlOf(bound.address, bound.port)
 }
 
-/** An address beyond loopback without a proxy to trust. */
 export function beyondLoopback(service: ServiceName): ConfigError {
   return new ConfigError(
     `${service.toUpperCase()}_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES to the proxy that authenticates, or listen on 127.0.0.1`,
   )
 }
+
+/** What a running program gives each of its services. */
+export interface ServiceContext {
+  readonly config: ConfigSource
+  readonly secrets: SigningSecrets
+  readonly version: string
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly db: Database
+  /** Where each running service listens, once its listener does. */
+  readonly addresses: Addresses
+}
+
+/** A service as `serve` runs it. */
+export interface Service {
+  readonly name: ServiceName
+  /** What its listener serves; `address` is known once it listens. */
+  readonly parts: (address: () => string) => ServiceParts
+  /** Starts background work; all listeners are up. */
+  readonly begin?: () => void
+  /** Reads again what a command may have changed in the database. */
+  readonly refresh?: () => Promise<void>
+  /** Forgets a link that a command has changed. */
+  readonly forgetLink?: (slug: string) => void
+  /** Ends streams when the program stops, so that running requests can finish. */
+  readonly endStreams?: () => void
+  readonly close: () => Promise<void>
+}
+
+export type OpenService = (context: ServiceContext) => Promise<Service>

@@ -3,15 +3,15 @@ import { escapeControls } from '../kernel/text.ts'
 import type { Log } from '../kernel/log.ts'
 
 /**
- * Where a command prints: a result to `out`, what is said about it to `err`. In both, control characters
- * are escaped: what is printed may come from a file, the database or the network.
+ * Where a command prints: results to `out`, messages to `err`. Both escape control characters, because
+ * the text may come from a file, the database or the network.
  */
 export interface Output {
   out(line: string): void
   err(line: string): void
-  /** A line of a file on stdout, as it is; escaped only where stdout is a terminal. */
+  /** A line of a file on stdout, unchanged; escaped only if stdout is a terminal. */
   data(line: string): void
-  /** Resolves when what was printed is on its way: for who prints more than fits into memory. */
+  /** Resolves when the printed lines are sent: for commands that print more than fits into memory. */
   drained?(): Promise<void>
 }
 
@@ -50,7 +50,7 @@ export const DONE = 0
 export const FAILED = 1
 export const WRONG_USAGE = 2
 
-/** Says why a command has failed, and what may help, and gives its exit code. */
+/** Prints why a command has failed and what may help; gives the exit code. */
 export function fail(output: Output, problem: string, hint?: string): number {
   output.err(`gatehouse: ${problem}`)
   if (hint !== undefined) output.err(hint)
@@ -67,7 +67,7 @@ export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
 ): readonly string[] {
-  // A line end within a cell would forge a row.
+  // A newline in a cell would fake a row.
   const cells = rows.map((row) => row.map(escapeControls))
   const widths = head.map((name, i) =>
     Math.max(name.length, ...cells.map((row) => (row[i] ?? '').length)),

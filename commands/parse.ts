@@ -119,7 +119,7 @@ function flagText(
   }
   // parseArgs takes the next word for the value, even if it is another flag.
   if (value === undefined || (inlineValue === false && /^-./.test(value))) {
-    throw new UsageError(`${option.rawName} needs a value, ${flag.form}`)
+    throw new UsageError(`${option.rawName} needs a value: ${flag.summary}`)
   }
   return value
 }
@@ -128,8 +128,8 @@ function refuseWrongCount(expected: Arguments, words: readonly string[]): void {
   const required = Object.entries(expected).filter(([, value]) => !('repeated' in value))
   const missing = required.find((_, at) => (words[at] ?? '') === '')
   if (missing !== undefined) {
-    const [name, { form }] = missing
-    throw new UsageError(`Missing ${name.toUpperCase()}: ${form}`)
+    const [name, { summary }] = missing
+    throw new UsageError(`Missing ${name.toUpperCase()}: ${summary}`)
   }
   const hasRepeated = required.length < Object.keys(expected).length
   if (!hasRepeated && words.length > required.length) throw new UsageError('Too many arguments')

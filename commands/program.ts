@@ -4,17 +4,23 @@ import { migrate } from '../db/migrate.ts'
 import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server.ts'
 import { createBodyBudget } from '../kernel/http/body.ts'
-import { systemClock } from '../kernel/time.ts'
 import { createHttpMetrics } from '../kernel/http/request-log.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics } from '../kernel/metrics.ts'
+import { systemClock } from '../kernel/time.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
-import { controlPath, openControl } from './control.ts'
-import { refuseBeyondLoopback, startListener, type RunningListener } from './listeners.ts'
-import { runInServer } from './command-line.ts'
 import type { Addresses, ServiceName } from './addresses.ts'
-import type { OpenService, Service, ServiceContext } from './services/service.ts'
+import { runInServer } from './command-line.ts'
 import type { ConfigSource } from './configuration.ts'
+import { controlPath, openControl } from './control.ts'
+import {
+  refuseBeyondLoopback,
+  startListener,
+  type RunningListener,
+  type OpenService,
+  type Service,
+  type ServiceContext,
+} from './listeners.ts'
 
 /** The services, loaded when they are asked for. */
 const OPEN: Readonly<Record<ServiceName, OpenService>> = {
@@ -69,7 +75,6 @@ export async function openProgram(options: ProgramOptions, stop: AbortSignal): P
   }
 }
 
-/** Makes the database one that this program can use. */
 async function prepare({ db, backend }: OpenedDatabase, log: Log): Promise<void> {
   if (backend === 'postgresql') await refuseUnfitServer(db)
   const applied = await migrate(db)
@@ -122,13 +127,13 @@ async function start(
     for (const service of services) service.begin?.()
     return { addresses: addresses(), close }
   } catch (error) {
-    // What already runs would keep the process alive.
+    // Running services would keep the process alive.
     await close(0)
     throw error
   }
 }
 
-/** Without the socket the services still run; other commands then say that the database is held. */
+/** The services also run without the socket; then other commands find the database locked. */
 async function startControl(
   context: ServiceContext,
   services: readonly Service[],
@@ -151,7 +156,7 @@ async function startControl(
           input,
         }
         const code = await runInServer(argv, tools)
-        // When the command has ended, its change counts: the notice of it may come later.
+        // The change must count when the command ends; the database's notice may come later.
         await Promise.all(services.map((service) => service.refresh?.()))
         return code
       },

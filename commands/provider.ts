@@ -1,4 +1,4 @@
-import { accepted, anyText, type Reading } from '../kernel/readings.ts'
+import { accepted, type Reading } from '../kernel/readings.ts'
 import { DURATION_FORM, formatDuration, parseDuration } from '../kernel/time.ts'
 import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarms.ts'
 import {
@@ -13,33 +13,27 @@ import {
   type AlarmChange,
 } from '../services/hooks/providers.ts'
 import { isSignedProvider } from '../services/hooks/secrets.ts'
-import { command, UsageError, type Command } from './command.ts'
+import { command, JSON_FLAG, text, UsageError, value, type Command } from './command.ts'
 import { DONE, printRows } from './output.ts'
 
-const NAME = {
-  shown: 'NAME',
-  summary: 'the name of the provider, such as ci or generic:ci',
-  ...anyText('the name of a provider'),
-}
+const NAME = text('NAME', 'the name of the provider, such as ci or generic:ci')
 
 const SECRET = {
-  shown: 'SECRET',
-  summary: 'the signing secret of the sender, - reads it from standard input',
-  ...anyText('a secret, or - for standard input'),
+  ...text('SECRET', 'the signing secret of the sender, - reads it from standard input'),
   fromInput: true,
 } as const
 
 const ALARM_FLAGS = {
-  expect: {
-    shown: 'INTERVAL',
-    summary: `silence for longer raises an alarm: ${INTERVAL_FORM}`,
-    ...alarmReading(INTERVAL_FORM, readInterval),
-  },
-  burst: {
-    shown: 'COUNT',
-    summary: `more in 5 minutes raises an alarm: ${BURST_FORM}`,
-    ...alarmReading(BURST_FORM, readBurst),
-  },
+  expect: value(
+    'INTERVAL',
+    `silence for longer raises an alarm: ${INTERVAL_FORM}`,
+    alarmReading(INTERVAL_FORM, readInterval),
+  ),
+  burst: value(
+    'COUNT',
+    `more in 5 minutes raises an alarm: ${BURST_FORM}`,
+    alarmReading(BURST_FORM, readBurst),
+  ),
   off: { summary: 'turn both alarms off' },
 }
 
@@ -77,7 +71,7 @@ export const commands = [
   command({
     name: 'provider list',
     summary: 'list the providers and whether they are ready',
-    flags: { json: { summary: 'print JSON' } },
+    flags: { json: JSON_FLAG },
     needs: 'database',
     async run({ flags: { json } }, { db, secrets, now, output }) {
       const providers = await readProviders(db, now())
@@ -99,14 +93,14 @@ export const commands = [
     summary: 'replace the token or secret; the new one is the last line of the output',
     args: { name: NAME },
     flags: {
-      overlap: {
-        shown: 'TIME',
-        summary: `how long the old one is accepted as well: ${DURATION_FORM}`,
-        ...accepted(`${DURATION_FORM}, 30d at most; 0 for none`, (text) => {
+      overlap: value(
+        'TIME',
+        `how long the old one is accepted as well: ${DURATION_FORM}`,
+        accepted(`${DURATION_FORM}, 30d at most; 0 for none`, (text) => {
           const seconds = parseDuration(text)
           return seconds === undefined || seconds > MAX_OVERLAP_S ? undefined : seconds
         }),
-      },
+      ),
       secret: SECRET,
     },
     needs: 'database',

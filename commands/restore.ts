@@ -3,8 +3,7 @@ import { verifyBackup, type Contents } from '../db/transfer/backup-file.ts'
 import { openBackupSource } from '../db/transfer/source.ts'
 import { load, NotEmpty, type Loaded, type Progress, inspectTarget } from '../db/transfer/load.ts'
 import type { Database } from '../db/client.ts'
-import { anyText } from '../kernel/readings.ts'
-import { command } from './command.ts'
+import { command, JSON_FLAG, text } from './command.ts'
 import { DONE } from './output.ts'
 import { openMeter, openStopped, reportTables } from './transfer.ts'
 
@@ -12,8 +11,8 @@ export const commands = [
   command({
     name: 'restore',
     summary: 'put a backup into an empty database',
-    args: { file: { shown: 'FILE', summary: 'the backup', ...anyText('a file') } },
-    flags: { json: { summary: 'print JSON' } },
+    args: { file: text('FILE', 'the backup') },
+    flags: { json: JSON_FLAG },
     needs: 'configuration',
     // Every byte of the file is verified before anything is changed.
     async run({ args: { file }, flags: { json } }, { config, log, output }) {

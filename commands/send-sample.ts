@@ -3,6 +3,7 @@ import { Fault } from '../kernel/fault.ts'
 import { numberOf, parseObject, stringOf } from '../kernel/json.ts'
 import { post } from '../kernel/net/outbound.ts'
 import { accepted } from '../kernel/readings.ts'
+import { cleanText } from '../services/hooks/event-fields.ts'
 import { isGenericName, receiverPath } from '../services/hooks/providers.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { makeSample, type Sample } from '../services/hooks/sample.ts'
@@ -14,11 +15,10 @@ import {
   secretVariable,
   signingKey,
 } from '../services/hooks/secrets.ts'
-import { cleanText } from '../services/hooks/event-fields.ts'
 import { serviceUrl } from './addresses.ts'
-import { command, UsageError, type ConfiguredTools } from './command.ts'
-import { DONE, fail, type Output } from './output.ts'
+import { command, UsageError, value, type ConfiguredTools } from './command.ts'
 import type { ConfigSource } from './configuration.ts'
+import { DONE, fail, type Output } from './output.ts'
 
 const TIMEOUT_MS = 10_000
 const MAX_REPLY_BYTES = 4_096
@@ -32,18 +32,18 @@ export const commands = [
     name: 'send-sample',
     summary: 'send a made-up delivery, signed or with its token from standard input',
     args: {
-      provider: {
-        shown: 'PROVIDER',
-        summary: 'the provider whose delivery it is, such as code_host or ci',
-        ...accepted('the name of a provider', readProvider),
-      },
+      provider: value(
+        'PROVIDER',
+        'the provider whose delivery it is, such as code_host or ci',
+        accepted('the name of a provider', readProvider),
+      ),
     },
     flags: {
-      to: {
-        shown: 'URL',
-        summary: 'the receiver, unless it is that of the configured server',
-        ...accepted(TARGET_FORM, parseTarget),
-      },
+      to: value(
+        'URL',
+        'the receiver, unless it is that of the configured server',
+        accepted(TARGET_FORM, parseTarget),
+      ),
       'token-stdin': { summary: 'read the token or signing secret from standard input' },
     },
     needs: 'configuration',

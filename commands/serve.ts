@@ -3,7 +3,7 @@ import { DONE, FAILED } from './output.ts'
 import { openProgram, type Program, type ProgramOptions } from './program.ts'
 import { openServiceManager } from './systemd.ts'
 
-/** Grace for running requests; with the rest of the stop it stays within ten seconds. */
+/** Running requests may finish within this time; the whole stop takes ten seconds at most. */
 const GRACE_MS = 7_000
 const STOP_MS = 10_000
 
@@ -42,7 +42,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   } catch (error) {
     if (stop.signal.aborted) return DONE
     manager.stopping()
-    // What could not be closed must not keep the process alive.
+    // Parts that could not be closed must not keep the process alive.
     endInTime()
     throw error
   } finally {
@@ -50,7 +50,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   }
 }
 
-/** Whatever a stop waits for, it waits no longer than this. */
+/** Ends the process when the stop takes too long. */
 function endInTime(): void {
   setTimeout(() => process.exit(FAILED), STOP_MS).unref()
 }

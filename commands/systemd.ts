@@ -17,24 +17,24 @@ export function isJournal(descriptor: number): boolean {
   }
 }
 
-/** How systemd is told of this process; without systemd nothing happens. */
+/** Notifies systemd about this process; does nothing without systemd. */
 export interface ServiceManager {
   /** All addresses are open; `status` is what `systemctl status` shows. */
   ready(status: string): void
-  /** The stop has begun; nothing more is told after it. */
+  /** The stop has begun: the last notification. */
   stopping(): void
 }
 
 /** Longer than the five seconds for which `systemd-notify` waits for systemd to have read it. */
 const TIMEOUT_MS = 10_000
 const RETRY_MS = 5_000
-/** A tick may fail twice before the watchdog counts its time as over. */
+/** Two notifications may fail before the watchdog's time is over. */
 const TICKS = 3
 
 /**
- * Speaks systemd's notification protocol by its own program `systemd-notify`, because Node has no
- * datagram sockets of the unix kind. Each `WATCHDOG=1` is sent by a timer, so it proves that the event
- * loop turns. A failure is logged once and tried again; it never ends or holds up anything here.
+ * Notifies systemd by its program `systemd-notify`, because Node has no unix datagram sockets. A timer
+ * sends each `WATCHDOG=1`, so it proves that the event loop runs. A failure is logged once and tried
+ * again; it never ends or delays the program.
  */
 export function openServiceManager(log: Log): ServiceManager {
   if (process.env['NOTIFY_SOCKET'] === undefined) {
@@ -55,7 +55,7 @@ export function openServiceManager(log: Log): ServiceManager {
   }
 
   async function tellReady(status: string): Promise<void> {
-    // systemd takes a service that never says it for one that has not started.
+    // systemd stops a service that never says READY.
     while (!over && !(await tell('READY=1', `STATUS=${status}`))) {
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref())
     }
@@ -82,7 +82,7 @@ export function openServiceManager(log: Log): ServiceManager {
   }
 }
 
-/** The time after which systemd takes a silent service for a dead one, when it watches this process. */
+/** The time without a notification after which systemd kills the service, if it watches this process. */
 function watchdogMs(): number | undefined {
   const { WATCHDOG_USEC: limit = '', WATCHDOG_PID: watched = String(process.pid) } = process.env
   return /^[1-9]\d*$/.test(limit) && watched === String(process.pid)

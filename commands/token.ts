@@ -2,33 +2,25 @@ import type { Database } from '../db/client.ts'
 import { tokenQueries } from '../db/links/tokens.ts'
 import { userQueries, type User } from '../db/links/users.ts'
 import { Fault, notFound } from '../kernel/fault.ts'
-import { accepted, anyText, oneOf } from '../kernel/readings.ts'
+import { accepted, oneOf } from '../kernel/readings.ts'
 import { isUuid } from '../kernel/text.ts'
 import { DURATION_FORM } from '../kernel/time.ts'
 import { validate } from '../kernel/validate.ts'
 import { createToken, newTokenOf, TokenForm, type NewToken } from '../services/links/tokens.ts'
 import { readEmail } from '../services/links/users.ts'
-import { command, UsageError } from './command.ts'
+import { command, JSON_FLAG, text, UsageError, value } from './command.ts'
 import { DONE, printRows } from './output.ts'
 
-const EMAIL = {
-  shown: 'EMAIL',
-  summary: 'the e-mail address of the user',
-  ...anyText('an e-mail address'),
-}
+const EMAIL = text('EMAIL', 'the e-mail address of the user')
 
 const FLAGS = {
-  name: { shown: 'NAME', summary: 'what it is for', ...anyText('a name') },
-  scope: {
-    shown: 'full|read|create',
-    summary: 'what it may do, everything unless given',
-    ...oneOf('full', 'read', 'create'),
-  },
-  expires: {
-    shown: 'WHEN',
-    summary: `when it ends, never unless given: a time, or ${DURATION_FORM}`,
-    ...anyText('a time or a duration'),
-  },
+  name: text('NAME', 'what it is for'),
+  scope: value(
+    'full|read|create',
+    'what it may do, everything unless given',
+    oneOf('full', 'read', 'create'),
+  ),
+  expires: text('WHEN', `when it ends, never unless given: a time, or ${DURATION_FORM}`),
 }
 
 export const commands = [
@@ -54,7 +46,7 @@ export const commands = [
     name: 'token list',
     summary: 'list the tokens of a user',
     args: { email: EMAIL },
-    flags: { json: { summary: 'print JSON' } },
+    flags: { json: JSON_FLAG },
     needs: 'database',
     async run({ args: { email }, flags: { json } }, { db, output }) {
       const { id: user } = await knownUser(db, email)
@@ -73,13 +65,13 @@ export const commands = [
     name: 'token revoke',
     summary: 'revoke a token: it stops working at once',
     args: {
-      id: {
-        shown: 'ID',
-        summary: 'the id of the token',
-        ...accepted('the id of a token; see: gatehouse token list EMAIL', (text) =>
+      id: value(
+        'ID',
+        'the id of the token',
+        accepted('the id of a token; see: gatehouse token list EMAIL', (text) =>
           isUuid(text) ? text : undefined,
         ),
-      },
+      ),
     },
     needs: 'database',
     async run({ args: { id } }, { db, output }) {

@@ -3,19 +3,18 @@ import { openDatabase, type OpenedDatabase } from '../db/open.ts'
 import type { Progress } from '../db/transfer/load.ts'
 import type { TableContents } from '../db/transfer/source.ts'
 import type { Log } from '../kernel/log.ts'
-import { table, type Output } from './output.ts'
 import type { ConfigSource } from './configuration.ts'
+import { table, type Output } from './output.ts'
 
 const EVERY_MS = 200
 
-/** One line on a terminal that says how far it is; nothing where stderr is none. */
+/** Shows the progress in one line of the terminal, if stderr is one. */
 export interface Meter {
   readonly progress: Progress
-  /** Takes the line away. */
+  /** Removes the line. */
   end(): void
 }
 
-/** Opens the line. */
 export function openMeter(): Meter {
   const { stderr } = process
   if (!stderr.isTTY) return { progress: () => undefined, end: () => undefined }
@@ -33,7 +32,7 @@ export function openMeter(): Meter {
   }
 }
 
-/** Prints what each table holds, or all of it as one object of JSON. */
+/** Prints the rows of each table, or everything as one object of JSON. */
 export function reportTables(
   tables: readonly TableContents[],
   more: Readonly<Record<string, unknown>>,

@@ -1,19 +1,15 @@
 import { userQueries, type User } from '../db/links/users.ts'
 import { notFound } from '../kernel/fault.ts'
-import { anyText, oneOf } from '../kernel/readings.ts'
+import { oneOf } from '../kernel/readings.ts'
 import { validate } from '../kernel/validate.ts'
 import { changeRole, createUser, NewUser, readEmail } from '../services/links/users.ts'
-import { command } from './command.ts'
+import { command, JSON_FLAG, text, value } from './command.ts'
 import { DONE, printRows } from './output.ts'
 
 /** Rows that one statement reads. */
 const PAGE = 1_000
 
-const EMAIL = {
-  shown: 'EMAIL',
-  summary: 'the e-mail address of the user',
-  ...anyText('an e-mail address'),
-}
+const EMAIL = text('EMAIL', 'the e-mail address of the user')
 
 export const commands = [
   command({
@@ -21,7 +17,7 @@ export const commands = [
     summary: 'add somebody who has links',
     args: { email: EMAIL },
     flags: {
-      name: { shown: 'NAME', summary: 'the name that people see', ...anyText('a name') },
+      name: text('NAME', 'the name that people see'),
       admin: { summary: 'an admin may change every link' },
     },
     needs: 'database',
@@ -36,7 +32,7 @@ export const commands = [
   command({
     name: 'user list',
     summary: 'list the users',
-    flags: { json: { summary: 'print JSON' } },
+    flags: { json: JSON_FLAG },
     needs: 'database',
     async run({ flags: { json } }, { db, output }) {
       const users: User[] = []
@@ -62,7 +58,7 @@ export const commands = [
     summary: 'make somebody an admin, or a user again',
     args: {
       email: EMAIL,
-      role: { shown: 'user|admin', summary: 'the new role', ...oneOf('user', 'admin') },
+      role: value('user|admin', 'the new role', oneOf('user', 'admin')),
     },
     needs: 'database',
     async run({ args: { email, role } }, { db, output }) {

@@ -1,14 +1,21 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { build, type BuildOptions } from 'esbuild'
+import { build, type BuildOptions, type Plugin } from 'esbuild'
 import { compileEngine, TEMPLATE, WORKER, type WorkerTask } from '../db/embedded/engine.ts'
 import { packTree } from '../db/embedded/cluster.ts'
 import { assetFile } from '../kernel/assets.ts'
 import { buildExecutable, sizeOf } from './executable.ts'
-import { staticImports } from './static-imports.ts'
 
 /**
  * `npm run build [-- FILE]`: makes the single executable, `dist/gatehouse` when no file is named. It
@@ -27,12 +34,11 @@ const FILES = [
 ]
 
 /**
- * CommonJS takes of Node's own modules what it asks for; an ES module asks each for all that it exports, parts
- * that Node itself loads late among it: a tenth of the start's time. What asks where the sources are does
- * not run in an executable.
+ * CommonJS starts a tenth faster: an ES module loads everything that Node's own modules export, even what
+ * Node loads late. `import.meta`, which it lacks, serves only to find the sources.
  */
 const COMMONJS: BuildOptions = { format: 'cjs', logOverride: { 'empty-import-meta': 'silent' } }
-/** An ES module, in which packages that are CommonJS find the function by which they ask for Node's own modules. */
+/** An ES module; packages that are CommonJS need `require` for Node's own modules. */
 const ES_MODULE: BuildOptions = {
   format: 'esm',
   banner: {
@@ -41,9 +47,32 @@ const require = createRequire('file:///')`,
   },
 }
 
+/** The loading of a command's file when the command is called. */
+const LATE_IMPORT = /\bawait import\((['"]\.{1,2}\/[^'"]+['"])\)/g
+
+/**
+ * Loads the commands at the start. A module that is loaded late is compiled at each start, because the
+ * code cache of the executable holds only what runs at once. What services load late, such as the client
+ * of a broker, stays so: it takes memory.
+ */
+const earlyImports: Plugin = {
+  name: 'early-imports',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/(server|commands\/[^/]+)\.ts$/ }, ({ path }) => {
+      const names: string[] = []
+      const source = readFileSync(path, 'utf8').replaceAll(
+        LATE_IMPORT,
+        (_, name: string) => `loaded$${names.push(name) - 1}`,
+      )
+      const imports = names.map((name, at) => `import * as loaded$${at} from ${name}\n`)
+      return { contents: `${source}\n${imports.join('')}`, loader: 'ts' }
+    })
+  },
+}
+
 const target = resolve(process.argv[2] ?? join(ROOT, 'dist', 'gatehouse'))
 mkdirSync(dirname(target), { recursive: true })
-// Beside the target, so that the finished file is put in place by a rename: the old one may be running.
+// Beside the target: a rename puts the finished file in place, and the old one may be running.
 const work = mkdtempSync(join(dirname(target), '.build-'))
 process.on('exit', () => rmSync(work, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
@@ -52,7 +81,7 @@ const main = await bundle('server.ts', 'main.cjs', COMMONJS)
 const worker = await bundle('db/embedded/worker.ts', WORKER, ES_MODULE)
 const template = await makeTemplate()
 const output = assemble(main, { [WORKER]: worker, [TEMPLATE]: template })
-// One that does not even start must not take the place of one that does.
+// An executable that does not start must not replace one that does.
 execFileSync(output, ['version'])
 renameSync(output, target)
 say(target, sizeOf(target))
@@ -67,7 +96,7 @@ async function bundle(entry: string, name: string, as: BuildOptions): Promise<st
     bundle: true,
     platform: 'node',
     target: 'node26',
-    plugins: [staticImports],
+    plugins: [earlyImports],
     logLevel: 'warning',
     ...as,
   })

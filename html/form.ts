@@ -1,6 +1,6 @@
 import { html, type Html, type Printable } from '../kernel/html.ts'
 import type { FormState } from '../kernel/http/view.ts'
-import { attributes, type Attributes } from './attributes.ts'
+import { attributes, type Attributes } from './parts.ts'
 
 /** A form on a page; the ids within it begin with its own. */
 export interface Form extends FormState {
@@ -147,12 +147,15 @@ export function select(
   return html`<div class="field">
     <label for="${String(id)}">${label}</label>
     <select${attributes({ id, name, ...own, ...stateOf(form, name, String(id)) })}>
-      ${options.map(([value, text]) => {
-        const selected = valueOf(form, name) === value
-        return html`<option${attributes({ value, selected })}>${text}</option>`
-      })}
+      ${choices(options, valueOf(form, name))}
     </select>
   </div>`
+}
+
+function choices(options: readonly Option[], chosen: string): readonly Html[] {
+  return options.map(([value, text]) => {
+    return html`<option${attributes({ value, selected: value === chosen })}>${text}</option>`
+  })
 }
 
 /** A value that the form carries along. */
@@ -192,9 +195,35 @@ export function filterForm(
   </form>`
 }
 
-/** A message of the contract as a sentence for people. */
+/** A text to filter by. */
+export function filterText(
+  label: string,
+  { labelClass, ...own }: Attributes & { readonly labelClass?: string },
+): Html {
+  return html`<label${attributes({ class: labelClass })}>
+    ${label} <input${attributes({ autocomplete: 'off', ...own })} />
+  </label>`
+}
+
+/** A list of which one option is chosen to filter by. */
+export function filterChoice(
+  label: string,
+  chosen: string,
+  options: readonly Option[],
+  own: Attributes,
+): Html {
+  return html`<label class="half">
+    ${label}
+    <select${attributes(own)}>
+      ${choices(options, chosen)}
+    </select>
+  </label>`
+}
+
+/** A message of the contract as a sentence for people. It may begin with the name of a field. */
 export function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+  const first = /^[a-z]+_/.test(text) ? text.slice(0, 1) : text.slice(0, 1).toUpperCase()
+  return `${first}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
 function prefixed(prefix: string, control: Html): Html {
@@ -207,7 +236,7 @@ function prefixed(prefix: string, control: Html): Html {
 function messageBelow({ fault, messagesBelow }: Form, name: string, id: string): Html | false {
   const message = fault?.fields[name]
   if (messagesBelow !== true || message === undefined) return false
-  return html`<p id="${id}-refused" class="refused">${message}</p>`
+  return html`<p id="${id}-refused" class="refused">${sentence(message)}</p>`
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */

@@ -1,4 +1,7 @@
-import { html, type Html } from '../kernel/html.ts'
+import { STATUS_CODES } from 'node:http'
+import type { Fault } from '../kernel/fault.ts'
+import { html, type Html, type Printable } from '../kernel/html.ts'
+import { sentence } from './form.ts'
 
 /** What the pages of one service have in common. */
 export interface Site {
@@ -82,19 +85,47 @@ export function layout(site: Site, page: Page): Html {
     </html> `
 }
 
-/** A refused or failed request, for people. */
-export interface ShownError {
-  readonly status: number
-  readonly title: string
-  readonly detail: string
+/** A refused or failed request, as its page shows it. */
+export type ShownFault = Pick<Fault, 'status' | 'message'>
+
+/** The page of a refused or failed request: what happened, and `ways` on. */
+export function errorPage({ status, message }: ShownFault, ways: Printable): Page {
+  const title = STATUS_CODES[status] ?? 'Error'
+  return {
+    title: `${status} ${title}`,
+    section: 'none',
+    body: html`<section class="panel error">
+      <p class="error-status">${status}</p>
+      <h1>${title}</h1>
+      <p>${sentence(message)}</p>
+      <p>${ways}</p>
+    </section>`,
+  }
 }
 
-/** The body of a refused or failed request's page: what happened, and `ways` on. */
-export function errorBody({ status, title, detail }: ShownError, ways: Html): Html {
-  return html`<section class="panel error">
-    <p class="error-status">${status}</p>
-    <h1>${title}</h1>
-    <p>${detail}</p>
-    <p>${ways}</p>
-  </section>`
+/** The page of an API's explorer; `folder` has its files, and its script knows where the document is. */
+export function explorerPage(title: string, folder: string): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${title} · Gatehouse</title>
+        <link rel="icon" href="${folder}/icon.svg" type="image/svg+xml" />
+        <link rel="stylesheet" href="${folder}/swagger-ui.css" />
+        <link rel="stylesheet" href="${folder}/explorer.css" />
+        <script src="${folder}/swagger-ui-bundle.js" defer></script>
+        <script src="${folder}/explorer.js" defer></script>
+      </head>
+      <body>
+        <main id="explorer">
+          <noscript>
+            <p>
+              The explorer needs JavaScript. The description that it shows is at
+              <a href="../openapi.yaml">openapi.yaml</a>.
+            </p>
+          </noscript>
+        </main>
+      </body>
+    </html> `
 }

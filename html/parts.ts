@@ -1,5 +1,15 @@
 import { html, type Html, type Printable } from '../kernel/html.ts'
-import { attributes, type Attributes } from './attributes.ts'
+
+/** Attributes of an element by name. `true` is one without a value; false and undefined are left out. */
+export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** Attributes as HTML, each after a space. */
+export function attributes(named: Attributes): readonly (Html | string)[] {
+  return Object.entries(named).map(([name, value]) => {
+    if (value === undefined || value === false) return ''
+    return value === true ? html` ${name}` : html` ${name}="${value}"`
+  })
+}
 
 /** Rows as cards, or what stands in their place when there are none. */
 export function cards(list: readonly Html[], whenEmpty: Printable): Html {
@@ -72,6 +82,11 @@ export function copyBox(id: string, what: string, text: string): Html {
   </div>`
 }
 
+/** A long text as it is, such as a payload; it scrolls. */
+export function longText(label: string, text: string): Html {
+  return html`<pre class="payload" tabindex="0" aria-label="${label}"><code>${text}</code></pre>`
+}
+
 /** A term and its value in a list of facts (`<dl class="facts">`); null is shown as "none". */
 export function fact(term: string, value: Printable): Html {
   return html`<div>
@@ -111,4 +126,103 @@ export function moreLink({ rows, next }: More): Html {
       >Show more</a
     >
   </p>`
+}
+
+/** An instant as text in UTC; the browser's script rewrites it into the reader's own time zone. */
+export function timeTag(at: Date): Html {
+  return html`<time datetime="${at.toISOString()}">${utcText(at)}</time>`
+}
+
+/** An instant in UTC to the second: `2026-05-04 08:30:00 UTC`. */
+function utcText(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+const UNITS = ['KB', 'MB', 'GB'] as const
+
+/** A number of bytes, short; the exact number is its title. */
+export function sizeTag(bytes: number): Html {
+  return html`<span title="${bytes} bytes">${sizeText(bytes)}</span>`
+}
+
+/** `512 B`, `2.1 KB`, `25 MB`: multiples of 1024, one decimal place below ten. */
+export function sizeText(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`
+  let value = bytes
+  let unit: string = 'B'
+  for (const next of UNITS) {
+    // 1023.6 KB would be printed as "1024 KB"; rounding first keeps the unit right.
+    if (Math.round(value) < 1024) break
+    value /= 1024
+    unit = next
+  }
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit}`
+}
+
+/** A long name that a narrow place may break after `:`, `.` and `/` rather than within a word. */
+export function breakable(name: string): Html {
+  const [first = '', ...rest] = name.split(/(?<=[:./])/)
+  return html`${first}${rest.map((part) => html`<wbr />${part}`)}`
+}
+
+/** A table whose rows the styles turn into small cards on a narrow screen. */
+export interface ListTable {
+  /** Of the body, which the browser's script and htmx add rows to. */
+  readonly bodyId: string
+  /** What the table is, for those who don't see the page around it. */
+  readonly caption: string
+  /** A heading each; the one of numbers says so. */
+  readonly columns: readonly (string | { readonly number: string })[]
+  /** Further class of the table. */
+  readonly kind?: string
+  readonly rows: Printable
+}
+
+/** A table of events or the like. The roles keep it a table for assistive tools where its cells are stacked. */
+export function listTable({ bodyId, caption, columns, kind, rows }: ListTable): Html {
+  return html`<table class="events ${kind}" role="table">
+    <caption class="hidden">
+      ${caption}
+    </caption>
+    <thead role="rowgroup">
+      <tr role="row">
+        ${columns.map((column) =>
+          typeof column === 'string'
+            ? html`<th role="columnheader" scope="col">${column}</th>`
+            : html`<th role="columnheader" scope="col" class="number">${column.number}</th>`,
+        )}
+      </tr>
+    </thead>
+    <tbody id="${bodyId}" role="rowgroup">
+      ${rows}
+    </tbody>
+  </table>`
+}
+
+/** A table of names and their values. */
+export function pairsTable(
+  caption: string,
+  head: string,
+  pairs: readonly (readonly [name: string, value: Printable])[],
+): Html {
+  return html`<table class="pairs">
+    <caption class="hidden">
+      ${caption}
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">${head}</th>
+        <th scope="col">Value</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${pairs.map(
+        ([name, value]) =>
+          html`<tr>
+            <th scope="row">${name}</th>
+            <td>${value}</td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`
 }

@@ -33,19 +33,6 @@ export class Fault extends Error {
     this.fields = fields ?? (field === undefined ? {} : { [field]: message })
     this.headers = headers
   }
-
-  /** The message, by the name that it has in a `FaultValue`. */
-  get detail(): string {
-    return this.message
-  }
-}
-
-/** A fault as a plain value, which older handlers return. */
-export interface FaultValue {
-  readonly status: number
-  readonly code: string
-  readonly detail: string
-  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** 400 for an input; `field` names it. */
@@ -70,9 +57,8 @@ export function unavailable(message: string, retryAfterSeconds = 2): Fault {
 }
 
 /** The path is known, but for other methods: `allow` names them. */
-export function wrongMethod(allow: string): Fault {
-  const headers = { allow }
-  return new Fault(405, 'METHOD_NOT_ALLOWED', `This path answers ${allow} only.`, { headers })
+export function wrongMethod(allow: string, message = `This path answers ${allow} only.`): Fault {
+  return new Fault(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } })
 }
 
 /** Thrown where the database or another part is out of reach: becomes 503 with Retry-After. */

@@ -1,8 +1,8 @@
-import { explorerPage } from '../html/explorer.ts'
+import { explorerPage } from '../html/layout.ts'
 import { openApi, type ApiDescription, toYaml } from '../kernel/openapi.ts'
 import { bytesReply, htmlReply } from '../kernel/http/reply.ts'
 import type { Route } from '../kernel/http/router.ts'
-import { explorerAssetRoutes } from './assets.ts'
+import { assetRoutes } from './assets.ts'
 
 /** The explorer draws its arrows from data: URLs in its style sheet; everything else is of our origin. */
 const EXPLORER_POLICY =
@@ -49,7 +49,7 @@ export function apiDocsRoutes(
           'content-security-policy': EXPLORER_POLICY,
         }),
     },
-    ...explorerAssetRoutes('/api/docs'),
+    ...assetRoutes('/api/docs', 'explorer'),
   ]
 }
 

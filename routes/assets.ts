@@ -6,51 +6,43 @@ import { bytesReply, SAME_ORIGIN_ONLY } from '../kernel/http/reply.ts'
 import type { Route } from '../kernel/http/router.ts'
 
 /** Name below the folder, where the file is, and its media type. */
-export type AssetFile = readonly [string, string, string]
+type AssetFile = readonly [string, string, string]
 
 const CSS = 'text/css; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
 const ICON: AssetFile = ['icon.svg', 'html/assets/icon.svg', 'image/svg+xml']
 
-const FILES: readonly AssetFile[] = [
-  ['app.css', 'html/assets/app.css', CSS],
-  ['app.js', 'html/assets/app.js', SCRIPT],
-  ICON,
-  ['htmx.js', 'htmx/htmx.min.js', SCRIPT],
-]
-
-const EXPLORER_FILES: readonly AssetFile[] = [
-  ['swagger-ui.css', 'swagger-ui/swagger-ui.css', CSS],
-  ['swagger-ui-bundle.js', 'swagger-ui/swagger-ui-bundle.js', SCRIPT],
-  ['explorer.css', 'html/assets/explorer.css', CSS],
-  ['explorer.js', 'html/assets/explorer.js', SCRIPT],
-  ICON,
-]
-
-const OPS_FILES: readonly AssetFile[] = [
-  ['ops.css', 'html/assets/ops.css', CSS],
-  ['ops.js', 'html/assets/ops.js', SCRIPT],
-]
+const FILES: Readonly<Record<'pages' | 'ops' | 'explorer', readonly AssetFile[]>> = {
+  pages: [
+    ['app.css', 'html/assets/app.css', CSS],
+    ['app.js', 'html/assets/app.js', SCRIPT],
+    ICON,
+    ['htmx.js', 'htmx/htmx.min.js', SCRIPT],
+  ],
+  ops: [
+    ['ops.css', 'html/assets/ops.css', CSS],
+    ['ops.js', 'html/assets/ops.js', SCRIPT],
+  ],
+  explorer: [
+    ['swagger-ui.css', 'swagger-ui/swagger-ui.css', CSS],
+    ['swagger-ui-bundle.js', 'swagger-ui/swagger-ui-bundle.js', SCRIPT],
+    ['explorer.css', 'html/assets/explorer.css', CSS],
+    ['explorer.js', 'html/assets/explorer.js', SCRIPT],
+    ICON,
+  ],
+}
 
 /**
- * The pages' own files in a folder of the site. They are open: pages of refusals, unknown links and previews
- * are for anybody, and the files are the same in every installation.
+ * The files of every service's pages, those that only ops has, or those of the API explorer. Pages
+ * of refusals and unknown links are for anybody, and so are their files, which are the same in every
+ * installation. The explorer's are large, and its page is guarded.
  */
-export function assetRoutes(folder: string): readonly Route[] {
-  return FILES.map((file) => assetRoute(folder, file, 'open'))
+export function assetRoutes(folder: string, group: keyof typeof FILES = 'pages'): readonly Route[] {
+  const access = group === 'explorer' ? 'guarded' : 'open'
+  return FILES[group].map((file) => assetRoute(folder, file, access))
 }
 
-/** What the ops dashboard has beside them. */
-export function opsAssetRoutes(folder: string): readonly Route[] {
-  return OPS_FILES.map((file) => assetRoute(folder, file, 'open'))
-}
-
-/** The files of the explorer of an API: large, and only its own page, which is guarded, has them. */
-export function explorerAssetRoutes(folder: string): readonly Route[] {
-  return EXPLORER_FILES.map((file) => assetRoute(folder, file, 'guarded'))
-}
-
-/** A file that is read once, when it is first asked for, and revalidated by ETag, so that an upgrade is seen at once. */
+/** A file that is read at the first request. The ETag shows an upgrade at once. */
 function assetRoute(folder: string, [name, file, type]: AssetFile, access: Access): Route {
   let read: { readonly bytes: Buffer; readonly etag: string } | undefined
   return {

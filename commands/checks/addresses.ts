@@ -11,10 +11,10 @@ import { beyondLoopback } from '../listeners.ts'
 import { fail, ok, type Finding } from './finding.ts'
 import type { ConfigSource } from '../configuration.ts'
 
-/** The longest path of a socket, in bytes, that the kernel takes. */
-const LONGEST_PATH = 107
+/** The kernel's limit for the path of a socket, in bytes. */
+const MAX_PATH = 107
 
-/** Whether each service's address can be listened on. All are held until all are known. */
+/** Whether each service can listen on its address. All stay bound until all are checked. */
 export async function addressFindings(
   config: ConfigSource,
   services: readonly ServiceName[],
@@ -77,7 +77,7 @@ function isSame(one: Address, other: Address): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/** systemd passes its sockets to the service itself, and not to what runs before it. */
+/** systemd passes its sockets only to the service, not to ExecStartPre. */
 function passedFinding(config: ConfigSource, what: string, name: string): Finding {
   const { inheritedSockets: passed } = config
   if (passed.includes(name)) return ok(what, `fd:${name} was passed`)
@@ -91,8 +91,8 @@ function passedFinding(config: ConfigSource, what: string, name: string): Findin
 
 async function socketFinding(what: string, path: string): Promise<Finding> {
   const text = `unix:${path}`
-  if (Buffer.byteLength(path) > LONGEST_PATH)
-    return fail(what, `${text} is longer than ${LONGEST_PATH} bytes: choose a shorter path`)
+  if (Buffer.byteLength(path) > MAX_PATH)
+    return fail(what, `${text} is longer than ${MAX_PATH} bytes: choose a shorter path`)
   try {
     accessSync(dirname(path), constants.W_OK | constants.X_OK)
   } catch (error) {
@@ -110,7 +110,7 @@ async function socketFinding(what: string, path: string): Promise<Finding> {
 }
 
 function listen(address: Address): Promise<Server> {
-  // A client that comes meanwhile would keep it open.
+  // A client that connects meanwhile would keep it open.
   const server = createServer((socket) => socket.destroy())
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -147,7 +147,7 @@ function takenFinding(what: string, text: string, holder: string | undefined): F
 
 const ANSWER_MS = 1_000
 
-/** Who listens on an address that is taken: a Gatehouse (its version, if it says so), or somebody else. */
+/** The Gatehouse that listens on an address, with its version if known; undefined for other programs. */
 export async function holderOf(where: ListenOptions): Promise<string | undefined> {
   const { host, port, path } = where
   const at = path === undefined ? { host: reachable(host), port } : { socketPath: path }
@@ -173,7 +173,7 @@ export async function holderOf(where: ListenOptions): Promise<string | undefined
   })
 }
 
-/** An address that stands for all of the host's own is reached by the loopback. */
+/** The address by which a listener on all addresses is reached. */
 function reachable(host = ''): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '::1' : host
@@ -184,7 +184,7 @@ function versionIn(body: string): string {
     const { version } = JSON.parse(body) as { version?: unknown }
     return typeof version === 'string' ? version : ''
   } catch {
-    // A Gatehouse without its database answers with a problem.
+    // Without its database Gatehouse replies with an error.
     return ''
   }
 }

@@ -4,7 +4,7 @@ import { placeOf, type ServiceName } from '../addresses.ts'
 import { fail, ok, warn, type Finding } from './finding.ts'
 import { type ConfigSource, ignoredText } from '../configuration.ts'
 
-/** A line for each variable that is wrong, or one for all; and what has no effect. */
+/** A line for each wrong variable, or one if all are right; and the variables without effect. */
 export function configurationFindings(config: ConfigSource): readonly Finding[] {
   const bad = config.problems.map(({ message }) => fail('configuration', message))
   const set = [...config.origins.values()].filter(({ place }) => place !== 'default')
@@ -17,7 +17,7 @@ function unknown({ unknownNames }: ConfigSource): readonly Finding[] {
   return unknownNames.length === 0 ? [] : [warn('configuration', ignoredText(unknownNames))]
 }
 
-/** Variables that do nothing without another one. */
+/** Variables that have no effect without another one. */
 function idle({ origins, problems }: ConfigSource): readonly Finding[] {
   const pairs = [
     ['HOOKS_QUEUE_URL', 'HOOKS_QUEUE_CHANNELS'],
@@ -40,7 +40,7 @@ const WHAT = 'GATEHOUSE_TRUSTED_PROXIES'
 const UNSEEN =
   "a proxy that leaves no sign of itself can't be seen, and everybody who comes through it counts as a user of this machine"
 
-/** Which proxies are trusted, and what Gatehouse can't see of others. */
+/** Which proxies are trusted; other proxies may be invisible to Gatehouse. */
 export function proxyFindings(
   config: ConfigSource,
   services: readonly ServiceName[],

@@ -19,8 +19,8 @@ import { fail, ok, type Finding } from './finding.ts'
 import type { ConfigSource } from '../configuration.ts'
 
 const WHAT = 'database'
-/** Tokens, leases, alarms and retired secrets end by the time of the one or the other. */
-const MOST_SKEW_MS = 5_000
+/** Tokens, leases and alarms end by the clock of this host or of the database. */
+const MAX_SKEW_MS = 5_000
 
 /** What checking the database needs. */
 export interface DatabaseParts {
@@ -30,8 +30,8 @@ export interface DatabaseParts {
 }
 
 /**
- * Looks at the configured database without changing it: through the server that has the embedded one
- * when one runs, else by opening it. One that is not there yet is not made.
+ * Checks the configured database without changing it: through the server that has the embedded one
+ * if one runs, else by opening it. A database that does not exist is not created.
  */
 export async function databaseFindings(parts: DatabaseParts): Promise<readonly Finding[]> {
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = parts.config.current
@@ -56,8 +56,8 @@ export async function databaseFindings(parts: DatabaseParts): Promise<readonly F
 }
 
 /**
- * Looks at an open database: does it answer, do its migrations fit this program, does its clock go like
- * this host's, and can the secrets in it be read with the present key?
+ * Checks an open database: whether it replies, its migrations fit this program, its clock agrees with
+ * this host's, and the configured key opens its secrets.
  */
 export async function inspectDatabase(
   db: Database,
@@ -91,7 +91,7 @@ export async function inspectDatabase(
   }
 }
 
-/** What the running server finds; undefined when none runs. */
+/** The findings of the running server; undefined when none runs. */
 async function askServer(path: string): Promise<readonly Finding[] | undefined> {
   const lines: string[] = []
   const add = (line: string): unknown => lines.push(line)
@@ -99,7 +99,7 @@ async function askServer(path: string): Promise<readonly Finding[] | undefined> 
   const code = await runRemotely(path, ['check', '--json'], output, Readable.from([]))
   if (code === undefined) return undefined
   const text = lines.join(' ')
-  // Whatever else it prints is what kept it from looking.
+  // Any other output says why the check failed.
   if (!text.startsWith('[')) throw new Error(`the running server says: ${text}`)
   return JSON.parse(text) as readonly Finding[]
 }
@@ -130,7 +130,7 @@ async function clockFinding(db: Database): Promise<Finding> {
   const text =
     `${secondsOf(apart)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} the database's` +
     ` (give or take ${secondsOf(doubtMs)} s)`
-  if (apart - doubtMs <= MOST_SKEW_MS) return ok(what, text)
+  if (apart - doubtMs <= MAX_SKEW_MS) return ok(what, text)
   return fail(what, `${text}, 5 s at most: synchronize both hosts (timedatectl timesync-status)`)
 }
 
@@ -149,7 +149,7 @@ function migrationFindings(
   return faults.map((detail) => fail(what, detail))
 }
 
-/** Each secret that can't be read, with what to do; one line for all when they can. */
+/** Each secret that can't be read, with what to do; one line if all can. */
 export function signingSecretFindings(
   providers: readonly Provider[],
   secrets: SigningSecrets,

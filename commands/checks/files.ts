@@ -7,7 +7,7 @@ import { notesOf, VARIABLE_NAMES, type ConfigSource } from '../configuration.ts'
 const OTHERS_READ = 0o004
 const OTHERS_WRITE = 0o002
 
-/** Files that hold secrets, by who may read or change them. Nothing when there are none. */
+/** Whether others may read or change files that hold secrets. */
 export function secretFileFindings(
   config: ConfigSource,
   credentials: string | undefined,
@@ -57,13 +57,13 @@ function problemOf(path: string, secret: boolean): string | undefined {
   return undefined
 }
 
-/** Below this nothing may be left for a segment of the write-ahead log (16 MiB) and the next ones. */
-export const LEAST_FREE = 64 * 1024 * 1024
-/** Below this there is time to do something. */
-export const LITTLE_FREE = 1024 * 1024 * 1024
+/** Less may not suffice for the next segments of the write-ahead log (16 MiB each). */
+export const MIN_FREE = 64 * 1024 * 1024
+/** Less is worth a warning. */
+export const LOW_FREE = 1024 * 1024 * 1024
 const OTHERS = 0o007
 
-/** Whether the data directory, or the folder that it will be made in, can be written and has room. */
+/** Whether the data directory, or its nearest parent, is writable and has free space. */
 export function dataDirectoryFindings(directory: string): readonly Finding[] {
   const there = nearest(directory)
   const access = accessFinding(directory, there)
@@ -97,19 +97,18 @@ function accessFinding(directory: string, there: string): Finding {
 function spaceFinding(place: string): Finding {
   try {
     const { bavail, bsize, blocks } = statfsSync(place)
-    return roomFinding(place, blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize)
+    return freeSpaceFinding(place, blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize)
   } catch (error) {
     return warn('free space', `not known (${messageOf(error)})`)
   }
 }
 
-/** What is said of so many free bytes. */
-export function roomFinding(place: string, free: number): Finding {
+export function freeSpaceFinding(place: string, free: number): Finding {
   const what = 'free space'
   if (!Number.isFinite(free)) return ok(what, `no limit in ${place}`)
   const amount = `${amountOf(free)} in ${place}`
-  if (free < LEAST_FREE) return fail(what, `only ${amount}: make room, 64 MiB at least`)
-  if (free < LITTLE_FREE)
+  if (free < MIN_FREE) return fail(what, `only ${amount}: make room, 64 MiB at least`)
+  if (free < LOW_FREE)
     return warn(what, `${amount}: make room, or keep fewer events (settings of hooks)`)
   return ok(what, amount)
 }

@@ -1,14 +1,14 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { messageOf } from '../../kernel/log.ts'
-import { INVENTORY_FILE } from '../../services/ops/inventory/inventory.ts'
+import { INVENTORY_FILE } from '../../services/ops/inventory.ts'
 import { readJsonFile, type FileKind } from '../../services/ops/json-file.ts'
 import { PRICES_FILE } from '../../services/ops/runners/budget.ts'
 import { probeSandbox } from '../../services/ops/tools/sandbox.ts'
 import { fail, ok, warn, type Finding } from './finding.ts'
 import type { ConfigSource } from '../configuration.ts'
 
-/** What the operations agent needs: its files, and the program or the model of its runner. */
+/** Checks the files of ops and the program or the model of its runner. */
 export async function agentFindings(
   { current }: ConfigSource,
   path: string,
@@ -25,7 +25,7 @@ export async function agentFindings(
   ]
 }
 
-/** Reads a file that an operator wrote; the content is undefined when there is none, or it is wrong. */
+/** Checks a JSON file; without one, or if it is wrong, there is no content. */
 async function fileFinding<T>(
   what: string,
   kind: FileKind<T>,
@@ -40,7 +40,7 @@ async function fileFinding<T>(
   }
 }
 
-/** Whether the inventory's commands for looking, whose arguments a model chooses, can be sandboxed. */
+/** Whether the read-only commands of the inventory can be sandboxed: a model chooses their arguments. */
 async function sandboxFinding(unsandboxed: boolean, path: string): Promise<Finding> {
   const what = 'sandbox'
   const state = await probeSandbox(path === '' ? {} : { PATH: path })
@@ -85,14 +85,14 @@ function isProgram(path: string): boolean {
 
 const ANSWER_MS = 2_000
 
-/** Whether the broker of the queue answers; hooks starts without it and tries again by itself. */
+/** Whether the broker of the queue replies; hooks also starts without it. */
 export async function queueFindings({ current }: ConfigSource): Promise<readonly Finding[]> {
   const { HOOKS_QUEUE_URL: url } = current
   if (url === undefined) return []
   const { protocol, host } = new URL(url)
   const place = `${protocol}//${host}`
   try {
-    // Loaded when configured, like the consumer: its client costs time and memory.
+    // Loaded only when configured: the client costs time and memory.
     const { pingRedis } = await import('../../services/hooks/queue/redis.ts')
     await pingRedis(url, ANSWER_MS)
     return [ok('queue', `${place} answers`)]

@@ -5,9 +5,8 @@ import { hooksFault } from '../../routes/hooks/faults.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
 import { openHooks } from '../../services/hooks/open.ts'
 import type { QueueSource } from '../../services/hooks/queue/open.ts'
-import { NO_ROUTE } from '../listeners.ts'
+import { NO_ROUTE, type OpenService, type ServiceContext } from '../listeners.ts'
 import { describeConfiguration } from '../configuration.ts'
-import type { OpenService, ServiceContext } from './service.ts'
 
 /** The hooks service, made from the configuration. */
 export const openHooksService: OpenService = async (context) => {
@@ -43,7 +42,7 @@ export const openHooksService: OpenService = async (context) => {
   }
 }
 
-/** Where the hooks service reads a queue: both variables or none; one alone is said and not used. */
+/** The queue that hooks reads. It needs both variables; one alone is logged and ignored. */
 function queueSource({ config, log }: ServiceContext): QueueSource | undefined {
   const { HOOKS_QUEUE_URL: url, HOOKS_QUEUE_CHANNELS: channels } = config.current
   if (url !== undefined && channels !== undefined) return { url, channels }

@@ -7,7 +7,7 @@ import type { LinksRoutes } from '../../routes/links/endpoint.ts'
 import { linksRoutes, unmatchedLinks } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
 import { hostsOfLinks, shortKeyword } from '../addresses.ts'
-import type { OpenService } from './service.ts'
+import type { OpenService } from '../listeners.ts'
 
 /** The links service, made from the configuration. */
 export const openLinksService: OpenService = async (context) => {

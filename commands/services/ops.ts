@@ -1,22 +1,27 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { databaseAnswers } from '../../db/server.ts'
-import { systemClock } from '../../kernel/time.ts'
+import type { Executor } from '../../db/client.ts'
+import { configQueries } from '../../db/ops/config.ts'
 import { percentDecoded } from '../../kernel/text.ts'
-import { opsFault } from '../../routes/ops/faults.ts'
+import { systemClock } from '../../kernel/time.ts'
+import { opsFault } from '../../routes/ops/endpoint.ts'
 import { opsRoutes, unmatchedOps } from '../../routes/ops/routes.ts'
 import type { Config } from '../../services/ops/config.ts'
-import { openInventory } from '../../services/ops/inventory/inventory.ts'
+import { openInventory, type InventorySource } from '../../services/ops/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
-import { openPrices } from '../../services/ops/runners/budget.ts'
-import { AGENT_SECRETS } from '../../services/ops/runners/cli.ts'
-import { openSandbox } from '../../services/ops/tools/sandbox.ts'
-import { controlPath } from '../control.ts'
-import { NO_ROUTE } from '../listeners.ts'
+import { createRedact } from '../../services/ops/redact.ts'
+import { openPrices, type PriceSource } from '../../services/ops/runners/budget.ts'
+import { AGENT_SECRETS, createCliRunner } from '../../services/ops/runners/cli.ts'
+import type { Endpoint } from '../../services/ops/runners/model-chat.ts'
+import { createModelRunner } from '../../services/ops/runners/model.ts'
+import { createProbe } from '../../services/ops/runners/probe.ts'
+import type { Runner } from '../../services/ops/runners/runner.ts'
+import { openSandbox, type Sandbox } from '../../services/ops/tools/sandbox.ts'
 import { ownHosts } from '../addresses.ts'
-import { endpointOf, openRunners } from './ops-runners.ts'
-import type { OpenService } from './service.ts'
 import type { ConfigSource } from '../configuration.ts'
+import { controlPath } from '../control.ts'
+import { NO_ROUTE, type OpenService, type ServiceContext } from '../listeners.ts'
 
 /** The ops service, made from the configuration. */
 export const openOpsService: OpenService = async (context) => {
@@ -72,14 +77,14 @@ export const openOpsService: OpenService = async (context) => {
     },
     begin() {
       ops.begin()
-      // At the start, so that the log says early that the commands of the inventory are off.
+      // Logs at the start if the commands of the inventory are off.
       if (commands.length > 0) void sandbox.prepare()
     },
     endStreams() {
       ops.lines.close()
-      // Before sessions: a session that can't start any more is no reason to acknowledge an alert.
+      // Before sessions: an alert whose session can't start any more must not be acknowledged.
       void ops.alerts.close()
-      // It needs seconds to stop its children: they run while the listeners finish.
+      // Stopping child processes takes seconds; meanwhile the listeners finish.
       void ops.sessions.close()
     },
     close: () => ops.close(),
@@ -92,7 +97,7 @@ function unixPaths(addresses: ReadonlyMap<string, string>): readonly string[] {
   return unix.map((address) => address.slice('unix:'.length))
 }
 
-/** What flags, environment and defaults say of the values that PUT config may change, and of the others. */
+/** The config of ops.md as flags, environment and defaults give it. */
 function configured({ current }: ConfigSource): Config {
   const within = (name: string): string => join(current.GATEHOUSE_DATA_DIR, 'ops', name)
   return {
@@ -108,7 +113,7 @@ function configured({ current }: ConfigSource): Config {
   }
 }
 
-/** The present secrets: the same array until the configuration is loaded again. */
+/** The current secrets: the same array until the configuration is re-read. */
 function followSecrets(config: ConfigSource): () => readonly string[] {
   let { origins } = config
   let secrets = secretsOf(config)
@@ -121,7 +126,7 @@ function followSecrets(config: ConfigSource): () => readonly string[] {
   }
 }
 
-/** The text of every secret variable that is set, the password in the database's URL, and the agent's keys. */
+/** The text of every secret variable that is set, passwords in their URLs, and the agent's keys. */
 function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
   const secrets = AGENT_SECRETS.flatMap((name) => environment[name] ?? [])
   for (const { secret, text } of origins.values()) {
@@ -131,4 +136,40 @@ function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
     if (password !== '') secrets.push(password, percentDecoded(password) ?? password)
   }
   return secrets
+}
+
+/** Chooses the runner anew for each session, so that it follows the configuration. */
+export function openRunners(
+  { db, log, config }: Pick<ServiceContext, 'db' | 'log' | 'config'>,
+  inventory: InventorySource,
+  secrets: () => readonly string[],
+  sandbox: Sandbox,
+  prices: PriceSource,
+): () => Runner {
+  const redact = createRedact(secrets)
+  const probe = createProbe({ db, clock: systemClock, inventory, redact })
+  const shared = {
+    ...{ db, log, inventory, clock: systemClock, redact, sandbox },
+    dryRun: async (tx: Executor) =>
+      (await configQueries.readSettings(tx, {})).dry_run ?? config.current.OPS_DRY_RUN,
+    budgets: () => ({
+      session: config.current.OPS_SESSION_BUDGET_USD,
+      day: config.current.OPS_DAY_BUDGET_USD,
+    }),
+    maxTurns: () => config.current.OPS_MAX_TURNS,
+  }
+  const model = createModelRunner({ ...shared, endpoint: () => endpointOf(config), prices })
+  const cli = createCliRunner({ ...shared, command: () => config.current.OPS_AGENT_COMMAND })
+  return () => {
+    const { OPS_RUNNER: named, OPS_MODEL_URL: url } = config.current
+    if (named === 'model') return model
+    if (named === 'cli') return cli
+    return named === 'auto' && url !== undefined ? model : probe
+  }
+}
+
+/** The configured model endpoint; undefined without one. */
+export function endpointOf({ current }: ServiceContext['config']): Endpoint | undefined {
+  const { OPS_MODEL_URL: url, OPS_MODEL_KEY: key } = current
+  return url === undefined ? undefined : { url, key }
 }

@@ -20,7 +20,7 @@ function timeOf(iso) {
   return time
 }
 
-/** As html/text.ts has it. */
+/** As html/parts.ts has it. */
 function sizeText(bytes) {
   if (bytes < 1024) return `${bytes} B`
   const units = ['KB', 'MB', 'GB']
@@ -58,7 +58,7 @@ function sayProblem(text, link) {
   region.append(' ', anchor)
 }
 
-/** As routes/page-answers.ts has it. */
+/** As html/form.ts has it. */
 function sentence(text) {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 }

@@ -1,62 +1,52 @@
 import type { Endpoint } from '../../db/hooks/endpoints.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { attributes } from '../attributes.ts'
-import { postForm, submit } from '../form.ts'
-import { cards, copyBox, disclosed, fact } from '../parts.ts'
-import { timeTag } from '../text.ts'
+import type { FormState } from '../../kernel/http/view.ts'
+import { checkbox, field, postForm, refusal, submit } from '../form.ts'
+import { cards, copyBox, disclosed, fact, secretBox, timeTag } from '../parts.ts'
 
 /** What the settings page shows of the tool protocol. */
 export interface EndpointsView {
   readonly endpoints: readonly Endpoint[]
   readonly baseUrl: string
-  /** An endpoint that was just made, with its token, shown this one time. */
-  readonly made: {
+  /** An endpoint that was just created; its token is shown this one time. */
+  readonly created?: {
     readonly name: string
     readonly token: string
     readonly url: string
     /** JSON to paste into a client. */
     readonly configuration: string
-  } | null
-  /** Why the last form was refused, with what was typed. */
-  readonly refused: {
-    readonly name: string
-    readonly may_replay: boolean
-    readonly message: string
-  } | null
+  }
+  readonly form: FormState
 }
 
 /** The tool protocol's part of `/settings`, and the answer to its forms. */
-export function endpointsFragment(view: EndpointsView): Html {
-  const { endpoints, baseUrl, made } = view
+export function endpointsFragment({ endpoints, baseUrl, created, form }: EndpointsView): Html {
   return html`<section id="endpoints" aria-labelledby="endpoints-title">
     <h2 id="endpoints-title">Tool protocol</h2>
     <p class="muted">
       Assistants and other programs that speak MCP read the webhooks here, each at an endpoint
       <code>${baseUrl}/mcp/<em>name</em></code> with a token of its own.
     </p>
-    ${made !== null && madeBox(made)} ${cards(endpoints.map(endpointCard), 'No endpoints yet.')}
-    ${createForm(view)}
+    ${created !== undefined && createdBox(created)}
+    ${cards(endpoints.map(endpointCard), 'No endpoints yet.')} ${createForm(form)}
   </section>`
 }
 
-/** Shown this one time: the focus goes to it, so that neither eye nor screen reader misses it. */
-function madeBox({ name, token, url, configuration }: NonNullable<EndpointsView['made']>): Html {
-  return html`<section
-    id="made-endpoint"
-    class="panel made"
-    tabindex="-1"
-    autofocus
-    aria-labelledby="made-endpoint-title"
-  >
-    <h3 id="made-endpoint-title">Token of ${name}</h3>
-    <p><strong>Copy it now: it is shown only this once.</strong></p>
-    ${copyBox('endpoint-token', 'token', token)}
-    <p>
-      A client that reads <code>mcpServers</code> takes this as it is; any other needs the URL
-      <code>${url}</code> and the token as a bearer token.
-    </p>
-    ${copyBox('endpoint-configuration', 'client configuration', configuration)}
-  </section>`
+function createdBox({
+  name,
+  token,
+  url,
+  configuration,
+}: NonNullable<EndpointsView['created']>): Html {
+  return secretBox(
+    `Token of ${name}`,
+    { what: 'token', secret: token, id: 'endpoint-token' },
+    html`<p>
+        Clients that read <code>mcpServers</code> take this configuration. Others need the URL
+        <code>${url}</code> and the token as a bearer token.
+      </p>
+      ${copyBox('endpoint-configuration', 'client configuration', configuration)}`,
+  )
 }
 
 function endpointCard({ name, may_replay, created_at, last_used_at }: Endpoint): Html {
@@ -80,49 +70,27 @@ function revokeForm(name: string): Html {
   )
 }
 
-function createForm({ refused }: EndpointsView): Html {
+function createForm(state: FormState): Html {
+  const form = { id: 'endpoint', ...state }
+  const action = '/settings/endpoints'
   return postForm(
-    {
-      id: 'create-endpoint',
-      class: 'panel stack',
-      action: '/settings/endpoints',
-      target: '#endpoints',
-    },
-    html`${
-        refused !== null &&
-        html`<p id="endpoint-refused" class="refused" role="alert">${refused.message}</p>`
-      }
+    { id: 'create-endpoint', class: 'panel stack', action, target: '#endpoints' },
+    html`${refusal(form)}
       <h3>New endpoint</h3>
-      ${nameField(refused)}
+      ${field(form, 'name', 'Name', {
+        maxlength: 64,
+        pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
+        title: 'Lower-case letters, digits, - and _; a letter or digit first',
+        ...{ autocapitalize: 'off', spellcheck: 'false' },
+      })}
       <fieldset>
         <legend>Rights beyond reading</legend>
-        <label class="choice">
-          <input${attributes({
-            type: 'checkbox',
-            name: 'allow_replay',
-            value: 'true',
-            checked: refused?.may_replay === true,
-          })} />
-          <span><strong>Allow replay</strong> – programs may have events sent again</span>
-        </label>
+        ${checkbox(
+          form,
+          'allow_replay',
+          html`<strong>Allow replay</strong> – programs may have events sent again`,
+        )}
       </fieldset>
       <p>${submit('Create endpoint', { id: 'create-endpoint-button' })}</p>`,
   )
-}
-
-/** The focus goes to the name after a refusal. */
-function nameField(refused: EndpointsView['refused']): Html {
-  const again = {
-    'aria-invalid': 'true',
-    'aria-describedby': 'endpoint-refused',
-    autofocus: true,
-  }
-  const name = {
-    ...{ name: 'name', id: 'endpoint-name', value: refused?.name, required: true, maxlength: 64 },
-    pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
-    title: 'Lower-case letters, digits, - and _; a letter or digit first',
-    ...{ autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false' },
-    ...(refused !== null && again),
-  }
-  return html`<label>Name <input${attributes(name)} /></label>`
 }

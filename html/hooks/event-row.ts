@@ -1,7 +1,6 @@
 import type { EventSummary } from '../../db/hooks/events.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
-import { sizeTag, timeTag } from '../text.ts'
-import { listTable } from '../table.ts'
+import { sizeTag, timeTag, listTable } from '../parts.ts'
 import { VERIFICATIONS, verification, verifyBadge } from './badges.ts'
 
 /** A table of events. */

@@ -1,8 +1,7 @@
 import type { Forwarder } from '../../db/hooks/forwarders.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { breakable, timeTag } from '../text.ts'
+import { breakable, timeTag, copyBox, disclosed, fact } from '../parts.ts'
 import { postForm, submit } from '../form.ts'
-import { copyBox, disclosed, fact } from '../parts.ts'
 
 /** What the settings page shows of forwarding. */
 export interface ForwardersView {

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../kernel/html.ts'
-import { layout, type Page, errorBody, type ShownError } from '../layout.ts'
+import { errorPage, layout, type Page, type ShownFault } from '../layout.ts'
 
 const SITE = {
   home: '/',
@@ -19,11 +19,7 @@ export function hooksPage(page: Page): Html {
 }
 
 /** The page of a refused or failed request. */
-export function errorPage(error: ShownError): Html {
+export function hooksErrorPage(fault: ShownFault): Html {
   const ways = html`<a href="/">Go to the dashboard</a> or <a href="/log">open the log</a>.`
-  return hooksPage({
-    title: `${error.status} ${error.title}`,
-    section: 'none',
-    body: errorBody(error, ways),
-  })
+  return hooksPage(errorPage(fault, ways))
 }

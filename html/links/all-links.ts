@@ -1,11 +1,10 @@
 import type { Link } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { filterForm } from '../form.ts'
-import { listTable } from '../table.ts'
+import { filterForm, filterText } from '../form.ts'
+import { listTable, emptyState, moreLink } from '../parts.ts'
 import { adminTabs, linksPage } from './layout.ts'
 import { shortName, visibilityBadge, type ShortLinks } from './links.ts'
-import { emptyState, moreLink } from '../parts.ts'
 
 /** What `/-/admin/links` shows: all links, or those whose slug begins with a text. */
 export interface AllLinksView {
@@ -41,20 +40,10 @@ function searchForm(prefix: string): Html {
   return filterForm(
     'All links',
     { path: '/-/admin/links', results: 'admin-links', trigger },
-    html`<label>
-        Slug begins with
-        <input
-          type="search"
-          name="q"
-          id="prefix"
-          value="${prefix}"
-          maxlength="64"
-          autocomplete="off"
-          autocapitalize="off"
-          spellcheck="false"
-        />
-      </label>
-      <button type="submit">Search</button>`,
+    html`${filterText('Slug begins with', {
+        ...{ type: 'search', name: 'q', id: 'prefix', value: prefix, maxlength: 64 },
+        ...{ autocapitalize: 'off', spellcheck: 'false' },
+      })} <button type="submit">Search</button>`,
   )
 }
 

@@ -1,9 +1,8 @@
 import type { ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { ListFilter } from '../../services/links/lists.ts'
-import { attributes } from '../attributes.ts'
-import { filterForm, submit, type Option } from '../form.ts'
-import { listTable } from '../table.ts'
+import { attributes, listTable } from '../parts.ts'
+import { filterChoice, filterForm, submit } from '../form.ts'
 import { linksPage, type Viewer } from './layout.ts'
 import { linkCell, tagList, visibilityBadge, type ShortLinks } from './links.ts'
 
@@ -163,23 +162,11 @@ function listFilter(list: ListName, { q, tag, visibility, role }: ListFilter): H
       <label class="half">
         Tag <input${attributes({ name: 'tag', value: tag, maxlength: 50, ...plain })} />
       </label>
-      ${choice('visibility', 'Visibility', visibility, VISIBILITIES)}
-      ${list === 'mine' && choice('role', 'I am', role, ROLES)}
+      ${filterChoice('Visibility', visibility, VISIBILITIES, { name: 'visibility' })}
+      ${list === 'mine' && filterChoice('I am', role, ROLES, { name: 'role' })}
       <div class="actions">
         ${submit('Search')}
         <a href="${path}">Clear</a>
       </div>`,
   )
-}
-
-function choice(name: string, label: string, chosen: string, options: readonly Option[]): Html {
-  return html`<label class="half">
-    ${label}
-    <select name="${name}">
-      ${options.map(([value, text]) => {
-        const selected = value === chosen
-        return html`<option${attributes({ value, selected })}>${text}</option>`
-      })}
-    </select>
-  </label>`
 }

@@ -3,7 +3,7 @@ import type { Share } from '../../db/links/members.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, submit } from '../form.ts'
-import { timeTag } from '../text.ts'
+import { timeTag } from '../parts.ts'
 
 /** Who has a link, and what was done to it. */
 export interface MembersView {

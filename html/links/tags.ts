@@ -2,10 +2,9 @@ import type { Link } from '../../db/links/links.ts'
 import type { Tag } from '../../db/links/tags.ts'
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { listTable } from '../table.ts'
+import { listTable, moreLink } from '../parts.ts'
 import { linksPage, type Viewer } from './layout.ts'
 import { linkCell, visibilityBadge, type ShortLinks } from './links.ts'
-import { moreLink } from '../parts.ts'
 
 /** `/-/tags`: tags of links that the viewer may see, with how many such links each has. */
 export interface TagsView {

@@ -2,8 +2,7 @@ import type { Token } from '../../db/links/tokens.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { field, postForm, radios, refusal, select, submit } from '../form.ts'
-import { cards, copyBox, disclosed, fact, secretBox } from '../parts.ts'
-import { timeTag } from '../text.ts'
+import { cards, copyBox, disclosed, fact, secretBox, timeTag } from '../parts.ts'
 import { linksPage, type Viewer } from './layout.ts'
 
 /** What `/-/tokens` shows. */

@@ -2,9 +2,7 @@ import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { field, hiddenField, postForm, refusal, select, submit } from '../form.ts'
-import { disclosed, moreLink, saved } from '../parts.ts'
-import { listTable } from '../table.ts'
-import { timeTag } from '../text.ts'
+import { disclosed, moreLink, saved, listTable, timeTag } from '../parts.ts'
 import { adminTabs, linksPage } from './layout.ts'
 
 /** What `/-/admin/users` shows. */

@@ -1,7 +1,7 @@
 import type { Suggestion, ListedLink } from '../../db/links/lists.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { hiddenField, submit } from '../form.ts'
-import { errorBody } from '../layout.ts'
+import { errorPage, type ShownFault } from '../layout.ts'
 import { linksPage, type Viewer } from './layout.ts'
 
 /** A visit for which there is no link. */
@@ -46,13 +46,9 @@ export function previewPage(
 }
 
 /** The page of a refused request. */
-export function linksErrorPage(
-  viewer: Viewer,
-  error: { readonly status: number; readonly title: string; readonly detail: string },
-): Html {
-  const ways = viewer === undefined ? '' : html`<a href="/-/">Go to my links</a>`
-  const title = `${error.status} ${error.title}`
-  return linksPage(viewer, { title, section: 'none', body: errorBody(error, html`${ways}`) })
+export function linksErrorPage(viewer: Viewer, fault: ShownFault): Html {
+  const ways = viewer !== undefined && html`<a href="/-/">Go to my links</a>`
+  return linksPage(viewer, errorPage(fault, ways))
 }
 
 /** A name typed into the address bar that no link has. */

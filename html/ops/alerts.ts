@@ -2,15 +2,15 @@ import type { Alert, AlertOutcome, AlertText } from '../../db/ops/alerts.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { postForm, refusal, submit } from '../form.ts'
-import { cards, fact, nextLink } from '../parts.ts'
-import { timeTag } from '../text.ts'
+import { cards, fact, longText, nextLink, timeTag } from '../parts.ts'
 import { opsPage } from './layout.ts'
+
+/** How much of a payload is shown: a page of whole ones could take all memory. */
+export const MAX_CHARACTERS = 20_000
 
 /** What `/alerts` shows. */
 export interface AlertsView {
   readonly alerts: readonly Alert[]
-  /** How many characters of a payload are shown. */
-  readonly characters: number
   readonly older: string | undefined
   /** An alert that could not be investigated. */
   readonly refused?: { readonly id: number; readonly fault: FormState['fault'] }
@@ -18,7 +18,6 @@ export interface AlertsView {
 
 export interface AlertCard {
   readonly alert: Alert
-  readonly characters: number
   /** Why it could not be investigated. */
   readonly fault?: FormState['fault']
 }
@@ -37,15 +36,13 @@ const MEANING: Readonly<Record<AlertOutcome, string>> = {
 }
 
 /** `/alerts`, the latest delivery first. */
-export function alertsPage({ alerts, characters, older, refused }: AlertsView): Html {
+export function alertsPage({ alerts, older, refused }: AlertsView): Html {
   return opsPage({
     title: 'Alerts',
     section: 'alerts',
     body: html`<h1>Alerts</h1>
       ${cards(
-        alerts.map((alert) =>
-          alertCard({ alert, characters, ...(alert.id === refused?.id && refused) }),
-        ),
+        alerts.map((alert) => alertCard({ alert, ...(alert.id === refused?.id && refused) })),
         html`No alerts yet. Have your monitoring tool post to <code>/api/v1/webhook</code>, with the
           key in <code>OPS_CHAT_API_KEY</code> as its bearer token.`,
       )}
@@ -55,22 +52,21 @@ export function alertsPage({ alerts, characters, older, refused }: AlertsView): 
 
 /** `/alerts/{id}`: the alert and the texts of its deliveries, the latest first. */
 export function alertPage(
-  card: AlertCard,
+  alert: Alert,
   texts: readonly AlertText[],
   older: string | undefined,
 ): Html {
-  const title = `Alert ${card.alert.id}`
-  const textCards = texts.map((text) => textCard(text, card.characters))
+  const title = `Alert ${alert.id}`
   return opsPage({
     title,
     section: 'alerts',
     body: html`<h1>${title}</h1>
-      <div class="cards">${alertCard(card)} ${textCards}</div>
+      <div class="cards">${alertCard({ alert })} ${texts.map(textCard)}</div>
       ${nextLink(older, 'Older texts')}`,
   })
 }
 
-export function alertCard({ alert, characters, fault }: AlertCard): Html {
+export function alertCard({ alert, fault }: AlertCard): Html {
   const { id, title, source, count, outcome, problem, session_id, payload, texts } = alert
   const action = `/alerts/${id}/investigate`
   return html`<article class="panel card" id="alert-${id}" aria-labelledby="alert-title-${id}">
@@ -91,7 +87,7 @@ export function alertCard({ alert, characters, fault }: AlertCard): Html {
     </dl>
     <details>
       <summary>Newest delivery</summary>
-      ${payloadText(payload, characters, 'Newest delivery')}
+      ${payloadText(payload, 'Newest delivery')}
     </details>
     ${postForm(
       { action, target: `#alert-${id}` },
@@ -100,12 +96,11 @@ export function alertCard({ alert, characters, fault }: AlertCard): Html {
   </article>`
 }
 
-function textCard(text: AlertText, characters: number): Html {
-  const { title, payload, count, first_seen, last_seen } = text
+function textCard({ title, payload, count, first_seen, last_seen }: AlertText): Html {
   return html`<article class="panel card">
     <h2><bdi>${title}</bdi></h2>
     <dl class="facts">${deliveries(count, last_seen)} ${fact('First', timeTag(first_seen))}</dl>
-    ${payloadText(payload, characters, `Text of ${last_seen.toISOString()}`)}
+    ${payloadText(payload, `Text of ${last_seen.toISOString()}`)}
   </article>`
 }
 
@@ -113,12 +108,8 @@ function deliveries(count: number, last: Date): Html {
   return fact('Received', html`${count === 1 ? 'once' : `${count} times`}, last ${timeTag(last)}`)
 }
 
-function payloadText(payload: string, characters: number, label: string): Html {
-  const isCut = payload.length >= characters
-  return html`${isCut && html`<p class="muted">Its first ${characters} characters:</p>`}
-    <pre
-      class="payload"
-      tabindex="0"
-      aria-label="${label}"
-    ><code>${payload.slice(0, characters)}</code></pre>`
+function payloadText(payload: string, label: string): Html {
+  const isCut = payload.length >= MAX_CHARACTERS
+  return html`${isCut && html`<p class="muted">Its first ${MAX_CHARACTERS} characters:</p>`}
+  ${longText(label, payload.slice(0, MAX_CHARACTERS))}`
 }

@@ -1,8 +1,7 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { field, postForm, refusal, select, submit } from '../form.ts'
-import { saved } from '../parts.ts'
-import { pairsTable } from '../table.ts'
+import { saved, pairsTable } from '../parts.ts'
 import { opsPage } from './layout.ts'
 
 /** What `/config` shows. */

@@ -4,11 +4,9 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { barChart } from '../chart.ts'
 import { field, postForm, refusal, select, submit } from '../form.ts'
-import { emptyState, saved } from '../parts.ts'
-import { timeTag } from '../text.ts'
+import { emptyState, saved, timeTag } from '../parts.ts'
 import { eventTable } from './events.ts'
-import { opsPage } from './layout.ts'
-import { costText, shortText, statusBadge } from './parts.ts'
+import { opsPage, costText, shortText, statusBadge } from './layout.ts'
 
 /** The current state. */
 export interface NowView {

@@ -1,11 +1,8 @@
 import type { Event } from '../../db/ops/events.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { filterForm } from '../form.ts'
-import { emptyState, nextLink } from '../parts.ts'
-import { listTable } from '../table.ts'
-import { timeTag } from '../text.ts'
-import { opsPage } from './layout.ts'
-import { levelBadge } from './parts.ts'
+import { filterChoice, filterForm, filterText } from '../form.ts'
+import { emptyState, nextLink, listTable, timeTag } from '../parts.ts'
+import { opsPage, levelBadge } from './layout.ts'
 
 /** What `/events` shows. */
 export interface EventsView {
@@ -71,21 +68,8 @@ function eventFilter({ level, service }: EventsView): Html {
   return filterForm(
     'Events',
     { path: '/events', results: 'events-results' },
-    html`<label class="half">
-        Level
-        <select name="level" id="events-level">
-          ${LEVELS.map(
-            ([value, label]) =>
-              html`<option value="${value}" ${value === (level ?? '') && html`selected`}>
-                ${label}
-              </option>`,
-          )}
-        </select>
-      </label>
-      <label>
-        Service
-        <input name="service" id="events-service" value="${service}" autocomplete="off" />
-      </label>
+    html`${filterChoice('Level', level ?? '', LEVELS, { name: 'level', id: 'events-level' })}
+      ${filterText('Service', { name: 'service', id: 'events-service', value: service ?? '' })}
       <button type="submit" id="events-filter">Filter</button>`,
   )
 }

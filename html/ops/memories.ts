@@ -1,9 +1,17 @@
 import type { Memory } from '../../db/ops/memories.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
-import { checkbox, field, filterForm, postForm, refusal, submit, type Form } from '../form.ts'
-import { cards, disclosed, nextLink, saved } from '../parts.ts'
-import { timeTag } from '../text.ts'
+import {
+  checkbox,
+  field,
+  filterForm,
+  filterText,
+  postForm,
+  refusal,
+  submit,
+  type Form,
+} from '../form.ts'
+import { cards, disclosed, nextLink, saved, timeTag } from '../parts.ts'
 import { opsPage } from './layout.ts'
 
 /** What `/memories` shows. */
@@ -138,23 +146,13 @@ function memoryFields(form: Form): Html {
 }
 
 function memoryFilter({ service, category }: MemoriesView): Html {
+  const byService = { name: 'service', id: 'filter-service', value: service ?? '' }
+  const byCategory = { name: 'category', id: 'filter-category', value: category ?? '' }
   return filterForm(
     'Memories',
     { path: '/memories', results: 'memories' },
-    html`<label class="half">
-        Service
-        <input name="service" id="filter-service" value="${service}" autocomplete="off" />
-      </label>
-      <label class="half">
-        Category
-        <input
-          name="category"
-          id="filter-category"
-          value="${category}"
-          autocomplete="off"
-          list="categories"
-        />
-      </label>
+    html`${filterText('Service', { ...byService, labelClass: 'half' })}
+      ${filterText('Category', { ...byCategory, list: 'categories', labelClass: 'half' })}
       <button type="submit" id="memories-filter">Filter</button>`,
   )
 }

@@ -1,8 +1,6 @@
 import type { Cooldown } from '../../db/ops/operations.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { emptyState } from '../parts.ts'
-import { listTable } from '../table.ts'
-import { timeTag } from '../text.ts'
+import { emptyState, listTable, timeTag } from '../parts.ts'
 import { opsPage } from './layout.ts'
 
 /** `/cooldowns`: operations of the last 24 hours. */

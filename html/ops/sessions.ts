@@ -3,12 +3,9 @@ import type { FoundSession, Line, Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { postForm, refusal, submit } from '../form.ts'
-import { emptyState, fact, nextLink } from '../parts.ts'
-import { listTable } from '../table.ts'
-import { timeTag } from '../text.ts'
+import { emptyState, fact, longText, nextLink, listTable, timeTag } from '../parts.ts'
 import { eventTable } from './events.ts'
-import { opsPage } from './layout.ts'
-import { costText, durationText, modelText, shortText, statusBadge } from './parts.ts'
+import { opsPage, costText, durationText, modelText, shortText, statusBadge } from './layout.ts'
 
 /** What `/sessions/{id}` shows. */
 export interface SessionView extends HeadView {
@@ -102,11 +99,7 @@ export function sessionPage(view: SessionView): Html {
         ${
           prompt_text === null
             ? html`<p class="muted">None: the session checks everything in the inventory.</p>`
-            : html`<pre
-                class="payload"
-                tabindex="0"
-                aria-label="Prompt"
-              ><code>${prompt_text}</code></pre>`
+            : longText('Prompt', prompt_text)
         }
       </section>`,
   })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { wrongMethod, type FaultValue } from '../fault.ts'
+import { wrongMethod, type Fault } from '../fault.ts'
 import { messageOf, type Log } from '../log.ts'
 import { clientAddress, watchPeers, type AddressSet } from '../net/addresses.ts'
 import type { Guard } from '../net/guard.ts'
@@ -16,19 +16,19 @@ import { sameOriginOnly, type Reply } from './reply.ts'
 import { createLogLimit, createRequestLog, type HttpMetrics } from './request-log.ts'
 import { createResponder, faultOfError, type Exchange } from './respond.ts'
 import type { Answer, FindRoute, Match } from './router.ts'
-import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './upgrade.ts'
+import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './websocket.ts'
 
 /** The parts of a request that an error body may depend on. */
 export type FaultRequest = Pick<Context, 'method' | 'path' | 'headers'>
 
 /** Renders a fault in the error shape of a service's contract. */
-export type FaultReply = (fault: FaultValue, request: FaultRequest) => Reply
+export type FaultReply = (fault: Fault, request: FaultRequest) => Reply
 
 export interface ListenerOptions {
   readonly service: string
   readonly find: FindRoute
   /** The reply to a path that no route has. */
-  readonly noRoute: FaultValue
+  readonly noRoute: Fault
   readonly faultReply: FaultReply
   readonly guard: Guard
   readonly trustedProxies: AddressSet
@@ -170,10 +170,14 @@ export function createListener(options: ListenerOptions): Listener {
     function fail(error: unknown): void {
       send(errorReply(error, context))
     }
+    /** At once: what follows on the connection may not be readable, and would be answered first. */
+    function refuseNow(fault: Fault): void {
+      respond(exchange, faultReply(fault, context))()
+    }
     function run(): void {
       try {
         const refusal = refuse(request, context, match, upgrade !== undefined)
-        if (refusal !== undefined) return send(faultReply(refusal, context))
+        if (refusal !== undefined) return refuseNow(refusal)
         if (match.kind !== 'route') return
         const answer = match.route.handle(context)
         if (answer instanceof Promise) answer.then(send, fail)
@@ -182,8 +186,7 @@ export function createListener(options: ListenerOptions): Listener {
         fail(error)
       }
     }
-    // What follows such a request may not be readable: it is answered before the next bytes are.
-    if (unclear !== undefined) respond(exchange, faultReply(unclear, context))()
+    if (unclear !== undefined) refuseNow(unclear)
     // A body must be read from its first bytes on.
     else if (bringsBody(request)) run()
     else batch.handle(run)
@@ -195,7 +198,7 @@ export function createListener(options: ListenerOptions): Listener {
     context: Context,
     match: Match,
     isUpgrade: boolean,
-  ): FaultValue | undefined {
+  ): Fault | undefined {
     if (match.kind === 'none') return noRoute
     if (match.kind === 'wrong-method') return wrongMethod(match.allow)
     const { access, speaksWebSocket } = match.route

@@ -1,17 +1,17 @@
 import { STATUS_CODES } from 'node:http'
-import type { FaultValue } from '../fault.ts'
+import type { Fault } from '../fault.ts'
 import { render, type Html } from '../html.ts'
 
 /** RFC 9457 body of a fault; members in the RFC's order, `type` always `about:blank`. */
-export function problem(fault: FaultValue, instance: string): Reply {
+export function problem(fault: Fault, instance: string): Reply {
   const body = {
     type: 'about:blank',
     title: STATUS_CODES[fault.status] ?? 'Error',
     status: fault.status,
-    detail: fault.detail,
+    detail: fault.message,
     instance,
   }
-  return jsonReply(body, fault.status, fault.headers ?? {}, 'application/problem+json')
+  return jsonReply(body, fault.status, fault.headers, 'application/problem+json')
 }
 
 /** Header names in lower case; a list sends the header several times. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Fault, unavailable, Unavailable, type FaultValue } from '../fault.ts'
+import { Fault, unavailable, Unavailable } from '../fault.ts'
 import { messageOf, type Log } from '../log.ts'
 import type { Clock } from '../time.ts'
 import { isEmptyBody } from './body.ts'
@@ -8,8 +8,7 @@ import type { Context } from './context.ts'
 import type { PiecesBody, Reply, Sink, StreamBody } from './reply.ts'
 import type { LogLimit, RequestLog } from './request-log.ts'
 import type { Answer } from './router.ts'
-import type { Upgrade } from './upgrade.ts'
-import { acceptChannel } from './websocket.ts'
+import { type Upgrade, acceptChannel } from './websocket.ts'
 
 /** A request, and what its response needs. */
 export interface Exchange {
@@ -76,7 +75,7 @@ export function faultOfError(
   limit: LogLimit,
   service: string,
   { requestId, route }: Pick<Context, 'requestId' | 'route'>,
-): FaultValue {
+): Fault {
   if (error instanceof Fault) return error
   const down = error instanceof Unavailable
   if (!down || limit.allows('unavailable', route, 503)) {

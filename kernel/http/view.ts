@@ -6,10 +6,10 @@ import { htmlReply, seeOther, type Reply } from './reply.ts'
 
 type Make = () => Html | Promise<Html>
 
-/** What an address shows: the page, and the part of it that htmx replaces. */
+/** What an address shows: the page, and the part of it that htmx replaces, if it replaces any. */
 export interface View {
   readonly page: Make
-  readonly fragment: Make
+  readonly fragment?: Make
 }
 
 /**
@@ -41,7 +41,7 @@ export function audienceOf({ headers }: Pick<Context, 'headers'>): Audience {
 }
 
 /** Answers a GET: the page, and its fragment to htmx. */
-export async function pageReply(context: Context, { page, fragment }: View): Promise<Reply> {
+export async function pageReply(context: Context, { page, fragment = page }: View): Promise<Reply> {
   const shown = audienceOf(context) === 'htmx' ? await fragment() : await page()
   // Page and fragment share an address; a cache must not take one for the other.
   return htmlReply(shown, 200, { vary: 'HX-Request' })
@@ -63,7 +63,7 @@ export function refusedReply(audience: Audience, view: View, fault: Fault): Prom
 
 async function viewReply(
   audience: Audience,
-  { page, fragment }: View,
+  { page, fragment = page }: View,
   status: number,
   headers = {},
 ): Promise<Reply> {

@@ -3,7 +3,7 @@ import { eventQueries as q } from '../../db/hooks/events.ts'
 import { providerQueries } from '../../db/hooks/providers.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { replayQueries } from '../../db/hooks/replays.ts'
-import { eventPage, type EventView } from '../../html/hooks/event.ts'
+import { eventPage, type EventView, replaysList } from '../../html/hooks/event.ts'
 import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../html/hooks/log.ts'
 import { forbidden, notFound } from '../../kernel/fault.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/http/context.ts'
@@ -27,12 +27,14 @@ import {
   rejectionCursor,
 } from '../../services/hooks/event-filter.ts'
 import { findEvents } from '../../services/hooks/events.ts'
+import { replayEvent } from '../../services/hooks/replays.ts'
 import { receiverPath } from '../../services/hooks/providers.ts'
-import { operator, page } from './endpoint.ts'
+import { operator, page, form } from './endpoint.ts'
 import type { HooksRoutes } from './options.ts'
+import { withDefault } from '../../kernel/validate.ts'
 
 /** Replays that the page of an event lists. */
-export const LISTED_REPLAYS = 50
+const LISTED_REPLAYS = 50
 
 /** The log and the pages of its events (hooks.md section 4). */
 export const eventEndpoints = [
@@ -57,6 +59,27 @@ export const eventEndpoints = [
       return { page: () => eventPage(view), fragment: () => eventPage(view) }
     },
   }),
+
+  form({
+    path: '/log/:id/replay',
+    access: operator,
+    params: { id: Type.String() },
+    /** Absent or empty for the default target. */
+    body: Type.Object({ target_url: withDefault(Type.String(), '') }),
+    async answer({ app, params, body }) {
+      const id = readEventId(params.id)
+      const target = body.target_url.trim()
+      // A replay that failed is in the list with its reason, like one that was delivered.
+      await replayEvent(app.hooks, id, target === '' ? undefined : target)
+      return replayedView(app, id)
+    },
+    async refused({ app, params }, { typed, fault }) {
+      const view = await eventView(app, readEventId(params.id))
+      const refused = { typed: typed['target_url'] ?? '', message: fault.message }
+      const shown = { ...view, replay: { ...view.replay, refused } }
+      return { page: () => eventPage(shown), fragment: () => eventPage(shown) }
+    },
+  }),
 ]
 
 /** `GET /log/{id}/payload`: a download of plain bytes, so that no browser shows it as a page. */
@@ -78,13 +101,13 @@ export function payloadRoute({ hooks }: HooksRoutes): Route {
 }
 
 /** The id in a path; 404 for one that no event can have. */
-export function readEventId(text: string): number {
+function readEventId(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
   throw notFound(NO_EVENT)
 }
 
 /** What the page of an event shows. */
-export async function eventView({ hooks, baseUrl }: HooksRoutes, id: number): Promise<EventView> {
+async function eventView({ hooks, baseUrl }: HooksRoutes, id: number): Promise<EventView> {
   const { event, omittedBytes } = await readEventStart(hooks.db, id, MAX_PARSED)
   const [sameBody, replays] = await Promise.all([
     event.trust_mode === 'signed' ? q.findSameBody(hooks.db, { id }) : undefined,
@@ -176,4 +199,19 @@ function nextPage(context: Context, cursor: string): string {
   const query = new URLSearchParams(queryOf(context))
   query.set('cursor', cursor)
   return `/log?${query}`
+}
+
+/** The list with the outcome of the newest replay, and the page around it. */
+function replayedView(app: HooksRoutes, id: number): View {
+  return {
+    async page() {
+      const view = await eventView(app, id)
+      return eventPage({ ...view, replay: { ...view.replay, done: true } })
+    },
+    async fragment() {
+      const list = { event: id, limit: LISTED_REPLAYS }
+      const replays = await replayQueries.listReplays(app.hooks.db, list)
+      return replaysList({ replays, done: true })
+    },
+  }
 }

@@ -1,23 +1,16 @@
-import { STATUS_CODES } from 'node:http'
-import { errorPage } from '../../html/hooks/layout.ts'
-import type { FaultValue } from '../../kernel/fault.ts'
+import { hooksErrorPage } from '../../html/hooks/layout.ts'
 import type { FaultReply } from '../../kernel/http/listener.ts'
 import { problem, htmlReply, type Reply } from '../../kernel/http/reply.ts'
-import { navigates } from '../page-answers.ts'
+import { audienceOf } from '../../kernel/http/view.ts'
 
 /**
  * Errors of the hooks service: problem+json everywhere (hooks.md section 7), and a page for a person
  * who navigates with a browser. `instance` is the route's path without anything that may be a token.
  */
 export const hooksFault: FaultReply = (fault, request): Reply => {
-  const receiver = request.path.startsWith('/webhooks/')
-  if (!receiver && navigates(request)) {
-    const title = STATUS_CODES[fault.status] ?? 'Error'
-    return htmlReply(
-      errorPage({ status: fault.status, title, detail: fault.detail }),
-      fault.status,
-      fault.headers,
-    )
+  const isReceiver = request.path.startsWith('/webhooks/')
+  if (!isReceiver && audienceOf(request) === 'browser') {
+    return htmlReply(hooksErrorPage(fault), fault.status, fault.headers)
   }
   return problem(fault, instanceOf(request.path))
 }
@@ -25,12 +18,4 @@ export const hooksFault: FaultReply = (fault, request): Reply => {
 /** The path as a URI reference; the token of `/webhooks/generic/{name}/{token}` is left out. */
 function instanceOf(path: string): string {
   return path.split('/').slice(0, 4).join('/')
-}
-
-export function notFound(detail: string): FaultValue {
-  return { status: 404, code: 'NOT_FOUND', detail }
-}
-
-export function badRequest(detail: string): FaultValue {
-  return { status: 400, code: 'BAD_REQUEST', detail }
 }

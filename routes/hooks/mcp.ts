@@ -12,7 +12,7 @@ import type { HooksRoutes } from './options.ts'
  */
 export function mcpRoute({ hooks, version }: HooksRoutes): Route {
   const { registry, clock } = hooks
-  const serverOf = createToolServers({ ...hooks, version })
+  const serverOf = createToolServers(hooks, version)
   const recordUse = createUseRecorder(hooks.db, hooks.log)
   /** Ends what still runs for a token when the token is revoked. */
   const valid = new Map<Buffer, AbortController>()

@@ -4,23 +4,19 @@ import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { dashboardEndpoints } from './dashboard.ts'
 import { describeHooks } from './description.ts'
-import { endpointRoutes } from './endpoints.ts'
+import { settingsEndpoints } from './settings.ts'
 import { eventEndpoints, payloadRoute } from './events.ts'
-import { forwarderRoute, relayRoute } from './forwarders.ts'
 import { mcpRoute } from './mcp.ts'
 import type { HooksRoutes } from './options.ts'
 import { providerEndpoints } from './providers.ts'
 import { deliveryRoutes } from './deliveries.ts'
-import { replayEndpoints } from './replays.ts'
-import { settingsEndpoints, settingsPageWith } from './settings.ts'
 import { healthRoute } from './status.ts'
-import { streamRoute } from './stream.ts'
+import { forwardRoute, streamRoute } from './stream.ts'
 
 /** Pages and forms. */
 const ENDPOINTS = [
   ...dashboardEndpoints,
   ...eventEndpoints,
-  ...replayEndpoints,
   ...providerEndpoints,
   ...settingsEndpoints,
 ]
@@ -32,10 +28,8 @@ export function hooksRoutes(options: HooksRoutes): readonly Route[] {
     ...described,
     ...mountPages(ENDPOINTS, options),
     payloadRoute(options),
-    ...endpointRoutes(options, (endpoints) => settingsPageWith(options, { endpoints })),
-    forwarderRoute(options, () => settingsPageWith(options, {})),
     mcpRoute(options),
-    relayRoute(options),
+    forwardRoute(options),
     ...assetRoutes('/assets'),
     ...apiDocsRoutes(describeHooks(options.version, described), options.baseUrl),
   ]

@@ -4,8 +4,13 @@ import { unavailable } from '../../kernel/fault.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { eventTest } from '../../services/hooks/event-filter.ts'
+import { readForwardRequest, FORWARD_PROTOCOL } from '../../services/hooks/forward/protocol.ts'
+import type { Route } from '../../kernel/http/router.ts'
 import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './options.ts'
+
+/** Messages of forwarders are short. */
+const MAX_MESSAGE = 16 * 1024
 
 /**
  * `GET /events` (hooks.md section 6), all events or those of `?provider=` and `?event_type=`;
@@ -51,3 +56,22 @@ const NO_ROOM = unavailable(
   'As many streams are open as this process serves; try again shortly.',
   5,
 )
+
+/** `GET /relay` (decisions.md section 3, Forwarding): the WebSocket of `gatehouse forward`. */
+export function forwardRoute({ hooks }: HooksRoutes): Route {
+  return {
+    method: 'GET',
+    path: '/relay',
+    access: 'strict',
+    speaksWebSocket: true,
+    async handle(context) {
+      const forwarder = await hooks.forwarders.attach(readForwardRequest(queryOf(context)))
+      return {
+        status: 101,
+        protocol: FORWARD_PROTOCOL,
+        maxMessage: MAX_MESSAGE,
+        open: (channel) => hooks.forwarders.open(channel, forwarder),
+      }
+    },
+  }
+}

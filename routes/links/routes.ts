@@ -5,7 +5,7 @@ import { bytesReply, seeOther } from '../../kernel/http/reply.ts'
 import type { Match, Route, Unmatched } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
-import { plainHealthRoute } from '../health.ts'
+import { plainHealthRoute } from '../monitoring.ts'
 import { anybody, bearerAt, refuseUser, signedIn } from './access.ts'
 import { allLinksEndpoints } from './all-links.ts'
 import { Config, describeApi } from './description.ts'
@@ -106,8 +106,7 @@ function missingOperation({ links }: LinksRoutes, allow: string | undefined): Ro
       const caller = await bearerAt(links, context)
       if (context.path.startsWith(ADMIN)) refuseUser(caller)
       if (allow === undefined) return faultReply(NOT_FOUND, context)
-      const detail = `this path answers ${allow} only`
-      return faultReply({ ...wrongMethod(allow), detail }, context)
+      return faultReply(wrongMethod(allow, `this path answers ${allow} only`), context)
     },
   }
 }

@@ -1,7 +1,13 @@
 import Type from 'typebox'
 import { alertQueries as q, type Alert } from '../../db/ops/alerts.ts'
 import { nullable } from '../../db/sql-file.ts'
-import { alertCard, alertPage, alertsPage, type AlertsView } from '../../html/ops/alerts.ts'
+import {
+  alertCard,
+  alertPage,
+  alertsPage,
+  MAX_CHARACTERS,
+  type AlertsView,
+} from '../../html/ops/alerts.ts'
 import { badRequest, Fault } from '../../kernel/fault.ts'
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'
@@ -10,15 +16,22 @@ import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
-import { anyone, form, idOf, page, paging, readPage, type OpsApp } from './endpoint.ts'
-import { found, sessionRuns } from './faults.ts'
+import {
+  anyone,
+  form,
+  idOf,
+  page,
+  paging,
+  readPage,
+  type OpsApp,
+  found,
+  started,
+} from './endpoint.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }
 const AlertQuery = Type.Object(paging(50))
 type AlertQuery = Type.Static<typeof AlertQuery>
-/** A page of whole payloads could take all memory. */
-const MAX_CHARACTERS = 20_000
 const WEBHOOK_LIMIT = 1024 * 1024
 
 /** What the webhook received, and Investigate (decisions.md section 5, Webhook). */
@@ -28,8 +41,7 @@ export const alertEndpoints = [
     access: anyone,
     query: AlertQuery,
     async answer({ app, query }) {
-      const view = await alertsView(app, query)
-      return { page: () => alertsPage(view), fragment: () => alertsPage(view) }
+      return { page: async () => alertsPage(await alertsView(app, query)) }
     },
   }),
 
@@ -43,8 +55,7 @@ export const alertEndpoints = [
       const { rows: texts, older } = await readPage(`${PATH}/${id}`, query, (asked) =>
         q.listAlertTexts(ops.db, { ...asked, alert: id, characters: MAX_CHARACTERS }),
       )
-      const shown = alertPage({ alert, characters: MAX_CHARACTERS }, texts, older)
-      return { page: () => shown, fragment: () => shown }
+      return { page: () => alertPage(alert, texts, older) }
     },
   }),
 
@@ -57,21 +68,20 @@ export const alertEndpoints = [
     body: Type.Object({}),
     async answer({ app: { ops }, found: alert }) {
       const prompt = investigationPrompt(alert, ops.random)
-      const session = await ops.sessions.start({ tier: 1, trigger: 'manual', prompt })
-      if (session === undefined) throw sessionRuns()
+      const session = started(await ops.sessions.start({ tier: 1, trigger: 'manual', prompt }))
       const triggered = { outcome: 'triggered', problem: null } as const
       await q.noteAlert(ops.db, { ...alert, ...triggered, session: session.id })
       const now: Alert = { ...alert, ...triggered, session_id: session.id }
       return {
         location: `/sessions/${session.id}`,
-        fragment: () => alertCard({ alert: now, characters: MAX_CHARACTERS }),
+        fragment: () => alertCard({ alert: now }),
       }
     },
     async refused({ app, found: alert }, { fault }) {
       const refused = { id: alert.id, fault }
       return {
         page: async () => alertsPage(await alertsView(app, { limit: 50, offset: 0 }, { refused })),
-        fragment: () => alertCard({ alert, characters: MAX_CHARACTERS, fault }),
+        fragment: () => alertCard({ alert, fault }),
       }
     },
   }),
@@ -82,11 +92,10 @@ async function alertsView(
   query: AlertQuery,
   state: Pick<AlertsView, 'refused'> = {},
 ): Promise<AlertsView> {
-  const characters = MAX_CHARACTERS
   const { rows: alerts, older } = await readPage(PATH, query, (asked) =>
-    q.listAlerts(ops.db, { ...asked, characters }),
+    q.listAlerts(ops.db, { ...asked, characters: MAX_CHARACTERS }),
   )
-  return { alerts, characters, older, ...state }
+  return { alerts, older, ...state }
 }
 
 /** What became of a delivery: a session, or one runs already. */

@@ -12,8 +12,7 @@ import {
 import { newForm } from '../../kernel/http/endpoint.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../services/ops/sessions/prompt.ts'
-import { anyone, form, LONG_FORM_LIMIT, page, type OpsApp } from './endpoint.ts'
-import { sessionRuns } from './faults.ts'
+import { anyone, form, LONG_FORM_LIMIT, page, type OpsApp, started } from './endpoint.ts'
 
 const MAX_EVENTS = 15
 const DAYS = 14
@@ -48,10 +47,10 @@ export const dashboardEndpoints = [
     limit: LONG_FORM_LIMIT,
     async answer({ app: { ops }, body }) {
       const tier = body.tier === 'auto' ? 1 : Number(body.tier)
-      const session = await ops.sessions.start({ tier, trigger: 'manual', prompt: body.prompt })
-      if (session === undefined) throw sessionRuns()
-      const trigger = { form: newForm(TriggerForm), started: session.id }
-      return { location: `/sessions/${session.id}`, fragment: () => triggerForm(trigger) }
+      const { prompt } = body
+      const { id } = started(await ops.sessions.start({ tier, trigger: 'manual', prompt }))
+      const trigger = { form: newForm(TriggerForm), started: id }
+      return { location: `/sessions/${id}`, fragment: () => triggerForm(trigger) }
     },
     refused({ app, now }, refused) {
       const trigger = { form: refused }

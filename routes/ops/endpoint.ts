@@ -1,9 +1,12 @@
-import Type from 'typebox'
-import { endpointsOf, type Access } from '../../kernel/http/endpoint.ts'
-import { badRequest } from '../../kernel/fault.ts'
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import { endpointsOf, type Access, type Call, type Endpoint } from '../../kernel/http/endpoint.ts'
+import { badRequest, Fault, notFound } from '../../kernel/fault.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { Ops } from '../../services/ops/open.ts'
-import { opsFault } from './faults.ts'
+import { opsErrorPage } from '../../html/ops/layout.ts'
+import type { FaultReply } from '../../kernel/http/listener.ts'
+import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
+import { audienceOf } from '../../kernel/http/view.ts'
 
 /** What the endpoints of the ops listener work with. */
 export interface OpsApp {
@@ -15,10 +18,45 @@ export interface OpsApp {
   readonly chatKey: () => string | undefined
 }
 
-/**
- * Everybody whom the listener's guard lets in: pages and API have no authentication (ops.md section
- * 5).
- */
+/** The contract's text of a 500. */
+const INTERNAL = 'internal server error'
+
+/** Errors of the ops service: `{error}` (ops.md section 7); browsers get a page outside the API. */
+export const opsFault: FaultReply = (fault, request) => {
+  const { status, code, message, headers } = fault
+  if (request.path.startsWith('/v1/')) {
+    return chatProblem(status, message, code.toLowerCase(), headers)
+  }
+  if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
+    return htmlReply(opsErrorPage(fault), status, headers)
+  }
+  return jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : message }, status, headers)
+}
+
+/** An error of the chat API in OpenAI's shape; `code` distinguishes errors of one status. */
+export function chatProblem(
+  status: number,
+  message: string,
+  code: string | null,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
+  const type = status >= 500 ? 'server_error' : 'invalid_request_error'
+  return jsonReply({ error: { message, type, param: null, code } }, status, headers)
+}
+
+/** The row, or 404. */
+export function found<Row>(row: Row | undefined, noun: string): Row {
+  if (row === undefined) throw notFound(`${noun} not found`)
+  return row
+}
+
+/** The session that was started, or 409: only one runs at a time. */
+export function started<Session>(session: Session | undefined): Session {
+  if (session !== undefined) return session
+  throw new Fault(409, 'CONFLICT', 'a session is running; try again when it has ended')
+}
+
+/** Everybody whom the listener's guard lets in: ops has no sign-in (ops.md section 5). */
 export const anyone: Access<OpsApp, undefined> = {
   guard: 'guarded',
   needsToken: false,
@@ -31,10 +69,32 @@ export const { api, page, form } = endpointsOf<OpsApp, undefined>({
   faultReply: opsFault,
 })
 
-/**
- * Of forms with a long text: 100,000 characters of any script have up to 900,000 bytes in a form.
- */
+/** For forms with a long text: 100,000 characters take up to 900,000 bytes in a form. */
 export const LONG_FORM_LIMIT = 1024 * 1024
+
+/** A list of the API: an object whose only member, such as `events`, has the rows. */
+export function listApi<Query extends TObject, Row extends TSchema>(
+  noun: string,
+  declared: {
+    readonly summary: string
+    readonly row: Row
+    readonly query?: Query
+    readonly list: (
+      call: Call<OpsApp, undefined, unknown, Static<Query>>,
+    ) => Promise<readonly Static<Row>[]>
+  },
+): Endpoint<OpsApp> {
+  const { summary, row, list, ...query } = declared
+  const name = noun.toLowerCase()
+  const schema: TObject = Type.Object({ [name]: Type.Array(row) })
+  return api({
+    ...{ method: 'GET', path: `/api/v1/${name}`, access: anyone, id: `list${noun}`, tag: noun },
+    summary,
+    ...query,
+    returns: { description: noun, schema },
+    answer: async (call) => ({ [name]: await list(call) }),
+  })
+}
 
 const MAX_ROWS = 1_000
 const COUNT = 'must be a non-negative integer'

@@ -1,22 +1,17 @@
 import Type from 'typebox'
 import { Event, eventQueries as q } from '../../db/ops/events.ts'
 import { eventsFragment, eventsPage } from '../../html/ops/events.ts'
-import { anyone, api, Filter, page, paging, readPage } from './endpoint.ts'
+import { anyone, Filter, listApi, page, paging, readPage } from './endpoint.ts'
 
 const EventQuery = Type.Object({ ...paging(100), level: Filter, service: Filter })
 
 /** What sessions found (ops.md section 4; decisions.md section 5, Dashboard). */
 export const eventEndpoints = [
-  api({
-    ...{ method: 'GET', path: '/api/v1/events', access: anyone },
-    id: 'listEvents',
-    tag: 'Events',
+  listApi('Events', {
     summary: 'List events, newest first; filters combine.',
+    row: Event,
     query: EventQuery,
-    returns: { description: 'Events', schema: Type.Object({ events: Type.Array(Event) }) },
-    async answer({ app: { ops }, query }) {
-      return { events: await q.listEvents(ops.db, { ...query, session: null }) }
-    },
+    list: ({ app: { ops }, query }) => q.listEvents(ops.db, { ...query, session: null }),
   }),
 
   page({

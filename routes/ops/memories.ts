@@ -20,13 +20,14 @@ import {
   Filter,
   form,
   idOf,
+  listApi,
   LONG_FORM_LIMIT,
   page,
   paging,
   readPage,
   type OpsApp,
+  found,
 } from './endpoint.ts'
-import { found } from './faults.ts'
 
 const PATH = '/memories'
 const params = { id: idOf('memory') }
@@ -37,16 +38,11 @@ type MemoryQuery = Type.Static<typeof MemoryQuery>
  * What sessions learned and operators wrote (ops.md section 4; decisions.md section 5, Dashboard).
  */
 export const memoryEndpoints = [
-  api({
-    ...{ method: 'GET', path: '/api/v1/memories', access: anyone },
-    id: 'listMemories',
-    tag: 'Memories',
+  listApi('Memories', {
     summary: 'List memories, surest first; filters combine.',
+    row: Memory,
     query: MemoryQuery,
-    returns: { description: 'Memories', schema: Type.Object({ memories: Type.Array(Memory) }) },
-    async answer({ app: { ops }, query }) {
-      return { memories: await q.listMemories(ops.db, query) }
-    },
+    list: ({ app: { ops }, query }) => q.listMemories(ops.db, query),
   }),
 
   api({

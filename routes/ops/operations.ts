@@ -1,23 +1,16 @@
-import Type from 'typebox'
 import { Cooldown, operationQueries as q } from '../../db/ops/operations.ts'
 import { cooldownsFragment, cooldownsPage } from '../../html/ops/operations.ts'
-import { anyone, api, page, type OpsApp } from './endpoint.ts'
+import { anyone, listApi, page, type OpsApp } from './endpoint.ts'
 
 const DAY_MS = 86_400_000
 const MAX_COOLDOWNS = 1_000
 
 /** Operations of the last 24 hours (ops.md section 4; decisions.md section 5, Dashboard). */
 export const operationEndpoints = [
-  api({
-    ...{ method: 'GET', path: '/api/v1/cooldowns', access: anyone },
-    id: 'listCooldowns',
-    tag: 'Cooldowns',
+  listApi('Cooldowns', {
     summary: 'List what was done in the last 24 hours, newest first.',
-    returns: {
-      description: 'Summaries of actions',
-      schema: Type.Object({ cooldowns: Type.Array(Cooldown) }),
-    },
-    answer: async ({ app, now }) => ({ cooldowns: await listCooldowns(app, now) }),
+    row: Cooldown,
+    list: ({ app, now }) => listCooldowns(app, now),
   }),
 
   page({

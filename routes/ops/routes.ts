@@ -10,15 +10,14 @@ import type { ApiDescription, Operation } from '../../kernel/openapi.ts'
 import { Config, ConfigUpdate } from '../../services/ops/config.ts'
 import { MemoryCreation, MemoryUpdate } from '../../services/ops/memories.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
-import { assetRoutes, opsAssetRoutes } from '../assets.ts'
-import { plainHealthRoute } from '../health.ts'
+import { assetRoutes } from '../assets.ts'
+import { plainHealthRoute } from '../monitoring.ts'
 import { alertEndpoints, AlertProblem, AlertReceipt, webhookOperation } from './alerts.ts'
 import { chatRoutes } from './chat.ts'
 import { configEndpoints } from './config.ts'
 import { dashboardEndpoints } from './dashboard.ts'
-import type { OpsApp } from './endpoint.ts'
+import { type OpsApp, opsFault } from './endpoint.ts'
 import { eventEndpoints } from './events.ts'
-import { opsFault } from './faults.ts'
 import { memoryEndpoints } from './memories.ts'
 import { operationEndpoints } from './operations.ts'
 import { SessionDetail, sessionEndpoints, sessionStream } from './sessions.ts'
@@ -53,7 +52,7 @@ export function opsRoutes(app: OpsApp, databaseAnswers: () => Promise<boolean>):
   return [
     plainHealthRoute(app.version, databaseAnswers, opsFault),
     ...assetRoutes('/assets'),
-    ...opsAssetRoutes('/assets'),
+    ...assetRoutes('/assets', 'ops'),
     ...mountPages(ENDPOINTS, app),
     sessionStream(app),
     ...operations,

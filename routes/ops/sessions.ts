@@ -18,8 +18,20 @@ import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { Prompt } from '../../services/ops/sessions/prompt.ts'
-import { anyone, api, form, idOf, page, paging, readPage, type OpsApp } from './endpoint.ts'
-import { found, opsFault, sessionRuns } from './faults.ts'
+import {
+  anyone,
+  api,
+  form,
+  idOf,
+  listApi,
+  page,
+  paging,
+  readPage,
+  type OpsApp,
+  found,
+  opsFault,
+  started,
+} from './endpoint.ts'
 
 /** ops.md section 2, detail of a session. */
 export const SessionDetail = Type.Object({
@@ -43,16 +55,11 @@ const MAX_CHAIN = 100
  * own.
  */
 export const sessionEndpoints = [
-  api({
-    ...{ method: 'GET', path: '/api/v1/sessions', access: anyone },
-    id: 'listSessions',
-    tag: 'Sessions',
+  listApi('Sessions', {
     summary: 'List sessions, newest first.',
+    row: Session,
     query: SessionsQuery,
-    returns: { description: 'Sessions', schema: Type.Object({ sessions: Type.Array(Session) }) },
-    async answer({ app: { ops }, query }) {
-      return { sessions: await q.listSessions(ops.db, query) }
-    },
+    list: ({ app: { ops }, query }) => q.listSessions(ops.db, query),
   }),
 
   api({
@@ -86,11 +93,8 @@ export const sessionEndpoints = [
     ),
     returns: { status: 201, description: 'The session, which runs now', schema: Session },
     refuses: [409],
-    async answer({ app: { ops }, body: { prompt } }) {
-      const session = await ops.sessions.start({ tier: 1, trigger: 'api', prompt })
-      if (session === undefined) throw sessionRuns()
-      return session
-    },
+    answer: async ({ app: { ops }, body: { prompt } }) =>
+      started(await ops.sessions.start({ tier: 1, trigger: 'api', prompt })),
   }),
 
   page({

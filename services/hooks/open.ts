@@ -1,5 +1,4 @@
 import type { Database } from '../../db/client.ts'
-import type { Settings } from '../../db/hooks/settings.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
@@ -10,7 +9,7 @@ import { createIngest, type Ingest } from './ingest.ts'
 import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
 import { openRegistry, type Registry } from './registry.ts'
 import { openForwarders, type Forwarders } from './forward/forwarders.ts'
-import { replayEvent, type ReplayParts, type SendReplay } from './replays.ts'
+import type { ReplayParts } from './replays.ts'
 import { openRejections, type Rejections } from './rejections.ts'
 import { createSecretUses, type SecretUses } from './secret-uses.ts'
 import { startRetention } from './retention.ts'
@@ -42,7 +41,6 @@ export interface Hooks extends HooksOptions {
   readonly rejections: Rejections
   readonly secretUses: SecretUses
   readonly retention: Pruning
-  readonly replay: SendReplay
   readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
   /** The listeners are up: upkeep may begin, which nobody has to wait for. */
   begin(): void
@@ -77,11 +75,9 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     () => void readStatus(),
   )
   const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.update)
-  const settings = (): Settings => registry.settings
-  const stream = await openStream({ db, clock, log, metrics, readStatus, settings })
+  const stream = await openStream({ db, clock, log, metrics, registry, readStatus })
   const forwarders = await openForwarders({ db, stream, registry, secrets, clock, log, metrics })
   const retention = startRetention(db, registry, forwarders, clock, log)
-  const defaultTarget = (): string | null => registry.settings.replay_default_target
   registry.onChange(() => stream.statusChanged())
   queue.onChange(() => stream.statusChanged())
   alarms.onChange(() => stream.statusChanged())
@@ -101,7 +97,6 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
     rejections,
     secretUses,
     retention,
-    replay: (id, targetUrl) => replayEvent({ ...options, registry, defaultTarget }, id, targetUrl),
     readStatus,
     begin: () => retention.prune(),
     endStreams() {

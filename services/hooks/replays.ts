@@ -12,22 +12,16 @@ import type { Registry } from './registry.ts'
 import { signDelivery } from './schemes.ts'
 import { isSignedProvider, type SigningSecrets } from './secrets.ts'
 
-/** What a replay works with; the network is one of them. */
+/** What a replay works with. */
 export interface ReplayParts extends Signers {
+  readonly registry: Pick<Registry, 'provider' | 'settings'>
   readonly db: Database
   readonly clock: Clock
-  readonly defaultTarget: () => string | null
   /** The hosts of HOOKS_REPLAY_TARGETS. */
   readonly replayTargets: () => HostSet | undefined
-  /** Sends a request out and keeps it off addresses that are not public. */
+  /** Sends a request; refuses addresses that are not public, unless the request is trusted. */
   readonly post: (request: OutboundRequest) => Promise<OutboundResult>
 }
-
-/** A replay as it was recorded, its target without tokens. */
-export type Replayed = Omit<Replay, 'id'>
-
-/** Sends an event to a target, or to the default target of the settings. */
-export type SendReplay = (id: number, targetUrl: string | undefined) => Promise<Replayed>
 
 const TIMEOUT_MS = 10_000
 
@@ -43,18 +37,15 @@ export async function replayEvent(
   parts: ReplayParts,
   id: number,
   targetUrl: string | undefined,
-): Promise<Replayed> {
+): Promise<Omit<Replay, 'id'>> {
   const event = await eventQueries.findEvent(parts.db, { id })
   if (event === undefined) throw notFound(`There is no event ${id}.`)
-  const target = chooseTarget(targetUrl, parts.defaultTarget(), parts.replayTargets())
+  const { settings } = parts.registry
+  const target = chooseTarget(targetUrl, settings.replay_default_target, parts.replayTargets())
   const at = parts.clock.now()
   const result = await send(parts, event, target, at)
-  const replay = {
-    kind: 'replay' as const,
-    target: redactUrlTokens(target.url.href),
-    at,
-    ...result,
-  }
+  const shownTarget = redactUrlTokens(target.url.href)
+  const replay = { kind: 'replay' as const, target: shownTarget, at, ...result }
   await replayQueries.saveReplay(parts.db, { event: id, ...replay })
   return replay
 }
@@ -82,7 +73,7 @@ async function send(
   return { ...answer, outcome: isSuccess(answer.status) ? 'delivered' : 'failed' }
 }
 
-/** Where the current secrets of signed providers are found: in the configuration, or stored. */
+/** The current secrets of signed providers: configured (`secrets`), or stored (`registry`). */
 export interface Signers {
   readonly secrets: SigningSecrets
   readonly registry: Pick<Registry, 'provider'>

@@ -1,12 +1,12 @@
 import type { Database } from '../../db/client.ts'
 import { eventQueries as q, type EventSummary } from '../../db/hooks/events.ts'
-import type { Settings } from '../../db/hooks/settings.ts'
 import { createFeed, type Feed, type Page, type ReadPage } from '../../kernel/http/feed.ts'
 import type { Sink } from '../../kernel/http/reply.ts'
 import { encodeFrame } from '../../kernel/http/sse.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import type { Clock } from '../../kernel/time.ts'
+import type { Registry } from './registry.ts'
 import type { StatusMessage } from './status.ts'
 
 /** The events as they are stored, by whichever process: of `GET /events` and of other followers. */
@@ -29,7 +29,7 @@ export interface StreamOptions {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  readonly settings: () => Settings
+  readonly registry: Pick<Registry, 'settings'>
   /** At most a second old; `fresh` reads it anew. Never throws: without a database it says so. */
   readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
 }
@@ -61,7 +61,7 @@ export async function openStream(options: StreamOptions): Promise<EventStream> {
     }
     if (!statusDue) return
     statusDue = false
-    void readStatus(true).then((status) => feed.send(statusFrame(status)))
+    void readStatus(true).then((status) => feed.send(messageFrame('status', status)))
   }
   const stops = [clock.every(TICK_MS, tick), clock.every(POLL_MS, feed.refresh)]
   await db.listen('hooks_events', feed.refresh)
@@ -79,14 +79,14 @@ export async function openStream(options: StreamOptions): Promise<EventStream> {
         const { position, notice } = await resume.begin()
         if (notice !== undefined) sink.write(notice)
         // After the position is known: the status then leaves nothing out that comes before it.
-        void readStatus().then((status) => sink.write(statusFrame(status)))
+        void readStatus().then((status) => sink.write(messageFrame('status', status)))
         return position
       }
       const client = { begin, replay: resume.replay, wants }
       feed.follow(sink, client).catch(async (error: unknown) => {
         // Without the database there is nothing to resume from; the client tries again after `retry`.
         log.warn('stream not resumed', { error: messageOf(error) })
-        sink.end(statusFrame(await readStatus()))
+        sink.end(messageFrame('status', await readStatus()))
       })
     },
     statusChanged,
@@ -98,7 +98,7 @@ export async function openStream(options: StreamOptions): Promise<EventStream> {
 }
 
 function createEventFeed(
-  { db, log, metrics, settings }: StreamOptions,
+  { db, log, metrics, registry }: StreamOptions,
   statusChanged: () => void,
 ): Feed<EventSummary> {
   const cutOff = metrics.counter(
@@ -112,7 +112,7 @@ function createEventFeed(
     encode: (event) =>
       encodeFrame({ event: 'event-received', id: event.id, data: JSON.stringify(event) }),
     pageSize: PAGE_SIZE,
-    retryMs: () => settings().sse_retry_ms,
+    retryMs: () => registry.settings.sse_retry_ms,
     published: statusChanged,
     cutOff: () => cutOff.add({}),
     failed(error) {
@@ -149,7 +149,10 @@ function createResume(
       return { position: requested }
     }
     // The id is of another database: one that was restored from a backup has lost newer events.
-    return { position: newest, notice: gapFrame(requested, newest + 1, 0) }
+    return {
+      position: newest,
+      notice: messageFrame('gap', { requested, oldest: newest + 1, skipped: 0 }),
+    }
   }
 
   async function replay(after: number, limit: number): Promise<Page<EventSummary>> {
@@ -164,21 +167,14 @@ function createResume(
     }
     if (floor <= after) return { items }
     const oldest = first?.id ?? floor + 1
-    return { items, notice: gapFrame(after, oldest, oldest - after - 1) }
+    const gap = { requested: after, oldest, skipped: oldest - after - 1 }
+    return { items, notice: messageFrame('gap', gap) }
   }
 
   return { begin, replay }
 }
 
-function statusFrame(status: StatusMessage): Buffer {
-  return messageFrame('status', status)
-}
-
-function gapFrame(requested: number, oldest: number, skipped: number): Buffer {
-  return messageFrame('gap', { requested, oldest, skipped })
-}
-
 /** A message without id: the client keeps its position. */
-function messageFrame(event: string, value: unknown): Buffer {
+function messageFrame(event: 'status' | 'gap', value: unknown): Buffer {
   return encodeFrame({ event, data: JSON.stringify(value) })
 }

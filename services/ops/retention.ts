@@ -6,7 +6,7 @@ import { retentionQueries as q } from '../../db/ops/retention.ts'
 import { openSteadyTime } from '../../kernel/time.ts'
 import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
 import type { NotifyOptions } from './events.ts'
-import type { InventorySource } from './inventory/inventory.ts'
+import type { InventorySource } from './inventory.ts'
 import { cooldownOf } from './operations.ts'
 
 export interface RetentionOptions extends Pick<NotifyOptions, 'db' | 'clock' | 'log'> {

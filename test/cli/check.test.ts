@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { t, type Test } from 'tap'
-import { LEAST_FREE, LITTLE_FREE, roomFinding } from '../../commands/checks/files.ts'
+import { MIN_FREE, LOW_FREE, freeSpaceFinding } from '../../commands/checks/files.ts'
 import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
 import { FREE, check, refuseCommands, runCli } from '../helpers/cli.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
@@ -260,9 +260,9 @@ t.test(
 )
 
 t.test('room for the data, as far as the bounds go', async (t) => {
-  const level = (free: number): string => roomFinding('/data', free).level
-  t.same([level(LEAST_FREE - 1), level(LEAST_FREE)], ['fail', 'warn'])
-  t.same([level(LITTLE_FREE - 1), level(LITTLE_FREE)], ['warn', 'ok'])
-  t.equal(roomFinding('/data', 10e6).detail, 'only 9 MiB in /data: make room, 64 MiB at least')
-  t.equal(roomFinding('/data', 5 * LITTLE_FREE).detail, '5.0 GiB in /data')
+  const level = (free: number): string => freeSpaceFinding('/data', free).level
+  t.same([level(MIN_FREE - 1), level(MIN_FREE)], ['fail', 'warn'])
+  t.same([level(LOW_FREE - 1), level(LOW_FREE)], ['warn', 'ok'])
+  t.equal(freeSpaceFinding('/data', 10e6).detail, 'only 9 MiB in /data: make room, 64 MiB at least')
+  t.equal(freeSpaceFinding('/data', 5 * LOW_FREE).detail, '5.0 GiB in /data')
 })

@@ -236,7 +236,7 @@ t.test('wrong usage of endpoint, user and token', async (t) => {
 
 t.test('wrong usage of import and export', async (t) => {
   await refuseCommands(t, undefined, [
-    [['import'], 2, 'Missing FILE: - is standard input'],
+    [['import'], 2, 'Missing FILE: a file, - is standard input'],
     [['import', 'a', 'b'], 2, 'Too many arguments'],
     [['import', 'a', '--format', 'xml'], 2, /--format must be jsonl or csv/],
     [['import', 'a', '--owner', 'ann'], 2, /--owner must be an e-mail address/],
@@ -280,8 +280,8 @@ t.test('wrong usage of forward', async (t) => {
       2,
       '--name must have 1 to 200 characters, and no control characters',
     ],
-    [['forward', target, '--from'], 2, '--from needs a value, a URL'],
-    [['forward', target, '--from', '--json'], 2, '--from needs a value, a URL'],
+    [['forward', target, '--from'], 2, '--from needs a value: the server, '],
+    [['forward', target, '--from', '--json'], 2, '--from needs a value: the server, '],
     [['forward', target, '--json=1'], 2, '--json takes no value'],
     [['forward', target, '--fast'], 2, '"forward" takes no --fast'],
   ])

@@ -301,7 +301,7 @@ t.test('pages are for loopback peers and trusted proxies', async (t) => {
   }
   const asked = { method: 'POST', headers: { host: 'evil.example' }, httpVersion }
   const said = guard({ ...asked, peer: '203.0.113.7' })
-  t.match(said?.detail, /address/, 'the peer is checked first')
+  t.match(said?.message, /address/, 'the peer is checked first')
 })
 
 t.test('loopback addresses', async (t) => {

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { openPeer } from '../fixtures/forward-setup.ts'
-import type { RelayEvent } from '../fixtures/forward-setup.ts'
+import type { ForwardedEvent } from '../fixtures/forward-setup.ts'
 import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
@@ -284,7 +284,7 @@ await onPostgres(t, 'delivery ids', async (t: Test, backend) => {
       })
       t.match(await peer.next(), { type: 'ready' })
       peer.send({ type: 'next' })
-      const { event_type, headers } = await peer.next<RelayEvent>()
+      const { event_type, headers } = await peer.next<ForwardedEvent>()
       t.equal(event_type, 'push')
       t.equal(headers?.['x-github-event'], 'push')
       peer.close()

@@ -2,7 +2,7 @@ import postgres from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { openPeer, recorded, refusedUpgrade, startForward } from '../fixtures/forward-setup.ts'
-import type { Peer, RelayEvent } from '../fixtures/forward-setup.ts'
+import type { Peer, ForwardedEvent } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { rawExchange, request } from '../helpers/http.ts'
@@ -108,7 +108,7 @@ await t.test('forwarders of one server', async (t: Test) => {
       return peers.every((peer) => peer.waiting() > 0)
     }, 'all of them to be given the event')
     t.equal(most, 1)
-    for (const peer of peers) t.equal((await peer.next<RelayEvent>()).id, id)
+    for (const peer of peers) t.equal((await peer.next<ForwardedEvent>()).id, id)
   })
 
   await t.test('one that does not answer delays no stop', async (t) => {
@@ -151,7 +151,7 @@ await t.test('two servers on one database', async (t: Test) => {
     t.match(await first.next(), { type: 'ready', known: false })
     const one = await send(a.hooks, 1)
     first.send({ type: 'next' })
-    t.equal((await first.next<RelayEvent>()).id, one)
+    t.equal((await first.next<ForwardedEvent>()).id, one)
     first.send({ type: 'result', id: one, status: 200, ms: 1, detail: null, done: true })
     await recorded(a.hooks, one)
     first.close()
@@ -208,7 +208,7 @@ await t.test('two servers on one database', async (t: Test) => {
     newest.send({ type: 'next' })
     other.send({ type: 'next' })
     const id = await send(a.hooks, 4)
-    t.match(await newest.next<RelayEvent>(), { id, refused: /cannot be signed/, headers: null })
-    t.match(await other.next<RelayEvent>(), { id, headers: {} })
+    t.match(await newest.next<ForwardedEvent>(), { id, refused: /cannot be signed/, headers: null })
+    t.match(await other.next<ForwardedEvent>(), { id, headers: {} })
   })
 })

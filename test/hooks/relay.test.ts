@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { openPeer, recorded } from '../fixtures/forward-setup.ts'
-import type { Peer, Query, RelayEvent } from '../fixtures/forward-setup.ts'
+import type { Peer, Query, ForwardedEvent } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
@@ -45,9 +45,9 @@ function result(id: number, changes: Readonly<Record<string, unknown>> = {}): un
 }
 
 /** Asks for the next event and reads it with its bytes. */
-async function take(peer: Peer): Promise<RelayEvent & { body: Buffer | undefined }> {
+async function take(peer: Peer): Promise<ForwardedEvent & { body: Buffer | undefined }> {
   peer.send(NEXT)
-  const event = await peer.next<RelayEvent>()
+  const event = await peer.next<ForwardedEvent>()
   return { ...event, body: event.headers === null ? undefined : await peer.next() }
 }
 
@@ -77,7 +77,7 @@ await t.test('events go out in order, each when it is asked for', async (t: Test
   t.equal((await take(peer)).id, first, 'a failed one comes again')
   peer.send(result(first, { status: null, detail: 'nobody there', done: false }))
   peer.send(NEXT)
-  t.equal((await peer.next<RelayEvent>()).id, first)
+  t.equal((await peer.next<ForwardedEvent>()).id, first)
   await peer.next()
   peer.send(result(first, { status: 204 }))
   t.equal((await take(peer)).id, second)
@@ -159,7 +159,7 @@ await t.test('only what is wanted', async (t: Test) => {
   await deliver(base, 'code_host', '{}', { 'X-CodeHost-Event': 'wanted' })
   await send('{}', { type: 'other' })
   const last = await send('{"last":true}', { type: 'wanted' })
-  t.equal((await peer.next<RelayEvent>()).id, last)
+  t.equal((await peer.next<ForwardedEvent>()).id, last)
   const nobody = await openPeer(t, base, { name: 'x', target: TARGET, provider: 'stripe' })
   t.match(await nobody.next(), { type: 'ready', provider_known: false })
 })
@@ -278,7 +278,7 @@ await t.test('what retention removes', async (t: Test) => {
   t.equal(peer.position, second - 1)
   peer.send(NEXT)
   t.same(await peer.next(), { type: 'gap', removed_through: fourth })
-  t.equal((await peer.next<RelayEvent>()).id, fifth)
+  t.equal((await peer.next<ForwardedEvent>()).id, fifth)
 })
 
 await t.test('forwarders that do not come back are forgotten after 90 days', async (t: Test) => {

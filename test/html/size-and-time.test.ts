@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { html, render } from '../../kernel/html.ts'
-import { errorPage, hooksPage } from '../../html/hooks/layout.ts'
-import { sizeTag, sizeText, timeTag } from '../../html/text.ts'
+import { hooksErrorPage, hooksPage } from '../../html/hooks/layout.ts'
+import { sizeTag, sizeText, timeTag } from '../../html/parts.ts'
 
 t.test('sizes are short, and exact in the title', async (t) => {
   const cases: readonly (readonly [number, string])[] = [
@@ -32,9 +32,7 @@ t.test('the layout marks the present page and escapes its title', async (t) => {
 })
 
 t.test('the error page shows text, not markup', async (t) => {
-  const text = render(
-    errorPage({ status: 404, title: 'Not Found', detail: 'No <i>such</i> event' }),
-  )
+  const text = render(hooksErrorPage({ status: 404, message: 'No <i>such</i> event' }))
   t.match(text, 'No &lt;i&gt;such&lt;/i&gt; event')
   t.notMatch(text, 'aria-current')
 })

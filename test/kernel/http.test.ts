@@ -1,3 +1,4 @@
+import { notFound } from '../../kernel/fault.ts'
 import { once } from 'node:events'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { t, type Test } from 'tap'
@@ -39,7 +40,7 @@ async function listen(
   const listener = createListener({
     service: 'test',
     find: createRouter(routes),
-    noRoute: { status: 404, code: 'NOT_FOUND', detail: 'Nothing.' },
+    noRoute: notFound('Nothing.'),
     faultReply(fault, { path }) {
       if (path === '/no-words') throw new Error('no words')
       return problem(fault, path)

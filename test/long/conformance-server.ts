@@ -1,3 +1,4 @@
+import { notFound } from '../../kernel/fault.ts'
 import { createBodyBudget } from '../../kernel/http/body.ts'
 import { createHttpMetrics } from '../../kernel/http/request-log.ts'
 import { systemClock } from '../../kernel/time.ts'
@@ -47,7 +48,7 @@ export async function startFixtures(t: Owner): Promise<string> {
         handle: (context) => postMcp(fixtures, context, { clock: systemClock, signal }),
       },
     ]),
-    noRoute: { status: 404, code: 'NOT_FOUND', detail: 'Nothing is here.' },
+    noRoute: notFound('Nothing is here.'),
     faultReply: (fault, { path }) => problem(fault, path),
     guard: createGuard({
       ...{ hosts: [], trustedProxies: () => false },

@@ -49,7 +49,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'signing secrets of 16 bytes are accepted',
-    file: 'services/hooks/schemes.ts',
+    file: 'services/hooks/secrets.ts',
     find: 'key.length >= 24 && key.length <= 64',
     replace: 'key.length >= 16 && key.length <= 64',
   },

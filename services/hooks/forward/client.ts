@@ -1,20 +1,22 @@
 import { backoffMs, pause } from '../../../kernel/time.ts'
 import type { Channel, ChannelEnd } from '../../../kernel/http/websocket.ts'
-import type { Deliver, Delivered } from './delivery.ts'
 import {
   NEXT,
   readServerMessage,
-  type RelayEvent,
+  type ForwardedEvent,
   type ServerMessage,
-  relayUrl,
-  type RelayRequest,
+  forwardUrl,
+  type ForwardRequest,
+  type ForwardResult,
 } from './protocol.ts'
+import type { OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
+import { isSuccess, targetAnswer, type TargetAnswer } from '../outgoing.ts'
 
 /** The forwarder's side of the relay. */
 export interface ForwardOptions {
   /** Address of the hooks service, http: or https:; it may have a path. */
   readonly from: URL
-  readonly request: RelayRequest
+  readonly request: ForwardRequest
   readonly deliver: Deliver
   readonly connect: (url: URL) => Channel
   readonly random: (size: number) => Buffer
@@ -64,8 +66,8 @@ export async function forward(options: ForwardOptions): Promise<string | undefin
 /** One connection from its beginning to its end; a delivery that runs at the end is finished. */
 async function followOnce(options: ForwardOptions): Promise<End> {
   const { from, request, deliver, connect, stop, report } = options
-  const channel = connect(relayUrl(from, request))
-  let announced: RelayEvent | undefined
+  const channel = connect(forwardUrl(from, request))
+  let announced: ForwardedEvent | undefined
   let wasReady = false
   let givenUp: string | undefined
   let delivering: Promise<void> | undefined
@@ -93,7 +95,7 @@ async function followOnce(options: ForwardOptions): Promise<End> {
     channel.close(1008, 'The messages do not follow the relay protocol.')
   }
 
-  async function bring(event: RelayEvent, body: Buffer | undefined): Promise<void> {
+  async function bring(event: ForwardedEvent, body: Buffer | undefined): Promise<void> {
     const delivered = await deliver(event, body)
     report.attempted(delivered)
     channel.send(JSON.stringify(delivered.result))
@@ -147,4 +149,88 @@ function detailOf(body: string): string {
 /** Text of the other side as one line of a terminal. */
 function plain(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
+}
+
+/** How events are brought to a target. */
+export interface DeliveryOptions {
+  readonly target: URL
+  /** How often a failed event is tried again. */
+  readonly retries: number
+  /** Whether the next event comes when the retries are used up; else nothing comes any more. */
+  readonly skipFailed: boolean
+  readonly post: (request: OutboundRequest) => Promise<OutboundResult>
+  readonly random: (size: number) => Buffer
+  /** Aborted when the target has no more time. */
+  readonly cut: AbortSignal
+}
+
+/** What is known of an event after an attempt; `left` when it was given up for the next one. */
+export interface Delivered {
+  readonly event: ForwardedEvent
+  readonly result: ForwardResult
+  /** Attempts so far, this one included. */
+  readonly attempts: number
+  /** What happens now; `again` after `waitMs`. `repeat`: it was delivered before, and not sent again. */
+  readonly outcome: 'delivered' | 'repeat' | 'left' | 'again' | 'given-up'
+  readonly waitMs: number
+}
+
+/** Makes one attempt; `body` is undefined for an event that the server can't send on. */
+export type Deliver = (event: ForwardedEvent, body: Buffer | undefined) => Promise<Delivered>
+
+const TIMEOUT_MS = 30_000
+
+/** Much of an answer is read, so that a target that still writes it sees no broken connection. */
+const ANSWER_BYTES = 64 * 1024
+
+/** Tells the target which event this is: at least once means that one may come twice. */
+const MARKER = 'x-gatehouse-event'
+
+/**
+ * Brings events to the target one by one. It outlives connections: an event whose result the server
+ * did not get is sent by it again, and answered with the same result instead of delivered twice.
+ */
+export function createDelivery(options: DeliveryOptions): Deliver {
+  const { target, retries, skipFailed, post, random, cut } = options
+  let settled: ForwardResult | undefined
+  let current: number | undefined
+  let failures = 0
+
+  async function attempt(event: ForwardedEvent, body: Buffer): Promise<TargetAnswer> {
+    const result = await post({
+      url: target,
+      headers: { ...event.headers, [MARKER]: String(event.id) },
+      body,
+      timeoutMs: TIMEOUT_MS,
+      // The one who runs the command chose the target.
+      trusted: true,
+      answerBytes: ANSWER_BYTES,
+      signal: cut,
+    })
+    const answer = targetAnswer(result)
+    return { ...answer, detail: answer.detail?.slice(0, 1_000) ?? null }
+  }
+
+  return async function deliver(event, body) {
+    const { id } = event
+    if (settled?.id === id) {
+      return { event, result: settled, attempts: failures, outcome: 'repeat', waitMs: 0 }
+    }
+    if (current !== id) failures = 0
+    current = id
+    const answer =
+      body === undefined
+        ? { status: null, ms: 0, detail: event.refused }
+        : await attempt(event, body)
+    const good = isSuccess(answer.status)
+    const attempts = failures + 1
+    if (!good) failures++
+    const over = failures > retries
+    const done = good || (over && skipFailed)
+    const result: ForwardResult = { type: 'result', id, ...answer, done }
+    if (done) settled = result
+    const outcome = good ? 'delivered' : done ? 'left' : over ? 'given-up' : 'again'
+    const waitMs = outcome === 'again' ? backoffMs(failures, random) : 0
+    return { event, result, attempts, outcome, waitMs }
+  }
 }

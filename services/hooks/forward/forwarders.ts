@@ -4,7 +4,7 @@ import { unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import type { Metrics } from '../../../kernel/metrics.ts'
 import { repeat } from '../../../kernel/repeat.ts'
-import type { RelayRequest } from './protocol.ts'
+import type { ForwardRequest } from './protocol.ts'
 import { createSearchSlot } from '../events.ts'
 import {
   startSession,
@@ -21,7 +21,7 @@ export interface Forwarders {
    * Gives a name to a new connection; an older connection of it is closed, on any instance. Refuses
    * when as many forwarders as this process serves are connected, or about to be.
    */
-  attach(request: RelayRequest): Promise<ConnectedForwarder>
+  attach(request: ForwardRequest): Promise<ConnectedForwarder>
   /** Serves a forwarder, or ends its connection where others have taken the last place. */
   open(channel: Channel, forwarder: ConnectedForwarder): void
   /** Ends every connection; resolves when nothing more is stored. */

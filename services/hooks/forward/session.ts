@@ -14,9 +14,9 @@ import { isSuccess } from '../outgoing.ts'
 import {
   readClientMessage,
   type ClientMessage,
-  type RelayResult,
+  type ForwardResult,
   type ServerMessage,
-  type RelayRequest,
+  type ForwardRequest,
 } from './protocol.ts'
 import type { EventStream } from '../stream.ts'
 import { cleanText } from '../event-fields.ts'
@@ -35,7 +35,7 @@ export interface SessionOptions extends Signers {
 
 /** A forwarder that has connected, and its position. */
 export interface ConnectedForwarder extends Attached {
-  readonly request: RelayRequest
+  readonly request: ForwardRequest
 }
 
 export interface Session {
@@ -124,7 +124,7 @@ export function startSession(
   async function start(): Promise<void> {
     await watching.ready
     const { name, provider } = request
-    const provider_known = provider === null || registry.provider(provider) !== undefined
+    const provider_known = provider === '' || registry.provider(provider) !== undefined
     send({ type: 'ready', name, position, known: forwarder.connection > 1, provider_known })
   }
 
@@ -189,7 +189,7 @@ export function startSession(
 
   /** Stores the result and the new position together. */
   async function settle(
-    { id, status, ms, detail, done }: RelayResult,
+    { id, status, ms, detail, done }: ForwardResult,
     { refused }: { readonly refused: string | null },
   ): Promise<void> {
     const at = clock.now()

@@ -4,6 +4,7 @@ import { Fault, Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import {
   defineTool,
+  toolError,
   toolValue,
   TryLater,
   type McpServer,
@@ -11,21 +12,31 @@ import {
   type Tool,
 } from '../../../kernel/mcp/server.ts'
 import { ProviderStatus, providerStatus, readProviders } from '../providers.ts'
-import { getTool, listTool, recentResource, replayTool } from './events.ts'
-import { failure, READ_ONLY, UNTRUSTED, type FailureCode, type ToolOptions } from './options.ts'
-import { waitTool } from './wait.ts'
+import {
+  getTool,
+  listTool,
+  READ_ONLY,
+  recentResource,
+  replayTool,
+  UNTRUSTED,
+  waitTool,
+} from './events.ts'
+import type { Hooks } from '../open.ts'
 
 /** What each endpoint of the hooks service offers (decisions.md section 3, Tool protocol). */
-export function createToolServers(options: ToolOptions): (endpoint: EndpointKey) => McpServer {
-  const { version, replay, log, metrics } = options
-  const limits = createLimits()
+export function createToolServers(
+  hooks: Hooks,
+  version: string,
+): (endpoint: EndpointKey) => McpServer {
+  const { log, metrics } = hooks
+  const admit = createCallLimit()
   const calls = metrics.counter(
     'gatehouse_hooks_tool_calls',
     'Calls of tools, by tool and outcome.',
   )
-  const reading = [listTool(options), getTool(options), providersTool(options), waitTool(options)]
-  const replaying = [replayTool(replay)]
-  const resources = [recentResource(options)]
+  const reading = [listTool(hooks), getTool(hooks), providersTool(hooks), waitTool(hooks)]
+  const replaying = [replayTool(hooks)]
+  const resources = [recentResource(hooks)]
 
   /** Work of one endpoint: bounded, counted, and with a failure for every expected error. */
   function bounded<A extends unknown[], T extends object>(
@@ -33,15 +44,15 @@ export function createToolServers(options: ToolOptions): (endpoint: EndpointKey)
     tool: string,
     waits: boolean,
     work: (...args: A) => Promise<T>,
-    refuse: (...why: Parameters<typeof failure>) => T,
+    refuse: (code: FailureCode, message: string) => T,
   ): (...args: A) => Promise<T> {
     const ended = {
       ok: calls.series({ tool, outcome: 'ok' }),
       error: calls.series({ tool, outcome: 'error' }),
     }
     return async (...args) => {
-      let outcome: keyof typeof ended = 'error'
-      const leave = limits.enter(endpoint, waits)
+      let outcome: 'ok' | 'error' = 'error'
+      const leave = admit(endpoint, waits)
       try {
         if (leave === undefined) return refuse('rate_limited', TOO_MANY)
         const answer = await work(...args)
@@ -61,11 +72,11 @@ export function createToolServers(options: ToolOptions): (endpoint: EndpointKey)
 
   function toolFor(endpoint: EndpointKey, tool: Tool): Tool {
     const { name, streams } = tool
-    return { ...tool, call: bounded(endpoint, name, streams, tool.call, failure) }
+    return { ...tool, call: bounded(endpoint, name, streams, tool.call, toolError) }
   }
 
   function resourceFor(endpoint: EndpointKey, resource: Resource): Resource {
-    const refuse = (_code: string, message: string): never => {
+    function refuse(_code: FailureCode, message: string): never {
       throw new TryLater(message)
     }
     return { ...resource, read: bounded(endpoint, 'resources/read', false, resource.read, refuse) }
@@ -93,6 +104,9 @@ export function createToolServers(options: ToolOptions): (endpoint: EndpointKey)
   }
 }
 
+/** Why a tool failed: a closed set of codes (decisions.md section 3, Tool protocol). */
+type FailureCode = 'not_found' | 'invalid_argument' | 'replay_failed' | 'rate_limited' | 'internal'
+
 function codeOf({ status }: Fault): FailureCode {
   if (status === 404) return 'not_found'
   return status === 503 ? 'rate_limited' : 'invalid_argument'
@@ -104,36 +118,32 @@ const INSTRUCTIONS =
 
 const TOO_MANY = 'This endpoint has as many calls running as it may; wait for one to end.'
 
-/** How many calls of one endpoint run at a time, and how many of them may only wait. */
-const CALLS = 32
-const WAITS = 8
+/** Calls of one endpoint that run at a time, and how many of them may be calls that wait. */
+const MAX_CALLS = 32
+const MAX_WAITS = 8
 
-/** Counts the running calls of each endpoint. */
-export interface Limits {
-  /** Takes a place; undefined when all are taken, else what gives it back. */
-  enter(endpoint: string, waits: boolean): (() => void) | undefined
-}
-
-export function createLimits(): Limits {
+/**
+ * Counts the running calls of each endpoint. Returns a function that admits a call: it returns what
+ * ends the call, or undefined when too many are running.
+ */
+function createCallLimit(): (endpoint: string, waits: boolean) => (() => void) | undefined {
   const running = new Map<string, { calls: number; waits: number }>()
-  return {
-    enter(endpoint, waits) {
-      const count = running.get(endpoint) ?? { calls: 0, waits: 0 }
-      if (count.calls >= CALLS || (waits && count.waits >= WAITS)) return undefined
-      running.set(endpoint, count)
-      count.calls++
-      if (waits) count.waits++
-      return () => {
-        count.calls--
-        if (waits) count.waits--
-        if (count.calls === 0) running.delete(endpoint)
-      }
-    },
+  return (endpoint, waits) => {
+    const count = running.get(endpoint) ?? { calls: 0, waits: 0 }
+    if (count.calls >= MAX_CALLS || (waits && count.waits >= MAX_WAITS)) return undefined
+    running.set(endpoint, count)
+    count.calls++
+    if (waits) count.waits++
+    return () => {
+      count.calls--
+      if (waits) count.waits--
+      if (count.calls === 0) running.delete(endpoint)
+    }
   }
 }
 
 /** `list_providers`: who may send, and whether they can. */
-export function providersTool({ db, clock, secrets }: ToolOptions): Tool {
+function providersTool({ db, clock, secrets }: Hooks): Tool {
   return defineTool({
     name: 'list_providers',
     title: 'List webhook providers',

@@ -1,4 +1,4 @@
-import type { Alert } from '../../../db/ops/alerts.ts'
+import { type Alert, type AlertInProgress, alertQueries as q } from '../../../db/ops/alerts.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Redaction } from '../redact.ts'
 import {
@@ -10,6 +10,10 @@ import {
 } from '../runners/model-chat.ts'
 import { costOf, type Price } from '../runners/budget.ts'
 import { fenced } from '../sessions/prompt.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Database } from '../../../db/client.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import type { Clock } from '../../../kernel/time.ts'
 
 /** How briefs are written, as configured now. */
 export interface SynthesisConfig {
@@ -25,17 +29,10 @@ export interface SynthesisConfig {
 }
 
 /** A brief, or why there is none: `problem` for the sender, `detail` for the operator. */
-export type Synthesis = { readonly cost: number } & (
+type Synthesis = { readonly cost: number } & (
   | { readonly brief: string }
   | { readonly problem: string; readonly detail: string }
 )
-
-/** When writing a brief is given up. */
-export interface BriefLimit {
-  readonly signal: AbortSignal
-  /** Milliseconds until then. */
-  readonly left: () => number
-}
 
 /** From a delivery to the start of its session, waiting for other alerts included. */
 export const BRIEF_MS = 10_000
@@ -55,7 +52,8 @@ export async function synthesize(
   payload: string,
   { endpoint, model, price, systemPrompt = SYSTEM_PROMPT }: SynthesisConfig,
   { random, redact }: { readonly random: RandomBytes; readonly redact: Redaction },
-  { signal, left }: BriefLimit,
+  /** When writing is given up, and how many milliseconds are left until then. */
+  { signal, left }: { readonly signal: AbortSignal; readonly left: () => number },
 ): Promise<Synthesis> {
   let cost = 0
   function failed(problem: string, detail = problem): Synthesis {
@@ -114,4 +112,66 @@ export function investigationPrompt(
   return `Look into an alert that ${source ?? 'a monitoring tool'} sent. Name the affected system, find what is wrong with it and say what should be done.
 
 ${fenced('ALERT', 'its title, and then what was sent', `${title}\n\n${data}`, random)}`
+}
+
+export interface BriefLockOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Log
+  /** This process, as sessions and alerts name their holder. */
+  readonly reader: Pick<AlertInProgress, 'holder' | 'machine'>
+}
+
+/** When work under the lock, or waiting for the lock, is given up. */
+export interface Deadline {
+  readonly signal: AbortSignal
+  readonly at: Date
+}
+
+/** How often to try for a lock that another instance holds. */
+const RETRY_MS = 250
+
+/**
+ * Only one brief is written at a time, over all instances on a database. Calls within this process
+ * queue up. The lock among instances is in the database, and expires at its deadline if the process
+ * dies.
+ */
+export function openBriefLock({ db, clock, log, reader }: BriefLockOptions) {
+  let last: Promise<void> = Promise.resolve()
+
+  async function take({ signal, at: until }: Deadline): Promise<boolean> {
+    while (!signal.aborted) {
+      const taken = await q.takeBriefLock(db, { ...reader, now: clock.now(), until })
+      if (taken !== undefined) return true
+      // An aborted pause rejects, and then the loop ends.
+      await pause(RETRY_MS, undefined, { signal }).catch(() => undefined)
+    }
+    return false
+  }
+
+  async function free(): Promise<void> {
+    try {
+      await q.freeBriefLock(db, reader)
+    } catch (error) {
+      log.warn('lock for briefs not released', { error: messageOf(error) })
+    }
+  }
+
+  /** Runs work under the lock, in the order of the calls. Undefined if the deadline passes first. */
+  return async <T>(deadline: Deadline, work: () => Promise<T>): Promise<T | undefined> => {
+    const previous = last
+    const { promise, resolve: leaveQueue } = Promise.withResolvers<void>()
+    last = promise
+    try {
+      await previous
+      if (!(await take(deadline))) return undefined
+      try {
+        return await work()
+      } finally {
+        await free()
+      }
+    } finally {
+      leaveQueue()
+    }
+  }
 }

@@ -1,23 +1,24 @@
-import type { Database } from '../../../db/client.ts'
 import { alertQueries as q, type AlertInProgress, type Delivery } from '../../../db/ops/alerts.ts'
 import { sessionQueries } from '../../../db/ops/sessions.ts'
-import type { Clock } from '../../../kernel/time.ts'
-import { messageOf, type Log } from '../../../kernel/log.ts'
+import { messageOf } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { isAlive } from '../processes/proc.ts'
 import type { Redaction } from '../redact.ts'
 import { spentProblem, spentToday } from '../runners/budget.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import { BRIEF_MS, synthesize, type SynthesisConfig } from './brief.ts'
-import { openBriefLock, type BriefLockOptions, type Deadline } from './brief-lock.ts'
+import {
+  BRIEF_MS,
+  synthesize,
+  type SynthesisConfig,
+  openBriefLock,
+  type BriefLockOptions,
+  type Deadline,
+} from './brief.ts'
 import { identify, readPayload } from './payload.ts'
 
 /** What the alert webhook works with. */
-export interface AlertsOptions extends BriefLockOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
+interface AlertsOptions extends BriefLockOptions {
   readonly redact: Redaction
   readonly sessions: Pick<Sessions, 'start'>
   readonly random: RandomBytes
@@ -36,18 +37,7 @@ export type DeliveryResult =
   | { readonly kind: 'stopping'; readonly session: number | null }
 
 /** The alert webhook. */
-export interface Alerts {
-  /**
-   * Keeps a delivery, and starts a session with a brief of it unless one runs (decisions.md section
-   * 5, Webhook). Earlier deliveries of the same alert make no difference. `gone` aborts when the
-   * sender hangs up.
-   */
-  receive(bytes: Uint8Array, now: Date, gone: AbortSignal): Promise<DeliveryResult>
-  /** Resumes deliveries whose process was killed. */
-  resume(): Promise<void>
-  /** Interrupts deliveries in progress: their senders are told to try again. */
-  close(): Promise<void>
-}
+export type Alerts = ReturnType<typeof openAlerts>
 
 /** A delivery in progress, and the newest session before it. */
 interface Work {
@@ -74,11 +64,16 @@ export function isBlank(bytes: Uint8Array): boolean {
   return new TextDecoder().decode(bytes).trim() === ''
 }
 
-export function openAlerts(options: AlertsOptions): Alerts {
+export function openAlerts(options: AlertsOptions) {
   const { db, clock, log, redact, sessions, random, reader } = options
   const withLock = openBriefLock(options)
   const stopping = new AbortController()
 
+  /**
+   * Keeps a delivery, and starts a session with a brief of it unless one runs (decisions.md section
+   * 5, Webhook). Earlier deliveries of the same alert make no difference. `gone` aborts when the
+   * sender hangs up.
+   */
   async function receive(bytes: Uint8Array, now: Date, gone: AbortSignal): Promise<DeliveryResult> {
     const payload = readPayload(bytes)
     // A sender may repeat its key in the body: neither the list nor the model may see it.
@@ -91,27 +86,14 @@ export function openAlerts(options: AlertsOptions): Alerts {
     const alert = { ...identify(payload, redact), payload: text, tier, outcome, now }
     const delivery = await q.saveAlert(db, { ...alert, ...reader })
     if (isBusy) return { kind: 'acknowledged' }
-    const result = await logHangUp(gone, delivery, () => process({ text, tier, newest }))
+    const warn = (): void => log.warn('alert sender hung up', { alert: delivery.id })
+    gone.addEventListener('abort', warn, { once: true })
+    const result = await process({ text, tier, newest }).finally(() =>
+      // After this the signal only means that the reply was sent.
+      gone.removeEventListener('abort', warn),
+    )
     await save(delivery, result, gone.aborted)
     return result
-  }
-
-  /**
-   * Logs when the sender hangs up during the work. Later the signal only means that the reply was
-   * sent.
-   */
-  async function logHangUp<T>(
-    gone: AbortSignal,
-    { id }: Delivery,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    const warn = (): void => log.warn('alert sender hung up', { alert: id })
-    gone.addEventListener('abort', warn, { once: true })
-    try {
-      return await work()
-    } finally {
-      gone.removeEventListener('abort', warn)
-    }
   }
 
   async function process(work: Work): Promise<DeliveryResult> {
@@ -168,6 +150,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
     await q.noteAlert(db, { ...delivery, outcome, problem, session })
   }
 
+  /** Resumes deliveries whose process was killed. */
   async function resume(): Promise<void> {
     const alerts = await q.listAlertsInProgress(db, { limit: MAX_RESUMED })
     const { newest } = await sessionQueries.readSessionState(db, {})
@@ -198,6 +181,7 @@ export function openAlerts(options: AlertsOptions): Alerts {
   return {
     receive,
     resume: resuming.now,
+    /** Interrupts deliveries in progress: their senders are told to try again. */
     close() {
       stopping.abort()
       return resuming.stop()

@@ -18,34 +18,18 @@ const DEFAULT_TIMEOUT_S = 10
 /** Programs get time to end when they are stopped. One that can't be ended is not waited for. */
 const PROGRAM_STOP_MS = MAX_STOP_MS + 500
 
-const KINDS = {
-  http: httpCheck,
-  tcp: tcpCheck,
-  tls: tlsCheck,
-  dns: dnsCheck,
-  unit: unitCheck,
-  process: processCheck,
-  disk: diskCheck,
-  memory: memoryCheck,
-  load: loadCheck,
-  file_age: fileAgeCheck,
-  command: commandCheck,
-} as const
+const KINDS = [
+  ...([httpCheck, tcpCheck, tlsCheck, dnsCheck, unitCheck, processCheck] as const),
+  ...([diskCheck, memoryCheck, loadCheck, fileAgeCheck, commandCheck] as const),
+] as const
+/** The schemas of some kinds, in their order. */
+type Schemas<Kinds> = {
+  -readonly [At in keyof Kinds]: Kinds[At] extends { schema: infer Schema } ? Schema : never
+}
+const SCHEMAS = KINDS.map(({ schema }) => schema) as unknown as Schemas<typeof KINDS>
 
 /** A check of the inventory. */
-export const Check = Type.Union([
-  httpCheck.schema,
-  tcpCheck.schema,
-  tlsCheck.schema,
-  dnsCheck.schema,
-  unitCheck.schema,
-  processCheck.schema,
-  diskCheck.schema,
-  memoryCheck.schema,
-  loadCheck.schema,
-  fileAgeCheck.schema,
-  commandCheck.schema,
-])
+export const Check = Type.Union(SCHEMAS)
 export type Check = Type.Static<typeof Check>
 
 /** The name of a check: its own, or what it looks at. */
@@ -103,11 +87,11 @@ async function runUntilAbort(check: Check, context: CheckContext): Promise<Findi
   }
 }
 
+type Kind = Pick<CheckKind<string, Type.TProperties>, 'level' | 'nameOf' | 'run'>
+
 /** The kind of a check, whose functions take this check. */
-function kindOf(
-  check: Check,
-): Pick<CheckKind<string, Type.TProperties>, 'level' | 'nameOf' | 'run'> {
-  return KINDS[check.type] as ReturnType<typeof kindOf>
+function kindOf({ type }: Check): Kind {
+  return KINDS.find(({ schema }) => schema.properties.type.const === type) as Kind
 }
 
 /** Network errors say more by their code than by their message. */

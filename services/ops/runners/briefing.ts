@@ -1,7 +1,7 @@
 import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
 import type { Session } from '../../../db/ops/sessions.ts'
 import { cutBytes } from '../../../kernel/text.ts'
-import type { Inventory } from '../inventory/schema.ts'
+import type { Inventory } from '../inventory.ts'
 import { authorOf } from '../memories.ts'
 import { ESCALATION_BYTES } from '../sessions/prompt.ts'
 import type { ToolOptions } from '../tools/tool.ts'

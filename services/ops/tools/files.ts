@@ -64,7 +64,9 @@ async function inRoots<T>(
     const { real, roots } = await resolveWithin(path, context)
     return await read(real, roots)
   } catch (error) {
-    throw fileProblem(error)
+    if (error instanceof Fault) throw error
+    const code = codeOf(error) ?? ''
+    throw badRequest(PROBLEMS[code] ?? `It can't be read (${code || 'unknown reason'}).`)
   }
 }
 
@@ -119,13 +121,6 @@ function refuseOutside(path: string, roots: readonly string[]): void {
     (root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep),
   )
   if (!isWithin) throw badRequest('That is outside of the folders that may be read.')
-}
-
-/** What went wrong with a file, as a refusal. */
-function fileProblem(error: unknown): unknown {
-  if (error instanceof Fault) return error
-  const code = codeOf(error) ?? ''
-  return badRequest(PROBLEMS[code] ?? `It can't be read (${code || 'unknown reason'}).`)
 }
 
 const PROBLEMS: Readonly<Record<string, string>> = {

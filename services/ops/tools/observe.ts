@@ -1,16 +1,15 @@
 import Type from 'typebox'
 import { nameOf, runCheck } from '../checks/run.ts'
-import type { Service } from '../inventory/schema.ts'
+import type { Service } from '../inventory.ts'
 import { cooldownOf } from '../operations.ts'
 import { defineTool, done, refused, Text } from './tool.ts'
 
 /** Characters of a page, less than a reply may have: redaction can lengthen it. */
 const MAX_PAGE = 12_000
 
-/** A line of the list of services. */
+/** A line of the list of services; the lines of a service's parts are indented. */
 interface ListLine {
   readonly service: string
-  readonly isHead: boolean
   readonly text: string
 }
 
@@ -43,7 +42,7 @@ export const listServicesTool = defineTool({
 function pageOf(lines: readonly ListLine[], offset: number): string {
   const page: string[] = []
   const [first] = lines.slice(offset)
-  if (first !== undefined && !first.isHead) page.push(`${first.service} (continued)`)
+  if (first?.text.startsWith(' ') === true) page.push(`${first.service} (continued)`)
   let next = offset
   let length = 0
   for (const { text } of lines.slice(offset)) {
@@ -98,8 +97,5 @@ function describe({ name, description, checks, operations = [] }: Service): read
       return `  operation "${operation.name}": ${operation.action_type}, from tier ${operation.min_tier ?? 3}, ${limit}`
     }),
   ]
-  return [
-    { service: name, isHead: true, text: head },
-    ...details.map((text) => ({ service: name, isHead: false, text })),
-  ]
+  return [head, ...details].map((text) => ({ service: name, text }))
 }

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { OUTPUT_BYTES, type CommandResult } from '../processes/run.ts'
 import { withNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
-import type { ReadonlyCommand } from '../inventory/schema.ts'
+import type { ReadonlyCommand } from '../inventory.ts'
 import { defineTool, refused, type ToolContext, type ToolResult } from './tool.ts'
 
 export const journalTool = defineTool({
@@ -47,14 +47,11 @@ export const runReadonlyTool = defineTool({
     const fitting = commands.filter((one) => one.argv.every((word, at) => argv[at] === word))
     if (fitting.length > 0) {
       const network = fitting.some((one) => one.network === true)
-      return commandReply(await context.sandbox.runChosen(argv, { network }, context.job), context)
+      return commandReply(await context.sandbox.runChosen(argv, network, context.job), context)
     }
+    if (commands.length === 0) return refused('The inventory allows no commands.')
     const list = commands.map(describeCommand).join('; ')
-    return refused(
-      list === ''
-        ? 'The inventory allows no commands.'
-        : `That is not allowed. These commands are, with whatever follows: ${list}.`,
-    )
+    return refused(`That is not allowed. These commands are, with whatever follows: ${list}.`)
   },
 })
 

@@ -5,35 +5,12 @@ import { withNote } from '../hardening.ts'
 import type { Job } from '../runners/runner.ts'
 
 /** Where commands run that only read: everything is readable, nothing is writable. */
-export interface Sandbox {
-  /** Runs a command whose arguments a model chose. Refused without a sandbox. */
-  runChosen(argv: readonly string[], access: Access, job: CommandJob): Promise<CommandResult>
-  /** Runs a command whose arguments Gatehouse wrote, without a sandbox if there can be none. */
-  runOwn(argv: readonly string[], job: CommandJob): Promise<CommandResult>
-  /** Tests whether a sandbox can be made, and logs if not. */
-  prepare(): Promise<SandboxState>
-}
+export type Sandbox = ReturnType<typeof openSandbox>
 
-export interface SandboxOptions {
-  readonly log: Log
-  /**
-   * Whether commands whose arguments a model chooses may run without a sandbox (`OPS_UNSANDBOXED`).
-   */
-  readonly unsandboxed: () => boolean
-  /** Unix sockets of this process. No command may reach them: whoever opens one is trusted. */
-  readonly ownSockets: () => readonly string[]
-}
-
-/** What a command may use besides files. */
-export interface Access {
-  /** The network, and the sockets of other programs. */
-  readonly network: boolean
-}
-
-export type CommandJob = Pick<Job, 'marker' | 'signal'>
+type CommandJob = Pick<Job, 'marker' | 'signal'>
 
 /** `unknown`: bwrap did not answer, for example in time, and will be tested again. */
-export type SandboxState =
+type SandboxState =
   | { readonly kind: 'works' }
   | { readonly kind: 'none' | 'unknown'; readonly problem: string }
 
@@ -54,9 +31,20 @@ const NO_NETWORK = [
 const PROBE_MS = 5_000
 const TIMEOUT_MS = 60_000
 
-export function openSandbox({ log, unsandboxed, ownSockets }: SandboxOptions): Sandbox {
+export function openSandbox({
+  log,
+  unsandboxed,
+  ownSockets,
+}: {
+  readonly log: Log
+  /** Whether commands that a model composed may run without a sandbox (`OPS_UNSANDBOXED`). */
+  readonly unsandboxed: () => boolean
+  /** Unix sockets of this process. No command may reach them: whoever opens one is trusted. */
+  readonly ownSockets: () => readonly string[]
+}) {
   let known: SandboxState | undefined
 
+  /** Tests whether a sandbox can be made, and logs if not. */
   async function prepare(): Promise<SandboxState> {
     if (known !== undefined) return known
     const state = await probeSandbox()
@@ -72,12 +60,14 @@ export function openSandbox({ log, unsandboxed, ownSockets }: SandboxOptions): S
     return (known ??= state)
   }
 
-  /** Runs a command in the sandbox, or without one if that is allowed. */
+  /**
+   * Runs a command in the sandbox, or without one if that is allowed. `network` also lets it reach
+   * the sockets of other programs.
+   */
   async function run(
     argv: readonly string[],
-    { network }: Access,
     { marker, signal }: CommandJob,
-    isAllowedWithout: boolean,
+    { network, isAllowedWithout }: { network: boolean; isAllowedWithout: boolean },
   ): Promise<CommandResult> {
     const state = await prepare()
     if (state.kind === 'unknown') {
@@ -99,8 +89,12 @@ export function openSandbox({ log, unsandboxed, ownSockets }: SandboxOptions): S
 
   return {
     prepare,
-    runChosen: (argv, access, job) => run(argv, access, job, unsandboxed()),
-    runOwn: (argv, job) => run(argv, { network: false }, job, true),
+    /** Runs a command whose arguments a model chose. Refused without a sandbox. */
+    runChosen: (argv: readonly string[], network: boolean, job: CommandJob) =>
+      run(argv, job, { network, isAllowedWithout: unsandboxed() }),
+    /** Runs a command whose arguments Gatehouse wrote, without a sandbox if there can be none. */
+    runOwn: (argv: readonly string[], job: CommandJob) =>
+      run(argv, job, { network: false, isAllowedWithout: true }),
   }
 }
 

@@ -4,7 +4,7 @@ import { firstMismatch, fits } from '../../../kernel/validate.ts'
 import type { Database, Executor } from '../../../db/client.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
-import type { InventorySource } from '../inventory/inventory.ts'
+import type { InventorySource } from '../inventory.ts'
 import type { Redaction } from '../redact.ts'
 import type { Job } from '../runners/runner.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -47,14 +47,14 @@ export interface Tool {
 }
 
 /** Declares a tool by the arguments that it takes; it takes no others. */
-export function defineTool<P extends TProperties>(options: {
-  readonly name: string
-  readonly description: string
-  readonly tier: number
+export function defineTool<P extends TProperties>({
+  run,
+  takes,
+  ...shown
+}: Pick<Tool, 'name' | 'description' | 'tier'> & {
   readonly takes: P
   readonly run: (args: Static<TObject<P>>, context: ToolContext) => Promise<ToolResult>
 }): Tool {
-  const { run, takes, ...shown } = options
   const schema = Type.Object(takes, { additionalProperties: false })
   return {
     ...shown,

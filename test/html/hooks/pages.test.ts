@@ -10,9 +10,8 @@ import {
   rejectionsFragment,
   rejectionsPage,
 } from '../../../html/hooks/log.ts'
-import { eventPage } from '../../../html/hooks/event.ts'
+import { eventPage, replaysList, replaySection } from '../../../html/hooks/event.ts'
 import type { Replay } from '../../../db/hooks/replays.ts'
-import { replaysList, replaySection } from '../../../html/hooks/replays.ts'
 import { providerCard } from '../../../html/hooks/provider-card.ts'
 import {
   providersFragment,
@@ -376,7 +375,7 @@ function settingsView(changes: Partial<SettingsView> = {}): SettingsView {
 
 const baseUrl = 'http://127.0.0.1:8080'
 const parts = {
-  endpoints: { endpoints: [], baseUrl, made: null, refused: null },
+  endpoints: { endpoints: [], baseUrl, form: { schema: SETTINGS } },
   forwarders: { forwarders: [], connected: [], countedTo: 1_000, baseUrl },
 }
 
