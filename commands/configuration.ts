@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { openConfig, type ConfigOptions, type ConfigSource as SourceOf } from '../kernel/config.ts'
 import { programVariables, type VariableNotes } from '../kernel/variables.ts'
 import { hooksVariables } from '../services/hooks/variables.ts'
-import { linksVariables } from '../services/links/variables.ts'
+import { linksVariables } from '../services/links/open.ts'
 import { opsVariables } from '../services/ops/variables.ts'
 
 /**

@@ -203,7 +203,8 @@ export function listTable({ bodyId, caption, columns, kind, rows }: ListTable): 
 export function pairsTable(
   caption: string,
   head: string,
-  pairs: readonly (readonly [name: string, value: Printable])[],
+  pairs: readonly (readonly [name: Printable, value: Printable])[],
+  valueHead = 'Value',
 ): Html {
   return html`<table class="pairs">
     <caption class="hidden">
@@ -212,7 +213,7 @@ export function pairsTable(
     <thead>
       <tr>
         <th scope="col">${head}</th>
-        <th scope="col">Value</th>
+        <th scope="col">${valueHead}</th>
       </tr>
     </thead>
     <tbody>

@@ -271,12 +271,8 @@ export interface Operation extends Route {
   readonly tag: string
   /** False for what anybody may call. */
   readonly needsToken: boolean
-  /** A schema for each parameter in the path; a string when it has none. */
-  readonly params?: Readonly<Record<string, TSchema>>
-  readonly query?: TObject
   /** Headers that the handler reads. */
   readonly headers?: TObject
-  readonly body?: TSchema
   /** Media types of the body; `application/json` when absent. */
   readonly bodyTypes?: readonly string[]
   /** Success replies by status. */

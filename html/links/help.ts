@@ -1,5 +1,5 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { copyBox } from '../parts.ts'
+import { copyBox, pairsTable } from '../parts.ts'
 import { linksPage, type Viewer } from './layout.ts'
 import type { ShortLinks } from './links.ts'
 
@@ -48,26 +48,15 @@ function placeholders(keyword: string): Html {
       after its name, <code>{*}</code> for all that are left. Without a placeholder, the path is
       added at the end when the link allows it. A query is always passed on.
     </p>
-    <table class="pairs">
-      <caption class="hidden">
-        Examples of paths
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">The link’s address</th>
-          <th scope="col">What you open, and where it leads</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${examples.map(
-          ([address, path, target]) =>
-            html`<tr>
-              <th scope="row"><code>${address}</code></th>
-              <td>${keyword}/name${path.startsWith('?') ? path : `/${path}`} → ${target}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+    ${pairsTable(
+      'Examples of paths',
+      'The link’s address',
+      examples.map(([address, path, target]) => [
+        html`<code>${address}</code>`,
+        `${keyword}/name${path.startsWith('?') ? path : `/${path}`} → ${target}`,
+      ]),
+      'What you open, and where it leads',
+    )}
   </section>`
 }
 

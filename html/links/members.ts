@@ -121,20 +121,20 @@ export function changeList(changes: readonly Change[]): Html {
 }
 
 function sentenceOf({ action, detail }: Change): Printable {
-  const of = (name: string): Before => ({ before: detail[name]?.[0], after: detail[name]?.[1] })
+  const { url, owner, share } = detail
   switch (action) {
     case 'created':
-      return html`made the link to ${value(of('url').after)}`
+      return html`made the link to ${value(url?.[1])}`
     case 'owner added':
-      return html`made ${value(of('owner').after)} a co-owner`
+      return html`made ${value(owner?.[1])} a co-owner`
     case 'owner removed':
-      return html`ended the co-ownership of ${value(of('owner').before)}`
+      return html`ended the co-ownership of ${value(owner?.[0])}`
     case 'shared':
-      return html`shared the link with ${value(of('share').after)}`
+      return html`shared the link with ${value(share?.[1])}`
     case 'share ended':
-      return html`ended the share with ${value(of('share').before)}`
+      return html`ended the share with ${value(share?.[0])}`
     case 'edited': {
-      const parts = Object.keys(detail).map((name) => edit(name, of(name)))
+      const parts = Object.entries(detail).map(([name, values]) => edit(name, values))
       return parts.length === 0 ? 'saved the link as it was' : joined(parts)
     }
     default:
@@ -143,12 +143,7 @@ function sentenceOf({ action, detail }: Change): Printable {
   }
 }
 
-interface Before {
-  readonly before: unknown
-  readonly after: unknown
-}
-
-function edit(name: string, { before, after }: Before): Html {
+function edit(name: string, [before, after]: readonly unknown[]): Html {
   switch (name) {
     case 'append_path':
       return html`had further path ${after === true ? 'appended' : 'no longer appended'}`

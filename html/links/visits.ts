@@ -1,8 +1,9 @@
 import type { Suggestion, ListedLink } from '../../db/links/lists.ts'
-import { html, type Html } from '../../kernel/html.ts'
+import { html, type Html, render } from '../../kernel/html.ts'
 import { hiddenField, submit } from '../form.ts'
 import { errorPage, type ShownFault } from '../layout.ts'
-import { linksPage, type Viewer } from './layout.ts'
+import { linksPage, type Viewer, SEARCH_NAME } from './layout.ts'
+import type { ShortLinks } from './links.ts'
 
 /** A visit for which there is no link. */
 export interface UnknownView {
@@ -101,4 +102,34 @@ function createForm(slug: string): Html {
     ${hiddenField('slug', slug)}
     <p>${submit(`Create “${slug}”`)}</p>
   </form>`
+}
+
+/** The OpenSearch 1.1 description of the service (an XML document). Its addresses begin with the public one. */
+export function searchDescription({ base, keyword }: ShortLinks): string {
+  return render(
+    html`<?xml version="1.0" encoding="UTF-8"?>
+      <OpenSearchDescription
+        xmlns="http://a9.com/-/spec/opensearch/1.1/"
+        xmlns:moz="http://www.mozilla.org/2006/browser/search/"
+      >
+        <ShortName>${SEARCH_NAME}</ShortName>
+        <Description
+          >Short links of ${keyword}: type a link's name, and what should follow it</Description
+        >
+        <InputEncoding>UTF-8</InputEncoding>
+        <image width="16" height="16" type="image/svg+xml">${base}/-/assets/icon.svg</image>
+        <Url type="text/html" method="get" template="${base}/-/go?q={searchTerms}" />
+        <Url
+          type="application/x-suggestions+json"
+          method="get"
+          template="${base}/-/suggest?q={searchTerms}"
+        />
+        <Url
+          type="application/opensearchdescription+xml"
+          rel="self"
+          template="${base}/-/opensearch.xml"
+        />
+        <moz:SearchForm>${base}/-/all</moz:SearchForm>
+      </OpenSearchDescription> `,
+  )
 }

@@ -170,10 +170,11 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
   /** Access, params, query, `find`, then the answer. The one place where a thrown Fault becomes a reply. */
   function routeOf<C extends Viewer, P extends TProperties, Q extends TObject, F>(
     method: Route['method'],
-    { path, access, params, query, find }: Declaration<App, C, P, Q, F>,
+    declaration: Declaration<App, C, P, Q, F> & { readonly body?: TSchema },
     kind: 'api' | 'page',
     answer: (call: Call<App, C, Static<TObject<P>>, Static<Q>, F>) => Promise<Reply>,
   ): (app: App) => Route {
+    const { path, access, params, query, body, find } = declaration
     const readParams = paramsReader(Type.Object(params ?? ({} as P)), kind)
     async function handle(app: App, context: Context): Promise<Reply> {
       let caller: C | undefined
@@ -200,6 +201,9 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
       method,
       path,
       access: access.guard,
+      ...(params && { params }),
+      ...(query && { query }),
+      ...(body && { body }),
       handle: (context) => handle(app, context),
     })
   }

@@ -1,3 +1,4 @@
+import type { TObject, TSchema } from 'typebox'
 import type { ChannelReply } from './websocket.ts'
 import type { Context } from './context.ts'
 import type { Access } from '../net/guard.ts'
@@ -11,6 +12,11 @@ export interface Route {
   readonly access: Access
   /** It answers requests for a WebSocket, and others with 426. */
   readonly speaksWebSocket?: true
+  /** A schema for each parameter in the path; a string when it has none. */
+  readonly params?: Readonly<Record<string, TSchema>>
+  readonly query?: TObject
+  /** A form, or what an operation of an API takes. */
+  readonly body?: TSchema
   readonly handle: (context: Context) => Answer | Promise<Answer>
 }
 

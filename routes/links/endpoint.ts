@@ -3,11 +3,15 @@ import type { User } from '../../db/links/users.ts'
 import { endpointsOf } from '../../kernel/http/endpoint.ts'
 import { isUuid } from '../../kernel/text.ts'
 import { parsed } from '../../kernel/validate.ts'
-import { replyTo } from './faults.ts'
 import type { ShortLinks } from '../../html/links/links.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Identity } from '../../kernel/net/identity.ts'
 import type { Links } from '../../services/links/open.ts'
+import { linksErrorPage } from '../../html/links/visits.ts'
+import { Fault, notFound } from '../../kernel/fault.ts'
+import type { FaultReply } from '../../kernel/http/listener.ts'
+import { audienceOf } from '../../kernel/http/view.ts'
+import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 
 /** What the routes of the links listener are made from. */
 export interface LinksRoutes {
@@ -37,3 +41,32 @@ export const Id = parsed(Type.String({ format: 'uuid' }), 'in the path must be a
 export function shortLinks({ baseUrl, shortKeyword }: LinksRoutes): ShortLinks {
   return { keyword: shortKeyword(), base: baseUrl() }
 }
+
+/** Errors of the links service: `{error, code}`, and a page to a browser. */
+export const faultReply: FaultReply = (fault, request) => replyTo(fault, request, null)
+
+/** A fault for a viewer; undefined: nobody is signed in; null: nobody asked who it is. */
+export function replyTo(
+  fault: Fault,
+  request: Pick<Context, 'path' | 'headers'>,
+  viewer: User | undefined | null,
+): Reply {
+  if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
+    return faultPage(fault, viewer)
+  }
+  return jsonReply({ error: fault.message, code: fault.code }, fault.status, fault.headers)
+}
+
+/** The page of a fault. */
+export function faultPage(fault: Fault, viewer: User | undefined | null): Reply {
+  return htmlReply(linksErrorPage(viewer, fault), fault.status, fault.headers)
+}
+
+/** A `Location` that proxies and browsers may not take (services/links/target.ts). */
+export const LOCATION_TOO_LONG = new Fault(
+  414,
+  'URI_TOO_LONG',
+  'with what the visit adds, the address that the link leads to is too long',
+)
+
+export const NOT_FOUND = notFound('nothing is served under this path')

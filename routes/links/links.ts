@@ -57,11 +57,8 @@ export const linkEndpoints = [
     summary: "List the caller's own and co-owned links by slug; admins get all.",
     query: pageQuery('links'),
     returns: { description: 'A page of links', schema: pageSchema('links', Link) },
-    async answer({ app: { links }, caller, query }) {
-      return readPage('links', query, slugOf, (after, limit) =>
-        listLinks(links.db, caller, after, limit),
-      )
-    },
+    answer: ({ app: { links }, caller, query }) =>
+      readPage('links', query, 'slug', (after, limit) => listLinks(links.db, caller, after, limit)),
   }),
 
   api({
@@ -197,10 +194,6 @@ export function linkView(
     },
     fragment: async () => linkMembers(await members()),
   }
-}
-
-function slugOf({ slug }: Link): string {
-  return slug
 }
 
 /** A link as a reply, with its entity tag. */

@@ -1,11 +1,10 @@
 import type { User } from '../../db/links/users.ts'
-import { searchDescription } from '../../html/links/opensearch.ts'
-import { searchPage } from '../../html/links/visits.ts'
+import { searchDescription, searchPage } from '../../html/links/visits.ts'
 import { queryOf, type Context } from '../../kernel/http/context.ts'
 import { bytesReply, htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
-import { searchLinks, searchOf } from '../../services/links/lists.ts'
+import { searchLinks } from '../../services/links/lists.ts'
 import { isSlug } from '../../services/links/slug.ts'
 import { MAX_LOCATION } from '../../services/links/target.ts'
 import { visitorOf } from '../../services/links/users.ts'
@@ -15,8 +14,7 @@ import {
   suggestionsFor,
   termsOfLink,
 } from '../../services/links/visits.ts'
-import { faultReply, LOCATION_TOO_LONG } from './faults.ts'
-import type { LinksRoutes } from './endpoint.ts'
+import { faultReply, shortLinks, LOCATION_TOO_LONG, type LinksRoutes } from './endpoint.ts'
 
 /** The most links that a search page lists. */
 const MAX_FOUND = 10
@@ -28,25 +26,17 @@ const MAX_NAME_LENGTH = 200
  * public ones.
  */
 export function searchRoutes(app: LinksRoutes): readonly Route[] {
-  return [
-    {
-      method: 'GET',
-      path: '/-/opensearch.xml',
-      access: 'guarded',
-      handle: () => description(app),
-    },
-    { method: 'GET', path: '/-/go', access: 'guarded', handle: (context) => go(app, context) },
-    {
-      method: 'GET',
-      path: '/-/suggest',
-      access: 'guarded',
-      handle: (context) => suggest(app, context),
-    },
-  ]
+  const handlers = { '/-/opensearch.xml': description, '/-/go': go, '/-/suggest': suggest }
+  return Object.entries(handlers).map(([path, handler]) => ({
+    method: 'GET',
+    path,
+    access: 'guarded',
+    handle: (context) => handler(app, context),
+  }))
 }
 
-function description({ baseUrl, shortKeyword }: LinksRoutes): Reply {
-  const text = searchDescription({ baseUrl: baseUrl(), keyword: shortKeyword() })
+function description(app: LinksRoutes): Reply {
+  const text = searchDescription(shortLinks(app))
   const type = 'application/opensearchdescription+xml'
   return bytesReply(text, type, { 'cache-control': 'no-cache' })
 }
@@ -77,7 +67,7 @@ async function go(app: LinksRoutes, context: Context): Promise<Reply> {
 
 async function linksLike({ links: { db, clock } }: LinksRoutes, visitor: User, name: string) {
   const filter = { q: name, tag: '', visibility: '', role: '' } as const
-  const search = searchOf(filter, visitor, 'all')
+  const search = { filter, visitor, among: 'all' } as const
   return (await searchLinks(db, clock, search, undefined, MAX_FOUND)).links
 }
 

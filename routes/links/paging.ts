@@ -52,18 +52,22 @@ export function pageSchema<Name extends string, Row extends TSchema>(name: Name,
   }) as unknown as TObject & { static: Page<Name, Static<Row>> }
 }
 
-/** Reads a page. One row more than it holds tells whether there is a next page. */
-export async function readPage<Name extends string, Row>(
+/** Reads a page of rows sorted by `key`. One row more than it holds tells whether there is a next page. */
+export async function readPage<
+  Name extends string,
+  Key extends string,
+  Row extends Record<Key, string>,
+>(
   name: Name,
   { limit, cursor = '' }: PageQuery,
-  keyOf: (row: Row) => string,
+  key: Key,
   list: (after: string, limit: number) => Promise<readonly Row[]>,
 ): Promise<Page<Name, Row>> {
   const rows = await list(cursor, limit + 1)
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
   const next_cursor =
-    rows.length > limit && last !== undefined ? encodeCursor([keyOf(last), name]) : null
+    rows.length > limit && last !== undefined ? encodeCursor([last[key], name]) : null
   return { [name]: shown, next_cursor } as Page<Name, Row>
 }
 

@@ -72,13 +72,11 @@ export const tagEndpoints = [
 ]
 
 function readTags({ app: { links }, caller, query }: ListCall) {
-  const slugOf = ({ slug }: Tag): string => slug
-  return readPage('tags', query, slugOf, (after, limit) => listTags(links.db, caller, after, limit))
+  return readPage('tags', query, 'slug', (after, limit) => listTags(links.db, caller, after, limit))
 }
 
 function readTagLinks({ app: { links }, caller, params, query }: TagCall) {
-  const slugOf = ({ slug }: Link): string => slug
-  return readPage('links', query, slugOf, (after, limit) =>
+  return readPage('links', query, 'slug', (after, limit) =>
     listTagLinks(links.db, caller, params.slug, after, limit),
   )
 }

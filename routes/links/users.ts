@@ -1,14 +1,14 @@
 import Type from 'typebox'
 import { User, userQueries } from '../../db/links/users.ts'
 import { userRow, usersFragment, usersPage, type UsersView } from '../../html/links/users.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
-import type { Context } from '../../kernel/http/context.ts'
+import { newForm, type Call } from '../../kernel/http/endpoint.ts'
+import type { View } from '../../kernel/http/view.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 import { linksFault } from '../../services/links/faults.ts'
 import { changeRole, createUser, NewUser, RoleChange } from '../../services/links/users.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, form, Id, page, type LinksRoutes } from './endpoint.ts'
-import { nextAddress, pageQuery, pageSchema, readPage } from './paging.ts'
+import { nextAddress, pageQuery, pageSchema, readPage, type PageQuery } from './paging.ts'
 
 const PATH = '/-/admin/users'
 const UserQuery = pageQuery('users')
@@ -64,10 +64,7 @@ export const userEndpoints = [
     path: PATH,
     access: admin(signedIn),
     query: UserQuery,
-    async answer(call) {
-      const view = await usersView(call)
-      return { page: () => usersPage(view), fragment: () => usersFragment(view) }
-    },
+    answer: (call) => usersView(call),
   }),
 
   form({
@@ -77,13 +74,9 @@ export const userEndpoints = [
     body: NewUser,
     async answer(call) {
       const added = await createUser(call.app.links.db, call.body, call.now)
-      const view = await usersView(call, { added })
-      return { page: () => usersPage(view), fragment: () => usersFragment(view) }
+      return usersView(call, { added })
     },
-    async refused(call, refusedForm) {
-      const view = await usersView(call, { form: refusedForm })
-      return { page: () => usersPage(view), fragment: () => usersFragment(view) }
-    },
+    refused: (call, refusedForm) => usersView(call, { form: refusedForm }),
   }),
 
   form({
@@ -103,38 +96,34 @@ export const userEndpoints = [
       const changed = await changeRole(call.app.links.db, params.id, body.role)
       // Without the role, the caller may not open this page any more.
       if (stepsDown) return { location: '/-/' }
-      const view = await usersView(call, { changed })
-      return { page: () => usersPage(view), fragment: () => userRow(changed, view) }
+      return usersView(call, { changed })
     },
   }),
 ]
 
-interface UsersCall {
-  readonly app: LinksRoutes
-  readonly caller: User
-  readonly query: Type.Static<typeof UserQuery>
-  readonly context: Context
-}
+type UsersCall = Call<LinksRoutes, User, unknown, PageQuery>
 
 function readUsers({ app: { links }, query }: Pick<UsersCall, 'app' | 'query'>) {
-  return readPage(
-    'users',
-    query,
-    ({ email }: User) => email,
-    (after, limit) => userQueries.listUsers(links.db, { after, limit }),
+  return readPage('users', query, 'email', (after, limit) =>
+    userQueries.listUsers(links.db, { after, limit }),
   )
 }
 
-/** The page of users that the query asks for. */
-async function usersView(call: UsersCall, state: Partial<UsersView> = {}): Promise<UsersView> {
+/** The page of users that the query asks for. A change of a role answers htmx with the user's row. */
+async function usersView(call: UsersCall, state: Partial<UsersView> = {}): Promise<View> {
   const { users, next_cursor } = await readUsers(call)
   const { search } = call.context
-  return {
+  const view = {
     viewer: call.caller,
     users,
     query: search === '' ? '' : `?${search}`,
     next: nextAddress({ ...call.context, path: PATH }, next_cursor),
     form: newForm(NewUser),
     ...state,
+  }
+  const { changed } = state
+  return {
+    page: () => usersPage(view),
+    fragment: () => (changed === undefined ? usersFragment(view) : userRow(changed, view)),
   }
 }

@@ -16,8 +16,13 @@ import {
 } from '../../services/links/target.ts'
 import { levelOf, visitorOf } from '../../services/links/users.ts'
 import { linkMeant, readVisitPath, suggestionsFor } from '../../services/links/visits.ts'
-import { faultPage, faultReply, LOCATION_TOO_LONG, NOT_FOUND } from './faults.ts'
-import type { LinksRoutes } from './endpoint.ts'
+import {
+  faultPage,
+  faultReply,
+  LOCATION_TOO_LONG,
+  NOT_FOUND,
+  type LinksRoutes,
+} from './endpoint.ts'
 
 const NOINDEX = { 'x-robots-tag': 'noindex' }
 

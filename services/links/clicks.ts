@@ -33,7 +33,7 @@ interface Tally {
 const DAY_MS = 86_400_000
 
 /** How many days the pages show clicks of, today included. */
-export const CLICK_DAYS = 30
+const CLICK_DAYS = 30
 
 /** Counts in memory and writes once every second: a visit waits for no database. */
 export async function openClicks(options: ClicksOptions): Promise<Clicks> {

@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database, Executor } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
-import {
-  linkQueries as q,
-  type Change,
-  type Link,
-  type LinkAccess,
-  type LinkFields,
-} from '../../db/links/links.ts'
+import { linkQueries as q, type Change, type Link, type LinkAccess } from '../../db/links/links.ts'
 import { memberQueries } from '../../db/links/members.ts'
 import { tagQueries } from '../../db/links/tags.ts'
 import type { User } from '../../db/links/users.ts'
@@ -15,7 +9,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import { linksFault } from './faults.ts'
 import type { LinkCreation, LinkUpdate } from './link-input.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
-import { countTags, writeHiddenTags } from './tags.ts'
+import { countTags, type Tagged, writeHiddenTags } from './tags.ts'
 
 /** What links are changed with. */
 export interface LinkParts {
@@ -29,8 +23,6 @@ export interface LinkParts {
 
 /** Whether a change may be made to the link in this version. */
 export type Precondition = (version: string) => boolean
-
-type Tagged = Pick<Link, 'tags' | 'visibility'>
 
 /**
  * A link that the caller may read or change (links.md section 5). Throws 404, then 403. Owners and admins
@@ -192,7 +184,7 @@ async function saveTags(
 }
 
 /** The values before and after of each field that changed. */
-function differences(before: Link, after: LinkFields & Pick<Link, 'tags'>): Change['detail'] {
+export function differences(before: Link, after: Partial<Link>): Change['detail'] {
   const old: Readonly<Record<string, unknown>> = before
   return Object.fromEntries(
     Object.entries(after)

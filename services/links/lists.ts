@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import type { Link, Visibility } from '../../db/links/links.ts'
+import type { Link } from '../../db/links/links.ts'
 import { listQueries as q, type ListedLink, type ListScope } from '../../db/links/lists.ts'
 import type { User } from '../../db/links/users.ts'
 import { decodeCursor } from '../../kernel/text.ts'
@@ -9,9 +9,6 @@ import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { firstClickDay } from './clicks.ts'
 import { foldTag } from './link-input.ts'
 import { beforeSlugs } from './slug.ts'
-
-/** What a visitor may be to a link. */
-export type ListRole = 'owner' | 'co-owner' | 'recipient'
 
 const MAX_TEXT = 200
 
@@ -55,14 +52,11 @@ export const ListQuery = Type.Object({
   ),
 })
 
-/** A list of links, and what of it is wanted. */
+/** What is searched for: among the visitor's own links, or among all that the visitor may see. */
 export interface LinkSearch {
-  readonly list: ListScope
-  readonly user: string
-  readonly tag: string
-  readonly visibility: Visibility | ''
-  /** Texts that must all be in slug, title, url or tags, in any case. */
-  readonly texts: readonly string[]
+  readonly filter: ListFilter
+  readonly visitor: User
+  readonly among: 'mine' | 'all'
 }
 
 /** How far a list was read: among slugs that begin with the text (`prefix`), or among the rest. */
@@ -79,11 +73,7 @@ export interface LinksPage {
   readonly searchedTo: string | null
 }
 
-const ROLES: Readonly<Record<ListRole, ListScope>> = {
-  owner: 'primary',
-  'co-owner': 'co',
-  recipient: 'shared',
-}
+const ROLES = { owner: 'primary', 'co-owner': 'co', recipient: 'shared' } as const
 const MAX_TEXTS = 8
 /** Links that one query examines, and how long a page may search. */
 const WINDOW = 2_000
@@ -117,20 +107,6 @@ export async function listAllLinks(
   return links.filter(({ slug }) => slug.startsWith(prefix))
 }
 
-/** What a filter asks for: among the visitor's own links, or among all that the visitor may see. */
-export function searchOf(filter: ListFilter, visitor: User, list: 'mine' | 'all'): LinkSearch {
-  const own = filter.role === '' ? 'mine' : ROLES[filter.role]
-  const seen = visitor.role === 'admin' ? 'every' : 'visible'
-  const texts = filter.q.split(/\s+/).filter((text) => text !== '')
-  return {
-    list: list === 'mine' ? own : seen,
-    user: visitor.id,
-    tag: foldTag(filter.tag),
-    visibility: filter.visibility,
-    texts: texts.slice(0, MAX_TEXTS),
-  }
-}
-
 /**
  * A page of a list by slug. Slugs that begin with the text come first: the index finds them at once. The
  * rest is examined in windows for a bounded time, so a rare text never holds the database, however many
@@ -139,11 +115,17 @@ export function searchOf(filter: ListFilter, visitor: User, list: 'mine' | 'all'
 export async function searchLinks(
   db: Database,
   clock: Clock,
-  search: LinkSearch,
+  { filter, visitor, among }: LinkSearch,
   from: ListPosition | undefined,
   limit: number,
 ): Promise<LinksPage> {
-  const { list, user, tag, visibility, texts } = search
+  const own = filter.role === '' ? 'mine' : ROLES[filter.role]
+  const list = among === 'mine' ? own : listSeenBy(visitor)
+  const tag = foldTag(filter.tag)
+  const texts = filter.q
+    .split(/\s+/)
+    .filter((text) => text !== '')
+    .slice(0, MAX_TEXTS)
   const stopAt = clock.elapsed() + SEARCH_MS
   const since = firstClickDay(clock.now())
   const patterns = texts.map((text) => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`)
@@ -153,12 +135,12 @@ export async function searchLinks(
   for (;;) {
     const { part, after } = at
     const inPrefix = part === 'prefix'
-    const window = { list, user, tag, after, until: inPrefix ? prefix + LAST : LAST }
+    const window = { list, user: visitor.id, tag, after, until: inPrefix ? prefix + LAST : LAST }
     const end = await q.findWindowEnd(db, { ...window, rows: WINDOW })
     const found = await q.searchLinks(db, {
       ...window,
       until: end?.slug ?? window.until,
-      visibility,
+      visibility: filter.visibility,
       patterns,
       but_prefix: inPrefix ? '' : prefix,
       since,
@@ -175,6 +157,11 @@ export async function searchLinks(
     at = end === undefined ? REST : { part, after: end.slug }
     if (clock.elapsed() >= stopAt) return { links, next: at, searchedTo: at.after }
   }
+}
+
+/** The list of all links that a visitor may see. */
+export function listSeenBy(visitor: User | undefined): ListScope {
+  return visitor?.role === 'admin' ? 'every' : 'visible'
 }
 
 /** The text that slugs may begin with; '' when the texts are no beginning of a slug. */

@@ -1,7 +1,6 @@
 import type { Fault } from '../../kernel/fault.ts'
 import type { Executor } from '../../db/client.ts'
-import { linkQueries as q } from '../../db/links/links.ts'
-import type { LinkAccess, LinkFields } from '../../db/links/links.ts'
+import { linkQueries as q, type LinkAccess, type LinkFields } from '../../db/links/links.ts'
 import type { Role } from '../../db/links/users.ts'
 import {
   encodePath,

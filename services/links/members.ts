@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
-import type { LinkAccess, Owner } from '../../db/links/links.ts'
+import type { Owner } from '../../db/links/links.ts'
 import { memberQueries as q, type Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
 import { field } from '../../kernel/validate.ts'
@@ -28,72 +28,76 @@ export interface LinkChange {
   readonly at: Date
 }
 
-/** Makes a user a co-owner. */
-export function addOwner(by: LinkChange, email: string): Promise<Owner> {
-  return changeMembers(by, async (tx, { slug }) => {
-    const user = await userByEmail(tx, email)
-    const added = await q.addOwner(tx, { slug, user: user.id, is_primary: false })
-    if (added === undefined) {
-      throw linksFault('DUPLICATE_OWNER', 'this user is an owner already', 'email')
-    }
-    const member = { id: user.id, email: user.email, is_primary: false }
-    return { member, action: 'owner added', detail: { owner: [null, user.email] } }
-  })
+/** Co-owners may change a link; those whom it is shared with may only read it. */
+export interface MemberKind {
+  /** Its name in the history. */
+  readonly field: string
+  readonly actions: { readonly add: string; readonly remove: string }
+  /** Undefined when the user is such a member already. */
+  add(tx: Executor, slug: string, user: User, by: LinkChange): Promise<Owner | Share | undefined>
+  readonly duplicate: readonly [code: 'DUPLICATE_OWNER' | 'DUPLICATE_SHARE', message: string]
+  /** Undefined when the user is no such member. */
+  remove(tx: Executor, slug: string, user: string): Promise<{ email: string } | undefined>
+  readonly missing: string
 }
 
-/** Removes a co-owner; the primary owner stays. */
-export function removeOwner(by: LinkChange, user: string): Promise<void> {
-  return changeMembers(by, async (tx, { slug }) => {
+export const OWNERS: MemberKind = {
+  field: 'owner',
+  actions: { add: 'owner added', remove: 'owner removed' },
+  async add(tx, slug, { id, email }) {
+    const added = await q.addOwner(tx, { slug, user: id, is_primary: false })
+    return added && { id, email, ...added }
+  },
+  duplicate: ['DUPLICATE_OWNER', 'this user is an owner already'],
+  async remove(tx, slug, user) {
     const removed = await q.removeOwner(tx, { slug, user })
-    if (removed === undefined) throw linksFault('NOT_FOUND', 'this user is no owner of the link')
-    if (removed.is_primary) {
-      throw linksFault('PRIMARY_OWNER_PROTECTED', 'cannot remove primary owner')
-    }
-    const detail = { owner: [removed.email, null] }
-    return { member: undefined, action: 'owner removed', detail }
-  })
+    if (removed?.is_primary !== true) return removed
+    throw linksFault('PRIMARY_OWNER_PROTECTED', 'cannot remove primary owner')
+  },
+  missing: 'this user is no owner of the link',
 }
 
-/** Lets a user read a link. */
-export function shareLink(by: LinkChange, email: string): Promise<Share> {
-  return changeMembers(by, async (tx, { slug }) => {
+export const SHARES: MemberKind = {
+  field: 'share',
+  actions: { add: 'shared', remove: 'share ended' },
+  async add(tx, slug, { id, email }, { caller, at }) {
+    const share = { shared_by: caller.email, created_at: at }
+    const added = await q.addShare(tx, { slug, user: id, ...share })
+    return added && { id, email, ...share }
+  },
+  duplicate: ['DUPLICATE_SHARE', 'the link is shared with this user already'],
+  remove: (tx, slug, user) => q.removeShare(tx, { slug, user }),
+  missing: 'the link is not shared with this user',
+}
+
+/** Makes a user a member of a link. */
+export function addMember(kind: MemberKind, by: LinkChange, email: string): Promise<Owner | Share> {
+  return changeLink(by.db, by.caller, by.id, async (tx, { slug }) => {
     const user = await userByEmail(tx, email)
-    const share = { shared_by: by.caller.email, created_at: by.at }
-    if ((await q.addShare(tx, { slug, user: user.id, ...share })) === undefined) {
-      throw linksFault('DUPLICATE_SHARE', 'the link is shared with this user already', 'email')
-    }
-    const member = { id: user.id, email: user.email, ...share }
-    return { member, action: 'shared', detail: { share: [null, user.email] } }
-  })
-}
-
-/** Ends a share. */
-export function endShare(by: LinkChange, user: string): Promise<void> {
-  return changeMembers(by, async (tx, { slug }) => {
-    const removed = await q.removeShare(tx, { slug, user })
-    if (removed === undefined) {
-      throw linksFault('NOT_FOUND', 'the link is not shared with this user')
-    }
-    return { member: undefined, action: 'share ended', detail: { share: [removed.email, null] } }
-  })
-}
-
-/** A change of a link's members, as its history tells it. */
-interface MemberChange<Member> {
-  readonly member: Member
-  readonly action: string
-  readonly detail: Record<string, unknown[]>
-}
-
-/** Changes who has a link, what they see of its tags, and its history. */
-function changeMembers<Member>(
-  { db, caller, id, at }: LinkChange,
-  change: (tx: Executor, link: LinkAccess) => Promise<MemberChange<Member>>,
-): Promise<Member> {
-  return changeLink(db, caller, id, async (tx, link) => {
-    const { member, action, detail } = await change(tx, link)
-    await writeHiddenTags(tx, [link.slug])
-    await noteChange(tx, id, caller, at, action, detail)
+    const member = await kind.add(tx, slug, user, by)
+    if (member === undefined) throw linksFault(...kind.duplicate, 'email')
+    await noteMembers(tx, by, slug, kind.actions.add, { [kind.field]: [null, user.email] })
     return member
   })
+}
+
+/** Removes a member of a link; the primary owner stays. */
+export function removeMember(kind: MemberKind, by: LinkChange, user: string): Promise<void> {
+  return changeLink(by.db, by.caller, by.id, async (tx, { slug }) => {
+    const removed = await kind.remove(tx, slug, user)
+    if (removed === undefined) throw linksFault('NOT_FOUND', kind.missing)
+    await noteMembers(tx, by, slug, kind.actions.remove, { [kind.field]: [removed.email, null] })
+  })
+}
+
+/** Records a change of members, and what they now see of the link's tags. */
+async function noteMembers(
+  tx: Executor,
+  { id, caller, at }: LinkChange,
+  slug: string,
+  action: string,
+  detail: Record<string, unknown[]>,
+): Promise<void> {
+  await writeHiddenTags(tx, [slug])
+  await noteChange(tx, id, caller, at, action, detail)
 }

@@ -1,22 +1,13 @@
-import type { Database } from '../../db/client.ts'
-import type { Clock } from '../../kernel/time.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { Metrics } from '../../kernel/metrics.ts'
-import type { RandomBytes } from '../../kernel/tokens.ts'
 import { createBearers, type Bearers } from './tokens.ts'
-import { openClicks, type Clicks } from './clicks.ts'
+import { openClicks, type Clicks, type ClicksOptions } from './clicks.ts'
 import type { LinkParts } from './links.ts'
 import { openTargetCache, type TargetCache } from './target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users.ts'
+import { pattern } from '../../kernel/readings.ts'
+import { address, baseUrl, optional } from '../../kernel/variables.ts'
 
 /** What the links service needs. */
-export interface LinksOptions extends Omit<LinkParts, 'forget'> {
-  readonly db: Database
-  readonly clock: Clock
-  readonly random: RandomBytes
-  readonly log: Log
-  readonly metrics: Metrics
-}
+export type LinksOptions = Omit<LinkParts, 'forget'> & ClicksOptions
 
 /** The running links service: everything that its routes call. */
 export interface Links extends LinksOptions, LinkParts {
@@ -38,4 +29,16 @@ export async function openLinks(options: LinksOptions): Promise<Links> {
     bearers: createBearers(db),
     close: () => clicks.close(),
   }
+}
+
+const HOST_NAME = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/i
+
+/** The variables of the links service. */
+export const linksVariables = {
+  LINKS_ADDR: address('127.0.0.1:8081'),
+  LINKS_BASE_URL: baseUrl(),
+  LINKS_SHORT_KEYWORD: optional({
+    form: 'a host name such as go',
+    read: (text) => pattern('', HOST_NAME).read(text).toLowerCase(),
+  }),
 }

@@ -4,9 +4,10 @@ import { listQueries } from '../../db/links/lists.ts'
 import { tagQueries as q, type Tag, type TagCount } from '../../db/links/tags.ts'
 import type { User } from '../../db/links/users.ts'
 import { linksFault } from './faults.ts'
+import { listSeenBy } from './lists.ts'
 
 /** What a link adds to the counters of tags. */
-type Tagged = Pick<Link, 'tags' | 'visibility'>
+export type Tagged = Pick<Link, 'tags' | 'visibility'>
 
 /** The tags of links that the caller may see, after a tag; admins see all. */
 export function listTags(
@@ -26,15 +27,15 @@ export function listTags(
  */
 export async function listTagLinks(
   db: Database,
-  { id: user, role }: User,
+  visitor: User,
   tag: string,
   after: string,
   limit: number,
 ): Promise<readonly Link[]> {
-  const list = role === 'admin' ? 'every' : 'visible'
-  const links = await listQueries.listLinks(db, { list, user, tag, after, limit })
+  const search = { list: listSeenBy(visitor), user: visitor.id, tag }
+  const links = await listQueries.listLinks(db, { ...search, after, limit })
   if (links.length > 0) return links
-  const [any] = await listQueries.listLinks(db, { list, user, tag, after: '', limit: 1 })
+  const [any] = await listQueries.listLinks(db, { ...search, after: '', limit: 1 })
   if (any === undefined) throw linksFault('NOT_FOUND', 'tag not found')
   return []
 }

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
 import { Role, userQueries as q, type User } from '../../db/links/users.ts'
 import type { Identity } from '../../kernel/net/identity.ts'
-import { field, parsed, withDefault } from '../../kernel/validate.ts'
+import { field, fits, parsed, withDefault } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
 
 /** The user who works on this machine, without a proxy in front: an admin that every installation has. */
@@ -31,7 +31,7 @@ export type NewUser = Type.Static<typeof NewUser>
 /** The role that a user is to have. */
 export const RoleChange = Type.Object({
   role: parsed(Role, 'is required and must be a string', (given) => {
-    if (isRole(given)) return given
+    if (fits(Role, given)) return given
     if (typeof given === 'string') throw linksFault('INVALID_ROLE', `role ${WRONG_ROLE}`, 'role')
     return undefined
   }),
@@ -42,10 +42,6 @@ export function readEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase()
   const isAddress = /^[^\s@\p{C}<>",;:]+@[^\s@\p{C}<>",;:]+$/u.test(email)
   return isAddress && email.length <= MAX_EMAIL_LENGTH ? email : undefined
-}
-
-export function isRole(value: unknown): value is Role {
-  return value === 'user' || value === 'admin'
 }
 
 /** Creates a user. */

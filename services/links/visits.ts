@@ -2,6 +2,7 @@ import type { Executor } from '../../db/client.ts'
 import { listQueries, type Suggestion } from '../../db/links/lists.ts'
 import type { User } from '../../db/links/users.ts'
 import { decodeSegment } from '../../kernel/text.ts'
+import { listSeenBy } from './lists.ts'
 import { isSlug, MAX_SLUG, slugsMeant } from './slug.ts'
 import type { KnownLink, TargetCache, VisitLevel } from './target-cache.ts'
 import type { FurtherPath } from './target.ts'
@@ -107,7 +108,7 @@ export async function suggestionsFor(
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, MAX_SLUG)
   if (prefix.length < MIN_SUGGESTED_TEXT) return []
-  const list = visitor?.role === 'admin' ? 'every' : 'visible'
+  const list = listSeenBy(visitor)
   const user = visitor?.id ?? null
   const near = neighbours(prefix)
   return listQueries.suggestLinks(db, { list, user, near, prefix, limit: MAX_SUGGESTIONS })

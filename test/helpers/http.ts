@@ -17,6 +17,8 @@ export type RequestOptions = {
   body?: string | Uint8Array | readonly (string | Uint8Array)[]
   /** The response shows a secret by design: keep it out of the transcript. */
   secretShown?: boolean
+  /** An event stream has no end: its head is enough. */
+  streamHead?: boolean
   /** Unix socket to connect to instead of the URL's host and port. */
   socketPath?: string
   /** Loopback address to come from, `127.0.0.2` for instance. */
@@ -62,7 +64,7 @@ export function request(url: string, options: RequestOptions = {}): Promise<Resp
   })
   outgoing.on('response', (incoming) => {
     answered = true
-    read(incoming).then((response) => {
+    read(incoming, options.streamHead).then((response) => {
       record(method, response, options.secretShown === true)
       if (socketPath === undefined && method !== 'HEAD') keep(url, method, options, response)
       done.resolve(response)
@@ -81,9 +83,11 @@ function isPieces(body: RequestOptions['body']): body is readonly (string | Uint
   return Array.isArray(body)
 }
 
-async function read(incoming: IncomingMessage): Promise<Response> {
+async function read(incoming: IncomingMessage, streamHead = false): Promise<Response> {
   const chunks: Buffer[] = []
-  for await (const chunk of incoming) chunks.push(Buffer.from(chunk))
+  const streams = incoming.headers['content-type']?.startsWith('text/event-stream') === true
+  if (streamHead && streams) incoming.destroy()
+  else for await (const chunk of incoming) chunks.push(Buffer.from(chunk))
   const body = Buffer.concat(chunks)
   return {
     status: incoming.statusCode ?? 0,

@@ -1,18 +1,167 @@
+import fc from 'fast-check'
 import { t } from 'tap'
 import type { Test } from 'tap'
+import Type, { type TObject, type TSchema } from 'typebox'
+import type { HooksRoutes } from '../../routes/hooks/options.ts'
+import { hooksRoutes } from '../../routes/hooks/routes.ts'
 import { eachBackend } from '../helpers/backends.ts'
-import { extent } from '../helpers/program.ts'
-import { fuzz } from './fuzz/fuzz.ts'
-import { hooksToFuzz } from './fuzz/hooks.ts'
+import {
+  addProvider,
+  deliver,
+  enable,
+  eventIds,
+  post,
+  SECRETS,
+  SIGNED,
+  signatureHeaders,
+  startHooksProcess,
+} from '../helpers/hooks.ts'
+import { rawExchange } from '../helpers/http.ts'
+import { META, MODERN, addEndpoint, modern, type Endpoint } from '../helpers/mcp.ts'
+import { addSigned, change, secretKey, sendStandard, standardHeaders } from '../helpers/senders.ts'
+import { fuzz, INERT, type Headers, type Sent } from './fuzz.ts'
+import { MARKER, oddCursor } from './fuzz-values.ts'
 
-// Random requests to every route of the hooks service: see fuzz/fuzz.ts.
+const PARTS = ['clock', 'db', 'ingest', 'log', 'metrics', 'registry']
+const hooks = Object.fromEntries(PARTS.map((part) => [part, INERT]))
+const ROUTES = hooksRoutes({ hooks } as unknown as HooksRoutes)
 
-const RUNS = extent({
-  short: { postgres: { plain: 1, sequences: 80 }, embedded: { plain: 1, sequences: 15 } },
-  long: { postgres: { plain: 10, sequences: 2_500 }, embedded: { plain: 3, sequences: 300 } },
-})
+/** hooks.md section 7. */
+const FAULT = Type.Object(
+  {
+    ...{ type: Type.Literal('about:blank'), title: Type.String(), detail: Type.String() },
+    ...{ status: Type.Integer({ minimum: 400 }), instance: Type.String() },
+  },
+  { additionalProperties: false },
+)
+/** Of the tool protocol. */
+const RPC_FAULT = Type.Object({ jsonrpc: Type.Literal('2.0'), error: Type.Object({}) })
+const Delivery = Type.Partial(
+  Type.Object({
+    ...{ id: Type.String(), event_id: Type.Integer(), payload: Type.Unknown() },
+    type: Type.Enum(['push', 'kept', 'url_verification', MARKER]),
+    challenge: Type.Union([Type.String(), Type.Null()]),
+  }),
+)
+/** Nobody listens there. */
+const NOBODY = 'http://127.0.0.1:9/hook'
+/** A forwarder connects. */
+const HANDSHAKE = [
+  `GET /relay?name=shop&target=${NOBODY} HTTP/1.1`,
+  ...['Host: localhost', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'],
+  ...['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', ''],
+].join('\r\n')
 
-await eachBackend(t, 'hooks: no request breaks a promise', async (t: Test, backend) => {
-  const { server, profile } = await hooksToFuzz(t, backend)
-  await fuzz(t, server, profile, RUNS[backend.name])
-})
+/** Calls of the tools that a server lists, with arguments by their schemas. */
+async function toolCalls(endpoint: Endpoint): Promise<TSchema> {
+  const listed = await modern(endpoint, 'tools/list')
+  const { result } = listed.json<{
+    result: { tools: { name: string; inputSchema: Partial<TObject> }[] }
+  }>()
+  const calls = result.tools.map(({ name, inputSchema }) => {
+    const members = Object.keys(inputSchema.properties ?? {})
+    // A call without its timeout would take most of a minute.
+    const required = members.includes('timeout_s') ? members : inputSchema.required
+    const args = { ...inputSchema, ...(required && { required }) }
+    return Type.Object({ name: Type.Literal(name), arguments: args, _meta: Type.Unknown() })
+  })
+  const method = Type.Literal('tools/call')
+  const id = Type.Literal('a-1')
+  return Type.Object({ jsonrpc: Type.Literal('2.0'), id, method, params: Type.Union(calls) })
+}
+
+await eachBackend(
+  t,
+  'hooks: answers keep what the declarations promise',
+  async (t: Test, backend) => {
+    const { server, base } = await startHooksProcess(t, backend, {
+      ...{ GATEHOUSE_SECRET_KEY: secretKey(), HOOKS_REPLAY_TARGETS: '127.0.0.1:9' },
+    })
+    let [token, secret, events]: [string, string, string[]] = ['', '', []]
+    let endpoint = await addEndpoint(base, 'keep', { allow_replay: 'true' })
+
+    async function refresh(): Promise<void> {
+      const body = '{"id":"evt_1","type":"kept","event_id":"evt_1"}'
+      for (const provider of SIGNED) {
+        await enable(base, provider, true)
+        await deliver(base, provider, body)
+      }
+      const authorization = `Bearer ${token}`
+      if ((await post(base, 'generic/keep-token', body, { authorization })).status !== 202) {
+        await change(base, 'generic:keep-token', 'remove')
+        token = await addProvider(base, 'keep-token')
+      }
+      if (secret === '' || (await sendStandard(base, 'keep-signed', secret)).status !== 202) {
+        await change(base, 'generic:keep-signed', 'remove')
+        secret = await addSigned(base, 'keep-signed')
+      }
+      if ((await modern(endpoint, 'tools/list')).status !== 200) {
+        await change(base, '', '../settings/endpoints/keep/revoke')
+        endpoint = await addEndpoint(base, 'keep', { allow_replay: 'true' })
+      }
+      // It leaves at once: its name is known then, and can be forgotten.
+      await rawExchange(Number(new URL(base).port), HANDSHAKE, { until: (text) => text !== '' })
+      events = (await eventIds(base)).slice(0, 40).map(String)
+    }
+
+    /** Headers of who may deliver to the receiver of the path. */
+    function signed({ path, body = '' }: Sent): Headers {
+      const name = /\/webhooks\/(?:generic\/)?([^/?]*)/.exec(path)?.[1]
+      const provider = SIGNED.find((one) => one === name)
+      if (provider !== undefined) return signatureHeaders(provider, body)
+      if (name === 'keep-signed') return standardHeaders(secret, body)
+      return name === 'keep-token' ? { authorization: `Bearer ${token}` } : {}
+    }
+
+    /** Headers of a tool call, which repeat what its body says. */
+    function tool({ body = '' }: Sent): Headers {
+      const [, name] = /"params":\{"name":"(\w+)"/.exec(String(body)) ?? []
+      const version = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call' }
+      return {
+        authorization: `Bearer ${endpoint.token}`,
+        ...version,
+        ...(name && { 'mcp-name': name }),
+      }
+    }
+
+    const name = fc.constantFrom('keep-token', 'keep-signed', 'shop', 'a-b_c')
+    const provider = fc.oneof(
+      name.map((one) => `generic:${one}`),
+      fc.constantFrom(...SIGNED),
+    )
+    const id = fc.nat(50).map((at) => events[at % events.length] ?? '1')
+    const receivers = [
+      '/webhooks/:provider',
+      '/webhooks/generic/:name',
+      '/webhooks/generic/:name/:token',
+    ]
+    await fuzz(t, backend.name, {
+      ...{ server, base, routes: ROUTES, refresh },
+      bodies: {
+        ...Object.fromEntries(receivers.map((path) => [`POST ${path}`, Delivery])),
+        'POST /mcp/:endpoint': await toolCalls(endpoint),
+      },
+      known: {
+        ...{ name, provider, id, 'providers/:name': provider, endpoint: fc.constant('keep') },
+        ...{ token: fc.nat(0).map(() => token), _meta: fc.constant(META), cursor: oddCursor },
+        ...{ target_url: fc.constantFrom(NOBODY, ''), timeout_s: fc.constant(1) },
+        ...{ replay_default_target: fc.constantFrom(NOBODY, ''), trust_mode: fc.constant('token') },
+        ...{ secret: fc.constant(''), expected_interval: fc.constantFrom('', '1h', '30d') },
+        enabled: fc.constantFrom('true', 'true', 'false'),
+        rejection_burst: fc.constantFrom('', '10/5m', '10 in 5m'),
+        overlap: fc.constantFrom('0', '3600'),
+      },
+      callers: {
+        ...{ signed, tool, nobody: () => ({}) },
+        foreign: () => ({ origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }),
+        forwarded: () => ({ 'x-forwarded-for': '203.0.113.7', 'remote-email': 'ann@example.com' }),
+      },
+      best: ({ path }) => (path.startsWith('/mcp/') ? 'tool' : 'signed'),
+      faults: (path) => ({
+        'application/problem+json': FAULT,
+        ...(path.startsWith('/mcp/') && { 'application/json': RPC_FAULT }),
+      }),
+      secrets: Object.values(SECRETS),
+    })
+  },
+)

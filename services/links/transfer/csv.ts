@@ -1,6 +1,6 @@
 import type { ExportedLink } from '../../../db/links/transfer.ts'
-import { INSTANT_FORM } from '../../../kernel/time.ts'
-import { readImportTime, type ImportLine } from './records.ts'
+import { badRequest } from '../../../kernel/fault.ts'
+import { readImportTime, type LinkRecord } from './records.ts'
 
 /** The columns of a CSV file; an imported file may have them in any order, and only some. */
 const COLUMNS = [
@@ -23,58 +23,56 @@ export type Column = (typeof COLUMNS)[number]
 /** The header of an exported file. */
 export const CSV_HEADER = writeCells(COLUMNS)
 
-/** The columns that a header names, or what is wrong with it. */
-export function readHeader(record: string): readonly Column[] | string {
-  const names = (readCells(record) ?? []).map((cell) => cell.trim().toLowerCase())
+/** The columns that a header names. Throws the Fault of a wrong header. */
+export function readHeader(record: string): readonly Column[] {
   const columns: Column[] = []
-  for (const name of names) {
-    const column = COLUMNS.find((known) => known === name)
+  for (const cell of readCells(record) ?? []) {
+    const column = COLUMNS.find((known) => known === cell.trim().toLowerCase())
     if (column === undefined) {
-      return `The first line must be a header of column names separated by commas: ${COLUMNS.join(', ')}`
+      const form = 'a header of column names separated by commas'
+      throw badRequest(`The first line must be ${form}: ${COLUMNS.join(', ')}`)
     }
-    if (columns.includes(column)) return `The header has the column ${column} twice`
+    if (columns.includes(column)) throw badRequest(`The header has the column ${column} twice`)
     columns.push(column)
   }
   const missing = (['slug', 'url'] as const).find((name) => !columns.includes(name))
-  return missing === undefined ? columns : `The header must have the column ${missing}`
+  if (missing !== undefined) throw badRequest(`The header must have the column ${missing}`)
+  return columns
 }
 
 /** Reads a record below a header. An empty cell clears a text; elsewhere it leaves the field as it is. */
-export function readCsvLink(line: number, text: string, columns: readonly Column[]): ImportLine {
+export function readCsvLink(text: string, columns: readonly Column[]): LinkRecord {
   const cells = readCells(text)
   if (cells === undefined) {
-    return { line, slug: '', problem: 'a quoted field is followed by something else than a comma' }
+    throw badRequest('a quoted field is followed by something else than a comma')
   }
   const cell = (name: Column): string | undefined => cells[columns.indexOf(name)]
   const word = (name: Column): string => cell(name)?.trim() ?? ''
-  const slug = word('slug')
-  if (cells.length !== columns.length) {
-    const problem = `has ${cells.length} fields, the header has ${columns.length}`
-    return { line, slug, problem }
-  }
-  const created_at = readImportTime(word('created_at'))
-  const updated_at = readImportTime(word('updated_at'))
-  if (created_at === 'bad') return { line, slug, problem: `created_at must be ${INSTANT_FORM}` }
-  if (updated_at === 'bad') return { line, slug, problem: `updated_at must be ${INSTANT_FORM}` }
-  const appends = word('append_path').toLowerCase()
-  const [title, description, tags] = [cell('title'), cell('description'), cell('tags')]
   return {
-    line,
-    slug,
-    fields: {
-      url: word('url'),
-      ...(title !== undefined && { title }),
-      ...(description !== undefined && { description }),
-      ...(tags !== undefined && { tags: readList(tags) }),
-      ...(word('visibility') !== '' && { visibility: word('visibility').toLowerCase() }),
-      ...(appends !== '' && { append_path: readBoolean(appends) }),
+    slug: word('slug'),
+    read() {
+      if (cells.length !== columns.length) {
+        throw badRequest(`has ${cells.length} fields, the header has ${columns.length}`)
+      }
+      const tags = cell('tags')
+      const appends = word('append_path').toLowerCase()
+      return {
+        fields: {
+          url: word('url'),
+          title: cell('title'),
+          description: cell('description'),
+          tags: tags === undefined ? undefined : readList(tags),
+          visibility: word('visibility').toLowerCase() || undefined,
+          append_path: readBoolean(appends),
+        },
+        owner: word('owner'),
+        coOwners: readList(word('co_owners')),
+        sharedWith: readList(word('shared_with')),
+        created_at: readImportTime('created_at', word('created_at')),
+        updated_at: readImportTime('updated_at', word('updated_at')),
+        note: '',
+      }
     },
-    owner: word('owner'),
-    coOwners: readList(word('co_owners')),
-    sharedWith: readList(word('shared_with')),
-    created_at,
-    updated_at,
-    note: '',
   }
 }
 
@@ -107,8 +105,9 @@ function readList(text: string): readonly string[] {
     .filter((entry) => entry !== '')
 }
 
-/** Other words stay, to be refused with the fields. */
-function readBoolean(word: string): boolean | string {
+/** Other words stay, to be refused with the fields; undefined for none. */
+function readBoolean(word: string): boolean | string | undefined {
+  if (word === '') return undefined
   return word === 'true' || word === 'false' ? word === 'true' : word
 }
 

@@ -3,7 +3,7 @@ import { transferQueries, type ExportedLink } from '../../../db/links/transfer.t
 import { badRequest } from '../../../kernel/fault.ts'
 import { CSV_HEADER, readCsvLink, readHeader, writeCsvLink, type Column } from './csv.ts'
 import { readGolink, writeGolink } from './golink.ts'
-import { readRecords, type ImportLine } from './records.ts'
+import { readLine, readRecords, type ImportLine } from './records.ts'
 
 /** The formats of files with links: golink's JSON lines, or CSV. */
 export const FORMATS = ['jsonl', 'csv'] as const
@@ -32,14 +32,14 @@ export async function* readLinks(
   const format = given ?? (first === '{' ? 'jsonl' : 'csv')
   let columns: readonly Column[] | undefined
   for await (const record of readRecords(chunks, format === 'csv')) {
-    const { line } = record
     if (format === 'csv' && columns === undefined) {
-      const header = 'text' in record ? readHeader(record.text) : `The first line ${record.problem}`
-      if (typeof header === 'string') throw badRequest(header)
-      columns = header
-    } else if ('problem' in record) yield { line, slug: '', problem: record.problem }
-    else if (columns !== undefined) yield readCsvLink(line, record.text, columns)
-    else yield readGolink(line, record.text)
+      if ('problem' in record) throw badRequest(`The first line ${record.problem}`)
+      columns = readHeader(record.text)
+    } else if ('problem' in record) yield { ...record, slug: '' }
+    else {
+      const { line, text } = record
+      yield readLine(line, () => (columns ? readCsvLink(text, columns) : readGolink(text)))
+    }
   }
 }
 

@@ -1,8 +1,7 @@
 import type { Link } from '../../../db/links/links.ts'
-import { badRequest, Fault } from '../../../kernel/fault.ts'
+import { badRequest } from '../../../kernel/fault.ts'
 import { parseObject, stringOf } from '../../../kernel/json.ts'
-import { INSTANT_FORM } from '../../../kernel/time.ts'
-import { readImportTime, type ImportLine } from './records.ts'
+import { readImportTime, type LinkRecord } from './records.ts'
 
 /** A longer name is not a slug, whatever is cut off its ends. */
 const MAX_SHORT_LENGTH = 1_000
@@ -20,34 +19,28 @@ const APPENDED_PATH = `${BEGIN}/{*}${END}`
  * Reads a line of a golink export (`/.export`): a JSON object with Short, Long, Created, LastEdit and
  * Owner. golink has no title, description, tags or visibility, so these stay as they are.
  */
-export function readGolink(line: number, text: string): ImportLine {
+export function readGolink(text: string): LinkRecord {
   const object = parseObject(text)
-  if (object === undefined) return { line, slug: '', problem: 'is not a JSON object' }
+  if (object === undefined) throw badRequest('is not a JSON object')
   // JSON can have halves of characters, which the database does not take.
   const word = (name: string): string | undefined => stringOf(object[name])?.toWellFormed()
   const [short, long] = [word('Short'), word('Long')]
-  if (short === undefined) return { line, slug: '', problem: 'Short is missing' }
+  if (short === undefined) throw badRequest('Short is missing')
   const slug = slugOfShort(short)
-  if (long === undefined) return { line, slug, problem: 'Long is missing' }
-  const created_at = readImportTime(word('Created') ?? '')
-  const updated_at = readImportTime(word('LastEdit') ?? '')
-  if (created_at === 'bad') return { line, slug, problem: `Created must be ${INSTANT_FORM}` }
-  if (updated_at === 'bad') return { line, slug, problem: `LastEdit must be ${INSTANT_FORM}` }
-  try {
-    return {
-      line,
-      slug,
-      fields: fromTemplate(long),
-      owner: word('Owner') ?? '',
-      coOwners: [],
-      sharedWith: [],
-      created_at,
-      updated_at,
-      note: slug === short ? '' : `was "${short}"`,
-    }
-  } catch (error) {
-    if (error instanceof Fault) return { line, slug, problem: error.message }
-    throw error
+  return {
+    slug,
+    read() {
+      if (long === undefined) throw badRequest('Long is missing')
+      return {
+        created_at: readImportTime('Created', word('Created') ?? ''),
+        updated_at: readImportTime('LastEdit', word('LastEdit') ?? ''),
+        fields: fromTemplate(long),
+        owner: word('Owner') ?? '',
+        coOwners: [],
+        sharedWith: [],
+        note: slug === short ? '' : `was "${short}"`,
+      }
+    },
   }
 }
 

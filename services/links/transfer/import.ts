@@ -7,7 +7,7 @@ import { Fault } from '../../../kernel/fault.ts'
 import { validate } from '../../../kernel/validate.ts'
 import { linksFault } from '../faults.ts'
 import { LinkUpdate } from '../link-input.ts'
-import { replaceLink, type LinkParts } from '../links.ts'
+import { differences, replaceLink, type LinkParts } from '../links.ts'
 import { refuseLoop, type UrlWriter } from '../loop.ts'
 import { checkSlug, isSlug } from '../slug.ts'
 import { countTags, writeHiddenTags } from '../tags.ts'
@@ -129,9 +129,10 @@ async function importLine(
   if ('problem' in line) return { outcome: 'refused', message: line.problem }
   try {
     checkSlug(line.slug)
-    // Fields that the line does not have stay as they are.
     const { title, description, tags } = existing ?? {}
-    const input = validate(LinkUpdate, { title, description, tags, ...line.fields })
+    const given = Object.entries(line.fields).filter(([, value]) => value !== undefined)
+    const fields = { title, description, tags, ...Object.fromEntries(given) }
+    const input = validate(LinkUpdate, fields)
     return existing === undefined
       ? await createLine(state, line, input, pending)
       : await compareLine(state, line, input, existing)
@@ -185,7 +186,7 @@ async function compareLine(
   input: LinkUpdate,
   existing: Link,
 ): Promise<LineResult> {
-  const differing = differences(existing, input)
+  const differing = Object.keys(differences(existing, input))
   if (differing.length === 0) return { outcome: 'unchanged', message: line.note }
   const what = `${differing.join(', ')} ${differing.length === 1 ? 'differs' : 'differ'}`
   if (!options.update) {
@@ -253,14 +254,6 @@ async function addLinks(
 /** People on this machine may change every link, whatever role the operator has on the pages. */
 async function operatorOf({ db, now }: ImportTools): Promise<User> {
   return { ...(await ensureUser(db, OPERATOR_EMAIL, 'admin', now())), role: 'admin' }
-}
-
-/** The fields in which a line differs from a link. Its people are not compared. */
-function differences(existing: Link, input: LinkUpdate): readonly string[] {
-  return (['url', 'title', 'description', 'tags', 'visibility', 'append_path'] as const).filter(
-    (name) =>
-      input[name] !== undefined && JSON.stringify(input[name]) !== JSON.stringify(existing[name]),
-  )
 }
 
 function joined(...notes: readonly string[]): string {

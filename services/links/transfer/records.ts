@@ -1,15 +1,14 @@
-import { readInstant } from '../../../kernel/time.ts'
+import { badRequest, Fault } from '../../../kernel/fault.ts'
+import { INSTANT_FORM, readInstant } from '../../../kernel/time.ts'
 
 /** The part of an imported file that describes one link: its text, or why it cannot be read. */
 export type ImportRecord =
   | { readonly line: number; readonly text: string }
   | { readonly line: number; readonly problem: string }
 
-/** A link as a line of a file has it; its fields are not checked yet. */
-export interface ImportedLink {
-  readonly line: number
-  readonly slug: string
-  /** Fields by their names in the API. Fields that the line does not have stay as they are. */
+/** What a line of a file says of a link; the fields are not checked yet. */
+interface LinkData {
+  /** Fields by their names in the API. Those that the line does not have are undefined: they stay. */
   readonly fields: Readonly<Record<string, unknown>>
   /** E-mail address of the primary owner; empty when the line names none. */
   readonly owner: string
@@ -19,6 +18,17 @@ export interface ImportedLink {
   readonly updated_at: Date | undefined
   /** What the report says beside the outcome, such as a slug that had to be changed. */
   readonly note: string
+}
+
+/** A record's slug, and how the rest is read; throws the Fault of what cannot be read. */
+export interface LinkRecord {
+  readonly slug: string
+  readonly read: () => LinkData
+}
+
+export interface ImportedLink extends LinkData {
+  readonly line: number
+  readonly slug: string
 }
 
 /** A line of a file: a link, or why it cannot be read, with its slug as far as it is known. */
@@ -36,12 +46,25 @@ const [LF, QUOTE, COMMA] = [0x0a, 0x22, 0x2c]
 /** Where in a CSV record a byte stands; `closing`: after a quote that ends the cell unless another follows. */
 type Place = 'start' | 'plain' | 'quoted' | 'closing'
 
-/** Reads a time with its zone. Undefined: the file does not know it; `bad`: the text is not a time. */
-export function readImportTime(text: string): Date | undefined | 'bad' {
+/** Reads a time with its zone; undefined when the file does not know it. */
+export function readImportTime(name: string, text: string): Date | undefined {
   if (text === '') return undefined
   const time = readInstant(text)
-  if (time === undefined) return 'bad'
+  if (time === undefined) throw badRequest(`${name} must be ${INSTANT_FORM}`)
   return time.getTime() < EARLIEST ? undefined : time
+}
+
+/** Reads a line by its format. */
+export function readLine(line: number, parse: () => LinkRecord): ImportLine {
+  let slug = ''
+  try {
+    const record = parse()
+    slug = record.slug
+    return { line, slug, ...record.read() }
+  } catch (error) {
+    if (error instanceof Fault) return { line, slug, problem: error.message }
+    throw error
+  }
 }
 
 /**
