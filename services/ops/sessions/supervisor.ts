@@ -173,8 +173,11 @@ export function supervise(options: SupervisorOptions, runner: Runner, session: S
       return await Promise.race([runner.run(job), late.promise])
     } catch (error) {
       if (error instanceof Unavailable) return failedOutcome('the database was out of reach')
-      const stack = error instanceof Error && { stack: error.stack }
-      log.error('runner broke', { session: id, error: messageOf(error), ...stack })
+      log.error('runner broke', {
+        session: id,
+        error: messageOf(error),
+        ...(error instanceof Error ? { stack: error.stack } : {}),
+      })
       return failedOutcome('internal error of the runner; see the log')
     } finally {
       runnerStop.signal.removeEventListener('abort', startDeadline)
