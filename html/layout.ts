@@ -26,6 +26,14 @@ export interface Entry {
   readonly label: string
 }
 
+/** Entries that are named like their addresses; the first one is the home page. */
+export function entriesOf(...sections: readonly string[]): readonly Entry[] {
+  return sections.map((section, at) => {
+    const label = `${section.slice(0, 1).toUpperCase()}${section.slice(1)}`
+    return { section, href: at === 0 ? '/' : `/${section}`, label }
+  })
+}
+
 export interface Page {
   readonly title: string
   /** An entry of the navigation, or `none`. */

@@ -1,16 +1,11 @@
 import { type Html, html } from '../../kernel/html.ts'
-import { errorPage, layout, type Page, type ShownFault } from '../layout.ts'
+import { entriesOf, errorPage, layout, type Page, type ShownFault } from '../layout.ts'
 
 const SITE = {
   home: '/',
   assets: '/assets',
   tagline: 'webhooks, caught and kept',
-  navigation: [
-    { section: 'dashboard', href: '/', label: 'Dashboard' },
-    { section: 'log', href: '/log', label: 'Log' },
-    { section: 'providers', href: '/providers', label: 'Providers' },
-    { section: 'settings', href: '/settings', label: 'Settings' },
-  ],
+  navigation: entriesOf('dashboard', 'log', 'providers', 'settings'),
 }
 
 /** A page of the hooks service. */

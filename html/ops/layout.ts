@@ -1,5 +1,5 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { errorPage, layout, type Page, type ShownFault } from '../layout.ts'
+import { entriesOf, errorPage, layout, type Page, type ShownFault } from '../layout.ts'
 import type { Level } from '../../db/ops/events.ts'
 import type { Status } from '../../db/ops/sessions.ts'
 
@@ -8,15 +8,15 @@ const SITE = {
   assets: '/assets',
   tagline: 'an agent that looks after services',
   apiDocs: '/api/docs/',
-  navigation: [
-    { section: 'dashboard', href: '/', label: 'Dashboard' },
-    { section: 'sessions', href: '/sessions', label: 'Sessions' },
-    { section: 'events', href: '/events', label: 'Events' },
-    { section: 'alerts', href: '/alerts', label: 'Alerts' },
-    { section: 'memories', href: '/memories', label: 'Memories' },
-    { section: 'cooldowns', href: '/cooldowns', label: 'Cooldowns' },
-    { section: 'config', href: '/config', label: 'Config' },
-  ],
+  navigation: entriesOf(
+    'dashboard',
+    'sessions',
+    'events',
+    'alerts',
+    'memories',
+    'cooldowns',
+    'config',
+  ),
   head: html`<link rel="stylesheet" href="/assets/ops.css" />
     <script src="/assets/ops.js" type="module"></script>`,
 }

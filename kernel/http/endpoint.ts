@@ -30,6 +30,13 @@ export interface Access<App, Caller> {
   allow?(caller: Caller): void
 }
 
+/** Everybody whom the listener's guard lets in, where a service has no sign-in. */
+export const anyone: Access<unknown, undefined> = {
+  guard: 'guarded',
+  needsToken: false,
+  identify: () => undefined,
+}
+
 /** A request that may be answered: who calls, and what was sent, validated. */
 export interface Call<
   App,

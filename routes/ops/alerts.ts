@@ -16,17 +16,8 @@ import { jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
-import {
-  anyone,
-  form,
-  idOf,
-  page,
-  paging,
-  readPage,
-  type OpsApp,
-  found,
-  started,
-} from './endpoint.ts'
+import { anyone } from '../../kernel/http/endpoint.ts'
+import { form, idOf, page, paging, readPage, type OpsApp, found, started } from './endpoint.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }

@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { configForm, configPage, type ConfigView } from '../../html/ops/config.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
+import { anyone, newForm } from '../../kernel/http/endpoint.ts'
 import { Config, ConfigForm, ConfigUpdate } from '../../services/ops/config.ts'
-import { anyone, api, form, page, type OpsApp } from './endpoint.ts'
+import { api, form, page, type OpsApp } from './endpoint.ts'
 
 /** The configuration (ops.md section 4; decisions.md section 5, Dashboard). */
 export const configEndpoints = [

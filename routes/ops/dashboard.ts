@@ -9,10 +9,10 @@ import {
   type NowView,
   type TriggerView,
 } from '../../html/ops/dashboard.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
+import { anyone, newForm } from '../../kernel/http/endpoint.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../services/ops/sessions/prompt.ts'
-import { anyone, form, LONG_FORM_LIMIT, page, type OpsApp, started } from './endpoint.ts'
+import { form, LONG_FORM_LIMIT, page, type OpsApp, started } from './endpoint.ts'
 
 const MAX_EVENTS = 15
 const DAYS = 14

@@ -1,5 +1,5 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
-import { endpointsOf, type Access, type Call, type Endpoint } from '../../kernel/http/endpoint.ts'
+import { anyone, endpointsOf, type Call, type Endpoint } from '../../kernel/http/endpoint.ts'
 import { badRequest, Fault, notFound } from '../../kernel/fault.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { Ops } from '../../services/ops/open.ts'
@@ -56,13 +56,7 @@ export function started<Session>(session: Session | undefined): Session {
   throw new Fault(409, 'CONFLICT', 'a session is running; try again when it has ended')
 }
 
-/** Everybody whom the listener's guard lets in: ops has no sign-in (ops.md section 5). */
-export const anyone: Access<OpsApp, undefined> = {
-  guard: 'guarded',
-  needsToken: false,
-  identify: () => undefined,
-}
-
+/** Ops has no sign-in: pages and API are for `anyone` (ops.md section 5). */
 export const { api, page, form } = endpointsOf<OpsApp, undefined>({
   bodyLimit: 1024 * 1024,
   alwaysRefuses: [403, 500, 503],

@@ -1,19 +1,13 @@
 import Type from 'typebox'
 import { Event, eventQueries as q } from '../../db/ops/events.ts'
 import { eventsFragment, eventsPage } from '../../html/ops/events.ts'
-import { anyone, Filter, listApi, page, paging, readPage } from './endpoint.ts'
+import { anyone } from '../../kernel/http/endpoint.ts'
+import { Filter, listApi, page, paging, readPage } from './endpoint.ts'
 
 const EventQuery = Type.Object({ ...paging(100), level: Filter, service: Filter })
 
 /** What sessions found (ops.md section 4; decisions.md section 5, Dashboard). */
 export const eventEndpoints = [
-  listApi('Events', {
-    summary: 'List events, newest first; filters combine.',
-    row: Event,
-    query: EventQuery,
-    list: ({ app: { ops }, query }) => q.listEvents(ops.db, { ...query, session: null }),
-  }),
-
   page({
     path: '/events',
     access: anyone,
@@ -25,5 +19,12 @@ export const eventEndpoints = [
       const view = { ...query, events: rows, older }
       return { page: () => eventsPage(view), fragment: () => eventsFragment(view) }
     },
+  }),
+
+  listApi('Events', {
+    summary: 'List events, newest first; filters combine.',
+    row: Event,
+    query: EventQuery,
+    list: ({ app: { ops }, query }) => q.listEvents(ops.db, { ...query, session: null }),
   }),
 ]

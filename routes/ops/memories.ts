@@ -7,7 +7,7 @@ import {
   memoryCard,
   type MemoriesView,
 } from '../../html/ops/memories.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
+import { anyone, newForm } from '../../kernel/http/endpoint.ts'
 import {
   CATEGORIES,
   createMemory,
@@ -15,7 +15,6 @@ import {
   MemoryUpdate,
 } from '../../services/ops/memories.ts'
 import {
-  anyone,
   api,
   Filter,
   form,

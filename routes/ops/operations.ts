@@ -1,18 +1,13 @@
 import { Cooldown, operationQueries as q } from '../../db/ops/operations.ts'
 import { cooldownsFragment, cooldownsPage } from '../../html/ops/operations.ts'
-import { anyone, listApi, page, type OpsApp } from './endpoint.ts'
+import { anyone } from '../../kernel/http/endpoint.ts'
+import { listApi, page, type OpsApp } from './endpoint.ts'
 
 const DAY_MS = 86_400_000
 const MAX_COOLDOWNS = 1_000
 
 /** Operations of the last 24 hours (ops.md section 4; decisions.md section 5, Dashboard). */
 export const operationEndpoints = [
-  listApi('Cooldowns', {
-    summary: 'List what was done in the last 24 hours, newest first.',
-    row: Cooldown,
-    list: ({ app, now }) => listCooldowns(app, now),
-  }),
-
   page({
     path: '/cooldowns',
     access: anyone,
@@ -23,6 +18,12 @@ export const operationEndpoints = [
         fragment: () => cooldownsFragment(cooldowns),
       }
     },
+  }),
+
+  listApi('Cooldowns', {
+    summary: 'List what was done in the last 24 hours, newest first.',
+    row: Cooldown,
+    list: ({ app, now }) => listCooldowns(app, now),
   }),
 ]
 

@@ -12,14 +12,13 @@ import {
 } from '../../html/ops/sessions.ts'
 import { Fault, unavailable } from '../../kernel/fault.ts'
 import { queryOf } from '../../kernel/http/context.ts'
-import { newForm } from '../../kernel/http/endpoint.ts'
+import { anyone, newForm } from '../../kernel/http/endpoint.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { Prompt } from '../../services/ops/sessions/prompt.ts'
 import {
-  anyone,
   api,
   form,
   idOf,
@@ -55,11 +54,40 @@ const MAX_CHAIN = 100
  * own.
  */
 export const sessionEndpoints = [
+  page({
+    path: '/sessions',
+    access: anyone,
+    query: SessionsQuery,
+    async answer({ app: { ops }, query }) {
+      const { rows, older } = await readPage('/sessions', query, (asked) =>
+        q.listSessions(ops.db, asked),
+      )
+      return {
+        page: () => sessionsPage(rows, older),
+        fragment: () => sessionsFragment(rows, older),
+      }
+    },
+  }),
+
   listApi('Sessions', {
     summary: 'List sessions, newest first.',
     row: Session,
     query: SessionsQuery,
     list: ({ app: { ops }, query }) => q.listSessions(ops.db, query),
+  }),
+
+  page({
+    path: '/sessions/:id',
+    access: anyone,
+    params,
+    query: Type.Object({
+      before: parsed(withDefault(Type.Integer(), MAX_SEQ), 'must be the number of a line', (text) =>
+        /^\d{1,10}$/.test(String(text)) ? Math.min(Number(text), MAX_SEQ) : undefined,
+      ),
+    }),
+    async answer({ app, params: { id }, query: { before } }) {
+      return sessionView(app, await findSession(app, id), { form: STOP_FORM }, before)
+    },
   }),
 
   api({
@@ -95,35 +123,6 @@ export const sessionEndpoints = [
     refuses: [409],
     answer: async ({ app: { ops }, body: { prompt } }) =>
       started(await ops.sessions.start({ tier: 1, trigger: 'api', prompt })),
-  }),
-
-  page({
-    path: '/sessions',
-    access: anyone,
-    query: SessionsQuery,
-    async answer({ app: { ops }, query }) {
-      const { rows, older } = await readPage('/sessions', query, (asked) =>
-        q.listSessions(ops.db, asked),
-      )
-      return {
-        page: () => sessionsPage(rows, older),
-        fragment: () => sessionsFragment(rows, older),
-      }
-    },
-  }),
-
-  page({
-    path: '/sessions/:id',
-    access: anyone,
-    params,
-    query: Type.Object({
-      before: parsed(withDefault(Type.Integer(), MAX_SEQ), 'must be the number of a line', (text) =>
-        /^\d{1,10}$/.test(String(text)) ? Math.min(Number(text), MAX_SEQ) : undefined,
-      ),
-    }),
-    async answer({ app, params: { id }, query: { before } }) {
-      return sessionView(app, await findSession(app, id), { form: STOP_FORM }, before)
-    },
   }),
 
   form({

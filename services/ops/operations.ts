@@ -14,10 +14,7 @@ import { commandText } from './tools/programs.ts'
 import { defineTool, done, refused, type ToolContext, type ToolResult } from './tools/tool.ts'
 
 /** How often a type of action may be done to a service. */
-interface Cooldown {
-  readonly count: number
-  readonly window_s: number
-}
+type Cooldown = NonNullable<Operation['cooldown']>
 
 const HOUR_S = 3_600
 const DEFAULT_TIMEOUT_S = 120

@@ -15,7 +15,7 @@ import {
   type BriefLockOptions,
   type Deadline,
 } from './brief.ts'
-import { identify, readPayload } from './payload.ts'
+import { identify, readPayload, type Payload } from './payload.ts'
 
 /** What the alert webhook works with. */
 interface AlertsOptions extends BriefLockOptions {
@@ -40,11 +40,7 @@ export type DeliveryResult =
 export type Alerts = ReturnType<typeof openAlerts>
 
 /** A delivery in progress, and the newest session before it. */
-interface Work {
-  readonly text: string
-  readonly tier: number
-  readonly newest: number
-}
+type Work = Pick<Payload, 'text' | 'tier'> & { readonly newest: number }
 
 /** A delivery takes less: one in progress for longer was interrupted. */
 const INTERRUPTED_MS = 30_000

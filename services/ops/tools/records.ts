@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { Executor } from '../../../db/client.ts'
-import { eventQueries } from '../../../db/ops/events.ts'
-import { memoryQueries } from '../../../db/ops/memories.ts'
+import { eventQueries, type Event } from '../../../db/ops/events.ts'
+import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
 import { addEvent, levelOf } from '../events.ts'
 import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
 import { defineTool, done, Text } from './tool.ts'
@@ -23,11 +23,7 @@ export const readEventsTool = defineTool({
   async run({ level = null, service = null, limit = 20 }, { db }) {
     const filter = { level, service, session: null, offset: 0, limit }
     const events = await eventQueries.listEvents(db, filter)
-    const lines = events.map(
-      (event) =>
-        `${event.created_at.toISOString()} ${event.level} ${event.service ?? '-'}: ${event.message}`,
-    )
-    return done(lines.join('\n') || 'There are no such events.')
+    return done(events.map(eventLine).join('\n') || 'There are no such events.')
   },
 })
 
@@ -60,11 +56,7 @@ export const recallTool = defineTool({
   takes: { service: Service, category: Type.Optional(Text(100, 'A category')), limit: Limit },
   async run({ service = null, category = null, limit = 20 }, { db }) {
     const memories = await memoryQueries.listActiveMemories(db, { service, category, limit })
-    const lines = memories.map(
-      (memory) =>
-        `[${authorOf(memory)}] ${memory.service ?? '-'} (${memory.category}, ${memory.confidence}): ${memory.observation}`,
-    )
-    return done(lines.join('\n') || 'Nothing is remembered of that.')
+    return done(memories.map(memoryLine).join('\n') || 'Nothing is remembered of that.')
   },
 })
 
@@ -113,6 +105,15 @@ export const escalateTool = defineTool({
     return done(`Not escalated (${why}); it was recorded as an event. Finish with what you have.`)
   },
 })
+
+function eventLine({ created_at, level, service, message }: Event): string {
+  return `${created_at.toISOString()} ${level} ${service ?? '-'}: ${message}`
+}
+
+function memoryLine(memory: Memory): string {
+  const { service, category, confidence, observation } = memory
+  return `[${authorOf(memory)}] ${service ?? '-'} (${category}, ${confidence}): ${observation}`
+}
 
 /** Why no notice of a critical event is sent; undefined when one is. */
 async function silenceOf(
