@@ -1,9 +1,8 @@
 #!/usr/bin/env node
-import type { ServiceName } from './commands/addresses.ts'
+import type { ServiceName } from './commands/configuration.ts'
 import type { ConfiguredTools } from './commands/command.ts'
 import { runCommandLine } from './commands/command-line.ts'
-import { createOutput, FAILED } from './commands/output.ts'
-import { isJournal } from './commands/systemd.ts'
+import { createOutput, FAILED, isJournal } from './commands/output.ts'
 import { createLog, JOURNAL_PREFIX, messageOf } from './kernel/log.ts'
 
 const output = createOutput({

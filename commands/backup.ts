@@ -4,7 +4,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { copyCluster, copyFolder, hasCluster, removeCopy } from '../db/embedded/cluster.ts'
 import { readApplied } from '../db/migrate.ts'
-import { openDatabase } from '../db/open.ts'
+import { openDatabase, type DatabaseOptions } from '../db/open.ts'
 import { writeBackup } from '../db/transfer/backup-file.ts'
 import type { Progress } from '../db/transfer/load.ts'
 import { openDatabaseSource, type TableContents } from '../db/transfer/source.ts'
@@ -47,7 +47,7 @@ export const commands = [
 
 /** Writes the backup; the exit code when a server refuses to lend its database. */
 async function backUp(file: string, tools: ConfiguredTools): Promise<Written | number> {
-  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: directory } = tools.config.current
+  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = tools.config.current
   const meter = openMeter()
   const ending = new AbortController()
   void tools
@@ -56,10 +56,10 @@ async function backUp(file: string, tools: ConfiguredTools): Promise<Written | n
   const write = (from: Place): Promise<Written> =>
     writeFrom(from, file, tools, meter.progress, ending.signal)
   try {
-    if (url !== undefined) return await write({ url, directory })
-    const copy = { directory: copyFolder(directory) }
-    const lent = await besideServer(directory, file, tools.output, ending, () => write(copy))
-    return lent ?? (await write({ directory }))
+    if (url !== undefined) return await write({ url, dataDirectory })
+    const copy = { url, dataDirectory: copyFolder(dataDirectory) }
+    const lent = await besideServer(dataDirectory, file, tools.output, ending, () => write(copy))
+    return lent ?? (await write({ url, dataDirectory }))
   } finally {
     meter.end()
   }
@@ -79,10 +79,7 @@ async function lendCopy({ db, config, log, output, input }: DatabaseTools): Prom
   }
 }
 
-interface Place {
-  readonly url?: string
-  readonly directory: string
-}
+type Place = Pick<DatabaseOptions, 'url' | 'dataDirectory'>
 
 interface Written {
   readonly bytes: number
@@ -117,17 +114,16 @@ async function besideServer(
 }
 
 async function writeFrom(
-  { url, directory }: Place,
+  place: Place,
   file: string,
   { version, now, log }: ConfiguredTools,
   progress: Progress,
   ending: AbortSignal,
 ): Promise<Written> {
-  if (url === undefined && !hasCluster(directory)) {
-    throw new Error(`there is no database in ${directory}: nothing to back up`)
+  if (place.url === undefined && !hasCluster(place.dataDirectory)) {
+    throw new Error(`there is no database in ${place.dataDirectory}: nothing to back up`)
   }
-  const options = { url, dataDirectory: directory, deadlineMs: TRANSFER_DEADLINE_MS }
-  const database = await openDatabase(options, log)
+  const database = await openDatabase({ ...place, deadlineMs: TRANSFER_DEADLINE_MS }, log)
   try {
     return await database.db.transaction(async (tx) => {
       const source = await openDatabaseSource(tx)

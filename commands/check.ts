@@ -1,34 +1,34 @@
-import { oneOf } from '../kernel/readings.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
-import { SERVICES, type ServiceName } from './addresses.ts'
+import type { ServiceName, VariableName } from './configuration.ts'
 import { addressFindings } from './checks/addresses.ts'
-import { configurationFindings, proxyFindings } from './checks/configuration.ts'
+import {
+  configurationFindings,
+  proxyFindings,
+  dataDirectoryFindings,
+  secretFileFindings,
+} from './checks/configuration.ts'
 import { databaseFindings, inspectDatabase } from './checks/database.ts'
-import { dataDirectoryFindings, secretFileFindings } from './checks/files.ts'
-import { reportFindings, type Finding } from './checks/finding.ts'
+import { reportFindings, type Finding } from './output.ts'
 import { agentFindings, queueFindings } from './checks/services.ts'
-import { command, JSON_FLAG, value, type ConfiguredTools } from './command.ts'
-import type { VariableName } from './configuration.ts'
+import {
+  command,
+  JSON_FLAG,
+  servicesArgument,
+  servicesNamed,
+  type ConfiguredTools,
+} from './command.ts'
 
 export const commands = [
   command({
     name: 'check',
     summary: 'say of everything that a start needs whether it is ok, or what to do; change nothing',
     args: {
-      service: {
-        ...value(
-          SERVICES.map((service) => `[${service}]`).join(' '),
-          'what is going to run, all three unless named',
-          oneOf(...SERVICES),
-        ),
-        repeated: true,
-      },
+      service: servicesArgument('what is going to run, all three unless named'),
     },
     flags: { json: JSON_FLAG },
     needs: 'any configuration',
     async run({ args: { service: named }, flags: { json } }, tools) {
-      const services = SERVICES.filter((service) => named.includes(service))
-      const findings = await checkAll(services.length === 0 ? SERVICES : services, tools)
+      const findings = await checkAll(servicesNamed(named), tools)
       return reportFindings(findings, json, tools.output)
     },
     // The rest is checked by the process that asks.
@@ -42,22 +42,17 @@ async function checkAll(
   { config, environment, random, log }: ConfiguredTools,
 ): Promise<readonly Finding[]> {
   const { PATH: path = '', CREDENTIALS_DIRECTORY: credentials } = environment
-  /** Leaves a check out when one of its variables is wrong: nobody knows what was meant. */
+  /** Leaves out checks of other services, and those with a wrong variable: nobody knows what was meant. */
   async function when(
     names: readonly VariableName[],
     find: () => readonly Finding[] | Promise<readonly Finding[]>,
+    service?: ServiceName,
   ): Promise<readonly Finding[]> {
+    if (service !== undefined && !services.includes(service)) return []
     const unknown = config.problems.some(({ variables }) =>
       names.some((name) => variables.includes(name)),
     )
     return unknown ? [] : find()
-  }
-  async function whenRuns(
-    service: ServiceName,
-    names: readonly VariableName[],
-    find: () => Promise<readonly Finding[]>,
-  ): Promise<readonly Finding[]> {
-    return services.includes(service) ? when(names, find) : []
   }
   const groups = await Promise.all([
     when(['GATEHOUSE_TRUSTED_PROXIES', 'HOOKS_BASE_URL', 'LINKS_BASE_URL', 'OPS_BASE_URL'], () =>
@@ -70,8 +65,8 @@ async function checkAll(
       databaseFindings({ config, log, secrets: configuredSecrets(config, random) }),
     ),
     addressFindings(config, services),
-    whenRuns('hooks', ['HOOKS_QUEUE_URL'], () => queueFindings(config)),
-    whenRuns('ops', AGENT_VARIABLES, () => agentFindings(config, path)),
+    when(['HOOKS_QUEUE_URL'], () => queueFindings(config), 'hooks'),
+    when(AGENT_VARIABLES, () => agentFindings(config, path), 'ops'),
   ])
   return groups.flat()
 }

@@ -6,10 +6,17 @@ import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server.ts'
 import { assetText } from '../kernel/assets.ts'
-import { Fault } from '../kernel/fault.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
-import { SERVICES } from './addresses.ts'
+import {
+  SERVICES,
+  flagOf,
+  ignoredText,
+  openConfiguration,
+  VARIABLE_NAMES,
+  type ConfigSource,
+  type VariableName,
+} from './configuration.ts'
 import {
   UsageError,
   type ConfiguredTools,
@@ -18,14 +25,6 @@ import {
   type Surroundings,
 } from './command.ts'
 import { allCommands, commandsOf } from './commands.ts'
-import {
-  flagOf,
-  ignoredText,
-  openConfiguration,
-  VARIABLE_NAMES,
-  type ConfigSource,
-  type VariableName,
-} from './configuration.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { usageText } from './help.ts'
 import { DONE, FAILED, WRONG_USAGE } from './output.ts'
@@ -43,7 +42,7 @@ export async function runCommandLine(
   surroundings: Surroundings,
 ): Promise<number> {
   try {
-    return await run(argv, surroundings)
+    return (await run(argv, surroundings)) ?? DONE
   } catch (error) {
     const { log, output, errorPrefix } = surroundings
     log.flush()
@@ -54,7 +53,10 @@ export async function runCommandLine(
   }
 }
 
-async function run(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+async function run(
+  argv: readonly string[],
+  surroundings: Surroundings,
+): Promise<number | undefined> {
   const { input, output } = surroundings
   const { flags, envFile, rest } = splitArguments(argv)
   const words = withCommand(rest)
@@ -62,7 +64,7 @@ async function run(argv: readonly string[], surroundings: Surroundings): Promise
   const found = parseCommand(rows, words)
   if ('help' in found) {
     output.out(usageText(found.help))
-    return DONE
+    return undefined
   }
   const parsed = await readFlagsFromInput(found, () => text(input))
   const { command } = parsed
@@ -110,7 +112,7 @@ async function runWithDatabase(
   parsed: ParsedCommand,
   { config, output, log, random, now }: ConfiguredTools,
   input: Readable,
-): Promise<number> {
+): Promise<number | undefined> {
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   if (url === undefined) {
     const code = await runRemotely(controlPath(dataDirectory), toArguments(parsed), output, input)
@@ -139,14 +141,7 @@ export async function runInServer(argv: readonly string[], tools: DatabaseTools)
   }
   const call = readCall(parsed)
   command.check?.(call, tools.now())
-  try {
-    return await command.run(call, tools)
-  } catch (error) {
-    // What the caller asked for is not possible: no reason for a line in the log.
-    if (!(error instanceof Fault)) throw error
-    tools.output.err(`gatehouse: ${error.message}`)
-    return FAILED
-  }
+  return (await command.run(call, tools)) ?? DONE
 }
 
 /** Flags that set a variable. */

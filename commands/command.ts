@@ -1,12 +1,11 @@
 import type { Readable } from 'node:stream'
 import type { Database } from '../db/client.ts'
 import type { Log } from '../kernel/log.ts'
-import { anyText, type Reading } from '../kernel/readings.ts'
+import { anyText, oneOf, type Reading } from '../kernel/readings.ts'
 import type { RandomBytes } from '../kernel/tokens.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
-import type { Addresses, ServiceName } from './addresses.ts'
+import { SERVICES, type Addresses, type ServiceName, type ConfigSource } from './configuration.ts'
 import type { Output } from './output.ts'
-import type { ConfigSource } from './configuration.ts'
 
 /** A flag without a value. */
 export interface Switch {
@@ -51,6 +50,17 @@ export function value<T>(shown: string, summary: string, reading: Reading<T>): V
 /** Declares a flag or an argument that takes any text. */
 export function text(shown: string, summary: string): Value<string> {
   return { shown, summary, ...anyText(summary) }
+}
+
+/** Declares an argument that names any of the services. */
+export function servicesArgument(summary: string): Repeated<ServiceName> {
+  const shown = SERVICES.map((service) => `[${service}]`).join(' ')
+  return { ...value(shown, summary, oneOf(...SERVICES)), repeated: true }
+}
+
+/** The services in the order of `SERVICES`; all of them unless some are named. */
+export function servicesNamed(named: readonly ServiceName[]): readonly ServiceName[] {
+  return SERVICES.filter((service) => named.length === 0 || named.includes(service))
 }
 
 /** The flag of every command that prints a table. */
@@ -124,8 +134,8 @@ export interface Command<
   check?(call: Call<A, F>, now: Date): void
   /** Opens the input of a command on the database, in the caller's process. */
   openInput?(call: Call<A, F>, stdin: Readable): Promise<Readable>
-  /** Does the work and gives the exit code. */
-  run(call: Call<A, F>, tools: Needs[N]): Promise<number>
+  /** Does the work. Without an exit code it is done; what it throws says why it has failed. */
+  run(call: Call<A, F>, tools: Needs[N]): Promise<number | undefined>
   /** The part that the server with the embedded database does, where `run` asks for one. */
   runInServer?(tools: DatabaseTools): Promise<number>
 }

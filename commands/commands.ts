@@ -1,72 +1,60 @@
 import { migrate } from '../db/migrate.ts'
-import { oneOf } from '../kernel/readings.ts'
-import { SERVICES } from './addresses.ts'
-import { command, UsageError, value, type Command } from './command.ts'
-import { DONE } from './output.ts'
+import { command, servicesArgument, servicesNamed, UsageError, type Command } from './command.ts'
 
-const serve = command({
-  name: 'serve',
-  summary: 'run the services, all three unless named; it needs no command: gatehouse hooks',
-  args: {
-    service: {
-      ...value(
-        SERVICES.map((service) => `[${service}]`).join(' '),
-        'what to run',
-        oneOf(...SERVICES),
-      ),
-      repeated: true,
+/** The commands of this file. */
+const commands = [
+  command({
+    name: 'serve',
+    summary: 'run the services, all three unless named; it needs no command: gatehouse hooks',
+    args: {
+      service: servicesArgument('what to run'),
     },
-  },
-  needs: 'live configuration',
-  run({ args: { service: named } }, tools) {
-    const wanted = SERVICES.filter((service) => named.includes(service))
-    return tools.serve(wanted.length === 0 ? SERVICES : wanted, tools)
-  },
-})
-
-const migrateDatabase = command({
-  name: 'migrate',
-  summary: 'bring the database up to date',
-  needs: 'database',
-  async run(_call, { db, output }) {
-    const applied = await migrate(db)
-    for (const name of applied) output.out(`applied ${name}`)
-    if (applied.length === 0) output.out('nothing to apply')
-    return DONE
-  },
-})
-
-const version = command({
-  name: 'version',
-  summary: 'print the version',
-  needs: 'nothing',
-  async run(_call, { version: text, output }) {
-    output.out(text)
-    return DONE
-  },
-})
+    needs: 'live configuration',
+    run({ args: { service: named } }, tools) {
+      return tools.serve(servicesNamed(named), tools)
+    },
+  }),
+  command({
+    name: 'migrate',
+    summary: 'bring the database up to date',
+    needs: 'database',
+    async run(_call, { db, output }) {
+      const applied = await migrate(db)
+      for (const name of applied) output.out(`applied ${name}`)
+      if (applied.length === 0) output.out('nothing to apply')
+    },
+  }),
+  command({
+    name: 'version',
+    summary: 'print the version',
+    needs: 'nothing',
+    async run(_call, { version: text, output }) {
+      output.out(text)
+    },
+  }),
+]
 
 /**
- * The commands by their first word. Each file is loaded when its command is called: from sources,
- * loading all of them takes longer than most commands.
+ * Where the commands of each first word stand. A file is loaded when one of its commands is called: from
+ * sources, loading all of them takes longer than most commands.
  */
 const FILES: Readonly<Record<string, () => Promise<{ readonly commands: readonly Command[] }>>> = {
-  serve: async () => ({ commands: [serve] }),
+  serve: async () => ({ commands }),
   check: async () => await import('./check.ts'),
-  migrate: async () => ({ commands: [migrateDatabase] }),
+  migrate: async () => ({ commands }),
   provider: async () => await import('./provider.ts'),
   endpoint: async () => await import('./endpoint.ts'),
   forward: async () => await import('./forward.ts'),
   'send-sample': async () => await import('./send-sample.ts'),
-  user: async () => await import('./user.ts'),
-  token: async () => await import('./token.ts'),
-  import: async () => await import('./import.ts'),
-  export: async () => await import('./export.ts'),
+  user: async () => await import('./users.ts'),
+  token: async () => await import('./users.ts'),
+  import: async () => await import('./links.ts'),
+  export: async () => await import('./links.ts'),
   backup: async () => await import('./backup.ts'),
-  restore: async () => await import('./restore.ts'),
-  db: async () => await import('./db.ts'),
-  completion: async () => await import('./completion.ts'),
-  version: async () => ({ commands: [version] }),
+  restore: async () => await import('./transfer.ts'),
+  db: async () => await import('./transfer.ts'),
+  completion: async () => await import('./help.ts'),
+  version: async () => ({ commands }),
   help: async () => await import('./help.ts'),
 }
 
@@ -78,11 +66,10 @@ export async function commandsOf(word: string): Promise<readonly Command[]> {
     const shown = word.startsWith('-') ? word.replace(/=.*/s, '') : word
     throw new UsageError(`There is no ${word.startsWith('-') ? 'flag' : 'command'} "${shown}"`)
   }
-  return (await load()).commands
+  return (await load()).commands.filter(({ name }) => name.split(' ')[0] === word)
 }
 
 /** All commands, in the order of the help. */
 export async function allCommands(): Promise<readonly Command[]> {
-  const files = await Promise.all(Object.values(FILES).map((load) => load()))
-  return files.flatMap(({ commands }) => commands)
+  return (await Promise.all(Object.keys(FILES).map(commandsOf))).flat()
 }

@@ -12,7 +12,8 @@ import { finished, pipeline } from 'node:stream/promises'
 import { Fault } from '../kernel/fault.ts'
 import { codeOf, messageOf, type Log } from '../kernel/log.ts'
 import { drained } from '../kernel/http/respond.ts'
-import { FAILED, UsageError, WRONG_USAGE, type Output } from './output.ts'
+import { UsageError } from './command.ts'
+import { FAILED, WRONG_USAGE, type Output } from './output.ts'
 
 /**
  * The request is one line of JSON, the arguments of the command, and then its input. The reply is lines
@@ -21,7 +22,7 @@ import { FAILED, UsageError, WRONG_USAGE, type Output } from './output.ts'
 type Message = readonly ['out' | 'err' | 'data', string] | { readonly code: number }
 
 /** Runs a command; the caller sends `input` after it. */
-export type RunCommand = (
+type RunCommand = (
   argv: readonly string[],
   output: Output,
   input: AsyncIterable<Uint8Array>,
@@ -137,6 +138,7 @@ async function answer(
   } catch (error) {
     output.err(`gatehouse: ${messageOf(error)}`)
     if (error instanceof UsageError) return WRONG_USAGE
+    // What the caller asked for is not possible: no reason for a line in the log.
     if (error instanceof Fault) return FAILED
     log.warn('control command failed', { error: messageOf(error) })
     return FAILED

@@ -6,9 +6,9 @@ import {
   endpointUrl,
   revokeEndpoint,
 } from '../services/hooks/endpoints.ts'
-import { serviceUrl } from './addresses.ts'
+import { serviceUrl } from './configuration.ts'
 import { command, JSON_FLAG, text, value } from './command.ts'
-import { DONE, printRows } from './output.ts'
+import { printRows } from './output.ts'
 
 const NAME = text('NAME', 'the name of the endpoint, a part of its URL')
 
@@ -32,7 +32,6 @@ export const commands = [
       output.err(clientConfiguration(endpointUrl(baseUrl ?? 'http://HOST', name), name, 'TOKEN'))
       if (baseUrl === undefined) output.err(NO_ADDRESS)
       output.out(made.token)
-      return DONE
     },
   }),
   command({
@@ -47,7 +46,6 @@ export const commands = [
         CREATED: ({ created_at }) => created_at.toISOString(),
         'LAST USED': ({ last_used_at }) => last_used_at?.toISOString() ?? 'never',
       })
-      return DONE
     },
   }),
   command({
@@ -58,7 +56,6 @@ export const commands = [
     async run({ args: { name } }, { db, output }) {
       await revokeEndpoint(db, name)
       output.err(`${name} is revoked; its token no longer works`)
-      return DONE
     },
   }),
 ]

@@ -21,7 +21,7 @@ import {
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
 import { command, text, UsageError, value, type Call } from './command.ts'
-import { DONE, fail, type Output } from './output.ts'
+import type { Output } from './output.ts'
 
 /** Where a server listens unless it is told otherwise. */
 const DEFAULT_FROM = 'http://127.0.0.1:8080'
@@ -29,6 +29,7 @@ const DEFAULT_FROM = 'http://127.0.0.1:8080'
 const RETRIES_BEFORE_SKIP = 3
 /** An event has at most HOOKS_MAX_BODY bytes, which is 100 MiB at most. */
 const MAX_MESSAGE = 100 * 1024 * 1024
+const CHANNEL = { protocol: FORWARD_PROTOCOL, maxMessage: MAX_MESSAGE, clock: systemClock }
 /** The time that a running delivery has to end after the first signal. */
 const GRACE_MS = 5_000
 
@@ -84,15 +85,12 @@ export const commands = [
           retries: retries ?? usualRetries,
           cut: cut.signal,
         }),
-        connect: (url) =>
-          connectChannel({
-            ...{ url, protocol: FORWARD_PROTOCOL, maxMessage: MAX_MESSAGE, clock: systemClock },
-          }),
+        connect: (url) => connectChannel({ url, ...CHANNEL }),
         random,
         stop: stop.signal,
         report: reportTo(output, request, json),
       })
-      return problem === undefined ? DONE : fail(output, problem)
+      if (problem !== undefined) throw new Error(problem)
     },
   }),
 ]
@@ -166,7 +164,7 @@ function reportTo(output: Output, request: ForwardRequest, json: boolean): Forwa
       const then = { left: 'left out', again: `again in ${waitMs} ms`, 'given-up': 'given up' }
       output.err(`${what}; ${then[outcome]}`)
     },
-    trouble: (text) => output.err(text),
+    problem: (text) => output.err(text),
   }
 }
 

@@ -3,46 +3,76 @@ import type { AddressInfo } from 'node:net'
 import type { Database } from '../db/client.ts'
 import { ConfigError } from '../kernel/config.ts'
 import { notFound, type Fault } from '../kernel/fault.ts'
-import type { BodyBudget } from '../kernel/http/body.ts'
-import { createListener, type FaultReply, type Listener } from '../kernel/http/listener.ts'
+import {
+  createListener,
+  type FaultReply,
+  type Listener,
+  type ListenerOptions,
+} from '../kernel/http/listener.ts'
 import type { HttpMetrics } from '../kernel/http/request-log.ts'
 import { createRouter, type Route, type Unmatched } from '../kernel/http/router.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import { hostName, isLocal, listenOptions, removeDeadSocket } from '../kernel/net/addresses.ts'
 import { createGuard } from '../kernel/net/guard.ts'
-import type { Clock } from '../kernel/time.ts'
 import { metricsRoute } from '../routes/monitoring.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
-import { placeOf, urlOf, type ServiceName, type Addresses } from './addresses.ts'
-import type { ConfigSource } from './configuration.ts'
+import {
+  placeOf,
+  urlOf,
+  type ServiceName,
+  type Addresses,
+  type ConfigSource,
+} from './configuration.ts'
 
-export const NO_ROUTE = notFound('Nothing is served under this path.')
+const NO_ROUTE = notFound('Nothing is served under this path.')
 
-/** What all listeners of a process share. */
-export interface SharedParts {
+/** What a running program gives each of its services. */
+export interface ServiceContext {
   readonly config: ConfigSource
-  readonly bodyBudget: BodyBudget
+  readonly secrets: SigningSecrets
+  readonly version: string
   readonly log: Log
   readonly metrics: Metrics
-  readonly httpMetrics: HttpMetrics
-  readonly clock: Clock
+  readonly db: Database
+  /** Where each running service listens, once its listener does. */
+  readonly addresses: Addresses
 }
 
-/** What one service gives its listener. */
-export interface ServiceParts {
+/** A service as `serve` runs it. */
+export interface Service {
+  readonly name: ServiceName
   readonly routes: readonly Route[]
   readonly faultReply: FaultReply
-  readonly noRoute: Fault
-  /** Answers requests that match no route, instead of `noRoute` and 405. */
+  /** Answers requests that match no route, instead of 404 and 405. */
   readonly unmatched?: Unmatched
+  /** The reply to a path that no route has, in other words than `NO_ROUTE`. */
+  readonly noRoute?: Fault
+  /** Starts background work; all listeners are up. */
+  readonly begin?: () => void
+  /** Reads again what a command may have changed in the database. */
+  readonly refresh?: () => Promise<void>
+  /** Forgets a link that a command has changed. */
+  readonly forgetLink?: (slug: string) => void
+  /** Ends streams when the program stops, so that running requests can finish. */
+  readonly endStreams?: () => void
+  readonly close: () => Promise<void>
+}
+
+export type OpenService = (context: ServiceContext) => Promise<Service>
+
+/** What all listeners of a process share. */
+type SharedParts = Pick<ListenerOptions, 'bodyBudget' | 'log' | 'clock'> & {
+  readonly config: ConfigSource
+  readonly metrics: Metrics
+  readonly httpMetrics: HttpMetrics
 }
 
 export interface RunningListener {
   readonly service: ServiceName
   readonly listener: Listener
   /** `http://host:port`, `unix:/path`, or `fd:NAME` of a unix socket that systemd passed. */
-  readonly address: () => string
+  readonly address: string
 }
 
 /** Refuses an address beyond loopback when no proxy is trusted, before anything is opened or written. */
@@ -60,11 +90,9 @@ export async function refuseBeyondLoopback(
 
 /** Starts a service's listener. A socket from systemd is checked here, by its bound address. */
 export async function startListener(
-  shared: SharedParts,
-  service: ServiceName,
-  parts: (address: () => string) => ServiceParts,
+  { config, metrics, httpMetrics, ...shared }: SharedParts,
+  { name: service, routes, unmatched, faultReply, noRoute = NO_ROUTE }: Service,
 ): Promise<RunningListener> {
-  const { config, bodyBudget, log, metrics, httpMetrics, clock } = shared
   const { GATEHOUSE_TRUSTED_PROXIES: proxies } = config.current
   const trustedProxies = proxies ?? (() => false)
   const { address: configured, baseUrl } = placeOf(service, config)
@@ -72,10 +100,8 @@ export async function startListener(
   if (configured.kind === 'tcp') hosts.push(configured.host)
   if (baseUrl !== undefined) hosts.push(hostName(new URL(baseUrl).host))
 
-  let place = ''
-  const address = (): string => place
-  const { routes, faultReply, noRoute, unmatched } = parts(address)
   const listener = createListener({
+    ...shared,
     service,
     find: createRouter([...routes, metricsRoute(metrics)], unmatched),
     noRoute,
@@ -85,16 +111,14 @@ export async function startListener(
       userHeader: () => config.current.GATEHOUSE_USER_HEADER,
     }),
     trustedProxies,
-    bodyBudget,
-    log,
     metrics: httpMetrics,
-    clock,
   })
   if (configured.kind === 'unix') await removeDeadSocket(configured.path)
   await listener.listen(listenOptions(configured, config.inheritedSockets))
   const bound = listener.server.address()
   // Node does not know the path of a unix socket that was passed.
-  place = bound === null && configured.kind === 'fd' ? `fd:${configured.name}` : addressText(bound)
+  const address =
+    bound === null && configured.kind === 'fd' ? `fd:${configured.name}` : addressText(bound)
   if (proxies === undefined && !isLocal(bound)) {
     await listener.close(0)
     throw beyondLoopback(service)
@@ -113,33 +137,3 @@ export function beyondLoopback(service: ServiceName): ConfigError {
     `${service.toUpperCase()}_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES to the proxy that authenticates, or listen on 127.0.0.1`,
   )
 }
-
-/** What a running program gives each of its services. */
-export interface ServiceContext {
-  readonly config: ConfigSource
-  readonly secrets: SigningSecrets
-  readonly version: string
-  readonly log: Log
-  readonly metrics: Metrics
-  readonly db: Database
-  /** Where each running service listens, once its listener does. */
-  readonly addresses: Addresses
-}
-
-/** A service as `serve` runs it. */
-export interface Service {
-  readonly name: ServiceName
-  /** What its listener serves; `address` is known once it listens. */
-  readonly parts: (address: () => string) => ServiceParts
-  /** Starts background work; all listeners are up. */
-  readonly begin?: () => void
-  /** Reads again what a command may have changed in the database. */
-  readonly refresh?: () => Promise<void>
-  /** Forgets a link that a command has changed. */
-  readonly forgetLink?: (slug: string) => void
-  /** Ends streams when the program stops, so that running requests can finish. */
-  readonly endStreams?: () => void
-  readonly close: () => Promise<void>
-}
-
-export type OpenService = (context: ServiceContext) => Promise<Service>

@@ -1,6 +1,11 @@
-import type { Readable } from 'node:stream'
+import { fstatSync } from 'node:fs'
+import { JOURNAL_PREFIX } from '../kernel/log.ts'
 import { escapeControls } from '../kernel/text.ts'
-import type { Log } from '../kernel/log.ts'
+
+/** Exit codes of every command. */
+export const DONE = 0
+export const FAILED = 1
+export const WRONG_USAGE = 2
 
 /**
  * Where a command prints: results to `out`, messages to `err`. Both escape control characters, because
@@ -13,18 +18,6 @@ export interface Output {
   data(line: string): void
   /** Resolves when the printed lines are sent: for commands that print more than fits into memory. */
   drained?(): Promise<void>
-}
-
-/** What a command runs in: a process, or a test. */
-export interface Surroundings {
-  readonly environment: Readonly<Record<string, string | undefined>>
-  readonly input: Readable
-  readonly output: Output
-  readonly log: Log
-  /** Resolves with the name of the first signal that asks the command to stop. */
-  readonly stopSignal: () => Promise<string>
-  /** Stands before the line that says why a command failed: the journal's level, or nothing. */
-  readonly errorPrefix: string
 }
 
 /** Prints to the two streams of a process; `terminal` says whether stdout is one. */
@@ -45,36 +38,17 @@ function printable(text: string): string {
   return text.split('\n').map(escapeControls).join('\n')
 }
 
-/** Exit codes of every command. */
-export const DONE = 0
-export const FAILED = 1
-export const WRONG_USAGE = 2
-
-/** Prints why a command has failed and what may help; gives the exit code. */
-export function fail(output: Output, problem: string, hint?: string): number {
-  output.err(`gatehouse: ${problem}`)
-  if (hint !== undefined) output.err(hint)
-  return FAILED
-}
-
-/** Thrown for wrong arguments: the message and the usage line go to stderr, the exit code is 2. */
-export class UsageError extends Error {
-  override name = 'UsageError'
-}
-
 /** Rows as aligned columns, without colours, for people and `awk`. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly string[])[],
 ): readonly string[] {
   // A newline in a cell would fake a row.
-  const cells = rows.map((row) => row.map(escapeControls))
-  const widths = head.map((name, i) =>
-    Math.max(name.length, ...cells.map((row) => (row[i] ?? '').length)),
-  )
-  return [head, ...cells].map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+  const lines = [head, ...rows.map((row) => row.map(escapeControls))]
+  const widths = head.map((_, at) => Math.max(...lines.map((line) => (line[at] ?? '').length)))
+  return lines.map((line) =>
+    line
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
       .join('  ')
       .trimEnd(),
   )
@@ -87,10 +61,68 @@ export function printRows<T>(
   rows: readonly T[],
   columns: Readonly<Record<string, (row: T) => string>>,
 ): void {
-  if (json) {
-    output.out(JSON.stringify(rows))
-    return
-  }
   const cells = rows.map((row) => Object.values(columns).map((cell) => cell(row)))
-  for (const line of table(Object.keys(columns), cells)) output.out(line)
+  const lines = json ? [JSON.stringify(rows)] : table(Object.keys(columns), cells)
+  for (const line of lines) output.out(line)
+}
+
+/**
+ * The result of one check: the state, or what to do about it. `warn`: Gatehouse works, and the operator
+ * should do something. `fail`: it must be corrected.
+ */
+export interface Finding {
+  readonly level: 'ok' | 'warn' | 'fail'
+  readonly what: string
+  readonly detail: string
+}
+
+export function ok(what: string, detail: string): Finding {
+  return { level: 'ok', what, detail }
+}
+
+export function warn(what: string, detail: string): Finding {
+  return { level: 'warn', what, detail }
+}
+
+export function fail(what: string, detail: string): Finding {
+  return { level: 'fail', what, detail }
+}
+
+/** How a finding is shown. When a unit runs the check as ExecStartPre, failures are errors in the journal. */
+const SHOWN = {
+  ok: { word: 'ok  ', prefix: JOURNAL_PREFIX.info },
+  warn: { word: 'warn', prefix: JOURNAL_PREFIX.warn },
+  fail: { word: 'FAIL', prefix: JOURNAL_PREFIX.error },
+}
+
+/** Prints findings, one line each; the exit code is 1 when one has failed. */
+export function reportFindings(
+  findings: readonly Finding[],
+  json: boolean,
+  output: Output,
+): number {
+  if (json) output.out(JSON.stringify(findings.map((one) => ({ ok: one.level === 'ok', ...one }))))
+  else {
+    const journal = isJournal(1)
+    for (const { level, what, detail } of findings) {
+      const { word, prefix } = SHOWN[level]
+      output.out(`${journal ? prefix : ''}${word}  ${what}: ${detail}`)
+    }
+  }
+  return findings.some(({ level }) => level === 'fail') ? FAILED : DONE
+}
+
+/**
+ * Whether systemd's journal reads what is written to a file descriptor: `JOURNAL_STREAM` names the device
+ * and the inode that it was given, and a child may have been given another one (systemd.exec(5)).
+ */
+export function isJournal(descriptor: number): boolean {
+  const stream = process.env['JOURNAL_STREAM']
+  if (stream === undefined) return false
+  try {
+    const { dev, ino } = fstatSync(descriptor, { bigint: true })
+    return stream === `${dev}:${ino}`
+  } catch {
+    return false
+  }
 }

@@ -9,9 +9,8 @@ import { messageOf, type Log } from '../kernel/log.ts'
 import { createMetrics } from '../kernel/metrics.ts'
 import { systemClock } from '../kernel/time.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
-import type { Addresses, ServiceName } from './addresses.ts'
+import type { Addresses, ServiceName, ConfigSource } from './configuration.ts'
 import { runInServer } from './command-line.ts'
-import type { ConfigSource } from './configuration.ts'
 import { controlPath, openControl } from './control.ts'
 import {
   refuseBeyondLoopback,
@@ -83,9 +82,8 @@ async function prepare({ db, backend }: OpenedDatabase, log: Log): Promise<void>
 
 function rejectionOf(stop: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    const give = (): void => reject(stop.reason as Error)
-    if (stop.aborted) give()
-    else stop.addEventListener('abort', give, { once: true })
+    stop.throwIfAborted()
+    stop.addEventListener('abort', () => reject(stop.reason as Error), { once: true })
   })
 }
 
@@ -98,7 +96,7 @@ async function start(
   const listeners: RunningListener[] = []
   const services: Service[] = []
   const addresses: Addresses = () =>
-    new Map(listeners.map(({ service, address }) => [service, address()]))
+    new Map(listeners.map(({ service, address }) => [service, address]))
   const secrets = configuredSecrets(config, randomBytes)
   const context = { ...options, secrets, metrics, db, addresses }
   let control: Server | undefined
@@ -122,7 +120,7 @@ async function start(
       httpMetrics: createHttpMetrics(metrics),
       clock: systemClock,
     }
-    for (const { name, parts } of services) listeners.push(await startListener(shared, name, parts))
+    for (const service of services) listeners.push(await startListener(shared, service))
     if (backend === 'embedded') control = await startControl(context, services)
     for (const service of services) service.begin?.()
     return { addresses: addresses(), close }
@@ -147,15 +145,8 @@ async function startControl(
         const forget = (slug: string): void => {
           for (const service of services) service.forgetLink?.(slug)
         }
-        const tools = {
-          ...context,
-          random: randomBytes,
-          now: () => new Date(),
-          forget,
-          output,
-          input,
-        }
-        const code = await runInServer(argv, tools)
+        const here = { random: randomBytes, now: () => new Date(), forget }
+        const code = await runInServer(argv, { ...context, ...here, output, input })
         // The change must count when the command ends; the database's notice may come later.
         await Promise.all(services.map((service) => service.refresh?.()))
         return code

@@ -1,6 +1,12 @@
-import { accepted, type Reading } from '../kernel/readings.ts'
+import { accepted } from '../kernel/readings.ts'
 import { DURATION_FORM, formatDuration, parseDuration } from '../kernel/time.ts'
-import { BURST_FORM, INTERVAL_FORM, readBurst, readInterval } from '../services/hooks/alarms.ts'
+import {
+  BURST_FORM,
+  INTERVAL_FORM,
+  readBurst,
+  readInterval,
+  type AlarmForm,
+} from '../services/hooks/alarms.ts'
 import {
   createProvider,
   enableProvider,
@@ -10,11 +16,10 @@ import {
   removeProvider,
   rotateSecret,
   setAlarms,
-  type AlarmChange,
 } from '../services/hooks/providers.ts'
 import { isSignedProvider } from '../services/hooks/secrets.ts'
 import { command, JSON_FLAG, text, UsageError, value, type Command } from './command.ts'
-import { DONE, printRows } from './output.ts'
+import { printRows } from './output.ts'
 
 const NAME = text('NAME', 'the name of the provider, such as ci or generic:ci')
 
@@ -27,12 +32,12 @@ const ALARM_FLAGS = {
   expect: value(
     'INTERVAL',
     `silence for longer raises an alarm: ${INTERVAL_FORM}`,
-    alarmReading(INTERVAL_FORM, readInterval),
+    accepted(INTERVAL_FORM, readInterval),
   ),
   burst: value(
     'COUNT',
     `more in 5 minutes raises an alarm: ${BURST_FORM}`,
-    alarmReading(BURST_FORM, readBurst),
+    accepted(BURST_FORM, readBurst),
   ),
   off: { summary: 'turn both alarms off' },
 }
@@ -65,7 +70,6 @@ export const commands = [
       const next = `disabled; enable it with: gatehouse provider enable ${name}`
       tools.output.err(`${made.name} created, ${enable ? 'enabled' : next}`)
       if (made.token !== null) tools.output.out(made.token)
-      return DONE
     },
   }),
   command({
@@ -83,7 +87,6 @@ export const commands = [
         SECRET: ({ secret_status }) => secret_status,
         PATH: ({ path, channel }) => path ?? channel ?? '',
       })
-      return DONE
     },
   }),
   switchCommand('enable', 'accept deliveries of a provider'),
@@ -106,14 +109,12 @@ export const commands = [
     needs: 'database',
     async run({ args, flags }, tools) {
       const { secret, overlap = tools.config.current.HOOKS_ROTATION_OVERLAP_S } = flags
-      const wish = { overlapSeconds: overlap, secret }
-      const made = await rotateSecret(tools, fullName(args.name), wish)
+      const made = await rotateSecret(tools, fullName(args.name), overlap, secret)
       const what = made.trust_mode === 'token' ? 'token' : 'secret'
       const old =
         overlap === 0 ? 'stops at once' : `is accepted as well for ${formatDuration(overlap)}`
       tools.output.err(`${made.name} has a new ${what}; the old one ${old}`)
       if (made.token !== null) tools.output.out(made.token)
-      return DONE
     },
   }),
   command({
@@ -130,14 +131,13 @@ export const commands = [
       if (!off && !others) throw new UsageError('Missing --expect, --burst or --off')
     },
     async run({ args, flags: { expect, burst, off } }, tools) {
-      const change: AlarmChange = {
-        ...(expect !== undefined && { expected_interval_s: expect.value }),
-        ...(burst !== undefined && { rejection_burst: burst.value }),
-        ...(off && { expected_interval_s: null, rejection_burst: null }),
+      const change: AlarmForm = {
+        ...(expect !== undefined && { expected_interval: expect }),
+        ...(burst !== undefined && { rejection_burst: burst }),
+        ...(off && { expected_interval: null, rejection_burst: null }),
       }
       await setAlarms(tools, fullName(args.name), change)
       tools.output.err(`${fullName(args.name)}: ${alarmText(change)}`)
-      return DONE
     },
   }),
   command({
@@ -148,7 +148,6 @@ export const commands = [
     async run({ args: { name } }, tools) {
       await removeProvider(tools, fullName(name))
       tools.output.err(`${name} is removed; its events stay`)
-      return DONE
     },
   }),
 ]
@@ -162,7 +161,6 @@ function switchCommand(action: 'enable' | 'disable', summary: string): Command {
     async run({ args: { name } }, tools) {
       await enableProvider(tools, fullName(name), action === 'enable')
       tools.output.err(`${name} is ${action}d`)
-      return DONE
     },
   })
 }
@@ -172,18 +170,7 @@ function fullName(name: string): string {
   return isSignedProvider(name) || name.includes(':') ? name : `generic:${name}`
 }
 
-/** A threshold; its value is null for 0, which turns the alarm off. */
-function alarmReading(
-  form: string,
-  read: (text: string) => number | null | undefined,
-): Reading<{ readonly value: number | null }> {
-  return accepted(form, (text) => {
-    const value = read(text)
-    return value === undefined ? undefined : { value }
-  })
-}
-
-function alarmText({ expected_interval_s: interval, rejection_burst: burst }: AlarmChange): string {
+function alarmText({ expected_interval: interval, rejection_burst: burst }: AlarmForm): string {
   const parts = []
   if (interval === null) parts.push('silence raises no alarm')
   else if (interval !== undefined) parts.push(`silent after ${formatDuration(interval)}`)

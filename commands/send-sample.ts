@@ -4,21 +4,21 @@ import { numberOf, parseObject, stringOf } from '../kernel/json.ts'
 import { post } from '../kernel/net/outbound.ts'
 import { accepted } from '../kernel/readings.ts'
 import { cleanText } from '../services/hooks/event-fields.ts'
-import { isGenericName, receiverPath } from '../services/hooks/providers.ts'
+import { receiverPath } from '../services/hooks/providers.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { makeSample, type Sample } from '../services/hooks/sample.ts'
 import { signDelivery } from '../services/hooks/schemes.ts'
 import {
   configuredSecrets,
+  isGenericName,
   isSignedProvider,
   SECRET_PREFIX,
   secretVariable,
   signingKey,
 } from '../services/hooks/secrets.ts'
-import { serviceUrl } from './addresses.ts'
+import { serviceUrl, type ConfigSource } from './configuration.ts'
 import { command, UsageError, value, type ConfiguredTools } from './command.ts'
-import type { ConfigSource } from './configuration.ts'
-import { DONE, fail, type Output } from './output.ts'
+import { DONE, FAILED, type Output } from './output.ts'
 
 const TIMEOUT_MS = 10_000
 const MAX_REPLY_BYTES = 4_096
@@ -55,7 +55,7 @@ export const commands = [
     async run({ args: { provider }, flags }, tools) {
       const { output } = tools
       const url = flags.to ?? receiverOf(provider, tools.config)
-      if (url === undefined) return fail(output, NO_ADDRESS)
+      if (url === undefined) throw new Error(NO_ADDRESS)
       const at = tools.now()
       const sample = makeSample(provider, at, tools.random)
       const { type, headers, body } = sample
@@ -114,6 +114,13 @@ async function proofOf(
   return key === undefined
     ? { authorization: `Bearer ${token}` }
     : signDelivery('standard_webhooks', { id, body }, key, at)
+}
+
+/** Prints why the delivery has failed, and on a line of its own what may help. */
+function fail(output: Output, problem: string, hint?: string): number {
+  output.err(`gatehouse: ${problem}`)
+  if (hint !== undefined) output.err(hint)
+  return FAILED
 }
 
 function report(provider: string, url: URL, status: number, reply: string, output: Output): number {

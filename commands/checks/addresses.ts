@@ -4,12 +4,12 @@ import { request } from 'node:http'
 import { createServer, type Server, type ListenOptions } from 'node:net'
 import { dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { parseObject, stringOf } from '../../kernel/json.ts'
 import { codeOf, messageOf } from '../../kernel/log.ts'
 import { isDeadSocket, isLocal, listenOptions, type Address } from '../../kernel/net/addresses.ts'
-import { placeOf, type ServiceName } from '../addresses.ts'
+import { placeOf, type ServiceName, type ConfigSource } from '../configuration.ts'
 import { beyondLoopback } from '../listeners.ts'
-import { fail, ok, type Finding } from './finding.ts'
-import type { ConfigSource } from '../configuration.ts'
+import { fail, ok, type Finding } from '../output.ts'
 
 /** The kernel's limit for the path of a socket, in bytes. */
 const MAX_PATH = 107
@@ -19,7 +19,7 @@ export async function addressFindings(
   config: ConfigSource,
   services: readonly ServiceName[],
 ): Promise<readonly Finding[]> {
-  const known = services.filter((service) => isKnown(config, variableOf(service)))
+  const known = services.filter((service) => isKnown(config, placeOf(service, config).variable))
   const held: Server[] = []
   try {
     const findings: Finding[] = []
@@ -33,11 +33,6 @@ export async function addressFindings(
   }
 }
 
-function variableOf(service: ServiceName): 'HOOKS_ADDR' | 'LINKS_ADDR' | 'OPS_ADDR' {
-  if (service === 'hooks') return 'HOOKS_ADDR'
-  return service === 'links' ? 'LINKS_ADDR' : 'OPS_ADDR'
-}
-
 function isKnown({ problems }: ConfigSource, name: string): boolean {
   return !problems.some(({ variables }) => variables.some((one) => one === name))
 }
@@ -48,15 +43,12 @@ async function addressFinding(
   others: readonly ServiceName[],
   held: Server[],
 ): Promise<Finding> {
-  const what = variableOf(service)
-  const { address } = placeOf(service, config)
+  const { variable: what, address } = placeOf(service, config)
   const text = config.origins.get(what)?.text ?? ''
-  const twin = others.find((other) => isSame(address, placeOf(other, config).address))
+  const places = others.map((other) => placeOf(other, config))
+  const twin = places.find((other) => isSame(address, other.address))?.variable
   if (twin !== undefined)
-    return fail(
-      what,
-      `${text} is also ${variableOf(twin)}: give each service an address of its own`,
-    )
+    return fail(what, `${text} is also ${twin}: give each service an address of its own`)
   if (address.kind === 'fd') return passedFinding(config, what, address.name)
   if (address.kind === 'unix') return socketFinding(what, address.path)
   try {
@@ -68,7 +60,8 @@ async function addressFinding(
     held.push(await listen(address))
     return ok(what, address.port === 0 ? `${text}, any free port` : `${text} is free`)
   } catch (error) {
-    return boundFinding(what, text, address, error)
+    if (codeOf(error) !== 'EADDRINUSE') return fail(what, bindProblem(text, error))
+    return takenFinding(what, text, await holderOf(listenOptions(address, [])))
   }
 }
 
@@ -118,23 +111,14 @@ function listen(address: Address): Promise<Server> {
   })
 }
 
-async function boundFinding(
-  what: string,
-  text: string,
-  address: Address,
-  error: unknown,
-): Promise<Finding> {
+/** Why no server can listen on the address. */
+function bindProblem(text: string, error: unknown): string {
   const code = codeOf(error)
-  if (code === 'EADDRINUSE')
-    return takenFinding(what, text, await holderOf(listenOptions(address, [])))
   if (code === 'EACCES')
-    return fail(
-      what,
-      `${text} is not allowed: take a port from 1024, or have systemd listen (fd:NAME)`,
-    )
+    return `${text} is not allowed: take a port from 1024, or have systemd listen (fd:NAME)`
   if (code === 'EADDRNOTAVAIL')
-    return fail(what, `this host has no address ${text}: see ip address, or listen on 127.0.0.1`)
-  return fail(what, `${text} can't be listened on: ${messageOf(error)}`)
+    return `this host has no address ${text}: see ip address, or listen on 127.0.0.1`
+  return `${text} can't be listened on: ${messageOf(error)}`
 }
 
 function takenFinding(what: string, text: string, holder: string | undefined): Finding {
@@ -148,7 +132,7 @@ function takenFinding(what: string, text: string, holder: string | undefined): F
 const ANSWER_MS = 1_000
 
 /** The Gatehouse that listens on an address, with its version if known; undefined for other programs. */
-export async function holderOf(where: ListenOptions): Promise<string | undefined> {
+async function holderOf(where: ListenOptions): Promise<string | undefined> {
   const { host, port, path } = where
   const at = path === undefined ? { host: reachable(host), port } : { socketPath: path }
   return new Promise((resolve) => {
@@ -163,7 +147,13 @@ export async function holderOf(where: ListenOptions): Promise<string | undefined
       (response) => {
         const ours = /^\w{1,6}-\w+$/.test(String(response.headers['x-request-id']))
         text(response).then(
-          (body) => resolve(ours ? `gatehouse ${versionIn(body)}`.trim() : undefined),
+          // Without its database Gatehouse replies with an error and no version.
+          (body) =>
+            resolve(
+              ours
+                ? `gatehouse ${stringOf(parseObject(body)?.['version']) ?? ''}`.trim()
+                : undefined,
+            ),
           () => resolve(undefined),
         )
       },
@@ -177,14 +167,4 @@ export async function holderOf(where: ListenOptions): Promise<string | undefined
 function reachable(host = ''): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '::1' : host
-}
-
-function versionIn(body: string): string {
-  try {
-    const { version } = JSON.parse(body) as { version?: unknown }
-    return typeof version === 'string' ? version : ''
-  } catch {
-    // Without its database Gatehouse replies with an error.
-    return ''
-  }
 }

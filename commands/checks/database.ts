@@ -12,28 +12,24 @@ import {
   wronglyEncoded,
   type ServerFacts,
 } from '../../db/server.ts'
-import { messageOf, type Log } from '../../kernel/log.ts'
+import { messageOf } from '../../kernel/log.ts'
 import { acceptsPrevious, type SigningSecrets } from '../../services/hooks/secrets.ts'
+import type { DatabaseTools } from '../command.ts'
 import { controlPath, runRemotely } from '../control.ts'
-import { fail, ok, type Finding } from './finding.ts'
+import { fail, ok, type Finding } from '../output.ts'
 import type { ConfigSource } from '../configuration.ts'
 
 const WHAT = 'database'
 /** Tokens, leases and alarms end by the clock of this host or of the database. */
 const MAX_SKEW_MS = 5_000
 
-/** What checking the database needs. */
-export interface DatabaseParts {
-  readonly config: ConfigSource
-  readonly secrets: SigningSecrets
-  readonly log: Log
-}
-
 /**
  * Checks the configured database without changing it: through the server that has the embedded one
  * if one runs, else by opening it. A database that does not exist is not created.
  */
-export async function databaseFindings(parts: DatabaseParts): Promise<readonly Finding[]> {
+export async function databaseFindings(
+  parts: Pick<DatabaseTools, 'config' | 'secrets' | 'log'>,
+): Promise<readonly Finding[]> {
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = parts.config.current
   const place = placeOf(parts.config)
   try {
@@ -61,7 +57,7 @@ export async function databaseFindings(parts: DatabaseParts): Promise<readonly F
  */
 export async function inspectDatabase(
   db: Database,
-  { config, secrets }: Pick<DatabaseParts, 'config' | 'secrets'>,
+  { config, secrets }: Pick<DatabaseTools, 'config' | 'secrets'>,
 ): Promise<readonly Finding[]> {
   try {
     const facts = await serverQueries.readServerFacts(db, {})
@@ -150,7 +146,7 @@ function migrationFindings(
 }
 
 /** Each secret that can't be read, with what to do; one line if all can. */
-export function signingSecretFindings(
+function signingSecretFindings(
   providers: readonly Provider[],
   secrets: SigningSecrets,
   at: Date,

@@ -5,7 +5,7 @@ import { INVENTORY_FILE } from '../../services/ops/inventory.ts'
 import { readJsonFile, type FileKind } from '../../services/ops/json-file.ts'
 import { PRICES_FILE } from '../../services/ops/runners/budget.ts'
 import { probeSandbox } from '../../services/ops/tools/sandbox.ts'
-import { fail, ok, warn, type Finding } from './finding.ts'
+import { fail, ok, warn, type Finding } from '../output.ts'
 import type { ConfigSource } from '../configuration.ts'
 
 /** Checks the files of ops and the program or the model of its runner. */

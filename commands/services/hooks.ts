@@ -5,12 +5,12 @@ import { hooksFault } from '../../routes/hooks/faults.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
 import { openHooks } from '../../services/hooks/open.ts'
 import type { QueueSource } from '../../services/hooks/queue/open.ts'
-import { NO_ROUTE, type OpenService, type ServiceContext } from '../listeners.ts'
+import { type OpenService, type ServiceContext } from '../listeners.ts'
 import { describeConfiguration } from '../configuration.ts'
 
 /** The hooks service, made from the configuration. */
 export const openHooksService: OpenService = async (context) => {
-  const { db, config, version } = context
+  const { db, config, version, addresses } = context
   const hooks = await openHooks({
     ...context,
     clock: systemClock,
@@ -23,18 +23,16 @@ export const openHooksService: OpenService = async (context) => {
   })
   return {
     name: 'hooks',
-    parts(address) {
-      const routes = hooksRoutes({
-        hooks,
-        version,
-        baseUrl: () => config.current.HOOKS_BASE_URL ?? address(),
-        maxBody: () => config.current.HOOKS_MAX_BODY,
-        freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
-        overlapSeconds: () => config.current.HOOKS_ROTATION_OVERLAP_S,
-        configuration: () => describeConfiguration(config),
-      })
-      return { routes, faultReply: hooksFault, noRoute: NO_ROUTE }
-    },
+    routes: hooksRoutes({
+      hooks,
+      version,
+      baseUrl: () => config.current.HOOKS_BASE_URL ?? addresses().get('hooks') ?? '',
+      maxBody: () => config.current.HOOKS_MAX_BODY,
+      freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
+      overlapSeconds: () => config.current.HOOKS_ROTATION_OVERLAP_S,
+      configuration: () => describeConfiguration(config),
+    }),
+    faultReply: hooksFault,
     begin: () => hooks.begin(),
     refresh: () => hooks.registry.refresh(),
     endStreams: () => hooks.endStreams(),

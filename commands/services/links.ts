@@ -5,7 +5,7 @@ import { identityReader } from '../../kernel/net/identity.ts'
 import { faultReply, NOT_FOUND, type LinksRoutes } from '../../routes/links/endpoint.ts'
 import { linksRoutes, unmatchedLinks } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
-import { hostsOfLinks, shortKeyword } from '../addresses.ts'
+import { hostsOfLinks, shortKeyword } from '../configuration.ts'
 import type { OpenService } from '../listeners.ts'
 
 /** The links service, made from the configuration. */
@@ -16,23 +16,21 @@ export const openLinksService: OpenService = async (context) => {
     ...{ db, log, metrics, clock: systemClock, random: randomBytes },
     ownHosts: hostsOfLinks(config, addresses),
   })
+  const parts: LinksRoutes = {
+    links,
+    version,
+    baseUrl,
+    shortKeyword: () => shortKeyword(config, addresses),
+    identify: identityReader({
+      trustedProxies: config.current.GATEHOUSE_TRUSTED_PROXIES,
+      userHeader: () => config.current.GATEHOUSE_USER_HEADER,
+    }),
+  }
   return {
     name: 'links',
-    parts() {
-      const parts: LinksRoutes = {
-        links,
-        version,
-        baseUrl,
-        shortKeyword: () => shortKeyword(config, addresses),
-        identify: identityReader({
-          trustedProxies: config.current.GATEHOUSE_TRUSTED_PROXIES,
-          userHeader: () => config.current.GATEHOUSE_USER_HEADER,
-        }),
-      }
-      const unmatched = unmatchedLinks(parts)
-      const routes = linksRoutes(parts, () => databaseAnswers(db))
-      return { routes, faultReply, noRoute: NOT_FOUND, unmatched }
-    },
+    routes: linksRoutes(parts, () => databaseAnswers(db)),
+    unmatched: unmatchedLinks(parts),
+    ...{ faultReply, noRoute: NOT_FOUND },
     forgetLink: (slug) => links.forget(slug),
     close: () => links.close(),
   }

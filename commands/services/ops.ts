@@ -18,10 +18,9 @@ import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import { openSandbox, type Sandbox } from '../../services/ops/tools/sandbox.ts'
-import { ownHosts } from '../addresses.ts'
-import type { ConfigSource } from '../configuration.ts'
+import { ownHosts, type ConfigSource } from '../configuration.ts'
 import { controlPath } from '../control.ts'
-import { NO_ROUTE, type OpenService, type ServiceContext } from '../listeners.ts'
+import { type OpenService, type ServiceContext } from '../listeners.ts'
 
 /** The ops service, made from the configuration. */
 export const openOpsService: OpenService = async (context) => {
@@ -69,12 +68,11 @@ export const openOpsService: OpenService = async (context) => {
   })
   return {
     name: 'ops',
-    parts() {
-      const chatKey = (): string | undefined => config.current.OPS_CHAT_API_KEY
-      const options = { ops, version, baseUrl, chatKey }
-      const routes = opsRoutes(options, () => databaseAnswers(db))
-      return { routes, faultReply: opsFault, noRoute: NO_ROUTE, unmatched: unmatchedOps }
-    },
+    routes: opsRoutes(
+      { ops, version, baseUrl, chatKey: () => config.current.OPS_CHAT_API_KEY },
+      () => databaseAnswers(db),
+    ),
+    ...{ faultReply: opsFault, unmatched: unmatchedOps },
     begin() {
       ops.begin()
       // Logs at the start if the commands of the inventory are off.
@@ -118,10 +116,8 @@ function followSecrets(config: ConfigSource): () => readonly string[] {
   let { origins } = config
   let secrets = secretsOf(config)
   return () => {
-    if (config.origins !== origins) {
-      origins = config.origins
-      secrets = secretsOf(config)
-    }
+    if (config.origins !== origins) secrets = secretsOf(config)
+    origins = config.origins
     return secrets
   }
 }
@@ -139,7 +135,7 @@ function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
 }
 
 /** Chooses the runner anew for each session, so that it follows the configuration. */
-export function openRunners(
+function openRunners(
   { db, log, config }: Pick<ServiceContext, 'db' | 'log' | 'config'>,
   inventory: InventorySource,
   secrets: () => readonly string[],
@@ -169,7 +165,7 @@ export function openRunners(
 }
 
 /** The configured model endpoint; undefined without one. */
-export function endpointOf({ current }: ServiceContext['config']): Endpoint | undefined {
+function endpointOf({ current }: ConfigSource): Endpoint | undefined {
   const { OPS_MODEL_URL: url, OPS_MODEL_KEY: key } = current
   return url === undefined ? undefined : { url, key }
 }

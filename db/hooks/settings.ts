@@ -10,6 +10,9 @@ export const Settings = Type.Object({
 })
 export type Settings = Type.Static<typeof Settings>
 
+const Removed = Type.Object({ removed: Type.Integer() })
+
+/** The settings, and the removal of what is kept for a time only, except for rejections. */
 export const settingsQueries = sqlFile('sql/hooks/settings.sql', {
   readSettings: one(Settings, {}),
   writeSettings: exec({
@@ -19,4 +22,8 @@ export const settingsQueries = sqlFile('sql/hooks/settings.sql', {
     replay_default_target: 'text?',
     sets_target: 'bool',
   }),
+  pruneEventsByAge: one(Removed, { before: 'timestamptz', limit: 'int8' }),
+  pruneEventsByCount: one(Removed, { keep: 'int8', limit: 'int8' }),
+  pruneActivity: exec({ before: 'timestamptz' }),
+  pruneForwarders: exec({ connected: 'jsonb', now: 'timestamptz', before: 'timestamptz' }),
 })

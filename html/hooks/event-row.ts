@@ -1,7 +1,7 @@
 import type { EventSummary } from '../../db/hooks/events.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import { sizeTag, timeTag, listTable } from '../parts.ts'
-import { VERIFICATIONS, verification, verifyBadge } from './badges.ts'
+import { VERIFICATIONS, verification, verifyBadge } from './layout.ts'
 
 /** A table of events. */
 export function eventTable(bodyId: string, caption: string, rows: Printable): Html {

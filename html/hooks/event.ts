@@ -10,8 +10,7 @@ import {
   attributes,
   saved,
 } from '../parts.ts'
-import { hooksPage } from './layout.ts'
-import { trustBadge, verification, verifyBadge } from './badges.ts'
+import { hooksPage, trustBadge, verification, verifyBadge } from './layout.ts'
 import { logUrl } from './log.ts'
 import type { Replay } from '../../db/hooks/replays.ts'
 import { postForm, submit } from '../form.ts'
@@ -19,7 +18,7 @@ import { postForm, submit } from '../form.ts'
 /** What `/log/{id}` shows. */
 export interface EventView {
   readonly event: EventDetail
-  /** How much of a long payload's end was not read. */
+  /** Bytes at the end of a long payload that were not read. */
   readonly omittedBytes: number
   /** The payload indented, when it is JSON or a form; else null. */
   readonly pretty: string | null
@@ -32,7 +31,7 @@ export interface EventView {
   readonly replay: ReplayView
 }
 
-/** A page of 25 MB helps nobody: longer payloads are shown up to here and downloaded whole. */
+/** Longer payloads are cut here; the whole payload can be downloaded. */
 const SHOWN_CHARACTERS = 200_000
 
 /** `/log/{id}`: everything that is stored of one event. */
@@ -65,7 +64,7 @@ function curlCommand(command: string): Html {
 function sameBodyNote(earlier: number): Html {
   return html`<p class="note">
     The body is the same, byte for byte, as that of <a href="/log/${earlier}">event ${earlier}</a>:
-    the sender repeats itself under a new delivery id, or somebody replays an old delivery.
+    the provider sent it again under a new delivery id, or somebody replayed an old delivery.
   </p>`
 }
 
@@ -117,7 +116,7 @@ function payload({ event, omittedBytes, pretty }: EventView): Html {
   </section>`
 }
 
-/** A text as far as it is shown; it is the beginning of `bytes`, or with null all there is. */
+/** The beginning of a text. It is itself the beginning of `bytes`, or with null the whole. */
 function block(text: string, bytes: number | null = null): Html {
   const cut = text.length > SHOWN_CHARACTERS
   const all = bytes === null ? `of ${text.length} characters` : `characters of ${bytes} bytes`
@@ -139,20 +138,20 @@ function headers(all: Readonly<Record<string, string>>): Html {
   </section>`
 }
 
-/** The part of an event's page that sends it on. */
+/** The part of an event's page that replays it. */
 export interface ReplayView {
   readonly eventId: number
   /** Where it is sent when no target is given; null when the settings name none. */
   readonly defaultTarget: string | null
   /** The newest replays, newest first. */
   readonly replays: readonly Replay[]
-  /** True right after an replay: what the newest one came to is said. */
+  /** True right after a replay: the page says how the newest one ended. */
   readonly done: boolean
   /** Why the last form was refused, with what was typed. */
   readonly refused: { readonly typed: string; readonly message: string } | null
 }
 
-/** Part of an event's page: the form that sends it on, and what came of every time that it was. */
+/** Part of an event's page: the form that replays the event, and the results of its replays. */
 export function replaySection(view: ReplayView): Html {
   const { defaultTarget, refused } = view
   return html`<section aria-labelledby="replay-title">
@@ -192,7 +191,7 @@ function replayForm({ eventId, defaultTarget, refused }: ReplayView): Html {
   )
 }
 
-/** The list alone: the answer to `POST /log/{id}/replay`. `done` says what the newest one came to. */
+/** The list alone: the answer to `POST /log/{id}/replay`. */
 export function replaysList({ replays, done }: Pick<ReplayView, 'replays' | 'done'>): Html {
   const [newest] = replays
   return html`<div id="attempts">

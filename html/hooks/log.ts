@@ -3,7 +3,7 @@ import type { Rejection } from '../../db/hooks/rejections.ts'
 import type { LogQuery } from '../../services/hooks/event-filter.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { hooksPage } from './layout.ts'
-import { listTable, timeTag } from '../parts.ts'
+import { attributes, listTable, timeTag, type Attributes } from '../parts.ts'
 import { eventRow, eventTable } from './event-row.ts'
 import { filterForm } from '../form.ts'
 
@@ -18,24 +18,20 @@ export interface LogView {
   readonly filter: LogFilter
   readonly providers: readonly string[]
   readonly events: readonly EventSummary[]
-  /** True for what is below a cursor. */
+  /** True for a page that begins at a cursor. */
   readonly below: boolean
   /** Path and query of the next page, or null on the last one. */
   readonly next: string | null
-  /** A search that looked long enough stopped here; `next` goes on from it. */
+  /** Where a search ran out of time; `next` continues from there. */
   readonly searchedTo: Date | null
 }
 
 /** A page of `/log?rejected=1`. */
-export interface RejectionsView {
-  readonly filter: LogFilter
-  readonly providers: readonly string[]
+export interface RejectionsView extends Omit<LogView, 'events' | 'searchedTo'> {
   readonly rejections: readonly Rejection[]
-  readonly below: boolean
-  readonly next: string | null
 }
 
-/** `/log`: the stored events, newest first; the stream goes on from `position`, the newest id before they were read. */
+/** `/log`: the events, newest first. The stream continues from `position`, read before the events. */
 export function logPage(view: LogView, position: number): Html {
   return hooksPage({
     title: 'Log',
@@ -48,13 +44,13 @@ export function logPage(view: LogView, position: number): Html {
 }
 
 /**
- * The table of `/log` with its link to the next page: what a request of htmx is answered with. The
- * filter form takes it whole; the link takes the rows and the next link out of it.
+ * The table of `/log` with its link to the next page: the answer to htmx. The filter form takes all of
+ * it; the link takes the rows and the next link.
  */
 export function logFragment(view: LogView): Html {
   const { filter, events, below, next, searchedTo } = view
   const searches = filter.text !== '' || filter.json !== ''
-  // "New events" is said, not inserted: rows must not move under the reader.
+  // New events are announced, not inserted: rows must not move under the reader.
   return html`<div
     id="log-results"
     class="results"
@@ -92,28 +88,27 @@ export function rejectionsPage(view: RejectionsView): Html {
 
 /** The table of `/log?rejected=1`; used as `logFragment` is. */
 export function rejectionsFragment({ filter, rejections, below, next }: RejectionsView): Html {
-  if (rejections.length === 0 && below) {
-    const newest = logUrl({ ...filter, rejected: true })
-    return html`<div id="log-results" class="results">${nothingOlder(newest)} ${more(null)}</div>`
-  }
-  if (rejections.length === 0) {
-    return html`<div id="log-results" class="results">
-      <div class="panel empty">
-        <p>
-          <strong>Nothing was refused${filter.provider !== '' && ' from this provider'}.</strong>
-        </p>
-        <p class="muted">A delivery with a wrong signature or token would be listed here.</p>
-      </div>
-    </div>`
-  }
+  const isEmpty = rejections.length === 0
+  const table = listTable({
+    bodyId: 'log-rows',
+    caption: 'Refused deliveries, newest first',
+    columns: ['Provider', 'Reason', 'Time', 'Status', 'Source'],
+    rows: rejections.map(rejectionRow),
+  })
+  const whenEmpty = below
+    ? nothingOlder(logUrl({ ...filter, rejected: true }))
+    : noRejections(filter)
   return html`<div id="log-results" class="results">
-    ${listTable({
-      bodyId: 'log-rows',
-      caption: 'Refused deliveries, newest first',
-      columns: ['Provider', 'Reason', 'Time', 'Status', 'Source'],
-      rows: rejections.map(rejectionRow),
-    })}
-    ${more(next)}
+    ${isEmpty ? whenEmpty : table} ${(!isEmpty || below) && more(next)}
+  </div>`
+}
+
+function noRejections({ provider }: LogFilter): Html {
+  return html`<div class="panel empty">
+    <p>
+      <strong>Nothing was refused${provider !== '' && ' from this provider'}.</strong>
+    </p>
+    <p class="muted">A delivery with a wrong signature or token would be listed here.</p>
   </div>`
 }
 
@@ -135,8 +130,8 @@ function tabs(rejected: boolean): Html {
 }
 
 /**
- * Both states bear the same id: htmx gives the focus back to it, also when the last page came. Under
- * an empty list there is nothing to append to, so the link is an ordinary one.
+ * Both states have the same id, so that htmx returns the focus to it. Below an empty list there is
+ * nothing to append to, so the link is an ordinary one.
  */
 function more(next: string | null, searchedTo: Date | null = null, appends = true): Html {
   const label = searchedTo === null ? 'Load older entries' : 'Search on'
@@ -152,7 +147,7 @@ function more(next: string | null, searchedTo: Date | null = null, appends = tru
   </p>`
 }
 
-/** What was there when the link to this page was made may have been removed since. */
+/** The events of this page may have been removed since its link was made. */
 function nothingOlder(newest: string): Html {
   return html`<div class="panel empty">
     <p><strong>Nothing older is kept.</strong></p>
@@ -211,14 +206,10 @@ function logFilter(filter: LogFilter, providers: readonly string[], rejected: bo
       ${!rejected && eventFields(filter)}
       <label class="narrow">
         Rows
-        <input
-          type="number"
-          name="limit"
-          min="1"
-          max="200"
-          value="${filter.limit}"
-          data-default="${DEFAULT_LIMIT}"
-        />
+        <input${attributes({
+          ...{ type: 'number', name: 'limit', min: 1, max: 200, value: filter.limit },
+          'data-default': DEFAULT_LIMIT,
+        })} />
       </label>
       <div class="actions">
         <button type="submit" class="primary">Filter</button>
@@ -228,45 +219,33 @@ function logFilter(filter: LogFilter, providers: readonly string[], rejected: bo
 }
 
 function eventFields(filter: LogFilter): Html {
-  return html`<label class="half">
-      Event type
-      <input name="event_type" value="${filter.event_type}" autocomplete="off" spellcheck="false" />
-    </label>
+  const plain = { autocomplete: 'off', spellcheck: 'false' }
+  const text = (name: keyof LogFilter, own: Attributes): Html =>
+    html`<input${attributes({ name, value: filter[name], ...own, ...plain })} />`
+  return html`<label class="half">Event type ${text('event_type', {})}</label>
     <label>
       Since
-      <input
-        name="since"
-        value="${filter.since}"
-        placeholder="2026-05-04T08:30Z or id"
-        title="A date and time with time zone, or an event id"
-        autocomplete="off"
-        spellcheck="false"
-      />
+      ${text('since', {
+        placeholder: '2026-05-04T08:30Z or id',
+        title: 'A date and time with time zone, or an event id',
+      })}
     </label>
     <label>
       Payload contains
-      <input
-        name="text"
-        value="${filter.text}"
-        title="Text in the first MiB of the payload; upper and lower case differ"
-        autocomplete="off"
-        spellcheck="false"
-      />
+      ${text('text', {
+        title: 'Text in the first MiB of the payload; upper and lower case differ',
+      })}
     </label>
     <label>
       JSON member
-      <input
-        name="json"
-        value="${filter.json}"
-        placeholder="data.object.id=evt_1"
-        title="A path into the JSON payload (1 MiB at most) and the value it must have"
-        autocomplete="off"
-        spellcheck="false"
-      />
+      ${text('json', {
+        placeholder: 'data.object.id=evt_1',
+        title: 'A path into the JSON payload (1 MiB at most) and the value it must have',
+      })}
     </label>`
 }
 
-/** A provider that was removed has events all the same, so the one in the URL is always offered. */
+/** A removed provider still has events, so the provider of the URL is always offered. */
 function choices(chosen: string, providers: readonly string[]): readonly string[] {
   return chosen === '' || providers.includes(chosen) ? providers : [chosen, ...providers]
 }

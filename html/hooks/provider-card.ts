@@ -5,7 +5,7 @@ import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { ProviderStatus } from '../../services/hooks/providers.ts'
 import { postForm, submit } from '../form.ts'
 import { disclosed, fact, saved, breakable, timeTag } from '../parts.ts'
-import { alarmBadges, trustBadge } from './badges.ts'
+import { alarmBadges, trustBadge } from './layout.ts'
 import { logUrl } from './log.ts'
 
 /** One provider as its card on `/providers` shows it. */

@@ -9,7 +9,7 @@ export type BodyResult =
 export interface BodyBudget {
   used: number
   readonly limit: number
-  /** Once a body has taken so long, it gives its place to others when there is none left. */
+  /** After this time a body gives way to others if the budget is used up. */
   readonly patienceMs: number
   /** In the order in which they began. */
   readonly reading: Set<Reading>
@@ -22,14 +22,14 @@ interface Reading {
 }
 
 /**
- * A budget of so many bytes. A body has ten seconds in any case: without an end to that, whoever sends
- * most of a few large ones and waits would keep everybody else's away.
+ * A budget of `limit` bytes. Each body has ten seconds; then it may have to give way. Otherwise a client
+ * could send most of a few large bodies, wait, and so keep out everybody else.
  */
 export function createBodyBudget(limit: number, patienceMs = 10_000): BodyBudget {
   return { used: 0, limit, patienceMs, reading: new Set() }
 }
 
-/** Gives up the oldest bodies until the others fit, as far as they have had their time. */
+/** Gives up the oldest bodies whose time is over until the others fit. */
 function makeRoom(budget: BodyBudget): void {
   const begunBefore = performance.now() - budget.patienceMs
   for (const { since, size, giveUp } of budget.reading) {
@@ -38,7 +38,7 @@ function makeRoom(budget: BodyBudget): void {
   }
 }
 
-/** Whether a body follows the head; without one there is nothing to read, and no event says so. */
+/** Whether a body follows the head. Without one there is nothing to read, and no event comes. */
 export function bringsBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
 }
@@ -53,7 +53,7 @@ const PIECE_BYTES = 16 * 1024
 
 const EMPTY = Buffer.alloc(0)
 
-/** What has come of a body, in memory that its size bounds however small the chunks were. */
+/** The received bytes of a body. Their size bounds the memory, however small the chunks are. */
 function createPieces(): { add(chunk: Buffer): void; whole(size: number): Buffer } {
   const full: Buffer[] = []
   let open = EMPTY

@@ -76,7 +76,7 @@ type Unchanging<T> = T extends readonly (infer Item)[]
     : T
 
 /** An endpoint of the JSON API; its declaration becomes OpenAPI. */
-export interface ApiEndpoint<
+interface ApiEndpoint<
   App,
   Caller,
   P extends TProperties,
@@ -110,21 +110,8 @@ export interface ApiEndpoint<
   ) => Unchanging<Static<R>> | void | Promise<Unchanging<Static<R>> | void>
 }
 
-/** A page: it answers GET. */
-export interface PageEndpoint<
-  App,
-  Caller,
-  P extends TProperties,
-  Q extends TObject,
-  Found,
-> extends Declaration<App, Caller, P, Q, Found> {
-  readonly answer: (
-    call: Call<App, Caller, Static<TObject<P>>, Static<Q>, Found>,
-  ) => View | Promise<View>
-}
-
 /** A form: it answers POST. */
-export interface FormEndpoint<
+interface FormEndpoint<
   App,
   Caller,
   P extends TProperties,
@@ -154,7 +141,7 @@ export interface Endpoint<App> {
 }
 
 /** How a service reads and refuses requests. */
-export interface ServiceRules<Viewer> {
+interface ServiceRules<Viewer> {
   /** Largest JSON body, in bytes. */
   readonly bodyLimit: number
   /** Statuses that every endpoint of the API may answer. */
@@ -167,14 +154,14 @@ export interface ServiceRules<Viewer> {
   readonly wrongFields?: (fault: Fault) => Fault
 }
 
-/** Refusals that people can mend: they see the form again. So they do where a field is named. */
+/** Statuses after which people see the form again to correct it; so does any fault of a field. */
 const MENDABLE: ReadonlySet<number> = new Set([400, 409, 412, 422])
 
 /** The three kinds of endpoints of a service: `api`, `page`, `form`. */
 export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
   const { formAudience = audienceOf, wrongFields = (fault) => fault } = rules
 
-  /** Access, params, query, `find`, then the answer. The one place where a thrown Fault becomes a reply. */
+  /** Runs access, params, query, `find` and the answer. Here a thrown Fault becomes a reply. */
   function routeOf<C extends Viewer, P extends TProperties, Q extends TObject, F>(
     method: Route['method'],
     declaration: Declaration<App, C, P, Q, F> & { readonly body?: TSchema },
@@ -182,7 +169,7 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
     answer: (call: Call<App, C, Static<TObject<P>>, Static<Q>, F>) => Promise<Reply>,
   ): (app: App) => Route {
     const { path, access, params, query, body, find } = declaration
-    const readParams = paramsReader(Type.Object(params ?? ({} as P)), kind)
+    const paramsSchema = Type.Object(params ?? ({} as P))
     async function handle(app: App, context: Context): Promise<Reply> {
       let caller: C | undefined
       try {
@@ -191,7 +178,7 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
         const call = {
           app,
           caller,
-          params: readParams(context),
+          params: readParams(paramsSchema, kind, context),
           query: readQuery(query, context),
           found: undefined,
           body: undefined,
@@ -235,15 +222,18 @@ export function endpointsOf<App, Viewer>(rules: ServiceRules<Viewer>) {
       return { route, operation: operationOf(endpoint, status, rules.alwaysRefuses) }
     },
 
-    page<C extends Viewer, P extends TProperties, Q extends TObject, F>(
-      endpoint: PageEndpoint<App, C, P, Q, F>,
-    ): Endpoint<App> {
-      const answer = endpoint.answer
-      return {
-        route: routeOf('GET', endpoint, 'page', async (call) =>
-          pageReply(call.context, await answer(call)),
-        ),
-      }
+    page<C extends Viewer, P extends TProperties, Q extends TObject, F>({
+      answer,
+      ...declared
+    }: Declaration<App, C, P, Q, F> & {
+      readonly answer: (
+        call: Call<App, C, Static<TObject<P>>, Static<Q>, F>,
+      ) => View | Promise<View>
+    }): Endpoint<App> {
+      const route = routeOf('GET', declared, 'page', async (call) =>
+        pageReply(call.context, await answer(call)),
+      )
+      return { route }
     },
 
     form<C extends Viewer, P extends TProperties, Q extends TObject, F, B extends TObject>(
@@ -294,17 +284,16 @@ export function newForm(schema: TObject, typed: Typed = {}): FormState {
   return { schema, typed }
 }
 
-/** The parameters of a path: to the API a wrong one is an error, on a page it names nothing. */
-function paramsReader<S extends TObject>(
+/** The parameters of a path. A wrong one is an error of the API; a page answers 404. */
+function readParams<S extends TObject>(
   schema: S,
   kind: 'api' | 'page',
-): (context: Context) => Static<S> {
-  return (context) => {
-    try {
-      return validateTexts(schema, (name) => context.params[name])
-    } catch (error) {
-      throw kind === 'page' && error instanceof Fault ? notFound('nothing has this id') : error
-    }
+  { params }: Context,
+): Static<S> {
+  try {
+    return validateTexts(schema, (name) => params[name])
+  } catch (error) {
+    throw kind === 'page' && error instanceof Fault ? notFound('nothing has this id') : error
   }
 }
 

@@ -4,7 +4,7 @@ import { mediaType } from './headers.ts'
 
 /** Largest form of a page, in bytes, unless its endpoint says another. */
 const FORM_LIMIT = 64 * 1024
-/** More fields than this are refused: URLSearchParams takes hours for millions. */
+/** URLSearchParams takes hours for millions of fields. */
 const MAX_FIELDS = 1_000
 
 /** The JSON object of a request's body. Throws the Fault that says why there is none: 415, 413, 503, 400. */
@@ -70,7 +70,8 @@ export async function readOptionalForm(
   return isBare ? {} : readForm(context, limit)
 }
 
-async function readBytes(
+/** The bytes of a body. Throws 413, 400 or 503 with one of the messages. */
+export async function readBytes(
   context: Context,
   limit: number,
   messages: Readonly<Record<'tooLarge' | 'aborted' | 'overloaded', string>>,
@@ -85,13 +86,10 @@ function unsupported(message: string): Fault {
   return new Fault(415, 'UNSUPPORTED_MEDIA_TYPE', message)
 }
 
-/** Of a form only so many fields are read: for millions URLSearchParams takes hours. */
-export const MOST_FIELDS = 1_000
-
 /** The text of a form up to its thousandth field. */
 export function firstFields(text: string): string {
   let end = -1
-  for (let count = 0; count < MOST_FIELDS; count++) {
+  for (let count = 0; count < MAX_FIELDS; count++) {
     end = text.indexOf('&', end + 1)
     if (end < 0) return text
   }

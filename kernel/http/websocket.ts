@@ -8,21 +8,21 @@ import { readStart } from '../net/outbound.ts'
 import { isEmptyBody } from './body.ts'
 import { badRequest, Fault } from '../fault.ts'
 
-/** A binary message travels in pieces of this size, so that pings find their way between them. */
+/** A binary message is sent in pieces of this size, so that pings pass between them. */
 const PIECE = 256 * 1024
 
-/** Both sides ping this often, and give up on one that shows no sign of life for two of them. */
+/** Both sides ping at this interval, and end a connection that is silent for two of them. */
 const HEARTBEAT_MS = 10_000
 const SILENT_BEATS = 2
 
-/** `closeTimeout`, the other side's time for its part of the closing, is missing from the published types. */
+/** `closeTimeout`: the other side's time to close. The published types lack it. */
 const SETTINGS = { perMessageDeflate: false, closeTimeout: 2_000 }
 const CONNECT_MS = 10_000
 
-/** The start of a refusal that is kept. */
+/** Bytes of a refusal that are read. */
 const REFUSAL_BYTES = 4 * 1024
 
-/** Makes the answer to an upgrade whose request was checked: opens the WebSocket on the raw socket. */
+/** Answers a checked upgrade request: opens the WebSocket on the raw socket. */
 export function acceptChannel(
   request: IncomingMessage,
   { socket, head }: Upgrade,
@@ -51,7 +51,7 @@ export interface ConnectOptions {
   readonly clock: Clock
 }
 
-/** Connects to a server; what is sent before it is open is dropped. A redirect is not followed. */
+/** Connects to a server. Messages sent before it is open are dropped. Redirects are not followed. */
 export function connectChannel({ url, protocol, maxMessage, clock }: ConnectOptions): Channel {
   const webSocket = new WebSocket(url, [protocol], {
     ...SETTINGS,
@@ -67,19 +67,19 @@ export function connectChannel({ url, protocol, maxMessage, clock }: ConnectOpti
 
 function channelOf(webSocket: WebSocket, socket: () => Duplex | undefined, clock: Clock): Channel {
   let pieces = 0
-  let trouble: string | undefined
+  let problem: string | undefined
   const ended = Promise.withResolvers<ChannelEnd>()
   const stopHeartbeat = startHeartbeat(
     webSocket,
     () => pieces + bytesRead(socket()),
     clock,
     () => {
-      trouble = 'no sign of life from the other side'
+      problem = 'no sign of life from the other side'
     },
   )
 
   webSocket.on('error', (error) => {
-    trouble ??= messageOf(error)
+    problem ??= messageOf(error)
   })
   webSocket.on('unexpected-response', (request, response) => {
     const status = response.statusCode ?? 0
@@ -93,7 +93,7 @@ function channelOf(webSocket: WebSocket, socket: () => Duplex | undefined, clock
     stopHeartbeat()
     // 1006: there was no close message.
     if (code === 1006)
-      ended.resolve({ kind: 'lost', reason: trouble ?? 'the connection broke off' })
+      ended.resolve({ kind: 'lost', reason: problem ?? 'the connection broke off' })
     else ended.resolve({ kind: 'closed', code, reason: reason.toString('utf8') })
   })
 

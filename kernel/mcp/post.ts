@@ -1,6 +1,7 @@
-import { badRequest, Fault, unavailable } from '../fault.ts'
+import { Fault } from '../fault.ts'
 import type { Context } from '../http/context.ts'
 import { mediaType } from '../http/headers.ts'
+import { readBytes } from '../http/read-body.ts'
 import { bytesReply, type Reply, type Sink } from '../http/reply.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../http/sse.ts'
 import type { JsonObject } from '../json.ts'
@@ -52,7 +53,7 @@ export async function postMcp(
   context: Context,
   options: PostOptions,
 ): Promise<Reply> {
-  const message = readMessage(await readBytes(context))
+  const message = readMessage(await readMessageBytes(context))
   if (message.kind === 'broken') return failed(message.id, message.failure)
   const protocol = protocolOf(message, context.headers)
   if (message.kind !== 'request') return acknowledge(message.kind, protocol, context)
@@ -75,18 +76,16 @@ export async function postMcp(
   return envelopeReply(envelope, status)
 }
 
-async function readBytes(context: Context): Promise<Buffer> {
+function readMessageBytes(context: Context): Promise<Buffer> {
   if (mediaType(context.headers['content-type']) !== 'application/json') {
     const message = 'The body must be JSON: application/json.'
     throw new Fault(415, 'UNSUPPORTED_MEDIA_TYPE', message)
   }
-  const body = await context.body(MESSAGE_LIMIT)
-  if (body.ok) return body.bytes
-  if (body.reason === 'too-large') {
-    throw new Fault(413, 'BODY_TOO_LARGE', `The message exceeds ${MESSAGE_LIMIT} bytes.`)
-  }
-  if (body.reason === 'aborted') throw badRequest('The message did not arrive whole.')
-  throw unavailable('More is arriving than can be read; try again shortly.')
+  return readBytes(context, MESSAGE_LIMIT, {
+    tooLarge: `The message exceeds ${MESSAGE_LIMIT} bytes.`,
+    aborted: 'The message did not arrive whole.',
+    overloaded: 'More is arriving than can be read; try again shortly.',
+  })
 }
 
 /** A notification gets no result. A response answers a question that this server never asks. */

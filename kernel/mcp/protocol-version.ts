@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, objectOf, type JsonObject } from '../json.ts'
-import { RPC, type RpcFailure } from './json-rpc.ts'
+import { RPC, type RpcFailure, type RpcMessage } from './json-rpc.ts'
 
 /** The stateless version: every request carries its own version and capabilities. */
 const STATELESS_VERSION = '2026-07-28'
@@ -21,19 +21,13 @@ export const META = {
 /** The two kinds of protocol versions: 2026-07-28, or the earlier ones with a handshake. */
 export type Protocol = 'stateless' | 'handshake'
 
-/** The parts of a message that tell its protocol. */
-interface Versioned {
-  readonly kind: string
-  readonly method?: string
-  readonly params?: JsonObject
-}
-
 /**
  * Both protocols share one URL. A request is stateless when its `_meta` or its header says so. So is one
  * with an unknown version: only the stateless protocol has an error for that.
  */
-export function protocolOf(message: Versioned, headers: IncomingHttpHeaders): Protocol {
-  const wanted = metaOf(message.params)[META.version]
+export function protocolOf(message: RpcMessage, headers: IncomingHttpHeaders): Protocol {
+  const params = 'params' in message ? message.params : undefined
+  const wanted = metaOf(params)[META.version]
   if (headers['mcp-protocol-version'] === STATELESS_VERSION) return 'stateless'
   return typeof wanted === 'string' && !hasHandshake(wanted) ? 'stateless' : 'handshake'
 }

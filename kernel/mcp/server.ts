@@ -77,13 +77,12 @@ export interface Resource {
 }
 
 /** A tool by its schemas: they validate and type its arguments, and clients see them. */
-export interface ToolDefinition<Input extends Type.TObject> {
-  readonly name: string
-  readonly title: string
-  readonly description: string
+interface ToolDefinition<Input extends Type.TObject> extends Pick<
+  Tool,
+  'name' | 'title' | 'description' | 'annotations'
+> {
   readonly input: Input
   readonly output?: Type.TObject
-  readonly annotations: ToolAnnotations
   readonly streams?: true
   readonly call: (args: Type.Static<Input>, call: Call) => Promise<ToolResult>
 }

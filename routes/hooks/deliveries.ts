@@ -14,7 +14,7 @@ import {
   type DeliveryHead,
   type Receiving,
 } from '../../services/hooks/deliveries.ts'
-import type { HooksRoutes } from './options.ts'
+import type { HooksRoutes } from './endpoint.ts'
 
 /** hooks.md section 2, IngestAck. */
 export const IngestAck = Type.Object({
@@ -76,7 +76,7 @@ export function deliveryRoutes(options: HooksRoutes): readonly Operation[] {
   async function generic(context: Context): Promise<Reply> {
     const { name = '', token } = context.params
     const head = headOf(context, `generic:${name}`)
-    return receive(context, head, startGeneric(receiver, head, name, token))
+    return receive(context, head, startGeneric(receiver, head, token))
   }
 
   return [

@@ -1,7 +1,7 @@
 import { Fault } from '../../kernel/fault.ts'
 import { endpointsOf, type Access } from '../../kernel/http/endpoint.ts'
 import { hooksFault } from './faults.ts'
-import type { HooksRoutes } from './options.ts'
+import type { Hooks } from '../../services/hooks/open.ts'
 
 /** Pages and forms have no sign-in: where a request comes from decides (hooks.md section 5). */
 export const operator: Access<HooksRoutes, undefined> = {
@@ -25,3 +25,17 @@ export const { api, page, form } = endpointsOf<HooksRoutes, undefined>({
   wrongFields: ({ message, fields, field = '' }) =>
     new Fault(422, 'UNPROCESSABLE', message, { field, fields }),
 })
+
+/** What the routes of the hooks service are made from. */
+export interface HooksRoutes {
+  readonly hooks: Hooks
+  readonly version: string
+  /** Public address of the listener, without a slash at the end; known once it listens. */
+  readonly baseUrl: () => string
+  readonly maxBody: () => number
+  readonly freshnessSeconds: () => number
+  /** How long a rotated token or secret is accepted when a form does not say it. */
+  readonly overlapSeconds: () => number
+  /** Variables and their values for the settings page, never a secret. */
+  readonly configuration: () => readonly (readonly [string, string])[]
+}

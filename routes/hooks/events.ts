@@ -29,9 +29,8 @@ import {
 import { findEvents } from '../../services/hooks/events.ts'
 import { replayEvent } from '../../services/hooks/replays.ts'
 import { receiverPath } from '../../services/hooks/providers.ts'
-import { operator, page, form } from './endpoint.ts'
-import type { HooksRoutes } from './options.ts'
 import { withDefault } from '../../kernel/validate.ts'
+import { operator, page, form, type HooksRoutes } from './endpoint.ts'
 
 /** Replays that the page of an event lists. */
 const LISTED_REPLAYS = 50

@@ -4,7 +4,7 @@ import type { Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { authorize, createUseRecorder } from '../../services/hooks/endpoints.ts'
 import { createToolServers } from '../../services/hooks/tools/server.ts'
-import type { HooksRoutes } from './options.ts'
+import type { HooksRoutes } from './endpoint.ts'
 
 /**
  * `POST /mcp/{endpoint}` (decisions.md section 3, Tool protocol). The token is checked before the body

@@ -26,8 +26,7 @@ import {
   secretVariable,
   type SigningSecrets,
 } from '../../services/hooks/secrets.ts'
-import { form, operator, page } from './endpoint.ts'
-import type { HooksRoutes } from './options.ts'
+import { form, operator, page, type HooksRoutes } from './endpoint.ts'
 
 const params = { name: Type.String() }
 
@@ -101,10 +100,7 @@ export const providerEndpoints = [
     params,
     body: AlarmForm,
     async answer({ app, params: { name }, body }) {
-      await setAlarms(toolsOf(app), name, {
-        expected_interval_s: body.expected_interval,
-        rejection_burst: body.rejection_burst,
-      })
+      await setAlarms(toolsOf(app), name, body)
       return cardView(app, name, true)
     },
   }),
@@ -115,9 +111,8 @@ export const providerEndpoints = [
     params,
     body: RotateForm,
     async answer({ app, params: { name }, body }) {
-      const overlapSeconds = body.overlap ?? app.overlapSeconds()
-      const rotation = { overlapSeconds, secret: secretOf(body) }
-      return madeView(app, await rotateSecret(toolsOf(app), name, rotation), true)
+      const overlap = body.overlap ?? app.overlapSeconds()
+      return madeView(app, await rotateSecret(toolsOf(app), name, overlap, secretOf(body)), true)
     },
   }),
 

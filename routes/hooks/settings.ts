@@ -20,8 +20,7 @@ import {
   revokeEndpoint,
 } from '../../services/hooks/endpoints.ts'
 import { SettingsForm, writeSettings } from '../../services/hooks/settings.ts'
-import { form, operator, page } from './endpoint.ts'
-import type { HooksRoutes } from './options.ts'
+import { form, operator, page, type HooksRoutes } from './endpoint.ts'
 
 /** Waiting events are counted up to here: beyond, it is enough to know that there are many. */
 const COUNT_UP_TO = 1_000

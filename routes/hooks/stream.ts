@@ -7,7 +7,7 @@ import { eventTest } from '../../services/hooks/event-filter.ts'
 import { readForwardRequest, FORWARD_PROTOCOL } from '../../services/hooks/forward/protocol.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { hooksFault } from './faults.ts'
-import type { HooksRoutes } from './options.ts'
+import type { HooksRoutes } from './endpoint.ts'
 
 /** Messages of forwarders are short. */
 const MAX_MESSAGE = 16 * 1024

@@ -119,14 +119,15 @@ export function readBurst(text: string): number | null | undefined {
   return count < 1 || count > MAX_BURST ? undefined : count
 }
 
-const OptionalNumber = Type.Optional(Type.Unsafe<number | null>({ type: 'string' }))
+const Threshold = Type.Optional(Type.Unsafe<number | null>({ type: 'string' }))
 
-/** What the form of a provider's alarms sends; an absent field keeps its alarm. */
+/** What the form of a provider's alarms sends; an absent field keeps its alarm, null turns it off. */
 export const AlarmForm = Type.Object({
-  expected_interval: parsed(OptionalNumber, `must be ${INTERVAL_FORM}.`, (given) =>
+  expected_interval: parsed(Threshold, `must be ${INTERVAL_FORM}.`, (given) =>
     readInterval(String(given).trim()),
   ),
-  rejection_burst: parsed(OptionalNumber, `must be ${BURST_FORM}.`, (given) =>
+  rejection_burst: parsed(Threshold, `must be ${BURST_FORM}.`, (given) =>
     readBurst(String(given).trim()),
   ),
 })
+export type AlarmForm = Type.Static<typeof AlarmForm>

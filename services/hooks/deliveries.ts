@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NewEvent, SavedEvent } from '../../db/hooks/deliveries.ts'
-import type { Provider, SecretName } from '../../db/hooks/providers.ts'
+import type { Provider, SecretName, TrustMode } from '../../db/hooks/providers.ts'
 import { badRequest, Fault, forbidden, notFound, unavailable } from '../../kernel/fault.ts'
 import {
   cleanText,
@@ -10,23 +10,19 @@ import {
   signedFields,
   type EventFields,
 } from './event-fields.ts'
-import type { Ingest } from './ingest.ts'
-import { isGenericName } from './providers.ts'
+import type { Hooks } from './open.ts'
 import { sanitizeHeaders } from './redact.ts'
-import type { Registry } from './registry.ts'
-import type { Rejections } from './rejections.ts'
 import { verifySignature, type Verification } from './schemes.ts'
-import type { SecretUses } from './secret-uses.ts'
 import {
   acceptsPrevious,
   isSignedProvider,
   keysAt,
   mayDeliver,
+  presentedToken,
+  tokenMatches,
   type ProviderSecrets,
   type SignedProvider,
-  type SigningSecrets,
 } from './secrets.ts'
-import { presentedToken, tokenMatches } from './tokens.ts'
 
 /** What comes of a delivery before its body. */
 export interface DeliveryHead {
@@ -52,12 +48,10 @@ export type Received =
   | { readonly kind: 'handshake'; readonly challenge: string }
 
 /** What receives deliveries. */
-export interface Receiver {
-  readonly registry: Registry
-  readonly ingest: Ingest
-  readonly secrets: SigningSecrets
-  readonly secretUses: SecretUses
-  readonly rejections: Rejections
+export interface Receiver extends Pick<
+  Hooks,
+  'registry' | 'ingest' | 'secrets' | 'secretUses' | 'rejections'
+> {
   readonly freshnessSeconds: () => number
 }
 
@@ -83,11 +77,11 @@ async function finishSigned(
   receiver: Receiver,
   head: DeliveryHead,
   provider: SignedProvider,
-  secrets: ProviderSecrets,
+  { since }: ProviderSecrets,
   verification: Verification,
   body: Buffer,
 ): Promise<Received> {
-  if (!verification.ok) {
+  if ('reason' in verification) {
     const { status, reason } = verification
     const fault =
       status === 400 ? badRequest(HEADER_MISSING) : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
@@ -95,7 +89,7 @@ async function finishSigned(
   }
   const { headers, receivedAt: at } = head
   const { secret } = verification
-  receiver.secretUses.record({ provider, secret, at, rotated_at: null, since: secrets.since })
+  receiver.secretUses.record({ provider, secret, at, rotated_at: null, since })
   const members = readMembers(body, headers['content-type'])
   if (members === undefined) throw badRequest(BODY_UNREADABLE)
   if (provider === 'chat' && members['type'] === 'url_verification') {
@@ -106,7 +100,7 @@ async function finishSigned(
   const bodyHash = sha256Hex(body)
   const fields = signedFields(provider, headers, members)
   const external_id = fields.external_id ?? `sha256:${bodyHash}`
-  return store(receiver, head, body, { ...fields, external_id }, SIGNED, bodyHash)
+  return store(receiver, head, body, { ...fields, external_id }, TRUST.signed, bodyHash)
 }
 
 /**
@@ -116,43 +110,49 @@ async function finishSigned(
 export function startGeneric(
   receiver: Receiver,
   head: DeliveryHead,
-  name: string,
   pathToken: string | undefined,
 ): Receiving {
-  const { provider } = head
-  const row = isGenericName(name) ? receiver.registry.provider(provider) : undefined
+  const { provider, receivedAt } = head
+  const { secrets, freshnessSeconds } = receiver
+  const row = receiver.registry.provider(provider)
   if (row === undefined) throw notFound(UNKNOWN_GENERIC)
-  if (!mayDeliver(row, receiver.secrets)) {
-    throw rejected(receiver, head, disabled(provider), 'disabled')
+  if (!mayDeliver(row, secrets)) throw rejected(receiver, head, disabled(provider), 'disabled')
+  if (row.trust_mode !== 'signed') {
+    return {
+      update: () => undefined,
+      finish: (body) =>
+        finishGeneric(receiver, head, row, proveCaller(head, row, pathToken), body, TOKEN_WRONG),
+    }
   }
-  const { update, finish: prove } = startProof(receiver, head, row, pathToken)
+  const keys = keysAt(secrets, row, receivedAt)
+  const verifier = verifySignature('standard_webhooks', head, keys, freshnessSeconds())
   return {
-    update,
-    finish: (body) => finishGeneric(receiver, head, row, prove(body), body),
+    update: verifier.update,
+    finish: (body) =>
+      finishGeneric(receiver, head, row, verifier.finish(body), body, SIGNATURE_WRONG),
   }
 }
 
 async function finishGeneric(
   receiver: Receiver,
   head: DeliveryHead,
-  { rotated_at }: Provider,
+  { trust_mode, rotated_at }: Provider,
   proof: Proof,
   body: Buffer,
+  wrong: string,
 ): Promise<Received> {
-  if ('reason' in proof) {
-    throw rejected(receiver, head, forbidden(proof.message), proof.reason, true)
-  }
+  if ('reason' in proof) throw rejected(receiver, head, forbidden(wrong), proof.reason, true)
   const { provider, headers, receivedAt: at } = head
-  const { trust, secret } = proof
+  const { secret } = proof
   if (secret !== null) {
     receiver.secretUses.record({ provider, secret, at, rotated_at, since: rotated_at })
   }
-  return store(receiver, head, body, genericFields(headers), trust, sha256Hex(body))
+  return store(receiver, head, body, genericFields(headers), TRUST[trust_mode], sha256Hex(body))
 }
 
 /** Counts a rejected delivery (401, 403, 413) and gives the fault to be thrown. */
 export function rejected(
-  { rejections }: Pick<Receiver, 'rejections'>,
+  { rejections }: Receiver,
   { provider, client, receivedAt: at }: DeliveryHead,
   fault: Fault,
   reason: string,
@@ -167,68 +167,33 @@ export function rejected(
 
 type Trust = Pick<NewEvent, 'trust_mode' | 'verified' | 'verify_detail'>
 
-const SIGNED: Trust = { trust_mode: 'signed', verified: true, verify_detail: 'hmac-sha256 ok' }
-const TOKEN: Trust = { trust_mode: 'token', verified: false, verify_detail: 'token ok' }
-const OPEN: Trust = { trust_mode: 'open', verified: false, verify_detail: null }
-
-/** How far a generic delivery is trusted and by which secret, or why it is rejected. */
-type Proof =
-  | { readonly trust: Trust; readonly secret: SecretName | null }
-  | { readonly reason: string; readonly message: string }
-
-/** The proof of a delivery whose body is still arriving: only a signature depends on it. */
-function startProof(
-  { secrets, freshnessSeconds }: Receiver,
-  head: DeliveryHead,
-  row: Provider,
-  pathToken: string | undefined,
-): { readonly update: (part: Buffer) => void; readonly finish: (body: Buffer) => Proof } {
-  const update = (): void => undefined
-  if (row.trust_mode !== 'signed')
-    return { update, finish: () => proveCaller(head, row, pathToken) }
-  const keys = keysAt(secrets, row, head.receivedAt)
-  if (keys === undefined) {
-    const proof = { reason: 'secret missing', message: SIGNATURE_WRONG }
-    return { update, finish: () => proof }
-  }
-  const verifier = verifySignature('standard_webhooks', head, keys, freshnessSeconds())
-  return {
-    update: verifier.update,
-    finish(body) {
-      const verification = verifier.finish(body)
-      if (!verification.ok) return { reason: verification.reason, message: SIGNATURE_WRONG }
-      return { trust: SIGNED, secret: verification.secret }
-    },
-  }
+/** How far an accepted delivery is trusted. */
+const TRUST: Readonly<Record<TrustMode, Trust>> = {
+  signed: { trust_mode: 'signed', verified: true, verify_detail: 'hmac-sha256 ok' },
+  token: { trust_mode: 'token', verified: false, verify_detail: 'token ok' },
+  open: { trust_mode: 'open', verified: false, verify_detail: null },
+  queue: { trust_mode: 'queue', verified: false, verify_detail: null },
 }
+
+/** By which secret a generic delivery was accepted, or why it is rejected. */
+type Proof = { readonly secret: SecretName | null } | { readonly reason: string }
 
 function proveCaller(
   { headers, search, receivedAt }: DeliveryHead,
   row: Provider,
   path: string | undefined,
 ): Proof {
-  if (row.trust_mode === 'open') return { trust: OPEN, secret: null }
-  const token = presentedToken({ headers, search, path })
-  const secret = token === undefined ? undefined : matchingToken(token, row, receivedAt)
-  if (secret !== undefined) return { trust: TOKEN, secret }
-  return { reason: tokenReason(token, row), message: TOKEN_WRONG }
-}
-
-/** Which of a provider's tokens this is; both are compared whatever the first comparison says. */
-function matchingToken(token: string, row: Provider, at: Date): SecretName | undefined {
+  if (row.trust_mode === 'open') return { secret: null }
+  const token = presentedToken(headers, search, path)
+  if (token === undefined || token === '') return { reason: 'token missing' }
+  // Both are compared whatever the first comparison says.
   const current = tokenMatches(token, row.token_hash)
   const previous = tokenMatches(token, row.previous_hash)
-  if (current) return 'current'
-  return previous && acceptsPrevious(row, at) ? 'previous' : undefined
-}
-
-function tokenReason(token: string | undefined, row: Provider): string {
-  if (token === undefined || token === '') return 'token missing'
-  if (tokenMatches(token, row.previous_hash)) return 'matches a retired token'
-  if (tokenMatches(token.trim(), row.token_hash)) {
-    return 'would match without white space around the token'
-  }
-  return 'wrong token'
+  if (current) return { secret: 'current' }
+  if (previous && acceptsPrevious(row, receivedAt)) return { secret: 'previous' }
+  if (previous) return { reason: 'matches a retired token' }
+  const isPadded = tokenMatches(token.trim(), row.token_hash)
+  return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
 }
 
 async function store(
@@ -254,6 +219,7 @@ async function store(
   return { kind: 'stored', saved }
 }
 
+/** 503: too much is waiting. */
 export function overloaded(): Fault {
   return unavailable('More is arriving than can be stored; nothing was stored. Try again shortly.')
 }

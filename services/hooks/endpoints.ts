@@ -4,29 +4,16 @@ import { Fault, forbidden, notFound } from '../../kernel/fault.ts'
 import { bearerToken, hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Registry } from './registry.ts'
-import { makeToken } from './tokens.ts'
-
-/** A new endpoint of the tool protocol. */
-export interface NewEndpoint {
-  readonly name: string
-  /** Whether programs may have events sent out again. */
-  readonly may_replay: boolean
-}
-
-/** An endpoint that was just created; `token` is shown this one time. */
-export interface MadeEndpoint {
-  readonly name: string
-  readonly token: string
-}
+import { makeToken } from './secrets.ts'
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-/** Creates an endpoint with a new token; only the token's hash is stored. */
+/** Creates an endpoint of the tool protocol. Its token is returned once: only its hash is stored. */
 export async function createEndpoint(
   db: Database,
   random: RandomBytes,
-  { name, may_replay }: NewEndpoint,
-): Promise<MadeEndpoint> {
+  { name, may_replay }: Pick<EndpointKey, 'name' | 'may_replay'>,
+): Promise<{ readonly name: string; readonly token: string }> {
   if (!NAME.test(name)) {
     const message =
       'The name must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
@@ -46,9 +33,9 @@ export async function revokeEndpoint(db: Database, name: string): Promise<void> 
 }
 
 /**
- * The endpoint that a request may use. 401 without a known token; 403 with the token of another
- * endpoint, whether this one exists or not. Tokens are found by their hash: it tells nothing about a
- * token, so the time of the look-up may vary.
+ * The endpoint that a request may use. Throws 401 without a known token, and 403 with the token of
+ * another endpoint, whether this one exists or not. Tokens are found by hash: the time of a look-up
+ * tells nothing about a token.
  */
 export function authorize(
   registry: Registry,
@@ -67,7 +54,7 @@ export function authorize(
 
 const RECORD_MS = 60_000
 
-/** Records uses of endpoints, each at most once a minute; requests don't wait for it. */
+/** Records when an endpoint was used, at most once a minute; requests don't wait for it. */
 export function createUseRecorder(db: Database, log: Log): (name: string, at: Date) => void {
   const recorded = new Map<string, number>()
   return (name, at) => {
@@ -79,12 +66,12 @@ export function createUseRecorder(db: Database, log: Log): (name: string, at: Da
   }
 }
 
-/** Where a client finds an endpoint. */
+/** The URL of an endpoint. */
 export function endpointUrl(baseUrl: string, name: string): string {
   return `${baseUrl}/mcp/${name}`
 }
 
-/** Configuration for clients that read `mcpServers`, as most do. */
+/** JSON for clients that read `mcpServers`, as most do. */
 export function clientConfiguration(url: string, name: string, token: string): string {
   const headers = { Authorization: `Bearer ${token}` }
   const mcpServers = { [`gatehouse-${name}`]: { type: 'http', url, headers } }

@@ -1,30 +1,22 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { firstFields } from '../../kernel/http/read-body.ts'
-import { mediaType } from '../../kernel/http/headers.ts'
-import type { SignedProvider } from './secrets.ts'
 import { hash } from 'node:crypto'
-
-/** A body's members: of a JSON object, or of a form. */
-export type Members = Readonly<Record<string, unknown>>
+import type { IncomingHttpHeaders } from 'node:http'
+import type { NewEvent } from '../../db/hooks/deliveries.ts'
+import { mediaType } from '../../kernel/http/headers.ts'
+import { firstFields } from '../../kernel/http/read-body.ts'
+import { objectOf, parseObject, type JsonObject } from '../../kernel/json.ts'
+import type { SignedProvider } from './secrets.ts'
 
 /** What is taken out of a delivery besides its bytes. */
-export interface EventFields {
-  readonly event_type: string | null
-  readonly external_id: string | null
-}
+export type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>
 
 /**
  * Reads a body as JSON when it parses to an object, else as a form when its type says so; else
  * undefined, which a signed receiver answers with 400.
  */
-export function readMembers(body: Buffer, contentType: string | undefined): Members | undefined {
+export function readMembers(body: Buffer, contentType: string | undefined): JsonObject | undefined {
   const text = body.toString('utf8')
-  try {
-    const value: unknown = JSON.parse(text)
-    if (isObject(value)) return value
-  } catch {
-    // SyntaxError: no JSON, perhaps a form.
-  }
+  const object = parseObject(text)
+  if (object !== undefined) return object
   if (mediaType(contentType) !== 'application/x-www-form-urlencoded') return undefined
   return Object.fromEntries(new URLSearchParams(firstFields(text)))
 }
@@ -37,9 +29,9 @@ const UNSIGNED_TYPE_HEADERS: readonly string[] = ['x-codehost-event', 'x-github-
  * type than the first event with the same body had.
  */
 export function withStoredType(
-  headers: Readonly<Record<string, string>>,
-  { provider, event_type }: { readonly provider: string; readonly event_type: string | null },
-): Readonly<Record<string, string>> {
+  headers: NewEvent['headers'],
+  { provider, event_type }: Pick<NewEvent, 'provider' | 'event_type'>,
+): NewEvent['headers'] {
   if (provider !== 'code_host') return headers
   const typed = Object.entries(headers).flatMap(([name, value]): [string, string][] => {
     if (!UNSIGNED_TYPE_HEADERS.includes(name)) return [[name, value]]
@@ -49,11 +41,9 @@ export function withStoredType(
 }
 
 /** The type that a delivery's unsigned header names, where the event is stored as another; else null. */
-export function contradictedType(event: {
-  readonly provider: string
-  readonly event_type: string | null
-  readonly headers: Readonly<Record<string, string>>
-}): string | null {
+export function contradictedType(
+  event: Pick<NewEvent, 'provider' | 'event_type' | 'headers'>,
+): string | null {
   if (event.provider !== 'code_host') return null
   const { event_type } = signedFields(event.provider, event.headers, {})
   return event_type === event.event_type ? null : (event_type ?? 'none')
@@ -63,7 +53,7 @@ export function contradictedType(event: {
 export function signedFields(
   provider: SignedProvider,
   headers: IncomingHttpHeaders,
-  members: Members,
+  members: JsonObject,
 ): EventFields {
   if (provider === 'code_host') {
     return {
@@ -74,7 +64,7 @@ export function signedFields(
   if (provider === 'payments') {
     return { event_type: cleanText(members['type']), external_id: cleanId(members['id']) }
   }
-  const event = isObject(members['event']) ? members['event'] : {}
+  const event = objectOf(members['event'])
   return {
     event_type:
       cleanText(event['type']) ?? cleanText(members['type']) ?? cleanText(members['command']),
@@ -92,17 +82,13 @@ export function genericFields(headers: IncomingHttpHeaders): EventFields {
   }
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** SHA-256 in lower-case hex. */
 export function sha256Hex(data: string | Buffer): string {
   return hash('sha256', data, 'hex')
 }
 
-/** The longest text that a sender may put into one of our columns. */
-const LONGEST = 255
+/** The longest text of a sender that a column holds. */
+const MAX_TEXT = 255
 
 /** A sender's text as a column can hold it: well-formed, without control characters, bounded. */
 export function cleanText(value: unknown): string | null {
@@ -110,13 +96,13 @@ export function cleanText(value: unknown): string | null {
   // Made well-formed last: the cut may fall between the two halves of a character, which jsonb refuses.
   const text = value
     .replace(/\p{Cc}/gu, '')
-    .slice(0, LONGEST)
+    .slice(0, MAX_TEXT)
     .toWellFormed()
   return text === '' ? null : text
 }
 
 /** A delivery id; one that is too long to be stored is represented by its hash, so it stays unique. */
-export function cleanId(value: unknown): string | null {
+function cleanId(value: unknown): string | null {
   const text = cleanText(value)
   return text !== null && text !== value
     ? `sha256:${sha256Hex(String(value).toWellFormed())}`

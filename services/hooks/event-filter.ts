@@ -2,12 +2,13 @@ import Type from 'typebox'
 import type { EventSummary, Position } from '../../db/hooks/events.ts'
 import { decodeCursor, encodeCursor } from '../../kernel/text.ts'
 import { badRequest } from '../../kernel/fault.ts'
-import { field, parsed, withDefault } from '../../kernel/validate.ts'
+import { field, fits, parsed, withDefault } from '../../kernel/validate.ts'
 
-/** The most characters of `text` and of `json`. */
+/** Characters of `text` and of `json`. */
 export const MAX_SEARCH_LENGTH = 500
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
+const Limit = Type.Integer({ minimum: 1, maximum: MAX_LIMIT })
 
 const anyText = withDefault(Type.String(), '')
 const isShort = [
@@ -17,13 +18,13 @@ const isShort = [
 const SINCE_FORM = 'must be an event id or a time such as 2026-01-31T12:00:00Z.'
 const JSON_FORM = 'must be path=value, such as data.object.id=evt_1.'
 
-/** The fields by which the log, the tools and forwarders choose events; empty text asks for nothing. */
+/** The filters of the log, the tools and forwarders. An empty text is no filter. */
 export const filterFields = {
   provider: anyText,
   event_type: anyText,
   /** Text in the payload. */
   text: field(anyText, 'must be text.', isShort),
-  /** `path=value` of a member of the payload's JSON. */
+  /** `path=value`: a member of the payload's JSON. */
   json: field(anyText, JSON_FORM, isShort, [(text) => readMember(text) !== undefined, JSON_FORM]),
 }
 export const FilterTexts = Type.Object(filterFields)
@@ -33,12 +34,11 @@ export type FilterTexts = Type.Static<typeof FilterTexts>
 export const LogQuery = Type.Object({
   ...filterFields,
   limit: parsed(
-    withDefault(Type.Integer({ minimum: 1, maximum: MAX_LIMIT }), DEFAULT_LIMIT),
+    withDefault(Limit, DEFAULT_LIMIT),
     `must be a whole number from 1 to ${MAX_LIMIT}.`,
     (given) => {
       if (given === '') return DEFAULT_LIMIT
-      const isLimit = Number.isInteger(given) && Number(given) >= 1 && Number(given) <= MAX_LIMIT
-      return isLimit ? Number(given) : undefined
+      return fits(Limit, given) ? given : undefined
     },
   ),
   since: field(anyText, SINCE_FORM, [(text) => readSince(text) !== undefined, SINCE_FORM]),
@@ -48,7 +48,7 @@ export const LogQuery = Type.Object({
 })
 export type LogQuery = Type.Static<typeof LogQuery>
 
-/** Which events are wanted, as the queries take it; null asks for nothing. */
+/** The filters as the queries take them; null is no filter. */
 export interface EventFilter {
   readonly provider: string | null
   readonly event_type: string | null
@@ -63,7 +63,7 @@ export interface EventFilter {
 /** The filter that fields ask for. */
 export function filterOf({ provider, event_type, text, json }: FilterTexts): EventFilter {
   const { path = null, value = null } = readMember(json) ?? {}
-  // The name stands in the payload as it is: a cheap test before the JSON is read.
+  // The payload must contain the member's name: a cheap test before its JSON is parsed.
   const name = path?.split('.').findLast((step) => !/^\d+$/.test(step)) ?? ''
   return {
     provider: storable(provider) || null,
@@ -75,12 +75,12 @@ export function filterOf({ provider, event_type, text, json }: FilterTexts): Eve
   }
 }
 
-/** Whether payloads must be read: such a search goes in steps and takes its time. */
+/** Whether the filters read payloads: such a search runs in steps and may take seconds. */
 export function readsPayloads({ text, json }: FilterTexts): boolean {
   return text !== '' || json.trim() !== ''
 }
 
-/** PostgreSQL stores no NUL: one becomes an unknown character, which no event has. */
+/** PostgreSQL stores no NUL. It becomes the replacement character, so no event matches. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\u{FFFD}')
 }
@@ -92,7 +92,7 @@ function readMember(text: string): { path?: string; value?: string } | undefined
   return path === undefined || value === undefined ? undefined : { path, value }
 }
 
-/** The test of a filtered stream, or undefined when nothing is filtered. */
+/** Whether an event passes the filters of a stream; undefined without filters. */
 export function eventTest(
   provider: string | null,
   eventType: string | null,
@@ -111,12 +111,12 @@ export interface Since {
 const TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/
 const MAX_INT64 = 2n ** 63n - 1n
 
-/** A time without a zone is UTC, like every time that pages show without script. */
+/** Reads an event id or a time. A time without a zone is UTC, as pages show it without script. */
 export function readSince(given: string): Since | undefined {
   const text = given.trim()
   if (text === '') return { since_time: null, since_id: null }
   if (/^\d{1,19}$/.test(text)) {
-    // No event has an id that a number can't hold exactly.
+    // Larger ids would lose digits; no event has one.
     const since_id = Math.min(Number(text), Number.MAX_SAFE_INTEGER)
     return BigInt(text) <= MAX_INT64 ? { since_time: null, since_id } : undefined
   }
@@ -124,7 +124,7 @@ export function readSince(given: string): Since | undefined {
   if (day === undefined || !isDay(day)) return undefined
   const zoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`
   const since_time = new Date(zoned)
-  // PostgreSQL has no year 0, and a zone may lead beyond the last year of four digits.
+  // PostgreSQL has no year 0, and a time zone may move the time into the year 10000.
   const year = since_time.getUTCFullYear()
   return year >= 1 && year <= 9999 ? { since_time, since_id: null } : undefined
 }
@@ -135,12 +135,12 @@ function isDay(text: string): boolean {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
 }
 
-/** Opaque position of the last row of a page. */
+/** An opaque cursor: the position of the last event on a page. */
 export function eventCursor(row: Position): string {
   return encodeCursor([row.received_at.getTime(), row.id])
 }
 
-/** The position in a cursor; null without one. */
+/** The position in a cursor; null for an empty text. */
 export function readEventCursor(text: string): Position | null {
   if (text === '') return null
   const [time, id] = decodeCursor(text) ?? []
@@ -152,12 +152,12 @@ export function readEventCursor(text: string): Position | null {
   throw badRequest('cursor is not valid; start again from the first page.', 'cursor')
 }
 
-/** Opaque position of the last row of a page of rejections. */
+/** An opaque cursor: the last rejection on a page. */
 export function rejectionCursor({ id }: { readonly id: number }): string {
   return encodeCursor([id])
 }
 
-/** The id in a cursor of rejections: above all ids without one. */
+/** The id in a cursor of rejections; for an empty text, one above all ids. */
 export function readRejectionCursor(text: string): number {
   if (text === '') return Number.MAX_SAFE_INTEGER
   const id = decodeCursor(text)?.[0]

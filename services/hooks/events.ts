@@ -13,24 +13,24 @@ import {
 } from './event-filter.ts'
 
 /** A page of events, newest first. */
-export interface EventsPage {
+interface EventsPage {
   readonly events: readonly EventSummary[]
   /** Where the next page begins, or null on the last one. */
   readonly next: Position | null
-  /** A search that took its time stops here; older events were not searched yet. */
+  /** Where a search ran out of time; older events were not searched yet. */
   readonly searchedTo: Date | null
 }
 
-/** Events that one step of a search reads, and bytes of their payloads. */
+/** Events that one step of a search reads at most, and bytes of their payloads. */
 const STEP_EVENTS = 2_000
 export const STEP_BYTES = 4 * 1024 * 1024
 /** Ids that one statement scans. */
 const STEP_IDS = 10_000
-/** How long a page may search. */
+/** After this time a page ends its search. */
 const SEARCH_MS = 1_500
 /** How long a step waits for the slot. */
 const SLOT_MS = 5_000
-/** Each database's slot for searches, so that many searches leave room for what is stored. */
+/** One slot for each database, so that many searches leave room for storing deliveries. */
 const slots = new WeakMap<Database, SearchSlot>()
 const NEWEST: Position = { received_at: new Date('9999-12-31T00:00:00Z'), id: 2 ** 53 - 1 }
 const OLDEST: Position = { received_at: new Date(0), id: 0 }
@@ -41,9 +41,9 @@ export function listNewest(db: Database, limit: number): Promise<readonly EventS
 }
 
 /**
- * A page of the log: by its indexes, or, when payloads count, by reading the events in steps for a
- * bounded time. A search may end with few events and a `next` to go on from. One whose client is `gone`
- * leaves the queue; one that can't begin is refused.
+ * A page of the log: by its indexes or, for a filter on payloads, by reading the events in steps for a
+ * bounded time. A search may end with few events and a `next` to continue from. It stops when its
+ * client is `gone`, and is refused when it can't begin in time.
  */
 export async function findEvents(
   db: Database,
@@ -87,7 +87,7 @@ async function search(
   const until = clock.elapsed() + SEARCH_MS
   const found: EventSummary[] = []
   let position = before
-  // Ids and times differ in order: below the time of this id there may be more of those wanted.
+  // Ids and times differ in order: events with higher ids may be older than the event `since_id`.
   let from_id = since_id
   for (;;) {
     const step = await inSlot(db, gone, async () => {
@@ -118,7 +118,7 @@ async function search(
   }
 }
 
-/** Runs a step when those before it have ended, unless that takes too long. */
+/** Runs a step after the steps before it, unless the client goes away or the wait takes too long. */
 async function inSlot<T extends object>(
   db: Database,
   gone: AbortSignal,
@@ -126,7 +126,7 @@ async function inSlot<T extends object>(
 ): Promise<T | 'gone' | 'late'> {
   const slot = slots.get(db) ?? createSearchSlot()
   slots.set(db, slot)
-  const { free, release } = slot.enter()
+  const { free, release } = slot()
   const waiting = new AbortController()
   const late = pause(SLOT_MS, AbortSignal.any([gone, waiting.signal]))
   try {
@@ -140,7 +140,7 @@ async function inSlot<T extends object>(
   }
 }
 
-/** One row more than the page holds shows that there is a next page. */
+/** The query reads one row more than a page: that row shows that there is a next page. */
 function pageOf(rows: readonly EventSummary[], limit: number): Pick<EventsPage, 'events' | 'next'> {
   const events = rows.slice(0, limit)
   return { events, next: rows.length > limit ? (events.at(-1) ?? null) : null }
@@ -150,27 +150,20 @@ function below({ received_at, id }: Position): { before_time: Date; before_id: n
   return { before_time: received_at, before_id: id }
 }
 
-/** One slot for the steps of many searches: one step runs at a time, the others queue for it. */
-export interface SearchSlot {
-  enter(): SlotPlace
-}
-
-/** A place in the queue. */
-interface SlotPlace {
+/** Takes the next place in the queue for the one slot that runs the steps of many searches. */
+export type SearchSlot = () => {
   /** Resolves when all places before this one were released. */
   readonly free: Promise<void>
-  /** Must be called once, also by a search that gives up: it lets nobody pass those before it. */
+  /** Must be called once, also by a search that gives up. */
   readonly release: () => void
 }
 
 export function createSearchSlot(): SearchSlot {
   let last = Promise.resolve()
-  return {
-    enter() {
-      const free = last
-      const { promise: released, resolve: release } = Promise.withResolvers<void>()
-      last = free.then(() => released)
-      return { free, release }
-    },
+  return () => {
+    const free = last
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    last = free.then(() => released)
+    return { free, release }
   }
 }

@@ -1,13 +1,23 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import { providerQueries as q, TrustMode, type ActiveProvider } from '../../db/hooks/providers.ts'
+import {
+  ActiveProvider,
+  providerQueries as q,
+  TrustMode,
+  type SecretUse,
+} from '../../db/hooks/providers.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
+import { messageOf, type Log } from '../../kernel/log.ts'
+import { repeat } from '../../kernel/repeat.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
-import { rejectedSince } from './alarms.ts'
+import { rejectedSince, type AlarmForm } from './alarms.ts'
 import {
+  isGenericName,
   isSignedProvider,
   makeSigningSecret,
+  makeToken,
   mayDeliver,
   secretStatus,
   SecretStatus,
@@ -15,12 +25,11 @@ import {
   signingKey,
   type SigningSecrets,
 } from './secrets.ts'
-import { makeToken } from './tokens.ts'
 
 /** hooks.md section 2, ProviderStatus. The secret itself is never part of it. */
 export const ProviderStatus = Type.Object({
   name: Type.String(),
-  family: Type.Union([Type.Literal('webhook'), Type.Literal('queue')]),
+  family: ActiveProvider.properties.family,
   trust_mode: TrustMode,
   enabled: Type.Boolean(),
   secret_status: SecretStatus,
@@ -31,18 +40,6 @@ export type ProviderStatus = Type.Static<typeof ProviderStatus>
 
 /** How a generic provider proves that a delivery is its own. */
 export type GenericTrust = 'token' | 'signed' | 'open'
-
-/** What an operator asks for when creating a generic provider. */
-export interface NewProvider {
-  /** The generic name, without `generic:`. */
-  readonly name: string
-  readonly trust_mode: GenericTrust
-  /** The signing secret when the sender has made it; else one is made here. */
-  readonly secret?: string | undefined
-  /** The explicit acknowledgement that an open provider takes anything from anybody. */
-  readonly acknowledgeOpen: boolean
-  readonly enabled: boolean
-}
 
 /** A provider that was created or got a new secret. */
 export interface MadeProvider {
@@ -58,20 +55,6 @@ export interface ProviderTools {
   readonly secrets: SigningSecrets
   readonly random: RandomBytes
   readonly now: () => Date
-}
-
-/** How a secret is replaced. */
-export interface Rotation {
-  /** How long the previous one is accepted beside the new one; 0: no longer at all. */
-  readonly overlapSeconds: number
-  /** The new signing secret when the sender has made it; else one is made here. */
-  readonly secret?: string | undefined
-}
-
-/** What to set of a provider's alarms: null turns one off, an absent one stays. */
-export interface AlarmChange {
-  readonly expected_interval_s?: number | null | undefined
-  readonly rejection_burst?: number | null | undefined
 }
 
 export const MAX_OVERLAP_S = 30 * 86_400
@@ -107,15 +90,26 @@ export function receiverPath(provider: string): string {
   return `/webhooks/${provider.replace(':', '/')}`
 }
 
-/** True for a name that `/webhooks/generic/{name}` can have (hooks.md section 4). */
-export function isGenericName(name: string): boolean {
-  return /^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)
-}
-
-/** Creates a generic provider with a fresh token or with a signing secret. */
+/**
+ * Creates a generic provider with a fresh token or with a signing secret: `secret`, or one that is
+ * made here. An open provider takes anything from anybody, which must be acknowledged.
+ */
 export async function createProvider(
   { db, secrets, random }: ProviderTools,
-  { name: genericName, trust_mode, secret, acknowledgeOpen, enabled }: NewProvider,
+  {
+    name: genericName,
+    trust_mode,
+    secret,
+    acknowledgeOpen,
+    enabled,
+  }: {
+    /** Without `generic:`. */
+    readonly name: string
+    readonly trust_mode: GenericTrust
+    readonly secret: string | undefined
+    readonly acknowledgeOpen: boolean
+    readonly enabled: boolean
+  },
 ): Promise<MadeProvider> {
   checkName(genericName)
   if (trust_mode === 'open' && !acknowledgeOpen) {
@@ -146,13 +140,14 @@ function checkName(name: string): void {
 }
 
 /**
- * Replaces a generic provider's token or signing secret. The previous one is accepted until the
- * overlap has passed; the one before that is not accepted from now on.
+ * Replaces a generic provider's token or signing secret, which may be given. The previous one is
+ * accepted until the overlap has passed; the one before that is not accepted from now on.
  */
 export async function rotateSecret(
   { db, secrets, random, now: clock }: ProviderTools,
   name: string,
-  { overlapSeconds, secret }: Rotation,
+  overlapSeconds: number,
+  secret: string | undefined,
 ): Promise<MadeProvider> {
   const now = clock()
   const until = overlapSeconds === 0 ? null : new Date(now.getTime() + overlapSeconds * 1_000)
@@ -212,11 +207,11 @@ export async function enableProvider(
   if ((await q.enableProvider(db, { name, enabled, now: now() })) === undefined) throw unknown(name)
 }
 
-/** Sets or turns off alarms of a provider. */
+/** Sets alarms of a provider: null turns one off, an absent one stays. */
 export async function setAlarms(
   { db, now }: ProviderTools,
   name: string,
-  { expected_interval_s: interval, rejection_burst: burst }: AlarmChange,
+  { expected_interval: interval, rejection_burst: burst }: AlarmForm,
 ): Promise<void> {
   const changed = await q.setAlarms(db, {
     name,
@@ -235,7 +230,7 @@ export async function removeProvider({ db }: ProviderTools, name: string): Promi
 }
 
 /** 422: hooks.md asks for it where a form has a wrong value. */
-export function unprocessable(message: string, field: string): Fault {
+function unprocessable(message: string, field: string): Fault {
   return new Fault(422, 'UNPROCESSABLE', message, { field })
 }
 
@@ -253,3 +248,52 @@ function noSecret(name: string): Fault {
 
 const NO_KEY =
   'Signing secrets are stored encrypted: set GATEHOUSE_SECRET_KEY, as openssl rand -base64 32 prints one, and start again.'
+
+/** A use; `since` tells when the provider's secrets last changed: the first use after that is written at once. */
+export interface RecordedUse extends SecretUse {
+  readonly since: Date | null
+}
+
+/** Records which secret each provider's deliveries are sent with; no delivery waits for it. */
+export interface SecretUses {
+  record(use: RecordedUse): void
+  close(): Promise<void>
+}
+
+const FLUSH_MS = 1_000
+/** A further use of the same secret is written after this time, so that it is right to the minute. */
+const SAME_MS = 60_000
+
+export function createSecretUses(db: Database, clock: Clock, log: Log): SecretUses {
+  const latest = new Map<string, RecordedUse>()
+  const written = new Map<string, RecordedUse>()
+  let closing = false
+
+  async function write(): Promise<void> {
+    const due = [...latest.values()].filter((use) => {
+      const before = written.get(use.provider)
+      if (before === undefined || before.secret !== use.secret) return true
+      if (before.since?.getTime() !== use.since?.getTime()) return true
+      const later = use.at.getTime() - before.at.getTime()
+      return closing ? later > 0 : later >= SAME_MS
+    })
+    if (due.length === 0) return
+    await q.saveSecretUses(db, { uses: due })
+    for (const use of due) written.set(use.provider, use)
+  }
+
+  // What can't be saved stays in `latest`: the next run tries again.
+  const flushes = repeat(clock, FLUSH_MS, write, {
+    fails: (error) => log.warn('uses of secrets not saved', { error: messageOf(error) }),
+    works: () => log.info('uses of secrets are saved again'),
+  })
+
+  return {
+    record: (use) => void latest.set(use.provider, use),
+    async close() {
+      closing = true
+      await flushes.now()
+      await flushes.stop()
+    },
+  }
+}

@@ -1,12 +1,14 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import {
-  explainMismatch,
-  hmac,
-  staleness,
-  startHmacs,
-  type HmacKey,
-  type HmacKeys,
-} from './hmac.ts'
+
+/** A key of HMAC-SHA256: a text stands for its UTF-8 bytes. */
+type HmacKey = string | Buffer
+
+/** Keys of one provider: all `accepted` ones verify, the current first; `retired` ones only explain a mismatch. */
+export interface HmacKeys {
+  readonly accepted: readonly HmacKey[]
+  readonly retired: readonly HmacKey[]
+}
 
 /** The ways in which deliveries are signed: the three signed providers' own, and Standard Webhooks. */
 export type SchemeName = 'code_host' | 'payments' | 'chat' | 'standard_webhooks'
@@ -123,16 +125,8 @@ const SCHEMES: Readonly<Record<SchemeName, Scheme>> = {
   },
 }
 
-/** Whether a delivery is signed as it must be, and by which of the provider's secrets. */
-export type Verification =
-  | { readonly ok: true; readonly secret: 'current' | 'previous' }
-  | ({ readonly ok: false } & Unverified)
-
-/** The part of a signed delivery that comes before its body. */
-export interface SignedHead {
-  readonly headers: IncomingHttpHeaders
-  readonly receivedAt: Date
-}
+/** Which of the provider's secrets a delivery is signed with, or why it is not verified. */
+export type Verification = { readonly secret: 'current' | 'previous' } | Unverified
 
 /**
  * The verification of a delivery whose body is still arriving. It is over bytes, before anything is
@@ -150,7 +144,7 @@ export interface Verifier {
  */
 export function verifySignature(
   scheme: SchemeName,
-  { headers, receivedAt }: SignedHead,
+  { headers, receivedAt }: { readonly headers: IncomingHttpHeaders; readonly receivedAt: Date },
   keys: HmacKeys,
   freshnessSeconds: number,
 ): Verifier {
@@ -161,32 +155,32 @@ export function verifySignature(
   const stale = time === '' ? undefined : staleness(time, receivedAt, freshnessSeconds)
   if (stale !== undefined) return unverified({ status: 401, reason: stale })
   const prefix = prefixOf(presented)
-  const hmacs = startHmacs(keys.accepted, prefix)
+  const hmacs = keys.accepted.map((key) => createHmac('sha256', key).update(prefix))
   return {
-    update: hmacs.update,
+    update(part) {
+      for (const made of hmacs) made.update(part)
+    },
     finish(body) {
-      const secret = hmacs.match(signatures)
-      if (secret !== undefined) return { ok: true, secret }
-      return { ok: false, status: 401, reason: explainMismatch(keys, prefix, body, signatures) }
+      const expected = hmacs.map((made) => made.digest())
+      const key = matchingKey(expected, signatures)
+      if (key >= 0) return { secret: key === 0 ? 'current' : 'previous' }
+      return { status: 401, reason: explainMismatch(keys, prefix, body, signatures) }
     },
   }
 }
 
 /** Fails whatever the body is. */
 function unverified(failure: Unverified): Verifier {
-  return { update: () => undefined, finish: () => ({ ok: false, ...failure }) }
+  return { update: () => undefined, finish: () => failure }
 }
 
-/** A delivery to be signed; only some schemes sign its id. */
-export interface Unsigned {
-  readonly id: string
-  readonly body: Buffer
-}
-
-/** Signs a delivery at a time, as its sender would: gives the headers that prove it. */
+/**
+ * Signs a delivery at a time, as its sender would, and returns the headers that prove it. Only some
+ * schemes sign its id.
+ */
 export function signDelivery(
   scheme: SchemeName,
-  { id, body }: Unsigned,
+  { id, body }: { readonly id: string; readonly body: Buffer },
   key: HmacKey,
   at: Date,
 ): Headers {
@@ -232,4 +226,62 @@ function base64Signatures(text: string): readonly Buffer[] {
   return parts
     .filter((part) => /^v1,[A-Za-z0-9+/]{43}=$/.test(part))
     .map((part) => Buffer.from(part.slice('v1,'.length), 'base64'))
+}
+
+/**
+ * Index of the key whose HMAC is one of the signatures, -1 for none. Compares every pair in constant
+ * time, without early exit.
+ */
+function matchingKey(hmacs: readonly Buffer[], signatures: readonly Buffer[]): number {
+  const fits = hmacs.map((expected) => {
+    let found = false
+    for (const signature of signatures) found = timingSafeEqual(expected, signature) || found
+    return found
+  })
+  return fits.indexOf(true)
+}
+
+function hmac(key: HmacKey, prefix: string, body: Buffer): Buffer {
+  return createHmac('sha256', key).update(prefix).update(body).digest()
+}
+
+function matches(
+  keys: readonly HmacKey[],
+  prefix: string,
+  body: Buffer,
+  signatures: readonly Buffer[],
+): boolean {
+  const hmacs = keys.map((key) => hmac(key, prefix, body))
+  return matchingKey(hmacs, signatures) >= 0
+}
+
+/** Why a signed time (Unix seconds) is outside the window, inclusive both ways; undefined inside it. */
+function staleness(time: string, receivedAt: Date, freshness: number): string | undefined {
+  const age = Math.floor(receivedAt.getTime() / 1000) - Number(time)
+  if (Math.abs(age) <= freshness) return undefined
+  return age > 0 ? `stale by ${age - freshness} s` : `${-age - freshness} s ahead of the window`
+}
+
+/** An explanation hashes the body up to five times at once, for unknown callers. */
+const MAX_EXPLAINED_BYTES = 64 * 1024
+const UNEXPLAINED = 'wrong secret or altered body'
+
+/** Why a well-formed signature does not match: tries the usual mistakes on a small body. */
+function explainMismatch(
+  { accepted, retired }: HmacKeys,
+  prefix: string,
+  body: Buffer,
+  signatures: readonly Buffer[],
+): string {
+  if (body.length > MAX_EXPLAINED_BYTES) return UNEXPLAINED
+  const trimmed = accepted.map((key) => (typeof key === 'string' ? key.replace(/\r?\n$/, '') : key))
+  if (trimmed.some((key, i) => key !== accepted[i]) && matches(trimmed, prefix, body, signatures)) {
+    return 'would match without the trailing newline of the configured secret'
+  }
+  const bare = body.at(-1) === 0x0a ? body.subarray(0, body.at(-2) === 0x0d ? -2 : -1) : undefined
+  if (bare !== undefined && matches(accepted, prefix, bare, signatures)) {
+    return 'would match without the trailing newline of the body'
+  }
+  if (matches(retired, prefix, body, signatures)) return 'matches a retired secret'
+  return UNEXPLAINED
 }

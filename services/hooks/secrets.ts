@@ -1,7 +1,9 @@
+import { createCipheriv, createDecipheriv, createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import Type from 'typebox'
 import type { Provider, SecretName } from '../../db/hooks/providers.ts'
-import type { HmacKeys } from './hmac.ts'
-import { createSecretBox, type SecretBox } from './secret-box.ts'
+import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
+import type { HmacKeys } from './schemes.ts'
 
 /** The providers whose deliveries are signed by the secrets of the configuration (hooks.md section 5). */
 export const SIGNED_PROVIDERS = ['code_host', 'payments', 'chat'] as const
@@ -9,6 +11,11 @@ export type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
 
 export function isSignedProvider(name: string): name is SignedProvider {
   return name === 'code_host' || name === 'payments' || name === 'chat'
+}
+
+/** True for a name that `/webhooks/generic/{name}` can have (hooks.md section 4). */
+export function isGenericName(name: string): boolean {
+  return /^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)
 }
 
 type SecretVariable = `HOOKS_${Uppercase<SignedProvider>}_SECRET`
@@ -53,10 +60,7 @@ const MAX_RETIRED = 3
  * Follows the configuration, so that a re-read environment file counts at once. A secret that was
  * replaced while the process runs is remembered as retired.
  */
-export function configuredSecrets(
-  config: SecretSource,
-  random: (size: number) => Buffer,
-): SigningSecrets {
+export function configuredSecrets(config: SecretSource, random: RandomBytes): SigningSecrets {
   const known = new Map<SignedProvider, ProviderSecrets>()
   let boxKey: Buffer | undefined
   let box: SecretBox | undefined
@@ -66,8 +70,10 @@ export function configuredSecrets(
     const { [variable]: current, [`${variable}_PREVIOUS` as const]: previous } = config.current
     const before = known.get(provider)
     if (current === undefined) return undefined
+    const [knownCurrent, knownPrevious] = before?.accepted ?? []
+    if (before !== undefined && knownCurrent === current && knownPrevious === previous)
+      return before
     const accepted = previous === undefined ? [current] : [current, previous]
-    if (before !== undefined && sameList(before.accepted, accepted)) return before
     const replaced = [...(before?.accepted ?? []), ...(before?.retired ?? [])]
     const retired = replaced.filter((secret) => !accepted.includes(secret)).slice(0, MAX_RETIRED)
     const secrets = { accepted, retired, since: new Date() }
@@ -87,10 +93,6 @@ export function configuredSecrets(
   // Read once now: a secret that is replaced before its first use is remembered as well.
   for (const provider of SIGNED_PROVIDERS) of(provider)
   return { of, box: presentBox, keyIn: rememberKeys(presentBox) }
-}
-
-function sameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((value, i) => value === b[i])
 }
 
 /** Decrypts a stored secret once: a row that is read again has the same bytes until the secret changes. */
@@ -116,15 +118,14 @@ export function rememberKeys(boxOf: () => SecretBox | undefined): SigningSecrets
   }
 }
 
-/** The keys that verify a delivery of a time to a generic provider that signs; undefined without a current one. */
-export function keysAt(
-  secrets: SigningSecrets,
-  provider: Provider,
-  at: Date,
-): HmacKeys | undefined {
+/**
+ * The keys that verify a delivery of a time to a generic provider that signs. Without a current one
+ * there is none: nothing is verified.
+ */
+export function keysAt(secrets: SigningSecrets, provider: Provider, at: Date): HmacKeys {
   const { name, signing_secret, previous_signing_secret } = provider
   const current = secrets.keyIn(signing_secret, name)
-  if ('problem' in current) return undefined
+  if ('problem' in current) return { accepted: [], retired: [] }
   const previous = secrets.keyIn(previous_signing_secret, name, 'previous')
   if ('problem' in previous) return { accepted: [current.key], retired: [] }
   return acceptsPrevious(provider, at)
@@ -177,7 +178,7 @@ export const SECRET_PREFIX = 'whsec_'
 export const SIGNING_SECRET_FORM = `"${SECRET_PREFIX}" and then 24 to 64 bytes as base64`
 
 /** A fresh signing secret of 32 bytes, as senders take it. */
-export function makeSigningSecret(random: (size: number) => Buffer): string {
+export function makeSigningSecret(random: RandomBytes): string {
   return SECRET_PREFIX + random(32).toString('base64')
 }
 
@@ -190,4 +191,93 @@ export function signingKey(secret: string): Buffer | undefined {
   }
   const key = Buffer.from(text, 'base64')
   return key.length >= 24 && key.length <= 64 ? key : undefined
+}
+
+/** Encrypts small secrets that are stored; AES-256-GCM, each sealed text bound to a name. */
+export interface SecretBox {
+  /** Never gives the same bytes twice. `name` is not kept in them, but needed to open them. */
+  seal(text: string, name: string): Buffer
+  open(sealed: Buffer, name: string): Opened
+}
+
+/** A text, or why there is none; `damaged` also means sealed for another name. */
+export type Opened =
+  | { readonly text: string }
+  | { readonly problem: 'sealed with another key' | 'damaged' }
+
+/** Sealed bytes: version, id of the key, nonce, cipher text, tag. */
+const VERSION = 1
+const KEY_ID = 4
+const NONCE = 12
+const TAG = 16
+const HEAD = 1 + KEY_ID + NONCE
+
+const CIPHER = 'aes-256-gcm'
+
+/** A box with a key of 32 bytes; `random` is the source of nonces. */
+export function createSecretBox(key: Buffer, random: RandomBytes): SecretBox {
+  // Tells another key from damage; a key is random, so these bytes of its hash help nobody.
+  const mark = Buffer.concat([Buffer.of(VERSION), keyId(key)])
+
+  return {
+    seal(text, name) {
+      const nonce = random(NONCE)
+      const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG })
+      cipher.setAAD(boundTo(mark, name))
+      const hidden = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+      return Buffer.concat([mark, nonce, hidden, cipher.getAuthTag()])
+    },
+
+    open(sealed, name) {
+      if (sealed.length < HEAD + TAG || sealed[0] !== VERSION) return { problem: 'damaged' }
+      if (!sealed.subarray(0, mark.length).equals(mark)) {
+        return { problem: 'sealed with another key' }
+      }
+      const nonce = sealed.subarray(mark.length, HEAD)
+      const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG })
+      decipher.setAAD(boundTo(mark, name))
+      decipher.setAuthTag(sealed.subarray(-TAG))
+      try {
+        const open = [decipher.update(sealed.subarray(HEAD, -TAG)), decipher.final()]
+        return { text: Buffer.concat(open).toString('utf8') }
+      } catch {
+        // The only thing that `final` throws for: the tag does not fit bytes, key and name.
+        return { problem: 'damaged' }
+      }
+    },
+  }
+}
+
+function keyId(key: Buffer): Buffer {
+  return createHash('sha256').update('gatehouse key id').update(key).digest().subarray(0, KEY_ID)
+}
+
+function boundTo(mark: Buffer, name: string): Buffer {
+  return Buffer.concat([mark, Buffer.from(name)])
+}
+
+/** A fresh token: 32 bytes as base64url. `random` is the source of bytes. */
+export function makeToken(random: RandomBytes): string {
+  return random(32).toString('base64url')
+}
+
+/** The presented token: `Authorization: Bearer`, `X-Webhook-Token`, `?token=`, path, in this order. */
+export function presentedToken(
+  headers: IncomingHttpHeaders,
+  search: string,
+  path: string | undefined,
+): string | undefined {
+  const { authorization } = headers
+  if (authorization !== undefined && /^bearer(?: |$)/i.test(authorization))
+    return authorization.slice(7).trim()
+  const header = headers['x-webhook-token']
+  if (typeof header === 'string') return header
+  const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null
+  return query ?? path
+}
+
+/** Whether a token has the stored hash, in constant time; an empty one never matches. */
+export function tokenMatches(token: string, hash: Buffer | null): boolean {
+  const same = timingSafeEqual(hashToken(token), hash ?? Buffer.alloc(32))
+  return same && hash !== null && token !== ''
 }

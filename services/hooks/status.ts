@@ -1,28 +1,28 @@
+import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import type { ActiveProvider, TrustMode } from '../../db/hooks/providers.ts'
-import type { Clock } from '../../kernel/time.ts'
+import type { ActiveProvider } from '../../db/hooks/providers.ts'
+import { databaseAnswers } from '../../db/server.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
-import { alarmsOf, type Alarm, type AlarmBoard, type AlarmKind } from './alarms.ts'
-import { providerStatus, readProviders } from './providers.ts'
-import type { SigningSecrets } from './secrets.ts'
-import Type from 'typebox'
-import { databaseAnswers } from '../../db/server.ts'
+import type { Clock } from '../../kernel/time.ts'
+import { alarmsOf, type AlarmBoard, type AlarmKind } from './alarms.ts'
+import { readProviders } from './providers.ts'
+import { mayDeliver, type SigningSecrets } from './secrets.ts'
+
+/** A provider as the stream's `status` message has it. */
+interface ProviderLine extends Pick<
+  ActiveProvider,
+  'name' | 'trust_mode' | 'enabled' | 'recent_count' | 'last_event_at'
+> {
+  /** The alarms that fire, of those that an operator has set. */
+  readonly alarms: readonly AlarmKind[]
+}
 
 /** The stream's `status` message (hooks.md section 6), also what the dashboard shows. */
 export interface StatusMessage {
   readonly connection: 'receiving' | 'idle'
   readonly generated_at: Date
-  readonly providers: readonly {
-    readonly name: string
-    readonly trust_mode: TrustMode
-    readonly enabled: boolean
-    /** Events of the last 24 hours. */
-    readonly recent_count: number
-    readonly last_event_at: Date | null
-    /** The alarms that fire, of those that an operator has set. */
-    readonly alarms: readonly AlarmKind[]
-  }[]
+  readonly providers: readonly ProviderLine[]
   readonly db: 'ok' | 'error'
   readonly broker: 'ok' | 'disabled' | 'error'
 }
@@ -49,13 +49,20 @@ export function createStatusReader(
   async function read(): Promise<StatusMessage> {
     const now = clock.now()
     try {
-      const providers = await readProviders(db, now)
-      const lines = providers.map((provider) => lineOf(provider, secrets, now))
-      updateAlarms(
-        lines.flatMap(({ alarms }) => alarms),
-        now,
-      )
-      before = statusOf(lines, now, broker())
+      const rows = await readProviders(db, now)
+      const enabled = rows.filter((row) => mayDeliver(row, secrets))
+      const alarms = enabled.flatMap((row) => alarmsOf(row, now))
+      updateAlarms(alarms, now)
+      const providers = rows.map((row): ProviderLine => {
+        const { name, trust_mode, recent_count, last_event_at } = row
+        const firing = alarms.filter(({ provider, fires }) => fires && provider === name)
+        const kinds = firing.map(({ kind }) => kind)
+        const isEnabled = enabled.includes(row)
+        return { name, trust_mode, enabled: isEnabled, recent_count, last_event_at, alarms: kinds }
+      })
+      const last = Math.max(0, ...rows.map((row) => row.last_event_at?.getTime() ?? 0))
+      const connection = now.getTime() - last <= RECEIVING_MS ? 'receiving' : 'idle'
+      before = { connection, generated_at: now, providers, db: 'ok', broker: broker() }
       return before
     } catch (error) {
       // A database out of reach is in the log of the query's other callers; all else is a defect.
@@ -82,39 +89,6 @@ export function createStatusReader(
       pending = read()
     }
     return pending
-  }
-}
-
-/** A provider with every alarm that is set for it. */
-interface Line {
-  readonly provider: Omit<StatusMessage['providers'][number], 'alarms'>
-  readonly alarms: readonly Alarm[]
-}
-
-function lineOf(row: ActiveProvider, secrets: SigningSecrets, now: Date): Line {
-  const { name, trust_mode, recent_count, last_event_at } = row
-  const { enabled } = providerStatus(row, secrets)
-  return {
-    provider: { name, trust_mode, enabled, recent_count, last_event_at },
-    alarms: enabled ? alarmsOf(row, now) : [],
-  }
-}
-
-function statusOf(
-  lines: readonly Line[],
-  now: Date,
-  broker: StatusMessage['broker'],
-): StatusMessage {
-  const last = Math.max(0, ...lines.map(({ provider }) => provider.last_event_at?.getTime() ?? 0))
-  return {
-    connection: now.getTime() - last <= RECEIVING_MS ? 'receiving' : 'idle',
-    generated_at: now,
-    providers: lines.map(({ provider, alarms }) => ({
-      ...provider,
-      alarms: alarms.filter(({ fires }) => fires).map(({ kind }) => kind),
-    })),
-    db: 'ok',
-    broker,
   }
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import Type, { type TObject, type TSchema } from 'typebox'
-import type { HooksRoutes } from '../../routes/hooks/options.ts'
+import type { HooksRoutes } from '../../routes/hooks/endpoint.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import {

@@ -13,19 +13,19 @@ export type FaultValue = {
 export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'stale deliveries pass one second too long',
-    file: 'services/hooks/hmac.ts',
+    file: 'services/hooks/schemes.ts',
     find: 'Math.abs(age) <= freshness',
     replace: 'Math.abs(age) <= freshness + 1',
   },
   {
     fault: 'deliveries from the future are fresh',
-    file: 'services/hooks/hmac.ts',
+    file: 'services/hooks/schemes.ts',
     find: 'Math.abs(age) <= freshness',
     replace: 'age <= freshness',
   },
   {
     fault: 'only the last of several signatures counts',
-    file: 'services/hooks/hmac.ts',
+    file: 'services/hooks/schemes.ts',
     find: 'found = timingSafeEqual(expected, signature) || found',
     replace: 'found = timingSafeEqual(expected, signature)',
   },
@@ -55,7 +55,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'the token in the query wins over the header',
-    file: 'services/hooks/tokens.ts',
+    file: 'services/hooks/secrets.ts',
     find: "  if (typeof header === 'string') return header\n  const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null\n  return query ?? path",
     replace:
       "  const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null\n  if (typeof header === 'string') return query ?? header\n  return query ?? path",
@@ -63,8 +63,8 @@ export const FAULTS: readonly FaultValue[] = [
   {
     fault: 'the previous token is accepted for ever',
     file: 'services/hooks/deliveries.ts',
-    find: 'return previous && acceptsPrevious(row, at) ?',
-    replace: 'return previous ?',
+    find: 'if (previous && acceptsPrevious(row, receivedAt)) return',
+    replace: 'if (previous) return',
   },
   {
     fault: 'a handshake of chat is stored as an event',
@@ -98,11 +98,11 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'retention keeps one event too many',
-    file: 'sql/hooks/retention.sql',
+    file: 'sql/hooks/settings.sql',
     find: '   where id <= coalesce((select id from hooks.events order by id desc offset :keep limit 1), 0)',
     replace:
       '   where id < coalesce((select id from hooks.events order by id desc offset :keep limit 1), 0)',
-    runBy: 'services/hooks/retention.ts#run',
+    runBy: 'services/hooks/settings.ts#run',
   },
   {
     fault: 'repeated deliveries do not count',
@@ -367,7 +367,7 @@ export const FAULTS: readonly FaultValue[] = [
   },
   {
     fault: 'a sealed secret opens for another name',
-    file: 'services/hooks/secret-box.ts',
+    file: 'services/hooks/secrets.ts',
     find: 'Buffer.concat([mark, Buffer.from(name)])',
     replace: 'Buffer.concat([mark, Buffer.from(name.slice(0, 0))])',
   },

@@ -1,3 +1,4 @@
+import { parseJson, stringOf } from '../../../kernel/json.ts'
 import { backoffMs, pause } from '../../../kernel/time.ts'
 import type { Channel, ChannelEnd } from '../../../kernel/http/websocket.ts'
 import {
@@ -12,7 +13,7 @@ import {
 import type { OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
 import { isSuccess, targetAnswer, type TargetAnswer } from '../outgoing.ts'
 
-/** The forwarder's side of the relay. */
+/** What `gatehouse forward` works with. */
 export interface ForwardOptions {
   /** Address of the hooks service, http: or https:; it may have a path. */
   readonly from: URL
@@ -20,21 +21,21 @@ export interface ForwardOptions {
   readonly deliver: Deliver
   readonly connect: (url: URL) => Channel
   readonly random: (size: number) => Buffer
-  /** Aborted when nothing more shall be forwarded. */
+  /** Aborted when forwarding must stop. */
   readonly stop: AbortSignal
   readonly report: ForwardReport
 }
 
-/** What is told while it runs. */
+/** Gets the news while it runs. */
 export interface ForwardReport {
   /** After each attempt. */
   attempted(delivered: Delivered): void
   connected(ready: Extract<ServerMessage, { type: 'ready' }>): void
-  /** One line about something that is not as it should be. */
-  trouble(line: string): void
+  /** One line about a problem that does not end it. */
+  problem(line: string): void
 }
 
-/** Why it goes no further; without `final` another connection is made. */
+/** Why a connection ended; after a `final` end there is no further connection. */
 interface End {
   readonly reason: string
   readonly final: boolean
@@ -42,28 +43,28 @@ interface End {
 }
 
 /**
- * Forwards events until it is stopped, over as many connections as that takes: undefined then, else
- * the reason why it can't go on.
+ * Forwards events until it is stopped, over as many connections as that takes. Returns undefined when
+ * it was stopped, else the reason why it can't continue.
  */
 export async function forward(options: ForwardOptions): Promise<string | undefined> {
   const { request, random, stop, report } = options
   let failures = 0
-  let told: string | undefined
+  let lastReason: string | undefined
   while (!stop.aborted) {
     const end = await followOnce(options)
     if (stop.aborted) break
     if (end.final) return end.reason
     failures = end.wasReady ? 1 : failures + 1
-    if (end.wasReady || end.reason !== told) {
-      report.trouble(`no connection (${end.reason}); "${request.name}" tries again`)
+    if (end.wasReady || end.reason !== lastReason) {
+      report.problem(`no connection (${end.reason}); "${request.name}" tries again`)
     }
-    told = end.reason
+    lastReason = end.reason
     await pause(backoffMs(failures, random), stop)
   }
   return undefined
 }
 
-/** One connection from its beginning to its end; a delivery that runs at the end is finished. */
+/** Serves one connection until it ends; a delivery that runs at the end is finished. */
 async function followOnce(options: ForwardOptions): Promise<End> {
   const { from, request, deliver, connect, stop, report } = options
   const channel = connect(forwardUrl(from, request))
@@ -72,30 +73,30 @@ async function followOnce(options: ForwardOptions): Promise<End> {
   let givenUp: string | undefined
   let delivering: Promise<void> | undefined
 
-  function heard(message: string | Buffer): void {
+  function onMessage(message: string | Buffer): void {
     if (typeof message !== 'string') {
       if (announced === undefined) return breach()
-      delivering = bring(announced, message)
+      delivering = handOver(announced, message)
       announced = undefined
       return
     }
-    const said = readServerMessage(message)
-    if (said === undefined || announced !== undefined || delivering !== undefined) return breach()
-    if (said.type === 'gap') {
-      report.trouble(`retention removed events up to ${said.removed_through} before they came here`)
-    } else if (said.type === 'ready') {
+    const read = readServerMessage(message)
+    if (read === undefined || announced !== undefined || delivering !== undefined) return breach()
+    if (read.type === 'gap') {
+      report.problem(`retention removed events up to ${read.removed_through} before they came here`)
+    } else if (read.type === 'ready') {
       wasReady = true
-      report.connected(said)
+      report.connected(read)
       channel.send(NEXT)
-    } else if (said.headers === null) delivering = bring(said, undefined)
-    else announced = said
+    } else if (read.headers === null) delivering = handOver(read, undefined)
+    else announced = read
   }
 
   function breach(): void {
     channel.close(1008, 'The messages do not follow the relay protocol.')
   }
 
-  async function bring(event: ForwardedEvent, body: Buffer | undefined): Promise<void> {
+  async function handOver(event: ForwardedEvent, body: Buffer | undefined): Promise<void> {
     const delivered = await deliver(event, body)
     report.attempted(delivered)
     channel.send(JSON.stringify(delivered.result))
@@ -113,17 +114,17 @@ async function followOnce(options: ForwardOptions): Promise<End> {
     if (delivering === undefined) channel.close(1000, 'stopped')
   }
 
-  channel.onMessage(heard)
+  channel.onMessage(onMessage)
   stop.addEventListener('abort', stopped)
   const end = await channel.ended
   stop.removeEventListener('abort', stopped)
   await delivering
   if (givenUp !== undefined) return { reason: givenUp, final: true, wasReady }
-  return { ...judge(end), wasReady }
+  return { ...reasonOf(end), wasReady }
 }
 
-/** Whether another attempt could come to another end. */
-function judge(end: ChannelEnd): Omit<End, 'wasReady'> {
+/** Why a connection ended, and whether another attempt is useless. */
+function reasonOf(end: ChannelEnd): Omit<End, 'wasReady'> {
   if (end.kind === 'lost') return { reason: end.reason, final: false }
   if (end.kind === 'closed') {
     const reason = plain(end.reason === '' ? `closed with ${end.code}` : end.reason)
@@ -131,64 +132,63 @@ function judge(end: ChannelEnd): Omit<End, 'wasReady'> {
   }
   const { status } = end
   const reason = `the server answers ${status}${detailOf(end.body)}`
-  // 408, 425, 429: not now. From 500 on: the server, or the proxy in front of it, is not well.
+  // 408, 425, 429 and everything from 500 on may pass: the server or its proxy is busy or broken.
   return { reason, final: status < 500 && ![408, 425, 429].includes(status) }
 }
 
-/** What problem+json says, as far as there is such a body; what comes may be cut, or a proxy's. */
+/** The detail of a problem+json body. The body may be cut, or be a proxy's. */
 function detailOf(body: string): string {
-  const detail = /"detail":("(?:[^"\\]|\\.)*")/.exec(body)?.[1]
-  try {
-    return detail === undefined ? '' : `: ${plain(String(JSON.parse(detail)))}`
-  } catch {
-    // SyntaxError: it only looks like JSON.
-    return ''
-  }
+  const quoted = /"detail":("(?:[^"\\]|\\.)*")/.exec(body)?.[1]
+  const detail = stringOf(parseJson(quoted ?? ''))
+  return detail === undefined ? '' : `: ${plain(detail)}`
 }
 
-/** Text of the other side as one line of a terminal. */
+/** The other side's text as one line for a terminal. */
 function plain(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
 }
 
-/** How events are brought to a target. */
+/** How events are delivered to a target. */
 export interface DeliveryOptions {
   readonly target: URL
-  /** How often a failed event is tried again. */
+  /** How often a failed delivery is repeated. */
   readonly retries: number
-  /** Whether the next event comes when the retries are used up; else nothing comes any more. */
+  /** Whether the next event follows when the retries are used up; otherwise forwarding ends. */
   readonly skipFailed: boolean
   readonly post: (request: OutboundRequest) => Promise<OutboundResult>
   readonly random: (size: number) => Buffer
-  /** Aborted when the target has no more time. */
+  /** Aborted to end a running delivery. */
   readonly cut: AbortSignal
 }
 
-/** What is known of an event after an attempt; `left` when it was given up for the next one. */
+/** The state of an event after an attempt. */
 export interface Delivered {
   readonly event: ForwardedEvent
   readonly result: ForwardResult
   /** Attempts so far, this one included. */
   readonly attempts: number
-  /** What happens now; `again` after `waitMs`. `repeat`: it was delivered before, and not sent again. */
+  /**
+   * `left`: the next event follows. `again`: another attempt after `waitMs`. `repeat`: it was settled
+   * before and was not sent again. `given-up`: forwarding ends.
+   */
   readonly outcome: 'delivered' | 'repeat' | 'left' | 'again' | 'given-up'
   readonly waitMs: number
 }
 
-/** Makes one attempt; `body` is undefined for an event that the server can't send on. */
+/** Makes one attempt; `body` is undefined for an event that the server can't send. */
 export type Deliver = (event: ForwardedEvent, body: Buffer | undefined) => Promise<Delivered>
 
 const TIMEOUT_MS = 30_000
 
-/** Much of an answer is read, so that a target that still writes it sees no broken connection. */
+/** Bytes of an answer that are read: a target that still writes must not see a broken connection. */
 const ANSWER_BYTES = 64 * 1024
 
-/** Tells the target which event this is: at least once means that one may come twice. */
+/** Header with the event's id: the target may get an event twice and can tell by it. */
 const MARKER = 'x-gatehouse-event'
 
 /**
- * Brings events to the target one by one. It outlives connections: an event whose result the server
- * did not get is sent by it again, and answered with the same result instead of delivered twice.
+ * Delivers events to the target one by one. It outlives connections: if the server did not get a
+ * result, it sends the event again, and gets the same result without a second delivery.
  */
 export function createDelivery(options: DeliveryOptions): Deliver {
   const { target, retries, skipFailed, post, random, cut } = options
@@ -202,7 +202,7 @@ export function createDelivery(options: DeliveryOptions): Deliver {
       headers: { ...event.headers, [MARKER]: String(event.id) },
       body,
       timeoutMs: TIMEOUT_MS,
-      // The one who runs the command chose the target.
+      // The user of the command chose the target.
       trusted: true,
       answerBytes: ANSWER_BYTES,
       signal: cut,

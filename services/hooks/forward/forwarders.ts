@@ -18,11 +18,11 @@ export interface Forwarders {
   /** Names of the forwarders that are connected to this process. */
   readonly names: readonly string[]
   /**
-   * Gives a name to a new connection; an older connection of it is closed, on any instance. Refuses
-   * when as many forwarders as this process serves are connected, or about to be.
+   * Gives a name to a new connection; closes an older connection of that name, on any instance.
+   * Throws 503 when MAX_FORWARDERS are connected or connecting.
    */
   attach(request: ForwardRequest): Promise<ConnectedForwarder>
-  /** Serves a forwarder, or ends its connection where others have taken the last place. */
+  /** Serves a forwarder, or ends its connection if MAX_FORWARDERS are connected. */
   open(channel: Channel, forwarder: ConnectedForwarder): void
   /** Ends every connection; resolves when nothing more is stored. */
   close(): Promise<void>
@@ -33,7 +33,7 @@ const POLL_MS = 10_000
 
 const NO_ROOM = 'As many forwarders are connected as this process serves; try again shortly.'
 
-/** Also learns of the names that other instances give to new connections. */
+/** Starts following the names that any instance gives to new connections. */
 export async function openForwarders(
   options: Omit<SessionOptions, 'forwarded' | 'searchSlot'> & { readonly metrics: Metrics },
 ): Promise<Forwarders> {
@@ -49,7 +49,7 @@ export async function openForwarders(
     return [...new Set([...sessions].map(({ forwarder }) => forwarder.request.name))]
   }
 
-  /** Ends connections whose name has a newer one. */
+  /** Ends connections whose name has a newer connection. */
   async function endReplaced(): Promise<void> {
     if (sessions.size === 0) return
     const current = names()
@@ -83,7 +83,7 @@ export async function openForwarders(
       }
     },
     open(channel, forwarder) {
-      // Not counted between `attach` and here: a client that leaves in between must hold no place.
+      // A connection counts only from here: a client may leave between `attach` and `open`.
       if (sessions.size >= MAX_FORWARDERS) return channel.close(1013, NO_ROOM)
       const session = startSession({ ...options, searchSlot, forwarded }, channel, forwarder)
       sessions.add(session)

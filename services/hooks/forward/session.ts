@@ -1,7 +1,7 @@
 import type { Database, Executor } from '../../../db/client.ts'
 import { eventQueries, type StoredEvent } from '../../../db/hooks/events.ts'
-import { forwarderQueries, type Attached, type Connection } from '../../../db/hooks/forwarders.ts'
-import { replayQueries, type Replay } from '../../../db/hooks/replays.ts'
+import { forwarderQueries, type Attached } from '../../../db/hooks/forwarders.ts'
+import { replayQueries } from '../../../db/hooks/replays.ts'
 import type { Channel } from '../../../kernel/http/websocket.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
@@ -25,7 +25,7 @@ import { cleanText } from '../event-fields.ts'
 export interface SessionOptions extends Signers {
   readonly db: Database
   readonly stream: Pick<EventStream, 'watch'>
-  /** Forwarders that filter by payload search one after the other, step by step. */
+  /** Forwarders that filter by payload take turns, step by step. */
   readonly searchSlot: SearchSlot
   readonly clock: Clock
   readonly log: Log
@@ -40,24 +40,25 @@ export interface ConnectedForwarder extends Attached {
 
 export interface Session {
   readonly forwarder: ConnectedForwarder
-  /** A newer connection has the name. */
+  /** Ends the connection because a newer one has its name. */
   replaced(): void
-  /** The program stops. Resolves, as `over` does, when nothing is written any more. */
+  /** Ends the connection because the program stops. Resolves as `over` does. */
   close(): Promise<void>
+  /** Resolves when the connection has ended and its last result is stored. */
   readonly over: Promise<void>
 }
 
-/** Ids that one statement scans for the next event that is wanted. */
+/** Ids that one statement scans for the next event that passes the filters. */
 const STEP_IDS = 10_000
-/** The same where payloads are read. */
+/** The same when the statement reads payloads. */
 const SEARCH_STEP_IDS = 2_000
 
-/** By the protocol a forwarder has at most a result and a `next` waiting for an answer. */
+/** By the protocol, at most a result and a `next` wait for an answer. */
 const MAX_UNANSWERED = 2
 
 /**
- * Serves one forwarder: it asks, gets one event, reports the result, asks again. So the server holds
- * only the event that is being sent, however slow the target is, and signs it again for each attempt.
+ * Serves one forwarder: it asks, gets one event, reports the result, and asks again. So the server
+ * holds only one event, however slow the target is, and signs it again for each attempt.
  */
 export function startSession(
   options: SessionOptions,
@@ -69,11 +70,11 @@ export function startSession(
   const filter = filterOf(request)
   const searches = readsPayloads(request)
   const wants = eventTest(request.provider, request.event_type) ?? (() => true)
-  /** The forwarder is done with the events up to here; `stored` is what the database knows of it. */
+  /** The forwarder has finished the events up to here; `stored` is the position in the database. */
   let position = forwarder.position
   let stored = position
   let sent: { readonly id: number; readonly refused: string | null } | undefined
-  /** The forwarder knows that retention removed the events up to here. */
+  /** The forwarder was told that retention removed the events up to here. */
   let removedThrough = 0
   let unanswered = 0
   let ended = false
@@ -97,7 +98,7 @@ export function startSession(
     ended = true
     watching.stop()
     arrival.resolve()
-    // A result that came before the end counts.
+    // A result that came before the end is stored.
     await work
   })
 
@@ -155,9 +156,9 @@ export function startSession(
     }
   }
 
-  /** Reads the next payloads when it is this forwarder's turn. */
+  /** Reads the next payloads once the search slot is free. */
   async function searchStep(newest: number): Promise<StoredEvent | undefined> {
-    const { free, release } = searchSlot.enter()
+    const { free, release } = searchSlot()
     try {
       await free
       if (ended) return undefined
@@ -170,7 +171,7 @@ export function startSession(
     }
   }
 
-  /** The first event up to this id that is wanted; without one the position moves there. */
+  /** The first event up to this id that passes the filters; without one the position moves there. */
   async function findThrough(last: number): Promise<StoredEvent | undefined> {
     const event = await eventQueries.findEventAfter(db, { after: position, last, ...filter })
     if (event === undefined) position = last
@@ -196,12 +197,10 @@ export function startSession(
     const good = isSuccess(status) && refused === null
     const outcome = good ? 'delivered' : refused === null ? 'failed' : 'refused'
     const why = good ? null : (refused ?? cleanText(detail))
-    const replay: Omit<Replay, 'id'> = {
-      ...{ kind: 'forward', target: request.target, outcome, ms, detail: why, at },
-      status: refused === null ? status : null,
-    }
+    const result = { outcome, status: refused === null ? status : null, ms, detail: why }
+    const replay = { event: id, kind: 'forward', target: request.target, at, ...result }
     const moved = await db.transaction(async (executor) => {
-      await replayQueries.saveReplay(executor, { event: id, ...replay })
+      await replayQueries.saveReplay(executor, replay)
       return !done || (await move(executor, id, at))
     })
     forwarded.add({ outcome })
@@ -210,7 +209,7 @@ export function startSession(
     if (!moved) replaced()
   }
 
-  /** Stores the position after many events that are not wanted: a new connection skips them. */
+  /** Stores the position after many events that were filtered out: a new connection skips them. */
   async function storePosition(): Promise<void> {
     if (!(await move(db, position, clock.now()))) return replaced()
     stored = position
@@ -218,8 +217,8 @@ export function startSession(
 
   /** False when a newer connection has the name. */
   async function move(executor: Executor, to: number, now: Date): Promise<boolean> {
-    const connection: Connection = { name: request.name, connection: forwarder.connection }
-    const moved = { ...connection, position: to, now }
+    const { connection } = forwarder
+    const moved = { name: request.name, connection, position: to, now }
     return (await forwarderQueries.moveForwarder(executor, moved)) !== undefined
   }
 

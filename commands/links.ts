@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises'
-import { userQueries } from '../db/links/users.ts'
-import { notFound } from '../kernel/fault.ts'
+import { Fault } from '../kernel/fault.ts'
 import { accepted, oneOf } from '../kernel/readings.ts'
 import {
   importLinks,
@@ -9,11 +8,13 @@ import {
   type LineReport,
   type Outcome,
 } from '../services/links/transfer/import.ts'
-import { FORMATS, readLinks } from '../services/links/transfer/files.ts'
+import { FORMATS, readLinks, exportLinks } from '../services/links/transfer/files.ts'
 import { readEmail } from '../services/links/users.ts'
-import { hostsOfLinks } from './addresses.ts'
+import { hostsOfLinks } from './configuration.ts'
 import { command, JSON_FLAG, text, value, type DatabaseTools } from './command.ts'
+import { knownUser } from './users.ts'
 import { DONE, FAILED } from './output.ts'
+import { transferQueries } from '../db/links/transfer.ts'
 
 const FLAGS = {
   format: value(
@@ -28,8 +29,8 @@ const FLAGS = {
   json: JSON_FLAG,
 }
 
-/** `gatehouse import FILE`: reports each line, then the totals. It fails when a line was not taken. */
 export const commands = [
+  // Reports each line, then the totals. It fails when a line was not taken.
   command({
     name: 'import',
     summary: 'take links from CSV or an export of golink, and say what became of each line',
@@ -47,7 +48,7 @@ export const commands = [
       const dryRun = flags['dry-run']
       const createUsers = flags['create-users']
       const { output } = tools
-      if (owner !== undefined && !createUsers) await refuseUnknownUser(tools, owner)
+      if (owner !== undefined && !createUsers) await knownUser(tools.db, owner)
       async function report(reports: readonly LineReport[]): Promise<void> {
         for (const line of reports) output.out(json ? JSON.stringify(line) : lineText(line, dryRun))
         await output.drained?.()
@@ -59,18 +60,45 @@ export const commands = [
       return totals.refused + totals.conflict === 0 ? DONE : FAILED
     },
   }),
+  // It fails when golink's format can't hold one of the links. That format has no visibility, and golink
+  // shows every link to everybody: no private or secure link is ever written in it.
+  command({
+    name: 'export',
+    summary: 'print all links, as CSV (complete) or in the format of golink',
+    flags: {
+      format: value('csv|jsonl', 'jsonl is the one of golink', oneOf(...FORMATS)),
+      'public-only': { summary: 'leave private and secure links out' },
+    },
+    needs: 'database',
+    async run({ flags: { format = 'csv', 'public-only': publicOnly } }, { db, output }) {
+      const isGolink = format === 'jsonl'
+      const hiddenCount =
+        isGolink && !publicOnly ? (await transferQueries.countHiddenLinks(db, {})).links : 0
+      if (hiddenCount > 0) {
+        const what = `${hiddenLinks(hiddenCount)}, which golink's format can't say`
+        const ways = '--public-only leaves them out, --format csv has everything'
+        throw new Fault(409, 'CONFLICT', `${what}; ${ways}`)
+      }
+      let code = DONE
+      let leftOut = 0
+      for await (const part of exportLinks(db, format, publicOnly || isGolink)) {
+        leftOut += part.hidden
+        for (const line of part.lines) output.data(line)
+        for (const slug of part.left) {
+          code = FAILED
+          output.err(`gatehouse: ${slug} is left out: golink has no places such as {1} in a URL`)
+        }
+        await output.drained?.()
+      }
+      if (leftOut > 0) output.err(`gatehouse: ${hiddenLinks(leftOut)}, and left out`)
+      return code
+    },
+  }),
 ]
 
 function importTools(tools: DatabaseTools): ImportTools {
   const { db, now, config, addresses, log, forget = () => undefined } = tools
   return { db, now, log, forget, ownHosts: hostsOfLinks(config, addresses) }
-}
-
-async function refuseUnknownUser({ db }: DatabaseTools, email: string): Promise<void> {
-  if ((await userQueries.findUserByEmail(db, { email })) !== undefined) return
-  throw notFound(
-    `no user has the e-mail address "${email}"; add one with: gatehouse user add EMAIL`,
-  )
 }
 
 /** A line of the report, in columns as far as slugs are short. */
@@ -97,4 +125,8 @@ function wordFor(outcome: Outcome, dryRun: boolean): string {
 /** The text of a file without control characters. */
 function printable(text: string): string {
   return text.replaceAll(/\p{C}/gu, '?')
+}
+
+function hiddenLinks(count: number): string {
+  return count === 1 ? '1 link is private or secure' : `${count} links are private or secure`
 }
