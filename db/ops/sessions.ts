@@ -67,6 +67,14 @@ export interface Ending extends Pick<Session, 'exit_code' | 'cost_usd' | 'num_tu
 export const Line = Type.Object({ seq: Count, at: Timestamp, kind: Text, text: Text })
 export type Line = Type.Static<typeof Line>
 
+/** What the session of this id found. */
+const Summary = Type.Object({ id: Count, ended_at: Timestamp, summary: Text })
+export type Summary = Type.Static<typeof Summary>
+
+/** What happened on a day in UTC, such as `2026-01-31`. */
+const Day = Type.Object({ day: Text, sessions: Count, cost_usd: Type.Number(), events: Count })
+export type Day = Type.Static<typeof Day>
+
 const Id = Type.Pick(Session, ['id'])
 const Cost = Type.Object({ cost_usd: Type.Number() })
 
@@ -118,4 +126,6 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
   saveLines: exec({ session: 'int8', lines: 'jsonb' }),
   listLines: many(Line, { session: 'int8', after: 'int4', limit: 'int8' }),
   listLinesBefore: many(Line, { session: 'int8', before: 'int4', limit: 'int8' }),
+  findSummary: optional(Summary, {}),
+  listDays: many(Day, { since: 'timestamptz', limit: 'int8' }),
 })

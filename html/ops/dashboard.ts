@@ -1,6 +1,5 @@
-import type { Day, Summary } from '../../db/ops/dashboard.ts'
+import type { Day, Summary, Session } from '../../db/ops/sessions.ts'
 import type { Event } from '../../db/ops/events.ts'
-import type { Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { barChart } from '../chart.ts'

@@ -1,7 +1,6 @@
 import Type from 'typebox'
-import { dashboardQueries as q } from '../../db/ops/dashboard.ts'
+import { sessionQueries as q } from '../../db/ops/sessions.ts'
 import { eventQueries } from '../../db/ops/events.ts'
-import { sessionQueries } from '../../db/ops/sessions.ts'
 import {
   dashboardPage,
   nowFragment,
@@ -66,8 +65,8 @@ export const dashboardEndpoints = [
 /** The part that open pages poll. It reads no lists. */
 async function nowView({ ops: { db, config } }: OpsApp): Promise<NowView> {
   const [running, [last], summary] = await Promise.all([
-    sessionQueries.findRunning(db, {}),
-    sessionQueries.listSessions(db, { offset: 0, limit: 1 }),
+    q.findRunning(db, {}),
+    q.listSessions(db, { offset: 0, limit: 1 }),
     q.findSummary(db, {}),
   ])
   const { dry_run: dryRun, interval } = config.current

@@ -56,28 +56,20 @@ export const ConfigForm = Type.Object({
   ),
 })
 
-/** The running configuration: saved values override flags, environment and defaults. */
-export interface RunningConfig {
-  readonly current: Config
-  /** Saves the given values and applies them. */
-  update(changes: ConfigUpdate): Promise<Config>
-  /** Calls back after each change, whichever instance made it. */
-  onChange(callback: () => void): void
-  close(): Promise<void>
-}
+export type RunningConfig = Awaited<ReturnType<typeof openRunningConfig>>
 
 const POLL_MS = 5_000
 
 /**
- * Follows the saved configuration. `configured` has the values of flags, environment and defaults.
+ * Follows the saved configuration, which overrides what flags, environment and defaults say
+ * (`configured`).
  */
 export async function openRunningConfig(
   db: Database,
   clock: Clock,
   log: Log,
   configured: () => Config,
-): Promise<RunningConfig> {
-  const callbacks = new Set<() => void>()
+) {
   let saved = await q.readSettings(db, {})
   let startedReads = 0
   let appliedRead = 0
@@ -88,9 +80,7 @@ export async function openRunningConfig(
     // Reads may overlap: an older result must not replace a newer one.
     if (read < appliedRead) return
     appliedRead = read
-    const before = JSON.stringify(saved)
     saved = fresh
-    if (JSON.stringify(saved) !== before) for (const callback of callbacks) callback()
   }
   const polls = repeat(clock, POLL_MS, refresh, {
     fails: (error) => log.warn('ops settings not read', { error: messageOf(error) }),
@@ -98,21 +88,23 @@ export async function openRunningConfig(
   })
   await db.listen('ops_settings', () => void polls.now())
 
-  const running: RunningConfig = {
+  function current(): Config {
+    const overrides = Object.entries(saved).filter(([, value]) => value !== null)
+    return { ...configured(), ...Object.fromEntries(overrides) }
+  }
+  return {
     get current() {
-      const overrides = Object.entries(saved).filter(([, value]) => value !== null)
-      return { ...configured(), ...Object.fromEntries(overrides) }
+      return current()
     },
-    async update(changes) {
+    /** Saves the given values and applies them. */
+    async update(changes: ConfigUpdate): Promise<Config> {
       const nothing = { interval: null, tier1_model: null, tier2_model: null, tier3_model: null }
       await q.writeSettings(db, { ...nothing, dry_run: null, ...changes })
       await refresh()
-      return running.current
+      return current()
     },
-    onChange: (callback) => void callbacks.add(callback),
     close: polls.stop,
   }
-  return running
 }
 
 function model(name: string) {

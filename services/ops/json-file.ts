@@ -52,10 +52,7 @@ export async function followJsonFile<T>(
     if (place === undefined) return undefined
     try {
       // Before reading: a change meanwhile is then noticed next time.
-      const changed = await stat(place).then(
-        ({ mtimeMs }) => mtimeMs,
-        () => 0,
-      )
+      const changed = (await stat(place).catch(() => undefined))?.mtimeMs ?? 0
       if (known?.place !== place || known.changed !== changed) {
         known = { place, changed, content: await readJsonFile(kind, place) }
       }

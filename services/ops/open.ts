@@ -1,31 +1,22 @@
-import type { Database } from '../../db/client.ts'
 import { memoryQueries } from '../../db/ops/memories.ts'
-import { type Clock, openSteadyTime } from '../../kernel/time.ts'
-import { messageOf, type Log } from '../../kernel/log.ts'
-import type { Metrics } from '../../kernel/metrics.ts'
-import { machineId, seesProcesses } from './processes/proc.ts'
-import { ownHolder } from './processes/proc.ts'
+import { openSteadyTime } from '../../kernel/time.ts'
+import { messageOf } from '../../kernel/log.ts'
+import type { RandomBytes } from '../../kernel/tokens.ts'
+import { machineId, ownHolder, seesProcesses } from './processes/proc.ts'
 import { repeat } from '../../kernel/repeat.ts'
-import { openAlerts, type Alerts } from './alerts/receive.ts'
+import { openAlerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
-import { openRunningConfig, type Config, type RunningConfig } from './config.ts'
-import { startNotifier, type NotifyOptions } from './notices.ts'
+import { openRunningConfig, type Config } from './config.ts'
+import { startNotifier, type NotifyOptions } from './events.ts'
 import { createRedact } from './redact.ts'
 import { startRetention, type RetentionOptions } from './retention.ts'
 import type { Runner } from './runners/runner.ts'
 import { startScheduler } from './sessions/scheduler.ts'
-import { openLineStream, type LineStream } from './sessions/stream.ts'
-import { openSessions, type Sessions } from './sessions/sessions.ts'
+import { openLineStream } from './sessions/stream.ts'
+import { openSessions } from './sessions/sessions.ts'
 
 /** What the ops service is made from. */
-export interface OpsOptions
-  extends
-    Pick<NotifyOptions, 'notifyUrl' | 'baseUrl'>,
-    Pick<RetentionOptions, 'keptDays' | 'inventory'> {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly metrics: Metrics
+export interface OpsOptions extends NotifyOptions, RetentionOptions {
   /** The configuration by flags, environment and defaults. */
   readonly configured: () => Config
   /** Every configured secret: sessions must not put one out. */
@@ -34,25 +25,16 @@ export interface OpsOptions
   readonly runner: () => Runner
   /** The model that writes briefs of alerts: its endpoint, name and prompt. */
   readonly synthesis: (config: Config) => Promise<SynthesisConfig>
-  readonly random: (size: number) => Buffer
+  readonly random: RandomBytes
 }
 
 /** The running ops service, as its routes use it. */
-export interface Ops extends OpsOptions {
-  readonly config: RunningConfig
-  readonly sessions: Sessions
-  /** The live output of sessions. */
-  readonly lines: LineStream
-  readonly alerts: Alerts
-  /** Call it once the listeners are up: starts the first session, and then one every interval. */
-  begin(): void
-  close(): Promise<void>
-}
+export type Ops = Awaited<ReturnType<typeof openOps>>
 
 const FADE_MS = 3_600_000
 
 /** Opens the service on a migrated database, and fails the session of a process that has ended. */
-export async function openOps(options: OpsOptions): Promise<Ops> {
+export async function openOps(options: OpsOptions) {
   const { db, clock, log } = options
   const config = await openRunningConfig(db, clock, log, options.configured)
   const redact = createRedact(options.secrets)
@@ -61,28 +43,18 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   }
   const resultsDir = config.current.results_dir
   const reader = { holder: ownHolder(), machine: machineId() }
-  const sessions = await openSessions({
-    ...options,
-    config,
-    redact,
-    resultsDir,
-    ...reader,
-  })
+  const sessions = await openSessions({ ...options, ...reader, config, redact, resultsDir })
   const alerts = openAlerts({
     ...{ db, clock, log, redact, sessions, reader, random: options.random },
     synthesis: () => options.synthesis(config.current),
   })
-  const lines = await openLineStream({ ...options, sessions })
+  const lines = await openLineStream(options, sessions)
   const steadyNow = openSteadyTime(clock)
-  const fading = repeat(
-    clock,
-    FADE_MS,
-    () => memoryQueries.fadeMemories(db, { now: steadyNow() }),
-    {
-      fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
-      works: () => log.info('memories fade again'),
-    },
-  )
+  const fade = () => memoryQueries.fadeMemories(db, { now: steadyNow() })
+  const fading = repeat(clock, FADE_MS, fade, {
+    fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
+    works: () => log.info('memories fade again'),
+  })
   const retention = startRetention(options, resultsDir)
   const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
   let closed = false
@@ -93,17 +65,14 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     if (!closed) stops.push(startScheduler({ db, clock, log, config, sessions }))
   }
   return {
-    ...options,
-    config,
-    sessions,
-    lines,
-    alerts,
-    begin() {
+    ...{ ...options, config, sessions, lines, alerts },
+    /** Call it once the listeners are up: starts the first session, and then one every interval. */
+    begin(): void {
       void fading.now()
       retention.prune()
       void startFirstSession()
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true
       await Promise.all(stops.map((stop) => stop()))
       await sessions.close()

@@ -34,7 +34,7 @@ export function createRedact(secrets: () => readonly string[]): Redaction {
     // Longest first: one secret may be the beginning of another.
     const sorted = [...forms].toSorted((a, b) => b.length - a.length)
     longest = (sorted[0]?.length ?? 0) * WRAPPED
-    pattern = sorted.length === 0 ? undefined : new RegExp(sorted.map(escape).join('|'), 'g')
+    pattern = sorted.length === 0 ? undefined : new RegExp(sorted.map(RegExp.escape).join('|'), 'g')
   }
 
   function redact(text: string): string {
@@ -114,15 +114,14 @@ function formsOf(secret: string): readonly string[] {
   const inForm = new URLSearchParams({ '': secret }).toString().slice(1)
   return [
     ...[secret, ...secret.split(/\r?\n/).filter(({ length }) => length >= MIN_LINE)],
-    ...[encoded, inForm].flatMap((text) => [text, text.replaceAll(/%../g, lower)]),
+    ...[encoded, inForm].flatMap((text) => [
+      text,
+      text.replaceAll(/%../g, (code) => code.toLowerCase()),
+    ]),
     ...[json, json.replaceAll('/', String.raw`\/`)],
     ...[hex, hex.toUpperCase()],
     ...[0, 1, 2].flatMap((before) => base64At(bytes, before)),
   ].filter(({ length }) => length >= MIN_SECRET)
-}
-
-function lower(text: string): string {
-  return text.toLowerCase()
 }
 
 /** The part of a base64 text that depends on the secret alone, if `before` bytes precede it. */
@@ -132,8 +131,4 @@ function base64At(bytes: Buffer, before: number): readonly string[] {
   const to = Math.floor(((before + bytes.length) * 8) / 6)
   const inner = text.slice(from, to)
   return [inner, inner.replaceAll('+', '-').replaceAll('/', '_')]
-}
-
-function escape(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 }

@@ -1,18 +1,15 @@
-import { lstat, readdir, unlink } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Database } from '../../db/client.ts'
-import { noticeQueries } from '../../db/ops/notices.ts'
+import { eventQueries } from '../../db/ops/events.ts'
 import { retentionQueries as q } from '../../db/ops/retention.ts'
-import { codeOf, type Log } from '../../kernel/log.ts'
-import { type Clock, openSteadyTime } from '../../kernel/time.ts'
+import { openSteadyTime } from '../../kernel/time.ts'
 import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
+import type { NotifyOptions } from './events.ts'
 import type { InventorySource } from './inventory.ts'
 import { cooldownOf } from './operations.ts'
 
-export interface RetentionOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
+export interface RetentionOptions extends Pick<NotifyOptions, 'db' | 'clock' | 'log'> {
   /** How many days to keep things; 0 for ever. */
   readonly keptDays: () => { readonly sessions: number; readonly lines: number }
   /** Actions are kept for as long as its cooldowns count them. */
@@ -20,20 +17,11 @@ export interface RetentionOptions {
 }
 
 const DAY_MS = 24 * 3_600_000
-/**
- * Sessions and alerts come in small batches: other rows refer to a session, an alert has a large
- * payload.
- */
-const PRUNED = {
-  lines: { prune: q.pruneLines, limit: PRUNE_BATCH },
-  sessions: { prune: q.pruneSessions, limit: 50 },
-  events: { prune: q.pruneEvents, limit: PRUNE_BATCH },
-  alerts: { prune: q.pruneAlerts, limit: 50 },
-  actions: { prune: q.pruneActions, limit: PRUNE_BATCH },
-} as const
-type Pruned = keyof typeof PRUNED
+/** Other rows refer to a session, and an alert has a large payload. */
+const SMALL_BATCH = 50
 /** As in the query `claimNotice`: older ones are not sent any more. */
 const MAX_NOTICE_AGE_MS = DAY_MS
+type Prune = typeof q.pruneLines
 const SESSION_FILE = /^session-\d+\.ndjson$/
 
 /**
@@ -45,52 +33,39 @@ export function startRetention(options: RetentionOptions, resultsDir: string): P
   const steadyNow = openSteadyTime(clock)
 
   async function run(inBatches: InBatches): Promise<void> {
-    const days = keptDays()
     const now = steadyNow().getTime()
-    const removed = { lines: 0, sessions: 0, events: 0, alerts: 0, actions: 0, files: 0 }
     // Another instance may be pruning: then it removes everything.
     let isOthers = false
-    async function prune(what: Pruned, keptMs: number): Promise<void> {
+    async function prune(query: Prune, keptMs: number, limit = PRUNE_BATCH): Promise<number> {
+      if (keptMs === Infinity) return 0
       // A cooldown may reach back before 1970.
       const before = new Date(Math.max(0, now - keptMs))
-      removed[what] = await inBatches(async () => {
-        const batch = isOthers ? undefined : await pruneBatch(db, what, before)
-        isOthers = batch === undefined
-        return batch ?? 0
+      return inBatches(async () => {
+        if (isOthers) return 0
+        return db.transaction(async (tx) => {
+          isOthers = !(await q.tryPruningLock(tx, {})).taken
+          return isOthers ? 0 : (await query(tx, { before, limit })).removed
+        })
       })
     }
 
+    const days = keptDays()
+    const keptMs = days.sessions === 0 ? Infinity : days.sessions * DAY_MS
     // Lines are removed before their sessions, and kept no longer than these.
-    const [linesDays] = [days.lines, days.sessions]
-      .filter((kept) => kept > 0)
-      .toSorted((a, b) => a - b)
-    if (linesDays !== undefined) {
-      await prune('lines', linesDays * DAY_MS)
-      removed.files = await pruneFiles(resultsDir, now - linesDays * DAY_MS)
-    }
-    if (days.sessions > 0) {
-      const keptMs = days.sessions * DAY_MS
-      await prune('sessions', keptMs)
-      await prune('events', keptMs)
-      await prune('alerts', keptMs)
-      await prune('actions', Math.max(keptMs, await longestCooldown(inventory)))
-    }
-    await noticeQueries.pruneNotices(db, { before: new Date(now - MAX_NOTICE_AGE_MS) })
-    const { lines, sessions, events, alerts, actions, files } = removed
+    const linesMs = Math.min(keptMs, days.lines === 0 ? Infinity : days.lines * DAY_MS)
+    const lines = await prune(q.pruneLines, linesMs)
+    const files = await pruneFiles(resultsDir, now - linesMs)
+    const sessions = await prune(q.pruneSessions, keptMs, SMALL_BATCH)
+    const events = await prune(q.pruneEvents, keptMs)
+    const alerts = await prune(q.pruneAlerts, keptMs, SMALL_BATCH)
+    const actionsMs = Math.max(keptMs, await longestCooldown(inventory))
+    const actions = await prune(q.pruneActions, actionsMs)
+    await eventQueries.pruneNotices(db, { before: new Date(now - MAX_NOTICE_AGE_MS) })
     if (lines + sessions + events + alerts + actions + files === 0) return
     log.info('pruned', { lines, sessions, events, alerts, actions, files })
   }
 
   return startPruning(clock, log, run)
-}
-
-/** How many rows were removed; undefined while another instance prunes. */
-function pruneBatch(db: Database, what: Pruned, before: Date): Promise<number | undefined> {
-  const { prune, limit } = PRUNED[what]
-  return db.transaction(async (tx) => {
-    const { taken } = await q.tryPruningLock(tx, {})
-    return taken ? (await prune(tx, { before, limit })).removed : undefined
-  })
 }
 
 /** The longest cooldown of the inventory's operations, in milliseconds. */
@@ -107,28 +82,16 @@ async function longestCooldown(inventory: InventorySource): Promise<number> {
 /** Removes files of sessions that were last written before a time. Gives their number. */
 async function pruneFiles(folder: string, before: number): Promise<number> {
   let removed = 0
-  for (const name of await namesIn(folder)) {
+  // The first session creates the folder.
+  const names = existsSync(folder) ? await readdir(folder) : []
+  for (const name of names) {
     if (!SESSION_FILE.test(name)) continue
     const file = join(folder, name)
-    try {
-      const found = await lstat(file)
-      if (!found.isFile() || found.mtimeMs >= before) continue
-      await unlink(file)
-      removed++
-    } catch (error) {
-      // Another instance may use the same folder.
-      if (codeOf(error) !== 'ENOENT') throw error
-    }
+    // Another instance may use the same folder, and remove the file now.
+    const found = await lstat(file).catch(() => undefined)
+    if (found === undefined || !found.isFile() || found.mtimeMs >= before) continue
+    await rm(file, { force: true })
+    removed++
   }
   return removed
-}
-
-/** Empty if no session has created the folder yet. */
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
-    throw error
-  }
 }

@@ -12,7 +12,7 @@ import { openTimedSessions, type RunnerParts } from '../helpers/sessions.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
-const good: Outcome = { ...failedOutcome(''), status: 'completed', problem: null, summary: 'Good.' }
+const good: Outcome = { ...failedOutcome(''), problem: null, summary: 'Good.' }
 
 const NAMES = ['up', 'left', 'service', 'bad', 'slow', 'stuck', 'talker']
 /** Nobody else sleeps that long: by it the processes of each operation are found. */

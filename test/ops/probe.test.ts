@@ -216,7 +216,7 @@ await t.test('a turn of the schedule is not lost', async (t) => {
   })
 
   await t.test('when the answer to its claim is lost', async (t) => {
-    const good = { ...failedOutcome(''), status: 'completed', problem: null, summary: 'Good.' }
+    const good = { ...failedOutcome(''), problem: null, summary: 'Good.' }
     const parts = Promise.withResolvers<RunnerParts>()
     const timed = await openTimedSessions(t, 'schedule', (made) => {
       parts.resolve(made)

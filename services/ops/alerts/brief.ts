@@ -1,9 +1,14 @@
 import { type Alert, type AlertInProgress, alertQueries as q } from '../../../db/ops/alerts.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Redaction } from '../redact.ts'
-import { completeChat, type Endpoint } from '../runners/model-chat.ts'
+import {
+  completeChat,
+  type Endpoint,
+  promptTokens,
+  usageOf,
+  type Reply,
+} from '../runners/model-chat.ts'
 import { costOf, type Price } from '../runners/budget.ts'
-import { promptTokens, usageOf, type Reply } from '../runners/model-stream.ts'
 import { fenced } from '../sessions/prompt.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../../db/client.ts'

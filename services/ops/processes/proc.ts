@@ -2,24 +2,29 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { basename } from 'node:path'
 
+/**
+ * The variable in the environment of every process that is started with a marker; descendants
+ * inherit it. A `gatehouse` among them does not take it for a variable of its configuration.
+ */
+export const MARKER = 'STARTED_BY_GATEHOUSE'
+
+/** Sweeps go on until nothing is found, a few seconds at most. */
+const MAX_SWEEPS = 200
+const PAUSE_MS = 25
+/** One sweep may miss a process that is just being created. */
+const CLEAR_SWEEPS = 2
 /** The kernel keeps so many bytes of a program's name. */
 const NAME_BYTES = 15
-
-/** A process of this machine, as `/proc` shows it. */
-export interface ProcessEntry {
-  readonly pid: number
-  /** One letter; `Z` has ended and waits for its parent. */
-  readonly state: string
-  readonly parent: number
-  readonly session: number
-}
+/** The field of `statOf` that says when a process started, in ticks since the boot. */
+const START = 19
 
 /** Whether processes can be seen at all: some containers have no `/proc`. */
 export function seesProcesses(): boolean {
   return existsSync('/proc/self/stat')
 }
 
-export function listProcesses(): readonly ProcessEntry[] {
+/** The processes of this machine. Of their states, `Z` has ended and waits for its parent. */
+function listProcesses() {
   if (!seesProcesses()) return []
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -31,13 +36,8 @@ export function listProcesses(): readonly ProcessEntry[] {
 }
 
 /** The environment that a process was started with; empty if it is gone or another user's. */
-export function environmentOf(pid: number): readonly string[] {
+function environmentOf(pid: number | 'self'): readonly string[] {
   return read(`/proc/${pid}/environ`).split('\0')
-}
-
-/** The command line of a process, its words separated by spaces. */
-function commandLineOf(pid: number): string {
-  return read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
 }
 
 /**
@@ -47,7 +47,7 @@ function commandLineOf(pid: number): string {
 function runsProgram(pid: number, program: string): boolean {
   const executable = followLink(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '')
   if (program.startsWith('/') && executable !== undefined) {
-    return executable === program || executable === realPath(program)
+    return executable === program || executable === attempt(() => realpathSync(program))
   }
   const name = basename(program)
   const known = read(`/proc/${pid}/comm`).trimEnd()
@@ -62,11 +62,6 @@ function cutName(name: string): string {
   return Buffer.from(name).subarray(0, NAME_BYTES).toString()
 }
 
-/** When a process started, in ticks since the boot; undefined if there is no such process. */
-function startOf(pid: number): string | undefined {
-  return statOf(pid)[19]
-}
-
 /**
  * The boot and process namespace of this machine: a process id has a meaning only within it.
  * Without `/proc`, every process counts as a machine of its own.
@@ -79,9 +74,7 @@ export function machineId(): string {
 
 /** Whether a hardened systemd unit runs this process: one without new privileges. */
 export function isHardened(): boolean {
-  const ofSystemd = read('/proc/self/environ')
-    .split('\0')
-    .some((one) => one.startsWith('INVOCATION_ID='))
+  const ofSystemd = environmentOf('self').some((one) => one.startsWith('INVOCATION_ID='))
   return ofSystemd && /^NoNewPrivs:\s*1$/m.test(read('/proc/self/status'))
 }
 
@@ -97,13 +90,13 @@ export function ownHolder(): string {
 
 /** Names a process by id and start time: ids are used again. */
 export function holderOf(pid: number): string {
-  return `${pid}/${startOf(pid) ?? '0'}`
+  return `${pid}/${statOf(pid)[START] ?? '0'}`
 }
 
 /** Whether the process that `holderOf` named on this machine still lives. */
 export function isAlive(holder: string): boolean {
   const [pid = '', started] = holder.split('/')
-  return /^\d+$/.test(pid) && startOf(Number(pid)) === started
+  return /^\d+$/.test(pid) && statOf(Number(pid))[START] === started
 }
 
 /** Counts the other processes that run a program and have a text in their command line. */
@@ -114,12 +107,14 @@ export function countProcesses({
   readonly match?: string
   readonly program?: string
 }): number {
-  return listProcesses().filter(
-    ({ pid }) =>
+  return listProcesses().filter(({ pid }) => {
+    const commandLine = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
+    return (
       pid !== process.pid &&
-      (match === undefined || commandLineOf(pid).includes(match)) &&
-      (program === undefined || runsProgram(pid, program)),
-  ).length
+      (match === undefined || commandLine.includes(match)) &&
+      (program === undefined || runsProgram(pid, program))
+    )
+  }).length
 }
 
 /** The fields of `/proc/PID/stat` after the name, which may itself have spaces and parentheses. */
@@ -130,27 +125,78 @@ function statOf(pid: number): readonly string[] {
 
 /** Where a link leads; undefined if there is none, or it is another user's. */
 function followLink(path: string): string | undefined {
-  try {
-    return readlinkSync(path)
-  } catch {
-    return undefined
-  }
-}
-
-/** A path without symbolic links; undefined if there is no such file. */
-function realPath(path: string): string | undefined {
-  try {
-    return realpathSync(path)
-  } catch {
-    return undefined
-  }
+  return attempt(() => readlinkSync(path))
 }
 
 /** The text of a file in `/proc`; empty if the process is gone or another user's. */
 function read(path: string): string {
+  return attempt(() => readFileSync(path, 'utf8')) ?? ''
+}
+
+/** Undefined where the system refuses, mostly because a process has ended. */
+function attempt<T>(work: () => T): T | undefined {
   try {
-    return readFileSync(path, 'utf8')
+    return work()
   } catch {
-    return ''
+    return undefined
   }
+}
+
+/** An operation has a marker of its own, because what it starts may outlive its session. */
+export function operationMarker(session: string, action: number): string {
+  return `${session}/${action}`
+}
+
+/**
+ * Kills every process that carries a marker, with SIGKILL. Rejects if there are no file descriptors
+ * left.
+ */
+export async function endMarked(marker: string): Promise<void> {
+  for (let sweep = 0, clear = 0; sweep < MAX_SWEEPS && clear < CLEAR_SWEEPS; sweep++) {
+    if (sweep > 0) await new Promise((resolve) => setTimeout(resolve, clear > 0 ? PAUSE_MS : 1))
+    const pids = findMarked(marker)
+    clear = pids.length === 0 ? clear + 1 : 0
+    for (const pid of pids) kill(pid)
+  }
+}
+
+/**
+ * The processes of this user that carry a marker, except this one. A process that has cleared its
+ * environment is found as long as its parent or its terminal session is.
+ */
+function findMarked(marker: string): readonly number[] {
+  const wanted = `${MARKER}=${marker}`
+  const others = listProcesses().filter(({ pid, state }) => pid !== process.pid && state !== 'Z')
+  const found = new Set<number>()
+  const sessions = new Set<number>()
+  let more = others.filter(({ pid }) => environmentOf(pid).includes(wanted))
+  while (more.length > 0) {
+    for (const { pid, session } of more) {
+      found.add(pid)
+      // Only a session that one of them leads, not the one that this process belongs to.
+      if (session === pid) sessions.add(session)
+    }
+    more = others.filter(
+      ({ pid, parent, session }) => !found.has(pid) && (found.has(parent) || sessions.has(session)),
+    )
+  }
+  return [...found]
+}
+
+/**
+ * The processes that carry a marker now, as `holderOf` names them; none if there are no file
+ * descriptors left.
+ */
+export function markedNow(marker: string): readonly string[] {
+  return attempt(() => findMarked(marker).map(holderOf)) ?? []
+}
+
+/** Kills those of the processes that still live. */
+export function endHolders(holders: readonly string[]): void {
+  for (const holder of holders) if (isAlive(holder)) kill(Number.parseInt(holder, 10))
+}
+
+/** Sends a signal to a process, or to a group by its negative id, unless it has ended already. */
+export function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
+  attempt(() => process.kill(pid, signal))
 }

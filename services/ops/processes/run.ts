@@ -2,7 +2,7 @@ import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_p
 import type { Readable } from 'node:stream'
 import { codeOf, messageOf } from '../../../kernel/log.ts'
 import { pause } from '../../../kernel/time.ts'
-import { endHolders, endMarked, MARKER, markedNow } from './markers.ts'
+import { endHolders, endMarked, kill, MARKER, markedNow } from './proc.ts'
 
 export interface ProcessOptions {
   readonly cwd?: string
@@ -42,19 +42,11 @@ export interface ProcessEnd {
 }
 
 /** What came of a command. */
-export interface CommandResult extends Pick<ProcessEnd, 'missing'> {
-  /** Null if the command was ended or did not start. */
+export interface CommandResult extends Pick<ProcessEnd, 'missing' | 'problem'> {
+  /** Null if there is a problem. */
   readonly code: number | null
-  /** Standard output and error together, up to the limit. */
+  /** The first `OUTPUT_BYTES` of standard output and error together. */
   readonly output: string
-  /** Why there is no exit code; null if there is one. */
-  readonly problem: string | null
-}
-
-export interface CommandOptions extends ProcessOptions {
-  readonly timeoutMs: number
-  /** Bytes of output that are kept. */
-  readonly limit?: number
 }
 
 /** A process in a group of its own, without standard input. */
@@ -77,7 +69,7 @@ export const MAX_STOP_MS = GRACE_MS + LAST_OUTPUT_MS
  */
 export async function runCommand(
   argv: readonly string[],
-  { limit = OUTPUT_BYTES, ...options }: CommandOptions,
+  options: ProcessOptions,
 ): Promise<CommandResult> {
   const chunks: Buffer[] = []
   let size = 0
@@ -85,7 +77,7 @@ export async function runCommand(
     ...options,
     stopSignals: ['SIGTERM', 'SIGKILL'],
     onOutput(bytes) {
-      if (size < limit) chunks.push(bytes.subarray(0, limit - size))
+      if (size < OUTPUT_BYTES) chunks.push(bytes.subarray(0, OUTPUT_BYTES - size))
       size += bytes.length
     },
   })
@@ -119,17 +111,22 @@ export async function runProcess(
   let problem: string | null = null
   let descendants: readonly string[] = []
 
-  function stop(why: string): void {
+  async function stop(why: string): Promise<void> {
     if (problem !== null) return
     problem = why
     // Once the process exits, descendants that cleared their environment can't be traced to it.
     if (own !== undefined) descendants = markedNow(own)
-    void stopGroup(child, options.stopSignals, exited.signal)
+    for (const stopSignal of options.stopSignals) {
+      if (exited.signal.aborted) return
+      signalGroup(child, stopSignal)
+      await pause(GRACE_MS, exited.signal)
+    }
   }
-  const abort = (): void => stop('was stopped')
+  const abort = (): void => void stop('was stopped')
   signal?.addEventListener('abort', abort, { once: true })
-  const timer = timeoutMs && setTimeout(() => stop(`took over ${timeoutMs / 1_000} s`), timeoutMs)
-  const output = readOutput(child, options.onOutput, () => stop('was stopped'))
+  const timer =
+    timeoutMs && setTimeout(() => void stop(`took over ${timeoutMs / 1_000} s`), timeoutMs)
+  const output = readOutput(child, options.onOutput, abort)
 
   const end = await endOf(child)
   exited.abort()
@@ -150,14 +147,11 @@ export async function runProcess(
 function startProcess(argv: readonly string[], options: ProcessOptions): Child {
   const [program = '', ...args] = argv
   const { cwd, env, inherit = [], marker } = options
-  const inherited = [...INHERITED, ...inherit].flatMap((name) => {
-    const value = process.env[name]
-    return value === undefined ? [] : [[name, value] as const]
-  })
-  const marked = marker === undefined ? {} : { [MARKER]: marker }
+  // Node leaves out variables that are undefined.
+  const inherited = [...INHERITED, ...inherit].map((name) => [name, process.env[name]])
   const child: ChildProcess = spawn(program, args, {
     cwd,
-    env: { ...Object.fromEntries(inherited), ...env, ...marked },
+    env: { ...Object.fromEntries(inherited), ...env, [MARKER]: marker },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -231,25 +225,8 @@ function readOutput(child: Child, onOutput: RunOptions['onOutput'], onBug: () =>
   }
 }
 
-async function stopGroup(
-  child: Child,
-  signals: readonly NodeJS.Signals[],
-  exited: AbortSignal,
-): Promise<void> {
-  for (const signal of signals) {
-    if (exited.aborted) return
-    signalGroup(child, signal)
-    await pause(GRACE_MS, exited)
-  }
-}
-
 function signalGroup({ pid }: Child, signal: NodeJS.Signals): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, signal)
-  } catch {
-    // ESRCH: the group is gone.
-  }
+  if (pid !== undefined) kill(-pid, signal)
 }
 
 function failedStart(error: unknown): ProcessEnd {

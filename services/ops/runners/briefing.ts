@@ -5,7 +5,7 @@ import type { Inventory } from '../inventory.ts'
 import { authorOf } from '../memories.ts'
 import { ESCALATION_BYTES } from '../sessions/prompt.ts'
 import type { ToolOptions } from '../tools/tool.ts'
-import { spentBefore, type Budgets, type Spent } from './budget.ts'
+import { spentBefore, type Budgets } from './budget.ts'
 import type { Job } from './runner.ts'
 
 /** What a runner with a model works with. Settings are read anew for each session. */
@@ -15,19 +15,12 @@ export interface AgentOptions extends ToolOptions {
 }
 
 /** What prompts say of a session. */
-export interface About {
+interface About {
   readonly session: Pick<Session, 'tier' | 'prompt_text'>
   readonly now: Date
   readonly maxTier: number
   readonly dryRun: boolean
   readonly memories: readonly Memory[]
-}
-
-/** What a runner with a model reads before a session. */
-export interface Briefing {
-  readonly about: About
-  readonly budgets: Budgets
-  readonly spent: Spent
 }
 
 /** Characters of a summary. */
@@ -39,7 +32,8 @@ const MAX_MEMORIES = 500
  */
 const MAX_MEMORY_TEXT = 8_000
 
-export async function readBriefing(options: AgentOptions, job: Job): Promise<Briefing> {
+/** What a runner with a model reads before a session. */
+export async function readBriefing(options: AgentOptions, job: Job) {
   const { db, clock } = options
   const { session, config } = job
   const now = clock.now()
@@ -48,7 +42,7 @@ export async function readBriefing(options: AgentOptions, job: Job): Promise<Bri
     options.dryRun(db),
     spentBefore(db, session.id, now),
   ])
-  const about = { session, now, maxTier: config.max_tier, dryRun, memories }
+  const about: About = { session, now, maxTier: config.max_tier, dryRun, memories }
   return { about, budgets: options.budgets(), spent }
 }
 
@@ -57,11 +51,11 @@ function introduction({ session, now }: About): string {
 }
 
 /** `dryMeaning` says what a dry run means to the agent. */
-function limitsOf({ session, maxTier, dryRun }: About, dryMeaning: string): readonly string[] {
+function limitsOf({ session, maxTier, dryRun }: About, dryMeaning: string) {
   const isHighest = session.tier >= maxTier
   return [
-    ...(isHighest ? ['No higher tier is allowed: escalating only records an event.'] : []),
-    ...(dryRun ? [`This is a dry run: ${dryMeaning}`] : []),
+    isHighest ? 'No higher tier is allowed: escalating only records an event.' : undefined,
+    dryRun ? `This is a dry run: ${dryMeaning}` : undefined,
   ]
 }
 
@@ -73,7 +67,7 @@ export function taskOf({ session }: About): string {
 }
 
 /** As many memories as fit, those of operators first. One that does not fit is skipped. */
-function memoryText({ memories }: About): string {
+function memoryText({ memories }: About): string | undefined {
   const head =
     'Remembered, each with its author: operators first, who know better, then sessions, surest first:'
   let left = MAX_MEMORY_TEXT - head.length
@@ -86,7 +80,7 @@ function memoryText({ memories }: About): string {
     left -= line.length + 1
     lines.push(line)
   }
-  return lines.length === 0 ? '' : [head, ...lines].join('\n')
+  return lines.length === 0 ? undefined : [head, ...lines].join('\n')
 }
 
 /** Agents write memories: no part of one may begin a line that looks like ours. */
@@ -115,15 +109,13 @@ const MODEL_RULES = `Rules:
 
 /** The first message of a conversation: who the model is, and what is remembered. */
 export function systemPrompt(about: About): string {
-  return [
+  return paragraphs([
     introduction(about),
-    MODEL_ROLES[about.session.tier] ?? '',
+    MODEL_ROLES[about.session.tier],
     ...limitsOf(about, 'operations are only recorded, and nothing escalates.'),
     MODEL_RULES,
     memoryText(about),
-  ]
-    .filter((part) => part !== '')
-    .join('\n\n')
+  ])
 }
 
 /** Linux limits an argument to 128 KiB, and memories and service names are in it as well. */
@@ -150,16 +142,18 @@ Both lists may be empty, and an entry may be without a service. When the next ti
 
 /** The prompt of a headless agent: who it is, what it may do, what is known, and what is asked. */
 export function agentPrompt(about: About, { services }: Inventory): string {
-  return [
+  return paragraphs([
     introduction(about),
-    AGENT_ROLES[about.session.tier] ?? '',
+    AGENT_ROLES[about.session.tier],
     ...limitsOf(about, 'change nothing, whatever is asked.'),
     AGENT_RULES,
     REPORT_FORM,
     cutBytes(`Services: ${services.map(({ name }) => name).join(', ')}`, NAMES_BYTES),
     memoryText(about),
     `The task:\n${cutBytes(taskOf(about), TASK_BYTES, TASK_END_BYTES)}`,
-  ]
-    .filter((part) => part !== '')
-    .join('\n\n')
+  ])
+}
+
+function paragraphs(parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined).join('\n\n')
 }

@@ -4,7 +4,7 @@ import { sessionQueries as q } from '../../../db/ops/sessions.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { firstMismatch, fits } from '../../../kernel/validate.ts'
 import { followJsonFile, type FileKind } from '../json-file.ts'
-import type { Usage } from './model-stream.ts'
+import type { Usage } from './model-chat.ts'
 
 const Amount = Type.Number({ minimum: 0 })
 const Price = Type.Object(
@@ -24,10 +24,7 @@ const Prices = Type.Record(Type.String(), Price)
 type Prices = Type.Static<typeof Prices>
 
 /** The price table; read again when its file has changed. */
-export interface PriceSource {
-  /** Undefined for a model that the table does not name. */
-  of(model: string): Promise<Price | undefined>
-}
+export type PriceSource = Awaited<ReturnType<typeof openPrices>>
 
 /** The file that `OPS_PRICES` names. */
 export const PRICES_FILE: FileKind<Prices> = { what: 'Price table', read: readPrices }
@@ -47,22 +44,17 @@ export interface Spent {
 }
 
 /** What a session spends. */
-export interface Spending {
-  add(usage: Usage): void
-  /** The cost of this session; null without a price. */
-  cost(): number | null
-  /** Which budget is spent, in one line; undefined while some is left. */
-  problem(): string | undefined
-}
+export type Spending = ReturnType<typeof createSpending>
 
 /** Tokens of a session, whatever they cost: the bound of a model without a price. */
 const MAX_TOKENS = 2_000_000
 
 /** Throws if the price table can't be read, or is wrong, when it is read for the first time. */
-export async function openPrices(file: () => string | undefined, log: Log): Promise<PriceSource> {
+export async function openPrices(file: () => string | undefined, log: Log) {
   const current = await followJsonFile(PRICES_FILE, file, log)
   return {
-    async of(model) {
+    /** Undefined for a model that the table does not name. */
+    async of(model: string): Promise<Price | undefined> {
       const prices = (await current()) ?? {}
       return Object.hasOwn(prices, model) ? prices[model] : undefined
     },
@@ -112,31 +104,25 @@ export function spentProblem(budgets: Budgets, before: Spent, cost: number): str
 
 /** US dollars that a session may cost; undefined for no limit. */
 export function budgetLeft({ session, day }: Budgets, before: Spent): number | undefined {
-  const left = [
-    ...(session === undefined ? [] : [session - before.chain]),
-    ...(day === undefined ? [] : [day - before.day]),
-  ]
-  return left.length === 0 ? undefined : Math.min(...left)
+  const left = Math.min((session ?? Infinity) - before.chain, (day ?? Infinity) - before.day)
+  return left === Infinity ? undefined : left
 }
 
 /**
  * Counts what a session spends. Its budget covers the whole chain: a next tier gets what its
  * parents left.
  */
-export function createSpending(
-  price: Price | undefined,
-  budgets: Budgets,
-  before: Spent,
-): Spending {
+export function createSpending(price: Price | undefined, budgets: Budgets, before: Spent) {
   let [tokens, cost] = [0, 0]
   return {
-    add(usage) {
+    add(usage: Usage): void {
       tokens += usage.prompt + usage.completion
       if (price !== undefined) cost += costOf(price, usage)
     },
-    // Rounded, because sums of binary fractions have long tails.
-    cost: () => (price === undefined ? null : Math.round(cost * 1e9) / 1e9),
-    problem() {
+    /** The cost of this session, without the long tail of a sum of fractions; null without a price. */
+    cost: (): number | null => (price === undefined ? null : Math.round(cost * 1e9) / 1e9),
+    /** Which budget is spent, in one line; undefined while some is left. */
+    problem(): string | undefined {
       if (tokens >= MAX_TOKENS) return `the session's ${MAX_TOKENS} tokens are spent`
       return spentProblem(budgets, before, cost)
     },

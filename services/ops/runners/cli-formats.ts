@@ -22,7 +22,7 @@ export interface AgentMessage {
   readonly fatal?: string
 }
 
-export interface OutputLine {
+interface OutputLine {
   readonly kind: LineKind
   readonly text: string
 }
@@ -38,24 +38,47 @@ export interface Result {
 }
 
 /** Reads a line of one agent; undefined for a line that it does not know. */
-export type LineFormat = (line: JsonObject) => AgentMessage | undefined
+type LineFormat = (message: JsonObject) => AgentMessage | undefined
 
 /** Text as it is, any other value as JSON. */
 function describeValue(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
+function line(kind: LineKind, text: unknown): OutputLine {
+  return { kind, text: describeValue(text) }
+}
+
+function toolCall(name: unknown, input: unknown): OutputLine {
+  return line('tool', `${describeValue(name)} ${describeValue(input)}`)
+}
+
+/** The end of work that failed. */
+function failure(problem: string): AgentMessage {
+  return { output: [line('error', problem)], result: { ok: false, problem } }
+}
+
+/** An error that the agent may still get over: codex reports one while it connects again. */
+function readError({ message }: JsonObject): AgentMessage | undefined {
+  const problem = stringOf(message)
+  return problem === undefined ? undefined : { output: [line('error', problem)], problem }
+}
+
+function messageIn(error: unknown): string | undefined {
+  return stringOf(objectOf(error)['message'])
+}
+
 /** Lines of `claude -p --output-format stream-json --verbose`. */
-const readClaude: LineFormat = (line) => {
-  switch (line['type']) {
+const readClaude: LineFormat = (message) => {
+  switch (message['type']) {
     case 'system':
-      return readClaudeSystem(line)
+      return readClaudeSystem(message)
     case 'assistant':
-      return 'message' in line ? readClaudeAssistant(line) : undefined
+      return 'message' in message ? readClaudeAssistant(message) : undefined
     case 'user':
-      return 'message' in line ? readClaudeUser(line) : undefined
+      return 'message' in message ? readClaudeUser(message) : undefined
     case 'result':
-      return 'subtype' in line ? readClaudeResult(line) : undefined
+      return 'subtype' in message ? readClaudeResult(message) : undefined
   }
   return undefined
 }
@@ -65,18 +88,18 @@ const CLAUDE_PROBLEMS: Readonly<Record<string, string>> = {
   error_max_budget_usd: 'the budget is spent',
 }
 
-function readClaudeSystem(line: JsonObject): AgentMessage | undefined {
-  if (line['subtype'] === 'init') {
-    const version = stringOf(line['claude_code_version']) ?? ''
-    const text = `claude ${version}, model ${stringOf(line['model']) ?? 'unknown'}`
-    return { output: [{ kind: 'system', text }] }
+function readClaudeSystem(message: JsonObject): AgentMessage | undefined {
+  const { subtype, claude_code_version: version, model, attempt, max_retries: retries } = message
+  if (subtype === 'init') {
+    const text = `claude ${stringOf(version) ?? ''}, model ${stringOf(model) ?? 'unknown'}`
+    return { output: [line('system', text)] }
   }
-  if (line['subtype'] !== 'api_retry') return undefined
-  const why = stringOf(line['error']) ?? 'error'
-  const status = numberOf(line['error_status'])
+  if (subtype !== 'api_retry') return undefined
+  const why = stringOf(message['error']) ?? 'error'
+  const status = numberOf(message['error_status'])
   const problem = status === undefined ? why : `${why} (${status})`
-  const text = `retry ${describeValue(line['attempt'])} of ${describeValue(line['max_retries'])}: ${problem}`
-  const output: readonly OutputLine[] = [{ kind: 'error', text }]
+  const tries = `retry ${describeValue(attempt)} of ${describeValue(retries)}`
+  const output = [line('error', `${tries}: ${problem}`)]
   // It would retry for minutes what no retry mends.
   const fatal = why === 'authentication_failed' && {
     fatal: `the agent's key is refused: ${problem}`,
@@ -84,34 +107,28 @@ function readClaudeSystem(line: JsonObject): AgentMessage | undefined {
   return { output, problem: `the model can't be reached: ${problem}`, ...fatal }
 }
 
-function readClaudeAssistant(line: JsonObject): AgentMessage {
-  const blocks = objectsOf(objectOf(line['message'])['content'])
+function readClaudeAssistant({ message, parent_tool_use_id: parent }: JsonObject): AgentMessage {
+  const blocks = objectsOf(objectOf(message)['content'])
   const said = blocks.flatMap(({ type, text }) => (type === 'text' ? [describeValue(text)] : []))
   const output = blocks.flatMap((block): readonly OutputLine[] => {
     const { type, text, thinking, name, input } = block
-    if (type === 'text') return [{ kind: 'text', text: describeValue(text) }]
-    if (type === 'thinking') return [{ kind: 'text', text: describeValue(thinking) }]
     if (type === 'redacted_thinking') return []
-    if (type !== 'tool_use') return [{ kind: 'text', text: describeValue(block) }]
-    return [{ kind: 'tool', text: `${describeValue(name)} ${describeValue(input)}` }]
+    if (type === 'tool_use') return [toolCall(name, input)]
+    return [line('text', type === 'text' ? text : type === 'thinking' ? thinking : block)]
   })
   // A line of an agent within the agent is no turn of its own, and not what it says.
-  if (stringOf(line['parent_tool_use_id']) !== undefined) return { output }
-  return {
-    ...{ output, actor: 'agent', resumes: true },
-    ...(said.length > 0 && { text: said.join('\n') }),
-  }
+  if (stringOf(parent) !== undefined) return { output }
+  const text = said.length > 0 && { text: said.join('\n') }
+  return { output, actor: 'agent', resumes: true, ...text }
 }
 
-function readClaudeUser(line: JsonObject): AgentMessage {
-  const { content } = objectOf(line['message'])
-  const inner = stringOf(line['parent_tool_use_id']) !== undefined
-  const output = objectsOf(content).flatMap((block): readonly OutputLine[] => {
-    if (block['type'] !== 'tool_result') return []
-    const text = contentText(block['content'])
-    return [{ kind: block['is_error'] === true ? 'error' : 'result', text }]
-  })
-  return inner ? { output } : { output, actor: 'other' }
+function readClaudeUser({ message, parent_tool_use_id: parent }: JsonObject): AgentMessage {
+  const output = objectsOf(objectOf(message)['content'])
+    .filter(({ type }) => type === 'tool_result')
+    .map(({ content, is_error }) =>
+      line(is_error === true ? 'error' : 'result', contentText(content)),
+    )
+  return stringOf(parent) === undefined ? { output, actor: 'other' } : { output }
 }
 
 /** What a tool gave: text, or blocks of which only texts can be output. */
@@ -122,121 +139,101 @@ function contentText(content: unknown): string {
     .join('\n')
 }
 
-function readClaudeResult(line: JsonObject): AgentMessage {
-  const subtype = stringOf(line['subtype']) ?? ''
-  const ok = line['is_error'] !== true && subtype === 'success'
-  const text = stringOf(line['result'])
-  const listed = Array.isArray(line['errors']) ? line['errors'].map(describeValue).join('; ') : ''
+function readClaudeResult(message: JsonObject): AgentMessage {
+  const { is_error, errors, num_turns } = message
+  const subtype = stringOf(message['subtype']) ?? ''
+  const text = stringOf(message['result'])
+  const end = { cost: claudeCost(message), actor: 'other' } as const
+  const turns = numberOf(num_turns)
+  if (is_error !== true && subtype === 'success')
+    return { ...end, result: { ok: true, text, turns } }
+  const listed = Array.isArray(errors) ? errors.map(describeValue).join('; ') : ''
   const problem = CLAUDE_PROBLEMS[subtype] ?? (listed || text || `the agent ended with ${subtype}`)
-  return {
-    cost: claudeCost(line),
-    actor: 'other',
-    result: { ok, text, turns: numberOf(line['num_turns']), ...(!ok && { problem }) },
-    ...(!ok && { output: [{ kind: 'error', text: problem }] }),
-  }
+  return { ...end, ...failure(problem), result: { ok: false, problem, text, turns } }
 }
 
 /**
  * What this session adds: after `--resume` the total includes the parent's. The price of a model
  * that the agent does not know is invented: then the cost is null.
  */
-function claudeCost(line: JsonObject): number | null {
-  const since = line['model_usage_since_last_result']
-  const usage = Object.values(objectOf(since ?? line['modelUsage'])).map(objectOf)
+function claudeCost(message: JsonObject): number | null {
+  const since = message['model_usage_since_last_result']
+  const usage = Object.values(objectOf(since ?? message['modelUsage'])).map(objectOf)
   if (usage.some(({ costBasis }) => costBasis === 'unknown')) return null
-  if (since === undefined) return numberOf(line['total_cost_usd']) ?? null
+  if (since === undefined) return numberOf(message['total_cost_usd']) ?? null
   return usage.reduce((sum, { costUSD }) => sum + (numberOf(costUSD) ?? 0), 0)
 }
 
 /** Lines of `codex exec --json`; it reports tokens, but no cost. */
-const readCodex: LineFormat = (line) => {
-  switch (line['type']) {
+const readCodex: LineFormat = (message) => {
+  const { type, thread_id, error } = message
+  switch (type) {
     case 'thread.started':
-      return {
-        output: [{ kind: 'system', text: `codex, thread ${describeValue(line['thread_id'])}` }],
-      }
+      return { output: [line('system', `codex, thread ${describeValue(thread_id)}`)] }
     case 'turn.started':
       return { resumes: true }
     case 'turn.completed':
       return { result: { ok: true } }
-    case 'turn.failed': {
-      const problem = stringOf(objectOf(line['error'])['message']) ?? 'the turn failed'
-      return { output: [{ kind: 'error', text: problem }], result: { ok: false, problem } }
-    }
+    case 'turn.failed':
+      return failure(messageIn(error) ?? 'the turn failed')
     case 'item.started':
     case 'item.completed':
-      return 'item' in line
-        ? readCodexItem(objectOf(line['item']), line['type'] === 'item.completed')
-        : undefined
-    case 'error': {
-      // Also while it connects again, so it is not the end yet.
-      const problem = stringOf(line['message'])
-      if (problem === undefined) return undefined
-      return { output: [{ kind: 'error', text: problem }], problem }
-    }
+      if (!('item' in message)) return undefined
+      return readCodexItem(objectOf(message['item']), type === 'item.completed')
+    case 'error':
+      return readError(message)
   }
   return undefined
 }
 
-function readCodexItem(item: JsonObject, completed: boolean): AgentMessage | undefined {
+function readCodexItem(item: JsonObject, completed: boolean): AgentMessage {
+  const { type, message, command, exit_code, aggregated_output } = item
   const text = stringOf(item['text']) ?? ''
-  switch (item['type']) {
+  switch (type) {
     case 'agent_message':
-      if (!completed) return {}
-      return { output: [{ kind: 'text', text }], actor: 'agent', text }
+      return completed ? { output: [line('text', text)], actor: 'agent', text } : {}
     case 'reasoning':
-      return completed ? { output: [{ kind: 'text', text }], actor: 'agent' } : {}
+      return completed ? { output: [line('text', text)], actor: 'agent' } : {}
     case 'error':
-      return { output: [{ kind: 'error', text: describeValue(item['message']) }] }
+      return { output: [line('error', message)] }
     case 'command_execution': {
-      if (!completed) {
-        const command = describeValue(item['command'])
-        return { output: [{ kind: 'tool', text: command }], actor: 'agent' }
-      }
-      const kind = numberOf(item['exit_code']) === 0 ? 'result' : 'error'
-      const output = describeValue(item['aggregated_output'])
-      return { output: [{ kind, text: output }], actor: 'other' }
+      if (!completed) return { output: [line('tool', command)], actor: 'agent' }
+      const kind = numberOf(exit_code) === 0 ? 'result' : 'error'
+      return { output: [line(kind, aggregated_output)], actor: 'other' }
     }
   }
   // For example a file change, a search, or a tool of another server.
-  return { output: [{ kind: completed ? 'result' : 'tool', text: describeValue(item) }] }
+  return { output: [line(completed ? 'result' : 'tool', item)] }
 }
 
 /** Lines of `gemini -o stream-json`; it reports tokens, but no cost. */
-const readGemini: LineFormat = (line) => {
-  switch (line['type']) {
+const readGemini: LineFormat = (message) => {
+  const { type, status, error, output, role, delta, model, tool_name, parameters } = message
+  switch (type) {
     case 'init':
-      return { output: [{ kind: 'system', text: `gemini, model ${describeValue(line['model'])}` }] }
+      return { output: [line('system', `gemini, model ${describeValue(model)}`)] }
     case 'message': {
-      const text = stringOf(line['content'])
+      const text = stringOf(message['content'])
       if (text === undefined) return undefined
       // The prompt comes back: people see it with the session.
-      if (line['role'] !== 'assistant') return { actor: 'other' }
-      const part = line['delta'] === true && { isPart: true as const }
-      return { output: [{ kind: 'text', text }], actor: 'agent', text, ...part }
+      if (role !== 'assistant') return { actor: 'other' }
+      const part = delta === true && { isPart: true as const }
+      return { output: [line('text', text)], actor: 'agent', text, ...part }
     }
-    case 'tool_use': {
-      if (!('tool_name' in line)) return undefined
-      const text = `${describeValue(line['tool_name'])} ${describeValue(line['parameters'])}`
-      return { output: [{ kind: 'tool', text }], actor: 'agent' }
-    }
+    case 'tool_use':
+      if (!('tool_name' in message)) return undefined
+      return { output: [toolCall(tool_name, parameters)], actor: 'agent' }
     case 'tool_result': {
-      if (!('tool_id' in line)) return undefined
-      const failed = line['status'] !== 'success'
-      const text = stringOf(line['output']) ?? stringOf(objectOf(line['error'])['message']) ?? ''
-      return { output: [{ kind: failed ? 'error' : 'result', text }], actor: 'other' }
+      if (!('tool_id' in message)) return undefined
+      const text = stringOf(output) ?? messageIn(error) ?? ''
+      return { output: [line(status === 'success' ? 'result' : 'error', text)], actor: 'other' }
     }
-    case 'error': {
-      const problem = stringOf(line['message'])
-      if (problem === undefined) return undefined
-      return { output: [{ kind: 'error', text: problem }], problem }
-    }
-    case 'result': {
-      if (!('status' in line) || 'subtype' in line) return undefined
-      if (line['status'] === 'success') return { result: { ok: true } }
-      const problem = stringOf(objectOf(line['error'])['message']) ?? 'the agent failed'
-      return { output: [{ kind: 'error', text: problem }], result: { ok: false, problem } }
-    }
+    case 'error':
+      return readError(message)
+    case 'result':
+      if (!('status' in message) || 'subtype' in message) return undefined
+      if (status === 'success') return { result: { ok: true } }
+      return failure(messageIn(error) ?? 'the agent failed')
   }
   return undefined
 }
@@ -245,47 +242,38 @@ const readGemini: LineFormat = (line) => {
  * Lines of `opencode run --format json`. There is no last line: a step that calls no tool is the
  * last one.
  */
-const readOpencode: LineFormat = (line) => {
-  if (!('sessionID' in line)) return undefined
-  const part = objectOf(line['part'])
-  switch (line['type']) {
+const readOpencode: LineFormat = (message) => {
+  if (!('sessionID' in message)) return undefined
+  const part = objectOf(message['part'])
+  const { text, reason } = part
+  switch (message['type']) {
     case 'step_start':
       return { actor: 'agent', resumes: true }
-    case 'text': {
-      const text = describeValue(part['text'])
-      return { output: [{ kind: 'text', text }], text }
-    }
+    case 'text':
+      return { output: [line('text', text)], text: describeValue(text) }
     case 'reasoning':
-      return { output: [{ kind: 'text', text: describeValue(part['text']) }] }
+      return { output: [line('text', text)] }
     case 'tool_use':
-      return readOpencodeTool(part)
-    case 'step_finish':
-      return {
-        actor: 'other',
-        cost: opencodeCost(part),
-        ...(part['reason'] !== 'tool-calls' && { result: opencodeResult(part['reason']) }),
-      }
+      return { output: opencodeTool(part) }
+    case 'step_finish': {
+      const result = reason !== 'tool-calls' && { result: opencodeResult(reason) }
+      return { actor: 'other', cost: opencodeCost(part), ...result }
+    }
     case 'error': {
-      const error = objectOf(line['error'])
-      const message = stringOf(objectOf(error['data'])['message']) ?? stringOf(error['message'])
-      const problem = message ?? stringOf(error['name']) ?? 'the agent failed'
-      return { output: [{ kind: 'error', text: problem }], result: { ok: false, problem } }
+      const { data, message: text, name } = objectOf(message['error'])
+      return failure(messageIn(data) ?? stringOf(text) ?? stringOf(name) ?? 'the agent failed')
     }
   }
   return undefined
 }
 
-function readOpencodeTool(part: JsonObject): ReturnType<LineFormat> {
-  const { status, input, output, error } = objectOf(part['state'])
-  const call = {
-    kind: 'tool',
-    text: `${describeValue(part['tool'])} ${describeValue(input)}`,
-  } as const
-  if (status === 'error') return { output: [call, { kind: 'error', text: describeValue(error) }] }
-  return { output: [call, { kind: 'result', text: describeValue(output) }] }
+function opencodeTool({ tool, state }: JsonObject): readonly OutputLine[] {
+  const { status, input, output, error } = objectOf(state)
+  const end = status === 'error' ? line('error', error) : line('result', output)
+  return [toolCall(tool, input), end]
 }
 
-function opencodeResult(reason: unknown): { ok: boolean; problem?: string } {
+function opencodeResult(reason: unknown): Result {
   if (reason === 'stop') return { ok: true }
   return { ok: false, problem: `the model's answer ended with ${describeValue(reason)}` }
 }
@@ -301,9 +289,9 @@ function opencodeCost(part: JsonObject): number | null {
 const FORMATS: readonly LineFormat[] = [readClaude, readOpencode, readCodex, readGemini]
 
 /** Reads a line of any known agent; undefined for a line that none of them writes. */
-export function readAgentLine(line: JsonObject): AgentMessage | undefined {
+export function readAgentLine(value: JsonObject): AgentMessage | undefined {
   for (const format of FORMATS) {
-    const message = format(line)
+    const message = format(value)
     if (message !== undefined) return message
   }
   return undefined

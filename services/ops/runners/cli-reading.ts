@@ -16,26 +16,8 @@ export interface Limits {
   readonly cost: number | undefined
 }
 
-/** Reads an agent's stream line by line. */
-export interface StreamReader {
-  take(line: string): void
-  /** Why the agent must be stopped; undefined while it may go on. */
-  fatal(): string | undefined
-  /** Call it once the stream is over. */
-  end(): StreamEnd
-}
-
 /** What a whole stream says. */
-export interface StreamEnd {
-  /** Undefined if the stream does not say that the work has ended. */
-  readonly result: Result | undefined
-  /** The agent's last message. */
-  readonly message: string | undefined
-  readonly cost: number | null
-  readonly turns: number | null
-  /** What went wrong last. */
-  readonly problem: string | undefined
-}
+export type StreamEnd = ReturnType<ReturnType<typeof createStreamReader>['end']>
 
 /** What an agent wants to record, as it wrote it. The tools that record it validate it. */
 export interface Report {
@@ -63,14 +45,16 @@ export function createStreamReader(
   limits: Limits,
   redact: (text: string) => string,
   show: (kind: LineKind, text: string) => void,
-): StreamReader {
+) {
   let [turns, reportedTurns, cost] = [0, 0, 0]
   let actor: AgentMessage['actor']
   /** Whether every cost so far is known; undefined before the first one. */
   let isPriced: boolean | undefined
+  /** Undefined as long as the stream does not say that the work has ended. */
   let result: Result | undefined
   let lastText: string | undefined
   let parts: string | undefined
+  /** What went wrong last. */
   let problem: string | undefined
   let fatal: string | undefined
 
@@ -116,7 +100,7 @@ export function createStreamReader(
   }
 
   return {
-    take(line) {
+    take(line: string): void {
       if (line.trim() === '') return
       const value = parseLine(line, redact)
       const message = value === undefined ? undefined : readAgentLine(objectOf(value))
@@ -128,7 +112,9 @@ export function createStreamReader(
       }
       if (message !== undefined) count(message)
     },
+    /** Why the agent must be stopped; undefined while it may go on. */
     fatal: () => fatal,
+    /** What the whole stream says, once it is over. */
     end() {
       endParts()
       const isCount =
@@ -136,6 +122,7 @@ export function createStreamReader(
       const counted = isCount ? reportedTurns : turns
       return {
         ...{ result, problem },
+        /** The agent's last message. */
         message: result?.text ?? lastText,
         cost: isPriced === true ? cost : null,
         turns: counted > 0 ? counted : null,

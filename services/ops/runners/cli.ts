@@ -1,12 +1,11 @@
 import { mkdir, rmdir } from 'node:fs/promises'
 import { constants } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { messageOf } from '../../../kernel/log.ts'
 import { runProcess, splitLines, type ProcessEnd, type ProcessOptions } from '../processes/run.ts'
 import { callTool } from '../tools/toolbox.ts'
 import { agentPrompt, MAX_SUMMARY, readBriefing, type AgentOptions } from './briefing.ts'
 import { budgetLeft, spentProblem } from './budget.ts'
-import { agentCommand } from './cli-agents.ts'
 import {
   createStreamReader,
   readReport,
@@ -22,7 +21,7 @@ export interface CliOptions extends AgentOptions {
 }
 
 /** What is done with an agent's output while it runs. */
-export interface AgentListener {
+interface AgentListener {
   /** Takes a line of standard output. */
   readonly stdout: (line: string) => void
   /** Takes a line of standard error. */
@@ -37,6 +36,83 @@ const AGENTS_CHOICE = 'default'
 const MAX_LINE = 4 * 1024 * 1024
 /** Lines that are kept of an agent that is being stopped: a flood must not outlast it. */
 const MAX_LAST_LINES = 1_000
+
+/** What an agent is asked. */
+interface AgentRequest {
+  readonly prompt: string
+  /** Undefined if the agent chooses. */
+  readonly model: string | undefined
+  /** Whether it may change files: tier 3, and no dry run. */
+  readonly mayChange: boolean
+  /** Whether it may run the commands that its own settings allow: tier 2 and up, and no dry run. */
+  readonly mayRun: boolean
+  readonly turns: number
+  /** US dollars that are left; undefined for no limit. */
+  readonly budget: number | undefined
+}
+
+interface Agent {
+  /** They may have its key, its account and its endpoint. */
+  readonly variables: readonly string[]
+  readonly args: (request: AgentRequest) => readonly string[]
+}
+
+const CLAUDE: Agent = {
+  variables: [
+    'ANTHROPIC_API_KEY',
+    'ANTHROPIC_AUTH_TOKEN',
+    'ANTHROPIC_BASE_URL',
+    'CLAUDE_CODE_OAUTH_TOKEN',
+    'CLAUDE_CONFIG_DIR',
+  ],
+  // `dontAsk`: the agent uses these tools and what the operator's own settings allow, nothing else.
+  args: ({ prompt, model, mayChange, mayRun, turns, budget }) => [
+    ...['-p', prompt, '--output-format', 'stream-json', '--verbose'],
+    ...option('--model', model),
+    ...['--permission-mode', 'dontAsk', '--strict-mcp-config', '--tools'],
+    `Read,Grep,Glob${mayRun ? ',Bash' : ''}${mayChange ? ',Edit,Write' : ''}`,
+    ...['--max-turns', String(turns)],
+    ...option('--max-budget-usd', budget?.toFixed(4)),
+  ],
+}
+
+const AGENTS: Readonly<Record<string, Agent>> = {
+  codex: {
+    variables: ['OPENAI_API_KEY', 'CODEX_API_KEY', 'OPENAI_BASE_URL', 'CODEX_HOME'],
+    args: ({ prompt, model, mayChange }) => [
+      ...['exec', '--json', '--skip-git-repo-check'],
+      ...['--sandbox', mayChange ? 'workspace-write' : 'read-only'],
+      ...option('--model', model),
+      ...['--', prompt],
+    ],
+  },
+  opencode: {
+    variables: ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'OPENCODE_CONFIG'],
+    args: ({ prompt, model, mayChange }) => [
+      ...['run', '--format', 'json', '--agent', mayChange ? 'build' : 'plan'],
+      ...option('--model', model),
+      ...['--', prompt],
+    ],
+  },
+  gemini: {
+    variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GENAI_USE_VERTEXAI'],
+    args: ({ prompt, model }) => [
+      ...['-o', 'stream-json'],
+      ...option('-m', model),
+      ...['-p', prompt],
+    ],
+  },
+}
+
+/** The variables of all agents whose values are secrets. */
+export const AGENT_SECRETS: readonly string[] = [CLAUDE, ...Object.values(AGENTS)]
+  .flatMap(({ variables }) => variables)
+  .filter((name) => /_(KEY|TOKEN)$/.test(name))
+
+/** An option of a command line; nothing without a value. */
+function option(name: string, value: string | undefined): readonly string[] {
+  return value === undefined ? [] : [name, value]
+}
 
 /**
  * The runner with a headless agent (decisions.md section 5, Runners): a process of its own, whose
@@ -56,7 +132,10 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   if (problem !== undefined) return failedOutcome(problem)
   const budget = budgetLeft(budgets, spent)
   const turns = options.maxTurns()
-  const { argv, inherit } = agentCommand(options.command(), {
+  const command = options.command()
+  // An unknown program takes the arguments of claude.
+  const { args, variables } = AGENTS[basename(command[0] ?? '')] ?? CLAUDE
+  const agentArgs = args({
     prompt: options.redact(agentPrompt(about, inventory)),
     model: session.model === AGENTS_CHOICE ? undefined : session.model,
     mayRun: session.tier >= 2 && !about.dryRun,
@@ -70,10 +149,12 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
     return failedOutcome(`its folder could not be made: ${messageOf(error)}`)
   }
   const limits = { turns, cost: budget }
-  const { outcome, report } = await readAgent(options, job, limits, argv, { inherit, cwd: folder })
+  const argv = [...command, ...agentArgs]
+  const process = { inherit: variables, cwd: folder }
+  const { outcome, report } = await readAgent(options, job, limits, argv, process)
   // Only if it is empty: what the agent has left in it may be of use.
   await rmdir(folder).catch(() => undefined)
-  if (outcome.status === 'completed') await record(options, job, report)
+  if (outcome.problem === null) await record(options, job, report)
   return outcome
 }
 
@@ -158,12 +239,10 @@ function outcomeOf(
   const startProblem = code === null ? `the agent ${processProblem}` : undefined
   const why = fatal ?? startProblem ?? (result?.ok === true ? undefined : result?.problem)
   const ended = { summary: message ?? null, cost_usd: cost, num_turns: turns, exit_code: code }
-  if (result?.ok === true && why === undefined) {
-    return { status: 'completed', problem: null, ...ended }
-  }
+  if (result?.ok === true && why === undefined) return { problem: null, ...ended }
   const silent = `the agent ended without a result (exit code ${code ?? 'none'})`
   const reason = why ?? (problem === undefined ? silent : `${silent}: ${problem}`)
-  return { status: 'failed', problem: reason, ...ended }
+  return { problem: reason, ...ended }
 }
 
 /** Does with a report what a model does with its tools: the same rules hold. */

@@ -1,4 +1,6 @@
+import { parseJson } from '../../../kernel/json.ts'
 import { oneLine } from '../../../kernel/log.ts'
+import { refused } from '../tools/tool.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
 import { readBriefing, MAX_SUMMARY, taskOf, type AgentOptions, systemPrompt } from './briefing.ts'
 import { createSpending, type PriceSource, type Spending } from './budget.ts'
@@ -6,10 +8,12 @@ import {
   completeChat,
   type ChatResult,
   type Endpoint,
-  type FunctionTool,
   type Message,
+  promptTokens,
+  usageOf,
+  type Reply,
+  type ToolCall,
 } from './model-chat.ts'
-import { promptTokens, usageOf, type Reply, type ToolCall } from './model-stream.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
 export interface ModelOptions extends AgentOptions {
@@ -24,7 +28,7 @@ interface Conversation {
   readonly job: Job
   readonly endpoint: Endpoint
   readonly spending: Spending
-  readonly tools: readonly FunctionTool[]
+  readonly tools: readonly object[]
   readonly messages: Message[]
   turns: number
 }
@@ -71,7 +75,6 @@ async function runModel(options: ModelOptions, job: Job): Promise<Outcome> {
   }
   return {
     ...end,
-    status: end.problem === null ? 'completed' : 'failed',
     cost_usd: conversation.spending.cost(),
     num_turns: conversation.turns,
     exit_code: null,
@@ -152,13 +155,13 @@ async function ask(conversation: Conversation): Promise<ChatResult> {
 async function runTool({ options, job }: Conversation, call: ToolCall): Promise<string> {
   const { output, noteActivity } = job
   output.write('tool', `${call.name} ${oneLine(call.arguments)}\n`)
-  const args = parseArguments(call.arguments)
+  const args = parseJson(call.arguments.trim() || '{}')
   const stopActivity = options.clock.every(10_000, noteActivity)
   try {
     const { ok, text } =
-      'problem' in args
-        ? { ok: false, text: args.problem }
-        : await callTool(call.name, args.value, { ...options, job })
+      args === undefined
+        ? refused('The arguments are no JSON. Write one JSON object.')
+        : await callTool(call.name, args, { ...options, job })
     const told = ok ? text : `Error: ${text}`
     output.write(ok ? 'result' : 'error', `${told}\n`)
     return told
@@ -167,26 +170,17 @@ async function runTool({ options, job }: Conversation, call: ToolCall): Promise<
   }
 }
 
-function parseArguments(text: string): { readonly value: unknown } | { readonly problem: string } {
-  try {
-    return { value: JSON.parse(text.trim() === '' ? '{}' : text) }
-  } catch {
-    return { problem: 'The arguments are no JSON. Write one JSON object.' }
-  }
-}
-
 function assistantMessage({ text, toolCalls }: Reply): Message {
   const tool_calls = toolCalls.map(({ id, name, arguments: args }) => {
     // Some endpoints reject a conversation with arguments that are not JSON, even if their model
     // wrote them.
-    const isJson = 'value' in parseArguments(args)
-    const written = isJson && args.trim() !== '' ? args : '{}'
-    return { id, type: 'function' as const, function: { name, arguments: written } }
+    const written = parseJson(args) === undefined ? '{}' : args
+    return { id, type: 'function', function: { name, arguments: written } }
   })
   return { role: 'assistant', content: text, ...(tool_calls.length > 0 && { tool_calls }) }
 }
 
-function functionTools(tier: number): readonly FunctionTool[] {
+function functionTools(tier: number): readonly object[] {
   return toolsOf(tier).map(({ name, description, schema }) => ({
     type: 'function',
     function: { name, description, parameters: schema },

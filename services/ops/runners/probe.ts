@@ -1,22 +1,15 @@
 import { hash } from 'node:crypto'
-import type { Database, Executor } from '../../../db/client.ts'
+import type { Executor } from '../../../db/client.ts'
 import { checkQueries, type CheckState } from '../../../db/ops/checks.ts'
 import { memoryQueries } from '../../../db/ops/memories.ts'
-import { noticeQueries } from '../../../db/ops/notices.ts'
-import type { Clock } from '../../../kernel/time.ts'
+import { eventQueries } from '../../../db/ops/events.ts'
 import { nameOf, runCheck, type CheckResult } from '../checks/run.ts'
 import { addEvent } from '../events.ts'
-import type { InventorySource } from '../inventory.ts'
 import { FIRST_CONFIDENCE } from '../memories.ts'
-import type { Redaction } from '../redact.ts'
+import type { ToolOptions } from '../tools/tool.ts'
 import type { Job, Outcome, Runner } from './runner.ts'
 
-export interface ProbeOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly inventory: InventorySource
-  readonly redact: Redaction
-}
+export type ProbeOptions = Pick<ToolOptions, 'db' | 'clock' | 'inventory' | 'redact'>
 
 interface Checked extends CheckResult {
   readonly service: string
@@ -53,7 +46,10 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
       return { ...result, service, name, type: check.type }
     }),
   )
-  if (signal.aborted) return outcome(null)
+  const outcome: Outcome = {
+    ...{ summary: null, problem: null, cost_usd: null, num_turns: null, exit_code: null },
+  }
+  if (signal.aborted) return outcome
 
   const now = clock.now()
   // In one transaction: nobody would ever be told of a recovery whose event is lost.
@@ -66,7 +62,7 @@ async function probe({ db, clock, inventory, redact }: ProbeOptions, job: Job): 
   }
   const summary = summaryOf(results)
   output.write('text', `${summary}\n`)
-  return outcome(summary)
+  return { ...outcome, summary }
 }
 
 /**
@@ -96,7 +92,7 @@ async function record(
       if (told === null) continue
       await checkQueries.saveNotifiedEvent(tx, { service, name, event: null })
       // A receiver that was away must not be told of the beginning after the end.
-      await noticeQueries.withdrawNotice(tx, { event: told })
+      await eventQueries.withdrawNotice(tx, { event: told })
     }
   }
 }
@@ -124,9 +120,4 @@ function summaryOf(results: readonly Checked[]): string {
   if (failed.length === 0) return `All ${results.length} checks of ${services} services are good.`
   const list = failed.map(({ service, name, message }) => `${service}: ${name}: ${message}`)
   return `${failed.length} of ${results.length} checks failed: ${list.join('; ')}.`
-}
-
-function outcome(summary: string | null): Outcome {
-  const nothing = { problem: null, cost_usd: null, num_turns: null, exit_code: null }
-  return { status: 'completed', summary, ...nothing }
 }

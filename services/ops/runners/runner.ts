@@ -24,7 +24,6 @@ export interface Job {
 
 /** What came of a session. A runner that is aborted still reports the cost. */
 export interface Outcome {
-  readonly status: 'completed' | 'failed'
   /** What was found, for people; null if the session did not get that far. */
   readonly summary: string | null
   /** Why it failed, in one line; null if it did not. */
@@ -37,8 +36,7 @@ export interface Outcome {
 
 /** The outcome of a session that failed before it had cost anything. */
 export function failedOutcome(problem: string): Outcome {
-  const nothing = { summary: null, cost_usd: null, num_turns: null, exit_code: null }
-  return { status: 'failed', problem, ...nothing }
+  return { problem, summary: null, cost_usd: null, num_turns: null, exit_code: null }
 }
 
 /** A way to run sessions (decisions.md section 5, Runners). */

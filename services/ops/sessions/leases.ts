@@ -1,17 +1,13 @@
 import type { Database } from '../../../db/client.ts'
 import { operationQueries } from '../../../db/ops/operations.ts'
 import { sessionQueries as q, type Lease } from '../../../db/ops/sessions.ts'
-import { messageOf, type Log } from '../../../kernel/log.ts'
+import { messageOf } from '../../../kernel/log.ts'
 import { repeat } from '../../../kernel/repeat.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import { addEvent } from '../events.ts'
-import { endMarked, operationMarker } from '../processes/markers.ts'
-import { isAlive } from '../processes/proc.ts'
+import { endMarked, operationMarker, isAlive } from '../processes/proc.ts'
+import type { OutputOptions } from './output.ts'
 
-export interface LeaseOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
+export interface LeaseOptions extends Pick<OutputOptions, 'db' | 'clock' | 'log'> {
   readonly holder: string
   readonly machine: string
 }
@@ -21,13 +17,6 @@ export interface OwnSessions {
   readonly runs: (id: number) => boolean
   /** Why it does not run a session whose lease it has; undefined while a start is under way. */
   readonly orphanCause: (id: number) => string | undefined
-}
-
-/** Fails sessions that nobody runs any more. */
-export interface LeaseWatch {
-  /** Checks now; true if there was such a session. */
-  check(): Promise<boolean>
-  stop(): Promise<void>
 }
 
 /**
@@ -49,7 +38,7 @@ const MAX_OPEN_ACTIONS = 1_000
  * Any instance that finds an expired lease fails that session. The first check is done when this
  * resolves.
  */
-export async function watchLeases(options: LeaseOptions, own: OwnSessions): Promise<LeaseWatch> {
+export async function watchLeases(options: LeaseOptions, own: OwnSessions) {
   const { db, clock, log, holder, machine } = options
   let seen: { readonly id: number; readonly beat: number; readonly since: number } | undefined
 
@@ -65,6 +54,7 @@ export async function watchLeases(options: LeaseOptions, own: OwnSessions): Prom
     return clock.now().getTime() - beat > LEASE_MS && (isFirst || unchanged > RENEWED_MS)
   }
 
+  /** True if there was such a session. */
   async function check(isFirst = false): Promise<boolean> {
     const lease = await q.findLease(db, {})
     if (lease === undefined || own.runs(lease.id)) return false

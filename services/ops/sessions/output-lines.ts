@@ -1,35 +1,13 @@
+import type { Line } from '../../../db/ops/sessions.ts'
 import { cutBytes } from '../../../kernel/text.ts'
 import type { Redaction } from '../redact.ts'
 
-/** A line of a session's output. */
-export interface CleanLine {
-  readonly at: Date
-  readonly kind: string
-  readonly text: string
-}
+/** A line of a session's output, before it has a number. */
+type CleanLine = Omit<Line, 'seq'>
 
 /** A line as it was written; `cut` if its text is only the beginning. */
-export interface RawLine extends CleanLine {
+interface RawLine extends CleanLine {
   readonly cut: boolean
-}
-
-/** Removes secrets and terminal codes from lines on their way to the store. */
-export interface LineCleaner {
-  /** How many lines were added since the last `take`. */
-  readonly added: number
-  add(line: RawLine): void
-  /**
-   * Gives clean lines in order: all, or only those whose secrets can't continue in lines to come.
-   */
-  take(all: boolean): readonly CleanLine[]
-}
-
-/** Limits the output of one session. */
-export interface OutputLimit {
-  /** Passes a line on; over the limit, holds it among the last ones. */
-  add(line: CleanLine): void
-  /** Passes the last lines on. */
-  end(): void
 }
 
 /** Bytes of a line (decisions.md section 5, Output). */
@@ -52,10 +30,11 @@ const NOISE =
   /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b(?:\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]+[0-~]|[0-Z\\-~])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
 
 /**
- * An encoded secret may be wrapped over several lines. So lines are redacted together, and the last
- * lines are held back as long as a secret that begins in them may continue.
+ * Removes secrets and terminal codes from lines on their way to the store. An encoded secret may be
+ * wrapped over several lines. So lines are redacted together, and the last lines are held back as
+ * long as a secret that begins in them may continue.
  */
-export function createLineCleaner(redact: Redaction): LineCleaner {
+export function createLineCleaner(redact: Redaction) {
   let lines: RawLine[] = []
   let added = 0
 
@@ -68,15 +47,19 @@ export function createLineCleaner(redact: Redaction): LineCleaner {
   }
 
   return {
+    /** How many lines were added since the last `take`. */
     get added() {
       return added
     },
-    add(line) {
+    add(line: RawLine): void {
       // Before and after noise is removed: it may stand between the words of a secret.
       lines.push({ ...line, text: redact(line.text).replaceAll(NOISE, '') })
       added++
     },
-    take(all) {
+    /**
+     * Gives clean lines in order: all, or only those whose secrets can't continue in lines to come.
+     */
+    take(all: boolean): readonly CleanLine[] {
       added = 0
       if (lines.length === 0) return []
       const texts = redact(lines.map(({ text }) => text).join('\n')).split('\n')
@@ -95,14 +78,15 @@ export function createLineCleaner(redact: Redaction): LineCleaner {
  * Passes on the beginning of an output and, if it is too long, its end. A system line says where it
  * is cut.
  */
-export function createOutputLimit(pass: (line: CleanLine) => void): OutputLimit {
+export function createOutputLimit(pass: (line: CleanLine) => void) {
   let bytesLeft = MAX_BYTES
   let last: CleanLine[] | undefined
   let lastBytes = 0
   let omitted = 0
 
   return {
-    add(line) {
+    /** Passes a line on; over the limit, holds it among the last ones. */
+    add(line: CleanLine): void {
       const bytes = bytesOf(line)
       if (last === undefined && bytes <= bytesLeft) {
         bytesLeft -= bytes
@@ -120,7 +104,8 @@ export function createOutputLimit(pass: (line: CleanLine) => void): OutputLimit 
         omitted++
       }
     },
-    end() {
+    /** Passes the last lines on. */
+    end(): void {
       const [first, ...rest] = last ?? []
       if (first === undefined) return
       pass({ ...first, kind: 'system', text: `${omitted} lines are left out here.` })

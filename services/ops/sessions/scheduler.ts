@@ -1,15 +1,8 @@
-import type { Database } from '../../../db/client.ts'
 import { sessionQueries as q } from '../../../db/ops/sessions.ts'
-import { messageOf, type Log } from '../../../kernel/log.ts'
-import type { Clock } from '../../../kernel/time.ts'
-import type { RunningConfig } from '../config.ts'
-import type { Sessions } from './sessions.ts'
+import { messageOf } from '../../../kernel/log.ts'
+import type { Sessions, SessionsOptions } from './sessions.ts'
 
-export interface SchedulerOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly config: RunningConfig
+export interface SchedulerOptions extends Pick<SessionsOptions, 'db' | 'clock' | 'log' | 'config'> {
   readonly sessions: Sessions
 }
 

@@ -1,4 +1,4 @@
-import type { Database, Executor } from '../../../db/client.ts'
+import type { Executor } from '../../../db/client.ts'
 import {
   sessionQueries as q,
   type Ending,
@@ -20,20 +20,10 @@ export interface StartRequest {
 }
 
 /** The sessions: one at a time, over all start paths and instances. */
-export interface Sessions {
-  /** The session that began; undefined while another one runs. */
-  start(request: StartRequest): Promise<Session | undefined>
-  /** Asks a session to stop, whichever instance runs it; false if it does not run. */
-  stop(id: number): Promise<boolean>
-  /** Calls back whenever a session began or ended on any instance. */
-  onChange(callback: () => void): void
-  /** Stops the session that this process runs, with its processes. */
-  close(): Promise<void>
-}
+export type Sessions = Awaited<ReturnType<typeof openSessions>>
 
 export interface SessionsOptions
   extends Omit<SupervisorOptions, 'finish' | 'config'>, LeaseOptions {
-  readonly db: Database
   readonly config: RunningConfig
   /** The runner of new sessions. */
   readonly runner: () => Runner
@@ -46,7 +36,7 @@ interface Begun {
 }
 
 /** Starts nothing yet, but fails the session of a process that has ended. */
-export async function openSessions(options: SessionsOptions): Promise<Sessions> {
+export async function openSessions(options: SessionsOptions) {
   const { db, clock, config, holder, machine } = options
   const callbacks = new Set<() => void>()
   /** The newest session that this process runs or ran. */
@@ -64,6 +54,7 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
     },
   })
 
+  /** The session that began; undefined while another one runs. */
   async function start(request: StartRequest): Promise<Session | undefined> {
     if (closed) return undefined
     const tier = Math.min(request.tier, config.current.max_tier)
@@ -116,17 +107,10 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
   }
 
   function run({ session, runner }: Begun): void {
-    const supervised = supervise(
-      {
-        ...options,
-        config: config.current,
-        finish: (ending, next) => finish(session, ending, next),
-      },
-      runner,
-      session,
-    )
-    newest = supervised
-    if (closed) void supervised.stop()
+    const finishIt: SupervisorOptions['finish'] = (ending, next) => finish(session, ending, next)
+    const parts = { ...options, config: config.current, finish: finishIt }
+    newest = supervise(parts, runner, session)
+    if (closed) void newest.stop()
   }
 
   /**
@@ -165,15 +149,18 @@ export async function openSessions(options: SessionsOptions): Promise<Sessions> 
 
   return {
     start,
-    async stop(id) {
+    /** Asks a session to stop, whichever instance runs it; false if it does not run. */
+    async stop(id: number): Promise<boolean> {
       return db.transaction(async (tx) => {
         if ((await q.askToStop(tx, { id })) === undefined) return false
         await q.announceSessions(tx, {})
         return true
       })
     },
-    onChange: (callback) => void callbacks.add(callback),
-    async close() {
+    /** Calls back whenever a session began or ended on any instance. */
+    onChange: (callback: () => void) => void callbacks.add(callback),
+    /** Stops the session that this process runs, with its processes. */
+    async close(): Promise<void> {
       closed = true
       const stopped = leases.stop()
       // A session that has just escalated has a successor.

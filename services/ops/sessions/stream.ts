@@ -3,30 +3,12 @@ import { sessionQueries as q, type Line } from '../../../db/ops/sessions.ts'
 import { createFeed, type Feed, type Page } from '../../../kernel/http/feed.ts'
 import type { Sink } from '../../../kernel/http/reply.ts'
 import { encodeFrame, encodeRetry } from '../../../kernel/http/sse.ts'
-import { messageOf, type Log } from '../../../kernel/log.ts'
-import type { Metrics } from '../../../kernel/metrics.ts'
-import type { Clock } from '../../../kernel/time.ts'
+import { messageOf } from '../../../kernel/log.ts'
+import type { NotifyOptions } from '../events.ts'
 import type { Sessions } from './sessions.ts'
 
 /** The live output of sessions (decisions.md section 5, Output), whichever instance runs them. */
-export interface LineStream {
-  /** False if as many clients as this process serves are connected. */
-  readonly hasRoom: boolean
-  /** Streams the lines of a session after a number, and then how it ended. */
-  connect(sink: Sink, session: number, after: number): void
-  /** The lines of a session, page by page, until its end or the abort. */
-  pages(session: number, gone: AbortSignal): AsyncIterable<Page<Line>>
-  /** Ends every stream in order; tells clients when to come back. */
-  close(): void
-}
-
-export interface LineStreamOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly metrics: Metrics
-  readonly sessions: Pick<Sessions, 'onChange'>
-}
+export type LineStream = Awaited<ReturnType<typeof openLineStream>>
 
 const MAX_CLIENTS = 1_024
 /** Lines have up to 16 KiB each: a page alone cuts no client off. */
@@ -38,8 +20,10 @@ const POLL_MS = 5_000
 /** The largest number that a line can have. */
 export const MAX_SEQ = 2_147_483_647
 
-export async function openLineStream(options: LineStreamOptions): Promise<LineStream> {
-  const { db, clock, log, metrics, sessions } = options
+export async function openLineStream(
+  { db, clock, log, metrics }: Pick<NotifyOptions, 'db' | 'clock' | 'log' | 'metrics'>,
+  sessions: Pick<Sessions, 'onChange'>,
+) {
   /** The sessions that somebody follows. */
   const feeds = new Map<number, Feed<Line>>()
   let closed = false
@@ -53,9 +37,7 @@ export async function openLineStream(options: LineStreamOptions): Promise<LineSt
   ])
 
   function countClients(): number {
-    let count = 0
-    for (const { clients } of feeds.values()) count += clients
-    return count
+    return [...feeds.values()].reduce((count, { clients }) => count + clients, 0)
   }
 
   function feedOf(session: number): Feed<Line> {
@@ -93,10 +75,12 @@ export async function openLineStream(options: LineStreamOptions): Promise<LineSt
   })
 
   return {
-    get hasRoom() {
+    /** False if as many clients as this process serves are connected. */
+    get hasRoom(): boolean {
       return countClients() < MAX_CLIENTS
     },
-    connect(sink, session, after) {
+    /** Streams the lines of a session after a number, and then how it ended. */
+    connect(sink: Sink, session: number, after: number): void {
       // Not a refusal, after which a browser would never come back.
       if (closed) return sink.end(encodeRetry(RETRY_MS))
       const begin = async (): Promise<number> =>
@@ -110,8 +94,11 @@ export async function openLineStream(options: LineStreamOptions): Promise<LineSt
           sink.end()
         })
     },
-    pages: (session, gone) => feedOf(session).pages(0, gone),
-    close() {
+    /** The lines of a session, page by page, until its end or the abort. */
+    pages: (session: number, gone: AbortSignal): AsyncIterable<Page<Line>> =>
+      feedOf(session).pages(0, gone),
+    /** Ends every stream in order; tells clients when to come back. */
+    close(): void {
       closed = true
       stopKeepAlive()
       for (const feed of feeds.values()) feed.close()

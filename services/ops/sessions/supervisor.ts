@@ -1,21 +1,16 @@
-import type { Database } from '../../../db/client.ts'
 import { eventQueries } from '../../../db/ops/events.ts'
 import { sessionQueries as q, type Ending, type Started } from '../../../db/ops/sessions.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
-import { messageOf, type Log } from '../../../kernel/log.ts'
+import { messageOf } from '../../../kernel/log.ts'
 import { repeat, retryWhileUnavailable, type Repeat } from '../../../kernel/repeat.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Config } from '../config.ts'
-import { endMarked } from '../processes/markers.ts'
+import { endMarked } from '../processes/proc.ts'
 import { failedOutcome, type Job, type Outcome, type Runner } from '../runners/runner.ts'
 import { openOutput, type OutputOptions } from './output.ts'
 import { escalationOf, type Escalation } from './prompt.ts'
 
 export interface SupervisorOptions extends OutputOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
   readonly config: Config
   readonly holder: string
   readonly random: RandomBytes
@@ -24,15 +19,7 @@ export interface SupervisorOptions extends OutputOptions {
 }
 
 /** A session that this process runs. */
-export interface Supervised {
-  readonly id: number
-  /** Whether its end is recorded, or can't be. */
-  isOver(): boolean
-  /** Checks the row now: somebody may have asked the session to stop. */
-  check(): void
-  /** Stops the session because the server closes; resolves when it is over. Never rejects. */
-  stop(): Promise<void>
-}
+export type Supervised = ReturnType<typeof supervise>
 
 /** Why the supervisor ends a session. The first cause counts. */
 type Cause =
@@ -64,11 +51,7 @@ const RECORD_TRIES = 8
 const RECORD_PAUSE_MS = 2_000
 
 /** Runs a session to its end: deadlines, heartbeats, output, processes, and the final row. */
-export function supervise(
-  options: SupervisorOptions,
-  runner: Runner,
-  session: Started,
-): Supervised {
+export function supervise(options: SupervisorOptions, runner: Runner, session: Started) {
   const { db, clock, log, config, holder, redact } = options
   const { id } = session
   const output = openOutput(options, id)
@@ -221,9 +204,12 @@ export function supervise(
   const over = runToEnd(heartbeats)
   return {
     id,
-    isOver: () => state.name === 'ended',
+    /** Whether its end is recorded, or can't be. */
+    isOver: (): boolean => state.name === 'ended',
+    /** Checks the row now: somebody may have asked the session to stop. */
     check: () => void heartbeats.now(),
-    stop() {
+    /** Stops the session because the server closes; resolves when it is over. Never rejects. */
+    stop(): Promise<void> {
       giveUp.abort()
       end({ status: 'stopped' })
       return over
@@ -232,16 +218,16 @@ export function supervise(
 }
 
 function endingOf(
-  { summary, cost_usd, num_turns, ...outcome }: Outcome,
+  { summary, problem, cost_usd, num_turns, exit_code }: Outcome,
   cause: Cause | undefined,
   redact: OutputOptions['redact'],
 ): Ending {
-  const status = cause?.status ?? outcome.status
+  const status = cause?.status ?? (problem === null ? 'completed' : 'failed')
   const isGood = status === 'completed' || status === 'escalated'
   return {
     status,
     summary: summary === null ? null : redact(summary),
-    exit_code: isGood ? 0 : (outcome.exit_code ?? 1),
+    exit_code: isGood ? 0 : (exit_code ?? 1),
     cost_usd,
     num_turns,
   }

@@ -2,7 +2,6 @@ import Type from 'typebox'
 import type { Executor } from '../../../db/client.ts'
 import { eventQueries, type Event } from '../../../db/ops/events.ts'
 import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
-import { noticeQueries } from '../../../db/ops/notices.ts'
 import { addEvent, levelOf } from '../events.ts'
 import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
 import { defineTool, done, Text } from './tool.ts'
@@ -123,7 +122,7 @@ async function silenceOf(
   service: string | null,
   message: string,
 ): Promise<string | undefined> {
-  const { notices, same } = await noticeQueries.countNotices(db, { session, service, message })
+  const { notices, same } = await eventQueries.countNotices(db, { session, service, message })
   if (same) return 'the same words were sent today'
   return notices < MAX_NOTICES ? undefined : `${MAX_NOTICES} of this session were`
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Log } from '../../../kernel/log.ts'
-import { runCommand, type CommandOptions, type CommandResult } from '../processes/run.ts'
+import { runCommand, type CommandResult, type ProcessOptions } from '../processes/run.ts'
 import { withNote } from '../hardening.ts'
 import type { Job } from '../runners/runner.ts'
 
@@ -99,7 +99,7 @@ export function openSandbox({
 }
 
 /** Tests the sandbox that commands get. `env` has variables besides the inherited ones. */
-export async function probeSandbox(env: CommandOptions['env'] = {}): Promise<SandboxState> {
+export async function probeSandbox(env: ProcessOptions['env'] = {}): Promise<SandboxState> {
   const argv = [...BWRAP, ...NO_NETWORK, '--', 'true']
   const { code, output, problem, missing } = await runCommand(argv, { timeoutMs: PROBE_MS, env })
   if (code === 0) return { kind: 'works' }
