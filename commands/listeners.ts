@@ -10,7 +10,7 @@ import {
   type ListenerOptions,
 } from '../kernel/http/listener.ts'
 import type { HttpMetrics } from '../kernel/http/request-log.ts'
-import { createRouter, type Route, type Unmatched } from '../kernel/http/router.ts'
+import { createRouter, type Route, type Fallback } from '../kernel/http/router.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
 import { hostName, isLocal, listenOptions, removeDeadSocket } from '../kernel/net/addresses.ts'
@@ -45,7 +45,7 @@ export interface Service {
   readonly routes: readonly Route[]
   readonly faultReply: FaultReply
   /** Answers requests that match no route, instead of 404 and 405. */
-  readonly unmatched?: Unmatched
+  readonly fallback?: Fallback
   /** The reply to a path that no route has, in other words than `NO_ROUTE`. */
   readonly noRoute?: Fault
   /** Starts background work; all listeners are up. */
@@ -91,7 +91,7 @@ export async function refuseBeyondLoopback(
 /** Starts a service's listener. A socket from systemd is checked here, by its bound address. */
 export async function startListener(
   { config, metrics, httpMetrics, ...shared }: SharedParts,
-  { name: service, routes, unmatched, faultReply, noRoute = NO_ROUTE }: Service,
+  { name: service, routes, fallback, faultReply, noRoute = NO_ROUTE }: Service,
 ): Promise<RunningListener> {
   const { GATEHOUSE_TRUSTED_PROXIES: proxies } = config.current
   const trustedProxies = proxies ?? (() => false)
@@ -103,7 +103,7 @@ export async function startListener(
   const listener = createListener({
     ...shared,
     service,
-    find: createRouter([...routes, metricsRoute(metrics)], unmatched),
+    find: createRouter([...routes, metricsRoute(metrics)], fallback),
     noRoute,
     faultReply,
     guard: createGuard({

@@ -1,71 +1,70 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextPass } from 'node:timers/promises'
 
-/** The work of a key that is under way, and the one that has not begun, which can be joined. */
-interface Turn<T> {
+/** The work of a key that runs, and the one that has not begun, which callers can join. */
+interface Flight<T> {
   running?: Promise<T> | undefined
   next?: Promise<T> | undefined
 }
 
-/** An answer that is given again while nothing is known to have changed. */
+/** A result that is given again while nothing is known to have changed. */
 interface Kept<T> {
-  readonly answer: Promise<T>
+  readonly result: Promise<T>
   readonly version: number
   readonly since: number
 }
 
-/** By what an answer is known to be old. */
-interface Freshness {
-  /** Changes when no answer from before may be given any more. */
+export interface Freshness {
+  /** Changes when no earlier result may be given any more. */
   readonly version: () => number
   /** Milliseconds since some moment, as a clock counts them. */
   readonly elapsed: () => number
 }
 
-/** Gives the answer of a key, made by `work` where there is none that is fresh; see `createShared`. */
-export type Shared<T> = (key: string, work: () => Promise<T>) => Promise<T>
+/** The result for a key: a fresh one, or that of `work`. */
+export type SingleFlight<T> = (key: string, work: () => Promise<T>) => Promise<T>
 
-/** What the version does not tell, such as another process's change, is seen after so long at most. */
-const KEPT_MS = 100
-const MOST_KEPT = 16
+/** The version does not tell of other processes' changes: they are seen after this time. */
+const MAX_KEPT_MS = 100
+const MAX_KEPT = 16
 
 /**
- * Lets those who ask for the same share one answer: never one that was begun before the version changed,
- * and none older than a tenth of a second. Of each key one work runs at a time; who asks meanwhile, when
- * no answer is fresh, gets the result, or the error, of the next one.
+ * Callers that ask for the same key share one result: never one that was begun before the version
+ * changed, and none older than a tenth of a second. One work of a key runs at a time. Callers that come
+ * meanwhile get the result, or the error, of the next one.
  */
-export function createShared<T>({ version, elapsed }: Freshness): Shared<T> {
-  const turns = new Map<string, Turn<T>>()
-  const answers = new Map<string, Kept<T>>()
+export function createSingleFlight<T>({ version, elapsed }: Freshness): SingleFlight<T> {
+  const flights = new Map<string, Flight<T>>()
+  const results = new Map<string, Kept<T>>()
 
-  async function run(key: string, turn: Turn<T>, work: () => Promise<T>): Promise<T> {
-    await turn.running?.catch(() => undefined)
-    // Questions that have arrived by now are read first, so that they are part of this.
-    await nextTurn()
-    turn.running = turn.next
-    turn.next = undefined
+  async function run(key: string, flight: Flight<T>, work: () => Promise<T>): Promise<T> {
+    await flight.running?.catch(() => undefined)
+    // Requests that have arrived by now are read first, so that they can join.
+    await nextPass()
+    flight.running = flight.next
+    flight.next = undefined
     const begun = { version: version(), since: elapsed() }
     try {
       const result = await work()
-      keep(key, { ...begun, answer: Promise.resolve(result) })
+      keep(key, { ...begun, result: Promise.resolve(result) })
       return result
     } finally {
-      if (turn.next === undefined) turns.delete(key)
+      if (flight.next === undefined) flights.delete(key)
     }
   }
 
   function keep(key: string, kept: Kept<T>): void {
-    answers.delete(key)
-    answers.set(key, kept)
-    const [oldest] = answers.keys()
-    if (answers.size > MOST_KEPT && oldest !== undefined) answers.delete(oldest)
+    results.delete(key)
+    results.set(key, kept)
+    const [oldest] = results.keys()
+    if (results.size > MAX_KEPT && oldest !== undefined) results.delete(oldest)
   }
 
   return (key, work) => {
-    const kept = answers.get(key)
-    if (kept?.version === version() && elapsed() - kept.since < KEPT_MS) return kept.answer
-    const turn = turns.get(key) ?? {}
-    turns.set(key, turn)
-    turn.next ??= run(key, turn, work)
-    return turn.next
+    const kept = results.get(key)
+    if (kept?.version === version() && elapsed() - kept.since < MAX_KEPT_MS) return kept.result
+    const flight = flights.get(key) ?? {}
+    flights.set(key, flight)
+    flight.next ??= run(key, flight, work)
+    return flight.next
   }
 }

@@ -3,7 +3,7 @@ import { databaseAnswers } from '../../db/server.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { identityReader } from '../../kernel/net/identity.ts'
 import { faultReply, NOT_FOUND, type LinksRoutes } from '../../routes/links/endpoint.ts'
-import { linksRoutes, unmatchedLinks } from '../../routes/links/routes.ts'
+import { linksRoutes, linksFallback } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
 import { hostsOfLinks, shortKeyword } from '../configuration.ts'
 import type { OpenService } from '../listeners.ts'
@@ -29,7 +29,7 @@ export const openLinksService: OpenService = async (context) => {
   return {
     name: 'links',
     routes: linksRoutes(parts, () => databaseAnswers(db)),
-    unmatched: unmatchedLinks(parts),
+    fallback: linksFallback(parts),
     ...{ faultReply, noRoute: NOT_FOUND },
     forgetLink: (slug) => links.forget(slug),
     close: () => links.close(),

@@ -6,7 +6,7 @@ import { configQueries } from '../../db/ops/config.ts'
 import { percentDecoded } from '../../kernel/text.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { opsFault } from '../../routes/ops/endpoint.ts'
-import { opsRoutes, unmatchedOps } from '../../routes/ops/routes.ts'
+import { opsRoutes, opsFallback } from '../../routes/ops/routes.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { openInventory, type InventorySource } from '../../services/ops/inventory.ts'
 import { openOps } from '../../services/ops/open.ts'
@@ -72,7 +72,7 @@ export const openOpsService: OpenService = async (context) => {
       { ops, version, baseUrl, chatKey: () => config.current.OPS_CHAT_API_KEY },
       () => databaseAnswers(db),
     ),
-    ...{ faultReply: opsFault, unmatched: unmatchedOps },
+    ...{ faultReply: opsFault, fallback: opsFallback },
     begin() {
       ops.begin()
       // Logs at the start if the commands of the inventory are off.

@@ -13,31 +13,29 @@ export type TrustMode = Type.Static<typeof TrustMode>
 const SecretName = Type.Union([Type.Literal('current'), Type.Literal('previous')])
 export type SecretName = Type.Static<typeof SecretName>
 
-/** What the receivers check of a provider; `watched` when an alarm is set. */
-export const Provider = Type.Object({
+const configured = {
   name: Type.String(),
   trust_mode: TrustMode,
   enabled: Type.Boolean(),
   token_hash: nullable(Bytes),
-  previous_hash: nullable(Bytes),
   signing_secret: nullable(Bytes),
-  previous_signing_secret: nullable(Bytes),
   previous_until: nullable(Timestamp),
   rotated_at: nullable(Timestamp),
+}
+
+/** What the receivers check of a provider; `watched` when an alarm is set. */
+export const Provider = Type.Object({
+  ...configured,
+  previous_hash: nullable(Bytes),
+  previous_signing_secret: nullable(Bytes),
   watched: Type.Boolean(),
 })
 export type Provider = Type.Static<typeof Provider>
 
 /** A provider with what it has delivered. */
 export const ActiveProvider = Type.Object({
-  name: Type.String(),
+  ...configured,
   family: Type.Union([Type.Literal('webhook'), Type.Literal('queue')]),
-  trust_mode: TrustMode,
-  enabled: Type.Boolean(),
-  token_hash: nullable(Bytes),
-  signing_secret: nullable(Bytes),
-  previous_until: nullable(Timestamp),
-  rotated_at: nullable(Timestamp),
   last_secret: nullable(SecretName),
   last_secret_at: nullable(Timestamp),
   expected_interval_s: nullable(Type.Integer()),

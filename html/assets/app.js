@@ -91,22 +91,24 @@ function configRequest(event) {
   }
 }
 
-/** Opens the stream and keeps it open; `onMessage[name]` gets each message's data and id. */
-function stream(lastId, onMessage, onState) {
+/**
+ * Keeps an event stream open: it is opened again when the server ends it for good, and closed while the
+ * page is hidden. `address` gives its URL each time; `onMessage[name]` gets messages of that name. Returns
+ * what ends it.
+ */
+export function keepStream(address, onMessage, onState) {
   let source
   let timer
+  let ended = false
   function open() {
     close()
-    source = new EventSource(lastId === '' ? '/events' : `/events?last_event_id=${lastId}`)
-    for (const [name, handle] of Object.entries(onMessage)) {
-      source.addEventListener(name, (message) => {
-        if (message.lastEventId !== '') lastId = message.lastEventId
-        handle(JSON.parse(message.data))
-      })
-    }
+    if (ended) return
+    source = new EventSource(address())
+    source.onopen = () => onState('live')
+    for (const [name, handle] of Object.entries(onMessage)) source.addEventListener(name, handle)
     source.onerror = () => {
       onState('reconnecting')
-      // The browser gives up for good on an answer that is no stream, as of a proxy that restarts.
+      // The browser gives up for good on a reply that is not a stream, such as of a proxy that restarts.
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS)
     }
   }
@@ -117,6 +119,10 @@ function stream(lastId, onMessage, onState) {
   // Browsers allow six connections to a host: tabs in the background must not use them up.
   document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()))
   if (!document.hidden) open()
+  return () => {
+    ended = true
+    close()
+  }
 }
 
 function showConnection(state) {
@@ -221,5 +227,16 @@ document.addEventListener('click', (event) => {
 const live = document.querySelector('[data-live]')
 if (live !== null) {
   const onEvent = document.getElementById('recent-rows') === null ? countNews : addRow
-  stream(live.dataset.live, { 'event-received': onEvent, status: showStatus, gap }, showConnection)
+  let lastId = live.dataset.live
+  const read = (handle) => (message) => {
+    if (message.lastEventId !== '') lastId = message.lastEventId
+    handle(JSON.parse(message.data))
+  }
+  const onMessage = {
+    'event-received': read(onEvent),
+    status: read(showStatus),
+    gap: read(gap),
+  }
+  const address = () => (lastId === '' ? '/events' : `/events?last_event_id=${lastId}`)
+  keepStream(address, onMessage, (state) => state === 'reconnecting' && showConnection(state))
 }

@@ -1,7 +1,8 @@
 // The live output of a session. Without this file a reload shows what came meanwhile.
 
+import { keepStream } from './app.js'
+
 const MAX_LINES = 5000
-const REOPEN_MS = 3000
 
 const box = document.getElementById('lines')
 
@@ -12,9 +13,6 @@ function followOutput(session) {
   const follow = document.getElementById('follow')
   let last = Number(box.dataset.last)
   let waiting = []
-  let source
-  let timer
-  let over = false
 
   function say(text) {
     if (state.textContent !== text) state.textContent = text
@@ -53,37 +51,19 @@ function followOutput(session) {
   }
 
   function onDone({ data }) {
-    over = true
-    close()
+    end()
     show()
     say(JSON.parse(data).status.replace('_', ' '))
     document.getElementById('session-head').dispatchEvent(new CustomEvent('session-done'))
   }
 
-  function open() {
-    close()
-    if (over) return
-    source = new EventSource(`/sessions/${session}/stream?last_event_id=${last}`)
-    source.onopen = () => say('live')
-    source.addEventListener('line', onLine)
-    source.addEventListener('done', onDone)
-    source.onerror = () => {
-      say('reconnecting…')
-      // The browser gives up for good on an answer that is no stream, as of a proxy that restarts.
-      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_MS)
-    }
-  }
-
-  function close() {
-    clearTimeout(timer)
-    source?.close()
-  }
-
   follow.addEventListener('change', toEnd)
-  // Browsers allow six connections to a host: tabs in the background must not use them up.
-  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()))
   toEnd()
-  if (!document.hidden) open()
+  const end = keepStream(
+    () => `/sessions/${session}/stream?last_event_id=${last}`,
+    { line: onLine, done: onDone },
+    (now) => say(now === 'live' ? now : 'reconnecting…'),
+  )
 }
 
 if (box !== null && box.dataset.session !== undefined) followOutput(box.dataset.session)

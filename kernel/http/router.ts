@@ -36,7 +36,7 @@ export type Match =
 export type FindRoute = (method: string, path: string) => Match
 
 /** What answers where no route does: `allow` names the methods of a path that is known. */
-export type Unmatched = (path: string, allow: string | undefined, method: string) => Match
+export type Fallback = (path: string, allow: string | undefined, method: string) => Match
 
 interface Pattern {
   readonly route: Route
@@ -52,14 +52,14 @@ interface Segment {
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /** As the contract of most services has it: 405 where the path is known, else nothing. */
-export const noRoute: Unmatched = (_path, allow) =>
+export const noRoute: Fallback = (_path, allow) =>
   allow === undefined ? { kind: 'none' } : { kind: 'wrong-method', allow }
 
 /**
  * Ordered first-match routing; paths without parameters are found in one look-up. A path that is served
  * for other methods only may still be a parameter of another route: `GET /sessions/trigger`.
  */
-export function createRouter(routes: readonly Route[], unmatched: Unmatched = noRoute): FindRoute {
+export function createRouter(routes: readonly Route[], fallback: Fallback = noRoute): FindRoute {
   const fixed = new Map<string, Route[]>()
   /** By how many segments they have: most paths have no candidate at all. */
   const patterned: Pattern[][] = []
@@ -84,7 +84,7 @@ export function createRouter(routes: readonly Route[], unmatched: Unmatched = no
         return { kind: 'route', route: candidate.route, params }
       others.push(candidate.route)
     }
-    return unmatched(path, others.length === 0 ? undefined : methodsOf(others), method)
+    return fallback(path, others.length === 0 ? undefined : methodsOf(others), method)
   }
 }
 

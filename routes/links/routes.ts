@@ -2,7 +2,7 @@ import { helpPage } from '../../html/links/help.ts'
 import { wrongMethod } from '../../kernel/fault.ts'
 import { mountApi, mountPages } from '../../kernel/http/endpoint.ts'
 import { bytesReply, seeOther } from '../../kernel/http/reply.ts'
-import type { Match, Route, Unmatched } from '../../kernel/http/router.ts'
+import type { Match, Route, Fallback } from '../../kernel/http/router.ts'
 import { apiDocsRoutes } from '../api-docs.ts'
 import { assetRoutes } from '../assets.ts'
 import { plainHealthRoute } from '../monitoring.ts'
@@ -79,7 +79,7 @@ export function linksRoutes(
 }
 
 /** Answers paths without a route: the API's refusals below its prefix, the resolver elsewhere. */
-export function unmatchedLinks(app: LinksRoutes): Unmatched {
+export function linksFallback(app: LinksRoutes): Fallback {
   const resolver = resolverRoute(app)
   const visit: Match = { kind: 'route', route: resolver, params: {} }
   return (path, allow, method) => {

@@ -5,7 +5,7 @@ import { Cooldown } from '../../db/ops/operations.ts'
 import { Session } from '../../db/ops/sessions.ts'
 import { mountApi, mountPages } from '../../kernel/http/endpoint.ts'
 import { jsonReply } from '../../kernel/http/reply.ts'
-import { noRoute, type Match, type Route, type Unmatched } from '../../kernel/http/router.ts'
+import { noRoute, type Match, type Route, type Fallback } from '../../kernel/http/router.ts'
 import type { ApiDescription, Operation } from '../../kernel/openapi.ts'
 import { Config, ConfigUpdate } from '../../services/ops/config.ts'
 import { MemoryCreation, MemoryUpdate } from '../../services/ops/memories.ts'
@@ -63,7 +63,7 @@ export function opsRoutes(app: OpsApp, databaseAnswers: () => Promise<boolean>):
 }
 
 /** A wrong method under the API is 404, not 405, by its contract. */
-export const unmatchedOps: Unmatched = (path, allow, method) =>
+export const opsFallback: Fallback = (path, allow, method) =>
   path.startsWith(API) ? NONE : noRoute(path, allow, method)
 
 /** ops.md section 2, error body. */

@@ -273,7 +273,7 @@ await t.test('the log in a browser', async (t: Test) => {
     t.equal(await since.inputValue(), 'yesterday')
     t.equal(await type.inputValue(), 'never')
     await page.goto(`${base}/log?limit=0`)
-    await untilText(page.locator('main'), /400 Bad Request limit must be a whole number/)
+    await untilText(page.locator('main'), /400 Bad Request Limit must be a whole number/)
   })
 
   await t.test('refused deliveries', async (t) => {

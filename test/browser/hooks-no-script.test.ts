@@ -84,7 +84,7 @@ await t.test('every page works without script', async (t: Test) => {
     t.equal((await rowIds(page)).length, 3)
     await page.getByLabel('Since').fill('yesterday')
     t.equal(await loads(t, page, () => page.keyboard.press('Enter')), 400)
-    t.match(await textOf(page.locator('main')), /since must be an event id or a time/)
+    t.match(await textOf(page.locator('main')), /Since must be an event id or a time/)
     t.equal(await loads(t, page, () => page.goto(`${base}/log/999999`)), 404)
     t.match(await textOf(page.locator('main')), /There is no event under this id/)
     t.equal((await post(base, 'code_host', '{}')).status, 401)

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { backoffMs, type Clock } from '../../kernel/time.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { repeat, type Repeat } from '../../kernel/repeat.ts'
-import { createShared } from '../../kernel/single-flight.ts'
+import { createSingleFlight } from '../../kernel/single-flight.ts'
 
 const lowest = (size: number): Buffer => Buffer.alloc(size)
 const highest = (size: number): Buffer => Buffer.alloc(size, 255)
@@ -139,7 +139,7 @@ interface Setting {
 /** A shared answer that says how often it was made, in a time of our own. */
 function setUp(): Setting & { ask(key?: string): Promise<number> } {
   const setting = { version: 0, elapsed: 0, works: 0 }
-  const shared = createShared<number>({
+  const shared = createSingleFlight<number>({
     version: () => setting.version,
     elapsed: () => setting.elapsed,
   })
@@ -164,7 +164,7 @@ await t.test('a change makes it old at once, also one while it was made', async 
   setting.version++
   t.equal(await setting.ask(), 2)
 
-  const shared = createShared<number>({
+  const shared = createSingleFlight<number>({
     version: () => setting.version,
     elapsed: () => setting.elapsed,
   })
@@ -174,7 +174,7 @@ await t.test('a change makes it old at once, also one while it was made', async 
 })
 
 await t.test('an error is for those who wait for it, and is not kept', async (t) => {
-  const shared = createShared<string>({ version: () => 0, elapsed: () => 0 })
+  const shared = createSingleFlight<string>({ version: () => 0, elapsed: () => 0 })
   const failing = (): Promise<string> => Promise.reject(new Error('away'))
   const both = [shared('a', failing), shared('a', failing)]
   for (const answer of both) await t.rejects(answer, { message: 'away' })

@@ -10,7 +10,7 @@ import {
   toolValue,
   toolError,
 } from '../../../kernel/mcp/server.ts'
-import { createShared } from '../../../kernel/single-flight.ts'
+import { createSingleFlight } from '../../../kernel/single-flight.ts'
 import { validateTexts } from '../../../kernel/validate.ts'
 import { EventDetail, readEventStart } from '../event-detail.ts'
 import { eventCursor, LogQuery, MAX_SEARCH_LENGTH, eventTest } from '../event-filter.ts'
@@ -66,7 +66,7 @@ const PayloadMember = Type.String({
 
 /** `list_webhook_events`: the log, newest first, page by page. */
 export function listTool({ db, ingest, clock }: Hooks): Tool {
-  const share = createShared<ToolResult>({ version: () => ingest.commits, elapsed: clock.elapsed })
+  const share = createSingleFlight<ToolResult>({ version: () => ingest.commits, elapsed: clock.elapsed })
 
   async function list(
     args: Readonly<Record<string, string | number>>,
