@@ -66,7 +66,10 @@ const PayloadMember = Type.String({
 
 /** `list_webhook_events`: the log, newest first, page by page. */
 export function listTool({ db, ingest, clock }: Hooks): Tool {
-  const share = createSingleFlight<ToolResult>({ version: () => ingest.commits, elapsed: clock.elapsed })
+  const share = createSingleFlight<ToolResult>({
+    version: () => ingest.commits,
+    elapsed: clock.elapsed,
+  })
 
   async function list(
     args: Readonly<Record<string, string | number>>,
