@@ -15,7 +15,7 @@ export const anybody: Access<LinksRoutes, undefined> = {
   identify: () => undefined,
 }
 
-/** Whoever is signed in at the browser. */
+/** People who are signed in at a browser. */
 export const signedIn: Access<LinksRoutes, User> = {
   guard: 'guarded',
   needsToken: false,

@@ -39,7 +39,7 @@ export const SettingsForm = Type.Object({
 })
 export type SettingsForm = Type.Static<typeof SettingsForm>
 
-/** Writes the settings that are given; the others keep their value, whoever changes them meanwhile. */
+/** Writes the given settings. Others keep their value, also those that another instance changes. */
 export async function writeSettings(db: Database, given: SettingsForm): Promise<void> {
   await q.writeSettings(db, {
     retention_max_age_days: given.retention_max_age_days ?? null,
