@@ -14,8 +14,8 @@ import { DONE, type Output } from './output.ts'
 import { openMeter, reportTables, TRANSFER_DEADLINE_MS } from './transfer.ts'
 
 /**
- * Everything in the database as it is at one moment. Beside a server on the embedded engine it reads a
- * copy that the server makes for it; in any case this process writes the file.
+ * Everything in the database as it is at one moment. Beside a server on the embedded engine it
+ * reads a copy that the server makes for it; in any case this process writes the file.
  */
 export const commands = [
   command({
@@ -86,7 +86,10 @@ interface Written {
   readonly tables: readonly TableContents[]
 }
 
-/** Runs `write` while the server lends a copy; undefined when no server runs, its exit code when it refuses. */
+/**
+ * Runs `write` while the server lends a copy; undefined when no server runs, its exit code when it
+ * refuses.
+ */
 async function besideServer(
   directory: string,
   file: string,

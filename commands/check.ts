@@ -42,7 +42,10 @@ async function checkAll(
   { config, environment, random, log }: ConfiguredTools,
 ): Promise<readonly Finding[]> {
   const { PATH: path = '', CREDENTIALS_DIRECTORY: credentials } = environment
-  /** Leaves out checks of other services, and those with a wrong variable: nobody knows what was meant. */
+  /**
+   * Leaves out checks of other services, and those with a wrong variable: nobody knows what was
+   * meant.
+   */
   async function when(
     names: readonly VariableName[],
     find: () => readonly Finding[] | Promise<readonly Finding[]>,

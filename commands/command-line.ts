@@ -105,8 +105,8 @@ function withCommand(rest: readonly string[]): readonly string[] {
 }
 
 /**
- * Runs a command on the database: by the server that has the embedded database when one runs, else in
- * this process, on the database migrated first.
+ * Runs a command on the database: by the server that has the embedded database when one runs, else
+ * in this process, on the database migrated first.
  */
 async function runWithDatabase(
   parsed: ParsedCommand,

@@ -92,7 +92,9 @@ export interface ConfiguredTools extends PlainTools {
   readonly config: ConfigSource
 }
 
-/** What a command on the database gets, in its own process or in the server that has the database. */
+/**
+ * What a command on the database gets, in its own process or in the server that has the database.
+ */
 export interface DatabaseTools extends Pick<PlainTools, 'output' | 'log' | 'random' | 'now'> {
   readonly db: Database
   readonly config: ConfigSource

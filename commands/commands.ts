@@ -35,8 +35,8 @@ const commands = [
 ]
 
 /**
- * Where the commands of each first word stand. A file is loaded when one of its commands is called: from
- * sources, loading all of them takes longer than most commands.
+ * Where the commands of each first word stand. A file is loaded when one of its commands is called:
+ * from sources, loading all of them takes longer than most commands.
  */
 const FILES: Readonly<Record<string, () => Promise<{ readonly commands: readonly Command[] }>>> = {
   serve: async () => ({ commands }),

@@ -8,8 +8,8 @@ import { isLoopbackName } from '../kernel/net/addresses.ts'
 import type { OwnHosts } from '../services/links/loop.ts'
 
 /**
- * Every variable. The name in lower case with dashes, without `GATEHOUSE_`, is its flag: `HOOKS_ADDR` is
- * `--hooks-addr`, `GATEHOUSE_DATA_DIR` is `--data-dir`.
+ * Every variable. The name in lower case with dashes, without `GATEHOUSE_`, is its flag:
+ * `HOOKS_ADDR` is `--hooks-addr`, `GATEHOUSE_DATA_DIR` is `--data-dir`.
  */
 export const Variables = Type.Object({
   ...programVariables,
@@ -32,7 +32,10 @@ export function notesOf(name: VariableName): VariableNotes {
   return Variables.properties[name] as unknown as VariableNotes
 }
 
-/** The flag of a variable, without the dashes in front; a secret has none, as others can see arguments. */
+/**
+ * The flag of a variable, without the dashes in front; a secret has none, as others can see
+ * arguments.
+ */
 export function flagOf(name: VariableName): string | undefined {
   const { secret, flag } = notesOf(name)
   if (secret === true) return undefined
@@ -54,8 +57,8 @@ export function ignoredText(unknownNames: readonly string[]): string {
 }
 
 /**
- * Whether a URL leads to one of our services: by its public address, by the address it listens on (all
- * loopback names count as one), or by the short keyword as a host name.
+ * Whether a URL leads to one of our services: by its public address, by the address it listens on
+ * (all loopback names count as one), or by the short keyword as a host name.
  */
 export function ownHosts(addresses: () => readonly string[], keyword: () => string): OwnHosts {
   return (url) =>

@@ -16,8 +16,8 @@ import { UsageError } from './command.ts'
 import { FAILED, WRONG_USAGE, type Output } from './output.ts'
 
 /**
- * The request is one line of JSON, the arguments of the command, and then its input. The reply is lines
- * of JSON: one for each line that the command prints, and its exit code as the last.
+ * The request is one line of JSON, the arguments of the command, and then its input. The reply is
+ * lines of JSON: one for each line that the command prints, and its exit code as the last.
  */
 type Message = readonly ['out' | 'err' | 'data', string] | { readonly code: number }
 
@@ -31,7 +31,9 @@ type RunCommand = (
 /** For the arguments alone: the input may have any size and is never held whole. */
 const MAX_ARGUMENTS = 1024 * 1024
 
-/** Errors when no server listens; EINVAL: the path is too long for a socket, for a server as well. */
+/**
+ * Errors when no server listens; EINVAL: the path is too long for a socket, for a server as well.
+ */
 const NO_SERVER: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED', 'EINVAL'])
 
 /** The socket by which other commands reach the server that has the embedded database. */
@@ -39,7 +41,10 @@ export function controlPath(dataDirectory: string): string {
   return join(dataDirectory, 'control.sock')
 }
 
-/** Runs commands for other processes of the same user. The caller must hold the lock of the directory. */
+/**
+ * Runs commands for other processes of the same user. The caller must hold the lock of the
+ * directory.
+ */
 export async function openControl(path: string, run: RunCommand, log: Log): Promise<Server> {
   const server = createServer((incoming, response) => {
     const output = outputTo(response)
@@ -65,7 +70,10 @@ export async function openControl(path: string, run: RunCommand, log: Log): Prom
   return server
 }
 
-/** Lets the running server run a command. Without a server it gives undefined and leaves `input` unread. */
+/**
+ * Lets the running server run a command. Without a server it gives undefined and leaves `input`
+ * unread.
+ */
 export function runRemotely(
   path: string,
   argv: readonly string[],

@@ -58,7 +58,9 @@ const FLAGS = {
 
 type ForwardCall = Call<typeof ARGS, typeof FLAGS>
 
-/** Posts each event to a target until a signal comes: a line an event on stdout, the rest on stderr. */
+/**
+ * Posts each event to a target until a signal comes: a line an event on stdout, the rest on stderr.
+ */
 export const commands = [
   command({
     name: 'forward',

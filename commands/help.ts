@@ -66,7 +66,9 @@ export function usageText(rows: readonly Command[]): string {
     .join('\n\n')
 }
 
-/** The text of `gatehouse help`: commands, then every variable with its flag, default and meaning. */
+/**
+ * The text of `gatehouse help`: commands, then every variable with its flag, default and meaning.
+ */
 function helpText(rows: readonly Command[]): string {
   const usage = rows.flatMap((row) => [
     ...wrapped(usageLine(row)).map((line) => `  ${line}`),

@@ -60,8 +60,8 @@ export const commands = [
       return totals.refused + totals.conflict === 0 ? DONE : FAILED
     },
   }),
-  // It fails when golink's format can't hold one of the links. That format has no visibility, and golink
-  // shows every link to everybody: no private or secure link is ever written in it.
+  // It fails when golink's format can't hold one of the links. That format has no visibility, and
+  // golink shows every link to everybody: no private or secure link is ever written in it.
   command({
     name: 'export',
     summary: 'print all links, as CSV (complete) or in the format of golink',

@@ -75,7 +75,10 @@ export interface RunningListener {
   readonly address: string
 }
 
-/** Refuses an address beyond loopback when no proxy is trusted, before anything is opened or written. */
+/**
+ * Refuses an address beyond loopback when no proxy is trusted, before anything is opened or
+ * written.
+ */
 export async function refuseBeyondLoopback(
   config: ConfigSource,
   services: readonly ServiceName[],

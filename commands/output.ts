@@ -8,15 +8,17 @@ export const FAILED = 1
 export const WRONG_USAGE = 2
 
 /**
- * Where a command prints: results to `out`, messages to `err`. Both escape control characters, because
- * the text may come from a file, the database or the network.
+ * Where a command prints: results to `out`, messages to `err`. Both escape control characters,
+ * because the text may come from a file, the database or the network.
  */
 export interface Output {
   out(line: string): void
   err(line: string): void
   /** A line of a file on stdout, unchanged; escaped only if stdout is a terminal. */
   data(line: string): void
-  /** Resolves when the printed lines are sent: for commands that print more than fits into memory. */
+  /**
+   * Resolves when the printed lines are sent: for commands that print more than fits into memory.
+   */
   drained?(): Promise<void>
 }
 
@@ -67,8 +69,8 @@ export function printRows<T>(
 }
 
 /**
- * The result of one check: the state, or what to do about it. `warn`: Gatehouse works, and the operator
- * should do something. `fail`: it must be corrected.
+ * The result of one check: the state, or what to do about it. `warn`: Gatehouse works, and the
+ * operator should do something. `fail`: it must be corrected.
  */
 export interface Finding {
   readonly level: 'ok' | 'warn' | 'fail'
@@ -88,7 +90,10 @@ export function fail(what: string, detail: string): Finding {
   return { level: 'fail', what, detail }
 }
 
-/** How a finding is shown. When a unit runs the check as ExecStartPre, failures are errors in the journal. */
+/**
+ * How a finding is shown. When a unit runs the check as ExecStartPre, failures are errors in the
+ * journal.
+ */
 const SHOWN = {
   ok: { word: 'ok  ', prefix: JOURNAL_PREFIX.info },
   warn: { word: 'warn', prefix: JOURNAL_PREFIX.warn },
@@ -113,8 +118,9 @@ export function reportFindings(
 }
 
 /**
- * Whether systemd's journal reads what is written to a file descriptor: `JOURNAL_STREAM` names the device
- * and the inode that it was given, and a child may have been given another one (systemd.exec(5)).
+ * Whether systemd's journal reads what is written to a file descriptor: `JOURNAL_STREAM` names the
+ * device and the inode that it was given, and a child may have been given another one
+ * (systemd.exec(5)).
  */
 export function isJournal(descriptor: number): boolean {
   const stream = process.env['JOURNAL_STREAM']

@@ -47,8 +47,9 @@ export interface Program {
 }
 
 /**
- * Opens the database, migrates it, and starts the services on it. Nothing global is touched (signals, umask, exit),
- * so that one process may run several. Rejects with the reason of `stop` when that is aborted before it is open.
+ * Opens the database, migrates it, and starts the services on it. Nothing global is touched
+ * (signals, umask, exit), so that one process may run several. Rejects with the reason of `stop`
+ * when that is aborted before it is open.
  */
 export async function openProgram(options: ProgramOptions, stop: AbortSignal): Promise<Program> {
   const { config, log } = options

@@ -86,7 +86,9 @@ function readProvider(name: string): string | undefined {
   return isGenericName(generic) ? `generic:${generic}` : undefined
 }
 
-/** The receiver of the server that this configuration is for; undefined without a fixed TCP port. */
+/**
+ * The receiver of the server that this configuration is for; undefined without a fixed TCP port.
+ */
 function receiverOf(provider: string, config: ConfigSource): URL | undefined {
   const base = serviceUrl('hooks', config)
   return base === undefined ? undefined : new URL(receiverPath(provider), base)

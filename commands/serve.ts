@@ -80,9 +80,9 @@ const RETRY_MS = 5_000
 const TICKS = 3
 
 /**
- * Notifies systemd by its program `systemd-notify`, because Node has no unix datagram sockets. A timer
- * sends each `WATCHDOG=1`, so it proves that the event loop runs. A failure is logged once and tried
- * again; it never ends or delays the program.
+ * Notifies systemd by its program `systemd-notify`, because Node has no unix datagram sockets. A
+ * timer sends each `WATCHDOG=1`, so it proves that the event loop runs. A failure is logged once
+ * and tried again; it never ends or delays the program.
  */
 export function openServiceManager(log: Log): ServiceManager {
   if (process.env['NOTIFY_SOCKET'] === undefined) {
@@ -130,7 +130,10 @@ export function openServiceManager(log: Log): ServiceManager {
   }
 }
 
-/** The time without a notification after which systemd kills the service, if it watches this process. */
+/**
+ * The time without a notification after which systemd kills the service, if it watches this
+ * process.
+ */
 function watchdogMs(): number | undefined {
   const { WATCHDOG_USEC: limit = '', WATCHDOG_PID: watched = String(process.pid) } = process.env
   return /^[1-9]\d*$/.test(limit) && watched === String(process.pid)

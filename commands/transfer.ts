@@ -72,7 +72,10 @@ export async function openStopped(
   }
 }
 
-/** It copies in one transaction of the server, which ends when every table was read again and compared. */
+/**
+ * It copies in one transaction of the server, which ends when every table was read again and
+ * compared.
+ */
 export const commands = [
   command({
     name: 'restore',

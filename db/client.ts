@@ -33,12 +33,17 @@ export interface Transaction extends Executor {
   script(text: string): Promise<void>
 }
 
-/** The database of one process. Statements and transactions run for the `trusted` level, unless `at` says another one. */
+/**
+ * The database of one process. Statements and transactions run for the `trusted` level, unless `at`
+ * says another one.
+ */
 export interface Database extends Executor {
   /** Runs statements for a level. Throws `Unavailable` at once when too many of that level wait. */
   at(level: Level): Executor
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
-  /** Resolves when the database answers; for five seconds after it had no space it counts as away. */
+  /**
+   * Resolves when the database answers; for five seconds after it had no space it counts as away.
+   */
   ping(): Promise<void>
   /** Type OIDs of a query's arguments and columns, without running it. */
   describe(query: Query): Promise<Pick<postgres.Statement, 'types' | 'columns'>>
@@ -196,7 +201,10 @@ interface Bounded {
   isFull(): boolean
 }
 
-/** A stalled server must not hold a request for ever. PostgreSQL ends the statement by its own time-out. */
+/**
+ * A stalled server must not hold a request for ever. PostgreSQL ends the statement by its own
+ * time-out.
+ */
 function createBounds(deadlineMs: number): Bounded {
   let fullUntil = 0
   async function bounded<T>(
@@ -242,7 +250,9 @@ async function transact<T>(
 ): Promise<T> {
   const { sql } = connection
   let failed: { readonly error: unknown } | undefined
-  /** On a connection in doubt, a statement would wait for ever or run outside of the transaction. */
+  /**
+   * On a connection in doubt, a statement would wait for ever or run outside of the transaction.
+   */
   async function guarded<R>(statement: () => Promise<R>): Promise<R> {
     if (connection.state === 'lost') {
       throw new Unavailable('transaction: the connection is gone')

@@ -64,7 +64,9 @@ function connectionSettings(name: string, deadlineMs: number) {
   }
 }
 
-/** A URL without our settings, which would win in it; PostgreSQL ignores the case of their names. */
+/**
+ * A URL without our settings, which would win in it; PostgreSQL ignores the case of their names.
+ */
 function withoutSettings(url: string, settings: object): string {
   const [address = '', ...rest] = url.split('?')
   if (rest.length === 0) return url
@@ -90,9 +92,9 @@ interface Named {
 }
 
 /**
- * Opens the sockets of one connection, one after the other. With its own sockets the client reconnects
- * at once, thousands of times a second, when a server ends the connection before its first message, as
- * a proxy without its database does. Here that is an error like any other.
+ * Opens the sockets of one connection, one after the other. With its own sockets the client
+ * reconnects at once, thousands of times a second, when a server ends the connection before its
+ * first message, as a proxy without its database does. Here that is an error like any other.
  */
 function socketOpener(): (address: Address) => Socket {
   let opened = 0
@@ -123,9 +125,9 @@ const BIGINT: postgres.PostgresType<number> = {
 }
 
 /**
- * Bytes as the text of a `bytea`. Valid UTF-8, as most bodies are, goes in the escape format, which is
- * half as long as hex and a quarter cheaper to send. PostgreSQL would convert it in a database that is
- * not in UTF8: `refuseUnfitServer` refuses these.
+ * Bytes as the text of a `bytea`. Valid UTF-8, as most bodies are, goes in the escape format, which
+ * is half as long as hex and a quarter cheaper to send. PostgreSQL would convert it in a database
+ * that is not in UTF8: `refuseUnfitServer` refuses these.
  */
 const BYTEA: postgres.PostgresType<Buffer> = {
   to: 17,

@@ -22,8 +22,8 @@ export function syncTree(directory: string): void {
 }
 
 /**
- * With less free space than this the embedded database takes no changes: a segment of the log (16 MiB)
- * that can't be made is a panic of PostgreSQL, and one statement may write some megabytes.
+ * With less free space than this the embedded database takes no changes: a segment of the log (16
+ * MiB) that can't be made is a panic of PostgreSQL, and one statement may write some megabytes.
  */
 export const RESERVE_BYTES = 32 * 2 ** 20
 

@@ -15,7 +15,10 @@ export class QueryError extends Error {
   }
 }
 
-/** A lost connection, or a server that starts, stops or takes no changes: the caller may retry later. */
+/**
+ * A lost connection, or a server that starts, stops or takes no changes: the caller may retry
+ * later.
+ */
 const UNAVAILABLE =
   /^(08|57P|53[0123]|25006|55P03|57014|CONNECT|ECONN|ENOENT|EPIPE|ETIMEDOUT|EHOST|ENET|EAI_AGAIN)/
 
@@ -28,7 +31,9 @@ export function isFull(error: unknown): boolean {
   return FULL.test(codeOf(error) ?? '')
 }
 
-/** Turns an error of the named query into `Unavailable` or `QueryError`; returns others unchanged. */
+/**
+ * Turns an error of the named query into `Unavailable` or `QueryError`; returns others unchanged.
+ */
 export function translate(name: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Unavailable || error instanceof QueryError)
     return error

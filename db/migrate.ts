@@ -78,7 +78,8 @@ export async function migrationState(
 
 /**
  * Applies pending migrations up to number `through`, in order, one transaction each. Returns their
- * names. Throws an Error with one line if this program must not use the database or a migration fails.
+ * names. Throws an Error with one line if this program must not use the database or a migration
+ * fails.
  */
 export async function migrate(
   db: Database,
@@ -145,7 +146,9 @@ export function firstUnknown(applied: readonly Applied[]): Applied | undefined {
 
 const RESTORE = 'restore the whole backup'
 
-/** Faults of a database of which nothing else can be said: it is older or newer than this program. */
+/**
+ * Faults of a database of which nothing else can be said: it is older or newer than this program.
+ */
 function faultsOfHistory(
   applied: readonly Applied[],
   migrations: readonly Migration[],

@@ -14,7 +14,9 @@ export interface DatabaseOptions {
   readonly dataDirectory: string
   /** Longest wait for one statement; by default what a request can wait. */
   readonly deadlineMs?: number
-  /** How often the embedded engine's tables are analyzed and vacuumed; by default every ten seconds. */
+  /**
+   * How often the embedded engine's tables are analyzed and vacuumed; by default every ten seconds.
+   */
   readonly upkeepMs?: number
 }
 
@@ -57,7 +59,8 @@ export async function openDatabase(options: DatabaseOptions, log: Log): Promise<
   const client = openClient({ target: engine.socket, deadlineMs, connections: CONNECTIONS })
   let closing = false
   const cluster = clusterFolder(dataDirectory)
-  // These commands write even while PostgreSQL takes no changes: the last of the disk is not for them.
+  // These commands write even while PostgreSQL takes no changes: the last of the disk is not for
+  // them.
   const stopped = (): boolean => closing || freeBytes(cluster) < RESERVE_BYTES
   function repeatUpkeep(work: Upkeep, reports: Reports): Repeat {
     // If somebody holds the engine for long, the next run does it.

@@ -6,8 +6,8 @@ import { QueryError } from './errors.ts'
 
 /**
  * Who statements run for, the most urgent first. No level can take all that another one needs: on a
- * server each has connections and a waiting list of its own. The embedded engine has one connection,
- * which goes to the most urgent waiting statement.
+ * server each has connections and a waiting list of its own. The embedded engine has one
+ * connection, which goes to the most urgent waiting statement.
  *
  * - `deliveries`: storing webhook deliveries.
  * - `trusted`: signed-in people, holders of tokens, the program's own work. The default.
@@ -58,8 +58,8 @@ export interface Connection extends Client {
 /** Connections, each used by one statement or transaction at a time. */
 export interface Pool {
   /**
-   * Gives `work` a connection; one that is lost by then is thrown away. Rejects with `Unavailable`: at
-   * once when too many of the level wait already.
+   * Gives `work` a connection; one that is lost by then is thrown away. Rejects with `Unavailable`:
+   * at once when too many of the level wait already.
    */
   use<T>(level: Level, work: (connection: Connection) => Promise<T>): Promise<T>
   /** How many wait for a connection. */
@@ -80,16 +80,20 @@ type Accept = (connection: Connection) => void
 /** How many seconds running statements have when the program ends. */
 export const CLOSING = { timeout: 3 }
 
-/** While a database is away or starting, connection attempts are this far apart, and further the longer it takes. */
+/**
+ * While a database is away or starting, connection attempts are this far apart, and further the
+ * longer it takes.
+ */
 const MIN_PAUSE_MS = 25
 const MAX_PAUSE_MS = 500
 
 /**
- * Opens clients of one connection each, as they are needed. A `postgres` client of several connections
- * mishandles one that dies: its `begin()` goes on writing, which ends the process or runs statements
- * outside of any transaction (porsager/postgres issues 1208 and 1216); if an answer was cut after its
- * first row, the next one has its rows in the wrong places; a connection that never answers keeps its
- * place for ever. Here a lost connection is known before the next statement, and never comes back.
+ * Opens clients of one connection each, as they are needed. A `postgres` client of several
+ * connections mishandles one that dies: its `begin()` goes on writing, which ends the process or
+ * runs statements outside of any transaction (porsager/postgres issues 1208 and 1216); if an answer
+ * was cut after its first row, the next one has its rows in the wrong places; a connection that
+ * never answers keeps its place for ever. Here a lost connection is known before the next
+ * statement, and never comes back.
  */
 export function openPool({ connections, shares, connect, onLost }: PoolOptions): Pool {
   const idle: Connection[] = []
@@ -211,14 +215,18 @@ interface ConnectionReaper {
 }
 
 const RETRY_MS = 500
-/** Of more, the newest are kept: while a database is away, each attempt to connect may count as a loss. */
+/**
+ * Of more, the newest are kept: while a database is away, each attempt to connect may count as a
+ * loss.
+ */
 const MAX_NAMES = 1_000
 
 /**
- * A silently dropped connection keeps its locks until TCP times out. The time-outs of PostgreSQL end
- * one that waits for its next statement, but none that was lost between the messages of a statement. So
- * the server is asked to end lost connections, by name and on another connection, until that succeeds.
- * A server that refuses would refuse again: `onRefused` is called the first time.
+ * A silently dropped connection keeps its locks until TCP times out. The time-outs of PostgreSQL
+ * end one that waits for its next statement, but none that was lost between the messages of a
+ * statement. So the server is asked to end lost connections, by name and on another connection,
+ * until that succeeds. A server that refuses would refuse again: `onRefused` is called the first
+ * time.
  */
 export function createReaper(
   endOnServer: (names: readonly string[]) => Promise<void>,

@@ -35,7 +35,9 @@ export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
     : `the database has the encoding ${encoding}; make one with UTF8`
 }
 
-/** What a server says of itself. Throws an Error with one line if it or the database can't be used. */
+/**
+ * What a server says of itself. Throws an Error with one line if it or the database can't be used.
+ */
 export async function refuseUnfitServer(db: Executor): Promise<ServerFacts> {
   const facts = await serverQueries.readServerFacts(db, {})
   if (tooOld(facts)) {
@@ -47,7 +49,9 @@ export async function refuseUnfitServer(db: Executor): Promise<ServerFacts> {
   return facts
 }
 
-/** How far a clock is ahead of the database's (negative: behind), and by how much that may be wrong. */
+/**
+ * How far a clock is ahead of the database's (negative: behind), and by how much that may be wrong.
+ */
 export interface ClockDifference {
   readonly aheadMs: number
   readonly doubtMs: number
@@ -96,8 +100,8 @@ const PROBE_MS = 2_000
 const probes = new WeakMap<Database, Promise<boolean>>()
 
 /**
- * Whether the database answers within two seconds. Concurrent callers share one probe, because anybody
- * may ask and many must not take the database's time.
+ * Whether the database answers within two seconds. Concurrent callers share one probe, because
+ * anybody may ask and many must not take the database's time.
  */
 export function databaseAnswers(db: Database): Promise<boolean> {
   const present = probes.get(db) ?? probe(db).finally(() => probes.delete(db))

@@ -118,7 +118,9 @@ export function sqlFile<Q extends Readonly<Record<string, AnyDeclaration>>>(
   return Object.fromEntries(functions) as unknown as ReturnType<typeof sqlFile<Q>>
 }
 
-/** All queries of the program, with arguments numbered in the order of their use: to be described. */
+/**
+ * All queries of the program, with arguments numbered in the order of their use: to be described.
+ */
 export function allQueries(): readonly Query[] {
   return assetNames('sql')
     .filter((file) => !file.startsWith('migrations/'))

@@ -18,9 +18,9 @@ import { assetFile } from '../kernel/assets.ts'
 import { buildExecutable, sizeOf } from './executable.ts'
 
 /**
- * `npm run build [-- FILE]`: makes the single executable, `dist/gatehouse` when no file is named. It
- * is this Node with the program's sources as one bundle and, as assets, all files that the program
- * reads when it runs from its sources.
+ * `npm run build [-- FILE]`: makes the single executable, `dist/gatehouse` when no file is named.
+ * It is this Node with the program's sources as one bundle and, as assets, all files that the
+ * program reads when it runs from its sources.
  */
 const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['sql', 'html/assets']
@@ -34,8 +34,8 @@ const FILES = [
 ]
 
 /**
- * CommonJS starts a tenth faster: an ES module loads everything that Node's own modules export, even what
- * Node loads late. `import.meta`, which it lacks, serves only to find the sources.
+ * CommonJS starts a tenth faster: an ES module loads everything that Node's own modules export,
+ * even what Node loads late. `import.meta`, which it lacks, serves only to find the sources.
  */
 const COMMONJS: BuildOptions = { format: 'cjs', logOverride: { 'empty-import-meta': 'silent' } }
 /** An ES module; packages that are CommonJS need `require` for Node's own modules. */
@@ -51,9 +51,9 @@ const require = createRequire('file:///')`,
 const LATE_IMPORT = /\bawait import\((['"]\.{1,2}\/[^'"]+['"])\)/g
 
 /**
- * Loads the commands at the start. A module that is loaded late is compiled at each start, because the
- * code cache of the executable holds only what runs at once. What services load late, such as the client
- * of a broker, stays so: it takes memory.
+ * Loads the commands at the start. A module that is loaded late is compiled at each start, because
+ * the code cache of the executable holds only what runs at once. What services load late, such as
+ * the client of a broker, stays so: it takes memory.
  */
 const earlyImports: Plugin = {
   name: 'early-imports',

@@ -6,7 +6,10 @@ import { join } from 'node:path'
 interface ExecutableParts {
   /** Where `main` is, and the executable will be. */
   readonly folder: string
-  /** File name of a CommonJS module. A bare name: it goes into the executable, and folders have other names each time. */
+  /**
+   * File name of a CommonJS module. A bare name: it goes into the executable, and folders have
+   * other names each time.
+   */
   readonly main: string
   /** The executable's file name. */
   readonly name: string
@@ -14,7 +17,10 @@ interface ExecutableParts {
   readonly assets?: Readonly<Record<string, string>>
 }
 
-/** Puts a module and its assets into a copy of this Node; gives its path and what was done to the Node. */
+/**
+ * Puts a module and its assets into a copy of this Node; gives its path and what was done to the
+ * Node.
+ */
 export function buildExecutable({ folder, main, name, assets = {} }: ExecutableParts) {
   const output = join(folder, name)
   const { copy, done } = copyNode(folder)

@@ -10,8 +10,9 @@ export interface Bar {
 }
 
 /**
- * Bars beside each other, in the order given. Each has its label and total as hover text; `label` says
- * the whole to people who don't see it. A bar of nothing keeps a line, so that the scale shows.
+ * Bars beside each other, in the order given. Each has its label and total as hover text; `label`
+ * says the whole to people who don't see it. A bar of nothing keeps a line, so that the scale
+ * shows.
  */
 export function barChart(
   label: string,

@@ -23,8 +23,8 @@ interface Limits {
 }
 
 /**
- * A form that posts. htmx puts the reply in the place of `target`; without script the browser goes to a
- * page. A browser with script asks `confirm` first.
+ * A form that posts. htmx puts the reply in the place of `target`; without script the browser goes
+ * to a page. A browser with script asks `confirm` first.
  */
 export function postForm(
   {
@@ -57,8 +57,8 @@ export function refusal({
 }
 
 /**
- * A field with its label, a prefix in front, and a hint below it. It has several lines where `rows` says
- * how many. Limits come from the form's schema; further attributes are set as they are.
+ * A field with its label, a prefix in front, and a hint below it. It has several lines where `rows`
+ * says how many. Limits come from the form's schema; further attributes are set as they are.
  */
 export function field(
   form: Form,

@@ -42,9 +42,9 @@ export interface Page {
 }
 
 /**
- * The document around a page. htmx is told to make no style sheet of its own, to carry no style from
- * old elements to new ones (the policy forbids both), and to reload on "back" rather than to fetch:
- * a URL answers a fragment to htmx and a page to a browser.
+ * The document around a page. htmx is told to make no style sheet of its own, to carry no style
+ * from old elements to new ones (the policy forbids both), and to reload on "back" rather than to
+ * fetch: a URL answers a fragment to htmx and a page to a browser.
  */
 export function layout(site: Site, page: Page): Html {
   const { home, assets, tagline, apiDocs, navigation, aside, head } = site
@@ -111,7 +111,10 @@ export function errorPage({ status, message }: ShownFault, ways: Printable): Pag
   }
 }
 
-/** The page of an API's explorer; `folder` has its files, and its script knows where the document is. */
+/**
+ * The page of an API's explorer; `folder` has its files, and its script knows where the document
+ * is.
+ */
 export function explorerPage(title: string, folder: string): Html {
   return html`<!doctype html>
     <html lang="en">

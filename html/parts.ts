@@ -1,6 +1,9 @@
 import { html, type Html, type Printable } from '../kernel/html.ts'
 
-/** Attributes of an element by name. `true` is one without a value; false and undefined are left out. */
+/**
+ * Attributes of an element by name. `true` is one without a value; false and undefined are left
+ * out.
+ */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>
 
 /** Attributes as HTML, each after a space. */
@@ -34,8 +37,9 @@ export function disclosed(
 }
 
 /**
- * A secret that was just created, with what to do with it. It gets the focus, so that neither eye nor
- * screen reader misses it. `what` is its name, such as "token". Without a secret it only says what was done.
+ * A secret that was just created, with what to do with it. It gets the focus, so that neither eye
+ * nor screen reader misses it. `what` is its name, such as "token". Without a secret it only says
+ * what was done.
  */
 export function secretBox(
   title: Printable,
@@ -178,7 +182,10 @@ export interface ListTable {
   readonly rows: Printable
 }
 
-/** A table of events or the like. The roles keep it a table for assistive tools where its cells are stacked. */
+/**
+ * A table of events or the like. The roles keep it a table for assistive tools where its cells are
+ * stacked.
+ */
 export function listTable({ bodyId, caption, columns, kind, rows }: ListTable): Html {
   return html`<table class="events ${kind}" role="table">
     <caption class="hidden">

@@ -3,7 +3,9 @@ import { dirname, join, relative } from 'node:path'
 import sea from 'node:sea'
 import { fileURLToPath } from 'node:url'
 
-/** Packages with files that are sent or loaded as they are: by the prefix of their assets' names. */
+/**
+ * Packages with files that are sent or loaded as they are: by the prefix of their assets' names.
+ */
 const PACKAGES: Readonly<Record<string, string>> = {
   'htmx/': 'htmx.org',
   'pglite/': '@electric-sql/pglite',

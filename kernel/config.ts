@@ -51,18 +51,24 @@ export interface ConfigOptions {
   /** The environment, of this process or another. */
   readonly environment: Environment
   readonly envFile: string | undefined
-  /** Collects errors in `problems` instead of throwing the first; the default stands for a wrong value. */
+  /**
+   * Collects errors in `problems` instead of throwing the first; the default stands for a wrong
+   * value.
+   */
   readonly collects?: boolean
-  /** Called when the environment file has changed: with the problem, or undefined if it was accepted. */
+  /**
+   * Called when the environment file has changed: with the problem, or undefined if it was
+   * accepted.
+   */
   readonly onReload?: (problem: string | undefined) => void
 }
 
 const RELOAD_MS = 1_000
 
 /**
- * Reads the configuration: flag over environment file over environment over credential over default.
- * Throws `ConfigError` on an unknown or invalid value. The environment file is re-read when it
- * changes; a file that has become invalid is reported and changes nothing.
+ * Reads the configuration: flag over environment file over environment over credential over
+ * default. Throws `ConfigError` on an unknown or invalid value. The environment file is re-read
+ * when it changes; a file that has become invalid is reported and changes nothing.
  */
 export function openConfig<V extends Variables>(
   variables: V,
@@ -214,7 +220,10 @@ function readEnvFile(path: string): Readonly<Record<string, string | undefined>>
   }
 }
 
-/** The content of a systemd credential (`LoadCredential`), which has the variable's name in lower case. */
+/**
+ * The content of a systemd credential (`LoadCredential`), which has the variable's name in lower
+ * case.
+ */
 function readCredential(path: string): string | undefined {
   try {
     // An editor or echo ends a file with a newline, which is no part of the secret.

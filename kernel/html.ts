@@ -1,6 +1,8 @@
 const markup: unique symbol = Symbol('markup')
 
-/** Text that is safe to send as HTML. Only `html` and `trusted` make one, so JSON can't forge it. */
+/**
+ * Text that is safe to send as HTML. Only `html` and `trusted` make one, so JSON can't forge it.
+ */
 export interface Html {
   readonly [markup]: string
 }
@@ -29,7 +31,9 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
 }
 
-/** Template tag: escapes every interpolation but values that are `Html` already; lists are joined. */
+/**
+ * Template tag: escapes every interpolation but values that are `Html` already; lists are joined.
+ */
 export function html(strings: TemplateStringsArray, ...values: readonly Printable[]): Html {
   let text = strings[0] ?? ''
   for (let i = 0; i < values.length; i++) text += print(values[i]) + (strings[i + 1] ?? '')

@@ -3,7 +3,10 @@ import { escapeControls } from './text.ts'
 type LogLevel = 'info' | 'warn' | 'error'
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>
 
-/** Writes one JSON object a line: `time`, `level`, `msg`, then the fields (docs/operations.md). Never given a secret. */
+/**
+ * Writes one JSON object a line: `time`, `level`, `msg`, then the fields (docs/operations.md).
+ * Never given a secret.
+ */
 export interface Log {
   info(msg: string, fields?: LogFields): void
   warn(msg: string, fields?: LogFields): void
@@ -14,7 +17,9 @@ export interface Log {
 
 const GATHER_MS = 5
 
-/** What a line begins with for systemd's journal, which takes it off and keeps it as the priority. */
+/**
+ * What a line begins with for systemd's journal, which takes it off and keeps it as the priority.
+ */
 export const JOURNAL_PREFIX: Readonly<Record<LogLevel, string>> = {
   info: '<6>',
   warn: '<4>',
@@ -22,8 +27,8 @@ export const JOURNAL_PREFIX: Readonly<Record<LogLevel, string>> = {
 }
 
 /**
- * Makes a log over a writer of text. Lines of a few milliseconds are written together: writes to a pipe
- * block, and one a request would cost more than the request.
+ * Makes a log over a writer of text. Lines of a few milliseconds are written together: writes to a
+ * pipe block, and one a request would cost more than the request.
  */
 export function createLog(
   write: (text: string) => void,
@@ -69,7 +74,10 @@ export function createLog(
   }
 }
 
-/** The one-line message of anything thrown; `AggregateError` (refused connections) has none of its own. */
+/**
+ * The one-line message of anything thrown; `AggregateError` (refused connections) has none of its
+ * own.
+ */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') {
     return error.errors.map(messageOf).join('; ')

@@ -25,7 +25,9 @@ export const METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charse
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Makes an empty registry. Names carry their unit; counters are rendered with the suffix `_total`. */
+/**
+ * Makes an empty registry. Names carry their unit; counters are rendered with the suffix `_total`.
+ */
 export function createMetrics(): Metrics {
   const families: (() => string)[] = []
 

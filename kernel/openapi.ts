@@ -204,8 +204,8 @@ export type Plain =
   | { readonly [name: string]: Plain | undefined }
 
 /**
- * A value as YAML 1.2 in block style, for people to read. Text that could be taken for anything else
- * is in double quotes, where YAML reads what JSON writes.
+ * A value as YAML 1.2 in block style, for people to read. Text that could be taken for anything
+ * else is in double quotes, where YAML reads what JSON writes.
  */
 export function toYaml(value: Plain): string {
   return `${node(value, 0, '').trimStart()}\n`
@@ -228,7 +228,10 @@ function node(value: Plain, depth: number, lead: string): string {
     .join('')
 }
 
-/** Begins with a letter, a slash or `$`, holds nothing that YAML gives a meaning, and is no other type's name. */
+/**
+ * Begins with a letter, a slash or `$`, holds nothing that YAML gives a meaning, and is no other
+ * type's name.
+ */
 const PLAIN = /^[A-Za-z/$][\w ./{}()$'"@,;=<>!?*-]*$/
 const OTHER_TYPE = /^(true|false|null|yes|no|on|off|y|n)$/i
 
@@ -256,8 +259,8 @@ export interface ReplyDescription {
 }
 
 /**
- * A route of an API with its description, which becomes OpenAPI. Its schemas don't check requests by
- * themselves: the handler reads them, with refusals in the words of its contract.
+ * A route of an API with its description, which becomes OpenAPI. Its schemas don't check requests
+ * by themselves: the handler reads them, with refusals in the words of its contract.
  */
 export interface Operation extends Route {
   /** `operationId`: unique in its API, such as `createLink`. */

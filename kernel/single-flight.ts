@@ -29,8 +29,8 @@ const MAX_KEPT = 16
 
 /**
  * Callers that ask for the same key share one result: never one that was begun before the version
- * changed, and none older than a tenth of a second. One work of a key runs at a time. Callers that come
- * meanwhile get the result, or the error, of the next one.
+ * changed, and none older than a tenth of a second. One work of a key runs at a time. Callers that
+ * come meanwhile get the result, or the error, of the next one.
  */
 export function createSingleFlight<T>({ version, elapsed }: Freshness): SingleFlight<T> {
   const flights = new Map<string, Flight<T>>()

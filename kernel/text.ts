@@ -1,4 +1,7 @@
-/** The text behind a percent-encoded one; undefined where a % starts no encoded byte, or the bytes are no text. */
+/**
+ * The text behind a percent-encoded one; undefined where a % starts no encoded byte, or the bytes
+ * are no text.
+ */
 export function percentDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
@@ -8,7 +11,9 @@ export function percentDecoded(text: string): string | undefined {
   }
 }
 
-/** A segment of a path, decoded; undefined where it is broken or has a NUL, which can't be stored. */
+/**
+ * A segment of a path, decoded; undefined where it is broken or has a NUL, which can't be stored.
+ */
 export function decodeSegment(segment: string): string | undefined {
   if (!segment.includes('%')) return segment
   const text = percentDecoded(segment)
@@ -37,15 +42,16 @@ export function escapeControls(text: string): string {
 }
 
 /**
- * Characters that show the text behind them in another order than it has, up to their end or the end of
- * the line. Marks of one direction (U+200E, U+200F, U+061C) turn nothing else: texts of right-to-left
- * scripts need them.
+ * Characters that show the text behind them in another order than it has, up to their end or the
+ * end of the line. Marks of one direction (U+200E, U+200F, U+061C) turn nothing else: texts of
+ * right-to-left scripts need them.
  */
 export const TURNS_TEXT = /[\u202a-\u202e\u2066-\u2069]/
 
 /**
- * Text of `max` bytes at most, never cut within a character. A longer text keeps its beginning and ends in
- * `…`; or it keeps `end` bytes of its end as well, and a line in between says how much is missing.
+ * Text of `max` bytes at most, never cut within a character. A longer text keeps its beginning and
+ * ends in `…`; or it keeps `end` bytes of its end as well, and a line in between says how much is
+ * missing.
  */
 export function cutBytes(text: string, max: number, end = 0): string {
   const bytes = Buffer.from(text)

@@ -28,9 +28,9 @@ const FIRST_MS = 200
 const LONGEST_MS = 10_000
 
 /**
- * How long to wait before the next attempt after so many failures in a row, in milliseconds: twice as
- * long each time, ten seconds at most, and of that a random half, so that many who failed together
- * don't come back together.
+ * How long to wait before the next attempt after so many failures in a row, in milliseconds: twice
+ * as long each time, ten seconds at most, and of that a random half, so that many who failed
+ * together don't come back together.
  */
 export function backoffMs(failures: number, random: (size: number) => Buffer): number {
   const whole = Math.min(LONGEST_MS, FIRST_MS * 2 ** (failures - 1))
@@ -42,7 +42,9 @@ const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86
 /** The accepted form of a duration, in words. */
 export const DURATION_FORM = 'a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d'
 
-/** A duration in seconds, read from text such as `15m`; `0` needs no unit. Undefined for other text. */
+/**
+ * A duration in seconds, read from text such as `15m`; `0` needs no unit. Undefined for other text.
+ */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0
   const match = /^(\d{1,9})([smhd])$/.exec(text)
@@ -64,8 +66,9 @@ const SLACK_MS = 60_000
 const BELIEVED_AFTER_MS = 24 * 3_600_000
 
 /**
- * The present for what removes things by age: a clock that has jumped ahead, while this process runs, is
- * believed after a day, so that there is time to set it right. A clock that goes back is believed at once.
+ * The present for what removes things by age: a clock that has jumped ahead, while this process
+ * runs, is believed after a day, so that there is time to set it right. A clock that goes back is
+ * believed at once.
  */
 export function openSteadyTime(clock: Clock): () => Date {
   const ahead = (): number => clock.now().getTime() - clock.elapsed()
@@ -83,7 +86,10 @@ export function openSteadyTime(clock: Clock): () => Date {
 /** The accepted form of an instant, in words. */
 export const INSTANT_FORM = 'a time with its zone such as 2027-01-31T12:00:00Z'
 
-/** An instant with its zone (RFC 3339), in a year of four digits in UTC too; undefined for anything else. */
+/**
+ * An instant with its zone (RFC 3339), in a year of four digits in UTC too; undefined for anything
+ * else.
+ */
 export function readInstant(value: unknown): Date | undefined {
   if (typeof value !== 'string') return undefined
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/i.test(value)) {

@@ -16,7 +16,10 @@ export function fits<S extends TSchema>(schema: S, value: unknown): value is Sta
   return validatorOf(schema).Check(value)
 }
 
-/** The first place where a value does not fit, such as `/services/0/name`, and what is expected there. */
+/**
+ * The first place where a value does not fit, such as `/services/0/name`, and what is expected
+ * there.
+ */
 export function mismatchOf(
   schema: TSchema,
   value: unknown,
@@ -33,12 +36,15 @@ export function firstMismatch(schema: TSchema, value: unknown, whole = 'the valu
   return `${path.slice(1).replaceAll('/', '.') || whole} ${message}`
 }
 
-/** What is said of a wrong value, after the name of its field; the code is `BAD_REQUEST` where none is given. */
+/**
+ * What is said of a wrong value, after the name of its field; the code is `BAD_REQUEST` where none
+ * is given.
+ */
 export type Message = string | { readonly code: string; readonly text: string }
 
 /**
- * The messages of a field: one for all that may be wrong, or one for each keyword of JSON Schema that
- * may fail (`maxLength`), for a value that is `missing`, and, as `wrong`, for anything else.
+ * The messages of a field: one for all that may be wrong, or one for each keyword of JSON Schema
+ * that may fail (`maxLength`), for a value that is `missing`, and, as `wrong`, for anything else.
  */
 export type Messages = Message | Readonly<{ wrong: Message; [keyword: string]: Message }>
 
@@ -51,7 +57,9 @@ interface Checks {
   readonly read?: (given: unknown) => unknown
 }
 
-/** The key of a field's checks: a symbol, so that they stay out of JSON and of the API's document. */
+/**
+ * The key of a field's checks: a symbol, so that they stay out of JSON and of the API's document.
+ */
 const CHECKS = Symbol('checks')
 
 type CheckedSchema = TSchema & { readonly [CHECKS]?: Checks }
@@ -66,8 +74,8 @@ export function field<T extends TSchema>(
 }
 
 /**
- * A field that a function reads. `read` gives undefined for a value that is wrong; it may throw a Fault
- * that says more. The schema is what the API's document shows.
+ * A field that a function reads. `read` gives undefined for a value that is wrong; it may throw a
+ * Fault that says more. The schema is what the API's document shows.
  */
 export function parsed<T extends TSchema>(
   schema: T,
@@ -87,8 +95,8 @@ export function withDefault<T extends TSchema>(schema: T, value: Static<T>): T {
 }
 
 /**
- * The fields that a schema names, in its order; others are dropped. Throws the Fault of the first field
- * that is wrong; its `fields` has the messages of all.
+ * The fields that a schema names, in its order; others are dropped. Throws the Fault of the first
+ * field that is wrong; its `fields` has the messages of all.
  */
 export function validate<S extends TObject>(
   schema: S,
@@ -121,8 +129,8 @@ function joinFaults(faults: readonly Fault[]): Fault {
 }
 
 /**
- * Validates fields that come as texts: of a form, a query, or a path. A text that is not of its field's
- * type, such as `x` for a number, stays a text and is refused by the schema.
+ * Validates fields that come as texts: of a form, a query, or a path. A text that is not of its
+ * field's type, such as `x` for a number, stays a text and is refused by the schema.
  */
 export function validateTexts<S extends TObject>(
   schema: S,

@@ -4,7 +4,10 @@ import { bytesReply, htmlReply } from '../kernel/http/reply.ts'
 import type { Route } from '../kernel/http/router.ts'
 import { assetRoutes } from './assets.ts'
 
-/** The explorer draws its arrows from data: URLs in its style sheet; everything else is of our origin. */
+/**
+ * The explorer draws its arrows from data: URLs in its style sheet; everything else is of our
+ * origin.
+ */
 const EXPLORER_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

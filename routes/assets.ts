@@ -34,8 +34,8 @@ const FILES: Readonly<Record<'pages' | 'ops' | 'explorer', readonly AssetFile[]>
 
 /**
  * The files of every service's pages, those that only ops has, or those of the API explorer. Pages
- * of refusals and unknown links are for anybody, and so are their files, which are the same in every
- * installation. The explorer's are large, and its page is guarded.
+ * of refusals and unknown links are for anybody, and so are their files, which are the same in
+ * every installation. The explorer's are large, and its page is guarded.
  */
 export function assetRoutes(folder: string, group: keyof typeof FILES = 'pages'): readonly Route[] {
   const access = group === 'explorer' ? 'guarded' : 'open'

@@ -131,7 +131,10 @@ function takenFinding(what: string, text: string, holder: string | undefined): F
 
 const ANSWER_MS = 1_000
 
-/** The Gatehouse that listens on an address, with its version if known; undefined for other programs. */
+/**
+ * The Gatehouse that listens on an address, with its version if known; undefined for other
+ * programs.
+ */
 async function holderOf(where: ListenOptions): Promise<string | undefined> {
   const { host, port, path } = where
   const at = path === undefined ? { host: reachable(host), port } : { socketPath: path }

@@ -52,8 +52,8 @@ export async function databaseFindings(
 }
 
 /**
- * Checks an open database: whether it replies, its migrations fit this program, its clock agrees with
- * this host's, and the configured key opens its secrets.
+ * Checks an open database: whether it replies, its migrations fit this program, its clock agrees
+ * with this host's, and the configured key opens its secrets.
  */
 export async function inspectDatabase(
   db: Database,

@@ -40,7 +40,10 @@ async function fileFinding<T>(
   }
 }
 
-/** Whether the read-only commands of the inventory can be sandboxed: a model chooses their arguments. */
+/**
+ * Whether the read-only commands of the inventory can be sandboxed: a model chooses their
+ * arguments.
+ */
 async function sandboxFinding(unsandboxed: boolean, path: string): Promise<Finding> {
   const what = 'sandbox'
   const state = await probeSandbox(path === '' ? {} : { PATH: path })

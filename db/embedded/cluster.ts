@@ -18,9 +18,9 @@ import type { Database } from '../client.ts'
 import { freeBytes, syncPath, syncTree } from '../disk.ts'
 
 /**
- * The path of the cluster in a locked data directory; if there is none, `create` makes it. It is made
- * under another name and renamed when all of it is on the disk, so a cluster under its real name is
- * complete. Remains of an interrupted creation or backup are removed.
+ * The path of the cluster in a locked data directory; if there is none, `create` makes it. It is
+ * made under another name and renamed when all of it is on the disk, so a cluster under its real
+ * name is complete. Remains of an interrupted creation or backup are removed.
  */
 export async function ensureCluster(
   directory: string,
@@ -143,8 +143,8 @@ export async function copyCluster(db: Database, directory: string): Promise<numb
   }
   try {
     return await db.transaction(async (tx) => {
-      // While a transaction has the only connection, nothing is written. What is not yet in the tables'
-      // files is in the log, which PostgreSQL reads when it opens the copy.
+      // While a transaction has the only connection, nothing is written. What is not yet in the
+      // tables' files is in the log, which PostgreSQL reads when it opens the copy.
       await tx.script('select')
       const began = performance.now()
       await cp(from, clusterFolder(copy), { recursive: true, mode: constants.COPYFILE_FICLONE })

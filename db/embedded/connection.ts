@@ -14,8 +14,9 @@ export type Run = (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>
 /** Connections to PostgreSQL's one session, one after the other. */
 export interface Connections {
   /**
-   * A new connection: what the `postgres` client takes for a connected `net.Socket`. It ends the one
-   * before, whose transaction is rolled back and whose prepared statements are freed. LISTEN stays.
+   * A new connection: what the `postgres` client takes for a connected `net.Socket`. It ends the
+   * one before, whose transaction is rolled back and whose prepared statements are freed. LISTEN
+   * stays.
    */
   connect(): Duplex
   /** Ends the connection once the message that runs is done, or at once with an error. */
@@ -124,7 +125,9 @@ function message(type: number, text = ''): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** What moves to the other thread with a message: to copy a short one costs less than to move it. */
+/**
+ * What moves to the other thread with a message: to copy a short one costs less than to move it.
+ */
 export function moved(bytes: Uint8Array<ArrayBuffer>): ArrayBuffer[] {
   return bytes.length < 64 * 1024 ? [] : [bytes.buffer]
 }

@@ -68,7 +68,8 @@ export class DurableFS extends NodeFS {
       try {
         return mknod(parent, name, ...rest)
       } catch (error) {
-        // There was no descriptor or inode for the file: else PostgreSQL would see it until the next start.
+        // There was no descriptor or inode for the file: else PostgreSQL would see it until the
+        // next start.
         FS.destroyNode(FS.lookupNode(parent, name))
         throw error
       }

@@ -60,8 +60,8 @@ export async function compileEngine(): Promise<WasmModule> {
 }
 
 /**
- * PostgreSQL's own limit does not see every recursion: the calls of its JSON parser use no WebAssembly
- * memory. When the thread's stack ends, the engine ends, and not only the statement.
+ * PostgreSQL's own limit does not see every recursion: the calls of its JSON parser use no
+ * WebAssembly memory. When the thread's stack ends, the engine ends, and not only the statement.
  */
 const STACK_MB = 64
 
@@ -72,8 +72,8 @@ function startWorker(task: WorkerTask): Worker {
 }
 
 /**
- * Makes a new cluster in `cluster`, not yet forced to the disk: from the template in the executable,
- * else by initdb.
+ * Makes a new cluster in `cluster`, not yet forced to the disk: from the template in the
+ * executable, else by initdb.
  */
 export async function createCluster(cluster: string, wasm: WasmModule): Promise<void> {
   if (inExecutable) return unpackTree(asset(TEMPLATE), cluster)

@@ -22,11 +22,12 @@ export interface EmbeddedEngine {
 
 /**
  * Opens the embedded database of a data directory, with every commit on the disk before it is
- * acknowledged. At the first opening the directory and its content are created: `lock` and the cluster
- * `pg/`. The database recovers from a crash by itself. `onSpace` is called when the disk gets too full for
- * changes, and when it has space again.
+ * acknowledged. At the first opening the directory and its content are created: `lock` and the
+ * cluster `pg/`. The database recovers from a crash by itself. `onSpace` is called when the disk
+ * gets too full for changes, and when it has space again.
  *
- * @throws EmbeddedLockedError when the directory is in use; Error with one line when it is unusable.
+ * @throws EmbeddedLockedError when the directory is in use; Error with one line when it is
+ * unusable.
  */
 export async function openEmbedded(
   directory: string,
@@ -83,9 +84,9 @@ export class EmbeddedLockedError extends Error {
  * process, even on kill -9, and processes in different containers see it too. Nothing else in this
  * process may open and close that file, because POSIX drops a process's locks at any close.
  *
- * @returns the lock; `release` may be called again, and does nothing then.
- * @throws EmbeddedLockedError when it is held, here or in another process; Error with one clear line
- * when the directory cannot be used.
+ * @returns the lock; `release` may be called again, and does nothing then. @throws
+ * EmbeddedLockedError when it is held, here or in another process; Error with one clear line when
+ * the directory cannot be used.
  */
 export function lockDirectory(directory: string): { readonly release: () => void } {
   const file = path.join(directory, 'lock')

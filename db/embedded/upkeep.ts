@@ -19,8 +19,8 @@ const MAX_TABLES = 1_000
 export type Upkeep = (db: Executor, stopped: () => boolean) => Promise<void>
 
 /**
- * Analyzes tables of which more than 50 rows and a tenth have changed. The session, which never ends,
- * would otherwise keep plans that it made while these tables were small.
+ * Analyzes tables of which more than 50 rows and a tenth have changed. The session, which never
+ * ends, would otherwise keep plans that it made while these tables were small.
  */
 export const analyzeTables: Upkeep = async (db, stopped) => {
   await flushStatistics(db, {})
@@ -35,8 +35,8 @@ export const vacuumTables: Upkeep = async (db, stopped) => {
 
 /**
  * Runs a command for each table, one statement each, so that other statements run in between. A
- * failure does not keep other tables from it: the first one, which names its table, is thrown at the
- * end. While the database is unavailable, all of it ends at once.
+ * failure does not keep other tables from it: the first one, which names its table, is thrown at
+ * the end. While the database is unavailable, all of it ends at once.
  */
 async function eachTable(
   db: Executor,

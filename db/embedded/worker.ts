@@ -27,8 +27,9 @@ const SETTINGS = [
 ]
 
 /**
- * New databases are copied from templates, and nobody creates one here. Nothing vacuums templates, so
- * PostgreSQL would refuse all changes after 2,000 million transactions. They are half of a cluster's files.
+ * New databases are copied from templates, and nobody creates one here. Nothing vacuums templates,
+ * so PostgreSQL would refuse all changes after 2,000 million transactions. They are half of a
+ * cluster's files.
  */
 const TEMPLATES = ['template1', 'template0']
 const TEMPLATE1_FILES = 'base/1'

@@ -37,7 +37,8 @@ export const deliveryQueries = sqlFile('sql/hooks/deliveries.sql', {
 
 /**
  * Stores a batch in one statement and returns a row for each event, in the batch's order. No two
- * events of a batch may share provider and delivery id; `deliveries` counts what an event stands for.
+ * events of a batch may share provider and delivery id; `deliveries` counts what an event stands
+ * for.
  */
 export function saveDeliveries(
   db: Executor,

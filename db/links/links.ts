@@ -1,7 +1,10 @@
 import Type from 'typebox'
 import { Timestamp, Uuid, exec, many, optional, sqlFile } from '../sql-file.ts'
 
-/** Who may see a link: `public` everybody, `private` who has the slug, `secure` owners and recipients. */
+/**
+ * Who may see a link: `public` everybody, `private` who has the slug, `secure` owners and
+ * recipients.
+ */
 export const Visibility = Type.Union([
   Type.Literal('public'),
   Type.Literal('private'),

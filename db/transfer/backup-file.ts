@@ -10,7 +10,9 @@ import { Applied } from '../migrate.ts'
 import { nullable } from '../sql-file.ts'
 import { syncPath } from '../disk.ts'
 
-/** Size of the part before the rows: two lines, padded with spaces. It is written after the rows. */
+/**
+ * Size of the part before the rows: two lines, padded with spaces. It is written after the rows.
+ */
 export const HEAD = 64 * 1024
 const FORMAT = 'gatehouse backup 1'
 
@@ -43,8 +45,8 @@ type Header = Static<typeof Header>
 
 /**
  * Writes a backup: a line with the format and a checksum of the next line, a line of JSON with the
- * contents, then all rows, one a line, compressed by zstd. The file gets its name when all of it is on
- * the disk. `contents` is called after the last row.
+ * contents, then all rows, one a line, compressed by zstd. The file gets its name when all of it is
+ * on the disk. `contents` is called after the last row.
  *
  * @returns its size in bytes.
  */

@@ -30,9 +30,9 @@ export class NotEmpty extends Error {
 }
 
 /**
- * Writes all rows of `source` into the migrated database of this transaction, sets the next ids, and
- * compares every table with the source. A database that holds exactly that is left as it is. One with
- * other rows is refused with `NotEmpty`.
+ * Writes all rows of `source` into the migrated database of this transaction, sets the next ids,
+ * and compares every table with the source. A database that holds exactly that is left as it is.
+ * One with other rows is refused with `NotEmpty`.
  */
 export async function load(tx: Transaction, source: Source, progress: Progress): Promise<Loaded> {
   await pinTextFormat(tx)
@@ -57,9 +57,9 @@ export async function load(tx: Transaction, source: Source, progress: Progress):
 }
 
 /**
- * The migration that wrote a row `t`: both have the same transaction. In a database loaded from a dump
- * all rows may have one transaction. So a migration counts only if no other one, and not the creation
- * of the table of migrations, shares its transaction.
+ * The migration that wrote a row `t`: both have the same transaction. In a database loaded from a
+ * dump all rows may have one transaction. So a migration counts only if no other one, and not the
+ * creation of the table of migrations, shares its transaction.
  */
 const MIGRATION_OF_ROW = `
 select from gatehouse.migrations m
@@ -163,9 +163,9 @@ function insertInto({ name, columns }: Table): string {
 }
 
 /**
- * Checks that rows can be written into a database, without changing it: the server must be new enough,
- * and the database empty, unless it is at migration `level`, because then `load` compares it. Throws an
- * Error with one line.
+ * Checks that rows can be written into a database, without changing it: the server must be new
+ * enough, and the database empty, unless it is at migration `level`, because then `load` compares
+ * it. Throws an Error with one line.
  *
  * @returns the database's migration; 0 for an empty one.
  */

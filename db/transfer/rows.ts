@@ -7,8 +7,8 @@ import { nullable, many, sqlFile } from '../sql-file.ts'
 const SIZES = 1024
 
 /**
- * Every server writes the same value as the same text. Rows come by their key, never through a sort.
- * Statements are not compiled: that takes longer than most of them run.
+ * Every server writes the same value as the same text. Rows come by their key, never through a
+ * sort. Statements are not compiled: that takes longer than most of them run.
  */
 const SETTINGS = `
 set local timezone = 'UTC';
@@ -30,8 +30,9 @@ export async function beginSnapshot(tx: Transaction): Promise<void> {
 }
 
 /**
- * Reads the rows of a table in the order of its key. A row is a JSON object in one line, with the texts
- * of its columns. The pieces of its large values follow it, one at a time. Holds about a megabyte.
+ * Reads the rows of a table in the order of its key. A row is a JSON object in one line, with the
+ * texts of its columns. The pieces of its large values follow it, one at a time. Holds about a
+ * megabyte.
  */
 export async function* readRows(tx: Transaction, table: Table): AsyncGenerator<readonly string[]> {
   for await (const rows of readAs(tx, table, 'row_to_json(r)::text')) {
@@ -126,8 +127,9 @@ export async function run<R>(
 }
 
 /**
- * A longer `bytea` is replaced in its row by `@SHA-256:LENGTH`. Its bytes follow the row, in pieces of
- * this size, so that no database holds more of it than the value itself. Part of the backup's format.
+ * A longer `bytea` is replaced in its row by `@SHA-256:LENGTH`. Its bytes follow the row, in pieces
+ * of this size, so that no database holds more of it than the value itself. Part of the backup's
+ * format.
  */
 const PIECE = 512 * 1024
 
@@ -180,7 +182,9 @@ export interface Digest {
   readonly sha256: string
 }
 
-/** Computes a digest, row by row: `add` takes the SHA-256 of the next row's text, in hexadecimal. */
+/**
+ * Computes a digest, row by row: `add` takes the SHA-256 of the next row's text, in hexadecimal.
+ */
 export function createDigest() {
   const all = createHash('sha256')
   let rows = 0

@@ -120,8 +120,8 @@ const HOUR_MS = 3_600_000
 const HOURS = 24
 
 /**
- * Events per hour of one provider as 24 bars; the last one is the hour of `now`. Each chart has its own
- * scale, so its text says how many the highest bar stands for.
+ * Events per hour of one provider as 24 bars; the last one is the hour of `now`. Each chart has its
+ * own scale, so its text says how many the highest bar stands for.
  */
 function activityChart(provider: string, activity: readonly Activity[], now: Date): Html {
   const counts = hourly(provider, activity, now)

@@ -26,7 +26,10 @@ export interface EventView {
   readonly sameBody: number | null
   /** What the unsigned type header says, where the event keeps another type; else null. */
   readonly contradictedType: string | null
-  /** A command that sends the bytes again to this receiver, without a secret; null for a queue's event. */
+  /**
+   * A command that sends the bytes again to this receiver, without a secret; null for a queue's
+   * event.
+   */
   readonly curl: string | null
   readonly replay: ReplayView
 }

@@ -31,7 +31,9 @@ export interface RejectionsView extends Omit<LogView, 'events' | 'searchedTo'> {
   readonly rejections: readonly Rejection[]
 }
 
-/** `/log`: the events, newest first. The stream continues from `position`, read before the events. */
+/**
+ * `/log`: the events, newest first. The stream continues from `position`, read before the events.
+ */
 export function logPage(view: LogView, position: number): Html {
   return hooksPage({
     title: 'Log',
@@ -44,8 +46,8 @@ export function logPage(view: LogView, position: number): Html {
 }
 
 /**
- * The table of `/log` with its link to the next page: the answer to htmx. The filter form takes all of
- * it; the link takes the rows and the next link.
+ * The table of `/log` with its link to the next page: the answer to htmx. The filter form takes all
+ * of it; the link takes the rows and the next link.
  */
 export function logFragment(view: LogView): Html {
   const { filter, events, below, next, searchedTo } = view

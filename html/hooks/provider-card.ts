@@ -18,7 +18,9 @@ export interface ProviderCard {
   readonly url: string | null
   /** Environment variable that holds a signed provider's secret. */
   readonly variable: string | null
-  /** Which secret the newest verified delivery had; null when none had one of the present secrets. */
+  /**
+   * Which secret the newest verified delivery had; null when none had one of the present secrets.
+   */
   readonly lastSecret: { readonly secret: SecretName; readonly at: Date } | null
   /** Until when the previous secret is accepted as well; null when it is not. */
   readonly previousUntil: Date | null
@@ -143,7 +145,9 @@ function rejected({ status, rejections }: ProviderCard): Printable {
     ${rejections.last_reason !== null && html`<span>(last: ${rejections.last_reason})</span>`}`
 }
 
-/** The form that sets a provider's alarms; open right after it was saved, so that the focus stays. */
+/**
+ * The form that sets a provider's alarms; open right after it was saved, so that the focus stays.
+ */
 function alarmForm({ alarm, status }: ProviderCard, key: string): Html {
   const proven = status.secret_status !== 'none-by-design'
   const form = postForm(

@@ -109,7 +109,9 @@ function roleBadge({ is_primary, is_owner, is_recipient }: ListedLink): Printabl
   return is_recipient && html`<span class="badge token">shared with me</span>`
 }
 
-/** The way to the next page. Both states have the same id, so that htmx gives the focus back to it. */
+/**
+ * The way to the next page. Both states have the same id, so that htmx gives the focus back to it.
+ */
 function more(next: string | null, searchedTo: string | null, appends: boolean): Html {
   const append = appends && {
     'hx-get': next ?? '',

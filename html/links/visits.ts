@@ -64,7 +64,9 @@ export interface SearchView {
   readonly found: readonly ListedLink[] | null
 }
 
-/** The page of a browser's search that finds no link of this name: what the visitor may have meant. */
+/**
+ * The page of a browser's search that finds no link of this name: what the visitor may have meant.
+ */
 export function searchPage(viewer: Viewer, view: SearchView): Html {
   const { name, rest, canCreate, suggestions, found } = view
   const others = (found ?? []).filter(({ slug }) => suggestions.every((one) => one.slug !== slug))
@@ -104,7 +106,10 @@ function createForm(slug: string): Html {
   </form>`
 }
 
-/** The OpenSearch 1.1 description of the service (an XML document). Its addresses begin with the public one. */
+/**
+ * The OpenSearch 1.1 description of the service (an XML document). Its addresses begin with the
+ * public one.
+ */
 export function searchDescription({ base, keyword }: ShortLinks): string {
   return render(
     html`<?xml version="1.0" encoding="UTF-8"?>

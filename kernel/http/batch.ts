@@ -9,14 +9,18 @@ export interface Batch {
   write(write: Write): void
 }
 
-/** Handlers of one pass; others wait for the next one, so that other listeners are served in between. */
+/**
+ * Handlers of one pass; others wait for the next one, so that other listeners are served in
+ * between.
+ */
 const MAX_HANDLERS = 256
 
 /**
- * Runs the handlers of a pass one after the other, then writes their responses, then their log lines.
- * Each write wakes the client's process, and each kind of step displaces the others from the
- * processor's caches: in batches a busy listener answers a quarter more redirects (bench/RESULTS.md).
- * An error in one step goes to `failed`, so that it does not hold up others of the batch.
+ * Runs the handlers of a pass one after the other, then writes their responses, then their log
+ * lines. Each write wakes the client's process, and each kind of step displaces the others from the
+ * processor's caches: in batches a busy listener answers a quarter more redirects
+ * (bench/RESULTS.md). An error in one step goes to `failed`, so that it does not hold up others of
+ * the batch.
  */
 export function createBatch(failed: (error: unknown) => void): Batch {
   let handlers: (() => void)[] = []

@@ -22,8 +22,8 @@ interface Reading {
 }
 
 /**
- * A budget of `limit` bytes. Each body has ten seconds; then it may have to give way. Otherwise a client
- * could send most of a few large bodies, wait, and so keep out everybody else.
+ * A budget of `limit` bytes. Each body has ten seconds; then it may have to give way. Otherwise a
+ * client could send most of a few large bodies, wait, and so keep out everybody else.
  */
 export function createBodyBudget(limit: number, patienceMs = 10_000): BodyBudget {
   return { used: 0, limit, patienceMs, reading: new Set() }
@@ -48,7 +48,10 @@ export function isEmptyBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 }
 
-/** Chunks smaller than a piece of this size share one: as objects of their own they cost 400 bytes each. */
+/**
+ * Chunks smaller than a piece of this size share one: as objects of their own they cost 400 bytes
+ * each.
+ */
 const PIECE_BYTES = 16 * 1024
 
 const EMPTY = Buffer.alloc(0)

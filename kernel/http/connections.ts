@@ -29,11 +29,14 @@ export const HTTP_TIMES: HttpTimes = {
 
 /** The requests that are in flight on the connections of a listener. */
 export interface Connections {
-  /** Responses that are written and not yet sent whole. Not streams: their clients come back for the rest. */
+  /**
+   * Responses that are written and not yet sent whole. Not streams: their clients come back for the
+   * rest.
+   */
   readonly unsent: ReadonlySet<ServerResponse>
   /**
-   * Starts the work on a request once few enough requests of its connection are in flight. Until then
-   * nothing more is read from the connection. Where too many wait, the connection ends.
+   * Starts the work on a request once few enough requests of its connection are in flight. Until
+   * then nothing more is read from the connection. Where too many wait, the connection ends.
    */
   begin(response: ServerResponse, work: () => void): void
   /** The response was written; its client may take it slowly. */
@@ -43,8 +46,8 @@ export interface Connections {
   /** Whether an earlier request of this connection has no whole response yet. */
   isBusy(socket: Socket): boolean
   /**
-   * Handles a parse error. Returns true if no 400 should be sent, because the connection is closing or
-   * ends with the responses that are in flight.
+   * Handles a parse error. Returns true if no 400 should be sent, because the connection is closing
+   * or ends with the responses that are in flight.
    */
   endAfterReply(socket: Socket, error: Error): boolean
 }
@@ -67,7 +70,10 @@ interface Pipeline {
   readonly waiting: (() => void)[]
 }
 
-/** Tracks requests in flight. A client that takes nothing of its response for `stalledMs` is cut off. */
+/**
+ * Tracks requests in flight. A client that takes nothing of its response for `stalledMs` is cut
+ * off.
+ */
 export function createConnections(stalledMs: number): Connections {
   const unsent = new Set<ServerResponse>()
   const pipelines = new WeakMap<Socket, Pipeline>()

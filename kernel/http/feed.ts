@@ -54,7 +54,10 @@ export interface Follow<Item> {
 /** Streams one log to any number of clients: it is read once, and each item is encoded once. */
 export interface Feed<Item> {
   readonly clients: number
-  /** Serves a client until it is gone. Rejects when it can't be replayed; it is still connected then. */
+  /**
+   * Serves a client until it is gone. Rejects when it can't be replayed; it is still connected
+   * then.
+   */
   follow(sink: Sink, client: Follow<Item>): Promise<void>
   /** Tells a watcher of every item that is stored once `ready` has resolved. */
   watch(watcher: Watcher<Item>): { readonly ready: Promise<void>; readonly stop: () => void }

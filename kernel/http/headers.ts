@@ -1,11 +1,15 @@
-/** The type that a `Content-Type` names, in lower case and without parameters; '' when there is none. */
+/**
+ * The type that a `Content-Type` names, in lower case and without parameters; '' when there is
+ * none.
+ */
 export function mediaType(contentType: string | undefined): string {
   return (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
 
 /**
- * Whether an `If-None-Match` names this entity tag (RFC 9110 section 13.1.2): `*`, or a list with it. Proxies that
- * compress an answer make its tag weak, so weak and strong ones are compared alike.
+ * Whether an `If-None-Match` names this entity tag (RFC 9110 section 13.1.2): `*`, or a list with
+ * it. Proxies that compress an answer make its tag weak, so weak and strong ones are compared
+ * alike.
  */
 export function namesTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false
@@ -14,8 +18,8 @@ export function namesTag(header: string | undefined, tag: string): boolean {
 }
 
 /**
- * Whether a request with this `If-Match` may change what has this strong entity tag (RFC 9110 section
- * 13.1.1). Without the header it may. A weak tag matches nothing.
+ * Whether a request with this `If-Match` may change what has this strong entity tag (RFC 9110
+ * section 13.1.1). Without the header it may. A weak tag matches nothing.
  */
 export function ifMatches(header: string | undefined, etag: string): boolean {
   if (header === undefined || header.trim() === '*') return true

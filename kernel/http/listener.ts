@@ -44,7 +44,9 @@ export interface Listener {
   /** The bound server, for its address. */
   readonly server: Server
   listen(options: ListenOptions & { fd?: number }): Promise<void>
-  /** Stops accepting, lets requests and WebSockets finish, and cuts what is left after `graceMs`. */
+  /**
+   * Stops accepting, lets requests and WebSockets finish, and cuts what is left after `graceMs`.
+   */
   close(graceMs: number): Promise<void>
 }
 
@@ -79,7 +81,8 @@ export function createListener(options: ListenerOptions): Listener {
 
   const server = createServer({
     requireHostHeader: false,
-    // Without this, Node makes a stream for each request without a body: half the cost of a redirect.
+    // Without this, Node makes a stream for each request without a body: half the cost of a
+    // redirect.
     optimizeEmptyRequests: true,
     keepAliveTimeout: times.idle,
     headersTimeout: times.head,
@@ -97,7 +100,8 @@ export function createListener(options: ListenerOptions): Listener {
   const peerOf = watchPeers(server)
   server.on('request', (request, response) => take(request, response, {}))
   server.on('checkContinue', (request, response) => take(request, response, { waits: true }))
-  // An unknown expectation may be ignored (RFC 9110 section 10.1.1); Node's own 417 lacks our headers.
+  // An unknown expectation may be ignored (RFC 9110 section 10.1.1); Node's own 417 lacks our
+  // headers.
   server.on('checkExpectation', (request, response) => take(request, response, {}))
   server.on('upgrade', (request, socket, head) => {
     upgraded.add(socket)

@@ -26,8 +26,8 @@ export function faultOfParseError(error: Error): Fault | undefined {
 }
 
 /**
- * Why a request that Node's parser accepts is refused: a proxy before us may have read it differently
- * (RFC 9112 sections 3.2 and 6.1).
+ * Why a request that Node's parser accepts is refused: a proxy before us may have read it
+ * differently (RFC 9112 sections 3.2 and 6.1).
  */
 export function ambiguity(request: IncomingMessage): Fault | undefined {
   const { headers, rawHeaders, httpVersion } = request

@@ -7,7 +7,10 @@ const FORM_LIMIT = 64 * 1024
 /** URLSearchParams takes hours for millions of fields. */
 const MAX_FIELDS = 1_000
 
-/** The JSON object of a request's body. Throws the Fault that says why there is none: 415, 413, 503, 400. */
+/**
+ * The JSON object of a request's body. Throws the Fault that says why there is none: 415, 413, 503,
+ * 400.
+ */
 export async function readJson(
   context: Context,
   limit: number,
@@ -33,8 +36,8 @@ export async function readJson(
 }
 
 /**
- * The fields of a form, the first of each name, with LF for the CR LF that browsers send. Throws the
- * Fault that says why there are none: 415, 413, 503, 400.
+ * The fields of a form, the first of each name, with LF for the CR LF that browsers send. Throws
+ * the Fault that says why there are none: 415, 413, 503, 400.
  */
 export async function readForm(
   context: Context,
@@ -57,7 +60,9 @@ export async function readForm(
   return Object.fromEntries(fields.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')]))
 }
 
-/** As `readForm`; a post without a body has no fields. For forms whose fields may all be left out. */
+/**
+ * As `readForm`; a post without a body has no fields. For forms whose fields may all be left out.
+ */
 export async function readOptionalForm(
   context: Context,
   limit?: number,

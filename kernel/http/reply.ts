@@ -37,7 +37,10 @@ export interface Sink {
 /** Opens a stream on the socket once the head is sent. */
 export type StreamBody = (sink: Sink) => void
 
-/** A body in pieces, of which several replies may share some: they are sent as they are, never copied. */
+/**
+ * A body in pieces, of which several replies may share some: they are sent as they are, never
+ * copied.
+ */
 export interface PiecesBody {
   readonly pieces: readonly (string | Uint8Array)[]
 }
@@ -53,10 +56,16 @@ export interface Reply {
 const CONTENT_SECURITY_POLICY =
   "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
-/** Keeps a body out of the processes of other sites' pages, which could load it as an image or a script. */
+/**
+ * Keeps a body out of the processes of other sites' pages, which could load it as an image or a
+ * script.
+ */
 export const SAME_ORIGIN_ONLY = { 'cross-origin-resource-policy': 'same-origin' } as const
 
-/** An HTML page or fragment. A page of another site that opens it in a window gets no hold of that window. */
+/**
+ * An HTML page or fragment. A page of another site that opens it in a window gets no hold of that
+ * window.
+ */
 export function htmlReply(page: Html, status = 200, headers: ReplyHeaders = {}): Reply {
   return {
     status,

@@ -10,7 +10,10 @@ export interface RequestLog {
   malformed(requestId: string, status: number, client: string): void
 }
 
-/** The request log of a service's listener. Repeated refusals are logged once a second; metrics count all. */
+/**
+ * The request log of a service's listener. Repeated refusals are logged once a second; metrics
+ * count all.
+ */
 export function createRequestLog(
   service: string,
   log: Log,
@@ -47,7 +50,10 @@ export type RepeatedLine = 'request' | 'unavailable'
 
 /** Allows one line a second of each kind, so that a flood does not fill the disk. */
 export interface LogLimit {
-  /** Whether a line may be written. Lines left out are counted, and the count is logged every second. */
+  /**
+   * Whether a line may be written. Lines left out are counted, and the count is logged every
+   * second.
+   */
   allows(line: RepeatedLine, route: string, status: number): boolean
 }
 

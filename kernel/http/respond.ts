@@ -32,9 +32,9 @@ export interface ResponderOptions {
 }
 
 /**
- * The response writer of a listener; it gives what writes the log line. A reply that can't be written
- * becomes an error while nothing of it has been sent; else the connection breaks off, so that its client
- * does not wait for ever.
+ * The response writer of a listener; it gives what writes the log line. A reply that can't be
+ * written becomes an error while nothing of it has been sent; else the connection breaks off, so
+ * that its client does not wait for ever.
  */
 export function createResponder(
   options: ResponderOptions,
@@ -98,8 +98,8 @@ const DRAIN_BYTES = 64 * 1024 * 1024
 const DRAIN_MS = 3_000
 
 /**
- * Writes a reply; with `closing` the connection ends after it. Gives the length of its body in bytes,
- * undefined for a stream.
+ * Writes a reply; with `closing` the connection ends after it. Gives the length of its body in
+ * bytes, undefined for a stream.
  */
 function writeReply(
   request: IncomingMessage,
@@ -164,7 +164,10 @@ function piecesOf(body: Exclude<Reply['body'], StreamBody>): PiecesBody['pieces'
   return typeof body === 'object' && 'pieces' in body ? body.pieces : [body]
 }
 
-/** Reads a refused body to its end, within bounds: closing at once would reset the client's connection. */
+/**
+ * Reads a refused body to its end, within bounds: closing at once would reset the client's
+ * connection.
+ */
 function drainRequest(request: IncomingMessage, done: () => void): void {
   let bytes = 0
   const timer = setTimeout(() => request.destroy(), DRAIN_MS)

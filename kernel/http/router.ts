@@ -56,8 +56,8 @@ export const noRoute: Fallback = (_path, allow) =>
   allow === undefined ? { kind: 'none' } : { kind: 'wrong-method', allow }
 
 /**
- * Ordered first-match routing; paths without parameters are found in one look-up. A path that is served
- * for other methods only may still be a parameter of another route: `GET /sessions/trigger`.
+ * Ordered first-match routing; paths without parameters are found in one look-up. A path that is
+ * served for other methods only may still be a parameter of another route: `GET /sessions/trigger`.
  */
 export function createRouter(routes: readonly Route[], fallback: Fallback = noRoute): FindRoute {
   const fixed = new Map<string, Route[]>()
@@ -131,7 +131,10 @@ function matchPath(
   return params
 }
 
-/** A parameter as text; undefined where its encoding is broken. The database takes no NUL, so nothing has one. */
+/**
+ * A parameter as text; undefined where its encoding is broken. The database takes no NUL, so
+ * nothing has one.
+ */
 function decodeParameter(segment: string): string | undefined {
   if (!segment.includes('%')) return segment
   return percentDecoded(segment)?.replaceAll('\0', '\u{FFFD}')

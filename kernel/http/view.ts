@@ -13,8 +13,8 @@ export interface View {
 }
 
 /**
- * The end of a form that goes on at another page. htmx shows the fragment where there is one; else it,
- * too, goes to the page.
+ * The end of a form that goes on at another page. htmx shows the fragment where there is one; else
+ * it, too, goes to the page.
  */
 export interface Done {
   readonly location: string
@@ -32,7 +32,10 @@ export interface FormState {
   readonly fault?: Pick<Fault, 'message' | 'fields'>
 }
 
-/** Who reads the reply: htmx, which replaces a part of its page; a browser, which shows a page; a program. */
+/**
+ * Who reads the reply: htmx, which replaces a part of its page; a browser, which shows a page; a
+ * program.
+ */
 export type Audience = 'htmx' | 'browser' | 'program'
 
 export function audienceOf({ headers }: Pick<Context, 'headers'>): Audience {

@@ -51,7 +51,9 @@ export interface ConnectOptions {
   readonly clock: Clock
 }
 
-/** Connects to a server. Messages sent before it is open are dropped. Redirects are not followed. */
+/**
+ * Connects to a server. Messages sent before it is open are dropped. Redirects are not followed.
+ */
 export function connectChannel({ url, protocol, maxMessage, clock }: ConnectOptions): Channel {
   const webSocket = new WebSocket(url, [protocol], {
     ...SETTINGS,
@@ -128,8 +130,9 @@ function channelOf(webSocket: WebSocket, socket: () => Duplex | undefined, clock
 }
 
 /**
- * Pings at each beat, and ends a connection on which nothing has moved meanwhile: the machine slept,
- * or the network forgot the connection. A message that takes long to arrive moves bytes all the time.
+ * Pings at each beat, and ends a connection on which nothing has moved meanwhile: the machine
+ * slept, or the network forgot the connection. A message that takes long to arrive moves bytes all
+ * the time.
  */
 function startHeartbeat(
   webSocket: WebSocket,
@@ -163,13 +166,17 @@ export interface Channel {
   /** Sends a text message; dropped when the connection has ended. */
   send(text: string): void
   /**
-   * Sends a binary message in pieces, none before the one in front has left; resolves when all have,
-   * or when the connection has ended. Nothing else may be sent meanwhile.
+   * Sends a binary message in pieces, none before the one in front has left; resolves when all
+   * have, or when the connection has ended. Nothing else may be sent meanwhile.
    */
   sendBytes(bytes: Buffer): Promise<void>
-  /** Ends the connection in order; `reason` has at most 123 bytes. Repeated calls change nothing. */
+  /**
+   * Ends the connection in order; `reason` has at most 123 bytes. Repeated calls change nothing.
+   */
   close(code: CloseCode, reason: string): void
-  /** Where messages go: text as string, binary as Buffer. Set at once, or the first ones are missed. */
+  /**
+   * Where messages go: text as string, binary as Buffer. Set at once, or the first ones are missed.
+   */
   onMessage(callback: (message: string | Buffer) => void): void
   /** Resolves when the connection has ended, or never came about. */
   readonly ended: Promise<ChannelEnd>
@@ -201,7 +208,9 @@ export interface ChannelReply {
   readonly open: (channel: Channel) => void
 }
 
-/** The raw connection of a request for a WebSocket, and what came on it behind the request's head. */
+/**
+ * The raw connection of a request for a WebSocket, and what came on it behind the request's head.
+ */
 export interface Upgrade {
   readonly socket: Duplex
   readonly head: Buffer
@@ -238,8 +247,8 @@ export function handshakeFault(request: IncomingMessage, isUpgrade: boolean): Fa
 }
 
 /**
- * A response on a raw connection, for a request that does not become a WebSocket; the connection ends
- * with it. Undefined when the connection still belongs to an earlier response.
+ * A response on a raw connection, for a request that does not become a WebSocket; the connection
+ * ends with it. Undefined when the connection still belongs to an earlier response.
  */
 export function responseOn(request: IncomingMessage, socket: Duplex): ServerResponse | undefined {
   // Node's server no longer handles errors of this socket; an unhandled one would end the process.

@@ -18,7 +18,10 @@ type Method = (server: McpServer, params: JsonObject, call: Call) => Outcome | P
 /** Lists change with a release only, or with what the endpoint may do. */
 const LISTS_FRESH_MS = 300_000
 
-/** Runs a method. An unexpected error goes to the server's `onFault`; the client learns nothing of it. */
+/**
+ * Runs a method. An unexpected error goes to the server's `onFault`; the client learns nothing of
+ * it.
+ */
 export async function runMethod(
   server: McpServer,
   protocol: Protocol,
@@ -150,7 +153,10 @@ function describeResource({ uri, name, title, description, mimeType }: Resource)
   return { uri, name, title, description, mimeType }
 }
 
-/** A result as its protocol writes it. A stateless one names its kind, its server, and how long it holds. */
+/**
+ * A result as its protocol writes it. A stateless one names its kind, its server, and how long it
+ * holds.
+ */
 export function toResult(
   server: McpServer,
   protocol: Protocol,

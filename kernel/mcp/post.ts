@@ -44,9 +44,9 @@ interface CheckedRequest {
 }
 
 /**
- * Answers a POST to an MCP endpoint: one JSON-RPC message of protocol version 2026-07-28, or 2025-03-26
- * to 2025-11-25. Throws a Fault where the HTTP request is wrong (415, 413, 400, 503); later failures are
- * JSON-RPC responses.
+ * Answers a POST to an MCP endpoint: one JSON-RPC message of protocol version 2026-07-28, or
+ * 2025-03-26 to 2025-11-25. Throws a Fault where the HTTP request is wrong (415, 413, 400, 503);
+ * later failures are JSON-RPC responses.
  */
 export async function postMcp(
   server: McpServer,

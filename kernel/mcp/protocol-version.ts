@@ -22,8 +22,8 @@ export const META = {
 export type Protocol = 'stateless' | 'handshake'
 
 /**
- * Both protocols share one URL. A request is stateless when its `_meta` or its header says so. So is one
- * with an unknown version: only the stateless protocol has an error for that.
+ * Both protocols share one URL. A request is stateless when its `_meta` or its header says so. So
+ * is one with an unknown version: only the stateless protocol has an error for that.
  */
 export function protocolOf(message: RpcMessage, headers: IncomingHttpHeaders): Protocol {
   const params = 'params' in message ? message.params : undefined
@@ -37,7 +37,10 @@ export function metaOf(params: JsonObject | undefined): JsonObject {
   return objectOf(params?.['_meta'])
 }
 
-/** Checks the header of a request with a handshake. Without it, it counts as 2025-03-26, which had none. */
+/**
+ * Checks the header of a request with a handshake. Without it, it counts as 2025-03-26, which had
+ * none.
+ */
 export function checkHandshake(headers: IncomingHttpHeaders): RpcFailure | undefined {
   const version = headers['mcp-protocol-version']
   if (version === undefined || (typeof version === 'string' && hasHandshake(version)))
@@ -45,7 +48,10 @@ export function checkHandshake(headers: IncomingHttpHeaders): RpcFailure | undef
   return unsupportedVersion(String(version))
 }
 
-/** The version that the response to `initialize` names: the client's, or the newest with a handshake. */
+/**
+ * The version that the response to `initialize` names: the client's, or the newest with a
+ * handshake.
+ */
 export function negotiate(requested: unknown): string {
   return typeof requested === 'string' && hasHandshake(requested)
     ? requested
@@ -53,8 +59,8 @@ export function negotiate(requested: unknown): string {
 }
 
 /**
- * Checks a stateless request: headers that differ from the body (-32020), a body without its `_meta`
- * (-32602), an unsupported version (-32022). All are answered with 400.
+ * Checks a stateless request: headers that differ from the body (-32020), a body without its
+ * `_meta` (-32602), an unsupported version (-32022). All are answered with 400.
  */
 export function checkStateless(
   method: string,
@@ -88,7 +94,9 @@ const NAMED_BY: Readonly<Record<string, string>> = {
 
 const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
 
-/** A header's text, decoded from `=?base64?…?=` where that stands; undefined when it is malformed. */
+/**
+ * A header's text, decoded from `=?base64?…?=` where that stands; undefined when it is malformed.
+ */
 function decodeHeader(value: string | string[] | undefined): string | undefined {
   if (typeof value !== 'string') return undefined
   if (!value.startsWith('=?base64?') || !value.endsWith('?=')) return value

@@ -22,12 +22,18 @@ export type Content = JsonObject & { readonly type: string }
 
 /** The result of a tool, made by `toolValue`, `toolContent` or `toolError`. */
 export interface ToolResult {
-  /** The members of the result as JSON, without its braces: calls that share a result share its bytes. */
+  /**
+   * The members of the result as JSON, without its braces: calls that share a result share its
+   * bytes.
+   */
   readonly members: Uint8Array
   readonly isError?: true
 }
 
-/** Thrown by a handler that can't answer now: becomes -32603 with its message, which the client reads. */
+/**
+ * Thrown by a handler that can't answer now: becomes -32603 with its message, which the client
+ * reads.
+ */
 export class TryLater extends Error {
   override name = 'TryLater'
 }

@@ -22,8 +22,9 @@ export function parseAddress(text: string): Address {
 }
 
 /**
- * Connections that may wait to be accepted, which is where they are while the process behind a socket of
- * systemd is replaced: Node's own 511 would take the place of what the unit says. The kernel caps it.
+ * Connections that may wait to be accepted, which is where they are while the process behind a
+ * socket of systemd is replaced: Node's own 511 would take the place of what the unit says. The
+ * kernel caps it.
  */
 const BACKLOG = 4_096
 
@@ -65,13 +66,19 @@ export async function isDeadSocket(path: string): Promise<boolean> {
   return answer
 }
 
-/** True when an address is out of reach for other hosts; a host name is judged by what it resolves to. */
+/**
+ * True when an address is out of reach for other hosts; a host name is judged by what it resolves
+ * to.
+ */
 export function isLocal(bound: string | { readonly address: string } | null): boolean {
   if (bound === null || typeof bound === 'string') return true
   return isLoopback(bound.address.replace(/^::ffff:(?=\d+\.)/, ''))
 }
 
-/** IPv4 addresses that are not the public internet: this host, private, link-local, reserved, a cloud's own. */
+/**
+ * IPv4 addresses that are not the public internet: this host, private, link-local, reserved, a
+ * cloud's own.
+ */
 const isSpecialIpv4 = parseBlocks([
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -92,11 +99,17 @@ const isSpecialIpv4 = parseBlocks([
   '224.0.0.0/3',
 ])
 
-/** Public IPv6 is 2000::/3 without the ranges that document, tunnel or translate into other networks. */
+/**
+ * Public IPv6 is 2000::/3 without the ranges that document, tunnel or translate into other
+ * networks.
+ */
 const isGlobalIpv6 = parseBlocks(['2000::/3'])
 const isSpecialIpv6 = parseBlocks(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
 
-/** True for an address on the public internet: only those are open to targets that nobody vouched for. */
+/**
+ * True for an address on the public internet: only those are open to targets that nobody vouched
+ * for.
+ */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 6) return isGlobalIpv6(address) && !isSpecialIpv6(address)
   return isIP(address) === 4 && !isSpecialIpv4(address)
@@ -107,7 +120,10 @@ export type AddressSet = (address: string) => boolean
 
 const LOOPBACK = parseBlocks(['127.0.0.0/8', '::1/128'])
 
-/** Parses `10.0.0.0/8`, `fd00::/8` or single addresses; throws a RangeError that counts to the bad one. */
+/**
+ * Parses `10.0.0.0/8`, `fd00::/8` or single addresses; throws a RangeError that counts to the bad
+ * one.
+ */
 export function parseBlocks(blocks: readonly string[]): AddressSet {
   const list = new BlockList()
   for (const [at, block] of blocks.entries()) {
@@ -142,9 +158,10 @@ function unmapAddress(address: string): string {
 export type PeerOf = (socket: object) => string | undefined
 
 /**
- * Reads the peer of each connection once, when the server accepts it: TCP names no address any more for a
- * client that has reset its connection, though its bytes can still be read. A connection whose peer is
- * unknown is ended. A unix socket has no addresses and counts as loopback: its permissions are its guard.
+ * Reads the peer of each connection once, when the server accepts it: TCP names no address any more
+ * for a client that has reset its connection, though its bytes can still be read. A connection
+ * whose peer is unknown is ended. A unix socket has no addresses and counts as loopback: its
+ * permissions are its guard.
  */
 export function watchPeers(server: Server): PeerOf {
   const peers = new WeakMap<object, string>()
@@ -165,7 +182,8 @@ export function watchPeers(server: Server): PeerOf {
 
 /**
  * Who sent the request: the peer, or, when the peer is a trusted proxy, the right-most entry of
- * `X-Forwarded-For` that is not itself a trusted proxy. An entry that is no address ends the search.
+ * `X-Forwarded-For` that is not itself a trusted proxy. An entry that is no address ends the
+ * search.
  */
 export function clientAddress(
   peer: string,

@@ -5,8 +5,9 @@ import { namedUser, signOfProxy, type ProxiedRequest } from './identity.ts'
 
 /**
  * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without a
- * login of their own, so the peer and its proxy, the Host and, for a change of state, the origin are checked.
- * `strict`: as guarded, and the origin is checked whatever the method (tool protocol, WebSockets).
+ * login of their own, so the peer and its proxy, the Host and, for a change of state, the origin
+ * are checked. `strict`: as guarded, and the origin is checked whatever the method (tool protocol,
+ * WebSockets).
  */
 export type Access = 'open' | 'guarded' | 'strict'
 
@@ -26,7 +27,10 @@ export interface GuardOptions {
 
 export type Guard = (request: GuardedRequest, access?: 'guarded' | 'strict') => Fault | undefined
 
-/** Makes the check of guarded and strict routes; the first refusal in the order proxy, peer, Host, origin is returned. */
+/**
+ * Makes the check of guarded and strict routes; the first refusal in the order proxy, peer, Host,
+ * origin is returned.
+ */
 export function createGuard(options: GuardOptions): Guard {
   const hosts = new Set(options.hosts.map((host) => host.toLowerCase()))
 
@@ -63,8 +67,9 @@ export function createGuard(options: GuardOptions): Guard {
 }
 
 /**
- * True when a page of another site loads this unseen, as an image, a frame or by script. It can't read
- * the answer, but it can measure how long the answer takes. A link that somebody follows is no such load.
+ * True when a page of another site loads this unseen, as an image, a frame or by script. It can't
+ * read the answer, but it can measure how long the answer takes. A link that somebody follows is no
+ * such load.
  */
 export function isForeignLoad(headers: IncomingHttpHeaders): boolean {
   const kind = headers['sec-fetch-dest']

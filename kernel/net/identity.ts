@@ -46,8 +46,9 @@ export function isProxyHeader(name: string): boolean {
 }
 
 /**
- * What shows that a proxy passed a request on; undefined if nothing does. Browsers and today's programs
- * send none of it. HTTP/1.0 is what nginx and others speak to a server unless they are told otherwise.
+ * What shows that a proxy passed a request on; undefined if nothing does. Browsers and today's
+ * programs send none of it. HTTP/1.0 is what nginx and others speak to a server unless they are
+ * told otherwise.
  */
 export function signOfProxy(
   { headers, httpVersion }: ProxiedRequest,

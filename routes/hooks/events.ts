@@ -176,9 +176,9 @@ async function providerNames(
 }
 
 /**
- * Whether a search comes from this site, by a link that is followed, or from a program that says so. Over
- * plain http browsers send no `Sec-Fetch-Site`: then a page of this site in `Referer`, or the header of
- * htmx, which no other site can set, must show it.
+ * Whether a search comes from this site, by a link that is followed, or from a program that says
+ * so. Over plain http browsers send no `Sec-Fetch-Site`: then a page of this site in `Referer`, or
+ * the header of htmx, which no other site can set, must show it.
  */
 function maySearch(context: Context): boolean {
   const { headers } = context

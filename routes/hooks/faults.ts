@@ -4,8 +4,9 @@ import { problem, htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
 
 /**
- * Errors of the hooks service: problem+json everywhere (hooks.md section 7), and a page for a person
- * who navigates with a browser. `instance` is the route's path without anything that may be a token.
+ * Errors of the hooks service: problem+json everywhere (hooks.md section 7), and a page for a
+ * person who navigates with a browser. `instance` is the route's path without anything that may be
+ * a token.
  */
 export const hooksFault: FaultReply = (fault, request): Reply => {
   const isReceiver = request.path.startsWith('/webhooks/')

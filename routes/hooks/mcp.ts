@@ -7,8 +7,8 @@ import { createToolServers } from '../../services/hooks/tools/server.ts'
 import type { HooksRoutes } from './endpoint.ts'
 
 /**
- * `POST /mcp/{endpoint}` (decisions.md section 3, Tool protocol). The token is checked before the body
- * is read: a stranger does not learn which endpoints exist.
+ * `POST /mcp/{endpoint}` (decisions.md section 3, Tool protocol). The token is checked before the
+ * body is read: a stranger does not learn which endpoints exist.
  */
 export function mcpRoute({ hooks, version }: HooksRoutes): Route {
   const { registry, clock } = hooks

@@ -56,7 +56,9 @@ const REFUSALS: Readonly<Record<number, string>> = {
   503: 'The database is out of reach or more comes than can be stored: to be sent again',
 }
 
-/** What the document says of the endpoints for programs; pages and tools (MCP) are not among them. */
+/**
+ * What the document says of the endpoints for programs; pages and tools (MCP) are not among them.
+ */
 function describeHooks(
   version: string,
   operations: readonly Operation[],

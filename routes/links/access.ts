@@ -56,7 +56,9 @@ export function refuseUser({ role }: User): void {
   if (role !== 'admin') throw forbidden('only admins may do this')
 }
 
-/** The user whose token a request carries; its use is recorded. Throws 401 without a valid token. */
+/**
+ * The user whose token a request carries; its use is recorded. Throws 401 without a valid token.
+ */
 export async function bearerAt(
   { db, log, bearers }: LinksRoutes['links'],
   { headers, receivedAt }: Context,

@@ -113,7 +113,10 @@ function formView({ app, caller }: FormCall, state: Omit<LinkFormView, 'short'>)
   return { page: () => linkFormPage(caller, view), fragment: () => linkForm(view) }
 }
 
-/** The form of a link that somebody else has changed meanwhile. Saved again, it replaces what is stored. */
+/**
+ * The form of a link that somebody else has changed meanwhile. Saved again, it replaces what is
+ * stored.
+ */
 async function staleView(call: EditCall, typed: Typed): Promise<View> {
   const { db } = call.app.links
   const link = plainLink(await changeableLink(call))
@@ -124,7 +127,10 @@ async function staleView(call: EditCall, typed: Typed): Promise<View> {
   return formView(call, { link, form: newForm(EditForm, texts), stale })
 }
 
-/** What is said of a slug while it is typed. If the visitor may not read its link: only that it is taken. */
+/**
+ * What is said of a slug while it is typed. If the visitor may not read its link: only that it is
+ * taken.
+ */
 async function slugStateOf(
   { links }: LinksRoutes,
   slug: string,

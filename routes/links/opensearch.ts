@@ -22,8 +22,8 @@ const MAX_FOUND = 10
 const MAX_NAME_LENGTH = 200
 
 /**
- * The search of browsers. Visitors need not be signed in: links work without, and strangers see only
- * public ones.
+ * The search of browsers. Visitors need not be signed in: links work without, and strangers see
+ * only public ones.
  */
 export function searchRoutes(app: LinksRoutes): readonly Route[] {
   const handlers = { '/-/opensearch.xml': description, '/-/go': go, '/-/suggest': suggest }
@@ -88,8 +88,8 @@ async function suggest(app: LinksRoutes, context: Context): Promise<Reply> {
 }
 
 /**
- * The user at the browser. A page of another site that loads this address unseen counts as anonymous:
- * from the time of the reply it could learn what the user may find.
+ * The user at the browser. A page of another site that loads this address unseen counts as
+ * anonymous: from the time of the reply it could learn what the user may find.
  */
 async function visitorAt(
   { links, identify }: LinksRoutes,

@@ -18,8 +18,9 @@ export interface PageQuery {
 }
 
 /**
- * The query of a list (links.md section 8); `cursor` becomes the key that the page begins after. `name`
- * names the rows: cursors of lists with other rows are refused, because their key means something else.
+ * The query of a list (links.md section 8); `cursor` becomes the key that the page begins after.
+ * `name` names the rows: cursors of lists with other rows are refused, because their key means
+ * something else.
  */
 export function pageQuery(name: string) {
   const limit = Type.Integer({
@@ -52,7 +53,10 @@ export function pageSchema<Name extends string, Row extends TSchema>(name: Name,
   }) as unknown as TObject & { static: Page<Name, Static<Row>> }
 }
 
-/** Reads a page of rows sorted by `key`. One row more than it holds tells whether there is a next page. */
+/**
+ * Reads a page of rows sorted by `key`. One row more than it holds tells whether there is a next
+ * page.
+ */
 export async function readPage<
   Name extends string,
   Key extends string,

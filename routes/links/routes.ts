@@ -92,8 +92,9 @@ export function linksFallback(app: LinksRoutes): Fallback {
 }
 
 /**
- * Refuses a path or method that the API does not have: strangers get 401 (links.md section 5), callers
- * with a token get 404, or 405 with the methods. Below `admin/` only admins learn which paths exist.
+ * Refuses a path or method that the API does not have: strangers get 401 (links.md section 5),
+ * callers with a token get 404, or 405 with the methods. Below `admin/` only admins learn which
+ * paths exist.
  */
 function missingOperation({ links }: LinksRoutes, allow: string | undefined): Route {
   return {

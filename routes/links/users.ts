@@ -109,7 +109,9 @@ function readUsers({ app: { links }, query }: Pick<UsersCall, 'app' | 'query'>) 
   )
 }
 
-/** The page of users that the query asks for. A change of a role answers htmx with the user's row. */
+/**
+ * The page of users that the query asks for. A change of a role answers htmx with the user's row.
+ */
 async function usersView(call: UsersCall, state: Partial<UsersView> = {}): Promise<View> {
   const { users, next_cursor } = await readUsers(call)
   const { search } = call.context

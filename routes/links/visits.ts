@@ -38,8 +38,8 @@ interface Resolver extends LinksRoutes {
 }
 
 /**
- * `GET /{slug}[/more]`: 302 to where the link leads (decisions.md section 4). A plain visit of a link in
- * memory is answered at once; everything else is resolved step by step.
+ * `GET /{slug}[/more]`: 302 to where the link leads (decisions.md section 4). A plain visit of a
+ * link in memory is answered at once; everything else is resolved step by step.
  */
 export function resolverRoute(options: LinksRoutes): Route {
   const { targets, metrics } = options.links
@@ -151,7 +151,10 @@ function count(
   if (method === 'GET') links.clicks.count(id, kind, receivedAt)
 }
 
-/** 404 with what the visitor may have meant, and a way to create the link. Programs that ask for JSON get it. */
+/**
+ * 404 with what the visitor may have meant, and a way to create the link. Programs that ask for
+ * JSON get it.
+ */
 async function replyUnknown(
   { links, ended }: Resolver,
   context: Context,
@@ -193,7 +196,9 @@ function wantsJson({ headers }: Context): boolean {
   return (headers.accept ?? '').includes('application/json')
 }
 
-/** Whether a person follows a link, or a program. A browser that loads ahead counts as a program. */
+/**
+ * Whether a person follows a link, or a program. A browser that loads ahead counts as a program.
+ */
 function clickKind(headers: IncomingHttpHeaders): 'human' | 'bot' {
   const agent = headers['user-agent']
   if (agent === undefined || agent === '' || BOT.test(agent)) return 'bot'

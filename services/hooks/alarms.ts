@@ -17,7 +17,10 @@ export interface Alarm {
 
 const BURST_MS = 5 * 60_000
 
-/** Start of the window in which rejections make a burst: five minutes, in whole minutes of the clock. */
+/**
+ * Start of the window in which rejections make a burst: five minutes, in whole minutes of the
+ * clock.
+ */
 export function rejectedSince(now: Date): Date {
   return new Date(now.getTime() - BURST_MS)
 }
@@ -105,7 +108,10 @@ export const INTERVAL_FORM = `${DURATION_FORM}, a year at most; 0 turns it off`
 /** The accepted form of a burst's threshold, in words. */
 export const BURST_FORM = `a whole number of refusals from 1 to ${MAX_BURST}; 0 turns it off`
 
-/** Reads an expected interval in seconds; null (off) for nothing and for 0, undefined for another form. */
+/**
+ * Reads an expected interval in seconds; null (off) for nothing and for 0, undefined for another
+ * form.
+ */
 export function readInterval(text: string): number | null | undefined {
   if (text === '' || text === '0') return null
   const seconds = parseDuration(text) ?? 0
@@ -121,7 +127,9 @@ export function readBurst(text: string): number | null | undefined {
 
 const Threshold = Type.Optional(Type.Unsafe<number | null>({ type: 'string' }))
 
-/** What the form of a provider's alarms sends; an absent field keeps its alarm, null turns it off. */
+/**
+ * What the form of a provider's alarms sends; an absent field keeps its alarm, null turns it off.
+ */
 export const AlarmForm = Type.Object({
   expected_interval: parsed(Threshold, `must be ${INTERVAL_FORM}.`, (given) =>
     readInterval(String(given).trim()),

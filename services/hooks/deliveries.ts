@@ -56,8 +56,8 @@ export interface Receiver extends Pick<
 }
 
 /**
- * Starts a delivery to a signed receiver (hooks.md section 4): it is verified, then read, then stored.
- * Throws 404 for an unknown provider and 403 for a disabled one.
+ * Starts a delivery to a signed receiver (hooks.md section 4): it is verified, then read, then
+ * stored. Throws 404 for an unknown provider and 403 for a disabled one.
  */
 export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
   const { provider } = head
@@ -104,8 +104,8 @@ async function finishSigned(
 }
 
 /**
- * Starts a delivery to a generic receiver: its caller is authenticated, its bytes are stored whatever
- * they are. Throws 404 for an unknown provider and 403 for a disabled one.
+ * Starts a delivery to a generic receiver: its caller is authenticated, its bytes are stored
+ * whatever they are. Throws 404 for an unknown provider and 403 for a disabled one.
  */
 export function startGeneric(
   receiver: Receiver,

@@ -8,7 +8,9 @@ import { makeToken } from './secrets.ts'
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-/** Creates an endpoint of the tool protocol. Its token is returned once: only its hash is stored. */
+/**
+ * Creates an endpoint of the tool protocol. Its token is returned once: only its hash is stored.
+ */
 export async function createEndpoint(
   db: Database,
   random: RandomBytes,

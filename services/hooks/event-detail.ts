@@ -75,9 +75,9 @@ const MAX_INLINE = 16 * 1024
 const NOT_PASTED = /[^\P{Cc}\n\t]/u
 
 /**
- * A command line that sends the stored bytes to a receiver. A secret header has the value `REPLACE_ME`,
- * because its value was never stored. The command fetches a payload that is long, binary or has control
- * characters; it leaves out headers with control characters.
+ * A command line that sends the stored bytes to a receiver. A secret header has the value
+ * `REPLACE_ME`, because its value was never stored. The command fetches a payload that is long,
+ * binary or has control characters; it leaves out headers with control characters.
  */
 export function curlCommand(event: EventDetail, receiver: string, payloadUrl: string): string {
   const inline =

@@ -25,8 +25,8 @@ export function readMembers(body: Buffer, contentType: string | undefined): Json
 const UNSIGNED_TYPE_HEADERS: readonly string[] = ['x-codehost-event', 'x-github-event']
 
 /**
- * Headers of a stored event under the type that it is stored as: an unsigned header may name another
- * type than the first event with the same body had.
+ * Headers of a stored event under the type that it is stored as: an unsigned header may name
+ * another type than the first event with the same body had.
  */
 export function withStoredType(
   headers: NewEvent['headers'],
@@ -40,7 +40,10 @@ export function withStoredType(
   return Object.fromEntries(typed)
 }
 
-/** The type that a delivery's unsigned header names, where the event is stored as another; else null. */
+/**
+ * The type that a delivery's unsigned header names, where the event is stored as another; else
+ * null.
+ */
 export function contradictedType(
   event: Pick<NewEvent, 'provider' | 'event_type' | 'headers'>,
 ): string | null {
@@ -72,7 +75,9 @@ export function signedFields(
   }
 }
 
-/** Event type and delivery id of a generic delivery: headers only, its bytes are not interpreted. */
+/**
+ * Event type and delivery id of a generic delivery: headers only, its bytes are not interpreted.
+ */
 export function genericFields(headers: IncomingHttpHeaders): EventFields {
   return {
     event_type: cleanText(headers['x-event-type']),
@@ -93,7 +98,8 @@ const MAX_TEXT = 255
 /** A sender's text as a column can hold it: well-formed, without control characters, bounded. */
 export function cleanText(value: unknown): string | null {
   if (typeof value !== 'string') return null
-  // Made well-formed last: the cut may fall between the two halves of a character, which jsonb refuses.
+  // Made well-formed last: the cut may fall between the two halves of a character, which jsonb
+  // refuses.
   const text = value
     .replace(/\p{Cc}/gu, '')
     .slice(0, MAX_TEXT)
@@ -101,7 +107,9 @@ export function cleanText(value: unknown): string | null {
   return text === '' ? null : text
 }
 
-/** A delivery id; one that is too long to be stored is represented by its hash, so it stays unique. */
+/**
+ * A delivery id; one that is too long to be stored is represented by its hash, so it stays unique.
+ */
 function cleanId(value: unknown): string | null {
   const text = cleanText(value)
   return text !== null && text !== value

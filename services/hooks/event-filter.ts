@@ -85,7 +85,10 @@ function storable(text: string): string {
   return text.replaceAll('\0', '\u{FFFD}')
 }
 
-/** `data.object.id=evt_1`: steps of letters, digits, `_` and `-` between dots, then the value's text. */
+/**
+ * `data.object.id=evt_1`: steps of letters, digits, `_` and `-` between dots, then the value's
+ * text.
+ */
 function readMember(text: string): { path?: string; value?: string } | undefined {
   if (text.trim() === '') return {}
   const [, path, value] = /^([\w-]+(?:\.[\w-]+)*)=(.*)$/s.exec(storable(text).trim()) ?? []

@@ -41,9 +41,9 @@ export function listNewest(db: Database, limit: number): Promise<readonly EventS
 }
 
 /**
- * A page of the log: by its indexes or, for a filter on payloads, by reading the events in steps for a
- * bounded time. A search may end with few events and a `next` to continue from. It stops when its
- * client is `gone`, and is refused when it can't begin in time.
+ * A page of the log: by its indexes or, for a filter on payloads, by reading the events in steps
+ * for a bounded time. A search may end with few events and a `next` to continue from. It stops when
+ * its client is `gone`, and is refused when it can't begin in time.
  */
 export async function findEvents(
   db: Database,
@@ -118,7 +118,9 @@ async function search(
   }
 }
 
-/** Runs a step after the steps before it, unless the client goes away or the wait takes too long. */
+/**
+ * Runs a step after the steps before it, unless the client goes away or the wait takes too long.
+ */
 async function inSlot<T extends object>(
   db: Database,
   gone: AbortSignal,

@@ -8,13 +8,16 @@ import { Unavailable } from '../../kernel/fault.ts'
 export interface Ingest {
   /**
    * Resolves after commit with the stored event, or with the first one when the delivery id is
-   * known; undefined when too much is waiting. Throws `Unavailable` when the database is out of reach.
+   * known; undefined when too much is waiting. Throws `Unavailable` when the database is out of
+   * reach.
    */
   save(event: NewEvent): Promise<SavedEvent | undefined>
   /** Resolves when nothing is waiting any more. */
   drained(): Promise<void>
   readonly waiting: number
-  /** How often something was committed; it has changed before any of those deliveries is answered. */
+  /**
+   * How often something was committed; it has changed before any of those deliveries is answered.
+   */
   readonly commits: number
 }
 
@@ -95,7 +98,10 @@ export function createIngest(db: Executor): Ingest {
     }
   }
 
-  /** A row that the database refuses must not fail its neighbours: each row gets a statement of its own. */
+  /**
+   * A row that the database refuses must not fail its neighbours: each row gets a statement of its
+   * own.
+   */
   async function saveEach(batch: readonly Entry[]): Promise<Settle> {
     for (const [n, entry] of batch.entries()) {
       const started = performance.now()
@@ -124,7 +130,9 @@ export function createIngest(db: Executor): Ingest {
     }
   }
 
-  /** Fails the batch of a statement that began at a time, and all who wait when the database hangs. */
+  /**
+   * Fails the batch of a statement that began at a time, and all who wait when the database hangs.
+   */
   function failure(batch: readonly Entry[], error: unknown, started: number): Settle {
     const stalled = error instanceof Unavailable && performance.now() - started > STALLED_MS
     const failed = stalled ? [...batch, ...takeAll()] : batch

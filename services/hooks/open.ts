@@ -25,7 +25,9 @@ export interface HooksOptions extends Pick<ReplayParts, 'post' | 'replayTargets'
   readonly random: RandomBytes
   readonly log: Log
   readonly metrics: Metrics
-  /** The largest payload of a queue entry, in bytes with the headers that its other fields become. */
+  /**
+   * The largest payload of a queue entry, in bytes with the headers that its other fields become.
+   */
   readonly maxBody: () => number
   /** The broker to read from; undefined when none is configured. */
   readonly queueSource: QueueSource | undefined
@@ -45,8 +47,8 @@ export interface Hooks extends HooksOptions {
   /** The listeners are up: upkeep may begin, which nobody has to wait for. */
   begin(): void
   /**
-   * Ends the streams and reads no more of the queue; the rest goes on until `close`, so that running
-   * requests can finish.
+   * Ends the streams and reads no more of the queue; the rest goes on until `close`, so that
+   * running requests can finish.
    */
   endStreams(): void
   /** Stores what is waiting and stops following the database. */

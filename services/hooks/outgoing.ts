@@ -56,8 +56,8 @@ export function isRepeatable(name: string): boolean {
 }
 
 /**
- * The stored headers with which an event is sent: those of the provider (event type, delivery id, …),
- * without those of its connection and without credentials, whose values were never stored.
+ * The stored headers with which an event is sent: those of the provider (event type, delivery id,
+ * …), without those of its connection and without credentials, whose values were never stored.
  */
 export function outgoingHeaders(
   stored: Readonly<Record<string, string>>,
@@ -73,7 +73,9 @@ export function outgoingHeaders(
   return Object.fromEntries(kept)
 }
 
-/** What a target answered to an event; without an answer the status is null and `detail` says why. */
+/**
+ * What a target answered to an event; without an answer the status is null and `detail` says why.
+ */
 export interface TargetAnswer {
   readonly status: number | null
   readonly ms: number

@@ -249,7 +249,10 @@ function noSecret(name: string): Fault {
 const NO_KEY =
   'Signing secrets are stored encrypted: set GATEHOUSE_SECRET_KEY, as openssl rand -base64 32 prints one, and start again.'
 
-/** A use; `since` tells when the provider's secrets last changed: the first use after that is written at once. */
+/**
+ * A use; `since` tells when the provider's secrets last changed: the first use after that is
+ * written at once.
+ */
 export interface RecordedUse extends SecretUse {
   readonly since: Date | null
 }
@@ -261,7 +264,9 @@ export interface SecretUses {
 }
 
 const FLUSH_MS = 1_000
-/** A further use of the same secret is written after this time, so that it is right to the minute. */
+/**
+ * A further use of the same secret is written after this time, so that it is right to the minute.
+ */
 const SAME_MS = 60_000
 
 export function createSecretUses(db: Database, clock: Clock, log: Log): SecretUses {

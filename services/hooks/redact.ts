@@ -17,7 +17,9 @@ export function isSensitiveName(name: string): boolean {
   return SENSITIVE_WORD.test(name) || (SENSITIVE_END.test(name) && !NAMING_KEY.test(name))
 }
 
-/** Values that are URLs may carry a secret in a parameter or, to a generic receiver, in their path. */
+/**
+ * Values that are URLs may carry a secret in a parameter or, to a generic receiver, in their path.
+ */
 const PARAMETER = /(?:^|[?&;#])([^=?&;#]*)=/g
 const END_OF_VALUE = /[&;#\s"']|$/
 const TOKEN_IN_PATH = /(\/webhooks\/generic\/[^/?#\s]+\/)[^/?#\s"']+/g
@@ -34,14 +36,19 @@ export function sanitizeHeaders(headers: IncomingHttpHeaders): Readonly<Record<s
   return clean
 }
 
-/** A URL, or text that holds one, without the secrets in its parameters and the tokens in its path. */
+/**
+ * A URL, or text that holds one, without the secrets in its parameters and the tokens in its path.
+ */
 export function redactUrlTokens(text: string): string {
   // Few headers hold a URL, and each delivery has a dozen: what can't match is not searched.
   const clean = text.includes('=') ? redactParameters(text) : text
   return clean.includes('/webhooks/') ? clean.replace(TOKEN_IN_PATH, `$1${REDACTED}`) : clean
 }
 
-/** Parameters are found one by one, so that a URL within the value of another parameter is read, too. */
+/**
+ * Parameters are found one by one, so that a URL within the value of another parameter is read,
+ * too.
+ */
 function redactParameters(text: string): string {
   let clean = ''
   let done = 0

@@ -7,7 +7,10 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import { repeat } from '../../kernel/repeat.ts'
 import { isSignedProvider, type SigningSecrets } from './secrets.ts'
 
-/** Providers, endpoints and settings in memory; NOTIFY and a slow poll keep them like the database's. */
+/**
+ * Providers, endpoints and settings in memory; NOTIFY and a slow poll keep them like the
+ * database's.
+ */
 export interface Registry {
   provider(name: string): Provider | undefined
   /** True when an alarm is set for some provider. */

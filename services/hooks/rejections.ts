@@ -7,7 +7,9 @@ import { startNumberedBatches } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
 
-/** Keeps rejected deliveries (401, 403, 413): counts all, lists the newest, never keeps a payload. */
+/**
+ * Keeps rejected deliveries (401, 403, 413): counts all, lists the newest, never keeps a payload.
+ */
 export interface Rejections {
   record(rejection: {
     provider: string
@@ -22,7 +24,9 @@ export interface Rejections {
   close(): Promise<void>
 }
 
-/** Rows kept from one flush to the next: a flood of rejections costs one small statement a second. */
+/**
+ * Rows kept from one flush to the next: a flood of rejections costs one small statement a second.
+ */
 const MAX_ROWS_PER_FLUSH = 200
 
 /** Rows that the table keeps, and how many may be added before it is cut back to that. */

@@ -30,8 +30,8 @@ const MARKER = 'x-gatehouse-replay'
 const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
 
 /**
- * Sends a stored event to a target, or to the default one: the bytes as received, signed again for a
- * signed provider. The replay is recorded, whatever its outcome (decisions.md section 3, Replay).
+ * Sends a stored event to a target, or to the default one: the bytes as received, signed again for
+ * a signed provider. The replay is recorded, whatever its outcome (decisions.md section 3, Replay).
  */
 export async function replayEvent(
   parts: ReplayParts,
@@ -84,9 +84,9 @@ export const NO_SECRET =
   'the secret of the provider is not configured, so the body cannot be signed again'
 
 /**
- * The headers with which an event is sent: its content type, those of the provider, and for a signed
- * provider a signature of the time `at`. The event type is the stored one. Undefined without the
- * secret to sign with.
+ * The headers with which an event is sent: its content type, those of the provider, and for a
+ * signed provider a signature of the time `at`. The event type is the stored one. Undefined without
+ * the secret to sign with.
  */
 export function headersToSend(
   event: StoredEvent,

@@ -4,13 +4,18 @@ import type { IncomingHttpHeaders } from 'node:http'
 /** A key of HMAC-SHA256: a text stands for its UTF-8 bytes. */
 type HmacKey = string | Buffer
 
-/** Keys of one provider: all `accepted` ones verify, the current first; `retired` ones only explain a mismatch. */
+/**
+ * Keys of one provider: all `accepted` ones verify, the current first; `retired` ones only explain
+ * a mismatch.
+ */
 export interface HmacKeys {
   readonly accepted: readonly HmacKey[]
   readonly retired: readonly HmacKey[]
 }
 
-/** The ways in which deliveries are signed: the three signed providers' own, and Standard Webhooks. */
+/**
+ * The ways in which deliveries are signed: the three signed providers' own, and Standard Webhooks.
+ */
 export type SchemeName = 'code_host' | 'payments' | 'chat' | 'standard_webhooks'
 
 /** What is signed beside the body: empty where the scheme has no such part. */
@@ -66,7 +71,9 @@ const SCHEMES: Readonly<Record<SchemeName, Scheme>> = {
   },
 
   payments: {
-    /** `t=<unix>,v1=<hex>[,v1=…]`: exactly one `t` of 1–12 digits; other schemes (`v0`) are decoys. */
+    /**
+     * `t=<unix>,v1=<hex>[,v1=…]`: exactly one `t` of 1–12 digits; other schemes (`v0`) are decoys.
+     */
     read(headers) {
       const value = headerOf(headers, ...PAYMENTS_SIGNATURE)
       if (value === undefined) return MISSING
@@ -229,8 +236,8 @@ function base64Signatures(text: string): readonly Buffer[] {
 }
 
 /**
- * Index of the key whose HMAC is one of the signatures, -1 for none. Compares every pair in constant
- * time, without early exit.
+ * Index of the key whose HMAC is one of the signatures, -1 for none. Compares every pair in
+ * constant time, without early exit.
  */
 function matchingKey(hmacs: readonly Buffer[], signatures: readonly Buffer[]): number {
   const fits = hmacs.map((expected) => {
@@ -255,7 +262,9 @@ function matches(
   return matchingKey(hmacs, signatures) >= 0
 }
 
-/** Why a signed time (Unix seconds) is outside the window, inclusive both ways; undefined inside it. */
+/**
+ * Why a signed time (Unix seconds) is outside the window, inclusive both ways; undefined inside it.
+ */
 function staleness(time: string, receivedAt: Date, freshness: number): string | undefined {
   const age = Math.floor(receivedAt.getTime() / 1000) - Number(time)
   if (Math.abs(age) <= freshness) return undefined

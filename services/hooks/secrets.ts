@@ -5,7 +5,10 @@ import type { Provider, SecretName } from '../../db/hooks/providers.ts'
 import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import type { HmacKeys } from './schemes.ts'
 
-/** The providers whose deliveries are signed by the secrets of the configuration (hooks.md section 5). */
+/**
+ * The providers whose deliveries are signed by the secrets of the configuration (hooks.md section
+ * 5).
+ */
 export const SIGNED_PROVIDERS = ['code_host', 'payments', 'chat'] as const
 export type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
 
@@ -20,7 +23,9 @@ export function isGenericName(name: string): boolean {
 
 type SecretVariable = `HOOKS_${Uppercase<SignedProvider>}_SECRET`
 
-/** The variable that has a provider's secret; the one being retired is in the same with `_PREVIOUS`. */
+/**
+ * The variable that has a provider's secret; the one being retired is in the same with `_PREVIOUS`.
+ */
 export function secretVariable(provider: SignedProvider) {
   return `HOOKS_${provider.toUpperCase() as Uppercase<SignedProvider>}_SECRET` as const
 }
@@ -32,7 +37,9 @@ interface SecretSource {
   } & { readonly GATEHOUSE_SECRET_KEY?: Buffer | undefined }
 }
 
-/** Secrets of a signed provider: all `accepted` ones verify; `retired` ones only explain a mismatch. */
+/**
+ * Secrets of a signed provider: all `accepted` ones verify; `retired` ones only explain a mismatch.
+ */
 export interface ProviderSecrets {
   readonly accepted: readonly string[]
   readonly retired: readonly string[]
@@ -47,7 +54,10 @@ type StoredKey = { readonly key: Buffer } | { readonly problem: string }
 export interface SigningSecrets {
   /** The configured secrets of a signed provider; undefined when it has none. */
   of(provider: SignedProvider): ProviderSecrets | undefined
-  /** Encrypts the stored secrets of generic providers, the same while its key is; undefined without a key. */
+  /**
+   * Encrypts the stored secrets of generic providers, the same while its key is; undefined without
+   * a key.
+   */
   box(): SecretBox | undefined
   /** The key in a stored secret of a generic provider. */
   keyIn(sealed: Buffer | null, provider: string, which?: SecretName): StoredKey
@@ -95,7 +105,10 @@ export function configuredSecrets(config: SecretSource, random: RandomBytes): Si
   return { of, box: presentBox, keyIn: rememberKeys(presentBox) }
 }
 
-/** Decrypts a stored secret once: a row that is read again has the same bytes until the secret changes. */
+/**
+ * Decrypts a stored secret once: a row that is read again has the same bytes until the secret
+ * changes.
+ */
 export function rememberKeys(boxOf: () => SecretBox | undefined): SigningSecrets['keyIn'] {
   const opened = new Map<
     string,
@@ -261,7 +274,9 @@ export function makeToken(random: RandomBytes): string {
   return random(32).toString('base64url')
 }
 
-/** The presented token: `Authorization: Bearer`, `X-Webhook-Token`, `?token=`, path, in this order. */
+/**
+ * The presented token: `Authorization: Bearer`, `X-Webhook-Token`, `?token=`, path, in this order.
+ */
 export function presentedToken(
   headers: IncomingHttpHeaders,
   search: string,

@@ -54,7 +54,9 @@ const DAY_MS = 24 * 3_600_000
 const ACTIVITY_DAYS = 2
 const FORWARDER_DAYS = 90
 
-/** Removes the events that the settings do not keep, old counters, and forwarders that have gone. */
+/**
+ * Removes the events that the settings do not keep, old counters, and forwarders that have gone.
+ */
 export function startRetention(
   db: Database,
   registry: Registry,

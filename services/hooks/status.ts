@@ -106,7 +106,8 @@ export type Health = Type.Static<typeof Health>
 
 /**
  * Asks the database, of which both `db` and `database` tell. Without the broker, and while an alarm
- * fires, webhooks still come in. Anybody may read the reasons, so they name no provider and no channel.
+ * fires, webhooks still come in. Anybody may read the reasons, so they name no provider and no
+ * channel.
  */
 export async function readHealth(
   db: Database,

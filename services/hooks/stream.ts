@@ -84,7 +84,8 @@ export async function openStream(options: StreamOptions): Promise<EventStream> {
       }
       const client = { begin, replay: resume.replay, wants }
       feed.follow(sink, client).catch(async (error: unknown) => {
-        // Without the database there is nothing to resume from; the client tries again after `retry`.
+        // Without the database there is nothing to resume from; the client tries again after
+        // `retry`.
         log.warn('stream not resumed', { error: messageOf(error) })
         sink.end(messageFrame('status', await readStatus()))
       })

@@ -16,7 +16,9 @@ export interface LinkParts {
   readonly db: Database
   /** Hosts under which the resolver is reached, for urls that lead back to it. */
   readonly ownHosts: OwnHosts
-  /** Drops what this process knows of a slug. Other processes are notified when the change commits. */
+  /**
+   * Drops what this process knows of a slug. Other processes are notified when the change commits.
+   */
   readonly forget: (slug: string) => void
   readonly log: Log
 }
@@ -25,8 +27,8 @@ export interface LinkParts {
 export type Precondition = (version: string) => boolean
 
 /**
- * A link that the caller may read or change (links.md section 5). Throws 404, then 403. Owners and admins
- * may change a link; those whom it is shared with may only read it.
+ * A link that the caller may read or change (links.md section 5). Throws 404, then 403. Owners and
+ * admins may change a link; those whom it is shared with may only read it.
  */
 export async function linkFor(
   db: Executor,
@@ -55,8 +57,8 @@ export function plainLink(found: LinkAccess): Link {
 }
 
 /**
- * The version of a link: a hash of all that the API shows of it, with owners and tags. Its times alone
- * would not do: two changes may have the same time, and clocks are set back.
+ * The version of a link: a hash of all that the API shows of it, with owners and tags. Its times
+ * alone would not do: two changes may have the same time, and clocks are set back.
  */
 export function versionOf(link: Link & { readonly is_owner?: never }): string {
   return createHash('sha256').update(JSON.stringify(link)).digest('base64url')
@@ -126,8 +128,8 @@ export async function deleteLink(
 }
 
 /**
- * Changes a link in one transaction. The link is locked before the caller's right is checked, so nobody
- * changes what is no longer theirs. A throw undoes the change.
+ * Changes a link in one transaction. The link is locked before the caller's right is checked, so
+ * nobody changes what is no longer theirs. A throw undoes the change.
  */
 export function changeLink<T>(
   db: Database,

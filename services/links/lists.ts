@@ -82,7 +82,10 @@ const SEARCH_MS = 1_500
 const LAST = '{'
 const REST: ListPosition = { part: 'rest', after: '' }
 
-/** The links of a user, or of everybody for admins, after a slug: the API's list (links.md section 4). */
+/**
+ * The links of a user, or of everybody for admins, after a slug: the API's list (links.md section
+ * 4).
+ */
 export function listLinks(
   db: Database,
   { id: user, role }: User,
@@ -108,9 +111,10 @@ export async function listAllLinks(
 }
 
 /**
- * A page of a list by slug. Slugs that begin with the text come first: the index finds them at once. The
- * rest is examined in windows for a bounded time, so a rare text never holds the database, however many
- * links there are. When the time is up, the page has few links and a `next` to go on from.
+ * A page of a list by slug. Slugs that begin with the text come first: the index finds them at
+ * once. The rest is examined in windows for a bounded time, so a rare text never holds the
+ * database, however many links there are. When the time is up, the page has few links and a `next`
+ * to go on from.
  */
 export async function searchLinks(
   db: Database,

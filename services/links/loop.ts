@@ -41,11 +41,11 @@ export interface UrlWriter {
 }
 
 /**
- * Throws the Fault of a url that leads back to its own link, directly or through other links. Only the
- * plain visit is followed: urls where a visit's path or query decides which link they lead to are
- * refused at once. Such links are written one at a time, because two at once could each close the
- * other's loop. A secure link that the writer may not follow ends the chain: a refusal would tell where
- * it leads. Browsers end such a loop.
+ * Throws the Fault of a url that leads back to its own link, directly or through other links. Only
+ * the plain visit is followed: urls where a visit's path or query decides which link they lead to
+ * are refused at once. Such links are written one at a time, because two at once could each close
+ * the other's loop. A secure link that the writer may not follow ends the chain: a refusal would
+ * tell where it leads. Browsers end such a loop.
  */
 export async function refuseLoop(
   tx: Executor,
@@ -106,7 +106,10 @@ function visitsAt(paths: readonly string[], search: string): readonly Visit[] {
     .map((path) => ({ ...path, search }))
 }
 
-/** Where the first link that the visits find leads. Undefined for none, or one that the writer may not follow. */
+/**
+ * Where the first link that the visits find leads. Undefined for none, or one that the writer may
+ * not follow.
+ */
 async function locationOf(
   tx: Executor,
   writer: UrlWriter,

@@ -43,8 +43,8 @@ export function beforeSlugs(prefix: string): string {
 }
 
 /**
- * The slugs that a visitor may mean by a path segment, best first: as it stands, in lower case, with
- * `_` as `-` and without punctuation at its end.
+ * The slugs that a visitor may mean by a path segment, best first: as it stands, in lower case,
+ * with `_` as `-` and without punctuation at its end.
  */
 export function slugsMeant(segment: string): readonly string[] {
   if (segment.length > MAX_SEGMENT) return []

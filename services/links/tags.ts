@@ -22,8 +22,8 @@ export function listTags(
 }
 
 /**
- * The links with a tag that the caller may see, after a slug. A tag without any such link is 404, like a
- * tag that does not exist, on every page of its list.
+ * The links with a tag that the caller may see, after a slug. A tag without any such link is 404,
+ * like a tag that does not exist, on every page of its list.
  */
 export async function listTagLinks(
   db: Database,
@@ -46,8 +46,8 @@ export async function writeHiddenTags(tx: Executor, slugs: readonly string[]): P
 }
 
 /**
- * Counts the tags of links before and after a change. Called once in a transaction: a second call could
- * lock counters in another order than other writers, and deadlock.
+ * Counts the tags of links before and after a change. Called once in a transaction: a second call
+ * could lock counters in another order than other writers, and deadlock.
  */
 export async function countTags(
   tx: Executor,

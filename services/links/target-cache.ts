@@ -60,11 +60,16 @@ export async function openTargetCache(
   metrics: Metrics,
   maxLinks = MAX_LINKS,
 ): Promise<TargetCache> {
-  /** By `/slug`, the path of a visit: cutting the slug out would make a new string. The oldest first. */
+  /**
+   * By `/slug`, the path of a visit: cutting the slug out would make a new string. The oldest
+   * first.
+   */
   const entries = new Map<string, Entry>()
   /** Slugs without a link. Kept apart, so that made-up slugs push no link out of memory. */
   const misses = new Map<string, ReadAt>()
-  /** What is being read. Trusted visitors have their own, so that they don't wait behind strangers. */
+  /**
+   * What is being read. Trusted visitors have their own, so that they don't wait behind strangers.
+   */
   const reading: Readonly<Record<VisitLevel, Map<string, Promise<KnownLink | undefined>>>> = {
     trusted: new Map(),
     strangers: new Map(),
@@ -98,7 +103,10 @@ export async function openTargetCache(
     if (entries.size > maxLinks) dropOne()
   }
 
-  /** Drops the oldest entry that was not used since it was last spared: a mark costs a visit less than a move. */
+  /**
+   * Drops the oldest entry that was not used since it was last spared: a mark costs a visit less
+   * than a move.
+   */
   function dropOne(): void {
     for (const [path, entry] of entries) {
       entries.delete(path)

@@ -5,18 +5,21 @@ import { linksFault } from './faults.ts'
 export const MAX_URL = 2_048
 
 /**
- * Bytes of a `Location`: a character of a url becomes up to 12 bytes. The proxy examples in deploy/ have
- * room for it beside the other headers.
+ * Bytes of a `Location`: a character of a url becomes up to 12 bytes. The proxy examples in deploy/
+ * have room for it beside the other headers.
  */
 export const MAX_LOCATION = 8_192
 
-/** `{1}` to `{9}`: that segment of the visit's further path. `{*}`: all segments that no number takes. */
+/**
+ * `{1}` to `{9}`: that segment of the visit's further path. `{*}`: all segments that no number
+ * takes.
+ */
 const PLACEHOLDER = /\{([1-9*])\}/g
 
 /**
- * Throws the Fault that says why a url can't be a link's target (decisions.md section 4): it must be
- * `http` or `https` with a host, without credentials, control characters, or a placeholder before its
- * path.
+ * Throws the Fault that says why a url can't be a link's target (decisions.md section 4): it must
+ * be `http` or `https` with a host, without credentials, control characters, or a placeholder
+ * before its path.
  */
 export function checkTarget(text: string): void {
   if (text.length > MAX_URL) throw tooLong(`${MAX_URL} characters at most`)
@@ -74,9 +77,10 @@ export interface FurtherPath {
 export const NO_FURTHER_PATH: FurtherPath = { segments: [], endsWithSlash: false }
 
 /**
- * Where a visit goes. Its further segments fill the places or are appended; its query is merged into the
- * target's, where the visit's parameters replace those of the same name. Undefined when the link takes
- * no further segments. A result of over `MAX_LOCATION` characters may be incomplete: don't send it.
+ * Where a visit goes. Its further segments fill the places or are appended; its query is merged
+ * into the target's, where the visit's parameters replace those of the same name. Undefined when
+ * the link takes no further segments. A result of over `MAX_LOCATION` characters may be incomplete:
+ * don't send it.
  */
 export function targetOf(
   { url, hasPlaces, appendsPath }: Target,
@@ -112,7 +116,10 @@ export function targetOf(
   return target.href
 }
 
-/** Stops filling once the result is too long: a url may have hundreds of places for one long segment. */
+/**
+ * Stops filling once the result is too long: a url may have hundreds of places for one long
+ * segment.
+ */
 function fillPlaces(url: string, textFor: (place: string) => string): string {
   let length = url.length
   return url.replace(PLACEHOLDER, (braces, place: string) => {
@@ -128,7 +135,9 @@ function encoded(segment: string): string {
   return encodeURIComponent(decodeURIComponent(segment))
 }
 
-/** A segment for a path. These characters need no encoding there and stay as the visit wrote them. */
+/**
+ * A segment for a path. These characters need no encoding there and stay as the visit wrote them.
+ */
 function asWritten(segment: string): string {
   return segment.replaceAll(/[^@:,;=$+]+/g, encoded)
 }

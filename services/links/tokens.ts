@@ -113,8 +113,8 @@ export interface Bearers {
 }
 
 /**
- * Asks the database each time, so that a revoked token stops working at once. Tokens that were valid
- * before are looked up among trusted callers: made-up tokens cannot delay them.
+ * Asks the database each time, so that a revoked token stops working at once. Tokens that were
+ * valid before are looked up among trusted callers: made-up tokens cannot delay them.
  */
 export function createBearers(db: Database): Bearers {
   /** Hashes of tokens that were valid when they were last presented, oldest first. */

@@ -5,7 +5,10 @@ import type { Identity } from '../../kernel/net/identity.ts'
 import { field, fits, parsed, withDefault } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
 
-/** The user who works on this machine, without a proxy in front: an admin that every installation has. */
+/**
+ * The user who works on this machine, without a proxy in front: an admin that every installation
+ * has.
+ */
 export const OPERATOR_EMAIL = 'operator@localhost'
 
 const MAX_EMAIL_LENGTH = 254
@@ -81,8 +84,8 @@ export async function userByEmail(db: Executor, text: string): Promise<User> {
 }
 
 /**
- * Gives a user a role, unless no admin would be left. The local operator does not count as one: behind
- * a proxy nobody can sign in as the operator.
+ * Gives a user a role, unless no admin would be left. The local operator does not count as one:
+ * behind a proxy nobody can sign in as the operator.
  */
 export function changeRole(db: Database, user: string, role: Role): Promise<User> {
   return db.transaction(async (tx) => {
@@ -105,8 +108,8 @@ export function levelOf({ kind }: Identity): 'trusted' | 'strangers' {
 }
 
 /**
- * The user at a browser; undefined: anonymous. Users named by the proxy are added automatically. A proxy
- * cannot name the operator: people who sign in there might be able to choose their address.
+ * The user at a browser; undefined: anonymous. Users named by the proxy are added automatically. A
+ * proxy cannot name the operator: people who sign in there might be able to choose their address.
  */
 export async function visitorOf(
   db: Database,

@@ -9,12 +9,17 @@ import type { FurtherPath } from './target.ts'
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789-'
 const MAX_SUGGESTIONS = 5
-/** A slug has 74 neighbours per letter. Of a longer text, only swapped and surplus letters are tried. */
+/**
+ * A slug has 74 neighbours per letter. Of a longer text, only swapped and surplus letters are
+ * tried.
+ */
 const MAX_FOR_ALL_MISTAKES = 10
 /** A shorter text would suggest anything. */
 const MIN_SUGGESTED_TEXT = 2
 
-/** What a visit's path asks for: a link by its first segment, decoded and without a `+` at its end. */
+/**
+ * What a visit's path asks for: a link by its first segment, decoded and without a `+` at its end.
+ */
 export interface VisitPath {
   readonly asked: string
   readonly more: FurtherPath
@@ -22,9 +27,9 @@ export interface VisitPath {
 }
 
 /**
- * Undefined for a path that no link can have. A slash at the end adds no segment. `.` and `..` would
- * leave the path that the link leads to; browsers resolve them before they ask. `..;x` is refused, too:
- * some servers take what follows a `;` for a parameter and go up.
+ * Undefined for a path that no link can have. A slash at the end adds no segment. `.` and `..`
+ * would leave the path that the link leads to; browsers resolve them before they ask. `..;x` is
+ * refused, too: some servers take what follows a `;` for a parameter and go up.
  */
 export function readVisitPath(path: string): VisitPath | undefined {
   const segments = path.slice(1).replace(/\/$/, '').split('/')
@@ -62,7 +67,10 @@ export interface SearchTerms {
   readonly rest: string
 }
 
-/** Reads what was typed, without a `/` in front, and without NUL, which neither database nor page takes. */
+/**
+ * Reads what was typed, without a `/` in front, and without NUL, which neither database nor page
+ * takes.
+ */
 export function readSearchTerms(text: string): SearchTerms {
   const terms = text.replaceAll('\0', '').trim().replace(/^\/+/, '')
   const slash = terms.indexOf('/')
@@ -72,8 +80,8 @@ export function readSearchTerms(text: string): SearchTerms {
 }
 
 /**
- * The terms that lead to a link, or undefined when there is none. People also type the keyword, as in
- * `go/docs`: it is left out unless a link has its name.
+ * The terms that lead to a link, or undefined when there is none. People also type the keyword, as
+ * in `go/docs`: it is left out unless a link has its name.
  */
 export async function termsOfLink(
   targets: TargetCache,
@@ -94,8 +102,8 @@ export function encodePath(path: string): string {
 }
 
 /**
- * Links that a visitor may see and may have meant by a text that is no link's slug: with a letter wrong,
- * missing or surplus, with two letters swapped, or with a slug that begins with the text.
+ * Links that a visitor may see and may have meant by a text that is no link's slug: with a letter
+ * wrong, missing or surplus, with two letters swapped, or with a slug that begins with the text.
  */
 export async function suggestionsFor(
   db: Executor,

@@ -43,8 +43,8 @@ interface End {
 }
 
 /**
- * Forwards events until it is stopped, over as many connections as that takes. Returns undefined when
- * it was stopped, else the reason why it can't continue.
+ * Forwards events until it is stopped, over as many connections as that takes. Returns undefined
+ * when it was stopped, else the reason why it can't continue.
  */
 export async function forward(options: ForwardOptions): Promise<string | undefined> {
   const { request, random, stop, report } = options
@@ -168,8 +168,8 @@ export interface Delivered {
   /** Attempts so far, this one included. */
   readonly attempts: number
   /**
-   * `left`: the next event follows. `again`: another attempt after `waitMs`. `repeat`: it was settled
-   * before and was not sent again. `given-up`: forwarding ends.
+   * `left`: the next event follows. `again`: another attempt after `waitMs`. `repeat`: it was
+   * settled before and was not sent again. `given-up`: forwarding ends.
    */
   readonly outcome: 'delivered' | 'repeat' | 'left' | 'again' | 'given-up'
   readonly waitMs: number
@@ -180,7 +180,9 @@ export type Deliver = (event: ForwardedEvent, body: Buffer | undefined) => Promi
 
 const TIMEOUT_MS = 30_000
 
-/** Bytes of an answer that are read: a target that still writes must not see a broken connection. */
+/**
+ * Bytes of an answer that are read: a target that still writes must not see a broken connection.
+ */
 const ANSWER_BYTES = 64 * 1024
 
 /** Header with the event's id: the target may get an event twice and can tell by it. */

@@ -171,7 +171,9 @@ export function startSession(
     }
   }
 
-  /** The first event up to this id that passes the filters; without one the position moves there. */
+  /**
+   * The first event up to this id that passes the filters; without one the position moves there.
+   */
   async function findThrough(last: number): Promise<StoredEvent | undefined> {
     const event = await eventQueries.findEventAfter(db, { after: position, last, ...filter })
     if (event === undefined) position = last

@@ -41,8 +41,9 @@ const MAX_READ_BYTES = 16 * 1024 * 1024
 const REFUSED_DATA = /^(22|23|54)/
 
 /**
- * Reads, stores, acknowledges; while a batch is stored the next one is read and made ready. An entry is
- * acknowledged only after its event is committed, and what is read twice is known by its delivery id.
+ * Reads, stores, acknowledges; while a batch is stored the next one is read and made ready. An
+ * entry is acknowledged only after its event is committed, and what is read twice is known by its
+ * delivery id.
  */
 export function startConsumer(options: ConsumerOptions): Consumer {
   const { channel, connect, enabled, ingest, rejections, clock, random, log } = options
@@ -112,7 +113,10 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     if (changed) options.onChange()
   }
 
-  /** Stores and acknowledges. Retries what can't be stored now; at the stop, leaves it to other consumers. */
+  /**
+   * Stores and acknowledges. Retries what can't be stored now; at the stop, leaves it to other
+   * consumers.
+   */
   async function settle(session: QueueSession, entries: readonly QueueEntry[]): Promise<void> {
     const largest = Math.max(1, ...entries.map(entrySize))
     limit = Math.max(1, Math.min(MAX_ENTRIES, Math.floor(MAX_READ_BYTES / largest)))
@@ -144,7 +148,10 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     }
   }
 
-  /** A bad entry must not block those behind it: it stays in the stream, and its id in the rejections. */
+  /**
+   * A bad entry must not block those behind it: it stays in the stream, and its id in the
+   * rejections.
+   */
   async function refuse(
     id: string,
     { provider, received_at: at }: NewEvent,
@@ -189,8 +196,8 @@ function aborted(signal: AbortSignal): Promise<undefined> {
  */
 export interface QueueSession {
   /**
-   * The next entries, `limit` at most: new ones, and those that a consumer took and died with. Waits
-   * a few seconds for them; empty when there are none, and at once after `signal` is aborted.
+   * The next entries, `limit` at most: new ones, and those that a consumer took and died with.
+   * Waits a few seconds for them; empty when there are none, and at once after `signal` is aborted.
    */
   receive(limit: number, signal: AbortSignal): Promise<readonly QueueEntry[]>
   /** Tells the broker that these entries are stored: it gives them to nobody again. */

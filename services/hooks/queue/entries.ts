@@ -66,7 +66,9 @@ function membersOf({ fields }: QueueEntry): Readonly<Record<string, unknown>> {
   return Object.fromEntries(entries) as Readonly<Record<string, unknown>>
 }
 
-/** The fields beside the payload under names that a header can have, so that a replay can send them. */
+/**
+ * The fields beside the payload under names that a header can have, so that a replay can send them.
+ */
 function headersOf(fields: QueueEntry['fields']): Record<string, string[]> {
   const headers = new Map<string, string[]>()
   for (const [field, value] of fields) {

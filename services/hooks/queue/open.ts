@@ -42,8 +42,8 @@ export interface QueueOptions {
 }
 
 /**
- * The brokers by the scheme of their URL: another broker is one more file and one more line. A client
- * costs a tenth of a second and 30 MB of memory, so it is loaded only when configured.
+ * The brokers by the scheme of their URL: another broker is one more file and one more line. A
+ * client costs a tenth of a second and 30 MB of memory, so it is loaded only when configured.
  */
 const BROKERS: Readonly<Record<string, () => Promise<OpenSession>>> = {
   'redis:': redis,

@@ -121,7 +121,10 @@ export async function pingRedis(url: string, limitMs: number): Promise<void> {
   }
 }
 
-/** A client that does not reconnect: the consumer opens a new session, for any broker in the same way. */
+/**
+ * A client that does not reconnect: the consumer opens a new session, for any broker in the same
+ * way.
+ */
 function connectionTo(url: string) {
   return createClient({
     url,

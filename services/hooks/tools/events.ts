@@ -234,8 +234,8 @@ export function waitTool(hooks: Hooks): Tool {
 }
 
 /**
- * The first matching event stored after now. Undefined when the time is over, when the client is gone,
- * and when the program stops.
+ * The first matching event stored after now. Undefined when the time is over, when the client is
+ * gone, and when the program stops.
  */
 async function nextEvent(
   { db, stream, clock }: Hooks,

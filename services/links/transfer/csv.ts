@@ -40,7 +40,10 @@ export function readHeader(record: string): readonly Column[] {
   return columns
 }
 
-/** Reads a record below a header. An empty cell clears a text; elsewhere it leaves the field as it is. */
+/**
+ * Reads a record below a header. An empty cell clears a text; elsewhere it leaves the field as it
+ * is.
+ */
 export function readCsvLink(text: string, columns: readonly Column[]): LinkRecord {
   const cells = readCells(text)
   if (cells === undefined) {
@@ -111,7 +114,10 @@ function readBoolean(word: string): boolean | string | undefined {
   return word === 'true' || word === 'false' ? word === 'true' : word
 }
 
-/** The cells of a record (RFC 4180); undefined when something other than a comma follows a quoted cell. */
+/**
+ * The cells of a record (RFC 4180); undefined when something other than a comma follows a quoted
+ * cell.
+ */
 function readCells(record: string): readonly string[] | undefined {
   const cells: string[] = []
   for (let at = 0; ; at++) {

@@ -21,8 +21,8 @@ export interface ExportPart {
 }
 
 /**
- * Reads links from a stream of bytes. Without a format, the first character of the file tells: `{` begins
- * golink's JSON lines, everything else is CSV. Throws the Fault of a bad header.
+ * Reads links from a stream of bytes. Without a format, the first character of the file tells: `{`
+ * begins golink's JSON lines, everything else is CSV. Throws the Fault of a bad header.
  */
 export async function* readLinks(
   bytes: AsyncIterable<Uint8Array>,

@@ -16,8 +16,8 @@ const [BEGIN, END] = ['\u0001', '\u0002']
 const APPENDED_PATH = `${BEGIN}/{*}${END}`
 
 /**
- * Reads a line of a golink export (`/.export`): a JSON object with Short, Long, Created, LastEdit and
- * Owner. golink has no title, description, tags or visibility, so these stay as they are.
+ * Reads a line of a golink export (`/.export`): a JSON object with Short, Long, Created, LastEdit
+ * and Owner. golink has no title, description, tags or visibility, so these stay as they are.
  */
 export function readGolink(text: string): LinkRecord {
   const object = parseObject(text)
@@ -105,8 +105,8 @@ function translateActions(template: string): string {
 }
 
 /**
- * The `Long` that leads where our link does; undefined for numbered placeholders, which golink does not
- * have. Whether the path is appended is lost: golink always does when there is no template.
+ * The `Long` that leads where our link does; undefined for numbered placeholders, which golink does
+ * not have. Whether the path is appended is lost: golink always does when there is no template.
  */
 function toTemplate(url: string): string | undefined {
   if (/\{[1-9]\}/.test(url)) return undefined

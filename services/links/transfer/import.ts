@@ -56,15 +56,15 @@ const IMPORTER: UrlWriter = { id: null, role: 'admin' }
 const BATCH_SIZE = 500
 
 /**
- * Plans made for few links are bad for many: statistics are renewed after this many new links, and again
- * each time their number has doubled.
+ * Plans made for few links are bad for many: statistics are renewed after this many new links, and
+ * again each time their number has doubled.
  */
 const FIRST_RENEWAL = 500
 
 /**
- * Imports links by the rules of the API, in batches, and reports each line in the order of the file.
- * Existing links stay as they are without `update`, so that a file can be imported again. A line is
- * committed before it is reported.
+ * Imports links by the rules of the API, in batches, and reports each line in the order of the
+ * file. Existing links stay as they are without `update`, so that a file can be imported again. A
+ * line is committed before it is reported.
  */
 export async function importLinks(
   tools: ImportTools,
@@ -203,8 +203,8 @@ async function compareLine(
 }
 
 /**
- * Stores links in one transaction, of those that lead here one at a time. Gives the faults by slug. A
- * link that the database refuses does not keep others from being stored.
+ * Stores links in one transaction, of those that lead here one at a time. Gives the faults by slug.
+ * A link that the database refuses does not keep others from being stored.
  */
 async function storeLinks(
   tools: ImportTools,

@@ -8,7 +8,9 @@ export type ImportRecord =
 
 /** What a line of a file says of a link; the fields are not checked yet. */
 interface LinkData {
-  /** Fields by their names in the API. Those that the line does not have are undefined: they stay. */
+  /**
+   * Fields by their names in the API. Those that the line does not have are undefined: they stay.
+   */
   readonly fields: Readonly<Record<string, unknown>>
   /** E-mail address of the primary owner; empty when the line names none. */
   readonly owner: string
@@ -43,7 +45,10 @@ const EARLIEST = Date.UTC(1970, 0, 1)
 const MAX_RECORD_BYTES = 1024 * 1024
 const [LF, QUOTE, COMMA] = [0x0a, 0x22, 0x2c]
 
-/** Where in a CSV record a byte stands; `closing`: after a quote that ends the cell unless another follows. */
+/**
+ * Where in a CSV record a byte stands; `closing`: after a quote that ends the cell unless another
+ * follows.
+ */
 type Place = 'start' | 'plain' | 'quoted' | 'closing'
 
 /** Reads a time with its zone; undefined when the file does not know it. */
@@ -69,8 +74,8 @@ export function readLine(line: number, parse: () => LinkRecord): ImportLine {
 
 /**
  * Splits bytes into records as they come, holding one at a time. A record ends at a line end; with
- * `quotes`, not within a quoted cell (RFC 4180). Blank lines are counted and left out. Reading ends at a
- * quoted cell that is never closed, because nothing after it can be trusted.
+ * `quotes`, not within a quoted cell (RFC 4180). Blank lines are counted and left out. Reading ends
+ * at a quoted cell that is never closed, because nothing after it can be trusted.
  */
 export async function* readRecords(
   chunks: AsyncIterable<Uint8Array>,

@@ -157,7 +157,9 @@ export function openBriefLock({ db, clock, log, reader }: BriefLockOptions) {
     }
   }
 
-  /** Runs work under the lock, in the order of the calls. Undefined if the deadline passes first. */
+  /**
+   * Runs work under the lock, in the order of the calls. Undefined if the deadline passes first.
+   */
   return async <T>(deadline: Deadline, work: () => Promise<T>): Promise<T | undefined> => {
     const previous = last
     const { promise, resolve: leaveQueue } = Promise.withResolvers<void>()

@@ -119,7 +119,9 @@ export function createSpending(price: Price | undefined, budgets: Budgets, befor
       tokens += usage.prompt + usage.completion
       if (price !== undefined) cost += costOf(price, usage)
     },
-    /** The cost of this session, without the long tail of a sum of fractions; null without a price. */
+    /**
+     * The cost of this session, without the long tail of a sum of fractions; null without a price.
+     */
     cost: (): number | null => (price === undefined ? null : Math.round(cost * 1e9) / 1e9),
     /** Which budget is spent, in one line; undefined while some is left. */
     problem(): string | undefined {

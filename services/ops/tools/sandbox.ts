@@ -39,7 +39,9 @@ export function openSandbox({
   readonly log: Log
   /** Whether commands that a model composed may run without a sandbox (`OPS_UNSANDBOXED`). */
   readonly unsandboxed: () => boolean
-  /** Unix sockets of this process. No command may reach them: a client that opens one is trusted. */
+  /**
+   * Unix sockets of this process. No command may reach them: a client that opens one is trusted.
+   */
   readonly ownSockets: () => readonly string[]
 }) {
   let known: SandboxState | undefined
