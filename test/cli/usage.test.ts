@@ -110,7 +110,7 @@ t.test('completion, as bash has it', async (t) => {
     const list = words.map((word) => `'${word}'`).join(' ')
     const call = `COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _gatehouse`
     const script = `${stdout}\n${call}\nprintf '%s\\n' "\${COMPREPLY[@]}"`
-    const shell = spawnSync('bash', ['-u', '-c', script], { encoding: 'utf8' })
+    const shell = spawnSync('bash', ['--norc', '-u', '-c', script], { encoding: 'utf8' })
     t.same({ status: shell.status, stderr: shell.stderr }, { status: 0, stderr: '' }, call)
     return shell.stdout.trim().split('\n')
   }
