@@ -127,7 +127,7 @@ export function serviceUrl(
 }
 
 /** The URL on which a service listens; undefined as in `serviceUrl`. */
-export function listeningUrl(
+function listeningUrl(
   service: ServiceName,
   config: ConfigSource,
   addresses?: Addresses,

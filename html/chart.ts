@@ -42,7 +42,7 @@ export function barChart(
 }
 
 /** The sum of a bar's parts. */
-export function totalOf({ parts }: Bar): number {
+function totalOf({ parts }: Bar): number {
   return parts.reduce((sum, { value }) => sum + value, 0)
 }
 

@@ -81,7 +81,7 @@ export function splitTarget({ url }: IncomingMessage): {
 }
 
 /** The host and port in `POST http://host/path`; undefined where the target is a path. */
-export function authorityOf({ url = '/' }: IncomingMessage): string | undefined {
+function authorityOf({ url = '/' }: IncomingMessage): string | undefined {
   if (url.startsWith('/')) return undefined
   return /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
 }

@@ -6,7 +6,8 @@ import { PROGRAM_NAME } from '../../kernel/assets.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { listNewest } from '../../services/hooks/events.ts'
 import { recentSince } from '../../services/hooks/providers.ts'
-import { operator, page } from './endpoint.ts'
+import { anyone } from '../../kernel/http/endpoint.ts'
+import { page } from './endpoint.ts'
 
 const NEWEST = 10
 
@@ -14,7 +15,7 @@ const NEWEST = 10
 export const dashboardEndpoints = [
   page({
     path: '/',
-    access: operator,
+    access: anyone,
     async answer({ app: { hooks, baseUrl } }) {
       const { db, clock } = hooks
       // Before the events are read: the stream goes on from here, so that nothing falls in between.

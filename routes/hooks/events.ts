@@ -30,7 +30,8 @@ import { findEvents } from '../../services/hooks/events.ts'
 import { replayEvent } from '../../services/hooks/replays.ts'
 import { receiverPath } from '../../services/hooks/providers.ts'
 import { withDefault } from '../../kernel/validate.ts'
-import { operator, page, form, type HooksRoutes } from './endpoint.ts'
+import { anyone } from '../../kernel/http/endpoint.ts'
+import { page, form, type HooksRoutes } from './endpoint.ts'
 
 /** Replays that the page of an event lists. */
 const LISTED_REPLAYS = 50
@@ -39,7 +40,7 @@ const LISTED_REPLAYS = 50
 export const eventEndpoints = [
   page({
     path: '/log',
-    access: operator,
+    access: anyone,
     query: LogQuery,
     async answer({ app, query, context }) {
       if (readsPayloads(query) && !maySearch(context)) throw forbidden(FOREIGN_SEARCH)
@@ -51,7 +52,7 @@ export const eventEndpoints = [
 
   page({
     path: '/log/:id',
-    access: operator,
+    access: anyone,
     params: { id: Type.String() },
     async answer({ app, params }) {
       const view = await eventView(app, readEventId(params.id))
@@ -61,7 +62,7 @@ export const eventEndpoints = [
 
   form({
     path: '/log/:id/replay',
-    access: operator,
+    access: anyone,
     params: { id: Type.String() },
     /** Absent or empty for the default target. */
     body: Type.Object({ target_url: withDefault(Type.String(), '') }),

@@ -26,7 +26,8 @@ import {
   secretVariable,
   type SigningSecrets,
 } from '../../services/hooks/secrets.ts'
-import { form, operator, page, type HooksRoutes } from './endpoint.ts'
+import { anyone } from '../../kernel/http/endpoint.ts'
+import { form, page, type HooksRoutes } from './endpoint.ts'
 
 const params = { name: Type.String() }
 
@@ -66,13 +67,13 @@ const RotateForm = Type.Object({
 export const providerEndpoints = [
   page({
     path: '/providers',
-    access: operator,
+    access: anyone,
     answer: ({ app }) => providersView(app),
   }),
 
   form({
     path: '/providers',
-    access: operator,
+    access: anyone,
     body: CreateForm,
     async answer({ app, body }) {
       const { name, trust_mode, acknowledge_open: acknowledgeOpen } = body
@@ -85,7 +86,7 @@ export const providerEndpoints = [
 
   form({
     path: '/providers/:name/enabled',
-    access: operator,
+    access: anyone,
     params,
     body: EnableForm,
     async answer({ app, params: { name }, body: { enabled } }) {
@@ -96,7 +97,7 @@ export const providerEndpoints = [
 
   form({
     path: '/providers/:name/alarm',
-    access: operator,
+    access: anyone,
     params,
     body: AlarmForm,
     async answer({ app, params: { name }, body }) {
@@ -107,7 +108,7 @@ export const providerEndpoints = [
 
   form({
     path: '/providers/:name/rotate',
-    access: operator,
+    access: anyone,
     params,
     body: RotateForm,
     async answer({ app, params: { name }, body }) {
@@ -118,7 +119,7 @@ export const providerEndpoints = [
 
   form({
     path: '/providers/:name/remove',
-    access: operator,
+    access: anyone,
     params,
     async answer({ app, params: { name } }) {
       await removeProvider(toolsOf(app), name)

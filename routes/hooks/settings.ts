@@ -20,7 +20,8 @@ import {
   revokeEndpoint,
 } from '../../services/hooks/endpoints.ts'
 import { SettingsForm, writeSettings } from '../../services/hooks/settings.ts'
-import { form, operator, page, type HooksRoutes } from './endpoint.ts'
+import { anyone } from '../../kernel/http/endpoint.ts'
+import { form, page, type HooksRoutes } from './endpoint.ts'
 
 /** Waiting events are counted up to here: beyond, it is enough to know that there are many. */
 const COUNT_UP_TO = 1_000
@@ -35,7 +36,7 @@ const NewEndpoint = Type.Object({
 export const settingsEndpoints = [
   page({
     path: '/settings',
-    access: operator,
+    access: anyone,
     async answer({ app }) {
       await app.hooks.registry.refresh()
       return settingsView(app)
@@ -44,7 +45,7 @@ export const settingsEndpoints = [
 
   form({
     path: '/settings',
-    access: operator,
+    access: anyone,
     body: SettingsForm,
     async answer({ app, body }) {
       const { db, registry, retention } = app.hooks
@@ -58,7 +59,7 @@ export const settingsEndpoints = [
 
   form({
     path: '/settings/endpoints',
-    access: operator,
+    access: anyone,
     body: NewEndpoint,
     async answer({ app, body }) {
       const { db, random, registry } = app.hooks
@@ -74,7 +75,7 @@ export const settingsEndpoints = [
 
   form({
     path: '/settings/endpoints/:name/revoke',
-    access: operator,
+    access: anyone,
     params: { name: Type.String() },
     async answer({ app, params }) {
       await revokeEndpoint(app.hooks.db, params.name)
@@ -85,7 +86,7 @@ export const settingsEndpoints = [
 
   form({
     path: '/settings/forwarders/:name/forget',
-    access: operator,
+    access: anyone,
     params: { name: Type.String() },
     async answer({ app, params: { name } }) {
       // A connected forwarder would be told that another one had taken its name.

@@ -8,7 +8,7 @@ import {
   MAX_CHARACTERS,
   type AlertsView,
 } from '../../html/ops/alerts.ts'
-import { badRequest, Fault } from '../../kernel/fault.ts'
+import { found, badRequest, Fault } from '../../kernel/fault.ts'
 import type { BodyResult } from '../../kernel/http/body.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { bearsKey } from '../../kernel/tokens.ts'
@@ -17,7 +17,7 @@ import type { Operation } from '../../kernel/openapi.ts'
 import { investigationPrompt } from '../../services/ops/alerts/brief.ts'
 import { isBlank, type DeliveryResult } from '../../services/ops/alerts/receive.ts'
 import { anyone } from '../../kernel/http/endpoint.ts'
-import { form, idOf, page, paging, readPage, type OpsApp, found, started } from './endpoint.ts'
+import { form, idOf, page, paging, readPage, type OpsApp, started } from './endpoint.ts'
 
 const PATH = '/alerts'
 const params = { id: idOf('alert') }

@@ -1,6 +1,6 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { anyone, endpointsOf, type Call, type Endpoint } from '../../kernel/http/endpoint.ts'
-import { badRequest, Fault, notFound } from '../../kernel/fault.ts'
+import { badRequest, Fault } from '../../kernel/fault.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { Ops } from '../../services/ops/open.ts'
 import { opsErrorPage } from '../../html/ops/layout.ts'
@@ -42,12 +42,6 @@ export function chatProblem(
 ): Reply {
   const type = status >= 500 ? 'server_error' : 'invalid_request_error'
   return jsonReply({ error: { message, type, param: null, code } }, status, headers)
-}
-
-/** The row, or 404. */
-export function found<Row>(row: Row | undefined, noun: string): Row {
-  if (row === undefined) throw notFound(`${noun} not found`)
-  return row
 }
 
 /** The session that was started, or 409: only one runs at a time. */

@@ -1,3 +1,4 @@
+import { found } from '../../kernel/fault.ts'
 import Type from 'typebox'
 import { Memory, memoryQueries as q } from '../../db/ops/memories.ts'
 import {
@@ -25,7 +26,6 @@ import {
   paging,
   readPage,
   type OpsApp,
-  found,
 } from './endpoint.ts'
 
 const PATH = '/memories'

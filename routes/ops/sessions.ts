@@ -10,7 +10,7 @@ import {
   type HeadView,
   type StopView,
 } from '../../html/ops/sessions.ts'
-import { Fault, unavailable } from '../../kernel/fault.ts'
+import { found, Fault, unavailable } from '../../kernel/fault.ts'
 import { queryOf } from '../../kernel/http/context.ts'
 import { anyone, newForm } from '../../kernel/http/endpoint.ts'
 import type { Route } from '../../kernel/http/router.ts'
@@ -27,7 +27,6 @@ import {
   paging,
   readPage,
   type OpsApp,
-  found,
   opsFault,
   started,
 } from './endpoint.ts'
