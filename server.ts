@@ -33,20 +33,26 @@ async function serveUntilStopped(
 ): Promise<number> {
   const { serve } = await import('./commands/serve.ts')
   const code = await serve({
-    ...{ config, services, version, log, stopSignal },
+    config,
+    services,
+    version,
+    log,
+    stopSignal,
     ready: output.out,
   })
   // postgres.js retries connections even after its client was closed.
   process.exit(code)
 }
 
-/** The terminal sends Ctrl-C to npm and its child, and npm passes it on: one press, two signals. */
+/**
+ * The terminal sends Ctrl-C to npm and its child, and npm passes it on: one press, two signals.
+ */
 const PRESS_MS = 300
 
 /** The first SIGTERM or SIGINT; a second one ends the process at once. */
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
-    let first: { readonly signal: string; readonly at: number } | undefined
+    let first: { signal: string; at: number } | undefined
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
         const at = performance.now()

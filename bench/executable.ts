@@ -47,7 +47,8 @@ export const executable: Part = {
       }
       // The first round migrates, creates the embedded database and reads the files from the disk.
       if (round < 0) first = made.embedded.readyMs
-      else for (const name of ['bare', 'server', 'embedded'] as const) starts[name].push(made[name])
+      else
+        for (const name of ['bare', 'server', 'embedded'] as const) starts[name].push(made[name])
     }
     const ready = (name: keyof typeof starts) => median(starts[name].map(({ readyMs }) => readyMs))
     const held = (name: keyof typeof starts) => median(starts[name].map(({ ownMib }) => ownMib))

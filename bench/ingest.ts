@@ -1,10 +1,12 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { temporaryFolder } from '../test/helpers/owner.ts'
+import { run } from '../test/helpers/postgres.ts'
 import { ROOT } from '../test/helpers/program.ts'
 import { startBare } from './helpers/bare.ts'
 import { freshDatabase } from './helpers/database.ts'
-import { atLeast, median, type Figure, type Owner, type Part } from './helpers/measure.ts'
+import type { RequestText } from './helpers/load-worker.ts'
+import { atLeast, atMost, median, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { PGBENCH, pgbench } from './helpers/pgbench.ts'
 import { portOf, startBenchServer, type BenchServer } from './helpers/server.ts'
 import { loadRound, type LoadRound } from './helpers/wrk.ts'
@@ -14,32 +16,57 @@ const ROUNDS = 5
 const SECONDS = 4
 const CONNECTIONS = 64
 const P99_MS = 25
+/** Bytes of the log beyond what is stored, and bytes of indexes, for each event. */
+const MAX_LOG = 700
+const MAX_INDEXES = 200
 
-const BODY = JSON.stringify({ action: 'opened', padding: 'x'.repeat(2_000) })
-const SIGNATURE = createHmac('sha256', SECRET).update(BODY).digest('hex')
-const HEADERS = {
-  Host: '127.0.0.1',
-  'Content-Type': 'application/json',
-  'X-GitHub-Event': 'pull_request',
-  'X-Hub-Signature-256': `sha256=${SIGNATURE}`,
-  'Content-Length': String(BODY.length),
+const BODIES = 600
+const WORDS = [
+  '"quoted"',
+  'ünïcödé',
+  'back\\slash',
+  '日本語',
+  '😀',
+  'plain text',
+  "it's",
+  '\ttab',
+  '<p>',
+]
+
+/** A body of 2 KB that hardly compresses, with quotes and with letters beyond ASCII. */
+function makeBody(n: number): string {
+  const commits: unknown[] = []
+  while (Buffer.byteLength(JSON.stringify(commits)) < 1_950) {
+    const message = `${WORDS[(n + commits.length) % WORDS.length]} ${randomBytes(30).toString('base64')}`
+    commits.push({ id: randomBytes(20).toString('hex'), message })
+  }
+  return JSON.stringify({ action: 'opened', n, commits })
 }
-const REQUEST = {
-  connections: CONNECTIONS,
-  seconds: SECONDS,
-  head: `POST /webhooks/code_host HTTP/1.1\r\n${Object.entries(HEADERS)
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join('')}X-GitHub-Delivery: `,
-  tail: `\r\n\r\n${BODY}`,
-  expect: 'HTTP/1.1 202',
+
+function headersOf(body: string): Readonly<Record<string, string>> {
+  return {
+    Host: '127.0.0.1',
+    'Content-Type': 'application/json',
+    'X-GitHub-Event': 'pull_request',
+    'X-Hub-Signature-256': `sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}`,
+    'Content-Length': String(Buffer.byteLength(body)),
+  }
+}
+
+function requestOf(body: string): RequestText {
+  const lines = Object.entries(headersOf(body)).map(([name, value]) => `${name}: ${value}\r\n`)
+  return {
+    head: `POST /webhooks/code_host HTTP/1.1\r\n${lines.join('')}X-GitHub-Delivery: `,
+    tail: `\r\n\r\n${body}`,
+  }
 }
 
 /** The same row by pgbench: one insert a transaction, without a word to anybody. */
 const INSERT = `
-insert into hooks.events (provider, event_type, trust_mode, verified, verify_detail, external_id, content_type,
-                          source_ip, headers, payload, body_hash, received_at)
-values ('code_host', 'pull_request', 'signed', true, 'hmac-sha256 ok', gen_random_uuid()::text, 'application/json',
-        '127.0.0.1', :headers::jsonb, :payload::bytea, sha256(:payload::bytea), now());`
+insert into hooks.events (received_at, body_check, trust, provider, event_type, external_id, method, path,
+                          content_type, source_ip, headers, payload)
+values (now(), (random() * 1e9)::integer, 1, 'code_host', 'pull_request', gen_random_uuid()::text, 'POST',
+        '/webhooks/code_host', 'application/json', '127.0.0.1', :headers, :payload::bytea);`
 
 type Peer = 'bare' | 'PostgreSQL' | 'one insert a request' | 'embedded' | 'pgbench'
 const PEERS: readonly Peer[] = [
@@ -48,8 +75,9 @@ const PEERS: readonly Peer[] = [
 ]
 
 /**
- * 2 KB signed code_host bodies at 64 connections in alternating rounds: beside bare node:http that verifies and
- * stores nothing, the same server with one insert a request, and pgbench with the same insert at 64 clients.
+ * Signed code_host bodies of 2 KB, another one in each request, at 64 connections in alternating rounds: beside bare
+ * node:http that verifies and stores nothing, the same server with one insert a request, and pgbench with the same
+ * insert at 64 clients. Then what an event takes of PostgreSQL's log and of its indexes.
  */
 export const ingest: Part = {
   name: 'ingest',
@@ -68,22 +96,30 @@ export const ingest: Part = {
       GATEHOUSE_DATA_DIR: await temporaryFolder(owner),
     })
     const bare = await startBare(owner, 'bare-receiver.ts', SECRET)
-    const load = (port: number): Promise<LoadRound> => loadRound({ ...REQUEST, port })
+    const bodies = Array.from({ length: BODIES }, (_, n) => makeBody(n))
     const order = {
+      connections: CONNECTIONS,
+      seconds: SECONDS,
+      requests: bodies.map(requestOf),
+      expect: 'HTTP/1.1 202',
+    }
+    const load = (port: number): Promise<LoadRound> => loadRound({ ...order, port })
+    const [body = ''] = bodies
+    const inserts = {
       url: urls[0] ?? '',
       clients: CONNECTIONS,
       seconds: SECONDS,
       script: INSERT,
       variables: {
-        headers: JSON.stringify(HEADERS),
-        payload: `\\x${Buffer.from(BODY).toString('hex')}`,
+        headers: JSON.stringify(Object.entries(headersOf(body))),
+        payload: `\\x${Buffer.from(body).toString('hex')}`,
       },
     }
     const measure: Readonly<Record<Peer, () => Promise<Omit<LoadRound, 'answered'>>>> = {
       bare: () => load(bare.port),
       PostgreSQL: () => load(portOf(grouped.hooks)),
       'one insert a request': () => load(portOf(single.hooks)),
-      pgbench: async () => ({ perSecond: await pgbench(owner, order), p99: Number.NaN }),
+      pgbench: async () => ({ perSecond: await pgbench(owner, inserts), p99: Number.NaN }),
       embedded: () => load(portOf(embedded.hooks)),
     }
     const rates = new Map<Peer, number[]>(PEERS.map((peer) => [peer, []]))
@@ -99,12 +135,13 @@ export const ingest: Part = {
     }
     const rate = (peer: Peer): number => median(rates.get(peer) ?? [])
     const p99 = median(latencies.get('PostgreSQL') ?? [])
+    const size = await sizeOfEvents(urls[0] ?? '', () => load(portOf(grouped.hooks)))
     return [
       ...PEERS.map((peer) => ({ name: `${peer} (median)`, value: rate(peer), unit: '/s' })),
-      atLeast('PostgreSQL / bare', rate('PostgreSQL') / rate('bare'), 0.35),
+      atLeast('PostgreSQL / bare', rate('PostgreSQL') / rate('bare'), 0.4),
       atLeast('PostgreSQL / one insert', rate('PostgreSQL') / rate('one insert a request'), 1.4),
-      atLeast('PostgreSQL / pgbench', rate('PostgreSQL') / rate('pgbench'), 0.45),
-      atLeast('embedded / bare', rate('embedded') / rate('bare'), 0.15),
+      atLeast('PostgreSQL / pgbench', rate('PostgreSQL') / rate('pgbench'), 1.2),
+      atLeast('embedded / bare', rate('embedded') / rate('bare'), 0.25),
       {
         name: 'p99 PostgreSQL (median)',
         value: p99,
@@ -112,7 +149,33 @@ export const ingest: Part = {
         bound: `< ${P99_MS}`,
         kept: p99 < P99_MS,
       },
-      { name: 'p99 embedded (median)', value: median(latencies.get('embedded') ?? []), unit: 'ms' },
+      {
+        name: 'p99 embedded (median)',
+        value: median(latencies.get('embedded') ?? []),
+        unit: 'ms',
+      },
+      { name: 'stored bytes an event', value: size.stored, unit: 'bytes' },
+      atMost('log beyond these, an event', size.log - size.stored, MAX_LOG, 'bytes'),
+      atMost('indexes, an event', size.indexes, MAX_INDEXES, 'bytes'),
     ]
   },
+}
+
+/** Bytes that each event of a load takes: in the table, in its indexes, and in PostgreSQL's log. */
+async function sizeOfEvents(
+  url: string,
+  load: () => Promise<unknown>,
+): Promise<{ readonly stored: number; readonly indexes: number; readonly log: number }> {
+  await run(url, 'truncate hooks.events cascade')
+  await run(url, 'checkpoint')
+  const [before] = await run(url, 'select pg_current_wal_lsn()::text as lsn')
+  await load()
+  const [row] = await run(
+    url,
+    `select pg_wal_lsn_diff(pg_current_wal_lsn(), '${String(before?.['lsn'])}')::float8 as log,
+            pg_table_size('hooks.events')::float8 as stored, pg_indexes_size('hooks.events')::float8 as indexes,
+            (select count(*) from hooks.events)::float8 as events`,
+  )
+  const of = (name: string): number => Number(row?.[name]) / Number(row?.['events'])
+  return { stored: of('stored'), indexes: of('indexes'), log: of('log') }
 }

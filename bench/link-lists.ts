@@ -34,7 +34,13 @@ const TAGS = 'select tag as key from links.tags order by tag offset 18000 limit 
 const popular = `/tags/${POPULAR}/links`
 
 const LISTS: readonly List[] = [
-  { name: '/links, owner of 100,000', path: '/links', rows: 'links', caller: BIG_OWNER, deep: OWN },
+  {
+    name: '/links, owner of 100,000',
+    path: '/links',
+    rows: 'links',
+    caller: BIG_OWNER,
+    deep: OWN,
+  },
   { name: '/admin/links', path: '/admin/links', rows: 'links', caller: ADMIN, deep: ALL },
   { name: 'a tag of 300,000, admin', path: popular, rows: 'links', caller: ADMIN, deep: TAGGED },
   { name: 'the same, user', path: popular, rows: 'links', caller: USER, deep: TAGGED },

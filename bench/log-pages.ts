@@ -1,5 +1,5 @@
 import { Agent } from 'node:http'
-import { eventCursor } from '../services/hooks/event-filter.ts'
+import { cursorAt } from '../services/hooks/event-filter.ts'
 import { run } from '../test/helpers/postgres.ts'
 import { seedEvents } from './helpers/event-seed.ts'
 import { migratedDatabase } from './helpers/database.ts'
@@ -31,10 +31,9 @@ export const logPages: Part = {
       paths[`first, ${name}`] = `/log?${query}limit=50`
       const [row] = await run(
         url,
-        `select id::int, received_at from hooks.events ${filter} order by received_at desc, id desc offset ${DEPTH} limit 1`,
+        `select id::int from hooks.events ${filter} order by id desc offset ${DEPTH} limit 1`,
       )
-      paths[`deep, ${name}`] =
-        `/log?${query}limit=50&cursor=${eventCursor(row as { id: number; received_at: Date })}`
+      paths[`deep, ${name}`] = `/log?${query}limit=50&cursor=${cursorAt(Number(row?.['id']))}`
     }
     const times = new Map<string, number[]>(Object.keys(paths).map((name) => [name, []]))
     for (let round = -20; round < ROUNDS; round++) {

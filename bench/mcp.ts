@@ -1,5 +1,6 @@
 import { request } from '../test/helpers/http.ts'
 import { addEndpoint, META, MODERN, modern, type Endpoint } from '../test/helpers/mcp.ts'
+import type { RequestText } from './helpers/load-worker.ts'
 import { startBare } from './helpers/bare.ts'
 import { freshDatabase } from './helpers/database.ts'
 import { seedEvents } from './helpers/event-seed.ts'
@@ -30,7 +31,11 @@ export const mcp: Part = {
     const load = { connections: CONNECTIONS, seconds: SECONDS, expect: 'HTTP/1.1 200' }
     for (let round = -1; round < ROUNDS; round++) {
       for (const name of ['bare', 'gatehouse'] as const) {
-        const made = await loadRound({ ...load, port: ports[name], ...callText(endpoint) })
+        const made = await loadRound({
+          ...load,
+          port: ports[name],
+          requests: [callText(endpoint)],
+        })
         // The first round lets the code become fast: it is made, not measured.
         if (round >= 0) rounds[name].push(made)
       }
@@ -54,7 +59,7 @@ export const mcp: Part = {
 }
 
 /** The request of the newest revision as it goes over the wire, before and after a header of its own each. */
-function callText({ url, token }: Endpoint): { head: string; tail: string } {
+function callText({ url, token }: Endpoint): RequestText {
   const params = { _meta: META, ...CALL }
   const body = JSON.stringify({ jsonrpc: '2.0', id: 'a-1', method: 'tools/call', params })
   const lines = [

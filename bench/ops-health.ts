@@ -84,7 +84,8 @@ async function running({ api }: OpsServer): Promise<Session | undefined> {
 
 /** A flood that ended meanwhile has measured nothing. */
 async function stillRuns(ops: OpsServer, id: number): Promise<void> {
-  if ((await running(ops))?.id !== id) throw new Error(`session ${id} ended before the measurement`)
+  if ((await running(ops))?.id !== id)
+    throw new Error(`session ${id} ended before the measurement`)
 }
 
 function figuresOf(name: string, times: readonly number[]): readonly Figure[] {

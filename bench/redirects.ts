@@ -13,6 +13,9 @@ const CONNECTIONS = 32
 const BOUND = 0.7
 const P99_MS = 5
 
+/** Of our own client. */
+const HEAD = 'GET /bench-1 HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: Mozilla/5.0\r\nX-Run: '
+
 const SEED = `
 insert into links.links (slug, url, title, description, visibility, append_path, created_at, updated_at)
 select 'bench-' || n, 'https://example.com/page/' || n, '', '', 'public', false, now(), now()
@@ -70,8 +73,7 @@ function load(port: number): Promise<LoadRound> {
   if (HAS_WRK) return wrkLoad({ ...order, script: 'redirects.lua', args: [String(LINKS)] })
   return ownLoad({
     ...order,
-    head: 'GET /bench-1 HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: Mozilla/5.0\r\nX-Run: ',
-    tail: '\r\n\r\n',
+    requests: [{ head: HEAD, tail: '\r\n\r\n' }],
     expect: 'HTTP/1.1 302',
   })
 }

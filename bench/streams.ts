@@ -105,7 +105,9 @@ async function measure(side: Side, sendEvents: Send): Promise<Round> {
   const missing = pause(LONGEST_MS, undefined, { ref: false }).then(() => {
     throw new Error(`clients still miss events after ${LONGEST_MS} ms`)
   })
-  const sent = await Promise.race([sendEvents(side, agent), missing]).finally(() => agent.destroy())
+  const sent = await Promise.race([sendEvents(side, agent), missing]).finally(() =>
+    agent.destroy(),
+  )
   const frames = sent * CLIENTS
   const seconds = (performance.now() - started) / 1_000
   const cost = ((cpuSeconds(side.pid) - cpu) * 1e6) / frames

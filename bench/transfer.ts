@@ -30,7 +30,7 @@ export const transfer: Part = {
     await timed(['migrate'], env)
     await embedded.query(env, seedStatements(SEED))
     const figures = [
-      seconds('db move', await timed(['db', 'move', '--to', target['DATABASE_URL'] ?? ''], env)),
+      seconds('db move', await timed(['db', 'move', '--to', '-'], env, target['DATABASE_URL'])),
       seconds('backup', await timed(['backup', alone], env)),
       { name: 'size of the backup', value: statSync(alone).size / 2 ** 20, unit: 'MiB' },
       seconds('restore', await timed(['restore', alone], other)),
@@ -61,9 +61,9 @@ export const transfer: Part = {
   },
 }
 
-async function timed(args: readonly string[], env: Env): Promise<number> {
+async function timed(args: readonly string[], env: Env, input = ''): Promise<number> {
   const began = performance.now()
-  const { code, stderr } = await runCliProcess(args, { env, limitMs: 600_000 })
+  const { code, stderr } = await runCliProcess(args, { env, input, limitMs: 600_000 })
   if (code !== 0) throw new Error(`${args[0]} ended with ${code}: ${stderr}`)
   return (performance.now() - began) / 1000
 }

@@ -4,10 +4,9 @@ import { PassThrough, Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { copyCluster, copyFolder, hasCluster, removeCopy } from '../db/embedded/cluster.ts'
 import { readApplied } from '../db/migrate.ts'
-import { openDatabase, type DatabaseOptions } from '../db/open.ts'
+import { openDatabase } from '../db/open.ts'
 import { writeBackup } from '../db/transfer/backup-file.ts'
-import type { Progress } from '../db/transfer/load.ts'
-import { openDatabaseSource, type TableContents } from '../db/transfer/source.ts'
+import { openDatabaseSources, type TableContents } from '../db/transfer/source.ts'
 import { command, JSON_FLAG, text, type ConfiguredTools, type DatabaseTools } from './command.ts'
 import { controlPath, runRemotely } from './control.ts'
 import { DONE, type Output } from './output.ts'
@@ -46,27 +45,34 @@ export const commands = [
 ]
 
 /** Writes the backup; the exit code when a server refuses to lend its database. */
-async function backUp(file: string, tools: ConfiguredTools): Promise<Written | number> {
-  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = tools.config.current
-  const meter = openMeter()
+async function backUp(file: string, tools: ConfiguredTools) {
+  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: directory } = tools.config.current
   const ending = new AbortController()
-  void tools
-    .stopSignal()
-    .then((signal) => ending.abort(new Error(`stopped by ${signal}; there is no backup`)))
-  const write = (from: Place): Promise<Written> =>
-    writeFrom(from, file, tools, meter.progress, ending.signal)
+  const end = (why: string) => ending.abort(new Error(`${why}; there is no backup`))
+  void tools.stopSignal().then((signal) => end(`stopped by ${signal}`))
+  if (url !== undefined) return writeFrom(directory, file, tools, ending.signal)
+
+  const copied = Promise.withResolvers<'copied'>()
+  const held = new PassThrough()
+  const answer: Output = { ...tools.output, out: () => copied.resolve('copied') }
+  const lent = runRemotely(controlPath(directory), ['backup', '--', file], answer, held)
+  const code = await Promise.race([copied.promise, lent])
+  // No server runs.
+  if (code === undefined) return writeFrom(directory, file, tools, ending.signal)
+  if (code !== 'copied') return code
+  const over = lent.catch(() => undefined).finally(() => end('the server has stopped'))
   try {
-    if (url !== undefined) return await write({ url, dataDirectory })
-    const copy = { url, dataDirectory: copyFolder(dataDirectory) }
-    const lent = await besideServer(dataDirectory, file, tools.output, ending, () => write(copy))
-    return lent ?? (await write({ url, dataDirectory }))
+    return await writeFrom(copyFolder(directory), file, tools, ending.signal)
   } finally {
-    meter.end()
+    held.end()
+    await over
   }
 }
 
-/** The server's part: lends a copy of its database until the caller's input ends, or breaks off. */
-async function lendCopy({ db, config, log, output, input }: DatabaseTools): Promise<number> {
+/**
+ * The server's part: lends a copy of its database until the caller's input ends, or breaks off.
+ */
+async function lendCopy({ db, config, log, output, input }: DatabaseTools) {
   const { GATEHOUSE_DATA_DIR: directory } = config.current
   const waitedMs = await copyCluster(db, directory)
   try {
@@ -79,76 +85,42 @@ async function lendCopy({ db, config, log, output, input }: DatabaseTools): Prom
   }
 }
 
-type Place = Pick<DatabaseOptions, 'url' | 'dataDirectory'>
-
-interface Written {
-  readonly bytes: number
-  readonly tables: readonly TableContents[]
-}
-
 /**
- * Runs `write` while the server lends a copy; undefined when no server runs, its exit code when it
- * refuses.
+ * Writes the backup from the configured server, or else from the embedded database in a folder.
  */
-async function besideServer(
-  directory: string,
-  file: string,
-  output: Output,
-  ending: AbortController,
-  write: () => Promise<Written>,
-): Promise<Written | number | undefined> {
-  const copied = Promise.withResolvers<void>()
-  const held = new PassThrough()
-  const answer: Output = { ...output, out: () => copied.resolve() }
-  const lent = runRemotely(controlPath(directory), ['backup', '--', file], answer, held)
-  const code = await Promise.race([copied.promise.then(() => 'copied' as const), lent])
-  if (code !== 'copied') return code
-  const gone = new Error('the server has stopped; there is no backup')
-  lent.then(
-    () => ending.abort(gone),
-    () => ending.abort(gone),
-  )
-  try {
-    return await write()
-  } finally {
-    held.end()
-    await lent.catch(() => undefined)
-  }
-}
-
 async function writeFrom(
-  place: Place,
+  folder: string,
   file: string,
-  { version, now, log }: ConfiguredTools,
-  progress: Progress,
+  { config, version, now, log }: ConfiguredTools,
   ending: AbortSignal,
-): Promise<Written> {
-  if (place.url === undefined && !hasCluster(place.dataDirectory)) {
-    throw new Error(`there is no database in ${place.dataDirectory}: nothing to back up`)
+) {
+  const { DATABASE_URL: url } = config.current
+  if (url === undefined && !hasCluster(folder)) {
+    throw new Error(`there is no database in ${folder}: nothing to back up`)
   }
-  const database = await openDatabase({ ...place, deadlineMs: TRANSFER_DEADLINE_MS }, log)
-  try {
-    return await database.db.transaction(async (tx) => {
-      const source = await openDatabaseSource(tx)
-      const migrations = await readApplied(tx)
-      if (migrations.length === 0) throw new Error('the database is empty: nothing to back up')
-      const made_at = now().toISOString()
-      const tables: TableContents[] = []
-      async function* rows(): AsyncGenerator<readonly string[]> {
-        for (const name of source.names) {
-          for await (const batch of source.rows(name)) {
-            ending.throwIfAborted()
-            yield batch
-            progress('back up', name, batch.length)
-          }
-          tables.push(await source.contents(name))
+  const options = { url, dataDirectory: folder, deadlineMs: TRANSFER_DEADLINE_MS }
+  await using database = await openDatabase(options, log)
+  using meter = openMeter()
+  return await database.db.transaction(async (tx) => {
+    const sources = await openDatabaseSources(tx)
+    const migrations = await readApplied(tx)
+    if (migrations.length === 0) throw new Error('the database is empty: nothing to back up')
+    const made_at = now().toISOString()
+    const tables: TableContents[] = []
+    async function* rows() {
+      for (const source of sources) {
+        for await (const batch of source.rows()) {
+          ending.throwIfAborted()
+          yield batch
+          meter.progress('back up', source.name, batch.length)
         }
-        ending.throwIfAborted()
+        tables.push(await source.contents())
       }
-      const contents = () => ({ version, made_at, migrations: [...migrations], tables })
-      return { bytes: await writeBackup(file, rows(), contents), tables }
+      ending.throwIfAborted()
+    }
+    const bytes = await writeBackup(file, rows(), () => {
+      return { version, made_at, migrations: [...migrations], tables }
     })
-  } finally {
-    await database.close()
-  }
+    return { bytes, tables }
+  })
 }

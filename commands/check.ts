@@ -1,5 +1,5 @@
 import { configuredSecrets } from '../services/hooks/secrets.ts'
-import type { ServiceName, VariableName } from './configuration.ts'
+import { areKnown, type ServiceName, type VariableName } from './configuration.ts'
 import { addressFindings } from './checks/addresses.ts'
 import {
   configurationFindings,
@@ -8,7 +8,7 @@ import {
   secretFileFindings,
 } from './checks/configuration.ts'
 import { databaseFindings, inspectDatabase } from './checks/database.ts'
-import { reportFindings, type Finding } from './output.ts'
+import { reportFindings, type Findings } from './output.ts'
 import { agentFindings, queueFindings } from './checks/services.ts'
 import {
   command,
@@ -18,13 +18,14 @@ import {
   type ConfiguredTools,
 } from './command.ts'
 
+const SUMMARY =
+  'say of everything that a start needs whether it is ok, or what to do; change nothing'
+
 export const commands = [
   command({
     name: 'check',
-    summary: 'say of everything that a start needs whether it is ok, or what to do; change nothing',
-    args: {
-      service: servicesArgument('what is going to run, all three unless named'),
-    },
+    summary: SUMMARY,
+    args: { service: servicesArgument('what is going to run, all three unless named') },
     flags: { json: JSON_FLAG },
     needs: 'any configuration',
     async run({ args: { service: named }, flags: { json } }, tools) {
@@ -40,30 +41,26 @@ export const commands = [
 async function checkAll(
   services: readonly ServiceName[],
   { config, environment, random, log }: ConfiguredTools,
-): Promise<readonly Finding[]> {
+): Promise<Findings> {
   const { PATH: path = '', CREDENTIALS_DIRECTORY: credentials } = environment
+  const { GATEHOUSE_DATA_DIR: directory } = config.current
   /**
    * Leaves out checks of other services, and those with a wrong variable: nobody knows what was
    * meant.
    */
   async function when(
     names: readonly VariableName[],
-    find: () => readonly Finding[] | Promise<readonly Finding[]>,
+    find: () => Findings | Promise<Findings>,
     service?: ServiceName,
-  ): Promise<readonly Finding[]> {
-    if (service !== undefined && !services.includes(service)) return []
-    const unknown = config.problems.some(({ variables }) =>
-      names.some((name) => variables.includes(name)),
-    )
-    return unknown ? [] : find()
+  ): Promise<Findings> {
+    const isMeant = service === undefined || services.includes(service)
+    return isMeant && areKnown(config, names) ? find() : []
   }
   const groups = await Promise.all([
-    when(['GATEHOUSE_TRUSTED_PROXIES', 'HOOKS_BASE_URL', 'LINKS_BASE_URL', 'OPS_BASE_URL'], () =>
-      proxyFindings(config, services),
-    ),
+    when(PROXY_VARIABLES, () => proxyFindings(config, services)),
     configurationFindings(config),
     secretFileFindings(config, credentials),
-    when(['GATEHOUSE_DATA_DIR'], () => dataDirectoryFindings(config.current.GATEHOUSE_DATA_DIR)),
+    when(['GATEHOUSE_DATA_DIR'], () => dataDirectoryFindings(directory)),
     when(['DATABASE_URL', 'GATEHOUSE_DATA_DIR'], () =>
       databaseFindings({ config, log, secrets: configuredSecrets(config, random) }),
     ),
@@ -73,6 +70,13 @@ async function checkAll(
   ])
   return groups.flat()
 }
+
+const PROXY_VARIABLES = [
+  'GATEHOUSE_TRUSTED_PROXIES',
+  'HOOKS_BASE_URL',
+  'LINKS_BASE_URL',
+  'OPS_BASE_URL',
+] as const
 
 const AGENT_VARIABLES = [
   'OPS_INVENTORY',

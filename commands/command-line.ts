@@ -1,22 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { parseArgs } from 'node:util'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server.ts'
+import { openConfig } from '../kernel/config.ts'
 import { assetText } from '../kernel/assets.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
 import { configuredSecrets } from '../services/hooks/secrets.ts'
-import {
-  SERVICES,
-  flagOf,
-  ignoredText,
-  openConfiguration,
-  VARIABLE_NAMES,
-  type ConfigSource,
-  type VariableName,
-} from './configuration.ts'
+import { SERVICES, flagOf, ignoredText, VARIABLE_NAMES, Variables } from './configuration.ts'
 import {
   UsageError,
   type ConfiguredTools,
@@ -31,7 +23,8 @@ import { DONE, FAILED, WRONG_USAGE } from './output.ts'
 import {
   parseCommand,
   readCall,
-  readFlagsFromInput,
+  readFlagsFromFiles,
+  tokensOf,
   toArguments,
   type ParsedCommand,
 } from './parse.ts'
@@ -53,12 +46,9 @@ export async function runCommandLine(
   }
 }
 
-async function run(
-  argv: readonly string[],
-  surroundings: Surroundings,
-): Promise<number | undefined> {
-  const { input, output } = surroundings
-  const { flags, envFile, rest } = splitArguments(argv)
+async function run(argv: readonly string[], surroundings: Surroundings) {
+  const { environment, input, output, log } = surroundings
+  const { flags, rest } = splitArguments(argv)
   const words = withCommand(rest)
   const rows = await commandsOf(words[0] ?? '')
   const found = parseCommand(rows, words)
@@ -66,11 +56,12 @@ async function run(
     output.out(usageText(found.help))
     return undefined
   }
-  const parsed = await readFlagsFromInput(found, () => text(input))
+  const parsed = await readFlagsFromFiles(found, () => text(input))
   const { command } = parsed
+  const { version }: { version: string } = JSON.parse(assetText('package.json'))
   const plain: PlainTools = {
     ...surroundings,
-    version: (JSON.parse(assetText('package.json')) as { version: string }).version,
+    version,
     random: randomBytes,
     now: () => new Date(),
     loadCommands: allCommands,
@@ -80,14 +71,13 @@ async function run(
   // Such a command runs where there may be no configuration of a server.
   if (command.needs === 'nothing') return command.run(call, plain)
 
-  const config = openConfiguration({
+  const config = openConfig(Variables, {
     flags,
-    environment: surroundings.environment,
-    envFile,
+    environment,
     collects: command.needs === 'any configuration',
-    ...(command.needs === 'live configuration' && { onReload: reportReload(surroundings.log) }),
+    ...(command.needs === 'live configuration' && { onReload: reportReload(log) }),
   })
-  warnOfUnknownNames(config, command.needs, surroundings)
+  warnOfUnknownNames(config.unknownNames, command.needs, surroundings)
   const tools = { ...plain, config }
   if (command.needs !== 'database') return command.run(call, tools)
   const opened = (await command.openInput?.(call, input)) ?? Readable.from([])
@@ -115,19 +105,17 @@ async function runWithDatabase(
 ): Promise<number | undefined> {
   const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   if (url === undefined) {
-    const code = await runRemotely(controlPath(dataDirectory), toArguments(parsed), output, input)
+    const path = controlPath(dataDirectory)
+    const code = await runRemotely(path, toArguments(parsed), output, input)
     if (code !== undefined) return code
   }
-  const { db, close } = await openDatabase({ url, dataDirectory }, log)
-  try {
-    if (url !== undefined) await refuseUnfitServer(db)
-    if (parsed.command.name !== 'migrate') await migrate(db)
-    const secrets = configuredSecrets(config, random)
-    const tools = { db, config, secrets, output, log, random, now, input }
-    return await parsed.command.run(readCall(parsed), tools)
-  } finally {
-    await close()
-  }
+  await using database = await openDatabase({ url, dataDirectory }, log)
+  const { db } = database
+  if (url !== undefined) await refuseUnfitServer(db)
+  if (parsed.command.name !== 'migrate') await migrate(db)
+  const secrets = configuredSecrets(config, random)
+  const tools = { db, config, secrets, output, log, random, now, input }
+  return await parsed.command.run(readCall(parsed), tools)
 }
 
 /** Runs a command in the server, for another process. */
@@ -145,59 +133,45 @@ export async function runInServer(argv: readonly string[], tools: DatabaseTools)
 }
 
 /** Flags that set a variable. */
-function configFlags(): ReadonlyMap<string, VariableName> {
-  return new Map(
-    VARIABLE_NAMES.flatMap((name) => {
-      const flag = flagOf(name)
-      return flag === undefined ? [] : [[flag, name] as const]
-    }),
-  )
+function configFlags(): ReadonlyMap<string, string> {
+  const flags = new Map([['env-file', 'GATEHOUSE_ENV_FILE']])
+  for (const name of VARIABLE_NAMES) {
+    const flag = flagOf(name)
+    if (flag !== undefined) flags.set(flag, name)
+  }
+  return flags
 }
 
 /** Splits the command line into the flags of the configuration and everything else, in order. */
-function splitArguments(argv: readonly string[]): {
-  readonly flags: Readonly<Record<string, string>>
-  readonly envFile: string | undefined
-  readonly rest: readonly string[]
-} {
+function splitArguments(argv: readonly string[]) {
   const known = configFlags()
-  const options = Object.fromEntries(
-    [...known.keys(), 'env-file'].map((flag) => [flag, { type: 'string' as const }]),
-  )
-  const { tokens } = parseArgs({
-    args: [...argv],
-    options,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  })
   const flags: Record<string, string> = {}
-  let envFile: string | undefined
   const rest: string[] = []
-  for (const token of tokens) {
+  for (const token of tokensOf(argv, [...known.keys()])) {
     if (token.kind === 'positional') rest.push(token.value)
     if (token.kind === 'option-terminator') rest.push('--')
     if (token.kind !== 'option') continue
     const name = known.get(token.name)
-    if (name === undefined && token.name !== 'env-file') {
-      rest.push(token.value === undefined ? token.rawName : `${token.rawName}=${token.value}`)
-    } else if (token.value === undefined) throw new UsageError(`--${token.name} needs a value`)
-    else if (name === undefined) envFile = token.value
-    else flags[name] = token.value
+    const { value } = token
+    if (name === undefined) {
+      rest.push(value === undefined ? token.rawName : `${token.rawName}=${value}`)
+    } else if (value === undefined) {
+      throw new UsageError(`--${token.name} needs a value`)
+    } else flags[name] = value
   }
-  return { flags, envFile, rest }
+  return { flags, rest }
 }
 
-function reportReload(log: Log): (problem: string | undefined) => void {
-  return (problem) =>
-    problem === undefined
-      ? log.info('configuration re-read')
-      : log.warn('configuration not re-read; the former one stays', { problem })
+function reportReload(log: Log) {
+  return (problem: string | undefined) => {
+    if (problem === undefined) log.info('configuration re-read')
+    else log.warn('configuration not re-read; the former one stays', { problem })
+  }
 }
 
 /** Kubernetes and Docker set variables such as `HOOKS_PORT`: they must not stop a start. */
 function warnOfUnknownNames(
-  { unknownNames: names }: ConfigSource,
+  names: readonly string[],
   needs: string,
   { log, output }: Surroundings,
 ): void {

@@ -5,24 +5,32 @@ import { anyText, oneOf, type Reading } from '../kernel/variables.ts'
 import type { RandomBytes } from '../kernel/tokens.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
 import { SERVICES, type Addresses, type ServiceName, type ConfigSource } from './configuration.ts'
-import type { Output } from './output.ts'
+import type { Output, ProcessOutput } from './output.ts'
 
 /** A flag without a value. */
 export interface Switch {
-  readonly summary: string
+  summary: string
+}
+
+/** Something that takes a value. */
+export interface Shown extends Switch {
+  /** Stands for the value in usage lines, such as URL. */
+  shown: string
 }
 
 /** A flag with a value, or an argument. */
-export interface Value<T> extends Switch, Reading<T> {
-  /** Stands for the value in usage lines, such as URL. */
-  readonly shown: string
+export interface Value<T> extends Shown, Reading<T> {
   /** `-` stands for the text of standard input: other users of the machine can see arguments. */
-  readonly fromInput?: true
+  fromInput?: true
+  /** Every other argument names the file that has the text. */
+  fromFile?: true
+  /** Whether a text has a secret, so that it must not be an argument. */
+  hasSecret?: (text: string) => boolean
 }
 
 /** An argument that may be given any number of times, or not at all; only the last one may. */
 export interface Repeated<T> extends Value<T> {
-  readonly repeated: true
+  repeated: true
 }
 
 export type Flags = Readonly<Record<string, Switch | Value<unknown>>>
@@ -30,16 +38,18 @@ export type Arguments = Readonly<Record<string, Value<unknown>>>
 
 /** The arguments and flags of a call, by name and as they were read. */
 export interface Call<A extends Arguments = Arguments, F extends Flags = Flags> {
-  readonly args: {
-    readonly [Name in keyof A]: A[Name] extends Repeated<infer T>
+  args: {
+    [Name in keyof A]: A[Name] extends Repeated<infer T>
       ? readonly T[]
       : A[Name] extends Value<infer T>
         ? T
         : never
   }
-  readonly flags: {
-    readonly [Name in keyof F]: F[Name] extends Value<infer T> ? T | undefined : boolean
+  flags: {
+    [Name in keyof F]: F[Name] extends Value<infer T> ? T | undefined : boolean
   }
+  /** The words after `--`, for a command that passes them on. */
+  passed: readonly string[]
 }
 
 /** Declares a flag with a value, or an argument. */
@@ -50,6 +60,26 @@ export function value<T>(shown: string, summary: string, reading: Reading<T>): V
 /** Declares a flag or an argument that takes any text. */
 export function text(shown: string, summary: string): Value<string> {
   return { shown, summary, ...anyText(summary) }
+}
+
+/** Declares a flag whose value is the text of a file, or with `-` of standard input. */
+export function secretFlag(summary: string): Value<string> {
+  return {
+    ...text('FILE', `${summary}, in a file; - is standard input`),
+    fromInput: true,
+    fromFile: true,
+  }
+}
+
+/** Declares a flag whose value is a URL, or `-` where that has a password. */
+export function urlFlag<T>(shown: string, summary: string, reading: Reading<T>): Value<T> {
+  return { ...value(shown, summary, reading), fromInput: true, hasSecret: hasPassword }
+}
+
+function hasPassword(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { password, searchParams } = new URL(text)
+  return password !== '' || searchParams.has('password')
 }
 
 /** Declares an argument that names any of the services. */
@@ -68,43 +98,44 @@ export const JSON_FLAG: Switch = { summary: 'print JSON' }
 
 /** What a command runs in: a process, or a test. */
 export interface Surroundings {
-  readonly environment: Readonly<Record<string, string | undefined>>
-  readonly input: Readable
-  readonly output: Output
-  readonly log: Log
+  environment: Readonly<Record<string, string | undefined>>
+  input: Readable
+  output: ProcessOutput
+  log: Log
   /** Resolves with the name of the first signal that asks the command to stop. */
-  readonly stopSignal: () => Promise<string>
+  stopSignal: () => Promise<string>
   /** Stands before the line that says why a command failed: the journal's level, or nothing. */
-  readonly errorPrefix: string
+  errorPrefix: string
   /** Runs the services until a signal, and gives the exit code. */
-  readonly serve: (services: readonly ServiceName[], tools: ConfiguredTools) => Promise<number>
+  serve: (services: readonly ServiceName[], tools: ConfiguredTools) => Promise<number>
 }
 
 /** What every command gets. */
 export interface PlainTools extends Surroundings {
-  readonly version: string
-  readonly random: RandomBytes
-  readonly now: () => Date
-  readonly loadCommands: () => Promise<readonly Command[]>
+  version: string
+  random: RandomBytes
+  now: () => Date
+  loadCommands: () => Promise<readonly Command[]>
 }
 
 export interface ConfiguredTools extends PlainTools {
-  readonly config: ConfigSource
+  config: ConfigSource
 }
 
 /**
  * What a command on the database gets, in its own process or in the server that has the database.
  */
-export interface DatabaseTools extends Pick<PlainTools, 'output' | 'log' | 'random' | 'now'> {
-  readonly db: Database
-  readonly config: ConfigSource
-  readonly secrets: SigningSecrets
+export interface DatabaseTools extends Pick<PlainTools, 'log' | 'random' | 'now'> {
+  output: Output
+  db: Database
+  config: ConfigSource
+  secrets: SigningSecrets
   /** The bytes that the caller sends after the command. */
-  readonly input: AsyncIterable<Uint8Array>
+  input: AsyncIterable<Uint8Array>
   /** Where the services of this process listen, when it has any. */
-  readonly addresses?: Addresses
+  addresses?: Addresses
   /** Makes the links service of this process forget a link that has changed. */
-  readonly forget?: (slug: string) => void
+  forget?: (slug: string) => void
 }
 
 /**
@@ -113,11 +144,11 @@ export interface DatabaseTools extends Pick<PlainTools, 'output' | 'log' | 'rand
  * that has the embedded database, if there is one.
  */
 interface Needs {
-  readonly nothing: PlainTools
-  readonly configuration: ConfiguredTools
-  readonly 'any configuration': ConfiguredTools
-  readonly 'live configuration': ConfiguredTools
-  readonly database: DatabaseTools
+  nothing: PlainTools
+  configuration: ConfiguredTools
+  'any configuration': ConfiguredTools
+  'live configuration': ConfiguredTools
+  database: DatabaseTools
 }
 
 /** A row of the table of commands: parsing, help, man page and completion follow from it. */
@@ -127,11 +158,15 @@ export interface Command<
   N extends keyof Needs = keyof Needs,
 > {
   /** The words that call it, such as `provider add`. */
-  readonly name: string
-  readonly summary: string
-  readonly args?: A
-  readonly flags?: F
-  readonly needs: N
+  name: string
+  summary: string
+  args?: A
+  flags?: F
+  /**
+   * Set if it passes the words after `--` on to another program. Others take them as arguments.
+   */
+  passes?: Shown
+  needs: N
   /** Throws `UsageError` for flags that don't go together, before anything is opened. */
   check?(call: Call<A, F>, now: Date): void
   /** Opens the input of a command on the database, in the caller's process. */

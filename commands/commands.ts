@@ -6,9 +6,7 @@ const commands = [
   command({
     name: 'serve',
     summary: 'run the services, all three unless named; it needs no command: gatehouse hooks',
-    args: {
-      service: servicesArgument('what to run'),
-    },
+    args: { service: servicesArgument('what to run') },
     needs: 'live configuration',
     run({ args: { service: named } }, tools) {
       return tools.serve(servicesNamed(named), tools)
@@ -34,16 +32,27 @@ const commands = [
   }),
 ]
 
+interface CommandFile {
+  commands: readonly Command[]
+}
+
 /**
- * Where the commands of each first word stand. A file is loaded when one of its commands is called:
- * from sources, loading all of them takes longer than most commands.
+ * Where the commands of each first word stand. A file is loaded when one of its commands is
+ * called: from sources, loading all of them takes longer than most commands.
  */
-const FILES: Readonly<Record<string, () => Promise<{ readonly commands: readonly Command[] }>>> = {
+const FILES: Readonly<Record<string, () => Promise<CommandFile>>> = {
   serve: async () => ({ commands }),
   check: async () => await import('./check.ts'),
   migrate: async () => ({ commands }),
   provider: async () => await import('./provider.ts'),
+  destination: async () => await import('./destination.ts'),
   endpoint: async () => await import('./endpoint.ts'),
+  events: async () => ({
+    commands: [
+      ...(await import('./events.ts')).commands,
+      ...(await import('./events-replay.ts')).commands,
+    ],
+  }),
   forward: async () => await import('./forward.ts'),
   'send-sample': async () => await import('./send-sample.ts'),
   user: async () => await import('./users.ts'),
@@ -62,9 +71,10 @@ const FILES: Readonly<Record<string, () => Promise<{ readonly commands: readonly
 export async function commandsOf(word: string): Promise<readonly Command[]> {
   const load = Object.hasOwn(FILES, word) ? FILES[word] : undefined
   if (load === undefined) {
+    if (!word.startsWith('-')) throw new UsageError(`There is no command "${word}"`)
     // A value given with a flag may be a secret.
-    const shown = word.startsWith('-') ? word.replace(/=.*/s, '') : word
-    throw new UsageError(`There is no ${word.startsWith('-') ? 'flag' : 'command'} "${shown}"`)
+    const flag = word.replace(/=.*/s, '')
+    throw new UsageError(`There is no flag "${flag}"`)
   }
   return (await load()).commands.filter(({ name }) => name.split(' ')[0] === word)
 }

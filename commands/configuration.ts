@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { openConfig, type ConfigOptions, type ConfigSource as SourceOf } from '../kernel/config.ts'
+import type { ConfigSource as SourceOf } from '../kernel/config.ts'
 import { programVariables, type VariableNotes } from '../kernel/variables.ts'
 import { hooksVariables } from '../services/hooks/variables.ts'
 import { linksVariables } from '../services/links/open.ts'
@@ -22,13 +22,14 @@ export type ConfigSource = SourceOf<typeof Variables>
 
 export const VARIABLE_NAMES = Object.keys(Variables.properties) as readonly VariableName[]
 
-/** Reads the configuration of the program. */
-export function openConfiguration(options: ConfigOptions): ConfigSource {
-  return openConfig(Variables, options)
+/** Whether the values of variables are known; one that is wrong stands for its default. */
+export function areKnown({ problems }: ConfigSource, names: readonly VariableName[]) {
+  const wrong = problems.flatMap(({ variables }) => variables)
+  return !names.some((name) => wrong.includes(name))
 }
 
 /** What a variable's schema says of it for people. */
-export function notesOf(name: VariableName): VariableNotes {
+export function notesOf(name: VariableName) {
   return Variables.properties[name] as unknown as VariableNotes
 }
 
@@ -36,70 +37,78 @@ export function notesOf(name: VariableName): VariableNotes {
  * The flag of a variable, without the dashes in front; a secret has none, as others can see
  * arguments.
  */
-export function flagOf(name: VariableName): string | undefined {
+export function flagOf(name: VariableName) {
   const { secret, flag } = notesOf(name)
   if (secret === true) return undefined
-  return (flag ?? name.replace(/^GATEHOUSE_/, '').replaceAll('_', '-')).toLowerCase()
+  const short = flag ?? name.replace(/^GATEHOUSE_/, '')
+  return short.replaceAll('_', '-').toLowerCase()
 }
 
 /** Each variable that is set, with where it comes from; a secret shows only that it is set. */
-export function describeConfiguration(
-  config: ConfigSource,
-): readonly (readonly [string, string])[] {
-  return [...config.origins].map(([name, { place, text, secret }]) => {
-    return [name, `${secret ? 'set' : text} (${place})`] as const
+export function describeConfiguration({ origins }: ConfigSource) {
+  return [...origins].map(([name, { place, text, secret }]) => {
+    const shown = secret ? 'set' : text
+    return [name, `${shown} (${place})`] as const
   })
 }
 
 /** The line about names in the environment that Gatehouse does not know. */
-export function ignoredText(unknownNames: readonly string[]): string {
-  return `unknown in the environment and ignored: ${unknownNames.join(', ')}; see gatehouse help for the names that count`
+export function ignoredText(unknownNames: readonly string[]) {
+  const names = unknownNames.join(', ')
+  return (
+    `unknown in the environment and ignored: ${names}; ` +
+    'see gatehouse help for the names that count'
+  )
+}
+
+/** Whether a URL leads to one of some addresses; all loopback names count as one. */
+export function ownHosts(addresses: () => readonly (string | undefined)[]): OwnHosts {
+  return (url) =>
+    addresses().some((address) => {
+      const own = URL.parse(address ?? '')
+      return own !== null && isSamePlace(url, own)
+    })
 }
 
 /**
- * Whether a URL leads to one of our services: by its public address, by the address it listens on
- * (all loopback names count as one), or by the short keyword as a host name.
+ * Whether a URL leads to links: by its public address, by the address it listens on, or by the
+ * short keyword as a host name.
  */
-export function ownHosts(addresses: () => readonly string[], keyword: () => string): OwnHosts {
-  return (url) =>
-    nameOf(url) === keyword() ||
-    addresses().some((address) => URL.canParse(address) && isSamePlace(url, new URL(address)))
-}
-
-/** Whether a URL leads to links, according to the configuration and `addresses`. */
 export function hostsOfLinks(config: ConfigSource, addresses?: Addresses): OwnHosts {
-  function places(): readonly string[] {
-    const base = serviceUrl('links', config, addresses)
-    const listening = listeningUrl('links', config, addresses)
-    return [base, listening].filter((place) => place !== undefined)
-  }
-  return ownHosts(places, () => shortKeyword(config, addresses))
+  const hasAddress = ownHosts(() => [
+    serviceUrl('links', config, addresses),
+    listeningUrl('links', config, addresses),
+  ])
+  return (url) => nameOf(url) === shortKeyword(config, addresses) || hasAddress(url)
 }
 
 /** The short-link prefix: configured, or the first label of the public address. */
-export function shortKeyword(config: ConfigSource, addresses?: Addresses): string {
+export function shortKeyword(config: ConfigSource, addresses?: Addresses) {
   const address = serviceUrl('links', config, addresses) ?? ''
   return config.current.LINKS_SHORT_KEYWORD ?? firstLabel(address)
 }
 
-function isSamePlace(url: URL, own: URL): boolean {
+function isSamePlace(url: URL, own: URL) {
   if (url.port !== own.port) return false
-  return nameOf(url) === nameOf(own) || [url, own].every((place) => isThisMachine(nameOf(place)))
+  const name = nameOf(url)
+  const ownName = nameOf(own)
+  return name === ownName || (isThisMachine(name) && isThisMachine(ownName))
 }
 
 /** The host without brackets and without a final dot, which changes nothing. */
-function nameOf({ hostname }: URL): string {
+function nameOf({ hostname }: URL) {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 }
 
 /** Includes the names and addresses that browsers and Linux treat as loopback. */
-function isThisMachine(name: string): boolean {
-  return isLoopbackName(name) || name.endsWith('.localhost') || name === '0.0.0.0' || name === '::'
+function isThisMachine(name: string) {
+  if (name === '0.0.0.0' || name === '::') return true
+  return isLoopbackName(name) || name.endsWith('.localhost')
 }
 
 /** The first DNS label of the host; the whole of an IP address. */
-function firstLabel(address: string): string {
-  const hostname = URL.canParse(address) ? new URL(address).hostname : ''
+function firstLabel(address: string) {
+  const { hostname = '' } = URL.parse(address) ?? {}
   const [label = ''] = hostname.split('.')
   return /^[\d.]+$|:/.test(hostname) ? hostname : label
 }
@@ -111,38 +120,34 @@ export type Addresses = () => ReadonlyMap<ServiceName, string>
 export function placeOf(service: ServiceName, { current }: ConfigSource) {
   const name = service.toUpperCase() as Uppercase<ServiceName>
   const variable = `${name}_ADDR` as const
-  return { variable, address: current[variable], baseUrl: current[`${name}_BASE_URL`] }
+  return {
+    variable,
+    address: current[variable],
+    baseUrl: current[`${name}_BASE_URL`],
+  }
 }
 
 /**
  * The URL at which clients reach a service: its public address, else the one that it listens on.
  * Undefined for a unix socket, and without `addresses` for a port that only the server knows.
  */
-export function serviceUrl(
-  service: ServiceName,
-  config: ConfigSource,
-  addresses?: Addresses,
-): string | undefined {
+export function serviceUrl(service: ServiceName, config: ConfigSource, addresses?: Addresses) {
   return placeOf(service, config).baseUrl ?? listeningUrl(service, config, addresses)
 }
 
 /** The URL on which a service listens; undefined as in `serviceUrl`. */
-function listeningUrl(
-  service: ServiceName,
-  config: ConfigSource,
-  addresses?: Addresses,
-): string | undefined {
+function listeningUrl(service: ServiceName, config: ConfigSource, addresses?: Addresses) {
   const bound = addresses?.().get(service)
   if (bound !== undefined) return bound.startsWith('http:') ? bound : undefined
   const { address } = placeOf(service, config)
-  return address.kind === 'tcp' && address.port !== 0
-    ? urlOf(address.host, address.port)
-    : undefined
+  if (address.kind !== 'tcp' || address.port === 0) return undefined
+  return urlOf(address.host, address.port)
 }
 
 /** The URL of a host and port; an IPv6 address stands in brackets. */
-export function urlOf(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+export function urlOf(host: string, port: number) {
+  const name = host.includes(':') ? `[${host}]` : host
+  return `http://${name}:${port}`
 }
 
 export const SERVICES = ['hooks', 'links', 'ops'] as const

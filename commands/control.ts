@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
 import {
   createServer,
@@ -6,6 +7,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
@@ -19,10 +21,10 @@ import { FAILED, WRONG_USAGE, type Output } from './output.ts'
  * The request is one line of JSON, the arguments of the command, and then its input. The reply is
  * lines of JSON: one for each line that the command prints, and its exit code as the last.
  */
-type Message = readonly ['out' | 'err' | 'data', string] | { readonly code: number }
+type Message = readonly ['out' | 'err' | 'data', string] | { code: number }
 
 /** Runs a command; the caller sends `input` after it. */
-type RunCommand = (
+export type RunCommand = (
   argv: readonly string[],
   output: Output,
   input: AsyncIterable<Uint8Array>,
@@ -34,7 +36,7 @@ const MAX_ARGUMENTS = 1024 * 1024
 /**
  * Errors when no server listens; EINVAL: the path is too long for a socket, for a server as well.
  */
-const NO_SERVER: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED', 'EINVAL'])
+const NO_SERVER = ['ENOENT', 'ECONNREFUSED', 'EINVAL']
 
 /** The socket by which other commands reach the server that has the embedded database. */
 export function controlPath(dataDirectory: string): string {
@@ -46,26 +48,18 @@ export function controlPath(dataDirectory: string): string {
  * directory.
  */
 export async function openControl(path: string, run: RunCommand, log: Log): Promise<Server> {
-  const server = createServer((incoming, response) => {
-    const output = outputTo(response)
-    const chunks: AsyncIterator<Buffer> = incoming.iterator({ destroyOnReturn: false })
-    answer(chunks, run, output, log)
-      .then(async (code) => {
-        response.write(`${JSON.stringify({ code } satisfies Message)}\n`)
-        // A caller that is still sending would take the end of the reply for a failure.
-        await discard(chunks, incoming).catch(() => undefined)
-        response.end()
-      })
-      .catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined))
+  const server = createServer(async (incoming, response) => {
+    const code = await answer(incoming, run, outputTo(response), log)
+    response.write(`${JSON.stringify({ code } satisfies Message)}\n`)
+    // A caller that is still sending would take the end of the reply for a failure.
+    await finished(incoming.resume()).catch(() => undefined)
+    response.end()
   })
   // A large file may take longer than any limit; only this user can connect.
   server.requestTimeout = 0
   // The caller holds the lock, so an existing socket is left from a server that has died.
   rmSync(path, { force: true })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(path, resolve)
-  })
+  await once(server.listen(path), 'listening')
   chmodSync(path, 0o600)
   return server
 }
@@ -74,33 +68,35 @@ export async function openControl(path: string, run: RunCommand, log: Log): Prom
  * Lets the running server run a command. Without a server it gives undefined and leaves `input`
  * unread.
  */
-export function runRemotely(
+export async function runRemotely(
   path: string,
   argv: readonly string[],
   output: Output,
   input: Readable,
 ): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    const options = { socketPath: path, method: 'POST', path: '/', agent: false }
-    const outgoing = request(options, (response) => {
-      // The command has ended: the rest of the input is not needed.
-      const answered = readAnswer(response, output).finally(() => outgoing.destroy())
-      answered.then(resolve, reject)
-    })
-    outgoing.on('error', (error) => {
-      if (NO_SERVER.has(codeOf(error))) resolve(undefined)
-      else reject(error)
-    })
-    outgoing.once('socket', (socket) =>
-      socket.once('connect', () => {
-        outgoing.write(`${JSON.stringify(argv)}\n`)
-        pipeline(input, outgoing).catch(reject)
-      }),
-    )
+  const socket = connect(path)
+  try {
+    await once(socket, 'connect')
+  } catch (error) {
+    if (NO_SERVER.includes(codeOf(error) ?? '')) return undefined
+    throw error
+  }
+  const outgoing = request({
+    createConnection: () => socket,
+    method: 'POST',
+    path: '/',
   })
+  outgoing.on('error', () => undefined)
+  outgoing.write(`${JSON.stringify(argv)}\n`)
+  const answered = once(outgoing, 'response').then(([response]) => {
+    return readAnswer(response, output)
+  })
+  const sent = pipeline(input, outgoing).then(() => answered)
+  // The command may end before its input: the rest of that is not needed.
+  return Promise.race([answered, sent]).finally(() => outgoing.destroy())
 }
 
-async function readAnswer(response: IncomingMessage, output: Output): Promise<number> {
+async function readAnswer(response: IncomingMessage, output: Output) {
   let rest = ''
   for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
     const lines = (rest + chunk).split('\n')
@@ -116,7 +112,9 @@ async function readAnswer(response: IncomingMessage, output: Output): Promise<nu
 }
 
 function outputTo(response: ServerResponse): Output {
-  const print = (message: Message): void => void response.write(`${JSON.stringify(message)}\n`)
+  function print(message: Message) {
+    response.write(`${JSON.stringify(message)}\n`)
+  }
   return {
     out: (line) => print(['out', line]),
     err: (line) => print(['err', line]),
@@ -128,50 +126,45 @@ function outputTo(response: ServerResponse): Output {
   }
 }
 
-/** Reads the rest of the input and drops it. */
-async function discard(chunks: AsyncIterator<Buffer>, incoming: IncomingMessage): Promise<void> {
-  await chunks.return?.()
-  await finished(incoming.resume())
-}
-
 async function answer(
-  chunks: AsyncIterator<Buffer>,
+  incoming: IncomingMessage,
   run: RunCommand,
   output: Output,
   log: Log,
 ): Promise<number> {
   try {
-    const { words, input } = await readRequest(chunks)
+    const { words, input } = await readRequest(incoming)
     return await run(words, output, input)
   } catch (error) {
-    output.err(`gatehouse: ${messageOf(error)}`)
+    const problem = messageOf(error)
+    output.err(`gatehouse: ${problem}`)
     if (error instanceof UsageError) return WRONG_USAGE
-    // What the caller asked for is not possible: no reason for a line in the log.
-    if (error instanceof Fault) return FAILED
-    log.warn('control command failed', { error: messageOf(error) })
+    // A fault means that what the caller asked for is not possible: no reason for a line in the
+    // log.
+    if (!(error instanceof Fault)) log.warn('control command failed', { error: problem })
     return FAILED
   }
 }
 
 /** The command's words, and what comes after them. */
-async function readRequest(
-  chunks: AsyncIterator<Buffer>,
-): Promise<{ readonly words: readonly string[]; readonly input: AsyncIterable<Uint8Array> }> {
+async function readRequest(incoming: IncomingMessage) {
   let head = Buffer.alloc(0)
-  let end = -1
-  while (end < 0) {
-    const { value, done } = await chunks.next()
-    if (done !== true) head = Buffer.concat([head, value])
-    end = done === true ? head.length : head.indexOf(0x0a)
-    if ((end < 0 ? head.length : end) > MAX_ARGUMENTS) {
-      throw new UsageError('The command is too long')
-    }
+  for await (const chunk of piecesOf(incoming)) {
+    head = Buffer.concat([head, chunk])
+    if (head.includes('\n') || head.length > MAX_ARGUMENTS) break
   }
-  const argv: unknown = JSON.parse(head.toString('utf8', 0, end))
+  const [line = ''] = head.toString().split('\n', 1)
+  if (Buffer.byteLength(line) > MAX_ARGUMENTS) throw new UsageError('The command is too long')
+  const argv: unknown = JSON.parse(line)
   if (!Array.isArray(argv)) throw new UsageError('The command must be a list of words')
   async function* rest(): AsyncGenerator<Uint8Array> {
-    yield head.subarray(end + 1)
-    yield* { [Symbol.asyncIterator]: () => chunks }
+    yield head.subarray(Buffer.byteLength(line) + 1)
+    yield* piecesOf(incoming)
   }
   return { words: argv.map(String), input: rest() }
+}
+
+/** The chunks of a request. Leaving the loop early does not destroy the request. */
+function piecesOf(incoming: IncomingMessage): AsyncIterable<Buffer> {
+  return incoming.iterator({ destroyOnReturn: false })
 }

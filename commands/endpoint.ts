@@ -1,11 +1,7 @@
 import { endpointQueries } from '../db/hooks/endpoints.ts'
 import { oneOf } from '../kernel/variables.ts'
-import {
-  clientConfiguration,
-  createEndpoint,
-  endpointUrl,
-  revokeEndpoint,
-} from '../services/hooks/endpoints.ts'
+import { createEndpoint, revokeEndpoint } from '../services/hooks/endpoints.ts'
+import { clientConfiguration } from '../services/hooks/endpoints.ts'
 import { serviceUrl } from './configuration.ts'
 import { command, JSON_FLAG, text, value } from './command.ts'
 import { printRows } from './output.ts'
@@ -21,15 +17,15 @@ export const commands = [
     name: 'endpoint add',
     summary: 'add an endpoint for programs (MCP); its token is the last line of the output',
     args: { name: NAME },
-    flags: {
-      allow: value('replay', 'programs may also replay events', oneOf('replay')),
-    },
+    flags: { allow: value('replay', 'programs may also replay events', oneOf('replay')) },
     needs: 'database',
-    async run({ args: { name }, flags: { allow } }, { db, random, config, addresses, output }) {
-      const made = await createEndpoint(db, random, { name, may_replay: allow === 'replay' })
+    async run({ args: { name }, flags }, tools) {
+      const { db, random, config, addresses, output } = tools
+      const wanted = { name, may_replay: flags.allow === 'replay' }
+      const made = await createEndpoint(db, random, wanted)
       const baseUrl = serviceUrl('hooks', config, addresses)
       output.err(`${name} created. Client configuration, with the token below for TOKEN:`)
-      output.err(clientConfiguration(endpointUrl(baseUrl ?? 'http://HOST', name), name, 'TOKEN'))
+      output.err(clientConfiguration(baseUrl ?? 'http://HOST', name, 'TOKEN'))
       if (baseUrl === undefined) output.err(NO_ADDRESS)
       output.out(made.token)
     },

@@ -1,44 +1,44 @@
 import { hostname } from 'node:os'
+import { basename, resolve } from 'node:path'
 import { sizeText } from '../html/parts.ts'
 import { Fault } from '../kernel/fault.ts'
-import { connectChannel } from '../kernel/http/websocket.ts'
-import { post } from '../kernel/net/outbound.ts'
+import { findProgram } from '../kernel/processes/run.ts'
+import { DURATION_FORM, parseDuration } from '../kernel/time.ts'
 import { accepted, integer } from '../kernel/variables.ts'
-import { systemClock } from '../kernel/time.ts'
 import { redactUrlTokens } from '../services/hooks/redact.ts'
-import {
-  forward,
-  type ForwardReport,
-  createDelivery,
-  type Delivered,
-} from '../services/hooks/forward/client.ts'
+import { forward, type ForwardReport } from '../services/hooks/forward/client.ts'
+import { postTo, type Attempt, type Delivered } from '../services/hooks/forward/delivery.ts'
+import { execute } from '../services/hooks/forward/execute.ts'
 import {
   readForwardRequest,
   MAX_NAME_LENGTH,
-  FORWARD_PROTOCOL,
   type ForwardRequest,
 } from '../services/hooks/forward/protocol.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { cleanText, sha256Hex } from '../services/hooks/event-fields.ts'
+import { FROM, readFrom } from './api-client.ts'
 import { command, text, UsageError, value, type Call } from './command.ts'
 import type { Output } from './output.ts'
 
-/** Where a server listens unless it is told otherwise. */
-const DEFAULT_FROM = 'http://127.0.0.1:8080'
 /** How often a failed event is tried again before `--skip-failed` leaves it out. */
 const RETRIES_BEFORE_SKIP = 3
-/** An event has at most HOOKS_MAX_BODY bytes, which is 100 MiB at most. */
-const MAX_MESSAGE = 100 * 1024 * 1024
-const CHANNEL = { protocol: FORWARD_PROTOCOL, maxMessage: MAX_MESSAGE, clock: systemClock }
 /** The time that a running delivery has to end after the first signal. */
 const GRACE_MS = 5_000
+/** How long a target may take, unless told otherwise. */
+const TARGET_TIMEOUT_S = 30
+const MAX_TIMEOUT_S = 7 * 86_400
 
 const ARGS = {
-  target: value('TARGET', TARGET_FORM, accepted(TARGET_FORM, parseTarget)),
-}
+  target: { ...text('[TARGET]', `${TARGET_FORM}, to which events are posted`), repeated: true },
+} as const
 
 const FLAGS = {
-  from: text('URL', `the server, unix:/path for its socket, ${DEFAULT_FROM} unless given`),
+  exec: value(
+    'FILE',
+    'run this program for each event, in place of a target',
+    accepted('a program that can be run: a path, or a name in PATH', readProgram),
+  ),
+  from: FROM,
   provider: text('NAME', 'only events of this provider'),
   'event-type': text('TYPE', 'only events of this type'),
   text: text('TEXT', 'only events whose body has this text'),
@@ -53,26 +53,34 @@ const FLAGS = {
   'skip-failed': {
     summary: `leave an event out after its retries, ${RETRIES_BEFORE_SKIP} at first`,
   },
+  timeout: value(
+    'DURATION',
+    `how long an attempt may take: ${TARGET_TIMEOUT_S}s for a target, no limit for a program`,
+    accepted(`${DURATION_FORM}, from 1s to 7d`, readTimeout),
+  ),
+  coalesce: { summary: 'only the newest of the events that wait; the older ones are passed over' },
   json: { summary: 'print an object of JSON for each event' },
 }
 
 type ForwardCall = Call<typeof ARGS, typeof FLAGS>
 
 /**
- * Posts each event to a target until a signal comes: a line an event on stdout, the rest on stderr.
+ * Delivers each event until a signal comes: a line an event on stdout, the rest on stderr, also
+ * what a program writes.
  */
 export const commands = [
   command({
     name: 'forward',
-    summary: 'post each event to a target of your own, in order, over restarts',
+    summary: 'post each event to a target or run a program for it, in order, over restarts',
     args: ARGS,
     flags: FLAGS,
+    passes: { shown: '-- ARG...', summary: 'the arguments of the program' },
     needs: 'nothing',
     check: (call) => void [readFrom(call.flags.from), readRequest(call)],
     async run(call, { random, stopSignal, output }) {
-      const { target } = call.args
       const { from, json, retries, 'skip-failed': skipFailed } = call.flags
-      const [stop, cut] = [new AbortController(), new AbortController()]
+      const stop = new AbortController()
+      const cut = new AbortController()
       void stopSignal().then(() => {
         stop.abort()
         setTimeout(() => cut.abort(), GRACE_MS).unref()
@@ -82,12 +90,9 @@ export const commands = [
       const problem = await forward({
         from: readFrom(from),
         request,
-        deliver: createDelivery({
-          ...{ target, skipFailed, post, random },
-          retries: retries ?? usualRetries,
-          cut: cut.signal,
-        }),
-        connect: (url) => connectChannel({ url, ...CHANNEL }),
+        attempt: readRecipient(call).attempts(cut.signal, output),
+        retries: retries ?? usualRetries,
+        skipFailed,
         random,
         stop: stop.signal,
         report: reportTo(output, request, json),
@@ -97,46 +102,106 @@ export const commands = [
   }),
 ]
 
-/** The server's address. Of a socket's path only what a URL leaves unchanged and `ws` accepts. */
-function readFrom(text = DEFAULT_FROM): URL {
-  const from = URL.canParse(text) ? new URL(text) : undefined
-  if (from !== undefined && /^https?:$/.test(from.protocol)) return from
-  if (from?.protocol !== 'unix:') {
-    throw new UsageError('--from must be an http:// or https:// URL, or unix:/path')
+function readProgram(text: string): string | undefined {
+  return findProgram(text, process.env['PATH'] ?? '') && text
+}
+
+function readTimeout(text: string): number | undefined {
+  const seconds = parseDuration(text) ?? 0
+  return seconds < 1 || seconds > MAX_TIMEOUT_S ? undefined : seconds
+}
+
+/** Where the events go. */
+interface Recipient {
+  /** What the server lists of it, without secrets. */
+  shown: string
+  /** Its part of the usual name. */
+  place: string
+  attempts: (cut: AbortSignal, output: Output) => Attempt
+}
+
+function readRecipient(call: ForwardCall): Recipient {
+  const { exec } = call.flags
+  if (exec !== undefined) return programOf(exec, call)
+  const [text, ...more] = call.args.target
+  if (text === undefined) {
+    throw new UsageError(`Missing TARGET: ${TARGET_FORM}; or give a program by --exec`)
   }
-  if (!/^unix:\/[^/:]/.test(text) || text.includes(':', 5) || from.pathname !== text.slice(5)) {
-    throw new UsageError('--from unix:/path takes no spaces, colons or special characters')
+  if (more.length > 0) throw new UsageError('Too many arguments')
+  if (call.passed.length > 0) {
+    throw new UsageError('Words after -- are arguments of a program: give it by --exec')
   }
-  return from
+  const target = parseTarget(text)
+  if (target === undefined) throw new UsageError(`TARGET must be ${TARGET_FORM}`)
+  const timeoutMs = (call.flags.timeout ?? TARGET_TIMEOUT_S) * 1_000
+  return {
+    shown: redactUrlTokens(target.href),
+    place: `${target.host}${target.pathname}`,
+    attempts: (cut) => postTo({ target, timeoutMs, cut }),
+  }
+}
+
+function programOf(program: string, { args, flags, passed }: ForwardCall): Recipient {
+  if (args.target.length > 0) {
+    throw new UsageError('--exec takes no TARGET; arguments of the program come after --')
+  }
+  const timeoutMs = flags.timeout === undefined ? undefined : flags.timeout * 1_000
+  return {
+    // Arguments may be secrets.
+    shown: `exec:${cleanText(basename(program)) ?? ''}`,
+    place: program.includes('/') ? resolve(program) : program,
+    attempts(cut, output) {
+      const print = (line: string): void => output.err(line.replaceAll('\t', '    '))
+      const options = { argv: [program, ...passed], timeoutMs, cut, print }
+      return (event, body) => withExitSignal((kill) => execute({ ...options, kill }, event, body))
+    },
+  }
+}
+
+/** Runs work with a signal that is aborted if this process exits meanwhile. */
+async function withExitSignal<T>(work: (exit: AbortSignal) => Promise<T>): Promise<T> {
+  const exit = new AbortController()
+  const abort = (): void => exit.abort()
+  process.once('exit', abort)
+  try {
+    return await work(exit.signal)
+  } finally {
+    process.off('exit', abort)
+  }
 }
 
 /** What is asked of the server, checked as the server will check it. */
-function readRequest({ args: { target }, flags }: ForwardCall): ForwardRequest {
-  const { provider, 'event-type': event_type, text, 'json-member': json, name, since } = flags
+function readRequest(call: ForwardCall): ForwardRequest {
+  const { flags } = call
+  const { shown, place } = readRecipient(call)
+  const { provider, text, name, since, coalesce } = flags
+  const { 'event-type': event_type, 'json-member': json } = flags
   const wanted = [
-    ...[provider, event_type],
+    provider,
+    event_type,
     text === undefined ? undefined : `text=${text}`,
     json === undefined ? undefined : `json=${json}`,
   ]
   const query = new URLSearchParams({
-    name: name ?? defaultName(target, wanted),
-    target: redactUrlTokens(target.href),
+    name: name ?? defaultName(place, wanted),
+    target: shown,
+    coalesce: String(coalesce),
   })
-  for (const [key, value] of Object.entries({ provider, event_type, text, json, since })) {
+  const filters = { provider, event_type, text, json, since }
+  for (const [key, value] of Object.entries(filters)) {
     if (value !== undefined) query.set(key, value)
   }
   try {
     return readForwardRequest(query)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    const problem = error.message.replace(/^json /, 'json-member ').replace(/\.$/, '')
-    throw new UsageError(`--${problem}`)
+    const named = error.message.replace(/^json /, 'json-member ')
+    throw new UsageError(`--${named.replace(/\.$/, '')}`)
   }
 }
 
 /** This machine and where the events go; other events to the same place are another forwarder. */
-function defaultName(target: URL, wanted: readonly (string | undefined)[]): string {
-  const place = `${target.host}${target.pathname}`
+function defaultName(place: string, wanted: readonly (string | undefined)[]) {
   const parts = [hostname(), place, ...wanted].filter((part) => part !== undefined)
   const name = parts.join(' ')
   const clean = cleanText(name) ?? ''
@@ -163,22 +228,34 @@ function reportTo(output: Output, request: ForwardRequest, json: boolean): Forwa
       if (outcome === 'delivered' || outcome === 'repeat') return
       const answer = result.status === null ? '' : `status ${result.status} `
       const what = `event ${event.id}: ${answer}${result.detail ?? ''}`.trimEnd()
-      const then = { left: 'left out', again: `again in ${waitMs} ms`, 'given-up': 'given up' }
+      const then = {
+        left: 'left out',
+        again: `again in ${waitMs} ms`,
+        'given-up': 'given up',
+      }
       output.err(`${what}; ${then[outcome]}`)
     },
     problem: (text) => output.err(text),
   }
 }
 
-function line({ event, result }: Delivered): string {
+function line({ event, result }: Delivered) {
   const { id, provider, event_type, payload_size } = event
-  const parts = [id, provider, event_type ?? '-', sizeText(payload_size), result.status ?? '-']
-  return [...parts, `${result.ms} ms`].join('  ')
+  const { status, exit_code } = result
+  const parts = [
+    id,
+    provider,
+    event_type ?? '-',
+    sizeText(payload_size),
+    exit_code === undefined ? (status ?? '-') : `exit ${exit_code}`,
+    `${result.ms} ms`,
+  ]
+  return parts.join('  ')
 }
 
-function jsonLine({ event, result, attempts, outcome }: Delivered): string {
+function jsonLine({ event, result, attempts, outcome }: Delivered) {
   const { id, provider, event_type, received_at, payload_size } = event
-  const { status, ms } = result
-  const told = { id, provider, event_type, received_at, payload_size, status, ms }
+  const { status, exit_code, ms } = result
+  const told = { id, provider, event_type, received_at, payload_size, status, exit_code, ms }
   return JSON.stringify({ ...told, attempts, delivered: outcome === 'delivered' })
 }

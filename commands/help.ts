@@ -1,4 +1,4 @@
-import { command, text, UsageError, type Command, value } from './command.ts'
+import { command, text, UsageError, type Command, type Flags, value } from './command.ts'
 import { table } from './output.ts'
 import { isValue } from './parse.ts'
 import { flagOf, notesOf, VARIABLE_NAMES } from './configuration.ts'
@@ -24,8 +24,8 @@ export const commands = [
     async run({ args, flags }, { loadCommands, version, output }) {
       const all = await loadCommands()
       const name = args.command.join(' ')
-      const rows = all.filter((row) => `${row.name} `.startsWith(`${name} `))
-      if (name !== '' && rows.length === 0) throw new UsageError(`There is no command "${name}"`)
+      const rows = all.filter((row) => name === '' || `${row.name} `.startsWith(`${name} `))
+      if (rows.length === 0) throw new UsageError(`There is no command "${name}"`)
       if (flags.man) output.data(manPage(all, version))
       else output.out(name === '' ? helpText(all) : usageText(rows))
     },
@@ -39,37 +39,35 @@ export const commands = [
       const rows = await loadCommands()
       if (shell === 'fish') output.data(fishScript(rows))
       // zsh runs functions that are written for bash.
-      else output.data(`${shell === 'zsh' ? ZSH_START : ''}${bashScript(rows)}`)
+      else output.data((shell === 'zsh' ? ZSH_START : '') + bashScript(rows))
     },
   }),
 ]
 
 /** How a command is called, with all of its arguments and flags. */
-function usageLine({ name, args = {}, flags = {} }: Command): string {
-  const optional = Object.entries(flags).map(([flag, value]) =>
-    isValue(value) ? `[--${flag} ${value.shown}]` : `[--${flag}]`,
-  )
-  return ['gatehouse', name, ...Object.values(args).map(({ shown }) => shown), ...optional].join(
-    ' ',
-  )
+function usageLine({ name, args = {}, flags = {}, passes }: Command) {
+  const words = Object.values(args).map(({ shown }) => shown)
+  const optional = Object.entries(flags).map((named) => `[${shownFlag(named)}]`)
+  if (passes !== undefined) optional.push(`[${passes.shown}]`)
+  return ['gatehouse', name, ...words, ...optional].join(' ')
 }
 
 /** Help on some commands: usage, and what each argument and flag means. */
 export function usageText(rows: readonly Command[]): string {
-  return rows
-    .map((row) => {
-      const parts = partsOf(row).map(([part, summary]) => [`  ${part}`, summary] as const)
-      const width = Math.max(0, ...parts.map(([part]) => part.length))
-      const lines = parts.map(([part, summary]) => `${part.padEnd(width)}  ${summary}`)
-      return [...wrapped(usageLine(row)), `  ${row.summary}`, ...lines].join('\n')
-    })
-    .join('\n\n')
+  return rows.map(usageOf).join('\n\n')
+}
+
+function usageOf(row: Command) {
+  const parts = partsOf(row)
+  const width = Math.max(0, ...parts.map(([part]) => part.length))
+  const lines = parts.map(([part, summary]) => `  ${part.padEnd(width)}  ${summary}`)
+  return [...wrapped(usageLine(row)), `  ${row.summary}`, ...lines].join('\n')
 }
 
 /**
  * The text of `gatehouse help`: commands, then every variable with its flag, default and meaning.
  */
-function helpText(rows: readonly Command[]): string {
+function helpText(rows: readonly Command[]) {
   const usage = rows.flatMap((row) => [
     ...wrapped(usageLine(row)).map((line) => `  ${line}`),
     `      ${row.summary}`,
@@ -88,22 +86,28 @@ function helpText(rows: readonly Command[]): string {
 }
 
 /** Arguments and flags of a command, each with its meaning. */
-function partsOf({ args = {}, flags = {} }: Command): readonly (readonly [string, string])[] {
-  return [
-    ...Object.values(args).map(({ shown, summary }) => [shown, summary] as const),
-    ...Object.entries(flags).map(([name, flag]) => {
-      const part = isValue(flag) ? `--${name} ${flag.shown}` : `--${name}`
-      return [part, flag.summary] as const
-    }),
-  ]
+function partsOf({ args = {}, flags = {}, passes }: Command) {
+  const parts = Object.values(args).map(({ shown, summary }) => [shown, summary] as const)
+  for (const named of Object.entries(flags)) {
+    const [, { summary }] = named
+    parts.push([shownFlag(named), summary])
+  }
+  if (passes !== undefined) parts.push([passes.shown, passes.summary])
+  return parts
+}
+
+/** A flag with what stands for its value. */
+function shownFlag([name, flag]: readonly [string, Flags[string]]) {
+  return isValue(flag) ? `--${name} ${flag.shown}` : `--${name}`
 }
 
 /** Variable, flag, default and accepted form of every variable. */
-function variables(): readonly (readonly [string, string, string, string])[] {
+function variables() {
   return VARIABLE_NAMES.map((name) => {
     const { form, default: fallback = '' } = notesOf(name)
     const flag = flagOf(name)
-    return [name, flag === undefined ? '(no flag)' : `--${flag}`, fallback, form]
+    const shown = flag === undefined ? '(no flag)' : `--${flag}`
+    return [name, shown, fallback, form] as const
   })
 }
 
@@ -121,7 +125,7 @@ function wrapped(text: string): readonly string[] {
 }
 
 /** The man page gatehouse(1) in troff, made of the same table. */
-function manPage(rows: readonly Command[], version: string): string {
+function manPage(rows: readonly Command[], version: string) {
   const commandLines = rows.flatMap((row) => [
     '.SS',
     roff(usageLine(row)),
@@ -149,29 +153,32 @@ function manPage(rows: readonly Command[], version: string): string {
 }
 
 /** A line of text as troff reads it: a leading dot or quote would be a request. */
-function roff(text: string): string {
+function roff(text: string) {
   return text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/^[.']/, '\\&$&')
 }
 
 const ZSH_START = 'autoload -U +X compinit bashcompinit && compinit && bashcompinit\n'
 
 /** What may follow the words of each command; an empty name stands for the beginning. */
-function wordsAfter(rows: readonly Command[]): ReadonlyMap<string, readonly string[]> {
-  const after = new Map<string, string[]>()
-  const add = (name: string, words: readonly string[]): unknown =>
-    after.set(name, [...new Set([...(after.get(name) ?? []), ...words])])
+function wordsAfter(rows: readonly Command[]) {
+  const after = new Map<string, readonly string[]>()
+  function add(name: string, words: readonly string[]) {
+    const known = after.get(name) ?? []
+    after.set(name, [...new Set([...known, ...words])])
+  }
   for (const { name, args = {}, flags = {} } of rows) {
     const [first = '', action] = name.split(' ')
     add('', [first])
     if (action !== undefined) add(first, [action])
     // Of the arguments only fixed words, as in `[hooks] [links]` or `user|admin`.
-    const fixed = Object.values(args).flatMap(({ shown }) => shown.match(/\b[a-z]+\b/g) ?? [])
-    add(name, [...fixed, ...Object.keys(flags).map((flag) => `--${flag}`), '--help'])
+    for (const { shown } of Object.values(args)) add(name, shown.match(/\b[a-z]+\b/g) ?? [])
+    for (const flag of Object.keys(flags)) add(name, [`--${flag}`])
+    add(name, ['--help'])
   }
   return after
 }
 
-function bashScript(rows: readonly Command[]): string {
+function bashScript(rows: readonly Command[]) {
   const after = wordsAfter(rows)
   const cases = [...after]
     .filter(([name]) => name !== '')
@@ -192,9 +199,9 @@ function bashScript(rows: readonly Command[]): string {
   ].join('\n')
 }
 
-function fishScript(rows: readonly Command[]): string {
+function fishScript(rows: readonly Command[]) {
   const lines = [...wordsAfter(rows)].map(([name, words]) => {
-    const given = ['gatehouse', ...name.split(' ').filter((word) => word !== '')].join(' ')
+    const given = `gatehouse ${name}`.trimEnd()
     const isGroup = rows.some((row) => row.name.startsWith(`${name} `))
     // A group is complete with its action; flags may come anywhere after it.
     const condition =

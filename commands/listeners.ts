@@ -3,17 +3,19 @@ import type { AddressInfo } from 'node:net'
 import type { Database } from '../db/client.ts'
 import { ConfigError } from '../kernel/config.ts'
 import { notFound, type Fault } from '../kernel/fault.ts'
-import {
-  createListener,
-  type FaultReply,
-  type Listener,
-  type ListenerOptions,
-} from '../kernel/http/listener.ts'
+import { createListener, type ListenerOptions } from '../kernel/http/listener.ts'
+import type { FaultReply } from '../kernel/http/reply.ts'
 import type { HttpMetrics } from '../kernel/http/request-log.ts'
 import { createRouter, type Route, type Fallback } from '../kernel/http/router.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Metrics } from '../kernel/metrics.ts'
-import { hostName, isLocal, listenOptions, removeDeadSocket } from '../kernel/net/addresses.ts'
+import {
+  hostName,
+  isLocal,
+  listenOptions,
+  removeDeadSocket,
+  type Address,
+} from '../kernel/net/addresses.ts'
 import { createGuard } from '../kernel/net/guard.ts'
 import { metricsRoute } from '../routes/monitoring.ts'
 import type { SigningSecrets } from '../services/hooks/secrets.ts'
@@ -29,51 +31,47 @@ const NO_ROUTE = notFound('Nothing is served under this path.')
 
 /** What a running program gives each of its services. */
 export interface ServiceContext {
-  readonly config: ConfigSource
-  readonly secrets: SigningSecrets
-  readonly version: string
-  readonly log: Log
-  readonly metrics: Metrics
-  readonly db: Database
+  config: ConfigSource
+  secrets: SigningSecrets
+  version: string
+  log: Log
+  metrics: Metrics
+  db: Database
   /** Where each running service listens, once its listener does. */
-  readonly addresses: Addresses
+  addresses: Addresses
 }
 
 /** A service as `serve` runs it. */
 export interface Service {
-  readonly name: ServiceName
-  readonly routes: readonly Route[]
-  readonly faultReply: FaultReply
+  name: ServiceName
+  routes: readonly Route[]
+  faultReply: FaultReply
   /** Answers requests that match no route, instead of 404 and 405. */
-  readonly fallback?: Fallback
+  fallback?: Fallback
   /** The reply to a path that no route has, in other words than `NO_ROUTE`. */
-  readonly noRoute?: Fault
+  noRoute?: Fault
   /** Starts background work; all listeners are up. */
-  readonly begin?: () => void
+  begin?: () => void
   /** Reads again what a command may have changed in the database. */
-  readonly refresh?: () => Promise<void>
+  refresh?: () => Promise<void>
   /** Forgets a link that a command has changed. */
-  readonly forgetLink?: (slug: string) => void
+  forgetLink?: (slug: string) => void
   /** Ends streams when the program stops, so that running requests can finish. */
-  readonly endStreams?: () => void
-  readonly close: () => Promise<void>
+  endStreams?: () => void
+  close: () => Promise<void>
 }
 
 export type OpenService = (context: ServiceContext) => Promise<Service>
 
 /** What all listeners of a process share. */
 type SharedParts = Pick<ListenerOptions, 'bodyBudget' | 'log' | 'clock'> & {
-  readonly config: ConfigSource
-  readonly metrics: Metrics
-  readonly httpMetrics: HttpMetrics
+  config: ConfigSource
+  metrics: Metrics
+  httpMetrics: HttpMetrics
 }
 
-export interface RunningListener {
-  readonly service: ServiceName
-  readonly listener: Listener
-  /** `http://host:port`, `unix:/path`, or `fd:NAME` of a unix socket that systemd passed. */
-  readonly address: string
-}
+/** A listener with its address: `http://…`, `unix:/path`, or `fd:NAME` of a unix socket. */
+export type RunningListener = Awaited<ReturnType<typeof startListener>>
 
 /**
  * Refuses an address beyond loopback when no proxy is trusted, before anything is opened or
@@ -85,9 +83,9 @@ export async function refuseBeyondLoopback(
 ): Promise<void> {
   if (config.current.GATEHOUSE_TRUSTED_PROXIES !== undefined) return
   for (const service of services) {
-    const { address } = placeOf(service, config)
+    const { variable, address } = placeOf(service, config)
     if (address.kind !== 'tcp') continue
-    if (!isLocal(await lookup(address.host))) throw beyondLoopback(service)
+    if (!isLocal(await lookup(address.host))) throw beyondLoopback(variable)
   }
 }
 
@@ -95,10 +93,10 @@ export async function refuseBeyondLoopback(
 export async function startListener(
   { config, metrics, httpMetrics, ...shared }: SharedParts,
   { name: service, routes, fallback, faultReply, noRoute = NO_ROUTE }: Service,
-): Promise<RunningListener> {
+) {
   const { GATEHOUSE_TRUSTED_PROXIES: proxies } = config.current
   const trustedProxies = proxies ?? (() => false)
-  const { address: configured, baseUrl } = placeOf(service, config)
+  const { variable, address: configured, baseUrl } = placeOf(service, config)
   const hosts: string[] = []
   if (configured.kind === 'tcp') hosts.push(configured.host)
   if (baseUrl !== undefined) hosts.push(hostName(new URL(baseUrl).host))
@@ -110,7 +108,8 @@ export async function startListener(
     noRoute,
     faultReply,
     guard: createGuard({
-      ...{ hosts, trustedProxies },
+      hosts,
+      trustedProxies,
       userHeader: () => config.current.GATEHOUSE_USER_HEADER,
     }),
     trustedProxies,
@@ -119,24 +118,23 @@ export async function startListener(
   if (configured.kind === 'unix') await removeDeadSocket(configured.path)
   await listener.listen(listenOptions(configured, config.inheritedSockets))
   const bound = listener.server.address()
-  // Node does not know the path of a unix socket that was passed.
-  const address =
-    bound === null && configured.kind === 'fd' ? `fd:${configured.name}` : addressText(bound)
   if (proxies === undefined && !isLocal(bound)) {
     await listener.close(0)
-    throw beyondLoopback(service)
+    throw beyondLoopback(variable)
   }
-  return { service, listener, address }
+  return { service, listener, address: addressText(bound, configured) }
 }
 
-function addressText(bound: string | AddressInfo | null): string {
-  if (bound === null) return ''
+function addressText(bound: string | AddressInfo | null, configured: Address) {
   if (typeof bound === 'string') return `unix:${bound}`
-  return urlOf(bound.address, bound.port)
+  if (bound !== null) return urlOf(bound.address, bound.port)
+  // Node does not know the path of a unix socket that was passed.
+  return configured.kind === 'fd' ? `fd:${configured.name}` : ''
 }
 
-export function beyondLoopback(service: ServiceName): ConfigError {
+export function beyondLoopback(what: string): ConfigError {
   return new ConfigError(
-    `${service.toUpperCase()}_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES to the proxy that authenticates, or listen on 127.0.0.1`,
+    `${what} is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES to the proxy ` +
+      'that authenticates, or listen on 127.0.0.1',
   )
 }

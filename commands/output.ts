@@ -1,4 +1,5 @@
 import { fstatSync } from 'node:fs'
+import { StringDecoder } from 'node:string_decoder'
 import { JOURNAL_PREFIX } from '../kernel/log.ts'
 import { escapeControls } from '../kernel/text.ts'
 
@@ -22,21 +23,30 @@ export interface Output {
   drained?(): Promise<void>
 }
 
+/** Where a command prints in a process of its own. */
+export interface ProcessOutput extends Output {
+  /** Bytes on stdout, unchanged; as escaped text if stdout is a terminal. */
+  bytes(chunk: Buffer): void
+}
+
 /** Prints to the two streams of a process; `terminal` says whether stdout is one. */
 export function createOutput(streams: {
-  readonly stdout: (text: string) => unknown
-  readonly stderr: (text: string) => unknown
-  readonly terminal: boolean
-}): Output {
+  stdout: (text: string | Buffer) => unknown
+  stderr: (text: string) => unknown
+  terminal: boolean
+}): ProcessOutput {
+  const { stdout, stderr, terminal } = streams
+  const decoder = new StringDecoder()
   return {
-    out: (line) => void streams.stdout(`${printable(line)}\n`),
-    err: (line) => void streams.stderr(`${printable(line)}\n`),
-    data: (line) => void streams.stdout(`${streams.terminal ? printable(line) : line}\n`),
+    bytes: (chunk) => void stdout(terminal ? printable(decoder.write(chunk)) : chunk),
+    out: (line) => void stdout(`${printable(line)}\n`),
+    err: (line) => void stderr(`${printable(line)}\n`),
+    data: (line) => void stdout(`${terminal ? printable(line) : line}\n`),
   }
 }
 
 /** Text of one or several lines. */
-function printable(text: string): string {
+function printable(text: string) {
   return text.split('\n').map(escapeControls).join('\n')
 }
 
@@ -47,13 +57,14 @@ export function table(
 ): readonly string[] {
   // A newline in a cell would fake a row.
   const lines = [head, ...rows.map((row) => row.map(escapeControls))]
-  const widths = head.map((_, at) => Math.max(...lines.map((line) => (line[at] ?? '').length)))
-  return lines.map((line) =>
-    line
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
+  const widths = head.map((_, at) => {
+    const lengths = lines.map((line) => line[at]?.length ?? 0)
+    return Math.max(...lengths)
+  })
+  return lines.map((line) => {
+    const cells = line.map((cell, at) => cell.padEnd(widths[at] ?? 0))
+    return cells.join('  ').trimEnd()
+  })
 }
 
 /** Prints rows as JSON or as a table, whose columns are given with what stands in them. */
@@ -73,22 +84,18 @@ export function printRows<T>(
  * operator should do something. `fail`: it must be corrected.
  */
 export interface Finding {
-  readonly level: 'ok' | 'warn' | 'fail'
-  readonly what: string
-  readonly detail: string
+  level: 'ok' | 'warn' | 'fail'
+  what: string
+  detail: string
 }
 
-export function ok(what: string, detail: string): Finding {
-  return { level: 'ok', what, detail }
-}
+export type Findings = readonly Finding[]
 
-export function warn(what: string, detail: string): Finding {
-  return { level: 'warn', what, detail }
-}
+type FindingOf = (what: string, detail: string) => Finding
 
-export function fail(what: string, detail: string): Finding {
-  return { level: 'fail', what, detail }
-}
+export const ok: FindingOf = (what, detail) => ({ level: 'ok', what, detail })
+export const warn: FindingOf = (what, detail) => ({ level: 'warn', what, detail })
+export const fail: FindingOf = (what, detail) => ({ level: 'fail', what, detail })
 
 /**
  * How a finding is shown. When a unit runs the check as ExecStartPre, failures are errors in the
@@ -101,13 +108,11 @@ const SHOWN = {
 }
 
 /** Prints findings, one line each; the exit code is 1 when one has failed. */
-export function reportFindings(
-  findings: readonly Finding[],
-  json: boolean,
-  output: Output,
-): number {
-  if (json) output.out(JSON.stringify(findings.map((one) => ({ ok: one.level === 'ok', ...one }))))
-  else {
+export function reportFindings(findings: Findings, json: boolean, output: Output): number {
+  if (json) {
+    const rows = findings.map((one) => ({ ok: one.level === 'ok', ...one }))
+    output.out(JSON.stringify(rows))
+  } else {
     const journal = isJournal(1)
     for (const { level, what, detail } of findings) {
       const { word, prefix } = SHOWN[level]

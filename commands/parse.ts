@@ -1,34 +1,50 @@
-import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { readFile } from 'node:fs/promises'
+import { parseArgs } from 'node:util'
 import {
   UsageError,
   type Arguments,
   type Call,
   type Command,
-  type Flags,
   type Switch,
   type Value,
 } from './command.ts'
 
 /** A command and the texts that it was called with. */
 export interface ParsedCommand {
-  readonly command: Command
-  readonly args: readonly string[]
-  readonly flags: Readonly<Record<string, string | true>>
+  command: Command
+  args: readonly string[]
+  flags: Readonly<Record<string, string | true>>
+  passed: readonly string[]
+}
+
+/**
+ * The parts of a command line in their order; of the flags only `withValue` take the next word.
+ */
+export function tokensOf(args: readonly string[], withValue: readonly string[]) {
+  const options = withValue.map((name) => [name, { type: 'string' }] as const)
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: {
+      ...Object.fromEntries(options),
+      help: { type: 'boolean', short: 'h' },
+    },
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
+  return tokens
 }
 
 /** Finds the command among rows of the same first word; 'help' when help on them was asked for. */
 export function parseCommand(
   rows: readonly Command[],
   [word = '', ...rest]: readonly string[],
-): ParsedCommand | { readonly help: readonly Command[] } {
-  const { tokens } = parseArgs({
-    args: [...rest],
-    options: optionsOf(rows),
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  })
-  const words = tokens.flatMap((token) => (token.kind === 'positional' ? [token.value] : []))
+): ParsedCommand | { help: readonly Command[] } {
+  const tokens = tokensOf(rest, flagsWithValue(rows))
+  const positionals = tokens.filter((token) => token.kind === 'positional')
+  const words = positionals.map(({ value }) => value)
+  const end = tokens.findIndex((token) => token.kind === 'option-terminator')
+  const afterEnd = end < 0 ? 0 : tokens.length - 1 - end
   const options = tokens.filter((token) => token.kind === 'option')
   const wantsHelp = options.some(({ name }) => name === 'help')
 
@@ -45,40 +61,59 @@ export function parseCommand(
 
   const flags: Record<string, string | true> = {}
   for (const option of options) flags[option.name] = flagText(command, option)
+  const passed = command.passes === undefined ? [] : words.splice(words.length - afterEnd)
   refuseWrongCount(command.args ?? {}, words)
-  return { command, args: words, flags }
+  return { command, args: words, flags, passed }
 }
 
 /** The values of the arguments and flags; throws `UsageError` for one that is not accepted. */
-export function readCall({ command, args, flags }: ParsedCommand): Call {
+export function readCall({ command, args, flags, passed }: ParsedCommand): Call {
   const texts = [...args]
   const values = Object.entries(command.args ?? {}).map(([name, value]) => {
-    const read = (text: string): unknown => readText(name.toUpperCase(), value, text)
-    return [name, 'repeated' in value ? texts.splice(0).map(read) : read(texts.shift() ?? '')]
+    const shown = name.toUpperCase()
+    if ('repeated' in value) {
+      return [name, texts.splice(0).map((text) => readText(shown, value, text))]
+    }
+    return [name, readText(shown, value, texts.shift() ?? '')]
   })
   const given = Object.entries(command.flags ?? {}).map(([name, flag]) => {
     const text = flags[name]
     if (!isValue(flag)) return [name, text === true]
-    return [name, typeof text === 'string' ? readText(`--${name}`, flag, text) : undefined]
+    if (typeof text !== 'string') return [name, undefined]
+    return [name, readText(`--${name}`, flag, text)]
   })
-  return { args: Object.fromEntries(values), flags: Object.fromEntries(given) }
+  return { args: Object.fromEntries(values), flags: Object.fromEntries(given), passed }
 }
 
-/** The text of standard input in place of `-`, for the flags that take it. */
-export async function readFlagsFromInput(
+/** The texts of standard input and of files in place of `-` and of their names. */
+export async function readFlagsFromFiles(
   parsed: ParsedCommand,
   readInput: () => Promise<string>,
 ): Promise<ParsedCommand> {
   const flags = { ...parsed.flags }
   for (const [name, flag] of Object.entries(parsed.command.flags ?? {})) {
-    if (isValue(flag) && flag.fromInput && flags[name] === '-') {
-      flags[name] = (await readInput()).trim()
+    const given = flags[name]
+    if (!isValue(flag) || typeof given !== 'string') continue
+    if (given === '-' && flag.fromInput) flags[name] = (await readInput()).trim()
+    else if (flag.fromFile) flags[name] = (await readSecretFile(name, given)).trim()
+    else if (flag.hasSecret?.(given)) {
+      throw new UsageError(`--${name} has a password, which others can see: give it by -`)
     }
   }
   return { ...parsed, flags }
 }
 
-/** A command line that means the same. */
+/** The error names no file: it may be the secret itself. */
+async function readSecretFile(flag: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch {
+    const form = '- for standard input, or a file that can be read; a secret is no argument'
+    throw new UsageError(`--${flag} must be ${form}`)
+  }
+}
+
+/** A command line that means the same, of a command that passes nothing on. */
 export function toArguments({ command, args, flags }: ParsedCommand): readonly string[] {
   const given = Object.entries(flags).map(([name, text]) =>
     text === true ? `--${name}` : `--${name}=${text}`,
@@ -90,49 +125,42 @@ export function isValue(flag: Switch): flag is Value<unknown> {
   return 'read' in flag
 }
 
-function optionsOf(rows: readonly Command[]): NonNullable<ParseArgsConfig['options']> {
-  const flags: readonly (readonly [string, Switch])[] = rows.flatMap((row) =>
-    Object.entries<Flags[string]>(row.flags ?? {}),
-  )
-  const options = flags.map(
-    ([name, flag]) => [name, { type: isValue(flag) ? 'string' : 'boolean' }] as const,
-  )
-  return { ...Object.fromEntries(options), help: { type: 'boolean', short: 'h' } }
+/** The flags of commands that take a value. */
+function flagsWithValue(rows: readonly Command[]): readonly string[] {
+  const flags = rows.flatMap((row) => Object.entries(row.flags ?? {}))
+  return flags.flatMap(([name, flag]) => (isValue(flag) ? [name] : []))
 }
+
+type OptionToken = Extract<ReturnType<typeof tokensOf>[number], { kind: 'option' }>
 
 /** What was given for a flag. */
 function flagText(
-  command: Command,
-  option: {
-    readonly name: string
-    readonly rawName: string
-    readonly value?: string | undefined
-    readonly inlineValue?: boolean | undefined
-  },
+  { name: called, flags = {} }: Command,
+  { name, rawName, value, inlineValue }: OptionToken,
 ): string | true {
-  const flag = Object.entries(command.flags ?? {}).find(([name]) => name === option.name)?.[1]
-  if (flag === undefined) throw new UsageError(`"${command.name}" takes no ${option.rawName}`)
-  const { value, inlineValue } = option
+  const flag = Object.hasOwn(flags, name) ? flags[name] : undefined
+  if (flag === undefined) throw new UsageError(`"${called}" takes no ${rawName}`)
   if (!isValue(flag)) {
-    if (value !== undefined) throw new UsageError(`${option.rawName} takes no value`)
+    if (value !== undefined) throw new UsageError(`${rawName} takes no value`)
     return true
   }
   // parseArgs takes the next word for the value, even if it is another flag.
-  if (value === undefined || (inlineValue === false && /^-./.test(value))) {
-    throw new UsageError(`${option.rawName} needs a value: ${flag.summary}`)
+  if (value === undefined || (!inlineValue && /^-./.test(value))) {
+    throw new UsageError(`${rawName} needs a value: ${flag.summary}`)
   }
   return value
 }
 
-function refuseWrongCount(expected: Arguments, words: readonly string[]): void {
+function refuseWrongCount(expected: Arguments, words: readonly string[]) {
   const required = Object.entries(expected).filter(([, value]) => !('repeated' in value))
   const missing = required.find((_, at) => (words[at] ?? '') === '')
   if (missing !== undefined) {
     const [name, { summary }] = missing
     throw new UsageError(`Missing ${name.toUpperCase()}: ${summary}`)
   }
-  const hasRepeated = required.length < Object.keys(expected).length
-  if (!hasRepeated && words.length > required.length) throw new UsageError('Too many arguments')
+  const takesMore = required.length < Object.keys(expected).length
+  if (takesMore || words.length <= required.length) return
+  throw new UsageError('Too many arguments')
 }
 
 function readText(what: string, { form, read }: Value<unknown>, text: string): unknown {

@@ -16,17 +16,25 @@ import {
   removeProvider,
   rotateSecret,
   setAlarms,
+  type Proof,
 } from '../services/hooks/providers.ts'
+import type { SchemeName } from '../services/hooks/schemes.ts'
 import { isSignedProvider } from '../services/hooks/secrets.ts'
-import { command, JSON_FLAG, text, UsageError, value, type Command } from './command.ts'
+import {
+  command,
+  JSON_FLAG,
+  secretFlag,
+  text,
+  UsageError,
+  value,
+  type Command,
+} from './command.ts'
 import { printRows } from './output.ts'
+import { ROW_FLAGS, rowOf, SCHEME_FLAG } from './scheme-flags.ts'
 
 const NAME = text('NAME', 'the name of the provider, such as ci or generic:ci')
 
-const SECRET = {
-  ...text('SECRET', 'the signing secret of the sender, - reads it from standard input'),
-  fromInput: true,
-} as const
+const SECRET = secretFlag('the secret that the sender has')
 
 const ALARM_FLAGS = {
   expect: value(
@@ -50,23 +58,26 @@ export const commands = [
     args: { name: NAME },
     flags: {
       open: { summary: 'accept deliveries from anybody, without a token or signature' },
-      signed: { summary: 'deliveries are signed (Standard Webhooks)' },
+      scheme: SCHEME_FLAG,
+      signed: { summary: 'the same as --scheme standard' },
       secret: SECRET,
       enable: { summary: 'accept deliveries at once' },
+      ...ROW_FLAGS,
     },
     needs: 'database',
-    check({ flags: { open, signed, secret } }) {
-      if (open && signed) throw new UsageError('--open and --signed exclude each other')
-      if (secret !== undefined && !signed) {
-        throw new UsageError('--secret is for --signed: a token is made here')
-      }
-    },
-    async run({ args, flags: { open, signed, secret, enable } }, tools) {
+    check: ({ flags }) => void [proofOf(flags), rowOf(flags.scheme, flags)],
+    async run({ args, flags }, tools) {
+      const { secret, enable } = flags
       const name = args.name.replace(/^generic:/, '')
-      const trust_mode = signed ? 'signed' : open ? 'open' : 'token'
-      // The flag --open is itself the acknowledgement.
-      const wanted = { name, trust_mode, secret, acknowledgeOpen: true, enabled: enable } as const
-      const made = await createProvider(tools, wanted)
+      const made = await createProvider(tools, {
+        name,
+        proof: proofOf(flags),
+        row: rowOf(flags.scheme, flags),
+        secret,
+        // The flag --open is itself the acknowledgement.
+        acknowledgeOpen: true,
+        enabled: enable,
+      })
       const next = `disabled; enable it with: gatehouse provider enable ${name}`
       tools.output.err(`${made.name} created, ${enable ? 'enabled' : next}`)
       if (made.token !== null) tools.output.out(made.token)
@@ -79,10 +90,11 @@ export const commands = [
     needs: 'database',
     async run({ flags: { json } }, { db, secrets, now, output }) {
       const providers = await readProviders(db, now())
+      const schemes = new Map(providers.map(({ name, scheme }) => [name, scheme]))
       const statuses = providers.map((provider) => providerStatus(provider, secrets))
       printRows(output, json, statuses, {
         NAME: ({ name }) => name,
-        TRUST: ({ trust_mode }) => trust_mode,
+        TRUST: ({ name, trust_mode }) => `${trust_mode} ${schemes.get(name) ?? ''}`.trimEnd(),
         STATE: ({ enabled }) => (enabled ? 'enabled' : 'disabled'),
         SECRET: ({ secret_status }) => secret_status,
         PATH: ({ path, channel }) => path ?? channel ?? '',
@@ -99,10 +111,7 @@ export const commands = [
       overlap: value(
         'TIME',
         `how long the old one is accepted as well: ${DURATION_FORM}`,
-        accepted(`${DURATION_FORM}, 30d at most; 0 for none`, (text) => {
-          const seconds = parseDuration(text)
-          return seconds === undefined || seconds > MAX_OVERLAP_S ? undefined : seconds
-        }),
+        accepted(`${DURATION_FORM}, 30d at most; 0 for none`, readOverlap),
       ),
       secret: SECRET,
     },
@@ -111,8 +120,8 @@ export const commands = [
       const { secret, overlap = tools.config.current.HOOKS_ROTATION_OVERLAP_S } = flags
       const made = await rotateSecret(tools, fullName(args.name), overlap, secret)
       const what = made.trust_mode === 'token' ? 'token' : 'secret'
-      const old =
-        overlap === 0 ? 'stops at once' : `is accepted as well for ${formatDuration(overlap)}`
+      const time = formatDuration(overlap)
+      const old = overlap === 0 ? 'stops at once' : `is accepted as well for ${time}`
       tools.output.err(`${made.name} has a new ${what}; the old one ${old}`)
       if (made.token !== null) tools.output.out(made.token)
     },
@@ -152,6 +161,32 @@ export const commands = [
   }),
 ]
 
+interface ProofFlags {
+  open: boolean
+  signed: boolean
+  scheme: SchemeName | undefined
+  secret: string | undefined
+}
+
+/** How the sender proves itself; `UsageError` for flags that don't go together. */
+function proofOf({ open, signed, scheme, secret }: ProofFlags): Proof {
+  if (open && signed) throw new UsageError('--open and --signed exclude each other')
+  if (open && scheme !== undefined) throw new UsageError('--open and --scheme exclude each other')
+  if (signed && scheme !== undefined && scheme !== 'standard') {
+    throw new UsageError('--signed is --scheme standard: give one of the two')
+  }
+  const proof = scheme ?? (signed ? 'standard' : open ? 'open' : 'token')
+  if (secret !== undefined && (proof === 'token' || proof === 'open')) {
+    throw new UsageError('--secret is for --scheme: a token is made here')
+  }
+  return proof
+}
+
+function readOverlap(text: string): number | undefined {
+  const seconds = parseDuration(text)
+  return seconds === undefined || seconds > MAX_OVERLAP_S ? undefined : seconds
+}
+
 function switchCommand(action: 'enable' | 'disable', summary: string): Command {
   return command({
     name: `provider ${action}`,
@@ -166,16 +201,18 @@ function switchCommand(action: 'enable' | 'disable', summary: string): Command {
 }
 
 /** `ci` and `generic:ci` mean the same provider; the signed ones have no prefix. */
-function fullName(name: string): string {
+function fullName(name: string) {
   return isSignedProvider(name) || name.includes(':') ? name : `generic:${name}`
 }
 
-function alarmText({ expected_interval: interval, rejection_burst: burst }: AlarmForm): string {
+function alarmText({ expected_interval: interval, rejection_burst: burst }: AlarmForm) {
   const parts = []
   if (interval === null) parts.push('silence raises no alarm')
   else if (interval !== undefined) parts.push(`silent after ${formatDuration(interval)}`)
   if (burst === null) parts.push('refusals raise no alarm')
-  else if (burst !== undefined)
-    parts.push(`a burst is ${burst} ${burst === 1 ? 'refusal' : 'refusals'} in 5 minutes`)
+  else if (burst !== undefined) {
+    const refusals = burst === 1 ? 'refusal' : 'refusals'
+    parts.push(`a burst is ${burst} ${refusals} in 5 minutes`)
+  }
   return parts.join('; ')
 }

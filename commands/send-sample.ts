@@ -1,24 +1,26 @@
 import { text } from 'node:stream/consumers'
+import type { Provider } from '../db/hooks/providers.ts'
 import { Fault } from '../kernel/fault.ts'
 import { numberOf, parseObject, stringOf } from '../kernel/json.ts'
-import { post } from '../kernel/net/outbound.ts'
+import { post, type OutboundResult } from '../kernel/net/outbound.ts'
 import { accepted } from '../kernel/variables.ts'
 import { cleanText } from '../services/hooks/event-fields.ts'
 import { receiverPath } from '../services/hooks/providers.ts'
 import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
 import { makeSample, type Sample } from '../services/hooks/sample.ts'
-import { signDelivery } from '../services/hooks/schemes.ts'
+import { keyOf, SECRET_PREFIX, secretForm } from '../services/hooks/keys.ts'
+import { BUILT_IN, schemeNamed, schemeOf } from '../services/hooks/schemes.ts'
 import {
   configuredSecrets,
   isGenericName,
   isSignedProvider,
-  SECRET_PREFIX,
   secretVariable,
-  signingKey,
 } from '../services/hooks/secrets.ts'
-import { serviceUrl, type ConfigSource } from './configuration.ts'
+import { signDelivery } from '../services/hooks/signatures.ts'
+import { serviceUrl } from './configuration.ts'
 import { command, UsageError, value, type ConfiguredTools } from './command.ts'
 import { DONE, FAILED, type Output } from './output.ts'
+import { ROW_FLAGS, rowOf, SCHEME_FLAG } from './scheme-flags.ts'
 
 const TIMEOUT_MS = 10_000
 const MAX_REPLY_BYTES = 4_096
@@ -34,32 +36,44 @@ export const commands = [
     args: {
       provider: value(
         'PROVIDER',
-        'the provider whose delivery it is, such as code_host or ci',
+        'the provider, such as code_host or ci',
         accepted('the name of a provider', readProvider),
       ),
     },
     flags: {
       to: value(
         'URL',
-        'the receiver, unless it is that of the configured server',
+        'the receiver, else the configured server',
         accepted(TARGET_FORM, parseTarget),
       ),
-      'token-stdin': { summary: 'read the token or signing secret from standard input' },
+      'token-stdin': { summary: 'read the token or secret from standard input' },
+      scheme: SCHEME_FLAG,
+      ...ROW_FLAGS,
     },
     needs: 'configuration',
     check({ args: { provider }, flags }) {
-      if (isSignedProvider(provider) && flags['token-stdin']) {
-        throw new UsageError(`${provider} is signed: it takes no token`)
+      const { scheme, 'token-stdin': stdin } = flags
+      if (isSignedProvider(provider) && (stdin || scheme !== undefined)) {
+        throw new UsageError(`${provider} is signed: it takes no token and no scheme`)
       }
+      if (scheme === 'ed25519') throw new UsageError('--scheme ed25519: only its sender can sign')
+      if (scheme !== undefined && !stdin) {
+        throw new UsageError('--scheme needs --token-stdin: the secret to sign with')
+      }
+      rowOf(scheme, flags)
     },
     async run({ args: { provider }, flags }, tools) {
       const { output } = tools
-      const url = flags.to ?? receiverOf(provider, tools.config)
-      if (url === undefined) throw new Error(NO_ADDRESS)
+      // Of the server that this configuration is for, if that has a fixed TCP port.
+      const base = serviceUrl('hooks', tools.config)
+      if (flags.to === undefined && base === undefined) throw new Error(NO_ADDRESS)
+      const url = flags.to ?? new URL(receiverPath(provider), base)
       const at = tools.now()
-      const sample = makeSample(provider, at, tools.random)
+      const scheme = isSignedProvider(provider) ? BUILT_IN[provider] : (flags.scheme ?? null)
+      const sender = { provider, scheme, scheme_row: rowOf(flags.scheme, flags) }
+      const sample = makeSample(sender, at, tools.random)
       const { type, headers, body } = sample
-      const proof = await proofOf(provider, flags['token-stdin'], tools, sample, at)
+      const proof = await proofOf(sender, flags['token-stdin'], tools, sample, at)
 
       output.err(`sending ${type} to ${url.href}`)
       const result = await post({
@@ -74,58 +88,65 @@ export const commands = [
       if (result.kind !== 'answered') {
         return fail(output, `no answer: ${result.reason}`, NOT_RUNNING)
       }
-      return report(provider, url, result.status, result.body.toString('utf8'), output)
+      return report(provider, url, result, output)
     },
   }),
 ]
 
 /** The full name of a provider, such as `generic:ci`. */
-function readProvider(name: string): string | undefined {
+function readProvider(name: string) {
   if (isSignedProvider(name)) return name
   const generic = name.replace(/^generic:/, '')
   return isGenericName(generic) ? `generic:${generic}` : undefined
 }
 
-/**
- * The receiver of the server that this configuration is for; undefined without a fixed TCP port.
- */
-function receiverOf(provider: string, config: ConfigSource): URL | undefined {
-  const base = serviceUrl('hooks', config)
-  return base === undefined ? undefined : new URL(receiverPath(provider), base)
+/** Who sends, and how it signs. */
+interface Sender extends Pick<Provider, 'scheme' | 'scheme_row'> {
+  provider: string
 }
 
 /** The headers that prove that a delivery is the provider's own: a signature, a token, or none. */
 async function proofOf(
-  provider: string,
+  sender: Sender,
   tokenStdin: boolean,
   { config, random, input }: ConfiguredTools,
   { id, body }: Sample,
   at: Date,
-): Promise<Readonly<Record<string, string>>> {
-  if (isSignedProvider(provider)) {
-    const [current] = configuredSecrets(config, random).of(provider)?.accepted ?? []
-    if (current !== undefined) return signDelivery(provider, { id, body }, current, at)
-    const what = `${secretVariable(provider)} is not set; give this command the server's secret`
-    throw new Fault(422, 'NO_SECRET', what)
+) {
+  const { provider } = sender
+  const scheme = schemeOf(sender)
+  if (isSignedProvider(provider) && scheme !== undefined) {
+    const secrets = configuredSecrets(config, random)
+    const [current] = secrets.of(provider)?.accepted ?? []
+    if (current !== undefined) return signDelivery(scheme, { id, body }, current, at)
+    const what = `${secretVariable(provider)} is not set`
+    throw new Fault(422, 'NO_SECRET', `${what}; give this command the server's secret`)
   }
   if (!tokenStdin) return {}
-  const token = (await text(input)).trim()
-  if (token === '') throw new Fault(422, 'NO_TOKEN', 'standard input holds no token')
-  // A signing secret has this prefix, which no token has.
-  const key = token.startsWith(SECRET_PREFIX) ? signingKey(token) : undefined
-  return key === undefined
-    ? { authorization: `Bearer ${token}` }
-    : signDelivery('standard_webhooks', { id, body }, key, at)
+  const secret = (await text(input)).trim()
+  if (secret === '') throw new Fault(422, 'NO_TOKEN', 'standard input holds no token')
+  if (sender.scheme === 'gitlab') return { 'x-gitlab-token': secret }
+  // Without a scheme, a secret of Standard Webhooks has this prefix, which no token has.
+  const name = sender.scheme ?? (secret.startsWith(SECRET_PREFIX) ? 'standard' : null)
+  const signs = scheme ?? schemeNamed(name ?? '')
+  if (signs === undefined) return { authorization: `Bearer ${secret}` }
+  const key = keyOf(name, secret)
+  if (key !== undefined) return signDelivery(signs, { id, body }, key, at)
+  throw new Fault(422, 'WRONG_SECRET', `the secret must be ${secretForm(name)}`)
 }
 
 /** Prints why the delivery has failed, and on a line of its own what may help. */
-function fail(output: Output, problem: string, hint?: string): number {
+function fail(output: Output, problem: string, hint?: string) {
   output.err(`gatehouse: ${problem}`)
   if (hint !== undefined) output.err(hint)
   return FAILED
 }
 
-function report(provider: string, url: URL, status: number, reply: string, output: Output): number {
+type Answer = Extract<OutboundResult, { kind: 'answered' }>
+
+function report(provider: string, url: URL, answer: Answer, output: Output) {
+  const { status } = answer
+  const reply = answer.body.toString('utf8')
   // Another program may reply with anything.
   const { id, detail } = parseObject(reply) ?? {}
   if (status >= 200 && status < 300) {
@@ -136,21 +157,23 @@ function report(provider: string, url: URL, status: number, reply: string, outpu
   const problem = stringOf(detail)
   const why = cleanText(problem ?? reply)
   const hint = problem === undefined ? undefined : hintOf(provider, status)
-  return fail(output, `refused with ${status}${why === null ? '' : `: ${why}`}`, hint)
+  const refused = `refused with ${status}`
+  return fail(output, why === null ? refused : `${refused}: ${why}`, hint)
 }
 
 /** What the operator can do when a receiver of Gatehouse refuses. */
-function hintOf(provider: string, status: number): string | undefined {
+function hintOf(provider: string, status: number) {
   const name = provider.replace(/^generic:/, '')
+  const enable = `enable it with: gatehouse provider enable ${name}`
   if (isSignedProvider(provider)) {
     const variable = secretVariable(provider)
     if (status === 401) return `start the server and this command with the same ${variable}`
     if (status === 404) return `start the server with ${variable} set`
-  } else {
-    if (status === 404) return `make it with: gatehouse provider add ${name} --enable`
-    if (status === 403) {
-      return `enable it with: gatehouse provider enable ${name}; its token or secret goes to standard input of: gatehouse send-sample ${name} --token-stdin`
-    }
+    return status === 403 ? enable : undefined
   }
-  return status === 403 ? `enable it with: gatehouse provider enable ${name}` : undefined
+  if (status === 404) return `make it with: gatehouse provider add ${name} --enable`
+  if (status !== 403) return undefined
+  const command = `gatehouse send-sample ${name} --token-stdin`
+  const where = 'its token or secret goes to standard input, with the --scheme of a signed one'
+  return `${enable}; ${where}: ${command}`
 }

@@ -1,7 +1,10 @@
+import { collectWhenIdle } from '../kernel/idle.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
+import { repeat } from '../kernel/repeat.ts'
+import { systemClock } from '../kernel/time.ts'
 import { DONE, FAILED } from './output.ts'
 import { openProgram, type Program, type ProgramOptions } from './program.ts'
-import { runCommand } from '../services/ops/processes/run.ts'
+import { runCommand } from '../kernel/processes/run.ts'
 
 /** Running requests may finish within this time; the whole stop takes ten seconds at most. */
 const GRACE_MS = 7_000
@@ -9,13 +12,13 @@ const STOP_MS = 10_000
 
 export interface ServeOptions extends ProgramOptions {
   /** Prints the ready line. */
-  readonly ready: (line: string) => void
-  readonly stopSignal: () => Promise<string>
+  ready: (line: string) => void
+  stopSignal: () => Promise<string>
 }
 
 /** `gatehouse serve`: runs until a signal comes, and gives the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
-  const { log, stopSignal } = options
+  const { version, log, ready, stopSignal } = options
   process.umask(0o077)
   const manager = openServiceManager(log)
   const stop = new AbortController()
@@ -27,8 +30,11 @@ export async function serve(options: ServeOptions): Promise<number> {
   })
   try {
     const program = await openProgram(options, stop.signal)
-    sayReady(options, program)
-    manager.ready(addressText(program))
+    const addresses = addressText(program)
+    ready(`gatehouse ${version} ready ${addresses}`)
+    log.info('ready', { version, backend: program.backend, addresses })
+    manager.ready(addresses)
+    collectWhenIdle()
     const failure = await Promise.race([stopAsked, program.failed])
     const failed = failure instanceof Error
     if (failed) {
@@ -51,26 +57,13 @@ export async function serve(options: ServeOptions): Promise<number> {
 }
 
 /** Ends the process when the stop takes too long. */
-function endInTime(): void {
+function endInTime() {
   setTimeout(() => process.exit(FAILED), STOP_MS).unref()
 }
 
-function sayReady({ version, log, ready }: ServeOptions, program: Program): void {
-  const addresses = addressText(program)
-  ready(`gatehouse ${version} ready ${addresses}`)
-  log.info('ready', { version, backend: program.backend, addresses })
-}
-
-function addressText({ addresses }: Program): string {
-  return [...addresses].map(([service, address]) => `${service}=${address}`).join(' ')
-}
-
-/** Notifies systemd about this process; does nothing without systemd. */
-export interface ServiceManager {
-  /** All addresses are open; `status` is what `systemctl status` shows. */
-  ready(status: string): void
-  /** The stop has begun: the last notification. */
-  stopping(): void
+function addressText({ addresses }: Program) {
+  const parts = [...addresses].map(([service, address]) => `${service}=${address}`)
+  return parts.join(' ')
 }
 
 /** Longer than the five seconds for which `systemd-notify` waits for systemd to have read it. */
@@ -82,16 +75,16 @@ const TICKS = 3
 /**
  * Notifies systemd by its program `systemd-notify`, because Node has no unix datagram sockets. A
  * timer sends each `WATCHDOG=1`, so it proves that the event loop runs. A failure is logged once
- * and tried again; it never ends or delays the program.
+ * and tried again; it never ends or delays the program. Without systemd nothing is done.
  */
-export function openServiceManager(log: Log): ServiceManager {
+function openServiceManager(log: Log) {
   if (process.env['NOTIFY_SOCKET'] === undefined) {
     return { ready: () => undefined, stopping: () => undefined }
   }
   let over = false
   let failing = false
 
-  async function tell(...states: readonly string[]): Promise<boolean> {
+  async function tell(...states: readonly string[]) {
     const options = { timeoutMs: TIMEOUT_MS, inherit: ['NOTIFY_SOCKET'] }
     const { code, output, problem } = await runCommand(['systemd-notify', ...states], options)
     if (code !== 0 && !failing) {
@@ -102,29 +95,26 @@ export function openServiceManager(log: Log): ServiceManager {
     return !failing
   }
 
-  async function tellReady(status: string): Promise<void> {
+  async function tellReady(status: string) {
     // systemd stops a service that never says READY.
     while (!over && !(await tell('READY=1', `STATUS=${status}`))) {
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref())
     }
   }
 
-  let ticking = false
-  async function tick(): Promise<void> {
-    if (ticking) return
-    ticking = true
-    await tell('WATCHDOG=1')
-    ticking = false
-  }
   const limitMs = watchdogMs()
-  const timer = limitMs === undefined ? undefined : setInterval(() => void tick(), limitMs / TICKS)
-  timer?.unref()
+  async function tick() {
+    await tell('WATCHDOG=1')
+  }
+  const ticks = limitMs && repeat(systemClock, limitMs / TICKS, tick)
 
   return {
-    ready: (status) => void tellReady(status),
+    /** All addresses are open; `status` is what `systemctl status` shows. */
+    ready: (status: string) => void tellReady(status),
+    /** The stop has begun: the last notification. */
     stopping() {
       over = true
-      clearInterval(timer)
+      if (ticks) void ticks.stop()
       void tell('STOPPING=1')
     },
   }
@@ -135,8 +125,8 @@ export function openServiceManager(log: Log): ServiceManager {
  * process.
  */
 function watchdogMs(): number | undefined {
-  const { WATCHDOG_USEC: limit = '', WATCHDOG_PID: watched = String(process.pid) } = process.env
-  return /^[1-9]\d*$/.test(limit) && watched === String(process.pid)
-    ? Number(limit) / 1_000
-    : undefined
+  const own = String(process.pid)
+  const { WATCHDOG_USEC: limit = '', WATCHDOG_PID: watched = own } = process.env
+  if (watched !== own || !/^[1-9]\d*$/.test(limit)) return undefined
+  return Number(limit) / 1_000
 }

@@ -1,38 +1,29 @@
-import { userQueries, type User } from '../db/links/users.ts'
+import { userQueries } from '../db/links/users.ts'
 import { notFound, Fault } from '../kernel/fault.ts'
 import { oneOf, accepted } from '../kernel/variables.ts'
 import { validate } from '../kernel/validate.ts'
-import { changeRole, createUser, NewUser, readEmail } from '../services/links/users.ts'
-import {
-  command,
-  JSON_FLAG,
-  text,
-  value,
-  UsageError,
-  type Arguments,
-  type Call,
-} from './command.ts'
+import { NewUser } from '../services/links/user-input.ts'
+import { changeRole, createUser, findUser } from '../services/links/users.ts'
+import { command, JSON_FLAG, text, value, UsageError } from './command.ts'
 import { printRows } from './output.ts'
 import type { Database } from '../db/client.ts'
 import { tokenQueries } from '../db/links/tokens.ts'
 import { isUuid } from '../kernel/text.ts'
 import { DURATION_FORM } from '../kernel/time.ts'
-import { createToken, newTokenOf, TokenForm, type NewToken } from '../services/links/tokens.ts'
+import { createToken, newTokenOf, TokenForm } from '../services/links/new-tokens.ts'
 
-/** Rows that one statement reads. */
-const PAGE = 1_000
+/** All of them: the list is printed at once. */
+const MAX_USERS = Number.MAX_SAFE_INTEGER
 
 const EMAIL = text('EMAIL', 'the e-mail address of the user')
 
-const TOKEN_FLAGS = {
-  name: text('NAME', 'what it is for'),
-  scope: value(
-    'full|read|create',
-    'what it may do, everything unless given',
-    oneOf('full', 'read', 'create'),
-  ),
-  expires: text('WHEN', `when it ends, never unless given: a time, or ${DURATION_FORM}`),
-}
+const scope = oneOf('full', 'read', 'create')
+
+const tokenId = accepted('the id of a token; see: gatehouse token list EMAIL', (text) =>
+  isUuid(text) ? text : undefined,
+)
+
+type TokenFlags = Readonly<Record<'name' | 'scope' | 'expires', string | undefined>>
 
 export const commands = [
   command({
@@ -57,15 +48,7 @@ export const commands = [
     flags: { json: JSON_FLAG },
     needs: 'database',
     async run({ flags: { json } }, { db, output }) {
-      const users: User[] = []
-      for (;;) {
-        const page = await userQueries.listUsers(db, {
-          after: users.at(-1)?.email ?? '',
-          limit: PAGE,
-        })
-        users.push(...page)
-        if (page.length < PAGE) break
-      }
+      const users = await userQueries.listUsers(db, { after: '', limit: MAX_USERS })
       printRows(output, json, users, {
         EMAIL: ({ email }) => email,
         NAME: ({ display_name }) => display_name,
@@ -77,10 +60,7 @@ export const commands = [
   command({
     name: 'user role',
     summary: 'make somebody an admin, or a user again',
-    args: {
-      email: EMAIL,
-      role: value('user|admin', 'the new role', oneOf('user', 'admin')),
-    },
+    args: { email: EMAIL, role: value('user|admin', 'the new role', oneOf('user', 'admin')) },
     needs: 'database',
     async run({ args: { email, role } }, { db, output }) {
       const known = await knownUser(db, email)
@@ -92,9 +72,15 @@ export const commands = [
     name: 'token create',
     summary: 'create a token for the links API; it is the last line of the output',
     args: { email: EMAIL },
-    flags: TOKEN_FLAGS,
+    flags: {
+      name: text('NAME', 'what it is for'),
+      scope: value('full|read|create', 'what it may do, everything unless given', scope),
+      expires: text('WHEN', `when it ends, never unless given: a time, or ${DURATION_FORM}`),
+    },
     needs: 'database',
-    check: ({ flags }, now) => void requestOf(flags, now),
+    check({ flags }, now) {
+      requestOf(flags, now)
+    },
     async run({ args: { email }, flags }, { db, random, now, output }) {
       const at = now()
       const user = await knownUser(db, email)
@@ -126,15 +112,7 @@ export const commands = [
   command({
     name: 'token revoke',
     summary: 'revoke a token: it stops working at once',
-    args: {
-      id: value(
-        'ID',
-        'the id of the token',
-        accepted('the id of a token; see: gatehouse token list EMAIL', (text) =>
-          isUuid(text) ? text : undefined,
-        ),
-      ),
-    },
+    args: { id: value('ID', 'the id of the token', tokenId) },
     needs: 'database',
     async run({ args: { id } }, { db, output }) {
       const removed = await tokenQueries.removeToken(db, { id, user: null })
@@ -145,7 +123,7 @@ export const commands = [
 ]
 
 /** What the flags ask for; `UsageError` names the flag that is wrong. */
-function requestOf(flags: Call<Arguments, typeof TOKEN_FLAGS>['flags'], now: Date): NewToken {
+function requestOf(flags: TokenFlags, now: Date) {
   try {
     return newTokenOf(validate(TokenForm, { ...flags, name: flags.name ?? 'command line' }), now)
   } catch (error) {
@@ -154,9 +132,9 @@ function requestOf(flags: Call<Arguments, typeof TOKEN_FLAGS>['flags'], now: Dat
 }
 
 /** The user with this e-mail address; throws 404 when there is none. */
-export async function knownUser(db: Database, text: string): Promise<User> {
-  const email = readEmail(text)
-  const user = email === undefined ? undefined : await userQueries.findUserByEmail(db, { email })
+export async function knownUser(db: Database, text: string) {
+  const user = await findUser(db, text)
   if (user !== undefined) return user
-  throw notFound(`no user has the e-mail address "${text}"; add one with: gatehouse user add EMAIL`)
+  const way = 'add one with: gatehouse user add EMAIL'
+  throw notFound(`no user has the e-mail address "${text}"; ${way}`)
 }

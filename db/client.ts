@@ -6,19 +6,19 @@ import {
   createReaper,
   CLOSING,
   LEVELS,
-  openPool,
+  Pool,
+  perLevel,
   sharesOf,
   type Connection,
   type Level,
-  type Pool,
   type PoolOptions,
   type Share,
 } from './pool.ts'
 
 /** A statement with the name that error messages use. */
 export interface Query {
-  readonly name: string
-  readonly text: string
+  name: string
+  text: string
 }
 
 /** Runs named queries, either each on its own or inside one transaction. */
@@ -34,11 +34,13 @@ export interface Transaction extends Executor {
 }
 
 /**
- * The database of one process. Statements and transactions run for the `trusted` level, unless `at`
- * says another one.
+ * The database of one process. Statements and transactions run for the `trusted` level, unless
+ * `at` says another one.
  */
 export interface Database extends Executor {
-  /** Runs statements for a level. Throws `Unavailable` at once when too many of that level wait. */
+  /**
+   * Runs statements for a level. Throws `Unavailable` at once when too many of that level wait.
+   */
   at(level: Level): Executor
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
   /**
@@ -58,33 +60,44 @@ export interface Database extends Executor {
 }
 
 export interface ClientOptions {
-  readonly target: Target
+  target: Target
   /** Longest wait for one statement, in milliseconds; then it counts as unavailable. */
-  readonly deadlineMs: number
+  deadlineMs: number
   /** For the `trusted` level of a server; `sharesOf` has those of other levels. */
-  readonly connections: number
+  connections: number
   /** Called once if the server refuses to end lost connections. */
-  readonly onNotEnded?: (error: Error) => void
+  onNotEnded?: (error: Error) => void
 }
 
-/** Named prepared statement in the extended protocol: a second statement in the text is refused. */
+/**
+ * Named prepared statement in the extended protocol: a second statement in the text is refused.
+ */
 const PREPARED = { prepare: true, simple: false }
 
 /** Ends connections by their names. Every role may end its own. */
-const END = `
+const END: Query = {
+  name: 'end lost connections',
+  text: `
 select pg_terminate_backend(pid)
   from pg_stat_activity
- where application_name = any(string_to_array($1, ',')) and usename = current_user`
+ where application_name = any(string_to_array($1, ',')) and usename = current_user`,
+}
 
 /** How long a database that had no space counts as away. */
 const FULL_MS = 5_000
+
+/** What statements run with. */
+interface Runner {
+  shares: Readonly<Record<Level, Share>>
+  pools: Readonly<Record<Level, Pool>>
+  /** Until then the database counts as away: a statement has found no space. */
+  fullUntil: number
+}
 
 /** Opens the client; it connects at the first statement and reconnects by itself. */
 export function openClient(options: ClientOptions): Database {
   const { target, deadlineMs, connections, onNotEnded = () => undefined } = options
   const shares = sharesOf(connections, deadlineMs)
-  const bounded = createBounds(deadlineMs)
-  const reaper = createReaper(endOnServer, onNotEnded)
   /** Callbacks of channels on the embedded engine, whose one connection listens, too. */
   const channels = new Map<string, (payload?: string) => void>()
   /** What makes connections for LISTEN on a server. */
@@ -101,159 +114,142 @@ export function openClient(options: ClientOptions): Database {
       for (const onNotice of channels.values()) onNotice()
     },
   })
-
-  async function endOnServer(names: readonly string[]): Promise<void> {
-    await alone('trusted', (sql) =>
-      bounded('end lost connections', sql.unsafe(END, [names.join(',')], PREPARED)),
-    )
-  }
-
-  /** Runs one statement by itself. */
-  function alone<T>(level: Level, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-    return pools[level].use(level, async (connection) => {
-      try {
-        return await work(connection.sql)
-      } catch (error) {
-        // Anything but a refusal leaves it in doubt.
-        if (!(error instanceof QueryError)) connection.state = 'lost'
-        throw error
-      }
-    })
-  }
-
-  function at(level: Level): Executor {
-    return {
-      async run(query, args) {
-        if (level === 'extras' && othersWait()) throw new Unavailable(`${query.name}: others wait`)
-        return alone(level, (sql) => runQuery(bounded, sql, query, args, shares[level].deadlineMs))
-      },
-    }
-  }
-
-  /** Whether statements wait in other pools. In its own pool, an extra comes last anyway. */
-  function othersWait(): boolean {
-    return LEVELS.some((level) => pools[level] !== pools.extras && pools[level].waiting > 0)
-  }
+  const runner = { shares, pools, fullUntil: 0 }
+  const executors = perLevel((level) => executorAt(runner, level))
+  const { trusted } = executors
+  const reaper = createReaper((names) => trusted.run(END, [names.join(',')]), onNotEnded)
 
   return {
-    at,
-    ...at('trusted'),
+    at: (level) => executors[level],
+    ...trusted,
     transaction: (work) =>
-      pools.trusted.use('trusted', (connection) => transact(bounded, connection, work)),
+      pools.trusted.use('trusted', (connection) => transact(runner, connection, work)),
     async ping() {
-      if (bounded.isFull()) throw new Unavailable('ping: no space for changes')
-      await alone('trusted', (sql) => bounded('ping', sql.unsafe('select 1', [], PREPARED)))
+      if (performance.now() < runner.fullUntil) throw new Unavailable('ping: no space for changes')
+      await trusted.run({ name: 'ping', text: 'select 1' }, [])
     },
     describe: ({ name, text }) =>
-      alone('trusted', (sql) => bounded(name, sql.unsafe(text, [], PREPARED).describe())),
+      alone(runner, 'trusted', (sql) =>
+        bounded(runner, name, sql.unsafe(text, [], PREPARED).describe()),
+      ),
     async listen(channel, onNotice) {
       const name = `listen ${channel}`
       if (listener !== undefined) {
-        await bounded(
-          name,
-          listener.sql.listen(channel, onNotice, () => onNotice()),
-        )
-        return
+        const listening = listener.sql.listen(channel, onNotice, () => onNotice())
+        return void (await bounded(runner, name, listening))
       }
       channels.set(channel, onNotice)
-      await alone('trusted', (sql) => bounded(name, sql.unsafe(`listen "${channel}"`)))
+      await alone(runner, 'trusted', (sql) =>
+        bounded(runner, name, sql.unsafe(`listen "${channel}"`)),
+      )
       onNotice()
     },
     renewStatistics: () => Promise.resolve(),
     async close() {
-      reaper.close()
+      void reaper.close()
       const listenerEnds = listener?.sql.end(CLOSING).finally(listener.cut)
-      const all = new Set(LEVELS.map((level) => pools[level]))
-      await Promise.all([listenerEnds, ...[...all].map((pool) => pool.close())])
+      const closed = [...new Set(Object.values(pools))].map((pool) => pool.close())
+      await Promise.all([listenerEnds, ...closed])
     },
   }
+}
+
+function executorAt(runner: Runner, level: Level): Executor {
+  return {
+    async run(query, args) {
+      if (level === 'extras' && othersWait(runner)) {
+        throw new Unavailable(`${query.name}: others wait`)
+      }
+      return alone(runner, level, (sql) => runQuery(runner, sql, query, args, level))
+    },
+  }
+}
+
+/** Whether statements wait in other pools. In its own pool, an extra comes last anyway. */
+function othersWait({ pools }: Runner) {
+  return LEVELS.some((level) => pools[level] !== pools.extras && pools[level].waiting > 0)
+}
+
+/** Runs one statement by itself. */
+function alone<T>({ pools }: Runner, level: Level, work: (sql: postgres.Sql) => Promise<T>) {
+  return pools[level].use(level, async (connection) => {
+    try {
+      return await work(connection.sql)
+    } catch (error) {
+      // Anything but a refusal leaves it in doubt.
+      if (!(error instanceof QueryError)) connection.state = 'lost'
+      throw error
+    }
+  })
 }
 
 /** The pool of each level: on a server its own, on the embedded engine one of one connection. */
 function poolsOf(
   target: Target,
-  shares: Readonly<Record<Level, Share>>,
+  shares: Runner['shares'],
   events: Required<Pick<ConnectOptions, 'onNotify'>> & Pick<PoolOptions, 'onLost'>,
-): Readonly<Record<Level, Pool>> {
+): Runner['pools'] {
   const { onNotify, onLost } = events
-  const poolOf = (level: Level, connections: number): Pool => {
-    const { deadlineMs } = shares[level]
-    const connect: PoolOptions['connect'] = (onClose) =>
-      connectTo(target, { deadlineMs, onClose, onNotify })
-    return openPool({ connections, shares, connect, onLost })
-  }
-  if (typeof target !== 'string') {
-    const only = poolOf('trusted', 1)
-    return { deliveries: only, trusted: only, strangers: only, extras: only }
-  }
-  return {
-    deliveries: poolOf('deliveries', shares.deliveries.connections),
-    trusted: poolOf('trusted', shares.trusted.connections),
-    strangers: poolOf('strangers', shares.strangers.connections),
-    extras: poolOf('extras', shares.extras.connections),
-  }
-}
-
-/** Waits for an answer for as long as a statement may take, and translates errors. */
-interface Bounded {
-  <T>(name: string, pending: PromiseLike<T>, limitMs?: number): Promise<T>
-  /** Whether a statement found no space in the last seconds. */
-  isFull(): boolean
+  const poolOf = ({ connections, deadlineMs }: Share) =>
+    new Pool({
+      ...{ connections, shares, onLost },
+      connect: (onClose) => connectTo(target, { deadlineMs, onClose, onNotify }),
+    })
+  if (typeof target === 'string') return perLevel((level) => poolOf(shares[level]))
+  const only = poolOf({ ...shares.trusted, connections: 1 })
+  return perLevel(() => only)
 }
 
 /**
- * A stalled server must not hold a request for ever. PostgreSQL ends the statement by its own
- * time-out.
+ * Waits for an answer for as long as a statement may take, and translates errors. A stalled server
+ * must not hold a request for ever. PostgreSQL ends the statement by its own time-out.
  */
-function createBounds(deadlineMs: number): Bounded {
-  let fullUntil = 0
-  async function bounded<T>(
-    name: string,
-    pending: PromiseLike<T>,
-    limitMs = deadlineMs,
-  ): Promise<T> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new Unavailable(`${name}: no answer in ${limitMs} ms`)),
-        limitMs + 500,
-      )
-    })
-    try {
-      return await Promise.race([pending, late])
-    } catch (error) {
-      if (isFull(error)) fullUntil = performance.now() + FULL_MS
-      throw translate(name, error)
-    } finally {
-      clearTimeout(timer)
-    }
+async function bounded<T>(
+  runner: Runner,
+  name: string,
+  pending: PromiseLike<T>,
+  level: Level = 'trusted',
+): Promise<T> {
+  const { deadlineMs } = runner.shares[level]
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    late.reject(new Unavailable(`${name}: no answer in ${deadlineMs} ms`))
+  }, deadlineMs + 500)
+  try {
+    return await Promise.race([pending, late.promise])
+  } catch (error) {
+    if (isFull(error)) runner.fullUntil = performance.now() + FULL_MS
+    throw translate(name, error)
+  } finally {
+    clearTimeout(timer)
   }
-  return Object.assign(bounded, { isFull: () => performance.now() < fullUntil })
 }
 
 function runQuery(
-  bounded: Bounded,
+  runner: Runner,
   sql: postgres.Sql,
   { name, text }: Query,
   args: readonly unknown[],
-  limitMs?: number,
-): Promise<readonly unknown[]> {
+  level?: Level,
+) {
   const values = args as postgres.ParameterOrJSON<never>[]
-  return bounded(name, sql.unsafe(text, values, PREPARED), limitMs)
+  return bounded(runner, name, sql.unsafe(text, values, PREPARED), level)
 }
 
-/** Runs `work` between begin and commit, or rolls back if it throws or any statement has failed. */
+/**
+ * Runs `work` between begin and commit, or rolls back if it throws or any statement has failed.
+ */
 async function transact<T>(
-  bounded: Bounded,
+  runner: Runner,
   connection: Connection,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
   const { sql } = connection
-  let failed: { readonly error: unknown } | undefined
+  let failed: { error: unknown } | undefined
   /**
    * On a connection in doubt, a statement would wait for ever or run outside of the transaction.
    */
-  async function guarded<R>(statement: () => Promise<R>): Promise<R> {
+  async function guarded<R>(statement: () => Promise<R>) {
     if (connection.state === 'lost') {
       throw new Unavailable('transaction: the connection is gone')
     }
@@ -265,22 +261,19 @@ async function transact<T>(
       throw error
     }
   }
-  const send = (text: string): Promise<unknown> =>
-    guarded(() => bounded('transaction', sql.unsafe(text)))
-  async function runScript(text: string): Promise<void> {
-    try {
-      await sql.unsafe(`set local statement_timeout = 0;\n${text}`)
-    } catch (error) {
-      throw translate('script', error)
-    }
+  const send = (text: string) => guarded(() => bounded(runner, 'transaction', sql.unsafe(text)))
+  async function runScript(text: string) {
+    const script = sql.unsafe(`set local statement_timeout = 0;\n${text}`)
+    await script.catch((error: unknown) => Promise.reject(translate('script', error)))
   }
   try {
     await send('begin')
     const result = await work({
-      run: (query, args) => guarded(() => runQuery(bounded, sql, query, args)),
+      run: (query, args) => guarded(() => runQuery(runner, sql, query, args)),
       script: (text) => guarded(() => runScript(text)),
     })
-    // PostgreSQL answers the commit of a failed transaction with a rollback, which is not an error.
+    // PostgreSQL answers the commit of a failed transaction with a rollback, which is not an
+    // error.
     if (failed !== undefined) throw failed.error
     await send('commit')
     return result

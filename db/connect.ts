@@ -10,10 +10,10 @@ export type Target = string | (() => Duplex)
 
 export interface ConnectOptions {
   /** Longest run of a statement, in milliseconds. */
-  readonly deadlineMs: number
-  readonly onClose: () => void
+  deadlineMs: number
+  onClose: () => void
   /** Called for each NOTIFY of a channel that this connection listens on. */
-  readonly onNotify?: (channel: string, payload: string) => void
+  onNotify?: (channel: string, payload: string) => void
 }
 
 /** Makes a client of one connection, which connects at its first statement. */
@@ -23,7 +23,11 @@ export function connectTo(target: Target, options: ConnectOptions): Client {
   const connection = connectionSettings(name, deadlineMs)
   // The options `socket` and `onnotify` are missing from the published types.
   const settings = {
-    ...{ connection, max: 1, onclose: onClose, onnotify: onNotify, onnotice: () => undefined },
+    connection,
+    max: 1,
+    onclose: onClose,
+    onnotify: onNotify,
+    onnotice: () => undefined,
     connect_timeout: Math.ceil(deadlineMs / 1000),
     idle_timeout: 0,
     max_lifetime: null,
@@ -32,12 +36,21 @@ export function connectTo(target: Target, options: ConnectOptions): Client {
     types: { bigint: BIGINT, bytea: BYTEA },
   }
   if (typeof target !== 'string') {
-    const embedded = { host: 'embedded', user: 'postgres', database: 'postgres', socket: target }
-    return { name, sql: postgres({ ...settings, ...embedded } as typeof settings), cut: () => {} }
+    const sql = postgres({
+      ...settings,
+      host: 'embedded',
+      user: 'postgres',
+      database: 'postgres',
+      socket: target,
+    } as typeof settings)
+    return { name, sql, cut: () => undefined }
   }
   const openSocket = socketOpener()
   let open: Socket | undefined
-  const socket = (address: Address): Socket => (open = openSocket(address))
+  function socket(address: Address): Socket {
+    open = openSocket(address)
+    return open
+  }
   const sql = postgres(withoutSettings(target, connection), {
     ...settings,
     socket,
@@ -67,7 +80,7 @@ function connectionSettings(name: string, deadlineMs: number) {
 /**
  * A URL without our settings, which would win in it; PostgreSQL ignores the case of their names.
  */
-function withoutSettings(url: string, settings: object): string {
+function withoutSettings(url: string, settings: object) {
   const [address = '', ...rest] = url.split('?')
   if (rest.length === 0) return url
   const ours = new Set(Object.keys(settings).map((name) => name.toLowerCase()))
@@ -77,12 +90,14 @@ function withoutSettings(url: string, settings: object): string {
   return `${address}?${new URLSearchParams(others).toString()}`
 }
 
-/** A server's address as the client has parsed it from the URL; several hosts are tried in turn. */
+/**
+ * A server's address as the client has parsed it from the URL; several hosts are tried in turn.
+ */
 interface Address {
-  readonly host: readonly string[]
-  readonly port: readonly number[]
+  host: readonly string[]
+  port: readonly number[]
   /** A unix socket instead. */
-  readonly path: string | false
+  path: string | false
 }
 
 /** Properties of a socket that the client reads when it goes on with TLS. */
@@ -100,9 +115,9 @@ function socketOpener(): (address: Address) => Socket {
   let opened = 0
   return ({ host: hosts, port: ports, path }) => {
     const at = opened++ % hosts.length
-    const [host, port] = [hosts[at], ports[at] ?? ports[0] ?? 0]
-    const socket: Socket & Named =
-      path === false ? connect({ port, ...(host !== undefined && { host }) }) : connect({ path })
+    const host = hosts[at]
+    const port = ports[at] ?? ports[0] ?? 0
+    const socket: Socket & Named = path === false ? connect(port, host) : connect(path)
     // Else the end of a large statement waits until the server has acknowledged its beginning.
     socket.setNoDelay()
     socket.host = host
@@ -113,7 +128,8 @@ function socketOpener(): (address: Address) => Socket {
 }
 
 function endedByServer(): Error {
-  return Object.assign(new Error('the server has ended the connection'), { code: 'ECONNRESET' })
+  const error = new Error('the server has ended the connection')
+  return Object.assign(error, { code: 'ECONNRESET' })
 }
 
 /** int8 as a number: ids and counters stay far below 2^53. */
@@ -125,9 +141,9 @@ const BIGINT: postgres.PostgresType<number> = {
 }
 
 /**
- * Bytes as the text of a `bytea`. Valid UTF-8, as most bodies are, goes in the escape format, which
- * is half as long as hex and a quarter cheaper to send. PostgreSQL would convert it in a database
- * that is not in UTF8: `refuseUnfitServer` refuses these.
+ * Bytes as the text of a `bytea`. Valid UTF-8, as most bodies are, goes in the escape format,
+ * which is half as long as hex and a quarter cheaper to send. PostgreSQL would convert it in a
+ * database that is not in UTF8: `refuseUnfitServer` refuses these.
  */
 const BYTEA: postgres.PostgresType<Buffer> = {
   to: 17,

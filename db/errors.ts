@@ -5,8 +5,8 @@ import { Unavailable } from '../kernel/fault.ts'
 /** A statement that the database refused. `constraint` names the violated one. */
 export class QueryError extends Error {
   override name = 'QueryError'
-  readonly code: string
-  readonly constraint: string | undefined
+  code: string
+  constraint: string | undefined
 
   constructor(message: string, code: string, constraint: string | undefined, cause: unknown) {
     super(message, { cause })

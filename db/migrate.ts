@@ -2,26 +2,18 @@ import { createHash } from 'node:crypto'
 import Type from 'typebox'
 import { assetNames, assetText } from '../kernel/assets.ts'
 import { messageOf } from '../kernel/log.ts'
-import type { Database, Executor, Transaction } from './client.ts'
+import type { Database, Executor } from './client.ts'
 import { QueryError } from './errors.ts'
 import { exec, many, one, sqlFile } from './sql-file.ts'
 
 /** A migration file of this program. */
 interface Migration {
-  readonly number: number
-  readonly name: string
-  readonly text: string
-  readonly sha256: string
+  number: number
+  name: string
+  text: string
+  sha256: string
   /** The schema that it creates, if any. */
-  readonly schema: string | undefined
-}
-
-/** How a database compares with this program's migrations. */
-export interface MigrationState {
-  readonly applied: readonly string[]
-  readonly pending: readonly string[]
-  /** Reasons why this program must not use the database, one line each. */
-  readonly faults: readonly string[]
+  schema: string | undefined
 }
 
 /** A migration as a database records it. */
@@ -55,12 +47,9 @@ create table if not exists gatehouse.migrations (
 );`
 
 /** Compares the database with this program without changing anything. */
-export async function migrationState(
-  db: Executor,
-  migrations = loadMigrations(),
-): Promise<MigrationState> {
-  // Another instance may migrate at the same time. A schema that was there before must be recorded,
-  // and one that is recorded must be there afterwards.
+export async function migrationState(db: Executor, migrations = loadMigrations()) {
+  // Another instance may migrate at the same time. A schema that was there before must be
+  // recorded, and one that is recorded must be there afterwards.
   const { names: before } = await readSchemas(db, {})
   const applied = await readApplied(db)
   const { names: after } = await readSchemas(db, {})
@@ -69,6 +58,7 @@ export async function migrationState(
   return {
     applied: applied.map(({ name }) => name),
     pending: pending.map(({ name }) => name),
+    /** Reasons why this program must not use the database, one line each. */
     faults: faultsOfHistory(applied, migrations) ?? [
       ...applied.flatMap((row) => faultsOfApplied(row, migrations[row.number - 1], after)),
       ...pending.flatMap((migration) => faultsOfPending(migration, recorded, before)),
@@ -89,9 +79,8 @@ export async function migrate(
   const { pending, faults } = await migrationState(db, migrations)
   const [fault, ...more] = faults
   if (fault !== undefined) {
-    throw new Error(
-      more.length === 0 ? fault : `${fault} (and ${more.length} more: gatehouse check)`,
-    )
+    const others = `(and ${more.length} more: gatehouse check)`
+    throw new Error(more.length === 0 ? fault : `${fault} ${others}`)
   }
   if (pending.length === 0) return []
 
@@ -105,28 +94,22 @@ export async function migrate(
 }
 
 /** Returns false if another instance has applied it meanwhile. */
-async function applyOnce(db: Database, migration: Migration): Promise<boolean> {
-  const { number, name, sha256 } = migration
+async function applyOnce(db: Database, migration: Migration) {
+  const { number, name, sha256, text } = migration
   return db.transaction(async (tx) => {
     await tx.script(LOCK)
     const applied = await listMigrations(tx, {})
     if (applied.some((row) => row.number === number)) return false
-    await apply(tx, migration)
+    try {
+      await tx.script(text)
+    } catch (error) {
+      if (!(error instanceof QueryError)) throw error
+      const problem = `Migration ${name} failed and changed nothing (${messageOf(error)})`
+      throw new Error(`${problem}: correct that and try again`, { cause: error })
+    }
     await recordMigration(tx, { number, name, sha256 })
     return true
   })
-}
-
-async function apply(tx: Transaction, { name, text }: Migration): Promise<void> {
-  try {
-    await tx.script(text)
-  } catch (error) {
-    if (!(error instanceof QueryError)) throw error
-    throw new Error(
-      `Migration ${name} failed and changed nothing (${messageOf(error)}): correct that and try again`,
-      { cause: error },
-    )
-  }
 }
 
 /** The applied migrations in order; none of an empty database. */
@@ -153,20 +136,21 @@ function faultsOfHistory(
   applied: readonly Applied[],
   migrations: readonly Migration[],
 ): readonly string[] | undefined {
-  const [first] = applied
-  if (first?.sha256 === PRE_RELEASE) {
+  if (applied[0]?.sha256 === PRE_RELEASE) {
+    const { name, sha256 = '' } = migrations[0] ?? {}
     return [
-      'The database was made before the first release of Gatehouse, whose tables were others: ' +
-        `expected ${migrations[0]?.name} with checksum ${migrations[0]?.sha256.slice(0, 8)}, ` +
-        `got ${first.sha256.slice(0, 8)}; use an empty database`,
+      'The database was made before the first release of Gatehouse, ' +
+        `whose tables were others: expected ${name} with checksum ${sha256.slice(0, 8)}, ` +
+        `got ${PRE_RELEASE.slice(0, 8)}; use an empty database`,
     ]
   }
   const unknown = applied.filter(({ number }) => migrations[number - 1] === undefined)
   if (unknown.length === 0) return undefined
   return unknown.map(
     ({ name }) =>
-      `The database has migration ${name}, which this program does not know: it is newer; ` +
-      'start the newer program, or restore the backup from before the upgrade',
+      `The database has migration ${name}, which this program does not know: ` +
+      'it is newer; start the newer program, ' +
+      'or restore the backup from before the upgrade',
   )
 }
 
@@ -195,13 +179,15 @@ function faultsOfPending(
 ): readonly string[] {
   if (number < Math.max(0, ...recorded)) {
     return [
-      `Migration ${name} is not recorded, but a later one is: the records are not whole; ${RESTORE}`,
+      `Migration ${name} is not recorded, but a later one is: ` +
+        `the records are not whole; ${RESTORE}`,
     ]
   }
   if (schema === undefined || !schemas.includes(schema)) return []
   return [
-    `Migration ${name} is not recorded, but schema ${schema} is there: it was applied by hand or ` +
-      `restored in part; ${RESTORE}, or use an empty database`,
+    `Migration ${name} is not recorded, but schema ${schema} is there: ` +
+      'it was applied by hand or restored in part; ' +
+      `${RESTORE}, or use an empty database`,
   ]
 }
 
@@ -215,6 +201,7 @@ function loadMigrations(): readonly Migration[] {
       throw new Error(`Migration ${name} is out of order: expected number ${at + 1}`)
     }
     const sha256 = createHash('sha256').update(text).digest('hex')
-    return { number, name, text, sha256, schema: /^create schema (\w+);$/m.exec(text)?.[1] }
+    const [, schema] = /^create schema (\w+);$/m.exec(text) ?? []
+    return { number, name, text, sha256, schema }
   })
 }

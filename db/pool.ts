@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
-import { pause } from '../kernel/time.ts'
+import { repeat } from '../kernel/repeat.ts'
+import { systemClock } from '../kernel/time.ts'
 import { QueryError } from './errors.ts'
 
 /**
- * Who statements run for, the most urgent first. No level can take all that another one needs: on a
- * server each has connections and a waiting list of its own. The embedded engine has one
+ * Who statements run for, the most urgent first. No level can take all that another one needs: on
+ * a server each has connections and a waiting list of its own. The embedded engine has one
  * connection, which goes to the most urgent waiting statement.
  *
  * - `deliveries`: storing webhook deliveries.
@@ -20,14 +21,19 @@ export type Level = (typeof LEVELS)[number]
 
 /** What a level may take. */
 export interface Share {
-  readonly connections: number
+  connections: number
   /** Statements that may wait for a connection; one more is refused at once. */
-  readonly waiting: number
+  waiting: number
   /** Longest wait for a connection, and longest run of a statement, in milliseconds. */
-  readonly deadlineMs: number
+  deadlineMs: number
 }
 
 const EXTRAS_MS = 500
+
+/** A value for each level. */
+export function perLevel<T>(make: (level: Level) => T): Readonly<Record<Level, T>> {
+  return Object.fromEntries(LEVELS.map((level) => [level, make(level)])) as Record<Level, T>
+}
 
 /** The shares of all levels; `connections` is that of trusted callers. */
 export function sharesOf(connections: number, deadlineMs: number): Readonly<Record<Level, Share>> {
@@ -43,10 +49,10 @@ export function sharesOf(connections: number, deadlineMs: number): Readonly<Reco
 /** A client of one connection. */
 export interface Client {
   /** The server's name of it. */
-  readonly name: string
-  readonly sql: postgres.Sql
+  name: string
+  sql: postgres.Sql
   /** Destroys its socket at once: TCP would keep a lost connection for a quarter of an hour. */
-  readonly cut: () => unknown
+  cut: () => unknown
 }
 
 /** A connection that one statement or transaction has for itself. */
@@ -55,24 +61,12 @@ export interface Connection extends Client {
   state: 'new' | 'proven' | 'lost'
 }
 
-/** Connections, each used by one statement or transaction at a time. */
-export interface Pool {
-  /**
-   * Gives `work` a connection; one that is lost by then is thrown away. Rejects with `Unavailable`:
-   * at once when too many of the level wait already.
-   */
-  use<T>(level: Level, work: (connection: Connection) => Promise<T>): Promise<T>
-  /** How many wait for a connection. */
-  readonly waiting: number
-  close(): Promise<void>
-}
-
 export interface PoolOptions {
-  readonly connections: number
-  readonly shares: Readonly<Record<Level, Share>>
-  readonly connect: (onClose: () => void) => Client
+  connections: number
+  shares: Readonly<Record<Level, Share>>
+  connect: (onClose: () => void) => Client
   /** Called with the name of a lost connection, after its place is given to the next in line. */
-  readonly onLost: (name: string) => void
+  onLost: (name: string) => void
 }
 
 type Accept = (connection: Connection) => void
@@ -88,63 +82,84 @@ const MIN_PAUSE_MS = 25
 const MAX_PAUSE_MS = 500
 
 /**
- * Opens clients of one connection each, as they are needed. A `postgres` client of several
- * connections mishandles one that dies: its `begin()` goes on writing, which ends the process or
- * runs statements outside of any transaction (porsager/postgres issues 1208 and 1216); if an answer
- * was cut after its first row, the next one has its rows in the wrong places; a connection that
- * never answers keeps its place for ever. Here a lost connection is known before the next
- * statement, and never comes back.
+ * Connections, each used by one statement or transaction at a time. They are clients of one
+ * connection each, opened as they are needed. A `postgres` client of several connections
+ * mishandles one that dies: its `begin()` goes on writing, which ends the process or runs
+ * statements outside of any transaction (porsager/postgres issues 1208 and 1216); if an answer was
+ * cut after its first row, the next one has its rows in the wrong places; a connection that never
+ * answers keeps its place for ever. Here a lost connection is known before the next statement, and
+ * never comes back.
  */
-export function openPool({ connections, shares, connect, onLost }: PoolOptions): Pool {
-  const idle: Connection[] = []
-  const all = new Set<Connection>()
+export class Pool {
+  #options
+  #idle: Connection[] = []
+  #all = new Set<Connection>()
   /** In order of arrival. Sets, so that a waiter is removed in constant time. */
-  const lines: Readonly<Record<Level, Set<Accept>>> = {
-    deliveries: new Set(),
-    trusted: new Set(),
-    strangers: new Set(),
-    extras: new Set(),
-  }
-  let failures = 0
-  let notBefore = 0
-  let closed = false
+  #lines = perLevel(() => new Set<Accept>())
+  #failures = 0
+  #notBefore = 0
+  #closed = false
 
-  function open(): Connection {
-    const client = connect(() => {
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Gives `work` a connection; one that is lost by then is thrown away. Rejects with
+   * `Unavailable`: at once when too many of the level wait already.
+   */
+  async use<T>(level: Level, work: (connection: Connection) => Promise<T>): Promise<T> {
+    const connection = await this.#take(level)
+    const wasProven = connection.state === 'proven'
+    try {
+      const early = wasProven || this.#failures === 0 ? 0 : this.#notBefore - performance.now()
+      if (early > 0) await sleep(early)
+      return await work(connection)
+    } finally {
+      this.#note(connection, wasProven)
+      this.#give(connection)
+    }
+  }
+
+  /** How many wait for a connection. */
+  get waiting() {
+    return LEVELS.reduce((sum, level) => sum + this.#lines[level].size, 0)
+  }
+
+  async close() {
+    this.#closed = true
+    await Promise.all([...this.#all].map(({ sql, cut }) => sql.end(CLOSING).finally(cut)))
+  }
+
+  async #take(level: Level): Promise<Connection> {
+    // Nobody would end a connection that is made now.
+    if (this.#closed) throw new Unavailable('no connection: the program ends')
+    for (;;) {
+      const connection = this.#idle.pop()
+      if (connection === undefined) break
+      if (connection.state !== 'lost') return connection
+      this.#drop(connection)
+    }
+    return this.#all.size < this.#options.connections ? this.#open() : this.#wait(level)
+  }
+
+  #open() {
+    const client = this.#options.connect(() => {
       connection.state = 'lost'
     })
     const connection: Connection = { ...client, state: 'new' }
-    all.add(connection)
+    this.#all.add(connection)
     return connection
   }
 
-  function drop(connection: Connection): void {
-    all.delete(connection)
-    // First, or somebody who hears of the free place could take it as well.
-    if (!closed) nextInLine()?.(open())
-    // PostgreSQL rolls back when the connection ends, which it may not know yet.
-    onLost(connection.name)
-    connection.sql
-      .end({ timeout: 0 })
-      .catch(() => undefined)
-      .finally(connection.cut)
-  }
-
-  async function take(level: Level): Promise<Connection> {
-    // Nobody would end a connection that is made now.
-    if (closed) throw new Unavailable('no connection: the program ends')
-    for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
-      if (connection.state !== 'lost') return connection
-      drop(connection)
-    }
-    if (all.size < connections) return open()
-    const line = lines[level]
-    const { waiting, deadlineMs } = shares[level]
+  #wait(level: Level): Promise<Connection> {
+    const line = this.#lines[level]
+    const { waiting, deadlineMs } = this.#options.shares[level]
     if (line.size >= waiting) {
       throw new Unavailable(`${waiting} statements wait for a connection already`)
     }
     return new Promise((resolve, reject) => {
-      function accept(connection: Connection): void {
+      function accept(connection: Connection) {
         clearTimeout(timer)
         resolve(connection)
       }
@@ -157,61 +172,46 @@ export function openPool({ connections, shares, connect, onLost }: PoolOptions):
   }
 
   /** Takes the most urgent one that has waited longest off its list. */
-  function nextInLine(): Accept | undefined {
+  #nextInLine() {
     for (const level of LEVELS) {
-      const [first] = lines[level]
+      const [first] = this.#lines[level]
       if (first === undefined) continue
-      lines[level].delete(first)
+      this.#lines[level].delete(first)
       return first
     }
     return undefined
   }
 
-  function give(connection: Connection): void {
-    if (connection.state === 'lost') return drop(connection)
-    const next = nextInLine()
-    if (next === undefined) idle.push(connection)
-    else next(connection)
-  }
-
   /** Notes how an attempt with a connection ended. */
-  function note(connection: Connection, wasProven: boolean): void {
+  #note(connection: Connection, wasProven: boolean) {
     if (connection.state !== 'lost') {
       connection.state = 'proven'
-      failures = 0
+      this.#failures = 0
     } else if (!wasProven) {
-      failures = Math.min(failures + 1, 10)
-      notBefore = performance.now() + Math.min(MIN_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS)
+      this.#failures = Math.min(this.#failures + 1, 10)
+      const pauseMs = Math.min(MIN_PAUSE_MS * 2 ** this.#failures, MAX_PAUSE_MS)
+      this.#notBefore = performance.now() + pauseMs
     }
   }
 
-  return {
-    async use(level, work) {
-      const connection = await take(level)
-      const wasProven = connection.state === 'proven'
-      try {
-        const early = wasProven || failures === 0 ? 0 : notBefore - performance.now()
-        if (early > 0) await sleep(early)
-        return await work(connection)
-      } finally {
-        note(connection, wasProven)
-        give(connection)
-      }
-    },
-    get waiting() {
-      return LEVELS.reduce((sum, level) => sum + lines[level].size, 0)
-    },
-    async close() {
-      closed = true
-      await Promise.all([...all].map(({ sql, cut }) => sql.end(CLOSING).finally(cut)))
-    },
+  #give(connection: Connection) {
+    if (connection.state === 'lost') return this.#drop(connection)
+    const next = this.#nextInLine()
+    if (next === undefined) this.#idle.push(connection)
+    else next(connection)
   }
-}
 
-/** Has the server end connections that were lost. */
-interface ConnectionReaper {
-  end(name: string): void
-  close(): void
+  #drop(connection: Connection) {
+    this.#all.delete(connection)
+    // First, or somebody who hears of the free place could take it as well.
+    if (!this.#closed) this.#nextInLine()?.(this.#open())
+    // PostgreSQL rolls back when the connection ends, which it may not know yet.
+    this.#options.onLost(connection.name)
+    connection.sql
+      .end({ timeout: 0 })
+      .catch(() => undefined)
+      .finally(connection.cut)
+  }
 }
 
 const RETRY_MS = 500
@@ -229,46 +229,37 @@ const MAX_NAMES = 1_000
  * time.
  */
 export function createReaper(
-  endOnServer: (names: readonly string[]) => Promise<void>,
+  endOnServer: (names: readonly string[]) => Promise<unknown>,
   onRefused: (error: QueryError) => void,
-): ConnectionReaper {
+) {
   const lost = new Set<string>()
-  const closing = new AbortController()
-  let running = false
   let reported = false
 
-  function giveUp(error: QueryError): void {
-    lost.clear()
-    if (!reported) onRefused(error)
-    reported = true
-  }
-
-  async function run(): Promise<void> {
-    while (lost.size > 0 && !closing.signal.aborted) {
-      const names = [...lost]
-      try {
-        await endOnServer(names)
-        for (const name of names) lost.delete(name)
-      } catch (error) {
-        if (error instanceof QueryError) giveUp(error)
-        // The database is away. When it is back, the lost connections may still be there.
-        else await pause(RETRY_MS, closing.signal)
-      }
+  async function endAll() {
+    const names = [...lost]
+    if (names.length === 0) return
+    try {
+      await endOnServer(names)
+      for (const name of names) lost.delete(name)
+    } catch (error) {
+      // The database is away. When it is back, the lost connections may still be there.
+      if (!(error instanceof QueryError)) return
+      lost.clear()
+      if (!reported) onRefused(error)
+      reported = true
     }
-    running = false
   }
 
+  const runs = repeat(systemClock, RETRY_MS, endAll)
   return {
-    end(name) {
+    end(name: string) {
       lost.add(name)
       for (const oldest of lost) {
         if (lost.size <= MAX_NAMES) break
         lost.delete(oldest)
       }
-      if (running) return
-      running = true
-      void run()
+      void runs.now()
     },
-    close: () => closing.abort(),
+    close: runs.stop,
   }
 }

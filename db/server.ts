@@ -1,6 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import Type from 'typebox'
 import { messageOf } from '../kernel/log.ts'
-import { pause } from '../kernel/time.ts'
 import type { Database, Executor } from './client.ts'
 import { QueryError } from './errors.ts'
 import { Timestamp, allQueries, one, sqlFile } from './sql-file.ts'
@@ -30,9 +30,8 @@ export const serverQueries = sqlFile('sql/server.sql', {
 
 /** The reason in one line if a database would convert texts or bytes. */
 export function wronglyEncoded({ encoding }: ServerFacts): string | undefined {
-  return encoding === 'UTF8'
-    ? undefined
-    : `the database has the encoding ${encoding}; make one with UTF8`
+  if (encoding === 'UTF8') return undefined
+  return `the database has the encoding ${encoding}; make one with UTF8`
 }
 
 /**
@@ -49,25 +48,21 @@ export async function refuseUnfitServer(db: Executor): Promise<ServerFacts> {
   return facts
 }
 
-/**
- * How far a clock is ahead of the database's (negative: behind), and by how much that may be wrong.
- */
-export interface ClockDifference {
-  readonly aheadMs: number
-  readonly doubtMs: number
-}
-
 const ROUNDS = 3
 
-/** Compares a clock with the database's by the quickest of a few round trips. */
-export async function compareClocks(db: Executor, now: () => Date): Promise<ClockDifference> {
-  let best: ClockDifference = { aheadMs: 0, doubtMs: Number.POSITIVE_INFINITY }
+/**
+ * How far a clock is ahead of the database's (negative: behind), and by how much that may be
+ * wrong: by the quickest of a few round trips.
+ */
+export async function compareClocks(db: Executor, now: () => Date) {
+  let best = { aheadMs: 0, doubtMs: Number.POSITIVE_INFINITY }
   for (let round = 0; round < ROUNDS; round++) {
     const asked = now().getTime()
     const { at } = await serverQueries.readClock(db, {})
     const answered = now().getTime()
     const doubtMs = (answered - asked) / 2
-    if (doubtMs < best.doubtMs) best = { aheadMs: asked + doubtMs - at.getTime(), doubtMs }
+    if (doubtMs >= best.doubtMs) continue
+    best = { aheadMs: asked + doubtMs - at.getTime(), doubtMs }
   }
   return best
 }
@@ -77,7 +72,7 @@ export async function compareClocks(db: Executor, now: () => Date): Promise<Cloc
  * Finds what was dropped or not restored: PostgreSQL parses each query against its tables.
  */
 export async function faultsOfTables(db: Database): Promise<readonly string[]> {
-  const broken: { readonly name: string; readonly reason: string }[] = []
+  const broken: { name: string; reason: string }[] = []
   for (const query of allQueries()) {
     try {
       await db.describe(query)
@@ -109,13 +104,12 @@ export function databaseAnswers(db: Database): Promise<boolean> {
   return present
 }
 
-async function probe(db: Database): Promise<boolean> {
-  const over = new AbortController()
-  const late = pause(PROBE_MS, over.signal).then(() => false)
+function probe(db: Database) {
+  const late = sleep(PROBE_MS, false, { ref: false })
   // Any failure means the same to the caller: the database can't be used.
   const answer = db.ping().then(
     () => true,
     () => false,
   )
-  return Promise.race([answer, late]).finally(() => over.abort())
+  return Promise.race([answer, late])
 }

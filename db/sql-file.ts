@@ -17,16 +17,16 @@ export function nullable<T extends TSchema>(schema: T): Type.TUnion<[T, Type.TNu
 
 /** What an argument of a PostgreSQL type is in the program. */
 interface ArgumentTypes {
-  readonly bool: boolean
-  readonly bytea: Buffer
-  readonly float8: number
-  readonly int2: number
-  readonly int4: number
-  readonly int8: number
-  readonly jsonb: unknown
-  readonly text: string
-  readonly timestamptz: Date
-  readonly uuid: string
+  bool: boolean
+  bytea: Buffer
+  float8: number
+  int2: number
+  int4: number
+  int8: number
+  jsonb: unknown
+  text: string
+  timestamptz: Date
+  uuid: string
 }
 type TypeName = keyof ArgumentTypes
 
@@ -34,7 +34,7 @@ type TypeName = keyof ArgumentTypes
 type Arguments = Readonly<Record<string, TypeName | `${TypeName}?`>>
 
 type Given<A extends Arguments> = {
-  readonly [Name in keyof A]: A[Name] extends TypeName
+  [Name in keyof A]: A[Name] extends TypeName
     ? ArgumentTypes[A[Name]]
     : A[Name] extends `${infer Type extends TypeName}?`
       ? ArgumentTypes[Type] | null
@@ -46,17 +46,18 @@ const ARGUMENT = /(?<![:\w]):([a-z]\w*)/g
 
 /** The declaration of a query: its arguments, its rows, and how many rows it gives. */
 interface Declaration<A extends Arguments, Result> {
-  readonly args: A
-  readonly row: TSchema | undefined
-  readonly result: 'one' | 'optional' | 'many' | 'exec'
-  readonly pick: (rows: readonly unknown[], name: string) => Result
+  args: A
+  row: TSchema | undefined
+  result: 'one' | 'optional' | 'many' | 'exec'
+  /** Only a type: what the query gives. */
+  gives?: Result
 }
 
 type AnyDeclaration = Declaration<Arguments, unknown>
 
 /** A query with its declaration; `args` are PostgreSQL type names. */
 export interface DeclaredQuery extends Query, Pick<AnyDeclaration, 'row' | 'result'> {
-  readonly args: readonly string[]
+  args: readonly string[]
 }
 
 /** A query, called like a function: `await listTokens(db, { user })`. */
@@ -68,7 +69,7 @@ export function one<const A extends Arguments, R extends TSchema>(
   row: R,
   args: A,
 ): Declaration<A, Static<R>> {
-  return { args, row, result: 'one', pick: (rows, name) => single(rows, name, 1) as Static<R> }
+  return { args, row, result: 'one' }
 }
 
 /** A query that gives a row or none. */
@@ -76,9 +77,7 @@ export function optional<const A extends Arguments, R extends TSchema>(
   row: R,
   args: A,
 ): Declaration<A, Static<R> | undefined> {
-  const pick = (rows: readonly unknown[], name: string) =>
-    single(rows, name, 0) as Static<R> | undefined
-  return { args, row, result: 'optional', pick }
+  return { args, row, result: 'optional' }
 }
 
 /** A query that gives any number of rows. */
@@ -86,12 +85,12 @@ export function many<const A extends Arguments, R extends TSchema>(
   row: R,
   args: A,
 ): Declaration<A, readonly Static<R>[]> {
-  return { args, row, result: 'many', pick: (rows) => rows as readonly Static<R>[] }
+  return { args, row, result: 'many' }
 }
 
 /** A query that gives no rows. */
 export function exec<const A extends Arguments>(args: A): Declaration<A, void> {
-  return { args, row: undefined, result: 'exec', pick: () => undefined }
+  return { args, row: undefined, result: 'exec' }
 }
 
 /**
@@ -102,14 +101,13 @@ export function sqlFile<Q extends Readonly<Record<string, AnyDeclaration>>>(
   file: string,
   declarations: Q,
 ): {
-  readonly [Name in keyof Q]: Q[Name] extends Declaration<infer A, infer R>
-    ? SqlFunction<A, R>
-    : never
+  [Name in keyof Q]: Q[Name] extends Declaration<infer A, infer R> ? SqlFunction<A, R> : never
 } {
   const texts = queryTexts(file)
   const names = new Set([...texts.keys(), ...Object.keys(declarations)])
   const functions = [...names].map((name) => {
-    const [text, declaration] = [texts.get(name), declarations[name]]
+    const text = texts.get(name)
+    const declaration = declarations[name]
     if (text === undefined || declaration === undefined) {
       throw new SyntaxError(`"${file}" and its declarations differ in the query "${name}"`)
     }
@@ -137,9 +135,8 @@ export function allQueries(): readonly Query[] {
 
 function queryTexts(file: string): ReadonlyMap<string, string> {
   const texts = new Map<string, string>()
-  for (const part of assetText(file)
-    .split(/^-- name: /m)
-    .slice(1)) {
+  const [, ...parts] = assetText(file).split(/^-- name: /m)
+  for (const part of parts) {
     const end = part.indexOf('\n')
     const name = part.slice(0, end)
     if (texts.has(name)) throw new SyntaxError(`"${file}" has the query "${name}" twice`)
@@ -152,7 +149,7 @@ function sqlFunction(
   place: string,
   name: string,
   text: string,
-  { args, row, result, pick }: AnyDeclaration,
+  { args, row, result }: AnyDeclaration,
 ): DeclaredQuery {
   const order = Object.keys(args)
   const unused = new Set(order)
@@ -165,17 +162,22 @@ function sqlFunction(
   if (unused.size > 0) {
     throw new SyntaxError(`${place}: argument "${[...unused].join(', ')}" is not used`)
   }
-  const run = async (db: Executor, given: Readonly<Record<string, unknown>>): Promise<unknown> => {
+  async function run(db: Executor, given: Readonly<Record<string, unknown>>) {
     const values = order.map((argument) => given[argument])
-    return pick(await db.run(query, values), name)
+    const rows = await db.run(query, values)
+    if (result === 'many') return rows
+    if (result === 'exec') return undefined
+    const least = result === 'one' ? 1 : 0
+    // Anything else is a bug in the query.
+    if (rows.length >= least && rows.length <= 1) return rows[0]
+    throw new Error(`${name}: expected ${least} to 1 rows, got ${rows.length}`)
   }
   const types = Object.values(args).map((type) => type.replace('?', ''))
-  const query: DeclaredQuery = Object.assign(run, { text: numbered, result, args: types, row })
+  const query: DeclaredQuery = Object.assign(run, {
+    text: numbered,
+    result,
+    args: types,
+    row,
+  })
   return Object.defineProperty(query, 'name', { value: name })
-}
-
-/** The only row; fewer than `least` or more than one is a bug in the query. */
-function single(rows: readonly unknown[], name: string, least: number): unknown {
-  if (rows.length >= least && rows.length <= 1) return rows[0]
-  throw new Error(`${name}: expected ${least} to 1 rows, got ${rows.length}`)
 }

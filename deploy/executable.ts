@@ -5,16 +5,16 @@ import { join } from 'node:path'
 /** What an executable is made of. */
 interface ExecutableParts {
   /** Where `main` is, and the executable will be. */
-  readonly folder: string
+  folder: string
   /**
    * File name of a CommonJS module. A bare name: it goes into the executable, and folders have
    * other names each time.
    */
-  readonly main: string
+  main: string
   /** The executable's file name. */
-  readonly name: string
+  name: string
   /** Files by the name that the program asks for. */
-  readonly assets?: Readonly<Record<string, string>>
+  assets?: Readonly<Record<string, string>>
 }
 
 /**
@@ -25,8 +25,13 @@ export function buildExecutable({ folder, main, name, assets = {} }: ExecutableP
   const output = join(folder, name)
   const { copy, done } = copyNode(folder)
   const configuration = {
-    ...{ main, mainFormat: 'commonjs', executable: copy, output, assets },
-    ...{ disableExperimentalSEAWarning: true, useCodeCache: true },
+    main,
+    mainFormat: 'commonjs',
+    executable: copy,
+    output,
+    assets,
+    disableExperimentalSEAWarning: true,
+    useCodeCache: true,
   }
   const file = join(folder, 'sea.json')
   writeFileSync(file, JSON.stringify(configuration))

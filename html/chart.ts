@@ -1,12 +1,13 @@
 import { html, type Html } from '../kernel/html.ts'
+import { attributes } from './parts.ts'
 
 const STEP = 10
 const DEFAULT_HEIGHT = 40
 
 /** A bar: what it stands for, such as an hour or a day, and its parts from the ground up. */
 export interface Bar {
-  readonly label: string
-  readonly parts: readonly { readonly kind: string; readonly value: number }[]
+  label: string
+  parts: readonly { kind: string; value: number }[]
 }
 
 /**
@@ -59,6 +60,12 @@ function rectangles({ parts }: Bar, x: number, peak: number, height: number): re
 }
 
 function rectangle(kind: string, x: number, y: number, height: number): Html {
-  const [top, own] = [Number(y.toFixed(1)), Number(height.toFixed(1))]
-  return html`<rect class="${kind}" x="${x}" y="${top}" width="${STEP - 2}" height="${own}"></rect>`
+  const box = {
+    class: kind,
+    x,
+    y: Number(y.toFixed(1)),
+    width: STEP - 2,
+    height: Number(height.toFixed(1)),
+  }
+  return html`<rect${attributes(box)}></rect>`
 }

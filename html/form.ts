@@ -4,9 +4,9 @@ import { attributes, type Attributes } from './parts.ts'
 
 /** A form on a page; the ids within it begin with its own. */
 export interface Form extends FormState {
-  readonly id: string
+  id: string
   /** Each refused field has its message below it, instead of one message above all (`refusal`). */
-  readonly messagesBelow?: boolean
+  messagesBelow?: boolean
 }
 
 /** An option of a list or of radio buttons: its value, its name, and what it means. */
@@ -14,12 +14,12 @@ export type Option = readonly [value: string, label: string, meaning?: Printable
 
 /** What a schema says of a field. */
 interface Limits {
-  readonly default?: unknown
-  readonly type?: string
-  readonly maxLength?: number
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly anyOf?: readonly Limits[]
+  default?: unknown
+  type?: string
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  anyOf?: readonly Limits[]
 }
 
 /**
@@ -27,12 +27,7 @@ interface Limits {
  * to a page. A browser with script asks `confirm` first.
  */
 export function postForm(
-  {
-    action,
-    target,
-    confirm,
-    ...own
-  }: Attributes & { readonly action: string; readonly target?: string; readonly confirm?: string },
+  { action, target, confirm, ...own }: Attributes & { action: string },
   content: Printable,
 ): Html {
   const htmx = {
@@ -45,30 +40,21 @@ export function postForm(
 }
 
 /** The message of a refused form, read to everybody. */
-export function refusal({
-  id,
-  fault,
-}: {
-  readonly id: string
-  readonly fault?: FormState['fault'] | undefined
-}): Html | false {
+export function refusal({ id, fault }: Pick<Form, 'id' | 'fault'>): Html | false {
   if (fault === undefined) return false
   return html`<p id="${id}-refused" class="refused" role="alert">${sentence(fault.message)}</p>`
 }
 
 /**
- * A field with its label, a prefix in front, and a hint below it. It has several lines where `rows`
- * says how many. Limits come from the form's schema; further attributes are set as they are.
+ * A field with its label, a prefix in front, and a hint below it. It has several lines where
+ * `rows` says how many. Limits come from the form's schema; further attributes are set as they
+ * are.
  */
 export function field(
   form: Form,
   name: string,
   label: Printable,
-  {
-    hint,
-    prefix,
-    ...own
-  }: Attributes & { readonly hint?: Printable; readonly prefix?: string } = {},
+  { hint, prefix, ...own }: Attributes & { hint?: Printable; prefix?: string } = {},
 ): Html {
   const { maxLength, minimum, maximum, type, default: first } = limitsOf(form, name)
   const isNumber = type === 'number' || type === 'integer'
@@ -103,7 +89,7 @@ export function checkbox(
   form: Form,
   name: string,
   label: Printable,
-  { labelClass = 'choice', ...own }: Attributes & { readonly labelClass?: string } = {},
+  { labelClass = 'choice', ...own }: Attributes & { labelClass?: string } = {},
 ): Html {
   const checked = valueOf(form, name) === 'true'
   const all = { type: 'checkbox', name, value: 'true', checked, ...own }
@@ -136,20 +122,24 @@ export function radios(
 }
 
 /** Options of which one is chosen from a list. */
-export function select(
-  form: Form,
-  name: string,
-  label: Printable,
-  options: readonly Option[],
-  own: Attributes = {},
-): Html {
-  const { id = `${form.id}-${name}` } = own
+export function select(form: Form, name: string, label: string, options: readonly Option[]): Html {
+  const id = `${form.id}-${name}`
   return html`<div class="field">
-    <label for="${String(id)}">${label}</label>
-    <select${attributes({ id, name, ...own, ...stateOf(form, name, String(id)) })}>
+    <label for="${id}">${label}</label>
+    <select${attributes({ id, name, ...stateOf(form, name, id) })}>
       ${choices(options, valueOf(form, name))}
     </select>
   </div>`
+}
+
+/** Options of a filter: any, or one of the values, each named as it is but with a capital. */
+export function anyOf(...values: readonly string[]): readonly Option[] {
+  return [['', 'Any'], ...values.map((value) => [value, capitalized(value)] as const)]
+}
+
+/** A text with a capital letter at its beginning. */
+export function capitalized(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
 
 function choices(options: readonly Option[], chosen: string): readonly Html[] {
@@ -168,10 +158,16 @@ export function submit(label: Printable, own: Attributes = { class: 'primary' })
   return html`<button${attributes({ type: 'submit', ...own })}>${label}</button>`
 }
 
+/** The button on a line of its own, at the end of a form. */
+export function submitLine(label: string, id: string): Html {
+  return html`<p class="field">${submit(label, { class: 'primary', id })}</p>`
+}
+
 /**
- * A search or filter above a list: an ordinary form with GET. With script htmx replaces the element
- * `results` and puts the address into the address bar. `trigger` is when it asks beside the button;
- * else it asks when a list is chosen from.
+ * A search or filter above a list: an ordinary form with GET. With script htmx replaces the
+ * element
+ * `results` and puts the address into the address bar. `trigger` is when it asks beside the
+ * button; else it asks when a list is chosen from.
  */
 export function filterForm(
   label: string,
@@ -195,18 +191,18 @@ export function filterForm(
   </form>`
 }
 
-/** A text to filter by. */
-export function filterText(
+/** A field of a form without schema and refusals, such as a filter: its label is around it. */
+export function plainField(
   label: string,
-  { labelClass, ...own }: Attributes & { readonly labelClass?: string },
+  { labelClass, ...own }: Attributes & { labelClass?: string },
 ): Html {
   return html`<label${attributes({ class: labelClass })}>
     ${label} <input${attributes({ autocomplete: 'off', ...own })} />
   </label>`
 }
 
-/** A list of which one option is chosen to filter by. */
-export function filterChoice(
+/** A list of such a form, of which one option is chosen. */
+export function plainChoice(
   label: string,
   chosen: string,
   options: readonly Option[],
@@ -222,8 +218,8 @@ export function filterChoice(
 
 /** A message of the contract as a sentence for people. It may begin with the name of a field. */
 export function sentence(text: string): string {
-  const first = /^[a-z]+_/.test(text) ? text.slice(0, 1) : text.slice(0, 1).toUpperCase()
-  return `${first}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+  const shown = /^[a-z]+_/.test(text) ? text : capitalized(text)
+  return /[.!?]$/.test(shown) ? shown : `${shown}.`
 }
 
 function prefixed(prefix: string, control: Html): Html {
@@ -240,15 +236,11 @@ function messageBelow({ fault, messagesBelow }: Form, name: string, id: string):
 }
 
 /** Whether a field was refused, and what describes it. The first refused field gets the focus. */
-function stateOf(
-  { id: formId, fault, messagesBelow = false }: Form,
-  name: string,
-  id: string,
-  hint?: string,
-): Attributes {
+function stateOf(form: Form, name: string, id: string, hint?: string): Attributes {
+  const { fault, messagesBelow } = form
   const refused = Object.keys(fault?.fields ?? {})
   if (!refused.includes(name)) return { 'aria-describedby': hint }
-  const message = `${messagesBelow ? id : formId}-refused`
+  const message = `${messagesBelow === true ? id : form.id}-refused`
   return {
     'aria-invalid': 'true',
     'aria-describedby': hint === undefined ? message : `${hint} ${message}`,

@@ -1,44 +1,61 @@
 import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../kernel/fault.ts'
 import { html, type Html, type Printable } from '../kernel/html.ts'
-import { sentence } from './form.ts'
+import { capitalized, sentence } from './form.ts'
 
 /** What the pages of one service have in common. */
 export interface Site {
   /** Path of its first page. */
-  readonly home: string
+  home: string
   /** Path of the style sheet's folder, without a slash at its end. */
-  readonly assets: string
-  readonly tagline: string
+  assets: string
+  tagline: string
   /** Path of the page that explains the service's API, when it has one. */
-  readonly apiDocs?: string
-  readonly navigation: readonly Entry[]
+  apiDocs?: string
+  navigation: readonly Entry[]
   /** Stands at the end of the navigation, such as who is signed in. */
-  readonly aside?: Html
+  aside?: Html
   /** Further elements of the document's head. */
-  readonly head?: Html
+  head?: Html
 }
 
 /** An entry of the navigation; the page of the same section is marked in it. */
 export interface Entry {
-  readonly section: string
-  readonly href: string
-  readonly label: string
+  section: string
+  href: string
+  label: string
 }
 
 /** Entries that are named like their addresses; the first one is the home page. */
 export function entriesOf(...sections: readonly string[]): readonly Entry[] {
   return sections.map((section, at) => {
-    const label = `${section.slice(0, 1).toUpperCase()}${section.slice(1)}`
-    return { section, href: at === 0 ? '/' : `/${section}`, label }
+    const href = at === 0 ? '/' : `/${section}`
+    return { section, href, label: capitalized(section) }
   })
 }
 
 export interface Page {
-  readonly title: string
+  title: string
   /** An entry of the navigation, or `none`. */
-  readonly section: string
-  readonly body: Html
+  section: string
+  body: Html
+}
+
+/** A document; `folder` is the path of its icon's folder, without a slash at its end. */
+function htmlDocument(title: string, folder: string, head: Html, body: Html): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${title} · Gatehouse</title>
+        <link rel="icon" href="${folder}/icon.svg" type="image/svg+xml" />
+        ${head}
+      </head>
+      <body>
+        ${body}
+      </body>
+    </html> `
 }
 
 /**
@@ -47,50 +64,37 @@ export interface Page {
  * fetch: a URL answers a fragment to htmx and a page to a browser.
  */
 export function layout(site: Site, page: Page): Html {
-  const { home, assets, tagline, apiDocs, navigation, aside, head } = site
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)" />
-        <meta name="theme-color" content="#1b2127" media="(prefers-color-scheme: dark)" />
-        <meta
-          name="htmx-config"
-          content='{"includeIndicatorCSS":false,"history":"reload","defaultSettleDelay":0}'
-        />
-        <title>${page.title} · Gatehouse</title>
-        <link rel="icon" href="${assets}/icon.svg" type="image/svg+xml" />
-        <link rel="stylesheet" href="${assets}/app.css" />
-        ${head}
-        <script src="${assets}/htmx.js" defer></script>
-        <script src="${assets}/app.js" type="module"></script>
-      </head>
-      <body>
-        <a class="skip" href="#main">Skip to content</a>
-        <header class="top">
-          <a class="brand" href="${home}">
-            <img src="${assets}/icon.svg" alt="" width="28" height="28" />Gatehouse
-          </a>
-          <nav aria-label="Main">
-            ${navigation.map(
-              ({ section, href, label }) =>
-                html`<a href="${href}" ${section === page.section && html`aria-current="page"`}
-                  >${label}</a
-                >`,
-            )}
-          </nav>
-          ${aside}
-        </header>
-        <div id="problem" class="problem" role="alert"></div>
-        <main id="main" tabindex="-1">${page.body}</main>
-        <footer class="bottom">
-          Gatehouse · ${tagline} · <a href="/healthz">health</a>
-          ${apiDocs !== undefined && html`· <a href="${apiDocs}">API</a>`}
-        </footer>
-      </body>
-    </html> `
+  const { home, assets, tagline, apiDocs, navigation, aside } = site
+  const head = html`<meta name="color-scheme" content="light dark" />
+    <meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)" />
+    <meta name="theme-color" content="#1b2127" media="(prefers-color-scheme: dark)" />
+    <meta
+      name="htmx-config"
+      content='{"includeIndicatorCSS":false,"history":"reload","defaultSettleDelay":0}'
+    />
+    <link rel="stylesheet" href="${assets}/app.css" />
+    ${site.head}
+    <script src="${assets}/htmx.js" defer></script>
+    <script src="${assets}/app.js" type="module"></script>`
+  const entries = navigation.map(({ section, href, label }) => {
+    const isCurrent = section === page.section
+    return html`<a href="${href}" ${isCurrent && html`aria-current="page"`}>${label}</a>`
+  })
+  const body = html`<a class="skip" href="#main">Skip to content</a>
+    <header class="top">
+      <a class="brand" href="${home}">
+        <img src="${assets}/icon.svg" alt="" width="28" height="28" />Gatehouse
+      </a>
+      <nav aria-label="Main">${entries}</nav>
+      ${aside}
+    </header>
+    <div id="problem" class="problem" role="alert"></div>
+    <main id="main" tabindex="-1">${page.body}</main>
+    <footer class="bottom">
+      Gatehouse · ${tagline} · <a href="/healthz">health</a>
+      ${apiDocs !== undefined && html`· <a href="${apiDocs}">API</a>`}
+    </footer>`
+  return htmlDocument(page.title, assets, head, body)
 }
 
 /** A refused or failed request, as its page shows it. */
@@ -116,27 +120,17 @@ export function errorPage({ status, message }: ShownFault, ways: Printable): Pag
  * is.
  */
 export function explorerPage(title: string, folder: string): Html {
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${title} · Gatehouse</title>
-        <link rel="icon" href="${folder}/icon.svg" type="image/svg+xml" />
-        <link rel="stylesheet" href="${folder}/swagger-ui.css" />
-        <link rel="stylesheet" href="${folder}/explorer.css" />
-        <script src="${folder}/swagger-ui-bundle.js" defer></script>
-        <script src="${folder}/explorer.js" defer></script>
-      </head>
-      <body>
-        <main id="explorer">
-          <noscript>
-            <p>
-              The explorer needs JavaScript. The description that it shows is at
-              <a href="../openapi.yaml">openapi.yaml</a>.
-            </p>
-          </noscript>
-        </main>
-      </body>
-    </html> `
+  const head = html`<link rel="stylesheet" href="${folder}/swagger-ui.css" />
+    <link rel="stylesheet" href="${folder}/explorer.css" />
+    <script src="${folder}/swagger-ui-bundle.js" defer></script>
+    <script src="${folder}/explorer.js" defer></script>`
+  const body = html`<main id="explorer">
+    <noscript>
+      <p>
+        The explorer needs JavaScript. The description that it shows is at
+        <a href="../openapi.yaml">openapi.yaml</a>.
+      </p>
+    </noscript>
+  </main>`
+  return htmlDocument(title, folder, head, body)
 }

@@ -24,11 +24,19 @@ export function emptyState(text: Printable): Html {
   return html`<p class="panel empty">${text}</p>`
 }
 
+/** The same with what may be done about it. */
+export function emptyList(title: string, way: Printable): Html {
+  return html`<div class="panel empty">
+    <p><strong>${title}</strong></p>
+    <p>${way}</p>
+  </div>`
+}
+
 /** What opens on a click, such as a form that one stray click must not send. */
 export function disclosed(
   summary: Printable,
   content: Printable,
-  { summaryId, ...own }: Attributes & { readonly summaryId?: string } = {},
+  { summaryId, ...own }: Attributes & { summaryId?: string } = {},
 ): Html {
   return html`<details${attributes({ class: 'changes', ...own })}>
     <summary${attributes({ id: summaryId })}>${summary}</summary>
@@ -63,6 +71,14 @@ export function secretBox(
   </section>`
 }
 
+/** A part of a page with its heading. */
+export function section(headingId: string, title: Printable, content: Printable, own = {}): Html {
+  return html`<section${attributes({ ...own, 'aria-labelledby': headingId })}>
+    <h2 id="${headingId}">${title}</h2>
+    ${content}
+  </section>`
+}
+
 /** A note that something was done. */
 export function saved(text: Printable, own: Attributes = {}): Html {
   return html`<p${attributes({ class: 'saved', role: 'status', ...own })}>${text}</p>`
@@ -91,55 +107,64 @@ export function longText(label: string, text: string): Html {
   return html`<pre class="payload" tabindex="0" aria-label="${label}"><code>${text}</code></pre>`
 }
 
-/** A term and its value in a list of facts (`<dl class="facts">`); null is shown as "none". */
-export function fact(term: string, value: Printable): Html {
-  return html`<div>
-    <dt>${term}</dt>
-    <dd>${value ?? html`<span class="muted">none</span>`}</dd>
-  </div>`
+/** Terms and their values; false leaves a term out, null is shown as "none". */
+export function facts(named: Readonly<Record<string, Printable>>): Html {
+  const shown = Object.entries(named).filter(([, value]) => value !== false)
+  const items = shown.map(([term, value]) => {
+    return html`<div>
+      <dt>${term}</dt>
+      <dd>${value ?? html`<span class="muted">none</span>`}</dd>
+    </div>`
+  })
+  return html`<dl class="facts">${items}</dl>`
 }
 
 /** A list that goes on elsewhere. */
 export interface More {
-  /** Id of the table's body, whose rows the next page's are added to. */
-  readonly rows: string
   /** Address of the next page, or null on the last one. */
-  readonly next: string | null
+  next: string | null
+  label?: string
+  /** What stands in the place of the link on the last page. */
+  end?: string
+  /** What stands before the link. */
+  note?: Printable
+  /** False where there is no table that htmx could add rows to. */
+  appends?: boolean
 }
 
 /**
- * The way to a list's next page: htmx adds its rows, without script it is a page of its own. Both
- * states bear the same id: htmx gives the focus back to it, also when the last page came.
+ * The way to the next page of a list: htmx adds its rows to the body with the id `rows`, without
+ * script it is a page of its own. Both states bear the same id: htmx gives the focus back to it,
+ * also when the last page came.
  */
-export function moreLink({ rows, next }: More): Html {
+export function moreLink(rows: string, { next, note, appends = true, ...more }: More): Html {
+  const { label = 'Show more', end = 'That is all.' } = more
   const id = `${rows}-more`
-  if (next === null) {
-    return html`<p id="${id}" class="more">
-      <span id="${id}-link" class="muted" tabindex="-1">That is all.</span>
-    </p>`
+  const append = appends && {
+    'hx-get': next ?? '',
+    'hx-target': `#${rows}`,
+    'hx-swap': 'beforeend',
+    'hx-select': `#${rows} > tr`,
+    'hx-select-oob': `#${id}`,
   }
+  const link = { id: `${id}-link`, href: next ?? '', ...append }
   return html`<p id="${id}" class="more">
-    <a
-      id="${id}-link"
-      href="${next}"
-      hx-get="${next}"
-      hx-target="#${rows}"
-      hx-swap="beforeend"
-      hx-select="#${rows} > tr"
-      hx-select-oob="#${id}"
-      >Show more</a
-    >
+    ${note}
+    ${
+      next === null
+        ? html`<span id="${id}-link" class="muted" tabindex="-1">${end}</span>`
+        : html`<a${attributes(link)}>${label}</a>`
+    }
   </p>`
 }
 
-/** An instant as text in UTC; the browser's script rewrites it into the reader's own time zone. */
+/**
+ * An instant in UTC to the second, `2026-05-04 08:30:00 UTC`; the browser's script rewrites it
+ * into the reader's own time zone.
+ */
 export function timeTag(at: Date): Html {
-  return html`<time datetime="${at.toISOString()}">${utcText(at)}</time>`
-}
-
-/** An instant in UTC to the second: `2026-05-04 08:30:00 UTC`. */
-function utcText(at: Date): string {
-  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`
+  const text = at.toISOString()
+  return html`<time datetime="${text}">${text.slice(0, 19).replace('T', ' ')} UTC</time>`
 }
 
 const UNITS = ['KB', 'MB', 'GB'] as const
@@ -172,65 +197,80 @@ export function breakable(name: string): Html {
 /** A table whose rows the styles turn into small cards on a narrow screen. */
 export interface ListTable {
   /** Of the body, which the browser's script and htmx add rows to. */
-  readonly bodyId: string
+  bodyId: string
   /** What the table is, for those who don't see the page around it. */
-  readonly caption: string
+  caption: string
   /** A heading each; the one of numbers says so. */
-  readonly columns: readonly (string | { readonly number: string })[]
+  columns: readonly (string | { number: string })[]
   /** Further class of the table. */
-  readonly kind?: string
-  readonly rows: Printable
+  kind?: string
+  rows: readonly Html[]
+  /** What stands in the place of the table when there are no rows. */
+  whenEmpty?: Html
+  /** Where the list goes on, if it may be longer than a page. */
+  more?: More
 }
 
 /**
  * A table of events or the like. The roles keep it a table for assistive tools where its cells are
  * stacked.
  */
-export function listTable({ bodyId, caption, columns, kind, rows }: ListTable): Html {
+export function listTable(list: ListTable): Html {
+  const { bodyId, caption, columns, kind, rows, whenEmpty, more } = list
+  if (whenEmpty !== undefined && rows.length === 0) return whenEmpty
   return html`<table class="events ${kind}" role="table">
-    <caption class="hidden">
-      ${caption}
-    </caption>
-    <thead role="rowgroup">
-      <tr role="row">
-        ${columns.map((column) =>
-          typeof column === 'string'
-            ? html`<th role="columnheader" scope="col">${column}</th>`
-            : html`<th role="columnheader" scope="col" class="number">${column.number}</th>`,
-        )}
-      </tr>
-    </thead>
-    <tbody id="${bodyId}" role="rowgroup">
-      ${rows}
-    </tbody>
-  </table>`
+      <caption class="hidden">
+        ${caption}
+      </caption>
+      <thead role="rowgroup">
+        <tr role="row">
+          ${columns.map((column) =>
+            typeof column === 'string'
+              ? html`<th role="columnheader" scope="col">${column}</th>`
+              : html`<th role="columnheader" scope="col" class="number">${column.number}</th>`,
+          )}
+        </tr>
+      </thead>
+      <tbody id="${bodyId}" role="rowgroup">
+        ${rows}
+      </tbody>
+    </table>
+    ${more && moreLink(bodyId, more)}`
 }
 
-/** A table of names and their values. */
-export function pairsTable(
+/** A row of such a table. The cells are named by their classes. */
+export function tableRow(own: Attributes, cells: Readonly<Record<string, Printable>>): Html {
+  const list = Object.entries(cells).map(([kind, cell]) => {
+    // The space keeps cells apart where the row is read as text.
+    return html`<td role="cell" class="${kind}">${cell}</td> `
+  })
+  return html`<tr${attributes({ role: 'row', ...own })}>${list}</tr>`
+}
+
+/** A table whose rows begin with their names, such as of variables and their values. */
+export function namedRows(
   caption: string,
-  head: string,
-  pairs: readonly (readonly [name: Printable, value: Printable])[],
-  valueHead = 'Value',
+  heads: readonly string[],
+  rows: readonly (readonly Printable[])[],
+  kind = 'pairs',
 ): Html {
-  return html`<table class="pairs">
+  return html`<table class="${kind}">
     <caption class="hidden">
       ${caption}
     </caption>
     <thead>
       <tr>
-        <th scope="col">${head}</th>
-        <th scope="col">${valueHead}</th>
+        ${heads.map((head) => html`<th scope="col">${head}</th>`)}
       </tr>
     </thead>
     <tbody>
-      ${pairs.map(
-        ([name, value]) =>
-          html`<tr>
-            <th scope="row">${name}</th>
-            <td>${value}</td>
-          </tr>`,
-      )}
+      ${rows.map(([name, ...values]) => {
+        const cells = values.map((value) => html`<td>${value}</td>`)
+        return html`<tr>
+          <th scope="row">${name}</th>
+          ${cells}
+        </tr>`
+      })}
     </tbody>
   </table>`
 }

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import sea from 'node:sea'
 import { fileURLToPath } from 'node:url'
+import { zstdDecompressSync } from 'node:zlib'
 
 /**
  * Packages with files that are sent or loaded as they are: by the prefix of their assets' names.
@@ -12,16 +13,19 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'swagger-ui/': 'swagger-ui-dist',
 }
 
-/** Whether the program runs from its executable, which also holds what is made from the sources. */
+/**
+ * Whether the program runs from its executable, which also holds what is made from the sources.
+ */
 export const inExecutable: boolean = sea.isSea()
 
 /**
  * Bytes of a file that belongs to the program, by its path in the repository (`sql/server.sql`,
  * `html/assets/app.css`) or in a package (`htmx/htmx.min.js`): from the executable when it runs as
- * one, else from disk.
+ * one, where it is compressed, else from disk.
  */
 export function asset(name: string): Buffer<ArrayBuffer> {
-  return inExecutable ? Buffer.from(sea.getAsset(name)) : readFileSync(assetFile(name))
+  if (!inExecutable) return readFileSync(assetFile(name))
+  return zstdDecompressSync(new Uint8Array(sea.getRawAsset(name)))
 }
 
 /** Text of an asset. */
@@ -34,7 +38,9 @@ export function assetNames(folder: string): readonly string[] {
   if (!inExecutable) {
     const entries = readdirSync(assetFile(folder), { recursive: true, withFileTypes: true })
     const files = entries.filter((entry) => entry.isFile())
-    return files.map((file) => relative(assetFile(folder), join(file.parentPath, file.name))).sort()
+    return files
+      .map((file) => relative(assetFile(folder), join(file.parentPath, file.name)))
+      .sort()
   }
   const inside = sea.getAssetKeys().filter((key) => key.startsWith(`${folder}/`))
   return inside.map((key) => key.slice(folder.length + 1)).sort()

@@ -9,33 +9,19 @@ import type { VariableNotes } from './variables.ts'
 type Variables = Type.TObject
 
 /** The configuration as it stands; `current` changes when the environment file does. */
-export interface ConfigSource<V extends Variables> {
-  readonly current: Type.StaticDecode<V>
-  /** Names of the sockets that systemd passed, in the order of their file descriptors. */
-  readonly inheritedSockets: readonly string[]
-  /** Each variable that has a value. A new map after each reload. */
-  readonly origins: ReadonlyMap<string, Origin>
-  /** What is wrong with it; empty unless the options have it collected. */
-  readonly problems: readonly ConfigProblem[]
-  /** Names in the environment with a prefix of ours that are no variables of Gatehouse. */
-  readonly unknownNames: readonly string[]
-  /** The environment file that it is read from. */
-  readonly envFile: string | undefined
-  readonly environment: Environment
-  close(): void
-}
+export type ConfigSource<V extends Variables> = ReturnType<typeof openConfig<V>>
 
 /** Something wrong with the configuration, and the variables whose values are unknown by that. */
 interface ConfigProblem {
-  readonly message: string
-  readonly variables: readonly string[]
+  message: string
+  variables: readonly string[]
 }
 
 /** Where a variable's value comes from, and its text, which may be a secret. */
 export interface Origin {
-  readonly place: string
-  readonly text: string
-  readonly secret: boolean
+  place: string
+  text: string
+  secret: boolean
 }
 
 /** Wrong or unknown configuration: one line that names the variable and what is accepted. */
@@ -46,21 +32,20 @@ export class ConfigError extends Error {
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface ConfigOptions {
-  /** Values of flags by variable name: they win over everything else. */
-  readonly flags: Readonly<Record<string, string>>
+  /** Values of flags by variable name, with that of the environment file: they win. */
+  flags: Readonly<Record<string, string>>
   /** The environment, of this process or another. */
-  readonly environment: Environment
-  readonly envFile: string | undefined
+  environment: Environment
   /**
    * Collects errors in `problems` instead of throwing the first; the default stands for a wrong
    * value.
    */
-  readonly collects?: boolean
+  collects?: boolean
   /**
    * Called when the environment file has changed: with the problem, or undefined if it was
    * accepted.
    */
-  readonly onReload?: (problem: string | undefined) => void
+  onReload?: (problem: string | undefined) => void
 }
 
 const RELOAD_MS = 1_000
@@ -70,16 +55,13 @@ const RELOAD_MS = 1_000
  * default. Throws `ConfigError` on an unknown or invalid value. The environment file is re-read
  * when it changes; a file that has become invalid is reported and changes nothing.
  */
-export function openConfig<V extends Variables>(
-  variables: V,
-  options: ConfigOptions,
-): ConfigSource<V> {
+export function openConfig<V extends Variables>(variables: V, options: ConfigOptions) {
   const { flags, environment } = options
-  const envFile = options.envFile || environment['GATEHOUSE_ENV_FILE'] || undefined
+  const envFile = flags['GATEHOUSE_ENV_FILE'] || environment['GATEHOUSE_ENV_FILE'] || undefined
   let loaded = load(variables, flags, environment, envFile)
   if (options.collects !== true) refuse(loaded)
 
-  function reload(): void {
+  function reload() {
     try {
       const next = load(variables, flags, environment, envFile)
       refuse(next)
@@ -97,13 +79,17 @@ export function openConfig<V extends Variables>(
     get current() {
       return loaded.config as Type.StaticDecode<V>
     },
+    /** Each variable that has a value. A new map after each reload. */
     get origins() {
       return loaded.origins
     },
+    /** What is wrong with it; empty unless the options have it collected. */
     problems: loaded.problems,
+    /** Names in the environment with a prefix of ours that are no variables of Gatehouse. */
     unknownNames: unknownIn(variables, environment),
     envFile,
     environment,
+    /** Names of the sockets that systemd passed, in the order of their file descriptors. */
     inheritedSockets: inheritedSockets(environment),
     close() {
       if (envFile !== undefined) unwatchFile(envFile, reload)
@@ -112,12 +98,12 @@ export function openConfig<V extends Variables>(
 }
 
 interface Loaded {
-  readonly config: Readonly<Record<string, unknown>>
-  readonly origins: ReadonlyMap<string, Origin>
-  readonly problems: readonly ConfigProblem[]
+  config: Readonly<Record<string, unknown>>
+  origins: ReadonlyMap<string, Origin>
+  problems: readonly ConfigProblem[]
 }
 
-function refuse({ problems: [first] }: Loaded): void {
+function refuse({ problems: [first] }: Loaded) {
   if (first !== undefined) throw new ConfigError(first.message)
 }
 
@@ -140,26 +126,23 @@ function load(
   }
   const file = envFile === undefined ? {} : (attempt(names, () => readEnvFile(envFile)) ?? {})
   for (const name of unknownIn(variables, file)) {
-    const message = `${name} in ${envFile} is no variable of Gatehouse: correct its name or remove it; see gatehouse help`
+    const message =
+      `${name} in ${envFile} is no variable of Gatehouse: ` +
+      'correct its name or remove it; see gatehouse help'
     problems.push({ message, variables: [] })
   }
+  const { CREDENTIALS_DIRECTORY: credentials, STATE_DIRECTORY: stateDirectory } = environment
   const config: Record<string, unknown> = {}
   const origins = new Map<string, Origin>()
   for (const [name, schema] of Object.entries(variables.properties)) {
     const { secret = false, default: fallback } = schema as unknown as VariableNotes
-    const folder = secret ? environment['CREDENTIALS_DIRECTORY'] : undefined
+    const folder = secret ? credentials : undefined
     const found = firstSet([
       [flags[name], 'flag'],
       [file[name], 'environment file'],
       [environment[name], 'environment'],
-      [
-        folder && attempt([name], () => readCredential(join(folder, name.toLowerCase()))),
-        'credential',
-      ],
-      [
-        name === 'GATEHOUSE_DATA_DIR' ? environment['STATE_DIRECTORY'] : undefined,
-        'STATE_DIRECTORY',
-      ],
+      [folder && attempt([name], () => readCredential(folder, name)), 'credential'],
+      [name === 'GATEHOUSE_DATA_DIR' ? stateDirectory : undefined, 'STATE_DIRECTORY'],
       [fallback, 'default'],
     ])
     if (found === undefined) continue
@@ -173,12 +156,8 @@ function load(
 }
 
 /** The first place where a variable has a value; an empty one counts as none. */
-function firstSet(
-  places: readonly (readonly [string | undefined, string])[],
-): readonly [string, string] | undefined {
-  for (const [value, place] of places)
-    if (value !== undefined && value !== '') return [value, place]
-  return undefined
+function firstSet(places: readonly (readonly [string | undefined, string])[]) {
+  return places.find((given): given is readonly [string, string] => Boolean(given[0]))
 }
 
 function decode(name: string, schema: Type.TSchema, text: string): unknown {
@@ -187,10 +166,14 @@ function decode(name: string, schema: Type.TSchema, text: string): unknown {
   } catch (error) {
     // The value is never quoted: a URL, a host or a command may hold a password.
     throw new ConfigError(
-      `${name} is not valid (${messageOf(error)}): expected ${(schema as unknown as VariableNotes).form}`,
+      `${name} is not valid (${messageOf(error)}): ` +
+        `expected ${(schema as unknown as VariableNotes).form}`,
     )
   }
 }
+
+/** Names of ours that are no variables: the file of them, and what `forward --exec` sets. */
+const OTHER_NAMES = /^GATEHOUSE_(ENV_FILE|EVENT_(ID|TYPE|PROVIDER|HEADERS))$/
 
 /** Names that begin like a variable, up to the first `_`, and are none. */
 function unknownIn(
@@ -201,12 +184,11 @@ function unknownIn(
   // Other programs have variables such as DATABASE_NAME.
   prefixes.delete(prefixOf('DATABASE_URL'))
   return Object.keys(values).filter(
-    (name) =>
-      prefixes.has(prefixOf(name)) && name !== 'GATEHOUSE_ENV_FILE' && !(name in properties),
+    (name) => prefixes.has(prefixOf(name)) && !OTHER_NAMES.test(name) && !(name in properties),
   )
 }
 
-function prefixOf(name: string): string {
+function prefixOf(name: string) {
   return name.slice(0, name.indexOf('_') + 1)
 }
 
@@ -215,7 +197,8 @@ function readEnvFile(path: string): Readonly<Record<string, string | undefined>>
     return parseEnv(readFileSync(path, 'utf8'))
   } catch (error) {
     throw new ConfigError(
-      `The environment file ${path} can't be read (${messageOf(error)}): expected lines NAME=value`,
+      `The environment file ${path} can't be read (${messageOf(error)}): ` +
+        'expected lines NAME=value',
     )
   }
 }
@@ -224,7 +207,8 @@ function readEnvFile(path: string): Readonly<Record<string, string | undefined>>
  * The content of a systemd credential (`LoadCredential`), which has the variable's name in lower
  * case.
  */
-function readCredential(path: string): string | undefined {
+function readCredential(folder: string, name: string): string | undefined {
+  const path = join(folder, name.toLowerCase())
   try {
     // An editor or echo ends a file with a newline, which is no part of the secret.
     return readFileSync(path, 'utf8').replace(/\r?\n$/, '')

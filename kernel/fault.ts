@@ -1,24 +1,24 @@
 interface FaultOptions {
   /** The input that is wrong. */
-  readonly field?: string
+  field?: string
   /** The messages of all inputs that are wrong, by their names. */
-  readonly fields?: Readonly<Record<string, string>>
+  fields?: Readonly<Record<string, string>>
   /** Headers of the reply. */
-  readonly headers?: Readonly<Record<string, string>>
+  headers?: Readonly<Record<string, string>>
 }
 
 /**
- * An expected failure of a request. Thrown where it is found; each service turns it into a reply in
- * one place, in the error shape of its contract. `code` is an UPPER_SNAKE term for programs,
+ * An expected failure of a request. Thrown where it is found; each service turns it into a reply
+ * in one place, in the error shape of its contract. `code` is an UPPER_SNAKE term for programs,
  * `message` one line for people, never a secret. A throw rolls back the transaction it leaves.
  */
 export class Fault extends Error {
   override name = 'Fault'
-  readonly status: number
-  readonly code: string
-  readonly field: string | undefined
-  readonly fields: Readonly<Record<string, string>>
-  readonly headers: Readonly<Record<string, string>>
+  status: number
+  code: string
+  field: string | undefined
+  fields: Readonly<Record<string, string>>
+  headers: Readonly<Record<string, string>>
 
   constructor(
     status: number,

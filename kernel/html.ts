@@ -1,10 +1,12 @@
+import { isList } from './json.ts'
+
 const markup: unique symbol = Symbol('markup')
 
 /**
  * Text that is safe to send as HTML. Only `html` and `trusted` make one, so JSON can't forge it.
  */
 export interface Html {
-  readonly [markup]: string
+  [markup]: string
 }
 
 /** What a template may interpolate: `false`, `null` and `undefined` print nothing. */
@@ -27,7 +29,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /** Escapes text for an element's content or a quoted attribute's value. */
-function escapeHtml(text: string): string {
+function escapeHtml(text: string) {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
 }
 
@@ -50,7 +52,7 @@ export function render(page: Html): string {
   return page[markup]
 }
 
-function print(value: Printable): string {
+function print(value: Printable) {
   if (value === undefined || value === null || value === false) return ''
   if (typeof value === 'string') return escapeHtml(value)
   if (typeof value === 'number' || typeof value === 'bigint') return String(value)
@@ -60,8 +62,4 @@ function print(value: Printable): string {
     return text
   }
   return value[markup]
-}
-
-function isList(value: Printable): value is readonly Printable[] {
-  return Array.isArray(value)
 }

@@ -6,6 +6,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** `Array.isArray`, for lists that may be read-only. */
+export function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value)
+}
+
 /** The value that a text holds; undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {

@@ -41,7 +41,7 @@ export function createLog(
   let lastTime = ''
 
   /** Lines come many a millisecond: its text is made once. */
-  function timeText(): string {
+  function timeText() {
     const at = now()
     if (at.getTime() !== lastAt) {
       lastAt = at.getTime()
@@ -50,14 +50,14 @@ export function createLog(
     return lastTime
   }
 
-  function flush(): void {
+  function flush() {
     scheduled = false
     const lines = waiting
     waiting = []
     if (lines.length > 0) write(lines.join(''))
   }
 
-  function line(level: LogLevel, msg: string, fields: LogFields | undefined): void {
+  function line(level: LogLevel, msg: string, fields: LogFields | undefined) {
     // JSON leaves some of the characters that a terminal obeys as they are.
     const text = escapeControls(JSON.stringify({ time: timeText(), level, msg, ...fields }))
     waiting.push(`${prefix[level]}${text}\n`)
@@ -82,6 +82,8 @@ export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') {
     return error.errors.map(messageOf).join('; ')
   }
+  // The first error is the cause; the others came while resources were closed.
+  if (error instanceof SuppressedError) return messageOf(error.suppressed)
   return oneLine(error instanceof Error ? error.message : String(error))
 }
 

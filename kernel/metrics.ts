@@ -13,33 +13,37 @@ export interface Histogram {
 }
 
 /** One registry a process; renders OpenMetrics text. */
-export interface Metrics {
-  counter(name: string, help: string): Counter
-  histogram(name: string, help: string): Histogram
-  /** A value that is read when the page is asked for. */
-  gauge(name: string, help: string, read: () => readonly (readonly [Labels, number])[]): void
-  render(): string
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
 export const METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+type Read = () => readonly (readonly [Labels, number])[]
+
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, Infinity]
+
+/** What one series of a histogram has observed. */
+interface Observed {
+  labels: Labels
+  /** By bucket. */
+  counts: number[]
+  sum: number
+}
 
 /**
  * Makes an empty registry. Names carry their unit; counters are rendered with the suffix `_total`.
  */
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const families: (() => string)[] = []
 
   return {
-    counter(name, help) {
+    counter(name: string, help: string): Counter {
       const all = new Map<string, { value: number }>()
       families.push(() => {
         const lines = [...all].map(([labels, { value }]) => `${name}_total${labels} ${value}\n`)
         return head(name, 'counter', help) + lines.join('')
       })
       function series(labels: Labels): (by?: number) => void {
-        const entry = entryOf(all, labels, () => ({ value: 0 }))
+        const entry = all.getOrInsertComputed(labelText(labels), () => ({ value: 0 }))
         return (by = 1) => {
           entry.value += by
         }
@@ -47,67 +51,60 @@ export function createMetrics(): Metrics {
       return { series, add: (labels, by = 1) => series(labels)(by) }
     },
 
-    gauge(name, help, read) {
+    /** A value that is read when the page is asked for. */
+    gauge(name: string, help: string, read: Read) {
       families.push(() => {
         const lines = read().map(([labels, value]) => `${name}${labelText(labels)} ${value}\n`)
         return head(name, 'gauge', help) + lines.join('')
       })
     },
 
-    histogram(name, help) {
-      const all = new Map<string, { labels: Labels; counts: number[]; sum: number }>()
+    histogram(name: string, help: string): Histogram {
+      const all = new Map<string, Observed>()
       families.push(() => {
-        let text = head(name, 'histogram', help)
-        for (const { labels, counts, sum } of all.values()) {
-          let total = 0
-          for (const [i, count] of counts.entries()) {
-            total += count
-            const le = i < BUCKETS.length ? String(BUCKETS[i]) : '+Inf'
-            text += `${name}_bucket${labelText({ ...labels, le })} ${total}\n`
-          }
-          text += `${name}_count${labelText(labels)} ${total}\n${name}_sum${labelText(labels)} ${sum}\n`
-        }
-        return text
+        const lines = [...all.values()].map((observed) => histogramLines(name, observed))
+        return head(name, 'histogram', help) + lines.join('')
       })
-      return {
-        series(labels) {
-          const entry = entryOf(all, labels, () => {
-            return { labels, counts: BUCKETS.map(() => 0).concat(0), sum: 0 }
-          })
-          return (seconds) => {
-            const found = BUCKETS.findIndex((bound) => seconds <= bound)
-            const bucket = found < 0 ? BUCKETS.length : found
-            entry.counts[bucket] = (entry.counts[bucket] ?? 0) + 1
-            entry.sum += seconds
-          }
-        },
+      function series(labels: Labels) {
+        const entry = all.getOrInsertComputed(labelText(labels), () => {
+          return { labels, counts: BUCKETS.map(() => 0), sum: 0 }
+        })
+        return (seconds: number) => {
+          const bucket = BUCKETS.findIndex((bound) => seconds <= bound)
+          entry.counts[bucket] = (entry.counts[bucket] ?? 0) + 1
+          entry.sum += seconds
+        }
       }
+      return { series }
     },
 
-    render: () => families.map((family) => family()).join('') + '# EOF\n',
+    render: (): string => families.map((family) => family()).join('') + '# EOF\n',
   }
 }
 
-function entryOf<T>(all: Map<string, T>, labels: Labels, make: () => T): T {
-  const key = labelText(labels)
-  const known = all.get(key)
-  if (known !== undefined) return known
-  const entry = make()
-  all.set(key, entry)
-  return entry
-}
-
-function head(name: string, type: string, help: string): string {
+function head(name: string, type: string, help: string) {
   return `# TYPE ${name} ${type}\n# HELP ${name} ${help}\n`
 }
 
-function labelText(labels: Labels): string {
+function histogramLines(name: string, { labels, counts, sum }: Observed) {
+  let text = ''
+  let total = 0
+  for (const [i, bound] of BUCKETS.entries()) {
+    total += counts[i] ?? 0
+    const le = bound === Infinity ? '+Inf' : String(bound)
+    text += `${name}_bucket${labelText({ ...labels, le })} ${total}\n`
+  }
+  text += `${name}_count${labelText(labels)} ${total}\n`
+  return text + `${name}_sum${labelText(labels)} ${sum}\n`
+}
+
+function labelText(labels: Labels) {
   let text = ''
   for (const name in labels)
     text += `${text === '' ? '' : ','}${name}="${escapeLabel(labels[name])}"`
   return text === '' ? '' : `{${text}}`
 }
 
-function escapeLabel(value = ''): string {
+function escapeLabel(value = '') {
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }

@@ -1,9 +1,10 @@
 import { STATUS_CODES } from 'node:http'
 import type { TObject, TSchema } from 'typebox'
 import type { Route } from './http/router.ts'
+import { isList } from './json.ts'
 
 interface Members {
-  readonly [name: string]: Plain | undefined
+  [name: string]: Plain | undefined
 }
 
 /** Turns a schema into what the document shows of it. */
@@ -13,19 +14,17 @@ type Show = (schema: TSchema) => Members
 export function openApi(api: ApiDescription): Members {
   const { title, version, description, operations, refusals, schemas, tokens } = api
   const show = namedSchemas(schemas)
-  const refused = new Set(operations.flatMap((operation) => refusalsOf(operation)))
+  const refused = new Set(operations.flatMap(refusalsOf))
   const needed = Object.entries(refusals).filter(([status]) => refused.has(Number(status)))
   return {
     openapi: '3.1.0',
     info: { title, version, description, license: { name: 'MIT', identifier: 'MIT' } },
-    servers: api.servers.map(({ url, description: about }) => ({ url, description: about })),
+    servers: api.servers,
     security: tokens === undefined ? [] : [{ bearer: [] }],
     tags: Object.entries(api.tags).map(([name, about]) => ({ name, description: about })),
     paths: pathsOf(operations, tokens !== undefined, show),
     components: {
-      schemas: Object.fromEntries(
-        Object.entries(schemas).map(([name, schema]) => [name, inside(plain(schema), show)]),
-      ),
+      schemas: mapped(schemas, (schema) => inside(plain(schema), show)),
       responses: Object.fromEntries(
         needed.map(([status, reply]) => [refusalName(Number(status)), shownReply(reply, show)]),
       ),
@@ -36,7 +35,7 @@ export function openApi(api: ApiDescription): Members {
   }
 }
 
-function pathsOf(operations: readonly Operation[], hasTokens: boolean, show: Show): Members {
+function pathsOf(operations: readonly Operation[], hasTokens: boolean, show: Show) {
   const paths: Record<string, Record<string, Plain | undefined>> = {}
   for (const operation of operations) {
     const path = operation.path.replaceAll(/:(\w+)/g, '{$1}')
@@ -46,7 +45,7 @@ function pathsOf(operations: readonly Operation[], hasTokens: boolean, show: Sho
   return paths
 }
 
-function shownOperation(operation: Operation, hasTokens: boolean, show: Show): Members {
+function shownOperation(operation: Operation, hasTokens: boolean, show: Show) {
   const { id, tag, summary, description, needsToken, body, replies } = operation
   const { bodyTypes = ['application/json'] } = operation
   const parameters = parametersOf(operation, show)
@@ -62,7 +61,7 @@ function shownOperation(operation: Operation, hasTokens: boolean, show: Show): M
     summary,
     description,
     tags: [tag],
-    ...(hasTokens && !needsToken && { security: [] }),
+    ...(hasTokens && securityOf(needsToken)),
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && {
       requestBody: {
@@ -75,43 +74,36 @@ function shownOperation(operation: Operation, hasTokens: boolean, show: Show): M
   }
 }
 
+/** What an operation says of tokens beside the whole document, which needs one. */
+function securityOf(needsToken: Operation['needsToken']) {
+  if (needsToken === true) return {}
+  return { security: needsToken === 'optional' ? [{}, { bearer: [] }] : [] }
+}
+
 /** Parameters of the path in their order, then those of the query and the headers. */
 function parametersOf(
   { path, params = {}, query, headers }: Operation,
   show: Show,
 ): readonly Members[] {
-  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) =>
-    parameter(name, 'path', true, params[name], show),
-  )
-  return [
-    ...inPath,
-    ...parametersIn('query', query, show),
-    ...parametersIn('header', headers, show),
-  ]
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+    return { name, in: 'path', ...shownValue(params[name] ?? { type: 'string' }, true, show) }
+  })
+  function others(place: 'query' | 'header', schema: TObject | undefined) {
+    return Object.entries(schema?.properties ?? {}).map(([name, property]) => {
+      const required = schema?.required?.includes(name) ?? false
+      return { name, in: place, ...shownValue(property, required, show) }
+    })
+  }
+  return [...inPath, ...others('query', query), ...others('header', headers)]
 }
 
-function parametersIn(
-  place: 'query' | 'header',
-  schemas: TObject | undefined,
-  show: Show,
-): readonly Members[] {
-  return Object.entries(schemas?.properties ?? {}).map(([name, schema]) =>
-    parameter(name, place, schemas?.required?.includes(name) ?? false, schema, show),
-  )
+/** What the document says of a parameter or a header beside its name. */
+function shownValue(value: TSchema, required: boolean, show: Show) {
+  const { description, ...schema } = show(value)
+  return { required, description, schema }
 }
 
-function parameter(
-  name: string,
-  place: 'path' | 'query' | 'header',
-  required: boolean,
-  schema: TSchema | undefined,
-  show: Show,
-): Members {
-  const { description, ...rest } = schema === undefined ? { type: 'string' } : show(schema)
-  return { name, in: place, required, description, schema: rest }
-}
-
-function shownReply({ description, schema, type, headers }: ReplyDescription, show: Show): Members {
+function shownReply({ description, schema, type, headers }: ReplyDescription, show: Show) {
   return {
     description,
     ...(headers !== undefined && { headers: shownHeaders(headers, show) }),
@@ -121,20 +113,22 @@ function shownReply({ description, schema, type, headers }: ReplyDescription, sh
   }
 }
 
-function shownHeaders({ properties }: TObject, show: Show): Members {
-  const headers = Object.entries(properties).map(([name, schema]) => {
-    const { description, ...rest } = show(schema)
-    return [name, { required: true, description, schema: rest }] as const
-  })
-  return Object.fromEntries(headers)
+function shownHeaders({ properties }: TObject, show: Show) {
+  return mapped(properties, (schema) => shownValue(schema, true, show))
 }
 
-function refusalsOf({ refusals, replies }: Operation): readonly number[] {
+/** The same names with other values. */
+function mapped<From, To>(members: Readonly<Record<string, From>>, to: (value: From) => To) {
+  const entries = Object.entries(members)
+  return Object.fromEntries(entries.map(([name, value]) => [name, to(value)]))
+}
+
+function refusalsOf({ refusals, replies }: Operation) {
   return [...new Set(refusals)].filter((status) => !(status in replies))
 }
 
 /** `BadRequest` for 400, and so on. */
-function refusalName(status: number): string {
+function refusalName(status: number) {
   return (STATUS_CODES[status] ?? `Status${status}`).replaceAll(/[^A-Za-z]/g, '')
 }
 
@@ -155,19 +149,16 @@ function namedSchemas(schemas: ApiDescription['schemas']): Show {
 }
 
 /** A schema without what only the program reads of it. */
-function plain(schema: TSchema): Members {
+function plain(schema: TSchema) {
   return JSON.parse(JSON.stringify(schema)) as Members
 }
 
 /** A schema whose parts are shown, in the shortest form that means the same. */
-function inside(schema: Members, show: (schema: Members) => Members): Members {
+function inside(schema: Members, show: (schema: Members) => Members) {
   const shown: Record<string, Plain | undefined> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === 'properties') {
-      const members = Object.entries(value as Members)
-      shown[keyword] = Object.fromEntries(
-        members.map(([name, part]) => [name, show(part as Members)]),
-      )
+      shown[keyword] = mapped(value as Readonly<Record<string, Members>>, show)
     } else if (keyword === 'items') shown[keyword] = show(value as Members)
     else if (keyword === 'anyOf' || keyword === 'allOf') {
       shown[keyword] = (value as readonly Members[]).map(show)
@@ -177,15 +168,15 @@ function inside(schema: Members, show: (schema: Members) => Members): Members {
 }
 
 /** `anyOf` of constants as `enum`, and "this or null" as a list of types. */
-function shorter({ anyOf, ...rest }: Members): Members {
+function shorter({ anyOf, ...rest }: Members) {
   if (!Array.isArray(anyOf)) {
     const { enum: values } = rest
     const texts = Array.isArray(values) && values.every((value) => typeof value === 'string')
     return texts ? { type: 'string', ...rest } : { ...rest }
   }
   const parts = anyOf as readonly Members[]
-  if (parts.every(({ type, const: value }) => type === 'string' && typeof value === 'string')) {
-    return { ...rest, type: 'string', enum: parts.map(({ const: value }) => value ?? null) }
+  if (parts.every((part) => typeof part['const'] === 'string')) {
+    return { ...rest, type: 'string', enum: parts.map((part) => part['const'] ?? null) }
   }
   const [first = {}, second = {}] = parts
   if (parts.length === 2 && second['type'] === 'null' && typeof first['type'] === 'string') {
@@ -201,13 +192,13 @@ export type Plain =
   | boolean
   | null
   | readonly Plain[]
-  | { readonly [name: string]: Plain | undefined }
+  | { [name: string]: Plain | undefined }
 
 /**
  * A value as YAML 1.2 in block style, for people to read. Text that could be taken for anything
  * else is in double quotes, where YAML reads what JSON writes.
  */
-export function toYaml(value: Plain): string {
+export function toYaml(value: Plain) {
   return `${node(value, 0, '').trimStart()}\n`
 }
 
@@ -235,7 +226,7 @@ function node(value: Plain, depth: number, lead: string): string {
 const PLAIN = /^[A-Za-z/$][\w ./{}()$'"@,;=<>!?*-]*$/
 const OTHER_TYPE = /^(true|false|null|yes|no|on|off|y|n)$/i
 
-function scalar(text: string): string {
+function scalar(text: string) {
   if (PLAIN.test(text) && !text.endsWith(' ') && !OTHER_TYPE.test(text)) return text
   // JSON leaves these as they are, YAML counts them as line ends or as unprintable.
   return JSON.stringify(text).replaceAll(
@@ -244,18 +235,14 @@ function scalar(text: string): string {
   )
 }
 
-function isList(value: object): value is readonly Plain[] {
-  return Array.isArray(value)
-}
-
 /** A reply as the documentation of an API shows it; without a schema it has no body. */
 export interface ReplyDescription {
-  readonly description: string
-  readonly schema?: TSchema
+  description: string
+  schema?: TSchema
   /** Media type of the body; `application/json` when absent. */
-  readonly type?: string
+  type?: string
   /** Headers that the reply has beside the usual ones. */
-  readonly headers?: TObject
+  headers?: TObject
 }
 
 /**
@@ -264,38 +251,38 @@ export interface ReplyDescription {
  */
 export interface Operation extends Route {
   /** `operationId`: unique in its API, such as `createLink`. */
-  readonly id: string
-  readonly summary: string
+  id: string
+  summary: string
   /** What the summary leaves out. */
-  readonly description?: string
+  description?: string
   /** The group that documentation shows it in. */
-  readonly tag: string
-  /** False for what anybody may call. */
-  readonly needsToken: boolean
+  tag: string
+  /** False for what anybody may call; `optional` where a token is one way in of several. */
+  needsToken: boolean | 'optional'
   /** Headers that the handler reads. */
-  readonly headers?: TObject
+  headers?: TObject
   /** Media types of the body; `application/json` when absent. */
-  readonly bodyTypes?: readonly string[]
+  bodyTypes?: readonly string[]
   /** Success replies by status. */
-  readonly replies: Readonly<Record<number, ReplyDescription>>
+  replies: Readonly<Record<number, ReplyDescription>>
   /** Statuses of the refusals that it may answer; one that `replies` describes is not repeated. */
-  readonly refusals: readonly number[]
+  refusals: readonly number[]
 }
 
 /** What the document of an API says beside its operations. */
 export interface ApiDescription {
-  readonly title: string
-  readonly version: string
-  readonly description: string
+  title: string
+  version: string
+  description: string
   /** Addresses of the service; the first is the public one. */
-  readonly servers: readonly { readonly url: string; readonly description: string }[]
+  servers: readonly Readonly<Record<'url' | 'description', string>>[]
   /** Every group with what it is about, in the order of the document. */
-  readonly tags: Readonly<Record<string, string>>
-  readonly operations: readonly Operation[]
+  tags: Readonly<Record<string, string>>
+  operations: readonly Operation[]
   /** Schemas with a name: wherever an equal one stands, the document refers to it. */
-  readonly schemas: Readonly<Record<string, TSchema>>
+  schemas: Readonly<Record<string, TSchema>>
   /** The body of each refusal, by its status. */
-  readonly refusals: Readonly<Record<number, ReplyDescription>>
+  refusals: Readonly<Record<number, ReplyDescription>>
   /** Where a caller gets the bearer token that operations need; absent when none does. */
-  readonly tokens?: string
+  tokens?: string
 }

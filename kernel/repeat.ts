@@ -1,6 +1,6 @@
 import { Unavailable } from './fault.ts'
-import { messageOf, type Log } from './log.ts'
-import type { Clock } from './time.ts'
+import { messageOf, type Log, type LogFields } from './log.ts'
+import { pause, type Clock } from './time.ts'
 import type { RandomBytes } from './tokens.ts'
 
 /** Work that is done again and again, never twice at a time. */
@@ -13,39 +13,50 @@ export interface Repeat {
 
 /** What people are told of it, once for each time that it begins to fail and to work. */
 export interface Reports {
-  readonly fails: (error: unknown) => void
-  readonly works: () => void
+  fails: (error: unknown) => void
+  works: () => void
 }
 
-/** Does some work each `ms`, the first time after that, and leaves out what would overlap. */
+/** Reports to the log; both lines have the fields of `about`. */
+export function reportsTo(to: Log, fails: string, works: string, about: LogFields = {}): Reports {
+  return {
+    fails: (error) => to.warn(fails, { ...about, error: messageOf(error) }),
+    works: () => to.info(works, about),
+  }
+}
+
+/**
+ * Does some work each `ms`, the first time after that, and leaves out what would overlap. `work`
+ * can ask whether it was stopped meanwhile. Without `reports` nobody is told how it goes.
+ */
 export function repeat(
   clock: Clock,
   ms: number,
-  work: () => Promise<void>,
-  { fails, works }: Reports,
+  work: (isStopped: () => boolean) => Promise<void>,
+  reports?: Reports,
 ): Repeat {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
   let failing = false
   let stopped = false
 
-  async function run(): Promise<void> {
+  async function run() {
     try {
-      await work()
-      if (failing) works()
+      await work(() => stopped)
+      if (failing) reports?.works()
       failing = false
     } catch (error) {
-      if (!failing) fails(error)
+      if (!failing) reports?.fails(error)
       failing = true
     }
   }
 
-  function begin(): Promise<void> {
+  function begin() {
     running ??= run().finally(() => (running = undefined))
     return running
   }
 
-  async function beginNext(): Promise<void> {
+  async function beginNext() {
     // It may have looked already at what has changed since.
     await running
     next = undefined
@@ -69,14 +80,13 @@ export function repeat(
 }
 
 interface RetryOptions {
-  readonly clock: Clock
   /** Attempts in all, over every call. */
-  readonly tries: number
-  readonly pauseMs: number
+  tries: number
+  pauseMs: number
   /** Once aborted, the next failure is final. */
-  readonly signal: AbortSignal
+  signal: AbortSignal
   /** An attempt has failed, and another one follows. */
-  readonly onRetry?: (error: unknown) => void
+  onRetry?: (error: unknown) => void
 }
 
 /** Does a piece of work, again and again while it fails for want of the database. */
@@ -84,7 +94,7 @@ export type Retry = <T>(work: () => Promise<T>) => Promise<T>
 
 /** Short outages of the database must not lose what is written last. Any other error is final. */
 export function retryWhileUnavailable(options: RetryOptions): Retry {
-  const { clock, tries, pauseMs, signal, onRetry } = options
+  const { tries, pauseMs, signal, onRetry } = options
   let triesLeft = tries
   return async (work) => {
     for (;;) {
@@ -96,31 +106,16 @@ export function retryWhileUnavailable(options: RetryOptions): Retry {
         if (final) throw error
         onRetry?.(error)
       }
-      await pauseOf(clock, pauseMs, signal)
+      await pause(pauseMs, signal)
     }
   }
-}
-
-async function pauseOf(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const end = (): void => resolve()
-  const stop = clock.every(ms, end)
-  signal.addEventListener('abort', end, { once: true })
-  await promise
-  stop()
-  signal.removeEventListener('abort', end)
 }
 
 /**
  * Removes what is no longer kept: hourly, and when asked, as at the start and after a change of
  * settings.
  */
-export interface Pruning {
-  /** Starts a run, or another one after the present run. */
-  prune(): void
-  /** Resolves when the present run is over. */
-  close(): Promise<void>
-}
+export type Pruning = ReturnType<typeof startPruning>
 
 /**
  * Repeats a statement that removes a little until it removes nothing; gives how much it removed.
@@ -137,82 +132,66 @@ export function startPruning(
   clock: Clock,
   log: Log,
   run: (inBatches: InBatches) => Promise<void>,
-): Pruning {
-  let closed = false
-
-  async function inBatches(batch: () => Promise<number>): Promise<number> {
-    let total = 0
-    for (;;) {
-      const removed = closed ? 0 : await batch()
-      if (removed === 0) return total
-      total += removed
-    }
+) {
+  function work(isStopped: () => boolean) {
+    return run(async (batch) => {
+      let total = 0
+      for (;;) {
+        const removed = isStopped() ? 0 : await batch()
+        if (removed === 0) return total
+        total += removed
+      }
+    })
   }
-
-  const runs = repeat(clock, HOUR_MS, () => run(inBatches), {
-    fails: (error) => log.warn('prune failed', { error: messageOf(error) }),
-    works: () => log.info('prune works again'),
-  })
+  const reports = reportsTo(log, 'prune failed', 'prune works again')
+  const runs = repeat(clock, HOUR_MS, work, reports)
   return {
+    /** Starts a run, or another one after the present run. */
     prune: () => void runs.now(),
-    close() {
-      closed = true
-      return runs.stop()
-    },
+    /** Resolves when the present run is over. */
+    close: runs.stop,
   }
 }
 
 /** Tells the database which batches it has applied already. */
 interface BatchNumber {
   /** One process. */
-  readonly writer: string
+  writer: string
   /** Rises with every batch of the writer. */
-  readonly batch: number
+  batch: number
 }
 
 interface NumberedBatchesOptions<Content> {
-  readonly clock: Clock
-  readonly random: RandomBytes
+  clock: Clock
+  random: RandomBytes
   /** Takes what has gathered since the last call; undefined when there is nothing. */
-  readonly take: () => Content | undefined
-  /** Applies a batch, unless one with its number or a higher one of the same writer was applied. */
-  readonly save: (content: Content, number: BatchNumber) => Promise<void>
-  readonly reports: Reports
-}
-
-interface NumberedBatches<Content> {
-  /** The batch without an acknowledgement: in flight, or kept because the database failed. */
-  readonly unacknowledged: Content | undefined
-  /** Writes now what has gathered; resolves when that has succeeded or failed. */
-  flush(): Promise<void>
-  /** Writes the rest, and no more afterwards. */
-  close(): Promise<void>
+  take: () => Content | undefined
+  /**
+   * Applies a batch, unless one with its number or a higher one of the same writer was applied.
+   */
+  save: (content: Content, number: BatchNumber) => Promise<void>
+  reports: Reports
 }
 
 const FLUSH_MS = 1_000
 
 /**
- * Writes what gathers in memory once every second. If an acknowledgement is lost, the same batch is
- * resent with its number and applied at most once.
+ * Writes what gathers in memory once every second. If an acknowledgement is lost, the same batch
+ * is resent with its number and applied at most once.
  */
-export function startNumberedBatches<Content>({
-  clock,
-  random,
-  take,
-  save,
-  reports,
-}: NumberedBatchesOptions<Content>): NumberedBatches<Content> {
+export function startNumberedBatches<Content>(options: NumberedBatchesOptions<Content>) {
+  const { clock, random, take, save, reports } = options
   const writer = random(16).toString('hex')
   let batch = 0
   let unacknowledged: Content | undefined
 
-  async function send(): Promise<void> {
+  async function send() {
     if (unacknowledged === undefined) return
     await save(unacknowledged, { writer, batch })
     unacknowledged = undefined
   }
 
-  async function write(): Promise<void> {
+  async function write() {
     await send()
     unacknowledged = take()
     batch++
@@ -221,10 +200,13 @@ export function startNumberedBatches<Content>({
 
   const flushes = repeat(clock, FLUSH_MS, write, reports)
   return {
+    /** The batch without an acknowledgement: in flight, or kept because the database failed. */
     get unacknowledged() {
       return unacknowledged
     },
+    /** Writes now what has gathered; resolves when that has succeeded or failed. */
     flush: flushes.now,
+    /** Writes the rest, and no more afterwards. */
     async close() {
       await flushes.now()
       await flushes.stop()

@@ -8,16 +8,16 @@ interface Flight<T> {
 
 /** A result that is given again while nothing is known to have changed. */
 interface Kept<T> {
-  readonly result: Promise<T>
-  readonly version: number
-  readonly since: number
+  result: Promise<T>
+  version: number
+  since: number
 }
 
 export interface Freshness {
   /** Changes when no earlier result may be given any more. */
-  readonly version: () => number
+  version: () => number
   /** Milliseconds since some moment, as a clock counts them. */
-  readonly elapsed: () => number
+  elapsed: () => number
 }
 
 /** The result for a key: a fresh one, or that of `work`. */
@@ -52,7 +52,7 @@ export function createSingleFlight<T>({ version, elapsed }: Freshness): SingleFl
     }
   }
 
-  function keep(key: string, kept: Kept<T>): void {
+  function keep(key: string, kept: Kept<T>) {
     results.delete(key)
     results.set(key, kept)
     const [oldest] = results.keys()

@@ -1,3 +1,5 @@
+import { parseJson } from './json.ts'
+
 /**
  * The text behind a percent-encoded one; undefined where a % starts no encoded byte, or the bytes
  * are no text.
@@ -31,7 +33,8 @@ export function isUuid(text: string): boolean {
 const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 
 /**
- * Text that can't command a terminal or show in another order than it has: such a character becomes
+ * Text that can't command a terminal or show in another order than it has: such a character
+ * becomes
  * `\u001b`, which in a string of JSON is the same character.
  */
 export function escapeControls(text: string): string {
@@ -63,17 +66,19 @@ export function cutBytes(text: string, max: number, end = 0): string {
 }
 
 /** The nearest place before (or with step 1, after) a place at which a character begins. */
-function characterAt(bytes: Buffer, place: number, step: 1 | -1 = -1): number {
+function characterAt(bytes: Buffer, place: number, step: 1 | -1 = -1) {
   let at = place
   while (((bytes[at] ?? 0) & 0xc0) === 0x80) at += step
   return at
 }
 
-/** Reads a response's body up to a number of bytes. The rest, which may be endless, is not read. */
+/**
+ * Reads a response's body up to a number of bytes. The rest, which may be endless, is not read.
+ */
 export async function readText(
-  { body }: Response,
+  { body }: { body: AsyncIterable<Uint8Array> | null },
   limit: number,
-): Promise<{ readonly text: string; readonly cut: boolean }> {
+) {
   const chunks: Uint8Array[] = []
   let size = 0
   if (body !== null) {
@@ -94,12 +99,7 @@ export function encodeCursor(position: readonly (string | number)[]): string {
 /** The position in a cursor; undefined for a text that `encodeCursor` did not make. */
 export function decodeCursor(text: string): readonly unknown[] | undefined {
   if (!/^[A-Za-z0-9_-]{1,2048}$/.test(text)) return undefined
-  try {
-    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
-    // Other letters can decode to the same position.
-    return Array.isArray(value) && encodeCursor(value) === text ? value : undefined
-  } catch {
-    // JSON.parse throws on anything that we did not encode.
-    return undefined
-  }
+  const value = parseJson(Buffer.from(text, 'base64url').toString('utf8'))
+  // Other letters can decode to the same position.
+  return Array.isArray(value) && encodeCursor(value) === text ? value : undefined
 }

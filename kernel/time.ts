@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Time as a parameter: the present, and timers that never keep the process alive by themselves. */
+/**
+ * Time as a parameter: the present, and timers that never keep the process alive by themselves.
+ */
 export interface Clock {
   now(): Date
   /** Milliseconds since some moment, for durations: they go on evenly when the clock is set. */
@@ -43,7 +45,8 @@ const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86
 export const DURATION_FORM = 'a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d'
 
 /**
- * A duration in seconds, read from text such as `15m`; `0` needs no unit. Undefined for other text.
+ * A duration in seconds, read from text such as `15m`; `0` needs no unit. Undefined for other
+ * text.
  */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0
@@ -71,7 +74,7 @@ const BELIEVED_AFTER_MS = 24 * 3_600_000
  * believed at once.
  */
 export function openSteadyTime(clock: Clock): () => Date {
-  const ahead = (): number => clock.now().getTime() - clock.elapsed()
+  const ahead = () => clock.now().getTime() - clock.elapsed()
   let believed = ahead()
   let doubtedSince: number | undefined
   return () => {

@@ -5,10 +5,8 @@ import { badRequest, Fault } from './fault.ts'
 /** Validators by schema, compiled at first use: all together they would slow down each start. */
 const validators = new WeakMap<TSchema, Validator>()
 
-function validatorOf(schema: TSchema): Validator {
-  const validator = validators.get(schema) ?? Compile(schema)
-  validators.set(schema, validator)
-  return validator
+function validatorOf(schema: TSchema) {
+  return validators.getOrInsertComputed(schema, () => Compile(schema))
 }
 
 /** Whether a value fits a schema. Messages and rules of fields are not looked at. */
@@ -20,10 +18,7 @@ export function fits<S extends TSchema>(schema: S, value: unknown): value is Sta
  * The first place where a value does not fit, such as `/services/0/name`, and what is expected
  * there.
  */
-export function mismatchOf(
-  schema: TSchema,
-  value: unknown,
-): { readonly path: string; readonly message: string } {
+export function mismatchOf(schema: TSchema, value: unknown) {
   const [error] = validatorOf(schema).Errors(value)
   const { instancePath: path = '', keyword, message = '' } = error ?? {}
   // `boolean`: a property that the schema does not have.
@@ -31,7 +26,7 @@ export function mismatchOf(
 }
 
 /** The same in a line, such as `services.0.name must be string`. */
-export function firstMismatch(schema: TSchema, value: unknown, whole = 'the value'): string {
+export function firstMismatch(schema: TSchema, value: unknown, whole = 'the value') {
   const { path, message } = mismatchOf(schema, value)
   return `${path.slice(1).replaceAll('/', '.') || whole} ${message}`
 }
@@ -40,7 +35,7 @@ export function firstMismatch(schema: TSchema, value: unknown, whole = 'the valu
  * What is said of a wrong value, after the name of its field; the code is `BAD_REQUEST` where none
  * is given.
  */
-export type Message = string | { readonly code: string; readonly text: string }
+export type Message = string | { code: string; text: string }
 
 /**
  * The messages of a field: one for all that may be wrong, or one for each keyword of JSON Schema
@@ -52,9 +47,9 @@ export type Messages = Message | Readonly<{ wrong: Message; [keyword: string]: M
 type Rule<Value> = readonly [holds: (value: Value) => boolean, message: Message]
 
 interface Checks {
-  readonly messages: Messages
-  readonly rules: readonly Rule<never>[]
-  readonly read?: (given: unknown) => unknown
+  messages: Messages
+  rules: readonly Rule<never>[]
+  read?: (given: unknown) => unknown
 }
 
 /**
@@ -62,7 +57,7 @@ interface Checks {
  */
 const CHECKS = Symbol('checks')
 
-type CheckedSchema = TSchema & { readonly [CHECKS]?: Checks }
+type CheckedSchema = TSchema & { [CHECKS]?: Checks }
 
 /** A field with its messages. The rules are checked in their order once the schema fits. */
 export function field<T extends TSchema>(
@@ -121,7 +116,7 @@ export function validate<S extends TObject>(
 }
 
 /** The first of several faults, with the messages of all by their fields. */
-function joinFaults(faults: readonly Fault[]): Fault {
+function joinFaults(faults: readonly Fault[]) {
   const [first = badRequest('the input is not valid')] = faults
   const fields = Object.fromEntries(faults.map(({ field, message }) => [field ?? '', message]))
   const { status, code, message, field: name, headers } = first
@@ -144,8 +139,8 @@ export function validateTexts<S extends TObject>(
   return validate(schema, values)
 }
 
-function valueOf(schema: TSchema, text: string): unknown {
-  const { type } = schema as { readonly type?: unknown }
+function valueOf(schema: TSchema, text: string) {
+  const { type } = schema as { type?: unknown }
   if (type === 'integer' && /^-?\d+$/.test(text)) {
     // Larger numbers would lose digits: nothing has an id or a count beyond these.
     return Math.max(Math.min(Number(text), Number.MAX_SAFE_INTEGER), Number.MIN_SAFE_INTEGER)
@@ -164,7 +159,7 @@ const BOOLEANS: Readonly<Record<string, boolean>> = {
   '': false,
 }
 
-function validField(name: string, schema: TSchema, value: unknown): unknown {
+function validField(name: string, schema: TSchema, value: unknown) {
   const { rules, read } = checksOf(schema)
   if (read !== undefined) {
     const result = read(value)
@@ -179,22 +174,22 @@ function validField(name: string, schema: TSchema, value: unknown): unknown {
   return value
 }
 
-function wrongField(name: string, schema: TSchema, keyword: string): Fault {
+function wrongField(name: string, schema: TSchema, keyword: string) {
   const { messages } = checksOf(schema)
   if (typeof messages === 'string' || 'text' in messages) return faultOf(name, messages as Message)
   return faultOf(name, messages[keyword] ?? messages.wrong)
 }
 
-function faultOf(name: string, message: Message): Fault {
+function faultOf(name: string, message: Message) {
   if (typeof message === 'string') return badRequest(`${name} ${message}`, name)
   return new Fault(400, message.code, `${name} ${message.text}`, { field: name })
 }
 
-function checksOf(schema: TSchema): Checks {
+function checksOf(schema: TSchema) {
   return (schema as CheckedSchema)[CHECKS] ?? { messages: 'is not valid', rules: [] }
 }
 
 /** A copy with further properties: others may use the schema without them. */
-function copyWith<T extends TSchema>(schema: T, more: PropertyDescriptorMap): T {
+function copyWith<T extends TSchema>(schema: T, more: PropertyDescriptorMap) {
   return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(schema), ...more }) as T
 }

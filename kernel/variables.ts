@@ -5,30 +5,30 @@ import { parseAddress, parseBlocks, type Address } from './net/addresses.ts'
 /** What a variable's schema says of it beside its type. */
 export interface VariableNotes {
   /** What is accepted, in words. */
-  readonly form: string
+  form: string
   /** A secret may also come from a systemd credential and never from a flag. */
-  readonly secret?: true
+  secret?: true
   /** The variable's flag, where a contract names another one than follows from its name. */
-  readonly flag?: string
-  readonly default?: string
+  flag?: string
+  default?: string
 }
 
 type VariableSchema<T> = Type.TCodec<Type.TString, T>
 
+type Declared<T> = Reading<T> & VariableNotes
+
 /** Declares a variable that has a value always: its default, unless it is set. */
-export function variable<T>({
-  read,
-  ...notes
-}: Reading<T> & VariableNotes & { readonly default: string }): VariableSchema<T> {
-  return Type.Codec(Type.String(notes)).Decode(read).Encode(String)
+export function variable<T>(declared: Declared<T> & { default: string }): VariableSchema<T> {
+  return schemaOf(declared)
 }
 
 /** Declares a variable that may be unset. */
-export function optional<T>({
-  read,
-  ...notes
-}: Reading<T> & VariableNotes): Type.TOptional<VariableSchema<T>> {
-  return Type.Optional(Type.Codec(Type.String(notes)).Decode(read).Encode(String))
+export function optional<T>(declared: Declared<T>): Type.TOptional<VariableSchema<T>> {
+  return Type.Optional(schemaOf(declared))
+}
+
+function schemaOf<T>({ read, ...notes }: Declared<T>): VariableSchema<T> {
+  return Type.Codec(Type.String(notes)).Decode(read).Encode(String)
 }
 
 /** Declares a secret, which is any text. */
@@ -65,6 +65,8 @@ export function path(form: string): Reading<string> {
 /** The address of a PostgreSQL database. */
 export const databaseUrl: Reading<string> = { form: 'a postgres:// URL', read: readDatabaseUrl }
 
+const HEADER_NAME = pattern('', /^[A-Za-z0-9-]{1,100}$/)
+
 /** The variables of the program itself; each service declares its own beside its code. */
 export const programVariables = {
   DATABASE_URL: optional({
@@ -79,16 +81,14 @@ export const programVariables = {
   }),
   GATEHOUSE_USER_HEADER: variable({
     form: 'the name of a request header',
-    read: (text) =>
-      pattern('', /^[A-Za-z0-9-]{1,100}$/)
-        .read(text)
-        .toLowerCase(),
+    read: (text) => HEADER_NAME.read(text).toLowerCase(),
     default: 'Remote-Email',
   }),
 }
 
-function readDatabaseUrl(text: string): string {
-  if (!/^postgres(ql)?:\/\//.test(text)) throw new SyntaxError('it does not start with postgres://')
+function readDatabaseUrl(text: string) {
+  if (!/^postgres(ql)?:\/\//.test(text))
+    throw new SyntaxError('it does not start with postgres://')
   // Throws URIError where the client would: at a % that starts no encoded byte.
   decodeURIComponent(/^\w+:\/\/([^/?#]*)@/.exec(text)?.[1] ?? '')
   // A URL can't have several hosts, with commas between them: each is checked alone.
@@ -103,9 +103,9 @@ function readDatabaseUrl(text: string): string {
 /** How the text of a variable, a flag or an argument is read. */
 export interface Reading<T> {
   /** What is accepted, in words: the end of "expected …" and "must be …". */
-  readonly form: string
+  form: string
   /** Throws an error whose message quotes no value: it may be a password. */
-  readonly read: (text: string) => T
+  read: (text: string) => T
 }
 
 /** Any text. */
@@ -115,55 +115,44 @@ export function anyText(form: string): Reading<string> {
 
 /** A text that matches a pattern. */
 export function pattern(form: string, expression: RegExp): Reading<string> {
-  return {
-    form,
-    read(text) {
-      if (!expression.test(text)) throw new SyntaxError('it has another form')
-      return text
-    },
-  }
+  return accepted(form, (text) => (expression.test(text) ? text : undefined))
 }
 
 /** One of a few words. */
 export function oneOf<const T extends string>(...words: readonly T[]): Reading<T> {
   const last = words.at(-1) ?? ''
-  return {
-    form: words.length === 1 ? last : `${words.slice(0, -1).join(', ')} or ${last}`,
-    read(text) {
-      const word = words.find((known) => known === text)
-      if (word === undefined) throw new SyntaxError('it is none of them')
-      return word
-    },
-  }
+  const form = words.length === 1 ? last : `${words.slice(0, -1).join(', ')} or ${last}`
+  return accepted(form, (text) => words.find((known) => known === text), 'it is none of them')
 }
 
-/** A whole number within bounds; `of` names what is counted. */
-export function integer({
-  min,
-  max,
-  of = '',
-}: {
-  readonly min: number
-  readonly max: number
-  readonly of?: string
-}): Reading<number> {
-  return {
-    form: `a whole number${of === '' ? '' : ` of ${of}`} from ${min} to ${max}`,
-    read(text) {
-      const number = /^\d{1,10}$/.test(text) ? Number(text) : -1
-      if (number < min || number > max) throw new RangeError('it is out of bounds')
-      return number
-    },
+interface Bounds {
+  min: number
+  max: number
+  /** What is counted. */
+  of?: string
+}
+
+/** A whole number within bounds. */
+export function integer({ min, max, of = '' }: Bounds): Reading<number> {
+  function parse(text: string): number | undefined {
+    const number = /^\d{1,10}$/.test(text) ? Number(text) : -1
+    return number < min || number > max ? undefined : number
   }
+  const form = `a whole number${of === '' ? '' : ` of ${of}`} from ${min} to ${max}`
+  return accepted(form, parse, 'it is out of bounds')
 }
 
 /** Reads text with a function that gives undefined for what it does not accept. */
-export function accepted<T>(form: string, parse: (text: string) => T | undefined): Reading<T> {
+export function accepted<T>(
+  form: string,
+  parse: (text: string) => T | undefined,
+  problem = 'it has another form',
+): Reading<T> {
   return {
     form,
     read(text) {
       const value = parse(text)
-      if (value === undefined) throw new SyntaxError('it has another form')
+      if (value === undefined) throw new SyntaxError(problem)
       return value
     },
   }

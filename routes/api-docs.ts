@@ -9,7 +9,8 @@ import { assetRoutes } from './assets.ts'
  * origin.
  */
 const EXPLORER_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /**
  * `GET /api/openapi.yaml`, open as the API is, and its explorer at `/api/docs/`, guarded as pages
@@ -20,7 +21,7 @@ export function apiDocsRoutes(
   api: Omit<ApiDescription, 'servers'>,
   baseUrl: () => string,
 ): readonly Route[] {
-  let made: { readonly base: string; readonly yaml: string } | undefined
+  let made: { base: string; yaml: string } | undefined
 
   function document(): string {
     const base = baseUrl()

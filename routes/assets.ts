@@ -37,14 +37,17 @@ const FILES: Readonly<Record<'pages' | 'ops' | 'explorer', readonly AssetFile[]>
  * of refusals and unknown links are for anybody, and so are their files, which are the same in
  * every installation. The explorer's are large, and its page is guarded.
  */
-export function assetRoutes(folder: string, group: keyof typeof FILES = 'pages'): readonly Route[] {
+export function assetRoutes(
+  folder: string,
+  group: keyof typeof FILES = 'pages',
+): readonly Route[] {
   const access = group === 'explorer' ? 'guarded' : 'open'
   return FILES[group].map((file) => assetRoute(folder, file, access))
 }
 
 /** A file that is read at the first request. The ETag shows an upgrade at once. */
 function assetRoute(folder: string, [name, file, type]: AssetFile, access: Access): Route {
-  let read: { readonly bytes: Buffer; readonly etag: string } | undefined
+  let read: { bytes: Buffer; etag: string } | undefined
   return {
     method: 'GET',
     path: `${folder}/${name}`,
@@ -59,7 +62,7 @@ function assetRoute(folder: string, [name, file, type]: AssetFile, access: Acces
   }
 }
 
-function withTag(bytes: Buffer): { readonly bytes: Buffer; readonly etag: string } {
+function withTag(bytes: Buffer): { bytes: Buffer; etag: string } {
   const hash = createHash('sha256').update(bytes).digest('base64url')
   return { bytes, etag: `"${hash.slice(0, 22)}"` }
 }

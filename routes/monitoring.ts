@@ -1,6 +1,5 @@
 import { unavailable } from '../kernel/fault.ts'
-import type { FaultReply } from '../kernel/http/listener.ts'
-import { jsonReply, bytesReply } from '../kernel/http/reply.ts'
+import { jsonReply, bytesReply, type FaultReply } from '../kernel/http/reply.ts'
 import type { Route } from '../kernel/http/router.ts'
 import { METRICS_TYPE, type Metrics } from '../kernel/metrics.ts'
 

@@ -73,8 +73,10 @@ async function main(): Promise<number> {
 
 /** The long suite has the API's own tests too: all calls of a run are compared with the documents. */
 function suiteFiles(): readonly string[] {
-  const pattern = values.long ? 'test/{long,faults,links,ops}/**/*.test.ts' : 'test/**/*.test.ts'
-  const found = globSync(pattern, { cwd: ROOT }).sort()
+  const patterns = values.long
+    ? ['test/{long,faults,links,ops}/**/*.test.ts', 'test/hooks/{api,guards,replay-jobs}.test.ts']
+    : ['test/**/*.test.ts']
+  const found = globSync(patterns, { cwd: ROOT }).sort()
   const files = found.filter((file) => values.long || !file.startsWith('test/long/'))
   const isSlow = (file: string): boolean => SLOW_FOLDERS.some((folder) => file.startsWith(folder))
   return [...files.filter(isSlow), ...files.filter((file) => !isSlow(file))]

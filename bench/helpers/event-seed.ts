@@ -8,9 +8,9 @@ export async function seedEvents(url: string, count: number): Promise<void> {
   await run(url, 'update hooks.settings set retention_max_rows = 0, retention_max_age_days = 0')
   await run(
     url,
-    `insert into hooks.events (provider, event_type, trust_mode, verified, external_id, headers, payload, body_hash, received_at)
-     select case when n % 4 = 0 then 'payments' else 'code_host' end, 'push', 'signed', true, 'seed-' || n,
-            '{"content-type": "application/json"}', convert_to(repeat('x', 200), 'UTF8'), sha256(n::text::bytea),
+    `insert into hooks.events (provider, event_type, trust, external_id, headers, payload, body_check, received_at)
+     select case when n % 4 = 0 then 'payments' else 'code_host' end, 'push', 1, 'seed-' || n,
+            '[["Content-Type", "application/json"]]', convert_to(repeat('x', 200), 'UTF8'), n,
             now() - interval '1 second' * (${count} - n)
        from generate_series(1, ${count}) as n`,
   )

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 
@@ -6,10 +7,14 @@ export interface LoadOrder {
   readonly port: number
   readonly connections: number
   readonly seconds: number
-  /** Request text before and after the place where a unique id goes. */
+  /** Sent in turn: the text before and after the place where a random id goes. */
+  readonly requests: readonly RequestText[]
+  readonly expect: string
+}
+
+export interface RequestText {
   readonly head: string
   readonly tail: string
-  readonly expect: string
 }
 
 export interface LoadResult {
@@ -23,12 +28,11 @@ const milliseconds: number[] = []
 let refused = 0
 let open = order.connections
 const end = performance.now() + order.seconds * 1000
-const run = `${process.pid}-${Math.random().toString(36).slice(2)}`
 
-for (let c = 0; c < order.connections; c++) startConnection(c)
+for (let c = 0; c < order.connections; c++) startConnection()
 
 /** One connection that sends its next request when the answer to the last one is complete. */
-function startConnection(c: number): void {
+function startConnection(): void {
   const socket = connect(order.port, '127.0.0.1')
   socket.setNoDelay(true)
   let n = 0
@@ -48,7 +52,8 @@ function startConnection(c: number): void {
         } satisfies LoadResult)
       return
     }
-    socket.write(`${order.head}${run}-${c}-${n++}${order.tail}`)
+    const { head, tail } = order.requests[n++ % order.requests.length] ?? { head: '', tail: '' }
+    socket.write(`${head}${randomUUID()}${tail}`)
   }
 
   socket.on('connect', send)

@@ -1,4 +1,8 @@
 import { execFile } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ROOT } from '../../test/helpers/program.ts'
 import { onPath } from '../../test/runner/system-parts.ts'
@@ -26,12 +30,22 @@ export interface WrkOrder {
 /** Whether wrk is here; else our own client makes the load, which takes more of the machine. */
 export const HAS_WRK = onPath('wrk') !== undefined
 
-/** A round of load with a unique id in each request, by wrk where it is installed, else by our own client. */
+/** A round of load with a random id in each request, by wrk where it is installed, else by our own client. */
 export async function loadRound(order: LoadOrder): Promise<LoadRound> {
-  const { port, connections, seconds, head, tail } = order
+  const { port, connections, seconds, requests } = order
   if (!HAS_WRK) return ownLoad(order)
-  const run = Math.random().toString(36).slice(2)
-  return wrkLoad({ port, connections, seconds, script: 'ingest.lua', args: [head, tail, run] })
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-load-'))
+  const file = join(folder, 'requests')
+  const seed = String(randomInt(2 ** 31))
+  const texts = requests.map(({ head, tail }) => {
+    return `${Buffer.byteLength(head)} ${Buffer.byteLength(tail)}\n${head}${tail}\n`
+  })
+  try {
+    writeFileSync(file, texts.join(''))
+    return await wrkLoad({ port, connections, seconds, script: 'ingest.lua', args: [file, seed] })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }
 
 /** A round of load by wrk. Throws when a request failed or got a status of 400 or above. */

@@ -1,15 +1,16 @@
 import { lookup } from 'node:dns/promises'
 import { accessSync, constants, statSync } from 'node:fs'
-import { request } from 'node:http'
-import { createServer, type Server, type ListenOptions } from 'node:net'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { createServer, type ListenOptions } from 'node:net'
 import { dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { parseObject, stringOf } from '../../kernel/json.ts'
 import { codeOf, messageOf } from '../../kernel/log.ts'
 import { isDeadSocket, isLocal, listenOptions, type Address } from '../../kernel/net/addresses.ts'
-import { placeOf, type ServiceName, type ConfigSource } from '../configuration.ts'
+import { areKnown, placeOf, type ServiceName, type ConfigSource } from '../configuration.ts'
 import { beyondLoopback } from '../listeners.ts'
-import { fail, ok, type Finding } from '../output.ts'
+import { fail, ok, type Finding, type Findings } from '../output.ts'
 
 /** The kernel's limit for the path of a socket, in bytes. */
 const MAX_PATH = 107
@@ -18,71 +19,69 @@ const MAX_PATH = 107
 export async function addressFindings(
   config: ConfigSource,
   services: readonly ServiceName[],
-): Promise<readonly Finding[]> {
-  const known = services.filter((service) => isKnown(config, placeOf(service, config).variable))
-  const held: Server[] = []
-  try {
-    const findings: Finding[] = []
-    for (const service of known) {
-      const others = known.slice(0, known.indexOf(service))
-      findings.push(await addressFinding(config, service, others, held))
-    }
-    return findings
-  } finally {
-    for (const server of held) server.close()
+): Promise<Findings> {
+  const known = services.filter((service) => {
+    const { variable } = placeOf(service, config)
+    return areKnown(config, [variable])
+  })
+  await using held = new AsyncDisposableStack()
+  const findings: Finding[] = []
+  for (const [at, service] of known.entries()) {
+    findings.push(await addressFinding(config, service, known.slice(0, at), held))
   }
-}
-
-function isKnown({ problems }: ConfigSource, name: string): boolean {
-  return !problems.some(({ variables }) => variables.some((one) => one === name))
+  return findings
 }
 
 async function addressFinding(
   config: ConfigSource,
   service: ServiceName,
   others: readonly ServiceName[],
-  held: Server[],
-): Promise<Finding> {
+  held: AsyncDisposableStack,
+) {
   const { variable: what, address } = placeOf(service, config)
   const text = config.origins.get(what)?.text ?? ''
   const places = others.map((other) => placeOf(other, config))
   const twin = places.find((other) => isSame(address, other.address))?.variable
-  if (twin !== undefined)
-    return fail(what, `${text} is also ${twin}: give each service an address of its own`)
+  if (twin !== undefined) {
+    const remedy = 'give each service an address of its own'
+    return fail(what, `${text} is also ${twin}: ${remedy}`)
+  }
   if (address.kind === 'fd') return passedFinding(config, what, address.name)
   if (address.kind === 'unix') return socketFinding(what, address.path)
   try {
-    const { address: resolved } = await lookup(address.host)
-    const guarded = config.current.GATEHOUSE_TRUSTED_PROXIES !== undefined
-    const unsure = !isKnown(config, 'GATEHOUSE_TRUSTED_PROXIES')
-    if (!guarded && !unsure && !isLocal({ address: resolved }))
-      return fail(what, beyondLoopback(service).message.replace(`${what} is`, `${text} is`))
-    held.push(await listen(address))
-    return ok(what, address.port === 0 ? `${text}, any free port` : `${text} is free`)
+    const resolved = await lookup(address.host)
+    const isOpen =
+      config.current.GATEHOUSE_TRUSTED_PROXIES === undefined &&
+      areKnown(config, ['GATEHOUSE_TRUSTED_PROXIES'])
+    if (isOpen && !isLocal(resolved)) return fail(what, beyondLoopback(text).message)
+    held.use(await listen(address))
+    const state = address.port === 0 ? ', any free port' : ' is free'
+    return ok(what, text + state)
   } catch (error) {
     if (codeOf(error) !== 'EADDRINUSE') return fail(what, bindProblem(text, error))
-    return takenFinding(what, text, await holderOf(listenOptions(address, [])))
+    return takenFinding(what, text, listenOptions(address, []))
   }
 }
 
-function isSame(one: Address, other: Address): boolean {
+function isSame(one: Address, other: Address) {
   if (one.kind === 'tcp' && one.port === 0) return false
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
 /** systemd passes its sockets only to the service, not to ExecStartPre. */
-function passedFinding(config: ConfigSource, what: string, name: string): Finding {
+function passedFinding(config: ConfigSource, what: string, name: string) {
   const { inheritedSockets: passed } = config
   if (passed.includes(name)) return ok(what, `fd:${name} was passed`)
   if (passed.length === 0)
     return ok(what, `fd:${name}, which systemd passes to the service only: seen when it starts`)
   return fail(
     what,
-    `no socket named "${name}" was passed, but ${passed.join(', ')}: set FileDescriptorName=${name} in the socket unit`,
+    `no socket named "${name}" was passed, but ${passed.join(', ')}: ` +
+      `set FileDescriptorName=${name} in the socket unit`,
   )
 }
 
-async function socketFinding(what: string, path: string): Promise<Finding> {
+async function socketFinding(what: string, path: string) {
   const text = `unix:${path}`
   if (Buffer.byteLength(path) > MAX_PATH)
     return fail(what, `${text} is longer than ${MAX_PATH} bytes: choose a shorter path`)
@@ -99,20 +98,18 @@ async function socketFinding(what: string, path: string): Promise<Finding> {
   if (!there.isSocket())
     return fail(what, `${path} is no socket: remove it, or choose another path`)
   if (await isDeadSocket(path)) return ok(what, `${text} is free (a server left it)`)
-  return takenFinding(what, text, await holderOf({ path }))
+  return takenFinding(what, text, { path })
 }
 
-function listen(address: Address): Promise<Server> {
+async function listen(address: Address) {
   // A client that connects meanwhile would keep it open.
   const server = createServer((socket) => socket.destroy())
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(listenOptions(address, []), () => resolve(server))
-  })
+  await once(server.listen(listenOptions(address, [])), 'listening')
+  return server
 }
 
 /** Why no server can listen on the address. */
-function bindProblem(text: string, error: unknown): string {
+function bindProblem(text: string, error: unknown) {
   const code = codeOf(error)
   if (code === 'EACCES')
     return `${text} is not allowed: take a port from 1024, or have systemd listen (fd:NAME)`
@@ -121,11 +118,14 @@ function bindProblem(text: string, error: unknown): string {
   return `${text} can't be listened on: ${messageOf(error)}`
 }
 
-function takenFinding(what: string, text: string, holder: string | undefined): Finding {
-  if (holder !== undefined) return ok(what, `${text} is held by a running ${holder}`)
+async function takenFinding(what: string, text: string, place: ListenOptions) {
+  const holder = await holderOf(place)
+  const held = `${text} is held by`
+  if (holder !== undefined) return ok(what, `${held} a running ${holder}`)
   return fail(
     what,
-    `${text} is held by another program (ss -ltnp): stop that or choose another; when it is systemd's socket unit, set fd:NAME`,
+    `${held} another program (ss -ltnp): stop that or choose another; ` +
+      "when it is systemd's socket unit, set fd:NAME",
   )
 }
 
@@ -135,39 +135,27 @@ const ANSWER_MS = 1_000
  * The Gatehouse that listens on an address, with its version if known; undefined for other
  * programs.
  */
-async function holderOf(where: ListenOptions): Promise<string | undefined> {
-  const { host, port, path } = where
-  const at = path === undefined ? { host: reachable(host), port } : { socketPath: path }
-  return new Promise((resolve) => {
-    const outgoing = request(
-      {
-        ...at,
-        path: '/healthz',
-        headers: { host: 'localhost', connection: 'close' },
-        agent: false,
-        signal: AbortSignal.timeout(ANSWER_MS),
-      },
-      (response) => {
-        const ours = /^\w{1,6}-\w+$/.test(String(response.headers['x-request-id']))
-        text(response).then(
-          // Without its database Gatehouse replies with an error and no version.
-          (body) =>
-            resolve(
-              ours
-                ? `gatehouse ${stringOf(parseObject(body)?.['version']) ?? ''}`.trim()
-                : undefined,
-            ),
-          () => resolve(undefined),
-        )
-      },
-    )
-    outgoing.on('error', () => resolve(undefined))
-    outgoing.end()
+async function holderOf({ host, port, path: socketPath }: ListenOptions) {
+  const outgoing = request({
+    // All addresses, such as 0.0.0.0, lead to this host.
+    host,
+    port,
+    socketPath,
+    path: '/healthz',
+    headers: { host: 'localhost', connection: 'close' },
+    agent: false,
+    signal: AbortSignal.timeout(ANSWER_MS),
   })
-}
-
-/** The address by which a listener on all addresses is reached. */
-function reachable(host = ''): string {
-  if (host === '0.0.0.0') return '127.0.0.1'
-  return host === '::' ? '::1' : host
+  try {
+    const [response] = (await once(outgoing.end(), 'response')) as [IncomingMessage]
+    const requestId = String(response.headers['x-request-id'])
+    if (!/^\w{1,6}-\w+$/.test(requestId)) return undefined
+    // Without its database Gatehouse replies with an error and no version.
+    const version = stringOf(parseObject(await text(response))?.['version']) ?? ''
+    return `gatehouse ${version}`.trim()
+  } catch {
+    return undefined
+  } finally {
+    outgoing.on('error', () => undefined).destroy()
+  }
 }

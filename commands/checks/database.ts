@@ -16,8 +16,8 @@ import { messageOf } from '../../kernel/log.ts'
 import { acceptsPrevious, type SigningSecrets } from '../../services/hooks/secrets.ts'
 import type { DatabaseTools } from '../command.ts'
 import { controlPath, runRemotely } from '../control.ts'
-import { fail, ok, type Finding } from '../output.ts'
-import type { ConfigSource } from '../configuration.ts'
+import { fail, ok, type Findings } from '../output.ts'
+import { areKnown, type ConfigSource } from '../configuration.ts'
 
 const WHAT = 'database'
 /** Tokens, leases and alarms end by the clock of this host or of the database. */
@@ -29,9 +29,9 @@ const MAX_SKEW_MS = 5_000
  */
 export async function databaseFindings(
   parts: Pick<DatabaseTools, 'config' | 'secrets' | 'log'>,
-): Promise<readonly Finding[]> {
-  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = parts.config.current
-  const place = placeOf(parts.config)
+): Promise<Findings> {
+  const { config, log } = parts
+  const { DATABASE_URL: url, GATEHOUSE_DATA_DIR: dataDirectory } = config.current
   try {
     if (url === undefined) {
       const found = await askServer(controlPath(dataDirectory))
@@ -40,14 +40,10 @@ export async function databaseFindings(
       if (!hasCluster(dataDirectory))
         return [ok(WHAT, `embedded, not created yet in ${dataDirectory}`)]
     }
-    const { db, close } = await openDatabase({ url, dataDirectory }, parts.log)
-    try {
-      return await inspectDatabase(db, parts)
-    } finally {
-      await close()
-    }
+    await using database = await openDatabase({ url, dataDirectory }, log)
+    return await inspectDatabase(database.db, parts)
   } catch (error) {
-    return [fail(WHAT, `${place}: ${messageOf(error)}`)]
+    return [fail(WHAT, `${placeOf(config)}: ${messageOf(error)}`)]
   }
 }
 
@@ -58,68 +54,59 @@ export async function databaseFindings(
 export async function inspectDatabase(
   db: Database,
   { config, secrets }: Pick<DatabaseTools, 'config' | 'secrets'>,
-): Promise<readonly Finding[]> {
+) {
   try {
     const facts = await serverQueries.readServerFacts(db, {})
     const server = serverFinding(facts, config)
     if (server.level === 'fail') return [server]
     const clock = await clockFinding(db)
-    const { applied, pending, faults } = await migrationState(db)
-    const fits = pending.length === 0 && faults.length === 0
-    const knowsKey = !config.problems.some(({ variables }) =>
-      variables.includes('GATEHOUSE_SECRET_KEY'),
-    )
-    return [
-      server,
-      clock,
-      ...migrationFindings(
-        applied.length,
-        pending.length,
-        fits ? await faultsOfTables(db) : faults,
-      ),
-      // The queries are those of this program's schema: on another one they would only fail.
-      ...(fits && knowsKey
-        ? signingSecretFindings(await providerQueries.listProviders(db, {}), secrets, new Date())
-        : []),
-    ]
+    const state = await migrationState(db)
+    const fits = state.pending.length === 0 && state.faults.length === 0
+    // The queries are those of this program's schema: on another one they would only fail.
+    const faults = fits ? await faultsOfTables(db) : state.faults
+    const findings = [server, clock, ...migrationFindings(state, faults)]
+    if (fits && areKnown(config, ['GATEHOUSE_SECRET_KEY'])) {
+      const providers = await providerQueries.listProviders(db, {})
+      findings.push(...signingSecretFindings(providers, secrets, new Date()))
+    }
+    return findings
   } catch (error) {
     return [fail(WHAT, `${placeOf(config)}: ${messageOf(error)}`)]
   }
 }
 
 /** The findings of the running server; undefined when none runs. */
-async function askServer(path: string): Promise<readonly Finding[] | undefined> {
+async function askServer(path: string) {
   const lines: string[] = []
-  const add = (line: string): unknown => lines.push(line)
+  const add = (line: string) => lines.push(line)
   const output = { out: add, err: add, data: add }
   const code = await runRemotely(path, ['check', '--json'], output, Readable.from([]))
   if (code === undefined) return undefined
   const text = lines.join(' ')
   // Any other output says why the check failed.
   if (!text.startsWith('[')) throw new Error(`the running server says: ${text}`)
-  return JSON.parse(text) as readonly Finding[]
+  return JSON.parse(text) as Findings
 }
 
-function placeOf({ current }: ConfigSource): string {
+function placeOf({ current }: ConfigSource) {
   return current.DATABASE_URL === undefined
     ? `embedded in ${current.GATEHOUSE_DATA_DIR}`
     : 'PostgreSQL server'
 }
 
-function serverFinding(facts: ServerFacts, config: ConfigSource): Finding {
+function serverFinding(facts: ServerFacts, config: ConfigSource) {
   const { version, read_only, encrypted } = facts
   const place = placeOf(config)
-  if (tooOld(facts))
-    return fail(WHAT, `${place} ${version}: PostgreSQL 15 or newer is needed; upgrade it`)
+  const server = `${place} ${version}`
   const encoding = wronglyEncoded(facts)
-  if (encoding !== undefined) return fail(WHAT, `${place} ${version}: ${encoding}`)
-  if (read_only)
-    return fail(WHAT, `${place} ${version} takes no writes: give the primary in DATABASE_URL`)
+  if (tooOld(facts)) return fail(WHAT, `${server}: PostgreSQL 15 or newer is needed; upgrade it`)
+  if (encoding !== undefined) return fail(WHAT, `${server}: ${encoding}`)
+  if (read_only) return fail(WHAT, `${server} takes no writes: give the primary in DATABASE_URL`)
   if (config.current.DATABASE_URL === undefined) return ok(WHAT, place)
-  return ok(WHAT, `${place} ${version}, ${encrypted ? 'with' : 'without'} TLS`)
+  return ok(WHAT, `${server}, ${encrypted ? 'with' : 'without'} TLS`)
 }
 
-async function clockFinding(db: Database): Promise<Finding> {
+async function clockFinding(db: Database) {
   const what = 'clock'
   const { aheadMs, doubtMs } = await compareClocks(db, () => new Date())
   const apart = Math.abs(aheadMs)
@@ -127,21 +114,22 @@ async function clockFinding(db: Database): Promise<Finding> {
     `${secondsOf(apart)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} the database's` +
     ` (give or take ${secondsOf(doubtMs)} s)`
   if (apart - doubtMs <= MAX_SKEW_MS) return ok(what, text)
-  return fail(what, `${text}, 5 s at most: synchronize both hosts (timedatectl timesync-status)`)
+  const remedy = 'synchronize both hosts (timedatectl timesync-status)'
+  return fail(what, `${text}, 5 s at most: ${remedy}`)
 }
 
-function secondsOf(ms: number): string {
+function secondsOf(ms: number) {
   return (ms / 1000).toFixed(3)
 }
 
 function migrationFindings(
-  applied: number,
-  pending: number,
+  { applied, pending }: Awaited<ReturnType<typeof migrationState>>,
   faults: readonly string[],
-): readonly Finding[] {
+) {
   const what = 'migrations'
-  const waiting = pending === 0 ? '' : `, ${pending} to be applied by serve or migrate`
-  if (faults.length === 0) return [ok(what, `${applied} applied${waiting}`)]
+  const waiting =
+    pending.length === 0 ? '' : `, ${pending.length} to be applied by serve or migrate`
+  if (faults.length === 0) return [ok(what, `${applied.length} applied${waiting}`)]
   return faults.map((detail) => fail(what, detail))
 }
 
@@ -150,26 +138,31 @@ function signingSecretFindings(
   providers: readonly Provider[],
   secrets: SigningSecrets,
   at: Date,
-): readonly Finding[] {
+): Findings {
   const signing = providers.filter(({ signing_secret }) => signing_secret !== null)
-  const bad = signing.flatMap((provider) => {
-    const problem = problemOf(provider, secrets, at)
-    return problem === undefined ? [] : [fail(provider.name, problem)]
-  })
+  const bad = signing.flatMap((provider) => problemOf(provider, secrets, at) ?? [])
   if (signing.length === 0 || bad.length > 0) return bad
   return [ok('signing secrets', `${signing.length} can be read`)]
 }
 
-function problemOf(provider: Provider, secrets: SigningSecrets, at: Date): string | undefined {
-  const { name, signing_secret, previous_signing_secret } = provider
-  const key = 'set GATEHOUSE_SECRET_KEY to the key that it was stored with'
-  const present = secrets.keyIn(signing_secret, name)
+function problemOf(provider: Provider, secrets: SigningSecrets, at: Date) {
+  const { name, previous_signing_secret: previous } = provider
+  const present = secrets.keyIn(provider)
   if ('problem' in present) {
-    const rotate = `gatehouse provider rotate ${name}`
-    return `its signing secret can't be read (${present.problem}); ${key}, or make a new one: ${rotate}`
+    const other = `make a new one: gatehouse provider rotate ${name}`
+    return unreadable(name, 'signing secret', present.problem, other)
   }
-  if (previous_signing_secret === null || !acceptsPrevious(provider, at)) return undefined
-  const previous = secrets.keyIn(previous_signing_secret, name, 'previous')
-  if (!('problem' in previous)) return undefined
-  return `its previous signing secret can't be read (${previous.problem}); ${key}, or have the sender use the new one`
+  if (previous === null || !acceptsPrevious(provider, at)) return undefined
+  const former = secrets.keyIn(provider, 'previous')
+  if (!('problem' in former)) return undefined
+  const other = 'have the sender use the new one'
+  return unreadable(name, 'previous signing secret', former.problem, other)
+}
+
+function unreadable(name: string, what: string, problem: string, other: string) {
+  return fail(
+    name,
+    `its ${what} can't be read (${problem}); ` +
+      `set GATEHOUSE_SECRET_KEY to the key that it was stored with, or ${other}`,
+  )
 }

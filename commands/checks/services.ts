@@ -1,28 +1,20 @@
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import { messageOf } from '../../kernel/log.ts'
+import { findProgram } from '../../kernel/processes/run.ts'
 import { INVENTORY_FILE } from '../../services/ops/inventory.ts'
 import { readJsonFile, type FileKind } from '../../services/ops/json-file.ts'
 import { PRICES_FILE } from '../../services/ops/runners/budget.ts'
 import { probeSandbox } from '../../services/ops/tools/sandbox.ts'
-import { fail, ok, warn, type Finding } from '../output.ts'
+import { fail, ok, warn, type Findings } from '../output.ts'
 import type { ConfigSource } from '../configuration.ts'
 
 /** Checks the files of ops and the program or the model of its runner. */
-export async function agentFindings(
-  { current }: ConfigSource,
-  path: string,
-): Promise<readonly Finding[]> {
-  const { OPS_INVENTORY: inventory, OPS_PRICES: prices, OPS_UNSANDBOXED: unsandboxed } = current
-  const [services, costs] = await Promise.all([
-    fileFinding('inventory', INVENTORY_FILE, inventory),
-    fileFinding('prices', PRICES_FILE, prices),
-  ])
+export async function agentFindings({ current }: ConfigSource, path: string) {
+  const services = await fileFinding('inventory', INVENTORY_FILE, current.OPS_INVENTORY)
+  const costs = await fileFinding('prices', PRICES_FILE, current.OPS_PRICES)
+  const findings = [...services.findings, ...costs.findings, ...runnerFindings(current, path)]
   const { readonly: commands = [] } = services.content ?? {}
-  return [
-    ...[...services.findings, ...costs.findings, ...runnerFindings(current, path)],
-    ...(commands.length > 0 ? [await sandboxFinding(unsandboxed, path)] : []),
-  ]
+  if (commands.length > 0) findings.push(await sandboxFinding(current.OPS_UNSANDBOXED, path))
+  return findings
 }
 
 /** Checks a JSON file; without one, or if it is wrong, there is no content. */
@@ -30,7 +22,7 @@ async function fileFinding<T>(
   what: string,
   kind: FileKind<T>,
   place: string | undefined,
-): Promise<{ readonly content?: T; readonly findings: readonly Finding[] }> {
+): Promise<{ content?: T; findings: Findings }> {
   if (place === undefined) return { findings: [] }
   try {
     return { content: await readJsonFile(kind, place), findings: [ok(what, place)] }
@@ -44,52 +36,34 @@ async function fileFinding<T>(
  * Whether the read-only commands of the inventory can be sandboxed: a model chooses their
  * arguments.
  */
-async function sandboxFinding(unsandboxed: boolean, path: string): Promise<Finding> {
+async function sandboxFinding(unsandboxed: boolean, path: string) {
   const what = 'sandbox'
   const state = await probeSandbox(path === '' ? {} : { PATH: path })
   if (state.kind === 'works') return ok(what, 'bwrap works')
   const problem = state.problem.replaceAll('\n', ' ')
-  const remedy = 'make bwrap (package bubblewrap) work'
-  if (unsandboxed) return warn(what, `commands of the inventory run without: ${problem}; ${remedy}`)
-  return warn(
-    what,
-    `commands of the inventory are off: ${problem}; ${remedy}, or set OPS_UNSANDBOXED`,
-  )
+  const effect = unsandboxed ? 'run without' : 'are off'
+  const other = unsandboxed ? '' : ', or set OPS_UNSANDBOXED'
+  const remedy = `make bwrap (package bubblewrap) work${other}`
+  return warn(what, `commands of the inventory ${effect}: ${problem}; ${remedy}`)
 }
 
-function runnerFindings(current: ConfigSource['current'], path: string): readonly Finding[] {
+function runnerFindings(current: ConfigSource['current'], path: string) {
   const what = 'runner'
-  const { OPS_RUNNER: runner, OPS_AGENT_COMMAND: command, OPS_MODEL_URL: url } = current
+  const { OPS_RUNNER: runner, OPS_MODEL_URL: url } = current
   if (runner === 'model' && url === undefined)
     return [warn(what, 'model, and no session can run: set OPS_MODEL_URL')]
   if (runner !== 'cli') return []
-  const [program = ''] = command
-  const places = program.includes('/')
-    ? [program]
-    : path.split(delimiter).map((folder) => join(folder, program))
-  const found = places.find(isProgram)
+  const [program = ''] = current.OPS_AGENT_COMMAND
+  const found = findProgram(program, path)
   if (found !== undefined) return [ok(what, `cli, ${found}`)]
-  return [
-    warn(
-      what,
-      `cli, and no session can run: there is no program "${program}" in PATH; install it, or set OPS_AGENT_COMMAND`,
-    ),
-  ]
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
+  const problem = `cli, and no session can run: there is no program "${program}" in PATH`
+  return [warn(what, `${problem}; install it, or set OPS_AGENT_COMMAND`)]
 }
 
 const ANSWER_MS = 2_000
 
 /** Whether the broker of the queue replies; hooks also starts without it. */
-export async function queueFindings({ current }: ConfigSource): Promise<readonly Finding[]> {
+export async function queueFindings({ current }: ConfigSource) {
   const { HOOKS_QUEUE_URL: url } = current
   if (url === undefined) return []
   const { protocol, host } = new URL(url)
@@ -100,11 +74,7 @@ export async function queueFindings({ current }: ConfigSource): Promise<readonly
     await pingRedis(url, ANSWER_MS)
     return [ok('queue', `${place} answers`)]
   } catch (error) {
-    return [
-      warn(
-        'queue',
-        `${place} does not answer (${messageOf(error)}): start it, or correct HOOKS_QUEUE_URL`,
-      ),
-    ]
+    const problem = `${place} does not answer (${messageOf(error)})`
+    return [warn('queue', `${problem}: start it, or correct HOOKS_QUEUE_URL`)]
   }
 }

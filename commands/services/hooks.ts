@@ -5,12 +5,12 @@ import { hooksFault } from '../../routes/hooks/faults.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
 import { openHooks } from '../../services/hooks/open.ts'
 import type { QueueSource } from '../../services/hooks/queue/open.ts'
-import { type OpenService, type ServiceContext } from '../listeners.ts'
+import type { OpenService, ServiceContext } from '../listeners.ts'
 import { describeConfiguration } from '../configuration.ts'
 
 /** The hooks service, made from the configuration. */
-export const openHooksService: OpenService = async (context) => {
-  const { db, config, version, addresses } = context
+export const openService: OpenService = async (context) => {
+  const { config, version, addresses } = context
   const hooks = await openHooks({
     ...context,
     clock: systemClock,
@@ -19,7 +19,6 @@ export const openHooksService: OpenService = async (context) => {
     replayTargets: () => config.current.HOOKS_REPLAY_TARGETS,
     maxBody: () => config.current.HOOKS_MAX_BODY,
     queueSource: queueSource(context),
-    db,
   })
   return {
     name: 'hooks',

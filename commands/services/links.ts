@@ -9,14 +9,12 @@ import { hostsOfLinks, shortKeyword } from '../configuration.ts'
 import type { OpenService } from '../listeners.ts'
 
 /** The links service, made from the configuration. */
-export const openLinksService: OpenService = async (context) => {
-  const { db, log, metrics, config, version, addresses } = context
-  const baseUrl = (): string => config.current.LINKS_BASE_URL ?? addresses().get('links') ?? ''
-  const links = await openLinks({
-    ...{ db, log, metrics, clock: systemClock, random: randomBytes },
-    ownHosts: hostsOfLinks(config, addresses),
-  })
-  const parts: LinksRoutes = {
+export const openService: OpenService = async (context) => {
+  const { db, config, version, addresses } = context
+  const baseUrl = () => config.current.LINKS_BASE_URL ?? addresses().get('links') ?? ''
+  const ownHosts = hostsOfLinks(config, addresses)
+  const links = await openLinks({ ...context, clock: systemClock, random: randomBytes, ownHosts })
+  const app: LinksRoutes = {
     links,
     version,
     baseUrl,
@@ -28,9 +26,10 @@ export const openLinksService: OpenService = async (context) => {
   }
   return {
     name: 'links',
-    routes: linksRoutes(parts, () => databaseAnswers(db)),
-    fallback: linksFallback(parts),
-    ...{ faultReply, noRoute: NOT_FOUND },
+    routes: linksRoutes(app, () => databaseAnswers(db)),
+    fallback: linksFallback(app),
+    faultReply,
+    noRoute: NOT_FOUND,
     forgetLink: (slug) => links.forget(slug),
     close: () => links.close(),
   }

@@ -20,33 +20,36 @@ import type { Runner } from '../../services/ops/runners/runner.ts'
 import { openSandbox, type Sandbox } from '../../services/ops/tools/sandbox.ts'
 import { ownHosts, type ConfigSource } from '../configuration.ts'
 import { controlPath } from '../control.ts'
-import { type OpenService, type ServiceContext } from '../listeners.ts'
+import type { OpenService, ServiceContext } from '../listeners.ts'
 
 /** The ops service, made from the configuration. */
-export const openOpsService: OpenService = async (context) => {
-  const { db, log, metrics, config, version, addresses } = context
+export const openService: OpenService = async (context) => {
+  const { db, log, config, version, addresses } = context
   const inventory = await openInventory({
     file: () => config.current.OPS_INVENTORY,
     addresses,
-    isOurs: ownHosts(
-      () => [...addresses().values()],
-      () => '',
-    ),
+    isOurs: ownHosts(() => [...addresses().values()]),
     dataDirectory: config.current.GATEHOUSE_DATA_DIR,
     log,
   })
   const secrets = followSecrets(config)
   const prices = await openPrices(() => config.current.OPS_PRICES, log)
-  const baseUrl = (): string => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
+  const baseUrl = () => config.current.OPS_BASE_URL ?? addresses().get('ops') ?? ''
+  const chatKey = () => config.current.OPS_CHAT_API_KEY
   const { readonly: commands = [] } = await inventory.current()
   const sandbox = openSandbox({
     log,
     unsandboxed: () => config.current.OPS_UNSANDBOXED,
-    ownSockets: () => [controlPath(config.current.GATEHOUSE_DATA_DIR), ...unixPaths(addresses())],
+    ownSockets: () => ownSockets(context),
   })
   const ops = await openOps({
-    ...{ db, log, metrics, clock: systemClock },
+    ...context,
+    clock: systemClock,
     configured: () => configured(config),
+    patience: {
+      firstMs: () => config.current.OPS_FIRST_OUTPUT_S * 1_000,
+      idleMs: () => config.current.OPS_IDLE_S * 1_000,
+    },
     secrets,
     inventory,
     keptDays: () => ({
@@ -54,25 +57,16 @@ export const openOpsService: OpenService = async (context) => {
       lines: config.current.OPS_LINES_RETENTION_DAYS,
     }),
     runner: openRunners(context, inventory, secrets, sandbox, prices),
-    async synthesis({ tier1_model }) {
-      const model = config.current.OPS_WEBHOOK_MODEL ?? tier1_model
-      return {
-        ...{ model, endpoint: endpointOf(config), price: await prices.of(model) },
-        dayBudget: config.current.OPS_DAY_BUDGET_USD,
-        systemPrompt: config.current.OPS_WEBHOOK_SYSTEM_PROMPT,
-      }
-    },
+    synthesis: ({ tier1_model }) => synthesisOf(config, prices, tier1_model),
     random: randomBytes,
     notifyUrl: () => config.current.OPS_NOTIFY_URL,
     baseUrl,
   })
   return {
     name: 'ops',
-    routes: opsRoutes(
-      { ops, version, baseUrl, chatKey: () => config.current.OPS_CHAT_API_KEY },
-      () => databaseAnswers(db),
-    ),
-    ...{ faultReply: opsFault, fallback: opsFallback },
+    routes: opsRoutes({ ops, version, baseUrl, chatKey }, () => databaseAnswers(db)),
+    faultReply: opsFault,
+    fallback: opsFallback,
     begin() {
       ops.begin()
       // Logs at the start if the commands of the inventory are off.
@@ -89,15 +83,29 @@ export const openOpsService: OpenService = async (context) => {
   }
 }
 
-/** The paths of the unix sockets among addresses of listeners. */
-function unixPaths(addresses: ReadonlyMap<string, string>): readonly string[] {
-  const unix = [...addresses.values()].filter((address) => address.startsWith('unix:'))
-  return unix.map((address) => address.slice('unix:'.length))
+/** The unix sockets that this process listens at. */
+function ownSockets({ config, addresses }: ServiceContext): readonly string[] {
+  const listening = [...addresses().values()].filter((address) => address.startsWith('unix:'))
+  const paths = listening.map((address) => address.slice('unix:'.length))
+  return [controlPath(config.current.GATEHOUSE_DATA_DIR), ...paths]
+}
+
+/** How briefs of alerts are written. */
+async function synthesisOf(config: ConfigSource, prices: PriceSource, tier1_model: string) {
+  const { current } = config
+  const model = current.OPS_WEBHOOK_MODEL ?? tier1_model
+  return {
+    model,
+    endpoint: endpointOf(config),
+    price: await prices.of(model),
+    dayBudget: current.OPS_DAY_BUDGET_USD,
+    systemPrompt: current.OPS_WEBHOOK_SYSTEM_PROMPT,
+  }
 }
 
 /** The config of ops.md as flags, environment and defaults give it. */
 function configured({ current }: ConfigSource): Config {
-  const within = (name: string): string => join(current.GATEHOUSE_DATA_DIR, 'ops', name)
+  const within = (name: string) => join(current.GATEHOUSE_DATA_DIR, 'ops', name)
   return {
     interval: current.OPS_INTERVAL,
     tier1_model: current.OPS_TIER1_MODEL,
@@ -122,13 +130,15 @@ function followSecrets(config: ConfigSource): () => readonly string[] {
   }
 }
 
-/** The text of every secret variable that is set, passwords in their URLs, and the agent's keys. */
+/**
+ * The text of every secret variable that is set, passwords in their URLs, and the agent's keys.
+ */
 function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
   const secrets = AGENT_SECRETS.flatMap((name) => environment[name] ?? [])
   for (const { secret, text } of origins.values()) {
     if (!secret) continue
     secrets.push(text)
-    const password = URL.canParse(text) ? new URL(text).password : ''
+    const { password = '' } = URL.parse(text) ?? {}
     if (password !== '') secrets.push(password, percentDecoded(password) ?? password)
   }
   return secrets
@@ -136,7 +146,7 @@ function secretsOf({ origins, environment }: ConfigSource): readonly string[] {
 
 /** Chooses the runner anew for each session, so that it follows the configuration. */
 function openRunners(
-  { db, log, config }: Pick<ServiceContext, 'db' | 'log' | 'config'>,
+  { db, log, config }: ServiceContext,
   inventory: InventorySource,
   secrets: () => readonly string[],
   sandbox: Sandbox,
@@ -145,16 +155,29 @@ function openRunners(
   const redact = createRedact(secrets)
   const probe = createProbe({ db, clock: systemClock, inventory, redact })
   const shared = {
-    ...{ db, log, inventory, clock: systemClock, redact, sandbox },
-    dryRun: async (tx: Executor) =>
-      (await configQueries.readSettings(tx, {})).dry_run ?? config.current.OPS_DRY_RUN,
+    db,
+    log,
+    inventory,
+    clock: systemClock,
+    redact,
+    sandbox,
+    async dryRun(tx: Executor) {
+      const { dry_run } = await configQueries.readSettings(tx, {})
+      return dry_run ?? config.current.OPS_DRY_RUN
+    },
     budgets: () => ({
       session: config.current.OPS_SESSION_BUDGET_USD,
       day: config.current.OPS_DAY_BUDGET_USD,
     }),
     maxTurns: () => config.current.OPS_MAX_TURNS,
+    random: randomBytes,
   }
-  const model = createModelRunner({ ...shared, endpoint: () => endpointOf(config), prices })
+  const model = createModelRunner({
+    ...shared,
+    endpoint: () => endpointOf(config),
+    loadingMs: () => config.current.OPS_FIRST_OUTPUT_S * 1_000,
+    prices,
+  })
   const cli = createCliRunner({ ...shared, command: () => config.current.OPS_AGENT_COMMAND })
   return () => {
     const { OPS_RUNNER: named, OPS_MODEL_URL: url } = config.current

@@ -3,15 +3,17 @@ import {
   constants,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs'
-import { cp, mkdir, readdir, rm, stat } from 'node:fs/promises'
-import { dirname, join, posix, resolve } from 'node:path'
+import { cp, mkdir, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { createZstdDecompress, zstdCompressSync } from 'node:zlib'
 import { codeOf } from '../../kernel/log.ts'
 import type { Database } from '../client.ts'
@@ -27,11 +29,13 @@ export async function ensureCluster(
   create: (cluster: string) => Promise<void>,
 ): Promise<string> {
   const cluster = clusterFolder(directory)
-  const unfinished = join(directory, 'pg.new')
-  rmSync(unfinished, { recursive: true, force: true })
+  for (const name of readdirSync(directory)) {
+    if (name.startsWith(UNFINISHED))
+      rmSync(join(directory, name), { recursive: true, force: true })
+  }
   rmSync(copyFolder(directory), { recursive: true, force: true })
   if (existsSync(cluster)) return cluster
-  mkdirSync(unfinished, { mode: 0o700 })
+  const unfinished = mkdtempSync(join(directory, UNFINISHED))
   await create(unfinished)
   syncTree(unfinished)
   renameSync(unfinished, cluster)
@@ -39,6 +43,9 @@ export async function ensureCluster(
   syncPath(dirname(resolve(directory)))
   return cluster
 }
+
+/** Prefix of the folder in which a cluster is being created; each has a name of its own. */
+const UNFINISHED = 'pg.new'
 
 /** Where the cluster of a data directory is. */
 export function clusterFolder(directory: string): string {
@@ -68,21 +75,13 @@ interface Entry {
 export function packTree(directory: string): Buffer {
   const entries: Entry[] = []
   const contents: Buffer[] = []
-  const visit = (folder: string): void => {
-    const names = readdirSync(join(directory, folder), { withFileTypes: true })
-    for (const entry of names.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      const name = posix.join(folder, entry.name)
-      if (entry.isDirectory()) {
-        entries.push({ path: name, size: null })
-        visit(name)
-      } else {
-        const bytes = readFileSync(join(directory, name))
-        entries.push({ path: name, size: bytes.length })
-        contents.push(bytes)
-      }
-    }
+  // A folder sorts before what is in it.
+  for (const path of readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort()) {
+    const place = join(directory, path)
+    const bytes = statSync(place).isFile() ? readFileSync(place) : undefined
+    entries.push({ path, size: bytes?.length ?? null })
+    if (bytes !== undefined) contents.push(bytes)
   }
-  visit('')
   const list = Buffer.from(`${JSON.stringify(entries)}\n`)
   return Buffer.concat([list, zstdCompressSync(Buffer.concat(contents))])
 }
@@ -105,7 +104,7 @@ export async function unpackTree(packed: Buffer, directory: string): Promise<voi
     const fd = openSync(target, 'wx', 0o600)
     try {
       for (let left = size; left > 0;) {
-        if (piece.length === 0) piece = await nextPiece(pieces)
+        if (piece.length === 0) piece = (await pieces.next()).value
         const written = writeSync(fd, piece, 0, Math.min(left, piece.length))
         piece = piece.subarray(written)
         left -= written
@@ -114,12 +113,6 @@ export async function unpackTree(packed: Buffer, directory: string): Promise<voi
       closeSync(fd)
     }
   }
-}
-
-async function nextPiece(pieces: AsyncIterator<Buffer<ArrayBuffer>>): Promise<Buffer<ArrayBuffer>> {
-  const { value, done } = await pieces.next()
-  if (done === true) throw new Error('the template of the embedded database ends too early')
-  return value
 }
 
 /**
@@ -132,28 +125,23 @@ async function nextPiece(pieces: AsyncIterator<Buffer<ArrayBuffer>>): Promise<Bu
 export async function copyCluster(db: Database, directory: string): Promise<number> {
   const from = clusterFolder(directory)
   const copy = copyFolder(directory)
-  await refuseWithoutSpace(directory, from)
-  try {
-    await mkdir(copy, { mode: 0o700 })
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') {
-      throw new Error('another backup is being made', { cause: error })
-    }
-    throw error
-  }
-  try {
-    return await db.transaction(async (tx) => {
-      // While a transaction has the only connection, nothing is written. What is not yet in the
-      // tables' files is in the log, which PostgreSQL reads when it opens the copy.
-      await tx.script('select')
-      const began = performance.now()
-      await cp(from, clusterFolder(copy), { recursive: true, mode: constants.COPYFILE_FICLONE })
-      return performance.now() - began
-    })
-  } catch (error) {
-    await removeCopy(directory)
-    throw error
-  }
+  refuseWithoutSpace(directory, from)
+  await mkdir(copy, { mode: 0o700 }).catch((error: unknown) => {
+    const isThere = codeOf(error) === 'EEXIST'
+    throw isThere ? new Error('another backup is being made', { cause: error }) : error
+  })
+  await using made = new AsyncDisposableStack()
+  made.defer(() => removeCopy(directory))
+  const waitedMs = await db.transaction(async (tx) => {
+    // While a transaction has the only connection, nothing is written. What is not yet in the
+    // tables' files is in the log, which PostgreSQL reads when it opens the copy.
+    await tx.script('select')
+    const began = performance.now()
+    await cp(from, clusterFolder(copy), { recursive: true, mode: constants.COPYFILE_FICLONE })
+    return performance.now() - began
+  })
+  made.move()
+  return waitedMs
 }
 
 /** Removes the copy. */
@@ -162,18 +150,15 @@ export async function removeCopy(directory: string): Promise<void> {
 }
 
 /** A full disk would stop the server. */
-async function refuseWithoutSpace(directory: string, cluster: string): Promise<void> {
-  const files = await readdir(cluster, { recursive: true, withFileTypes: true })
-  const sizes = await Promise.all(
-    files.map(async (file) =>
-      file.isFile() ? (await stat(join(file.parentPath, file.name))).size : 0,
-    ),
-  )
-  const needed = sizes.reduce((sum, size) => sum + size, 0)
+function refuseWithoutSpace(directory: string, cluster: string): void {
+  // At once: the engine's thread goes on and may rename a file meanwhile.
+  const files = readdirSync(cluster, { recursive: true, encoding: 'utf8' })
+  const needed = files.reduce((sum, file) => sum + statSync(join(cluster, file)).size, 0)
   const free = freeBytes(directory)
   if (free > 1.1 * needed) return
   const mib = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)} MiB`
   throw new Error(
-    `a backup beside the server needs ${mib(1.1 * needed)} for a copy in ${directory}, where ${mib(free)} are free`,
+    `a backup beside the server needs ${mib(1.1 * needed)} for a copy in ${directory}, ` +
+      `where ${mib(free)} are free`,
   )
 }

@@ -8,25 +8,17 @@ const FLUSH = 0x48
 const ENDS: ReadonlySet<number> = new Set([QUERY, SYNC, FLUSH])
 const PROTOCOL_3 = 3 << 16
 
-/** Runs messages up to one that asks for an answer, and gives the answer. */
-export type Run = (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>
-
-/** Connections to PostgreSQL's one session, one after the other. */
-export interface Connections {
-  /**
-   * A new connection: what the `postgres` client takes for a connected `net.Socket`. It ends the
-   * one before, whose transaction is rolled back and whose prepared statements are freed. LISTEN
-   * stays.
-   */
-  connect(): Duplex
-  /** Ends the connection once the message that runs is done, or at once with an error. */
-  close(error?: Error): Promise<void>
-}
-
-/** `greeting` is what the server says to a client that has connected. */
-export function createConnections(greeting: Uint8Array, run: Run): Connections {
+/**
+ * Makes connections to PostgreSQL's one session, one after the other. `greeting` is what the
+ * server says to a client that has connected, `run` runs messages up to one that asks for an
+ * answer.
+ */
+export function createConnections(
+  greeting: Uint8Array,
+  run: (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>,
+) {
   let current: Duplex | undefined
-  let running: Promise<void> = Promise.resolve()
+  let running = Promise.resolve()
 
   /** Messages run in the order in which they come, unless their connection has ended by then. */
   function enqueue(
@@ -42,9 +34,15 @@ export function createConnections(greeting: Uint8Array, run: Run): Connections {
     })
   }
 
-  function connect(): Duplex {
+  /**
+   * Opens a connection and ends the one before, whose transaction is rolled back and whose
+   * prepared statements are freed. LISTEN stays.
+   */
+  function connect() {
     current?.destroy()
-    const socket = createSocket((bytes) => enqueue(socket, bytes, (answer) => socket.push(answer)))
+    const socket = createSocket(greeting, (bytes) => {
+      enqueue(socket, bytes, (answer) => socket.push(answer))
+    })
     // The previous connection may have ended in the middle of a statement, hence the Sync.
     const reset = [message(SYNC), queryMessage('rollback'), queryMessage('deallocate all')]
     enqueue(socket, new Uint8Array(Buffer.concat(reset)))
@@ -52,37 +50,47 @@ export function createConnections(greeting: Uint8Array, run: Run): Connections {
     return socket
   }
 
-  function createSocket(onBatch: (bytes: Uint8Array<ArrayBuffer>) => void): Duplex {
-    const split = createSplitter(() => socket.push(greeting), onBatch)
-    const socket = new Duplex({
-      read: () => undefined,
-      write: (chunk: Buffer, _encoding, done) => {
-        // Later, because an answer inside of write() confuses a client that is still in write().
-        queueMicrotask(() => {
-          if (!socket.destroyed) split(chunk)
-          done()
-        })
-      },
-      final: (done) => {
-        socket.destroy()
-        done()
-      },
-    })
-    const self = (): Duplex => socket
-    Object.assign(socket, { setKeepAlive: self, setNoDelay: self, ref: self, unref: self })
-    Object.defineProperty(socket, 'readyState', {
-      get: () => (socket.destroyed || socket.writableEnded ? 'closed' : 'open'),
-    })
-    return socket
-  }
-
   return {
     connect,
-    async close(error) {
+    /** Ends the connection once the message that runs is done, or at once with an error. */
+    async close(error?: Error) {
       current?.destroy(error)
       if (error === undefined) await running
     },
   }
+}
+
+/** What the `postgres` client takes for a connected `net.Socket`. */
+function createSocket(
+  greeting: Uint8Array,
+  onBatch: (bytes: Uint8Array<ArrayBuffer>) => void,
+): Duplex {
+  const split = createSplitter(() => socket.push(greeting), onBatch)
+  const socket = new Duplex({
+    read: () => undefined,
+    write: (chunk: Buffer, _encoding, done) => {
+      // Later, because an answer inside of write() confuses a client that is still in write().
+      queueMicrotask(() => {
+        if (!socket.destroyed) split(chunk)
+        done()
+      })
+    },
+    final: (done) => {
+      socket.destroy()
+      done()
+    },
+  })
+  const self = () => socket
+  Object.assign(socket, {
+    setKeepAlive: self,
+    setNoDelay: self,
+    ref: self,
+    unref: self,
+  })
+  Object.defineProperty(socket, 'readyState', {
+    get: () => (socket.destroyed || socket.writableEnded ? 'closed' : 'open'),
+  })
+  return socket
 }
 
 /**

@@ -45,9 +45,8 @@ export class DurableFS extends NodeFS {
   ): Promise<{ emscriptenOpts: Partial<PostgresMod> }> {
     const { emscriptenOpts } = await super.init(pg, options)
     const install = (mod: PostgresMod): void => this.#install(mod as unknown as Mod)
-    return {
-      emscriptenOpts: { ...emscriptenOpts, preRun: [...(emscriptenOpts.preRun ?? []), install] },
-    }
+    const preRun = [...(emscriptenOpts.preRun ?? []), install]
+    return { emscriptenOpts: { ...emscriptenOpts, preRun } }
   }
 
   #install(mod: Mod): void {

@@ -1,8 +1,12 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { asset, assetText, inExecutable } from '../../kernel/assets.ts'
 import { messageOf } from '../../kernel/log.ts'
 import { unpackTree } from './cluster.ts'
-import { moved, type Run } from './connection.ts'
+import { moved } from './connection.ts'
 
 // TypeScript describes WebAssembly only together with the whole DOM.
 declare const WebAssembly: { compile: (bytes: Uint8Array) => Promise<WasmModule> }
@@ -19,7 +23,6 @@ type WasmModule = object
 
 /** The `workerData` of a worker thread. */
 export interface WorkerTask {
-  mode: 'create' | 'serve'
   /** The cluster's directory. */
   cluster: string
   wasm: WasmModule
@@ -42,20 +45,15 @@ export interface Space {
   free: number
 }
 
-/** PostgreSQL on one cluster, in a thread of its own. */
-interface Engine {
-  /** What a server sends to a client that has connected. */
-  greeting: Uint8Array
-  /** Runs messages; the memory of `bytes` may move to the thread. One call at a time. */
-  run: Run
-  /** Shuts PostgreSQL down (with a checkpoint) and ends the thread. */
-  close: () => Promise<void>
-  /** Settles if the thread dies by itself. */
-  failed: Promise<Error>
-}
+/**
+ * How much a function runs, in bytes of its code, before it is optimised. At V8's own 13 million
+ * the start optimises hundreds, and the compiler's threads keep their memory.
+ */
+const TIERING_BUDGET = 2_000_000_000
 
-/** Compiles the engine's code, once for all the threads that run it. */
+/** Compiles the engine's code. */
 export async function compileEngine(): Promise<WasmModule> {
+  setFlagsFromString(`--wasm-tiering-budget=${TIERING_BUDGET}`)
   return WebAssembly.compile(asset('pglite/pglite.wasm'))
 }
 
@@ -73,34 +71,49 @@ function startWorker(task: WorkerTask): Worker {
 
 /**
  * Makes a new cluster in `cluster`, not yet forced to the disk: from the template in the
- * executable, else by initdb.
+ * executable, else by initdb in a process of its own.
  */
-export async function createCluster(cluster: string, wasm: WasmModule): Promise<void> {
+export async function createCluster(cluster: string): Promise<void> {
   if (inExecutable) return unpackTree(asset(TEMPLATE), cluster)
-  const { next, ended } = converse(startWorker({ mode: 'create', cluster, wasm }))
-  await next('closed')
-  await ended
+  const script = fileURLToPath(new URL('./create.ts', import.meta.url))
+  const child = fork(script, [cluster], {
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
+  let reason = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (reason += text))
+  const [code, signal] = await once(child, 'close')
+  if (code === 0) return
+  const why = reason.trim() || `its process ended by ${signal ?? code}`
+  throw new Error(`cannot create the embedded database: ${why}`)
 }
 
-/** Starts PostgreSQL on an existing cluster, after crash recovery where that is needed. */
+/**
+ * Starts PostgreSQL on an existing cluster, in a thread of its own, after crash recovery where
+ * that is needed.
+ */
 export async function startEngine(
   cluster: string,
   wasm: WasmModule,
   onSpace?: (space: Space) => void,
-): Promise<Engine> {
-  const task: WorkerTask = { mode: 'serve', cluster, wasm }
+) {
+  const task: WorkerTask = { cluster, wasm }
   const { worker, next, failed, ended } = converse(startWorker(task), onSpace)
-  const { greeting } = await next('ready')
+  const { greeting } = await next<'ready'>()
   return {
+    /** What a server sends to a client that has connected. */
     greeting,
+    /** Settles if the thread dies by itself. */
     failed,
-    async run(bytes) {
-      const result = next('ran')
+    /** Runs messages; the memory of `bytes` may move to the thread. One call at a time. */
+    async run(bytes: Uint8Array<ArrayBuffer>) {
+      const result = next<'ran'>()
       worker.postMessage({ kind: 'run', bytes } satisfies WorkerOrder, moved(bytes))
       return (await result).bytes
     },
-    close: async () => {
-      const closed = next('closed')
+    /** Shuts PostgreSQL down (with a checkpoint) and ends the thread. */
+    async close() {
+      const closed = next()
       worker.postMessage({ kind: 'close' } satisfies WorkerOrder)
       await closed
       await ended
@@ -115,7 +128,7 @@ function converse(worker: Worker, onSpace?: (space: Space) => void) {
   const ended = Promise.withResolvers<void>()
   let failure: Error | undefined
   let closed = false
-  let waiting: { resolve: (reply: WorkerReply) => void; reject: (error: Error) => void } | undefined
+  let waiting: PromiseWithResolvers<WorkerReply> | undefined
 
   const fail = (reason: string): void => {
     if (closed || failure !== undefined) return
@@ -132,9 +145,9 @@ function converse(worker: Worker, onSpace?: (space: Space) => void) {
     if (reply.kind === 'failed') return fail(reply.reason)
     if (reply.kind === 'space') return onSpace?.(reply)
     if (reply.kind === 'closed') closed = true
-    const { resolve } = waiting ?? {}
+    waiting?.resolve(reply)
+    // Frees the answer, which may be large.
     waiting = undefined
-    resolve?.(reply)
   })
   worker.on('error', (error) => fail(messageOf(error)))
   worker.on('exit', (code) => {
@@ -142,19 +155,11 @@ function converse(worker: Worker, onSpace?: (space: Space) => void) {
     ended.resolve()
   })
 
-  /** The worker's next reply; rejects when the worker fails or answers something else. */
-  const next = async <K extends WorkerReply['kind']>(kind: K): Promise<ReplyOf<K>> => {
+  /** The worker's next reply, of the kind that its order asks for; rejects when it fails. */
+  async function next<K extends WorkerReply['kind']>(): Promise<ReplyOf<K>> {
     if (failure !== undefined) throw failure
-    const reply = await new Promise<WorkerReply>((resolve, reject) => {
-      waiting = { resolve, reject }
-    })
-    if (!isKind(reply, kind))
-      throw new Error(`unexpected reply ${reply.kind} of the database thread`)
-    return reply
+    waiting = Promise.withResolvers()
+    return (await waiting.promise) as ReplyOf<K>
   }
   return { worker, next, failed: failed.promise, ended: ended.promise }
-}
-
-function isKind<K extends WorkerReply['kind']>(reply: WorkerReply, kind: K): reply is ReplyOf<K> {
-  return reply.kind === kind
 }

@@ -1,4 +1,3 @@
-import type { Duplex } from 'node:stream'
 import { messageOf } from '../../kernel/log.ts'
 import { ensureCluster } from './cluster.ts'
 import { createConnections } from './connection.ts'
@@ -8,17 +7,7 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
 /** An open embedded database. */
-export interface EmbeddedEngine {
-  /** A new connection, which ends the one before: the `socket` option of `postgres()`. */
-  socket: () => Duplex
-  /** Settles with the reason when PostgreSQL has died unasked; the connection has ended then. */
-  failed: Promise<Error>
-  /**
-   * Finishes the running statement, rolls back an open transaction, shuts PostgreSQL down and frees
-   * the directory. Calling it again returns the same promise.
-   */
-  close: () => Promise<void>
-}
+export type EmbeddedEngine = Awaited<ReturnType<typeof openEmbedded>>
 
 /**
  * Opens the embedded database of a data directory, with every commit on the disk before it is
@@ -29,44 +18,40 @@ export interface EmbeddedEngine {
  * @throws EmbeddedLockedError when the directory is in use; Error with one line when it is
  * unusable.
  */
-export async function openEmbedded(
-  directory: string,
-  onSpace?: (space: Space) => void,
-): Promise<EmbeddedEngine> {
-  const lock = lockDirectory(directory)
-  try {
-    const wasm = await compileEngine()
-    const cluster = await ensureCluster(directory, (path) => createCluster(path, wasm))
-    const engine = await startEngine(cluster, wasm, onSpace)
-    const connections = createConnections(engine.greeting, engine.run)
-    let dead: Error | undefined
-    const failed = engine.failed.then(async (error) => {
-      dead = error
-      await connections.close(error)
-      return error
-    })
-    const shutDown = async (): Promise<void> => {
-      try {
-        await connections.close()
-        if (dead === undefined) await engine.close()
-      } finally {
-        lock.release()
-      }
-    }
-    let closing: Promise<void> | undefined
-    return {
-      socket() {
-        // A socket that ends before the client listens to it would end the whole process.
-        if (dead !== undefined) throw dead
-        if (closing !== undefined) throw new Error('the embedded database is closed')
-        return connections.connect()
-      },
-      failed,
-      close: () => (closing ??= shutDown()),
-    }
-  } catch (error) {
-    lock.release()
-    throw error
+export async function openEmbedded(directory: string, onSpace?: (space: Space) => void) {
+  using opened = new DisposableStack()
+  opened.use(lockDirectory(directory))
+  const cluster = await ensureCluster(directory, createCluster)
+  const engine = await startEngine(cluster, await compileEngine(), onSpace)
+  const connections = createConnections(engine.greeting, engine.run)
+  let dead: Error | undefined
+  const failed = engine.failed.then(async (error) => {
+    dead = error
+    await connections.close(error)
+    return error
+  })
+  const held = opened.move()
+  async function shutDown(): Promise<void> {
+    using _lock = held
+    await connections.close()
+    if (dead === undefined) await engine.close()
+  }
+  let closing: Promise<void> | undefined
+  return {
+    /** A new connection, which ends the one before: the `socket` option of `postgres()`. */
+    socket() {
+      // A socket that ends before the client listens to it would end the whole process.
+      if (dead !== undefined) throw dead
+      if (closing !== undefined) throw new Error('the embedded database is closed')
+      return connections.connect()
+    },
+    /** Settles with the reason when PostgreSQL has died unasked; the connection has ended then. */
+    failed,
+    /**
+     * Finishes the running statement, rolls back an open transaction, shuts PostgreSQL down and
+     * frees the directory. Calling it again returns the same promise.
+     */
+    close: () => (closing ??= shutDown()),
   }
 }
 
@@ -84,11 +69,10 @@ export class EmbeddedLockedError extends Error {
  * process, even on kill -9, and processes in different containers see it too. Nothing else in this
  * process may open and close that file, because POSIX drops a process's locks at any close.
  *
- * @returns the lock; `release` may be called again, and does nothing then. @throws
- * EmbeddedLockedError when it is held, here or in another process; Error with one clear line when
- * the directory cannot be used.
+ * @throws EmbeddedLockedError when it is held, here or in another process; Error with one clear
+ * line when the directory cannot be used.
  */
-export function lockDirectory(directory: string): { readonly release: () => void } {
+export function lockDirectory(directory: string): Disposable {
   const file = path.join(directory, 'lock')
   let database: DatabaseSync | undefined
   try {
@@ -98,6 +82,7 @@ export function lockDirectory(directory: string): { readonly release: () => void
     database = new DatabaseSync(file)
     // Nothing is ever written, so no journal is needed beside the file.
     database.exec('pragma journal_mode=memory; pragma locking_mode=exclusive; begin exclusive')
+    return database
   } catch (error) {
     database?.close()
     const isBusy = error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY
@@ -109,11 +94,5 @@ export function lockDirectory(directory: string): { readonly release: () => void
     }
     const message = `cannot use the data directory ${directory}: ${messageOf(error)}`
     throw new Error(message, { cause: error })
-  }
-  const held = database
-  return {
-    release: () => {
-      if (held.isOpen) held.close()
-    },
   }
 }

@@ -24,7 +24,8 @@ export type Upkeep = (db: Executor, stopped: () => boolean) => Promise<void>
  */
 export const analyzeTables: Upkeep = async (db, stopped) => {
   await flushStatistics(db, {})
-  await eachTable(db, await listChangedTables(db, { limit: MAX_TABLES }), 'analyze', stopped)
+  const tables = await listChangedTables(db, { limit: MAX_TABLES })
+  await eachTable(db, tables, 'analyze', stopped)
 }
 
 /** Frees the space of removed rows and marks rows that everybody can see. */
@@ -40,11 +41,11 @@ export const vacuumTables: Upkeep = async (db, stopped) => {
  */
 async function eachTable(
   db: Executor,
-  tables: readonly { readonly name: string }[],
+  tables: readonly { name: string }[],
   command: string,
   stopped: () => boolean,
 ): Promise<void> {
-  let failed: { readonly error: unknown } | undefined
+  let failed: { error: unknown } | undefined
   for (const { name } of tables) {
     if (stopped()) break
     const text = `${command} ${name}`

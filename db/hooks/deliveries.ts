@@ -1,39 +1,51 @@
+import { crc32 } from 'node:zlib'
 import Type from 'typebox'
 import type { Executor } from '../client.ts'
 import { Timestamp, many, sqlFile } from '../sql-file.ts'
 import { TrustMode } from './providers.ts'
 
+/** How an event is trusted, as the database has it: see hooks.trust_mode(). */
+const TRUST = { sha256: 1, token: 2, open: 3, queue: 4, sha512: 5, ed25519: 6 } as const
+
+/** How a delivery was trusted: by the algorithm of its signature, or without one. */
+export type Trust = keyof typeof TRUST
+
 /** An accepted delivery on its way into the database. */
 export interface NewEvent {
-  readonly provider: string
-  readonly event_type: string | null
-  readonly trust_mode: TrustMode
-  readonly verified: boolean
-  readonly verify_detail: string | null
-  readonly external_id: string | null
-  readonly content_type: string | null
-  readonly source_ip: string | null
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
-  /** SHA-256 of the body in lower-case hex. */
-  readonly body_hash: string
-  readonly received_at: Date
+  provider: string
+  event_type: string | null
+  trust: Trust
+  /** True where the signature covers neither the type nor the delivery id. */
+  keepsType: boolean
+  external_id: string | null
+  /** Of the request, without secrets; null where it came from a queue. */
+  method: string | null
+  path: string | null
+  query: string | null
+  content_type: string | null
+  source_ip: string | null
+  /** JSON: a list of [name, value], in the order and case in which they came, without secrets. */
+  headers: string
+  body: Buffer
 }
 
-/** The event of row `n` of a batch; not `fresh` means that its delivery id was known. */
+/** The event of row `n` of a batch: where its delivery id was known, the first one. */
 export const SavedEvent = Type.Object({
   n: Type.Integer(),
   id: Type.Integer(),
   trust_mode: TrustMode,
   verified: Type.Boolean(),
   received_at: Timestamp,
-  fresh: Type.Boolean(),
 })
 export type SavedEvent = Type.Static<typeof SavedEvent>
 
 export const deliveryQueries = sqlFile('sql/hooks/deliveries.sql', {
   saveDeliveries: many(SavedEvent, { bodies: 'bytea', rows: 'jsonb' }),
 })
+
+function isSigned(trust: Trust): boolean {
+  return trust === 'sha256' || trust === 'sha512' || trust === 'ed25519'
+}
 
 /**
  * Stores a batch in one statement and returns a row for each event, in the batch's order. No two
@@ -42,24 +54,25 @@ export const deliveryQueries = sqlFile('sql/hooks/deliveries.sql', {
  */
 export function saveDeliveries(
   db: Executor,
-  batch: readonly { readonly event: NewEvent; readonly deliveries: number }[],
+  batch: readonly { event: NewEvent; deliveries: number }[],
 ): Promise<readonly SavedEvent[]> {
   let at = 0
   // The statement reads the values by their position.
   const rows = batch.map(({ event, deliveries }) => {
     const row = [
+      isSigned(event.trust) ? crc32(event.body) | 0 : null,
+      TRUST[event.trust],
       event.provider,
       event.event_type,
-      event.trust_mode,
-      event.verified,
-      event.verify_detail,
       event.external_id,
+      event.method,
+      event.path,
+      event.query,
       event.content_type,
       event.source_ip,
       event.headers,
-      event.body_hash,
+      event.keepsType,
       deliveries,
-      event.received_at,
       at,
       event.body.length,
     ]

@@ -21,15 +21,12 @@ export const StoredEvent = Type.Object({
   external_id: nullable(Type.String()),
   content_type: nullable(Type.String()),
   source_ip: nullable(Type.String()),
-  headers: Type.Record(Type.String(), Type.String()),
+  /** JSON: a list of [name, value], in the order and case in which they came. */
+  headers: Type.String(),
   payload: Bytes,
   attempts: Type.Integer(),
 })
 export type StoredEvent = Type.Static<typeof StoredEvent>
-
-/** A place in the log: below it are the events that are older, or as old with a lower id. */
-export const Position = Type.Object({ received_at: Timestamp, id: Type.Integer() })
-export type Position = Type.Static<typeof Position>
 
 const StreamBounds = Type.Object({
   newest: Type.Integer(),
@@ -38,27 +35,23 @@ const StreamBounds = Type.Object({
 })
 
 const Id = Type.Object({ id: Type.Integer() })
-const before = { before_time: 'timestamptz', before_id: 'int8' } as const
-const since = { since_time: 'timestamptz?', since_id: 'int8?' } as const
+/** Where a step of a search ended. */
+export const SearchedTo = Type.Object({ id: Type.Integer(), received_at: Timestamp })
 const filter = { provider: 'text?', event_type: 'text?' } as const
 const payload = { text: 'bytea?', member: 'bytea?', path: 'text?', value: 'text?' } as const
-const page = { ...before, ...since, limit: 'int8' } as const
+/** Ids below `before`, from `from` on. */
+const range = { ...filter, before: 'int8', from: 'int8' } as const
 
 export const eventQueries = sqlFile('sql/hooks/events.sql', {
   findEvent: optional(StoredEvent, { id: 'int8' }),
   findEventStart: optional(StoredEvent, { id: 'int8', bytes: 'int4' }),
   findSameBody: optional(Id, { id: 'int8' }),
-  listEvents: many(EventSummary, page),
-  listEventsOfProvider: many(EventSummary, { ...page, provider: 'text' }),
-  listEventsOfType: many(EventSummary, { ...page, event_type: 'text', provider: 'text?' }),
-  searchWindowEnd: optional(Position, { ...before, rows: 'int8', bytes: 'int8' }),
+  firstIdSince: one(Id, { since: 'timestamptz' }),
+  listEvents: many(EventSummary, { ...range, limit: 'int8' }),
+  listUnfiltered: many(EventSummary, { before: 'int8', from: 'int8', limit: 'int8' }),
+  searchWindowEnd: optional(SearchedTo, { ...range, rows: 'int8', bytes: 'int8' }),
   searchWindowThrough: optional(Id, { after: 'int8', last: 'int8', bytes: 'int8' }),
-  findIdBelow: optional(Id, { from_id: 'int8', ...before, ids: 'int8' }),
-  searchEvents: many(EventSummary, {
-    ...{ ...page, end_time: 'timestamptz', end_id: 'int8' },
-    ...filter,
-    ...payload,
-  }),
+  searchEvents: many(EventSummary, { ...range, ...payload, rows: 'int8', limit: 'int8' }),
   listEventsAfter: many(EventSummary, { after: 'int8', limit: 'int8' }),
   findEventAfter: optional(StoredEvent, { after: 'int8', last: 'int8', ...filter, ...payload }),
   streamBounds: one(StreamBounds, { replayed: 'int8' }),

@@ -1,16 +1,43 @@
 import Type from 'typebox'
 import { Bytes, nullable, Timestamp, exec, many, optional, sqlFile } from '../sql-file.ts'
 
-export const TrustMode = Type.Union([
-  Type.Literal('signed'),
-  Type.Literal('token'),
-  Type.Literal('open'),
-  Type.Literal('queue'),
-])
+export const TrustMode = Type.Enum(['signed', 'token', 'open', 'queue'])
 export type TrustMode = Type.Static<typeof TrustMode>
 
+/**
+ * Where something stands in a delivery: the first of the headers that has it, else the first of
+ * the members of its JSON, such as `event.type`.
+ */
+const Place = Type.Object({
+  headers: Type.Array(Type.String()),
+  json: Type.Array(Type.String()),
+})
+export type Place = Type.Static<typeof Place>
+
+/**
+ * How deliveries are signed, and where they say what they are. Names of headers are in lower case;
+ * of several that mean the same, the first one present counts.
+ */
+export const SchemeRow = Type.Object({
+  /** Headers with the signature. */
+  signature: Type.Array(Type.String()),
+  /** What stands before the signature in its header. */
+  prefix: Type.String(),
+  encoding: Type.Enum(['hex', 'base64', 'base64url']),
+  algorithm: Type.Enum(['sha256', 'sha512', 'ed25519']),
+  /** What is signed, such as `{timestamp}.{body}`; it ends with `{body}`. */
+  signed: Type.String(),
+  /** Headers with the time of `{timestamp}`, in Unix seconds. */
+  timestamp: Type.Array(Type.String()),
+  /** The event's type. */
+  type: Place,
+  /** The delivery's id, also that of `{id}`. */
+  id: Place,
+})
+export type SchemeRow = Type.Static<typeof SchemeRow>
+
 /** Which of a provider's secrets a delivery was sent with. */
-const SecretName = Type.Union([Type.Literal('current'), Type.Literal('previous')])
+const SecretName = Type.Enum(['current', 'previous'])
 export type SecretName = Type.Static<typeof SecretName>
 
 const configured = {
@@ -19,6 +46,8 @@ const configured = {
   enabled: Type.Boolean(),
   token_hash: nullable(Bytes),
   signing_secret: nullable(Bytes),
+  scheme: nullable(Type.String()),
+  scheme_row: nullable(SchemeRow),
   previous_until: nullable(Timestamp),
   rotated_at: nullable(Timestamp),
 }
@@ -35,7 +64,7 @@ export type Provider = Type.Static<typeof Provider>
 /** A provider with what it has delivered. */
 export const ActiveProvider = Type.Object({
   ...configured,
-  family: Type.Union([Type.Literal('webhook'), Type.Literal('queue')]),
+  family: Type.Enum(['webhook', 'queue']),
   last_secret: nullable(SecretName),
   last_secret_at: nullable(Timestamp),
   expected_interval_s: nullable(Type.Integer()),
@@ -48,20 +77,12 @@ export const ActiveProvider = Type.Object({
 })
 export type ActiveProvider = Type.Static<typeof ActiveProvider>
 
-/** Events of a provider in one hour. */
-export const Activity = Type.Object({
-  provider: Type.String(),
-  hour: Timestamp,
-  events: Type.Integer(),
-})
-export type Activity = Type.Static<typeof Activity>
-
 /** A use of a provider's secret; `rotated_at` is the provider's own as it was then. */
 export interface SecretUse {
-  readonly provider: string
-  readonly secret: SecretName
-  readonly at: Date
-  readonly rotated_at: Date | null
+  provider: string
+  secret: SecretName
+  at: Date
+  rotated_at: Date | null
 }
 
 const Name = Type.Object({ name: Type.String() })
@@ -72,10 +93,11 @@ export const providerQueries = sqlFile('sql/hooks/providers.sql', {
     recent_since: 'timestamptz',
     rejected_since: 'timestamptz',
   }),
-  listActivity: many(Activity, { since: 'timestamptz' }),
   addProvider: optional(Name, {
     name: 'text',
     trust_mode: 'text',
+    scheme: 'text?',
+    scheme_row: 'jsonb?',
     enabled: 'bool',
     token_hash: 'bytea?',
     signing_secret: 'bytea?',
@@ -91,13 +113,6 @@ export const providerQueries = sqlFile('sql/hooks/providers.sql', {
     until: 'timestamptz?',
   }),
   saveSecretUses: exec({ uses: 'jsonb' }),
-  setAlarms: optional(Name, {
-    name: 'text',
-    sets_interval: 'bool',
-    interval: 'int4?',
-    sets_burst: 'bool',
-    burst: 'int4?',
-    now: 'timestamptz',
-  }),
+  setAlarms: optional(Name, { name: 'text', alarms: 'jsonb', now: 'timestamptz' }),
   removeProvider: optional(Name, { name: 'text' }),
 })

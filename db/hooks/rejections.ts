@@ -15,7 +15,6 @@ export type Rejection = Type.Static<typeof Rejection>
 export const RejectionCount = Type.Object({
   provider: Type.String(),
   total: Type.Integer(),
-  last_at: Timestamp,
   last_reason: nullable(Type.String()),
 })
 export type RejectionCount = Type.Static<typeof RejectionCount>
@@ -23,15 +22,14 @@ export type RejectionCount = Type.Static<typeof RejectionCount>
 export const rejectionQueries = sqlFile('sql/hooks/rejections.sql', {
   saveRejections: exec({
     rows: 'jsonb',
-    counts: 'jsonb',
-    minutes: 'jsonb',
+    sums: 'jsonb',
     writer: 'uuid',
     batch: 'int8',
     now: 'timestamptz',
+    keep: 'int8',
   }),
   forgetRejectionWriters: exec({ before: 'timestamptz' }),
   listRejections: many(Rejection, { below: 'int8', provider: 'text?', limit: 'int8' }),
   listRejectionCounts: many(RejectionCount, {}),
-  pruneRejections: exec({ keep: 'int8' }),
   pruneRejectionMinutes: exec({ before: 'timestamptz' }),
 })

@@ -4,9 +4,13 @@ import { nullable, Timestamp, many, optional, sqlFile } from '../sql-file.ts'
 /** One time that an event was sent. `refused`: nothing was connected to; `ms` until the answer. */
 export const Replay = Type.Object({
   id: Type.Integer(),
-  kind: Type.Union([Type.Literal('replay'), Type.Literal('forward')]),
+  kind: Type.Enum(['replay', 'forward', 'destination']),
   target: Type.String(),
-  outcome: Type.Union([Type.Literal('delivered'), Type.Literal('failed'), Type.Literal('refused')]),
+  outcome: Type.Union([
+    Type.Literal('delivered'),
+    Type.Literal('failed'),
+    Type.Literal('refused'),
+  ]),
   status: nullable(Type.Integer()),
   ms: Type.Integer(),
   detail: nullable(Type.String()),

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { nullable, exec, one, sqlFile } from '../sql-file.ts'
+import { nullable, exec, one, optional, sqlFile } from '../sql-file.ts'
 
 /** hooks.md section 2, Settings; 0 in a retention field means no limit. */
 export const Settings = Type.Object({
@@ -10,20 +10,15 @@ export const Settings = Type.Object({
 })
 export type Settings = Type.Static<typeof Settings>
 
+const Id = Type.Object({ id: Type.Integer() })
 const Removed = Type.Object({ removed: Type.Integer() })
 
 /** The settings, and the removal of what is kept for a time only, except for rejections. */
 export const settingsQueries = sqlFile('sql/hooks/settings.sql', {
   readSettings: one(Settings, {}),
-  writeSettings: exec({
-    retention_max_age_days: 'int4?',
-    retention_max_rows: 'int4?',
-    sse_retry_ms: 'int4?',
-    replay_default_target: 'text?',
-    sets_target: 'bool',
-  }),
-  pruneEventsByAge: one(Removed, { before: 'timestamptz', limit: 'int8' }),
-  pruneEventsByCount: one(Removed, { keep: 'int8', limit: 'int8' }),
+  writeSettings: exec({ given: 'jsonb' }),
+  findNewest: optional(Id, { before: 'int8', newer: 'int8' }),
+  pruneEvents: one(Removed, { below: 'int8', limit: 'int8' }),
   pruneActivity: exec({ before: 'timestamptz' }),
   pruneForwarders: exec({ connected: 'jsonb', now: 'timestamptz', before: 'timestamptz' }),
 })

@@ -5,11 +5,7 @@ import { Timestamp, Uuid, exec, many, optional, sqlFile } from '../sql-file.ts'
  * Who may see a link: `public` everybody, `private` who has the slug, `secure` owners and
  * recipients.
  */
-export const Visibility = Type.Union([
-  Type.Literal('public'),
-  Type.Literal('private'),
-  Type.Literal('secure'),
-])
+export const Visibility = Type.Enum(['public', 'private', 'secure'])
 export type Visibility = Type.Static<typeof Visibility>
 
 /** links.md section 2, an element of Link's `owners`. */
@@ -41,9 +37,6 @@ export const LinkAccess = Type.Object({
   is_recipient: Type.Boolean(),
 })
 export type LinkAccess = Type.Static<typeof LinkAccess>
-
-/** What a writer decides about a link. The slug is given once, when the link is created. */
-export type LinkFields = Pick<Link, 'url' | 'title' | 'description' | 'visibility' | 'append_path'>
 
 /** A change of a link; `detail` has the values of each field before and after. */
 export const Change = Type.Object({

@@ -5,17 +5,10 @@ import { exec, many, sqlFile } from '../sql-file.ts'
 export const Tag = Type.Object({ slug: Type.String(), link_count: Type.Integer() })
 export type Tag = Type.Static<typeof Tag>
 
-/** A change of a tag's counters. */
-export interface TagCount {
-  readonly tag: string
-  readonly links: number
-  readonly public_links: number
-}
-
 export const tagQueries = sqlFile('sql/links/tags.sql', {
   writeTags: exec({ slug: 'text', tags: 'jsonb', is_public: 'bool' }),
   writeHiddenTags: exec({ slugs: 'jsonb' }),
-  countTags: exec({ counts: 'jsonb' }),
+  countTags: exec({ links: 'jsonb' }),
   listTags: many(Tag, { after: 'text', limit: 'int8' }),
   listVisibleTags: many(Tag, { user: 'uuid', after: 'text', limit: 'int8' }),
 })

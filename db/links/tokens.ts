@@ -3,11 +3,7 @@ import { nullable, Timestamp, Uuid, exec, many, optional, sqlFile } from '../sql
 import { User } from './users.ts'
 
 /** What a token may do: `read` only GET, `create` only POST /links and its own profile. */
-export const Scope = Type.Union([
-  Type.Literal('full'),
-  Type.Literal('read'),
-  Type.Literal('create'),
-])
+export const Scope = Type.Enum(['full', 'read', 'create'])
 export type Scope = Type.Static<typeof Scope>
 
 /** An API token as its owner sees it. */

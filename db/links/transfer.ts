@@ -11,8 +11,8 @@ export type ExportedLink = Type.Static<typeof ExportedLink>
 
 /** A link to import, with the ids of its owners and recipients. */
 export interface NewLink extends Omit<Link, 'id' | 'owners'> {
-  readonly owners: readonly Pick<Owner, 'id' | 'is_primary'>[]
-  readonly recipients: readonly string[]
+  owners: readonly Pick<Owner, 'id' | 'is_primary'>[]
+  recipients: readonly string[]
 }
 
 export const transferQueries = sqlFile('sql/links/transfer.sql', {
@@ -24,5 +24,5 @@ export const transferQueries = sqlFile('sql/links/transfer.sql', {
     limit: 'int8',
   }),
   countHiddenLinks: one(Type.Object({ links: Type.Integer() }), {}),
-  listLinksToExport: many(ExportedLink, { after: 'text', limit: 'int8' }),
+  listLinksToExport: many(ExportedLink, { after: 'text', public_only: 'bool', limit: 'int8' }),
 })

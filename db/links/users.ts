@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Timestamp, Uuid, many, optional, sqlFile } from '../sql-file.ts'
 
-export const Role = Type.Union([Type.Literal('user'), Type.Literal('admin')])
+export const Role = Type.Enum(['user', 'admin'])
 export type Role = Type.Static<typeof Role>
 
 /** links.md section 2, user profile. */

@@ -7,18 +7,16 @@ export const Target = Type.Pick(Link, ['id', 'slug', 'url', 'visibility', 'appen
 export type Target = Type.Static<typeof Target>
 
 /** Who followed a link: a person, a program, or somebody who looked where it leads (`/slug+`). */
-export const ClickKind = Type.Union([
-  Type.Literal('human'),
-  Type.Literal('bot'),
-  Type.Literal('preview'),
-])
+export const ClickKind = Type.Enum(['human', 'bot', 'preview'])
 export type ClickKind = Type.Static<typeof ClickKind>
 
-/** The clicks of one kind on one day (UTC). */
+/** The clicks of a day (UTC): in all, and by kind. */
 export const DayClicks = Type.Object({
   day: Type.String({ format: 'date' }),
-  kind: ClickKind,
-  clicks: Type.Integer(),
+  total: Type.Integer(),
+  human: Type.Integer(),
+  bot: Type.Integer(),
+  preview: Type.Integer(),
 })
 export type DayClicks = Type.Static<typeof DayClicks>
 
@@ -27,5 +25,5 @@ export const visitQueries = sqlFile('sql/links/visits.sql', {
   mayVisit: one(Type.Object({ may: Type.Boolean() }), { link: 'uuid', user: 'uuid' }),
   saveClicks: exec({ writer: 'uuid', batch: 'int8', at: 'timestamptz', clicks: 'jsonb' }),
   forgetClickWriters: exec({ before: 'timestamptz' }),
-  listClicks: many(DayClicks, { link: 'uuid', since: 'text', limit: 'int8' }),
+  listClicks: many(DayClicks, { link: 'uuid', since: 'text', days: 'int8' }),
 })

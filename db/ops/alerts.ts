@@ -47,6 +47,10 @@ const AdoptedAlert = Type.Object({
   payload: Type.String(),
 })
 
+/** The process that reads an alert. */
+const reader = { holder: 'text', machine: 'text' } as const
+const listed = { offset: 'int8', limit: 'int8' } as const
+
 export const alertQueries = sqlFile('sql/ops/alerts.sql', {
   saveAlert: one(Delivery, {
     fingerprint: 'text',
@@ -57,8 +61,7 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     outcome: 'text',
     tier: 'int2',
     now: 'timestamptz',
-    holder: 'text',
-    machine: 'text',
+    ...reader,
   }),
   noteAlert: exec({
     id: 'int8',
@@ -67,28 +70,25 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
     problem: 'text?',
     session: 'int8?',
   }),
+  linkSession: exec({ id: 'int8', session: 'int8' }),
+  findSessionAlert: optional(Type.Pick(Alert, ['title', 'source', 'payload']), {
+    session: 'int8',
+  }),
   listAlertsInProgress: many(AlertInProgress, { limit: 'int8' }),
   adoptAlert: optional(AdoptedAlert, {
     id: 'int8',
     reading_since: 'timestamptz',
     now: 'timestamptz',
-    holder: 'text',
-    machine: 'text',
+    ...reader,
   }),
-  listAlerts: many(Alert, { characters: 'int4', offset: 'int8', limit: 'int8' }),
+  listAlerts: many(Alert, { characters: 'int4', ...listed }),
   findAlert: optional(Alert, { id: 'int8' }),
-  listAlertTexts: many(AlertText, {
-    alert: 'int8',
-    characters: 'int4',
-    offset: 'int8',
-    limit: 'int8',
-  }),
+  listAlertTexts: many(AlertText, { alert: 'int8', characters: 'int4', ...listed }),
   takeBriefLock: optional(Type.Object({ brief_until: Timestamp }), {
-    holder: 'text',
-    machine: 'text',
+    ...reader,
     now: 'timestamptz',
     until: 'timestamptz',
   }),
-  freeBriefLock: exec({ holder: 'text', machine: 'text' }),
+  freeBriefLock: exec(reader),
   addBriefCost: exec({ now: 'timestamptz', cost_usd: 'float8' }),
 })

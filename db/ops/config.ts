@@ -1,15 +1,15 @@
 import Type from 'typebox'
 import { nullable, exec, one, sqlFile } from '../sql-file.ts'
 
+const Model = nullable(Type.String())
 /** Configuration that was saved; null where nothing was. */
-export const SavedSettings = Type.Object({
+const SavedSettings = Type.Object({
   interval: nullable(Type.Integer()),
-  tier1_model: nullable(Type.String()),
-  tier2_model: nullable(Type.String()),
-  tier3_model: nullable(Type.String()),
+  tier1_model: Model,
+  tier2_model: Model,
+  tier3_model: Model,
   dry_run: nullable(Type.Boolean()),
 })
-export type SavedSettings = Type.Static<typeof SavedSettings>
 
 export const configQueries = sqlFile('sql/ops/config.sql', {
   readSettings: one(SavedSettings, {}),

@@ -31,16 +31,13 @@ const newEvent = {
   now: 'timestamptz',
 } as const
 
+/** Null for all. */
+const filter = { level: 'text?', service: 'text?', session: 'int8?' } as const
+
 export const eventQueries = sqlFile('sql/ops/events.sql', {
   addEvent: one(Event, { ...newEvent, notify: 'bool' }),
   addEventOnce: exec(newEvent),
-  listEvents: many(Event, {
-    level: 'text?',
-    service: 'text?',
-    session: 'int8?',
-    offset: 'int8',
-    limit: 'int8',
-  }),
+  listEvents: many(Event, { ...filter, offset: 'int8', limit: 'int8' }),
   claimNotice: optional(Notice, { now: 'timestamptz' }),
   countNotices: one(Type.Object({ notices: Type.Integer(), same: Type.Boolean() }), {
     session: 'int8',

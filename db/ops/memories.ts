@@ -16,40 +16,26 @@ export const Memory = Type.Object({
 })
 export type Memory = Type.Static<typeof Memory>
 
+/** What a memory is about. */
+const about = { service: 'text?', category: 'text' } as const
+const filter = { service: 'text?', category: 'text?' } as const
+/** What operators may change later. */
+const changed = {
+  observation: 'text',
+  confidence: 'float8',
+  active: 'bool',
+  now: 'timestamptz',
+} as const
+
 export const memoryQueries = sqlFile('sql/ops/memories.sql', {
-  addMemory: one(Memory, {
-    service: 'text?',
-    category: 'text',
-    observation: 'text',
-    confidence: 'float8',
-    active: 'bool',
-    now: 'timestamptz',
-    session: 'int8?',
-    tier: 'int2',
-  }),
-  strengthenMemory: optional(Memory, {
-    service: 'text?',
-    category: 'text',
-    observation: 'text',
-    now: 'timestamptz',
-  }),
+  addMemory: one(Memory, { ...about, ...changed, session: 'int8?', tier: 'int2' }),
+  strengthenMemory: optional(Memory, { ...about, observation: 'text', now: 'timestamptz' }),
   fadeMemories: exec({ now: 'timestamptz' }),
-  updateMemory: optional(Memory, {
-    id: 'int8',
-    observation: 'text',
-    confidence: 'float8',
-    active: 'bool',
-    now: 'timestamptz',
-  }),
+  updateMemory: optional(Memory, { id: 'int8', ...changed }),
   removeMemory: optional(Type.Pick(Memory, ['id']), { id: 'int8' }),
   findMemory: optional(Memory, { id: 'int8' }),
-  listMemories: many(Memory, {
-    service: 'text?',
-    category: 'text?',
-    offset: 'int8',
-    limit: 'int8',
-  }),
-  listActiveMemories: many(Memory, { service: 'text?', category: 'text?', limit: 'int8' }),
+  listMemories: many(Memory, { ...filter, offset: 'int8', limit: 'int8' }),
+  listActiveMemories: many(Memory, { ...filter, limit: 'int8' }),
   trimMemories: exec({ added: 'int8', kept: 'int8' }),
   noteCheckTime: exec({
     service: 'text',

@@ -42,6 +42,7 @@ export type Started = Type.Static<typeof Started>
 /** A session with what only its page shows. `chain_cost` counts null as 0. */
 export const FoundSession = Type.Object({
   ...Started.properties,
+  tool_calls: nullable(Count),
   summary: nullable(Text),
   chain_cost: Type.Number(),
 })
@@ -59,8 +60,10 @@ export type Lease = Type.Static<typeof Lease>
 
 /** How a session ended. */
 export interface Ending extends Pick<Session, 'exit_code' | 'cost_usd' | 'num_turns'> {
-  readonly status: Exclude<Status, 'running'>
-  readonly summary: string | null
+  status: Exclude<Status, 'running'>
+  /** Null where they are not counted. */
+  tool_calls: number | null
+  summary: string | null
 }
 
 /** One line of a session's output, without secrets. */
@@ -103,12 +106,12 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
     exit_code: 'int4?',
     cost_usd: 'float8?',
     num_turns: 'int4?',
+    tool_calls: 'int4?',
     summary: 'text?',
   }),
   askToStop: optional(Id, { id: 'int8' }),
   findLease: optional(Lease, {}),
   failLapsed: optional(Id, { id: 'int8', heartbeat_at: 'timestamptz', now: 'timestamptz' }),
-  announceSessions: exec({}),
   readSessionState: one(Type.Object({ newest: Count, running: Type.Boolean() }), {}),
   findRunning: optional(Session, {}),
   findSession: optional(FoundSession, { id: 'int8' }),
@@ -119,13 +122,14 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
   costSince: one(Cost, { since: 'timestamptz' }),
   chainCost: one(Cost, { id: 'int8' }),
   claimSchedule: optional(Type.Object({ scheduled_at: Timestamp }), {
-    now: 'timestamptz',
+    at: 'timestamptz',
     since: 'timestamptz',
+    ahead: 'timestamptz',
+    again: 'bool',
   }),
-  isScheduleClaimed: one(Type.Object({ claimed: Type.Boolean() }), { at: 'timestamptz' }),
   saveLines: exec({ session: 'int8', lines: 'jsonb' }),
   listLines: many(Line, { session: 'int8', after: 'int4', limit: 'int8' }),
   listLinesBefore: many(Line, { session: 'int8', before: 'int4', limit: 'int8' }),
   findSummary: optional(Summary, {}),
-  listDays: many(Day, { since: 'timestamptz', limit: 'int8' }),
+  listDays: many(Day, { since: 'timestamptz', until: 'timestamptz', limit: 'int8' }),
 })

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -45,8 +45,8 @@ type Header = Static<typeof Header>
 
 /**
  * Writes a backup: a line with the format and a checksum of the next line, a line of JSON with the
- * contents, then all rows, one a line, compressed by zstd. The file gets its name when all of it is
- * on the disk. `contents` is called after the last row.
+ * contents, then all rows, one a line, compressed by zstd. The file gets its name when all of it
+ * is on the disk. `contents` is called after the last row.
  *
  * @returns its size in bytes.
  */
@@ -58,7 +58,7 @@ export async function writeBackup(
   const part = `${path}.part`
   // A new file: somebody else may have an old one open.
   await rm(part, { force: true })
-  const file = await open(part, 'wx', 0o600)
+  await using file = await open(part, 'wx', 0o600)
   try {
     const body = await writeBody(file, rows)
     await writeAt(file, headOf({ ...contents(), ...body }), 0)
@@ -72,13 +72,11 @@ export async function writeBackup(
   } catch (error) {
     if (await isAt(file, part)) await rm(part, { force: true })
     throw error
-  } finally {
-    await file.close()
   }
 }
 
 /** Whether a path is still that of an open file, and not of another one. */
-async function isAt(file: FileHandle, path: string): Promise<boolean> {
+async function isAt(file: FileHandle, path: string) {
   const [own, there] = await Promise.all([file.stat(), stat(path).catch(() => undefined)])
   return own.ino === there?.ino && own.dev === there.dev
 }
@@ -119,43 +117,40 @@ async function writeBody(
 }
 
 /** Writes all bytes. A disk that is nearly full takes a part, and fails only at the next write. */
-async function writeAt(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+async function writeAt(file: FileHandle, bytes: Buffer, position: number) {
   for (let done = 0; done < bytes.length;) {
-    const written = await file.write(bytes, done, bytes.length - done, position + done)
-    done += written.bytesWritten
+    const { bytesWritten } = await file.write(bytes, done, undefined, position + done)
+    done += bytesWritten
   }
 }
 
-function headOf(header: Header): Buffer {
-  const first = (rest: string): string =>
-    `${FORMAT} ${createHash('sha256').update(rest).digest('hex')}\n`
+function headOf(header: Header) {
+  const first = (rest: string) => `${FORMAT} ${hash('sha256', rest)}\n`
   const space = HEAD - first('').length
   const line = JSON.stringify(header)
   const rest = `${line.padEnd(space - 1)}\n`
-  if (Buffer.byteLength(rest) > space) throw new Error('what the backup says of itself is too long')
+  if (Buffer.byteLength(rest) > space) {
+    throw new Error('what the backup says of itself is too long')
+  }
   return Buffer.from(first(rest) + rest)
 }
 
 async function readHeader(path: string): Promise<Header> {
-  const file = await open(path)
+  await using file = await open(path)
   const head = Buffer.alloc(HEAD)
-  let read
-  try {
-    read = await file.read(head, 0, HEAD, 0)
-  } finally {
-    await file.close()
-  }
+  const { bytesRead } = await file.read(head, 0, HEAD, 0)
   const end = head.indexOf('\n') + 1
   const first = head.toString('utf8', 0, end).trimEnd()
   const sum = first.slice(FORMAT.length + 1)
   if (!first.startsWith('gatehouse backup ')) throw new Error(`${path} is no backup of Gatehouse`)
   if (!first.startsWith(`${FORMAT} `)) {
     throw new Error(
-      `${path} has a format that this program does not know: it is newer; restore it with the program that made it`,
+      `${path} has a format that this program does not know: it is newer; ` +
+        'restore it with the program that made it',
     )
   }
-  if (read.bytesRead < HEAD) throw broken(path, `it ends too early, at ${read.bytesRead} bytes`)
-  if (createHash('sha256').update(head.subarray(end)).digest('hex') !== sum) {
+  if (bytesRead < HEAD) throw broken(path, `it ends too early, at ${bytesRead} bytes`)
+  if (hash('sha256', head.subarray(end)) !== sum) {
     throw broken(path, 'its first lines have changed since it was made')
   }
   const header: unknown = JSON.parse(head.toString('utf8', end))

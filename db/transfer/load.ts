@@ -1,12 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Database, Executor, Transaction } from '../client.ts'
 import { migrationState } from '../migrate.ts'
 import { refuseUnfitServer } from '../server.ts'
 import {
-  digestOf,
+  contentsOf,
   isPiece,
-  isSame,
   largeValues,
-  nextId,
   pinTextFormat,
   valueOf,
   listTables,
@@ -15,13 +14,18 @@ import {
 } from './rows.ts'
 import type { Source, TableContents } from './source.ts'
 
+/** A table, and where its rows come from. */
+interface Target extends Table {
+  source: Source
+}
+
 /** Called when rows were written or verified. */
 export type Progress = (doing: string, table: string, rows: number) => void
 
 /** The result: whether all was there already, and what the tables hold. */
 export interface Loaded {
-  readonly wasThere: boolean
-  readonly tables: readonly TableContents[]
+  wasThere: boolean
+  tables: readonly TableContents[]
 }
 
 /** The database has other rows; nothing was changed. */
@@ -30,26 +34,29 @@ export class NotEmpty extends Error {
 }
 
 /**
- * Writes all rows of `source` into the migrated database of this transaction, sets the next ids,
- * and compares every table with the source. A database that holds exactly that is left as it is.
+ * Writes all rows of `sources` into the migrated database of this transaction, sets the next ids,
+ * and compares every table with its source. A database that holds exactly that is left as it is.
  * One with other rows is refused with `NotEmpty`.
  */
-export async function load(tx: Transaction, source: Source, progress: Progress): Promise<Loaded> {
+export async function load(
+  tx: Transaction,
+  sources: readonly Source[],
+  progress: Progress,
+): Promise<Loaded> {
   await pinTextFormat(tx)
-  const tables = inOrderOf(source.names, await listTables(tx))
+  const tables = inOrderOf(sources, await listTables(tx))
   const names = tables.map(({ name }) => name).join(', ')
   await run(tx, `lock table ${names} in exclusive mode`)
   const full = await firstWithContent(tx, tables)
-  if (full === undefined) await writeAll(tx, tables, source, progress)
+  if (full === undefined) await writeAll(tx, tables, progress)
   const contents: TableContents[] = []
   for (const table of tables) {
-    const wanted = await source.contents(table.name)
-    const there = await digestOf(tx, table, (rows) => progress('verify', table.name, rows))
-    if (!isSame(wanted, there) || wanted.next_id !== (await nextId(tx, table))) {
+    const wanted = await table.source.contents()
+    const there = await contentsOf(tx, table, (rows) => progress('verify', table.name, rows))
+    if (!isDeepStrictEqual(there, wanted)) {
       if (full !== undefined) throw new NotEmpty(`${full} holds rows already`)
-      throw new Error(
-        `${table.name} did not arrive as it was (${there.rows} of ${wanted.rows} rows); nothing was changed`,
-      )
+      const count = `${there.rows} of ${wanted.rows} rows`
+      throw new Error(`${table.name} did not arrive as it was (${count}); nothing was changed`)
     }
     contents.push(wanted)
   }
@@ -64,7 +71,8 @@ export async function load(tx: Transaction, source: Source, progress: Progress):
 const MIGRATION_OF_ROW = `
 select from gatehouse.migrations m
  where m.xmin = t.xmin
-   and not exists (select from gatehouse.migrations o where o.xmin = m.xmin and o.number <> m.number)
+   and not exists (select from gatehouse.migrations o
+                    where o.xmin = m.xmin and o.number <> m.number)
    and not exists (select from pg_constraint c
                     where c.conrelid = 'gatehouse.migrations'::regclass and c.xmin = m.xmin)`
 
@@ -74,24 +82,29 @@ async function firstWithContent(
   tables: readonly Table[],
 ): Promise<string | undefined> {
   for (const { name } of tables) {
-    const text = `select exists (select from ${name} t where not exists (${MIGRATION_OF_ROW})) as there`
+    const text = `
+      select exists (select from ${name} t where not exists (${MIGRATION_OF_ROW})) as there`
     const [row] = await run<{ there: boolean }>(tx, text)
     if (row?.there === true) return name
   }
   return undefined
 }
 
-function inOrderOf(names: readonly string[], tables: readonly Table[]): readonly Table[] {
-  const found = names.flatMap((name) => tables.filter((table) => table.name === name))
-  const each = new Set(names).size === names.length
-  if (each && found.length === tables.length && found.length === names.length) return found
-  throw new Error('the two databases do not have the same tables')
+function inOrderOf(sources: readonly Source[], tables: readonly Table[]): readonly Target[] {
+  function namesOf(all: readonly { name: string }[]) {
+    return all.map(({ name }) => name).toSorted()
+  }
+  if (!isDeepStrictEqual(namesOf(sources), namesOf(tables)))
+    throw new Error('the two databases do not have the same tables')
+  return sources.flatMap((source) => {
+    const table = tables.find(({ name }) => name === source.name)
+    return table === undefined ? [] : [{ ...table, source }]
+  })
 }
 
 async function writeAll(
   tx: Transaction,
-  tables: readonly Table[],
-  source: Source,
+  tables: readonly Target[],
   progress: Progress,
 ): Promise<void> {
   // The rows that migrations wrote are among those of the source.
@@ -100,8 +113,8 @@ async function writeAll(
     'create temporary table pieces (mark text, place serial, piece bytea) on commit drop',
   )
   for (const table of tables) {
-    await writeRows(tx, table, source.rows(table.name), progress)
-    const { next_id: next } = await source.contents(table.name)
+    await writeRows(tx, table, progress)
+    const { next_id: next } = await table.source.contents()
     if (table.identity !== null && next !== null) {
       // Unlike setval() it is undone with the transaction.
       const column = `alter column ${table.identity} restart with ${next}`
@@ -112,49 +125,37 @@ async function writeAll(
 }
 
 /** Rows come in the order of their keys: a session after its parent. */
-async function writeRows(
-  tx: Transaction,
-  table: Table,
-  batches: AsyncIterable<readonly string[]>,
-  progress: Progress,
-): Promise<void> {
+async function writeRows(tx: Transaction, table: Target, progress: Progress) {
   const insert = insertInto(table)
-  /** A row whose large values have not all come, and the mark of each missing piece. */
-  let unfinished: { readonly row: string; readonly marks: string[] } | undefined
-  async function write(rows: readonly string[]): Promise<void> {
+  const batches = table.source.rows()
+  async function write(rows: readonly string[]) {
     if (rows.length === 0) return
     await run(tx, insert, [`[${rows.join(',')}]`])
     progress('copy', table.name, rows.length)
   }
   for await (const lines of batches) {
-    const [first = '', last = first] = [lines[0], lines.at(-1)]
-    if (isPiece(first)) {
-      const mark = unfinished?.marks.shift()
-      if (unfinished === undefined || mark === undefined)
-        throw new Error('a piece belongs to no row')
-      await run(tx, ADD_PIECE, [mark, first])
-      if (unfinished.marks.length > 0) continue
-      await write([unfinished.row])
-      unfinished = undefined
-      await tx.script('truncate pieces')
+    // A row with large values is the last of its batch, and their pieces follow.
+    const large = largeValues(table, lines.at(-1) ?? '')
+    if (large.length === 0) {
+      await write(lines)
       continue
     }
-    if (unfinished !== undefined) throw new Error('a row is without its pieces')
-    const marks = largeValues(table, last).flatMap(({ mark, pieces }) =>
-      Array.from({ length: pieces }, () => mark),
-    )
-    if (marks.length === 0) await write(lines)
-    else {
-      await write(lines.slice(0, -1))
-      unfinished = { row: last, marks }
+    await write(lines.slice(0, -1))
+    for (const { mark, pieces } of large) {
+      for (let left = pieces; left > 0; left--) {
+        const { value } = await batches.next()
+        if (!isPiece(value?.[0] ?? '')) throw new Error('a row is without its pieces')
+        await run(tx, ADD_PIECE, [mark, value[0]])
+      }
     }
+    await write(lines.slice(-1))
+    await tx.script('truncate pieces')
   }
-  if (unfinished !== undefined) throw new Error('a row is without its pieces')
 }
 
 const ADD_PIECE = 'insert into pieces (mark, piece) values ($1::text, $2::text::bytea)'
 
-function insertInto({ name, columns }: Table): string {
+function insertInto({ name, columns }: Table) {
   const names = columns.map((column) => column.name).join(', ')
   const values = columns.map(valueOf).join(', ')
   const texts = columns.map((column) => `${column.name} text`).join(', ')

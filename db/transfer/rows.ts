@@ -24,11 +24,6 @@ export async function pinTextFormat(tx: Transaction): Promise<void> {
   await tx.script(SETTINGS)
 }
 
-/** Makes a transaction read one snapshot. Must be its first statement. */
-export async function beginSnapshot(tx: Transaction): Promise<void> {
-  await tx.script('set transaction isolation level repeatable read, read only')
-}
-
 /**
  * Reads the rows of a table in the order of its key. A row is a JSON object in one line, with the
  * texts of its columns. The pieces of its large values follow it, one at a time. Holds about a
@@ -51,33 +46,31 @@ export async function* readRows(tx: Transaction, table: Table): AsyncGenerator<r
   }
 }
 
-/** The digest of a table; the database hashes the rows. */
-export async function digestOf(
-  tx: Transaction,
-  table: Table,
-  onRows: (rows: number) => void = () => undefined,
-): Promise<Digest> {
+/** What a table holds; the database hashes the rows. `next_id` is null without ids. */
+export async function contentsOf(tx: Executor, table: Table, onRows?: (rows: number) => void) {
   const digest = createDigest()
   const hash = `encode(sha256(convert_to(row_to_json(r)::text, 'UTF8')), 'hex')`
   for await (const hashes of readAs(tx, table, hash)) {
     for (const { text } of hashes) digest.add(text)
-    onRows(hashes.length)
+    onRows?.(hashes.length)
   }
-  return digest.result()
+  return { name: table.name, ...digest.result(), next_id: await nextId(tx, table) }
 }
 
 /** The id of the table's next row; null if it has no sequence. */
 export async function nextId(tx: Executor, { sequence }: Table): Promise<number | null> {
   if (sequence === null) return null
-  const text = `select case when is_called then last_value + 1 else last_value end as next_id from ${sequence}`
+  const text = `
+    select case when is_called then last_value + 1 else last_value end as next_id
+      from ${sequence}`
   const [row] = await run<{ next_id: number }>(tx, text)
   return row?.next_id ?? null
 }
 
 /** Something read from a row, and the row's physical place. */
 interface Row {
-  readonly text: string
-  readonly place: string
+  text: string
+  place: string
 }
 
 async function* readAs(
@@ -88,10 +81,16 @@ async function* readAs(
   const size = columns.map((column) => `coalesce(${column.size}, 0)`).join(' + ')
   const texts = columns.map((column) => `${textOf(column)} as ${column.name}`).join(', ')
   const order = key.map((column) => `t.${column}`).join(', ')
-  const of = `from ${name} t`
-  const what = `${text} as text, t.ctid::text as place ${of} cross join lateral (select ${texts}) r`
-  await run(tx, `declare sizes no scroll cursor for select ${size} as size ${of} order by ${order}`)
-  await run(tx, `declare texts no scroll cursor for select ${what} order by ${order}`)
+  const declareSizes = `
+    declare sizes no scroll cursor for
+      select ${size} as size from ${name} t order by ${order}`
+  const declareTexts = `
+    declare texts no scroll cursor for
+      select ${text} as text, t.ctid::text as place
+        from ${name} t cross join lateral (select ${texts}) r
+       order by ${order}`
+  await run(tx, declareSizes)
+  await run(tx, declareTexts)
   for (;;) {
     const sizes = await run<{ size: number }>(tx, `fetch ${SIZES} from sizes`)
     if (sizes.length === 0) break
@@ -103,7 +102,9 @@ async function* readAs(
   await run(tx, 'close texts')
 }
 
-/** Splits rows into portions to be fetched at once: powers of two, for few different statements. */
+/**
+ * Splits rows into portions to be fetched at once: powers of two, for few different statements.
+ */
 function* portions(sizes: readonly number[]): Generator<number> {
   for (let at = 0; at < sizes.length;) {
     let count = 1
@@ -113,7 +114,7 @@ function* portions(sizes: readonly number[]): Generator<number> {
   }
 }
 
-function total(sizes: readonly number[], from: number, count: number): number {
+function total(sizes: readonly number[], from: number, count: number) {
   return sizes.slice(from, from + count).reduce((sum, size) => sum + size, 0)
 }
 
@@ -127,23 +128,14 @@ export async function run<R>(
 }
 
 /**
- * A longer `bytea` is replaced in its row by `@SHA-256:LENGTH`. Its bytes follow the row, in pieces
- * of this size, so that no database holds more of it than the value itself. Part of the backup's
- * format.
+ * A longer `bytea` is replaced in its row by `@SHA-256:LENGTH`. Its bytes follow the row, in
+ * pieces of this size, so that no database holds more of it than the value itself. Part of the
+ * backup's format.
  */
 const PIECE = 512 * 1024
 
-/** A value that is carried in pieces. */
-interface LargeValue {
-  /** Its replacement in the row. */
-  readonly mark: string
-  /** The column, quoted for SQL. */
-  readonly column: string
-  readonly pieces: number
-}
-
 /** SQL for the text of a column. */
-function textOf({ name, type }: Table['columns'][number]): string {
+function textOf({ name, type }: Table['columns'][number]) {
   const whole = `t.${name}::text`
   if (type !== 'bytea') return whole
   const length = `octet_length(t.${name})`
@@ -151,16 +143,20 @@ function textOf({ name, type }: Table['columns'][number]): string {
   return `case when ${length} > ${PIECE} then ${mark} else ${whole} end`
 }
 
-/** SQL for the value of a column from its text; large values are joined from the table `pieces`. */
+/**
+ * SQL for the value of a column from its text; large values are joined from the table `pieces`.
+ */
 export function valueOf({ name, type }: Table['columns'][number]): string {
   const whole = `r.${name}::${type}`
   if (type !== 'bytea') return whole
-  const joined = `(select string_agg(p.piece, '' order by p.place) from pieces p where p.mark = r.${name})`
-  return `case when r.${name} like '@%' then ${joined} else ${whole} end`
+  const joined = `
+    select string_agg(p.piece, '' order by p.place)
+      from pieces p where p.mark = r.${name}`
+  return `case when r.${name} like '@%' then (${joined}) else ${whole} end`
 }
 
-/** The large values of a row, in the order of its columns. */
-export function largeValues({ columns }: Table, row: string): readonly LargeValue[] {
+/** The large values of a row, in the order of its columns; marks stand for them in the row. */
+export function largeValues({ columns }: Table, row: string) {
   if (!row.includes('":"@')) return []
   const texts: Readonly<Record<string, string | null>> = JSON.parse(row)
   return columns.flatMap(({ name, member, type }) => {
@@ -176,30 +172,20 @@ export function isPiece(line: string): boolean {
   return line.startsWith('\\x')
 }
 
-/** Number of rows, and the SHA-256 of the SHA-256s of their texts in the order of the key. */
-export interface Digest {
-  readonly rows: number
-  readonly sha256: string
-}
-
 /**
- * Computes a digest, row by row: `add` takes the SHA-256 of the next row's text, in hexadecimal.
+ * Counts rows and computes the SHA-256 of the SHA-256s of their texts in the order of the key.
+ * `add` takes the next row's, in hexadecimal.
  */
 export function createDigest() {
   const all = createHash('sha256')
   let rows = 0
   return {
-    add(hash: string): void {
+    add(hash: string) {
       all.update(hash, 'hex')
       rows += 1
     },
-    result: (): Digest => ({ rows, sha256: all.copy().digest('hex') }),
+    result: () => ({ rows, sha256: all.copy().digest('hex') }),
   }
-}
-
-/** Whether two digests are of the same rows. */
-export function isSame(one: Digest, other: Digest): boolean {
-  return one.rows === other.rows && one.sha256 === other.sha256
 }
 
 /** A table whose rows are carried from one database to another. All names are quoted for SQL. */
@@ -233,14 +219,9 @@ export async function listTables(db: Executor): Promise<readonly Table[]> {
   const waiting = new Map(rows.map((table) => [table.name, table]))
   const sorted: Table[] = []
   while (waiting.size > 0) {
-    const next = [...waiting.values()].find(({ refers_to: others }) =>
-      others.every((other) => !waiting.has(other)),
-    )
-    if (next === undefined) {
-      throw new Error(
-        `these tables refer to each other in a circle: ${[...waiting.keys()].join(', ')}`,
-      )
-    }
+    const isNext = ({ refers_to }: Table) => !refers_to.some((other) => waiting.has(other))
+    const next = waiting.values().find(isNext)
+    if (next === undefined) throw new Error('tables refer to each other in a circle')
     waiting.delete(next.name)
     sorted.push(next)
   }

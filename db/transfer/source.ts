@@ -5,59 +5,50 @@ import { createZstdDecompress } from 'node:zlib'
 import type { Transaction } from '../client.ts'
 import { HEAD, type Contents } from './backup-file.ts'
 import {
-  beginSnapshot,
+  contentsOf,
   createDigest,
-  digestOf,
   isPiece,
   nextId,
   pinTextFormat,
   readRows,
-  type Digest,
   listTables,
   type Table,
 } from './rows.ts'
 
 /** What a table holds. `next_id`: the id of its next row; null without ids. */
-export interface TableContents extends Digest {
-  readonly name: string
-  readonly next_id: number | null
-}
+export type TableContents = Contents['tables'][number]
 
-/** A database or a backup, to be read. */
+/** A table of a database or of a backup, to be read. */
 export interface Source {
-  /** The names of its tables. */
-  readonly names: readonly string[]
-  rows(name: string): AsyncIterable<readonly string[]>
-  /** What a table holds; if its rows were read, what was read. */
-  contents(name: string): Promise<TableContents>
+  name: string
+  rows(): AsyncGenerator<readonly string[]>
+  /** What it holds; if its rows were read, what was read. */
+  contents(): Promise<TableContents>
 }
 
-/** Opens a database as a source: all of it at this moment. Must come first in its transaction. */
-export async function openDatabaseSource(tx: Transaction): Promise<Source> {
-  await beginSnapshot(tx)
+/**
+ * Opens the tables of a database as they are at this moment. Must come first in its transaction.
+ */
+export async function openDatabaseSources(tx: Transaction): Promise<readonly Source[]> {
+  await tx.script('set transaction isolation level repeatable read, read only')
   await pinTextFormat(tx)
-  const tables = new Map((await listTables(tx)).map((table) => [table.name, table]))
-  const digests = new Map<string, Digest>()
-  const find = (name: string): Table => {
-    const table = tables.get(name)
-    if (table === undefined) throw new Error(`there is no table ${name}`)
-    return table
-  }
+  return (await listTables(tx)).map((table) => openTable(tx, table))
+}
+
+function openTable(tx: Transaction, table: Table): Source {
+  const { name } = table
+  let read: TableContents | undefined
   return {
-    names: [...tables.keys()],
-    async *rows(name) {
+    name,
+    async *rows() {
       const digest = createDigest()
-      for await (const rows of ahead(readRows(tx, find(name)))) {
+      for await (const rows of ahead(readRows(tx, table))) {
         for (const row of rows) if (!isPiece(row)) digest.add(hash('sha256', row))
         yield rows
       }
-      digests.set(name, digest.result())
+      read = { name, ...digest.result(), next_id: await nextId(tx, table) }
     },
-    async contents(name) {
-      const table = find(name)
-      const digest = digests.get(name) ?? (await digestOf(tx, table))
-      return { name, ...digest, next_id: await nextId(tx, table) }
-    },
+    contents: async () => read ?? (await contentsOf(tx, table)),
   }
 }
 
@@ -79,43 +70,39 @@ const BATCH_LENGTH = 1024 * 1024
 /** Longer than any row. A compressed line may expand to any size, and is held as a whole. */
 const MAX_LINE_BYTES = 128 * 1024 * 1024
 
-/** Opens a verified backup as a source. Tables must be read in the backup's order, each once. */
-export function openBackupSource(path: string, { tables }: Contents): Source {
+/** Opens the tables of a verified backup. They must be read in the backup's order, each once. */
+export function openBackupSources(path: string, { tables }: Contents): readonly Source[] {
   const lines = linesOf(path)
   /** A line that was read but not used yet. */
   let held: string | undefined
-  const find = (name: string): TableContents => {
-    const table = tables.find((one) => one.name === name)
-    if (table === undefined) throw new Error(`the backup has no table ${name}`)
-    return table
-  }
-  return {
-    names: tables.map(({ name }) => name),
-    async *rows(name) {
-      let left = find(name).rows
-      let rows: string[] = []
-      let length = 0
-      for (;;) {
-        held ??= (await lines.next()).value
-        const piece = held !== undefined && isPiece(held)
-        if (rows.length > 0 && (piece || length > BATCH_LENGTH || left === 0)) {
-          yield rows
-          rows = []
-          length = 0
-        }
-        if (left === 0 && !piece) return
-        if (held === undefined) throw new Error('the backup has fewer rows than it says')
-        if (piece) yield [held]
-        else {
-          left -= 1
-          rows.push(held)
-          length += held.length
-        }
-        held = undefined
+  async function* rowsOf(count: number): AsyncGenerator<readonly string[]> {
+    let left = count
+    let rows: string[] = []
+    let length = 0
+    for (;;) {
+      held ??= (await lines.next()).value
+      const piece = held !== undefined && isPiece(held)
+      if (rows.length > 0 && (piece || length > BATCH_LENGTH || left === 0)) {
+        yield rows
+        rows = []
+        length = 0
       }
-    },
-    contents: (name) => Promise.resolve(find(name)),
+      if (left === 0 && !piece) return
+      if (held === undefined) throw new Error('the backup has fewer rows than it says')
+      if (piece) yield [held]
+      else {
+        left -= 1
+        rows.push(held)
+        length += held.length
+      }
+      held = undefined
+    }
   }
+  return tables.map((table) => ({
+    name: table.name,
+    rows: () => rowsOf(table.rows),
+    contents: () => Promise.resolve(table),
+  }))
 }
 
 async function* linesOf(path: string): AsyncGenerator<string, undefined> {

@@ -209,7 +209,10 @@ function countNews(event) {
 
 function gap({ skipped }) {
   const count = skipped > 0 ? `${skipped} events` : 'Some events'
-  sayProblem(`${count} went by while this page was away.`, { href: '/log', text: 'Reload the log' })
+  sayProblem(`${count} went by while this page was away.`, {
+    href: '/log',
+    text: 'Reload the log',
+  })
 }
 
 document.documentElement.classList.add('js')

@@ -1,6 +1,6 @@
 import type { EventSummary } from '../../db/hooks/events.ts'
-import type { Activity } from '../../db/hooks/providers.ts'
 import type { RejectionCount } from '../../db/hooks/rejections.ts'
+import type { HourStats } from '../../db/hooks/stats.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 import { breakable, timeTag, copyBox } from '../parts.ts'
@@ -11,20 +11,20 @@ import { logUrl } from './log.ts'
 
 /** What `/` shows. */
 export interface DashboardView {
-  readonly baseUrl: string
+  baseUrl: string
   /** How the operator calls this program. */
-  readonly program: string
+  program: string
   /** Where the live stream goes on: no event after it need be on the page. */
-  readonly position: number
-  readonly status: StatusMessage
+  position: number
+  status: StatusMessage
   /** The newest events, newest first. */
-  readonly events: readonly EventSummary[]
-  /** Events per provider and hour of the last 24 hours; hours without events are left out. */
-  readonly activity: readonly Activity[]
-  readonly rejections: readonly RejectionCount[]
+  events: readonly EventSummary[]
+  /** Of the last 24 hours; hours without events and rejections are left out. */
+  stats: readonly HourStats[]
+  rejections: readonly RejectionCount[]
 }
 
-type ProviderLine = DashboardView['status']['providers'][number]
+type ProviderLine = StatusMessage['providers'][number]
 
 /** `/`: whether anything arrives, from whom, and the newest events; kept live by the script. */
 export function dashboardPage(view: DashboardView): Html {
@@ -71,36 +71,36 @@ function connectionStrip({ status, baseUrl }: DashboardView): Html {
 }
 
 function providerTile(provider: ProviderLine, view: DashboardView): Html {
-  const { name, trust_mode, enabled, recent_count, last_event_at } = provider
-  const rejected = view.rejections.find((total) => total.provider === name)
+  const { name, enabled, last_event_at: last } = provider
+  const rejected = view.rejections.find((one) => one.provider === name)
+  const stats = view.stats.filter((one) => one.provider === name)
   return html`<article class="tile" data-provider="${name}">
     <h3><a href="${logUrl({ provider: name })}">${breakable(name)}</a></h3>
     <p class="badges">
-      ${trustBadge(trust_mode)}
+      ${trustBadge(provider.trust_mode)}
       <span class="badge off" data-disabled ${enabled && html`hidden`}>disabled</span>
       ${alarmBadges(provider.alarms)}
     </p>
-    <p class="figure"><strong data-recent-count>${recent_count}</strong> in 24 hours</p>
-    ${activityChart(name, view.activity, view.status.generated_at)}
+    <p class="figure"><strong data-recent-count>${provider.recent_count}</strong> in 24 hours</p>
+    ${eventsChart(stats, view.status.generated_at)}
     <p class="muted">
       Last event
-      <span data-last-event>${last_event_at === null ? 'never' : timeTag(last_event_at)}</span>
+      <span data-last-event>${last === null ? 'never' : timeTag(last)}</span>
     </p>
-    ${rejected !== undefined && rejectedLine(rejected)}
+    ${
+      rejected &&
+      html`<p class="rejected">
+        <a href="${logUrl({ provider: name, rejected: '1' })}">${rejected.total} rejected</a>
+      </p>`
+    }
   </article>`
-}
-
-function rejectedLine({ provider, total }: RejectionCount): Html {
-  return html`<p class="rejected">
-    <a href="${logUrl({ provider, rejected: true })}">${total} rejected</a>
-  </p>`
 }
 
 function firstWebhook({ baseUrl, program }: DashboardView): Html {
   const url = `${baseUrl}/webhooks/generic/first`
   return html`<section id="first-webhook" class="panel" aria-labelledby="first-title">
     <h2 id="first-title">Send the first webhook</h2>
-    <p>Nothing was received yet. Create a provider, which prints its token, and send to it:</p>
+    <p>Nothing was received yet. Create a provider and send to it with its token:</p>
     ${copyBox(
       'first-command',
       'commands',
@@ -120,45 +120,40 @@ const HOUR_MS = 3_600_000
 const HOURS = 24
 
 /**
- * Events per hour of one provider as 24 bars; the last one is the hour of `now`. Each chart has its
- * own scale, so its text says how many the highest bar stands for.
+ * Events per hour of one provider as 24 bars; the last one is the hour of `now`. Each chart has
+ * its own scale, so its text says how many the highest bar stands for.
  */
-function activityChart(provider: string, activity: readonly Activity[], now: Date): Html {
-  const counts = hourly(provider, activity, now)
-  const first = Math.floor(now.getTime() / HOUR_MS) - (HOURS - 1)
-  const bars = counts.map((value, at) => ({
-    label: hourText(first + at),
-    parts: [{ kind: 'some', value }],
-  }))
-  return barChart(chartText(counts, first), bars)
+function eventsChart(stats: readonly HourStats[], now: Date): Html {
+  const hours = hourly(stats, now)
+  const bars = hours.map(({ label, events }) => {
+    return { label, parts: [{ kind: 'some', value: events }] }
+  })
+  return barChart(chartText(hours), bars)
 }
 
-/** Events in each of the 24 hours up to the hour of `now`, oldest first. */
-export function hourly(
-  provider: string,
-  activity: readonly Activity[],
-  now: Date,
-): readonly number[] {
-  const counts = Array.from({ length: HOURS }, () => 0)
-  const last = Math.floor(now.getTime() / HOUR_MS)
-  for (const { provider: name, hour, events } of activity) {
-    const index = HOURS - 1 - (last - Math.floor(hour.getTime() / HOUR_MS))
-    // The window of 24 hours begins within a 25th one, which has no bar.
-    if (name === provider && index >= 0 && index < HOURS) {
-      counts[index] = (counts[index] ?? 0) + events
-    }
-  }
-  return counts
+interface Hour {
+  label: string
+  events: number
 }
 
-function chartText(counts: readonly number[], first: number): string {
-  const total = counts.reduce((sum, count) => sum + count, 0)
+/** The 24 hours up to the hour of `now`, oldest first. */
+export function hourly(stats: readonly HourStats[], now: Date): readonly Hour[] {
+  const last = hourOf(now)
+  return Array.from({ length: HOURS }, (_, at) => {
+    const start = new Date((last - HOURS + 1 + at) * HOUR_MS)
+    const line = stats.find(({ hour }) => hourOf(hour) === hourOf(start))
+    return { label: `${start.toISOString().slice(11, 16)} UTC`, events: line?.events ?? 0 }
+  })
+}
+
+function hourOf(time: Date): number {
+  return Math.floor(time.getTime() / HOUR_MS)
+}
+
+function chartText(hours: readonly Hour[]) {
+  const total = hours.reduce((sum, { events }) => sum + events, 0)
   if (total === 0) return 'No events in the last 24 hours'
-  const peak = Math.max(...counts)
-  const at = hourText(first + counts.indexOf(peak))
-  return `Events per hour over 24 hours: ${total} in all, at most ${peak} at ${at}`
-}
-
-function hourText(hour: number): string {
-  return `${new Date(hour * HOUR_MS).toISOString().slice(11, 16)} UTC`
+  const peak = hours.reduce((most, hour) => (hour.events > most.events ? hour : most))
+  const most = `at most ${peak.events} at ${peak.label}`
+  return `Events per hour over 24 hours: ${total} in all, ${most}`
 }

@@ -2,48 +2,46 @@ import type { Endpoint } from '../../db/hooks/endpoints.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { checkbox, field, postForm, refusal, submit } from '../form.ts'
-import { cards, copyBox, disclosed, fact, secretBox, timeTag } from '../parts.ts'
+import { cards, copyBox, disclosed, facts, secretBox, section, timeTag } from '../parts.ts'
+import { NAME } from './layout.ts'
+
+interface Made {
+  name: string
+  token: string
+  /** JSON to paste into a client. */
+  configuration: string
+}
 
 /** What the settings page shows of the tool protocol. */
 export interface EndpointsView {
-  readonly endpoints: readonly Endpoint[]
-  readonly baseUrl: string
+  endpoints: readonly Endpoint[]
+  baseUrl: string
   /** An endpoint that was just created; its token is shown this one time. */
-  readonly created?: {
-    readonly name: string
-    readonly token: string
-    readonly url: string
-    /** JSON to paste into a client. */
-    readonly configuration: string
-  }
-  readonly form: FormState
+  made?: Made
+  /** The form that creates one. */
+  newEndpoint: FormState
 }
 
 /** The tool protocol's part of `/settings`, and the answer to its forms. */
-export function endpointsFragment({ endpoints, baseUrl, created, form }: EndpointsView): Html {
-  return html`<section id="endpoints" aria-labelledby="endpoints-title">
-    <h2 id="endpoints-title">Tool protocol</h2>
-    <p class="muted">
+export function endpointsFragment(view: EndpointsView): Html {
+  const { endpoints, baseUrl, made, newEndpoint } = view
+  const content = html`<p class="muted">
       Assistants and other programs that speak MCP read the webhooks here, each at an endpoint
-      <code>${baseUrl}/mcp/<em>name</em></code> with a token of its own.
+      <code>${baseUrl}/mcp/<em>name</em></code> with a token of its own. The
+      <a href="/api/docs/">API</a> takes the same token.
     </p>
-    ${created !== undefined && createdBox(created)}
-    ${cards(endpoints.map(endpointCard), 'No endpoints yet.')} ${createForm(form)}
-  </section>`
+    ${made !== undefined && madeBox(made, baseUrl)}
+    ${cards(endpoints.map(endpointCard), 'No endpoints yet.')} ${createForm(newEndpoint)}`
+  return section('endpoints-title', 'Tool protocol', content, { id: 'endpoints' })
 }
 
-function createdBox({
-  name,
-  token,
-  url,
-  configuration,
-}: NonNullable<EndpointsView['created']>): Html {
+function madeBox({ name, token, configuration }: Made, baseUrl: string): Html {
   return secretBox(
     `Token of ${name}`,
     { what: 'token', secret: token, id: 'endpoint-token' },
     html`<p>
         Clients that read <code>mcpServers</code> take this configuration. Others need the URL
-        <code>${url}</code> and the token as a bearer token.
+        <code>${baseUrl}/mcp/${name}</code> and the token as a bearer token.
       </p>
       ${copyBox('endpoint-configuration', 'client configuration', configuration)}`,
   )
@@ -52,11 +50,11 @@ function createdBox({
 function endpointCard({ name, may_replay, created_at, last_used_at }: Endpoint): Html {
   return html`<article class="panel card" id="card-of-${name}" aria-labelledby="name-of-${name}">
     <h3 id="name-of-${name}">${name}</h3>
-    <dl class="facts">
-      ${fact('May', may_replay ? 'read and replay' : 'read')}
-      ${fact('Last used', last_used_at === null ? 'never' : timeTag(last_used_at))}
-      ${fact('Created', timeTag(created_at))}
-    </dl>
+    ${facts({
+      May: may_replay ? 'read and replay' : 'read',
+      'Last used': last_used_at === null ? 'never' : timeTag(last_used_at),
+      Created: timeTag(created_at),
+    })}
     ${disclosed('Revoke…', revokeForm(name))}
   </article>`
 }
@@ -64,32 +62,23 @@ function endpointCard({ name, may_replay, created_at, last_used_at }: Endpoint):
 function revokeForm(name: string): Html {
   const action = `/settings/endpoints/${name}/revoke`
   const confirm = `Revoke ${name}? Its token stops working at once.`
-  return postForm(
-    { action, target: '#endpoints', confirm },
-    submit(html`Revoke <span class="hidden">${name}</span>`, { class: 'danger' }),
-  )
+  const label = html`Revoke <span class="hidden">${name}</span>`
+  const button = submit(label, { class: 'danger' })
+  return postForm({ action, target: '#endpoints', confirm }, button)
 }
 
 function createForm(state: FormState): Html {
   const form = { id: 'endpoint', ...state }
   const action = '/settings/endpoints'
+  const replay = html`<strong>Allow replay</strong> – programs may have events sent again`
   return postForm(
     { id: 'create-endpoint', class: 'panel stack', action, target: '#endpoints' },
     html`${refusal(form)}
       <h3>New endpoint</h3>
-      ${field(form, 'name', 'Name', {
-        maxlength: 64,
-        pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
-        title: 'Lower-case letters, digits, - and _; a letter or digit first',
-        ...{ autocapitalize: 'off', spellcheck: 'false' },
-      })}
+      ${field(form, 'name', 'Name', NAME)}
       <fieldset>
         <legend>Rights beyond reading</legend>
-        ${checkbox(
-          form,
-          'allow_replay',
-          html`<strong>Allow replay</strong> – programs may have events sent again`,
-        )}
+        ${checkbox(form, 'allow_replay', replay)}
       </fieldset>
       <p>${submit('Create endpoint', { id: 'create-endpoint-button' })}</p>`,
   )

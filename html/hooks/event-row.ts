@@ -4,7 +4,7 @@ import { sizeTag, timeTag, listTable } from '../parts.ts'
 import { VERIFICATIONS, verification, verifyBadge } from './layout.ts'
 
 /** A table of events. */
-export function eventTable(bodyId: string, caption: string, rows: Printable): Html {
+export function eventTable(bodyId: string, caption: string, rows: readonly Html[]): Html {
   const columns = [
     'Provider',
     'Event type',
@@ -17,14 +17,8 @@ export function eventTable(bodyId: string, caption: string, rows: Printable): Ht
 
 /** One event as a row; its type leads to the event's page. */
 export function eventRow(event: EventSummary): Html {
-  return row({
-    id: event.id,
-    provider: event.provider,
-    type: event.event_type ?? 'no type',
-    time: timeTag(event.received_at),
-    badges: verifyBadge(verification(event)),
-    size: sizeTag(event.payload_size),
-  })
+  const badge = verifyBadge(verification(event))
+  return row(event, timeTag(event.received_at), badge, sizeTag(event.payload_size))
 }
 
 /**
@@ -32,35 +26,26 @@ export function eventRow(event: EventSummary): Html {
  * all states, of which the script keeps one, so that no label is written twice.
  */
 export function eventRowTemplate(): Html {
+  const badges = VERIFICATIONS.map(verifyBadge)
+  const empty = { id: 0, provider: '', event_type: '' }
   return html`<template id="event-row"
-    >${row({
-      id: 0,
-      provider: '',
-      type: '',
-      time: html`<time></time>`,
-      badges: VERIFICATIONS.map(verifyBadge),
-      size: html`<span></span>`,
-    })}</template
+    >${row(empty, html`<time></time>`, badges, html`<span></span>`)}</template
   >`
 }
 
-interface Cells {
-  readonly id: number
-  readonly provider: string
-  readonly type: string
-  readonly time: Html
-  readonly badges: Printable
-  readonly size: Html
-}
-
-function row(cells: Cells): Html {
-  return html`<tr role="row" data-id="${cells.id}">
-    <td role="cell" class="provider" data-field="provider">${cells.provider}</td>
+function row(
+  { id, provider, event_type }: Pick<EventSummary, 'id' | 'provider' | 'event_type'>,
+  time: Html,
+  badges: Printable,
+  size: Html,
+): Html {
+  return html`<tr role="row" data-id="${id}">
+    <td role="cell" class="provider" data-field="provider">${provider}</td>
     <td role="cell" class="type">
-      <a href="/log/${cells.id}" data-field="event_type">${cells.type}</a>
+      <a href="/log/${id}" data-field="event_type">${event_type ?? 'no type'}</a>
     </td>
-    <td role="cell" class="when" data-field="received_at">${cells.time}</td>
-    <td role="cell" class="verify">${cells.badges}</td>
-    <td role="cell" class="number" data-field="payload_size">${cells.size}</td>
+    <td role="cell" class="when" data-field="received_at">${time}</td>
+    <td role="cell" class="verify">${badges}</td>
+    <td role="cell" class="number" data-field="payload_size">${size}</td>
   </tr>`
 }

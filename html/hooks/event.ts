@@ -1,37 +1,37 @@
 import { html, type Html } from '../../kernel/html.ts'
 import type { EventDetail } from '../../services/hooks/event-detail.ts'
-import {
-  copyBox,
-  fact,
-  sizeTag,
-  timeTag,
-  pairsTable,
-  listTable,
-  attributes,
-  saved,
-} from '../parts.ts'
+import { copyBox, facts, listTable, longText, namedRows } from '../parts.ts'
+import { saved, section, sizeTag, timeTag } from '../parts.ts'
 import { hooksPage, trustBadge, verification, verifyBadge } from './layout.ts'
 import { logUrl } from './log.ts'
 import type { Replay } from '../../db/hooks/replays.ts'
-import { postForm, submit } from '../form.ts'
+import type { FormState } from '../../kernel/http/view.ts'
+import { plainField, postForm, refusal, submit } from '../form.ts'
 
 /** What `/log/{id}` shows. */
 export interface EventView {
-  readonly event: EventDetail
+  event: EventDetail
   /** Bytes at the end of a long payload that were not read. */
-  readonly omittedBytes: number
+  omittedBytes: number
   /** The payload indented, when it is JSON or a form; else null. */
-  readonly pretty: string | null
+  pretty: string | null
   /** An earlier event with the same body, which may mean a replayed delivery. */
-  readonly sameBody: number | null
+  sameBody: number | null
   /** What the unsigned type header says, where the event keeps another type; else null. */
-  readonly contradictedType: string | null
+  contradictedType: string | null
   /**
    * A command that sends the bytes again to this receiver, without a secret; null for a queue's
    * event.
    */
-  readonly curl: string | null
-  readonly replay: ReplayView
+  curl: string | null
+  /** Where it is sent when no target is given; null when the settings name none. */
+  defaultTarget: string | null
+  /** The newest replays, newest first. */
+  replays: readonly Replay[]
+  /** True right after a replay: the page says how the newest one ended. */
+  isReplayed?: boolean
+  /** The form that was refused, with what was typed. */
+  refused?: FormState
 }
 
 /** Longer payloads are cut here; the whole payload can be downloaded. */
@@ -39,7 +39,7 @@ const SHOWN_CHARACTERS = 200_000
 
 /** `/log/{id}`: everything that is stored of one event. */
 export function eventPage(view: EventView): Html {
-  const { event } = view
+  const { event, sameBody, contradictedType, curl } = view
   return hooksPage({
     title: `Event ${event.id}`,
     section: 'log',
@@ -47,21 +47,18 @@ export function eventPage(view: EventView): Html {
       <h1 class="event-title">
         <bdi>${event.event_type ?? 'Event without type'}</bdi> ${verifyBadge(verification(event))}
       </h1>
-      ${view.sameBody !== null && sameBodyNote(view.sameBody)}
-      ${view.contradictedType !== null && typeNote(view.contradictedType)} ${summary(view)}
-      ${payload(view)} ${headers(event.headers)} ${replaySection(view.replay)}
-      ${view.curl !== null && curlCommand(view.curl)}`,
+      ${sameBody !== null && sameBodyNote(sameBody)}
+      ${contradictedType !== null && typeNote(contradictedType)} ${summary(view)} ${payload(view)}
+      ${headers(event.headers)} ${replaySection(view)} ${curl !== null && curlCommand(curl)}`,
   })
 }
 
 function curlCommand(command: string): Html {
-  return html`<section aria-labelledby="curl-title">
-    <h2 id="curl-title">Copy as curl</h2>
-    <p class="muted">
+  const content = html`<p class="muted">
       Sends the same bytes to this receiver again. Secrets are redacted: put yours in their place.
     </p>
-    ${copyBox('curl-command', 'curl command', command)}
-  </section>`
+    ${copyBox('curl-command', 'curl command', command)}`
+  return section('curl-title', 'Copy as curl', content)
 }
 
 function sameBodyNote(earlier: number): Html {
@@ -79,36 +76,42 @@ function typeNote(type: string): Html {
 }
 
 function summary({ event }: EventView): Html {
-  return html`<section aria-labelledby="summary-title">
-    <h2 id="summary-title">Summary</h2>
-    <dl class="facts">
-      ${fact('Id', event.id)}
-      ${fact('Provider', html`<a href="${logUrl({ provider: event.provider })}">${event.provider}</a>`)}
-      ${fact('Event type', event.event_type)} ${fact('Received', timeTag(event.received_at))}
-      ${fact('Trust mode', trustBadge(event.trust_mode))}
-      ${fact('Verified', event.verified ? 'yes' : 'no')}
-      ${fact('Verification', event.verify_detail)} ${fact('Delivery id', event.external_id)}
-      ${fact('Attempts', attempts(event.attempts))} ${fact('Content type', event.content_type)}
-      ${fact('Source address', event.source_ip)}
-      ${fact('Payload size', sizeTag(event.payload_size))}
-    </dl>
-  </section>`
+  const { provider } = event
+  const content = facts({
+    Id: event.id,
+    Provider: html`<a href="${logUrl({ provider })}">${provider}</a>`,
+    'Event type': event.event_type,
+    Received: timeTag(event.received_at),
+    'Trust mode': trustBadge(event.trust_mode),
+    Verified: event.verified ? 'yes' : 'no',
+    Verification: event.verify_detail,
+    'Delivery id': event.external_id,
+    Attempts: attempts(event.attempts),
+    'Content type': event.content_type,
+    'Source address': event.source_ip,
+    'Payload size': sizeTag(event.payload_size),
+  })
+  return section('summary-title', 'Summary', content)
 }
 
 function attempts(count: number): string {
   return count === 1 ? '1' : `${count} (delivered again with the same id, stored once)`
 }
 
+const BASE64 = 'The bytes are no UTF-8 text; they are shown as base64.'
+const EMPTY = html`<p class="muted">The body is empty.</p>`
+
 function payload({ event, omittedBytes, pretty }: EventView): Html {
   const bytes = omittedBytes === 0 ? null : event.payload_size
-  const base64 = event.payload_encoding === 'base64'
+  const isBase64 = event.payload_encoding === 'base64'
+  const isEmpty = event.payload === ''
   return html`<section aria-labelledby="payload-title">
     <div class="title-line">
       <h2 id="payload-title">Payload</h2>
       <a href="/log/${event.id}/payload" download>Download raw bytes</a>
     </div>
-    ${base64 && html`<p class="note">The bytes are no UTF-8 text; they are shown as base64.</p>`}
-    ${event.payload === '' ? html`<p class="muted">The body is empty.</p>` : block(pretty ?? event.payload, bytes)}
+    ${isBase64 && html`<p class="note">${BASE64}</p>`}
+    ${isEmpty ? EMPTY : block(pretty ?? event.payload, bytes)}
     ${
       pretty !== null &&
       html`<details id="raw-payload">
@@ -123,43 +126,24 @@ function payload({ event, omittedBytes, pretty }: EventView): Html {
 function block(text: string, bytes: number | null = null): Html {
   const cut = text.length > SHOWN_CHARACTERS
   const all = bytes === null ? `of ${text.length} characters` : `characters of ${bytes} bytes`
-  return html`<pre class="payload" tabindex="0" aria-label="Payload"><code>${
-      cut ? text.slice(0, SHOWN_CHARACTERS) : text
-    }</code></pre>
-    ${cut && html`<p class="note">Only the first ${SHOWN_CHARACTERS} ${all} are shown.</p>`}`
+  return html`${longText('Payload', text.slice(0, SHOWN_CHARACTERS))}
+  ${cut && html`<p class="note">Only the first ${SHOWN_CHARACTERS} ${all} are shown.</p>`}`
 }
 
 function headers(all: Readonly<Record<string, string>>): Html {
   const entries = Object.entries(all)
-  return html`<section aria-labelledby="headers-title">
-    <h2 id="headers-title">Headers</h2>
-    ${
-      entries.length === 0
-        ? html`<p class="muted">No headers are stored.</p>`
-        : pairsTable('Request headers; secret values are redacted', 'Header', entries)
-    }
-  </section>`
-}
-
-/** The part of an event's page that replays it. */
-export interface ReplayView {
-  readonly eventId: number
-  /** Where it is sent when no target is given; null when the settings name none. */
-  readonly defaultTarget: string | null
-  /** The newest replays, newest first. */
-  readonly replays: readonly Replay[]
-  /** True right after a replay: the page says how the newest one ended. */
-  readonly done: boolean
-  /** Why the last form was refused, with what was typed. */
-  readonly refused: { readonly typed: string; readonly message: string } | null
+  const caption = 'Request headers; secret values are redacted'
+  const content =
+    entries.length === 0
+      ? html`<p class="muted">No headers are stored.</p>`
+      : namedRows(caption, ['Header', 'Value'], entries)
+  return section('headers-title', 'Headers', content)
 }
 
 /** Part of an event's page: the form that replays the event, and the results of its replays. */
-export function replaySection(view: ReplayView): Html {
+function replaySection(view: EventView): Html {
   const { defaultTarget, refused } = view
-  return html`<section aria-labelledby="replay-title">
-    <h2 id="replay-title">Replay</h2>
-    <p class="muted">
+  const content = html`<p class="muted">
       Sends the stored bytes to a target, signed anew for a signed provider. Private addresses are
       refused unless they are the default target of the <a href="/settings">settings</a> or listed
       in <code>HOOKS_REPLAY_TARGETS</code>.
@@ -169,36 +153,45 @@ export function replaySection(view: ReplayView): Html {
       defaultTarget !== null &&
       html`<p id="target-hint" class="hint">Empty = the default target, ${defaultTarget}</p>`
     }
-    ${refused !== null && html`<p id="target-refused" class="refused" role="alert">${refused.message}</p>`}
-    ${replaysList(view)}
-  </section>`
+    ${refusal({ id: 'target', fault: refused?.fault })} ${replaysList(view)}`
+  return section('replay-title', 'Replay', content)
 }
 
-function replayForm({ eventId, defaultTarget, refused }: ReplayView): Html {
-  const again = { 'aria-invalid': 'true', 'aria-errormessage': 'target-refused', autofocus: true }
+function replayForm({ event, defaultTarget, refused }: EventView): Html {
+  const again = {
+    'aria-invalid': 'true',
+    'aria-errormessage': 'target-refused',
+    autofocus: true,
+  }
   const target = {
-    ...{ id: 'target_url', name: 'target_url', type: 'url', value: refused?.typed },
+    id: 'target_url',
+    name: 'target_url',
+    type: 'url',
+    value: refused?.typed?.['target_url'],
     placeholder: defaultTarget ?? 'https://example.com/hook',
-    autocomplete: 'off',
     required: defaultTarget === null,
-    ...(defaultTarget !== null && { 'aria-describedby': 'target-hint' }),
-    ...(refused !== null && again),
+    'aria-describedby': defaultTarget === null ? undefined : 'target-hint',
+    ...(refused !== undefined && again),
   }
   return postForm(
     {
-      ...{ id: 'replay', class: 'filter', action: `/log/${eventId}/replay` },
-      ...{ target: '#attempts', 'hx-sync': 'this:drop' },
+      id: 'replay',
+      class: 'filter',
+      action: `/log/${event.id}/replay`,
+      target: '#attempts',
+      'hx-sync': 'this:drop',
     },
-    html`<label for="target_url">Target (URL) <input${attributes(target)} /></label>
-      ${submit('Replay', { class: 'primary', id: 'replay-button' })}`,
+    html`${plainField('Target (URL)', target)}
+    ${submit('Replay', { class: 'primary', id: 'replay-button' })}`,
   )
 }
 
 /** The list alone: the answer to `POST /log/{id}/replay`. */
-export function replaysList({ replays, done }: Pick<ReplayView, 'replays' | 'done'>): Html {
+export function replaysList(view: Pick<EventView, 'replays' | 'isReplayed'>): Html {
+  const { replays, isReplayed = false } = view
   const [newest] = replays
   return html`<div id="attempts">
-    ${done && newest !== undefined && outcomeLine(newest)}
+    ${isReplayed && newest !== undefined && outcomeLine(newest)}
     ${
       replays.length === 0
         ? html`<p class="muted">Not replayed yet.</p>`
@@ -214,7 +207,7 @@ export function replaysList({ replays, done }: Pick<ReplayView, 'replays' | 'don
 }
 
 function replayRow(replay: Replay): Html {
-  const { outcome, status, ms, kind, target, at, detail } = replay
+  const { outcome, kind, target, at, detail } = replay
   return html`<tr role="row" data-attempt="${replay.id}" data-outcome="${outcome}">
     <td role="cell" class="type">
       <bdi>${target}</bdi> ${detail !== null && html`<span class="detail">${detail}</span>`}
@@ -222,16 +215,21 @@ function replayRow(replay: Replay): Html {
     <td role="cell" class="verify">
       <span class="badge ${outcome === 'delivered' ? 'verified' : 'bad'}">${outcome}</span>
     </td>
-    <td role="cell" class="when">${status === null ? 'none' : `${status} in ${ms} ms`}</td>
+    <td role="cell" class="when">${answerText(replay)}</td>
     <td role="cell" class="when">${kind}</td>
     <td role="cell" class="when">${timeTag(at)}</td>
   </tr>`
 }
 
+/** Without a status, an event was given to a program. */
+function answerText({ outcome, status, ms }: Replay): string {
+  if (status !== null) return `${status} in ${ms} ms`
+  return outcome === 'delivered' ? `exit 0 in ${ms} ms` : 'none'
+}
+
 function outcomeLine({ outcome, status, ms, detail }: Replay): Html {
-  if (outcome === 'delivered') {
-    return saved(`Delivered: ${status} in ${ms} ms.`)
-  }
-  const reasons = [status !== null && `the target answered ${status}`, detail].filter(Boolean)
-  return html`<p class="refused" role="status">Not delivered: ${reasons.join('; ')}.</p>`
+  if (outcome === 'delivered') return saved(`Delivered: ${status} in ${ms} ms.`)
+  const answer = status !== null && `the target answered ${status}`
+  const reasons = [answer, detail].filter(Boolean).join('; ')
+  return html`<p class="refused" role="status">Not delivered: ${reasons}.</p>`
 }

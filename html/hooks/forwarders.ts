@@ -1,42 +1,38 @@
 import type { Forwarder } from '../../db/hooks/forwarders.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { breakable, timeTag, copyBox, disclosed, fact } from '../parts.ts'
+import { breakable, timeTag, cards, copyBox, disclosed, facts, section } from '../parts.ts'
 import { postForm, submit } from '../form.ts'
 
 /** What the settings page shows of forwarding. */
 export interface ForwardersView {
-  readonly forwarders: readonly Forwarder[]
+  forwarders: readonly Forwarder[]
   /** Names of those that are connected to this process. */
-  readonly connected: readonly string[]
+  connected: readonly string[]
   /** Up to where waiting events are counted. */
-  readonly countedTo: number
-  readonly baseUrl: string
+  countedTo: number
+  baseUrl: string
 }
+
+const COMMAND = html`<code>gatehouse forward</code>`
 
 /** The part of `/settings` about forwarding, and the answer to its form. */
 export function forwardersFragment(view: ForwardersView): Html {
   const { forwarders, baseUrl } = view
-  return html`<section id="forwarders" aria-labelledby="forwarders-title">
-    <h2 id="forwarders-title">Forwarders</h2>
-    <p class="muted">
-      Programs that the server can't reach get each event from <code>gatehouse forward</code>, which
-      is known here by its name.
+  const list = forwarders.map((forwarder) => forwarderCard(forwarder, view))
+  const content = html`<p class="muted">
+      Programs that the server can't reach get each event from ${COMMAND}, which is known here by
+      its name.
     </p>
-    ${
-      forwarders.length === 0
-        ? html`<div class="panel empty">
-            <p>No forwarder has connected yet. Where the program runs:</p>
-            ${copyBox(
-              'forward-command',
-              'command',
-              `gatehouse forward http://localhost:3000/hook --from ${baseUrl}`,
-            )}
-          </div>`
-        : html`<div class="cards">
-            ${forwarders.map((forwarder) => forwarderCard(forwarder, view))}
-          </div>`
-    }
-  </section>`
+    ${list.length === 0 ? firstForwarder(baseUrl) : cards(list, null)}`
+  return section('forwarders-title', 'Forwarders', content, { id: 'forwarders' })
+}
+
+function firstForwarder(baseUrl: string): Html {
+  const command = `gatehouse forward http://localhost:3000/hook --from ${baseUrl}`
+  return html`<div class="panel empty">
+    <p>No forwarder has connected yet. Where the program runs:</p>
+    ${copyBox('forward-command', 'command', command)}
+  </div>`
 }
 
 function forwarderCard(forwarder: Forwarder, { connected, countedTo }: ForwardersView): Html {
@@ -45,17 +41,19 @@ function forwarderCard(forwarder: Forwarder, { connected, countedTo }: Forwarder
   const here = connected.includes(name)
   return html`<article class="panel card" aria-labelledby="forwarder-${key}">
     <h3 id="forwarder-${key}"><bdi>${breakable(name)}</bdi></h3>
-    <dl class="facts">
-      ${fact('State', stateBadge(here))}
-      ${fact('Done up to', position === 0 ? 'nothing yet' : html`event ${position}`)}
-      ${fact('Newer events', waiting < countedTo ? waiting : html`${countedTo} or more`)}
-      ${fact('Last heard of', timeTag(updated_at))}
-    </dl>
+    ${facts({
+      State: stateBadge(here),
+      'Done up to': position === 0 ? 'nothing yet' : html`event ${position}`,
+      'Newer events': waiting < countedTo ? waiting : html`${countedTo} or more`,
+      'Last heard of': timeTag(updated_at),
+    })}
     ${!here && disclosed('Forget…', forgetForm(name, key))}
   </article>`
 }
 
-/** A forwarder may be connected to another instance on the same database, which nobody tells us. */
+/**
+ * A forwarder may be connected to another instance on the same database, which nobody tells us.
+ */
 function stateBadge(here: boolean): Html {
   return here
     ? html`<span class="badge verified">connected</span>`
@@ -65,9 +63,10 @@ function stateBadge(here: boolean): Html {
 function forgetForm(name: string, key: string): Html {
   const effect = 'Under this name forwarding starts anew, from the events of then.'
   const confirm = `Forget ${name}? ${effect}`
+  const label = html`Forget <span class="hidden">${name}</span>`
   return postForm(
     { action: `/settings/forwarders/${key}/forget`, target: '#forwarders', confirm },
     html`<p>${effect}</p>
-      ${submit(html`Forget <span class="hidden">${name}</span>`, { class: 'danger' })}`,
+      ${submit(label, { class: 'danger' })}`,
   )
 }

@@ -3,12 +3,14 @@ import type { TrustMode } from '../../db/hooks/providers.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import { entriesOf, errorPage, layout, type Page, type ShownFault } from '../layout.ts'
+import { attributes } from '../parts.ts'
 
 const SITE = {
   home: '/',
   assets: '/assets',
   tagline: 'webhooks, caught and kept',
-  navigation: entriesOf('dashboard', 'log', 'providers', 'settings'),
+  apiDocs: '/api/docs/',
+  navigation: entriesOf('dashboard', 'log', 'providers', 'destinations', 'settings'),
 }
 
 /** A page of the hooks service. */
@@ -22,18 +24,26 @@ export function hooksErrorPage(fault: ShownFault): Html {
   return hooksPage(errorPage(fault, ways))
 }
 
+/** The form of a name that becomes part of an address. */
+export const NAME = {
+  maxlength: 64,
+  pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
+  title: 'Lower-case letters, digits, - and _; a letter or digit first',
+  autocapitalize: 'off',
+  spellcheck: 'false',
+}
+
 /** What was checked of an event: the states of its badge. */
 export type Verification = 'verified' | TrustMode
 
-const BADGES: Readonly<
-  Record<Verification, readonly [look: string, label: string, meaning: string]>
-> = {
+/** The look, the label and the meaning of each. */
+const BADGES = {
   verified: ['verified', 'verified', 'The signature over the body was right'],
   signed: ['unverified', 'not verified', 'The signature was not checked'],
   token: ['token', 'token ok', 'The caller knew the token; the body itself is not signed'],
   open: ['open', 'unchecked', 'Anybody may send to this provider'],
   queue: ['queue', 'via broker', 'Read from the message broker, whose connection is trusted'],
-}
+} as const
 
 /** The states in the order in which a row's template lists them. */
 export const VERIFICATIONS = Object.keys(BADGES) as readonly Verification[]
@@ -46,7 +56,8 @@ export function verification(event: Pick<EventSummary, 'trust_mode' | 'verified'
 /** The verify status as text on a coloured ground. */
 export function verifyBadge(state: Verification): Html {
   const [look, label, meaning] = BADGES[state]
-  return html`<span class="badge ${look}" data-verify="${state}" title="${meaning}">${label}</span>`
+  const own = { class: `badge ${look}`, 'data-verify': state, title: meaning }
+  return html`<span${attributes(own)}>${label}</span>`
 }
 
 /** A provider's trust mode as a badge. */
@@ -54,21 +65,18 @@ export function trustBadge(mode: TrustMode): Html {
   return html`<span class="badge ${mode}">${mode}</span>`
 }
 
-const ALARMS: Readonly<Record<AlarmKind, readonly [label: string, meaning: string]>> = {
+/** The label and the meaning of each alarm. */
+const ALARMS: Readonly<Record<AlarmKind, readonly [string, string]>> = {
   silent: ['silent', 'No event for longer than expected'],
   burst: ['many refused', 'Many deliveries with a wrong signature or token within five minutes'],
 }
 
 /** Every alarm as a badge, hidden unless it fires: the browser's script shows and hides them. */
 export function alarmBadges(firing: readonly AlarmKind[]): Printable {
-  return Object.entries(ALARMS).map(
-    ([kind, [label, meaning]]) =>
-      html`<span
-        class="badge bad"
-        data-alarm="${kind}"
-        title="${meaning}"
-        ${!firing.some((one) => one === kind) && html`hidden`}
-        >${label}</span
-      >`,
-  )
+  const kinds: readonly string[] = firing
+  return Object.entries(ALARMS).map(([kind, [label, meaning]]) => {
+    const hidden = !kinds.includes(kind)
+    const own = { class: 'badge bad', 'data-alarm': kind, title: meaning, hidden }
+    return html`<span${attributes(own)}>${label}</span>`
+  })
 }

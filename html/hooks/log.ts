@@ -3,32 +3,37 @@ import type { Rejection } from '../../db/hooks/rejections.ts'
 import type { LogQuery } from '../../services/hooks/event-filter.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import { hooksPage } from './layout.ts'
-import { attributes, listTable, timeTag, type Attributes } from '../parts.ts'
+import { emptyList, listTable, moreLink, tableRow, timeTag, type Attributes } from '../parts.ts'
 import { eventRow, eventTable } from './event-row.ts'
-import { filterForm } from '../form.ts'
+import { filterForm, hiddenField, plainChoice, plainField, submit } from '../form.ts'
 
-/** The filters of `/log` as they stand in its URL; empty text means no filter. */
-export type LogFilter = Pick<
-  LogQuery,
-  'provider' | 'event_type' | 'since' | 'limit' | 'text' | 'json'
->
+/** The filters that are texts; an empty one is no filter. */
+const FILTERS = ['rejected', 'provider', 'event_type', 'since', 'text', 'json'] as const
+type FilterName = (typeof FILTERS)[number]
+
+/** The filters of `/log` as they stand in its URL. */
+export type LogFilter = Pick<LogQuery, FilterName | 'limit'>
+
+/** A page of a list with its filters. */
+export interface ListView {
+  filter: LogFilter
+  providers: readonly string[]
+  /** True for a page that begins at a cursor. */
+  below: boolean
+  /** Path and query of the next page, or null on the last one. */
+  next: string | null
+  /** Where a search ran out of time; `next` continues from there. */
+  searchedTo?: Date | null
+}
 
 /** A page of `/log`. */
-export interface LogView {
-  readonly filter: LogFilter
-  readonly providers: readonly string[]
-  readonly events: readonly EventSummary[]
-  /** True for a page that begins at a cursor. */
-  readonly below: boolean
-  /** Path and query of the next page, or null on the last one. */
-  readonly next: string | null
-  /** Where a search ran out of time; `next` continues from there. */
-  readonly searchedTo: Date | null
+export interface LogView extends ListView {
+  events: readonly EventSummary[]
 }
 
 /** A page of `/log?rejected=1`. */
-export interface RejectionsView extends Omit<LogView, 'events' | 'searchedTo'> {
-  readonly rejections: readonly Rejection[]
+export interface RejectionsView extends ListView {
+  rejections: readonly Rejection[]
 }
 
 /**
@@ -40,17 +45,18 @@ export function logPage(view: LogView, position: number): Html {
     section: 'log',
     body: html`<div data-live="${position}">
       <h1>Log</h1>
-      ${tabs(false)} ${logFilter(view.filter, view.providers, false)} ${logFragment(view)}
+      ${tabs(false)} ${logFilter(view)} ${logFragment(view)}
     </div>`,
   })
 }
 
 /**
- * The table of `/log` with its link to the next page: the answer to htmx. The filter form takes all
- * of it; the link takes the rows and the next link.
+ * The table of `/log` with its link to the next page: the answer to htmx. The filter form takes
+ * all of it; the link takes the rows and the next link.
  */
 export function logFragment(view: LogView): Html {
-  const { filter, events, below, next, searchedTo } = view
+  const { filter, events } = view
+  const table = eventTable('log-rows', 'Events, newest first', events.map(eventRow))
   const searches = filter.text !== '' || filter.json !== ''
   // New events are announced, not inserted: rows must not move under the reader.
   return html`<div
@@ -61,17 +67,13 @@ export function logFragment(view: LogView): Html {
     ${searches && html`data-log-searches`}
   >
     <p id="log-news" class="news" role="status"><a href="${logUrl(filter)}" hidden></a></p>
-    ${
-      events.length === 0
-        ? searchedTo === null && (below ? nothingOlder(logUrl(filter)) : noEvents(filter))
-        : eventTable('log-rows', 'Events, newest first', events.map(eventRow))
-    }
-    ${
-      (events.length > 0 || below || searchedTo !== null) &&
-      more(next, searchedTo, events.length > 0)
-    }
+    ${listOf(view, events.length > 0 && table, noEvents(filter))}
   </div>`
 }
+
+const REJECTED =
+  'A refused delivery is kept without its payload, and its source only as a network. ' +
+  'The oldest are dropped first.'
 
 /** `/log?rejected=1`: deliveries that were refused. */
 export function rejectionsPage(view: RejectionsView): Html {
@@ -80,48 +82,34 @@ export function rejectionsPage(view: RejectionsView): Html {
     section: 'log',
     body: html`<h1>Log</h1>
       ${tabs(true)}
-      <p class="muted">
-        A refused delivery is kept without its payload, and its source only as a network. The oldest
-        are dropped first.
-      </p>
-      ${logFilter(view.filter, view.providers, true)} ${rejectionsFragment(view)}`,
+      <p class="muted">${REJECTED}</p>
+      ${logFilter(view)} ${rejectionsFragment(view)}`,
   })
 }
 
 /** The table of `/log?rejected=1`; used as `logFragment` is. */
-export function rejectionsFragment({ filter, rejections, below, next }: RejectionsView): Html {
-  const isEmpty = rejections.length === 0
+export function rejectionsFragment(view: RejectionsView): Html {
+  const { filter, rejections } = view
   const table = listTable({
     bodyId: 'log-rows',
     caption: 'Refused deliveries, newest first',
     columns: ['Provider', 'Reason', 'Time', 'Status', 'Source'],
     rows: rejections.map(rejectionRow),
   })
-  const whenEmpty = below
-    ? nothingOlder(logUrl({ ...filter, rejected: true }))
-    : noRejections(filter)
   return html`<div id="log-results" class="results">
-    ${isEmpty ? whenEmpty : table} ${(!isEmpty || below) && more(next)}
+    ${listOf(view, rejections.length > 0 && table, noRejections(filter))}
   </div>`
 }
 
 function noRejections({ provider }: LogFilter): Html {
-  return html`<div class="panel empty">
-    <p>
-      <strong>Nothing was refused${provider !== '' && ' from this provider'}.</strong>
-    </p>
-    <p class="muted">A delivery with a wrong signature or token would be listed here.</p>
-  </div>`
+  const from = provider === '' ? '' : ' from this provider'
+  const note = 'A delivery with a wrong signature or token would be listed here.'
+  return emptyList(`Nothing was refused${from}.`, html`<span class="muted">${note}</span>`)
 }
 
-function rejectionRow(rejection: Rejection): Html {
-  return html`<tr role="row">
-    <td role="cell" class="provider">${rejection.provider}</td>
-    <td role="cell" class="type">${rejection.reason}</td>
-    <td role="cell" class="when">${timeTag(rejection.at)}</td>
-    <td role="cell" class="verify"><span class="badge bad">${rejection.status}</span></td>
-    <td role="cell" class="source">${rejection.source}</td>
-  </tr>`
+function rejectionRow({ provider, reason, at, status, source }: Rejection): Html {
+  const verify = html`<span class="badge bad">${status}</span>`
+  return tableRow({}, { provider, type: reason, when: timeTag(at), verify, source })
 }
 
 function tabs(rejected: boolean): Html {
@@ -132,58 +120,42 @@ function tabs(rejected: boolean): Html {
 }
 
 /**
- * Both states have the same id, so that htmx returns the focus to it. Below an empty list there is
- * nothing to append to, so the link is an ordinary one.
+ * The table with the link to the next page. Without rows it says why, also where the events of a
+ * page were removed since its link was made.
  */
-function more(next: string | null, searchedTo: Date | null = null, appends = true): Html {
-  const label = searchedTo === null ? 'Load older entries' : 'Search on'
-  const append = html`hx-get="${next}" hx-target="#log-rows" hx-swap="beforeend"
-  hx-select="#log-rows > tr" hx-select-oob="#log-more"`
-  return html`<p id="log-more" class="more">
-    ${searchedTo !== null && html`Searched back to ${timeTag(searchedTo)}.`}
-    ${
-      next === null
-        ? html`<span id="log-more-link" class="muted" tabindex="-1">No older entries.</span>`
-        : html`<a id="log-more-link" href="${next}" ${appends && append}>${label}</a>`
-    }
-  </p>`
-}
-
-/** The events of this page may have been removed since its link was made. */
-function nothingOlder(newest: string): Html {
-  return html`<div class="panel empty">
-    <p><strong>Nothing older is kept.</strong></p>
-    <p><a href="${newest}">Show the newest</a></p>
-  </div>`
+function listOf(view: ListView, table: Html | false, whenNone: Html): Html {
+  const { filter, below, next, searchedTo = null } = view
+  const goesOn = table !== false || searchedTo !== null
+  const newest = html`<a href="${logUrl(filter)}">Show the newest</a>`
+  const nothing = below ? emptyList('Nothing older is kept.', newest) : whenNone
+  const way = moreLink('log-rows', {
+    next,
+    label: searchedTo === null ? 'Load older entries' : 'Search on',
+    end: 'No older entries.',
+    note: searchedTo !== null && html`Searched back to ${timeTag(searchedTo)}.`,
+    appends: table !== false,
+  })
+  return html`${table} ${!goesOn && nothing} ${(goesOn || below) && way}`
 }
 
 function noEvents(filter: LogFilter): Html {
-  const { provider, event_type, since, text, json } = filter
-  const filtered = [provider, event_type, since, text, json].some((value) => value !== '')
-  return html`<div class="panel empty">
-    ${
-      filtered
-        ? html`<p><strong>No event matches these filters.</strong></p>
-            <p><a href="/log">Show all events</a></p>`
-        : html`<p><strong>No event was received yet.</strong></p>
-            <p>The <a href="/">dashboard</a> shows how to send the first one.</p>`
-    }
-  </div>`
+  if (FILTERS.some((name) => filter[name] !== '')) {
+    const way = html`<a href="/log">Show all events</a>`
+    return emptyList('No event matches these filters.', way)
+  }
+  const way = html`The <a href="/">dashboard</a> shows how to send the first one.`
+  return emptyList('No event was received yet.', way)
 }
 
 const DEFAULT_LIMIT = 50
 
 /** The address of a filtered log, without what is empty or the default. */
-export function logUrl(filter: Partial<LogFilter> & { readonly rejected?: boolean }): string {
+export function logUrl({ limit = DEFAULT_LIMIT, ...texts }: Partial<LogFilter>): string {
   const query = new URLSearchParams()
-  if (filter.rejected === true) query.set('rejected', '1')
-  for (const name of ['provider', 'event_type', 'since', 'text', 'json'] as const) {
-    const value = filter[name]
-    if (value !== undefined && value !== '') query.set(name, value)
+  for (const name of FILTERS) {
+    if (texts[name]) query.set(name, texts[name])
   }
-  if (filter.limit !== undefined && filter.limit !== DEFAULT_LIMIT) {
-    query.set('limit', String(filter.limit))
-  }
+  if (limit !== DEFAULT_LIMIT) query.set('limit', String(limit))
   return query.size === 0 ? '/log' : `/log?${query}`
 }
 
@@ -191,63 +163,47 @@ export function logUrl(filter: Partial<LogFilter> & { readonly rejected?: boolea
  * The filters above the log. They are an ordinary GET form; htmx replaces `#log-results` by the
  * fragment that the same URL answers to it, and puts that URL into the address bar.
  */
-function logFilter(filter: LogFilter, providers: readonly string[], rejected: boolean): Html {
+function logFilter({ filter, providers }: ListView): Html {
+  const { provider, rejected, limit } = filter
+  // A removed provider still has events, so the provider of the URL is always offered.
+  const gone = providers.includes(provider) ? [] : [provider]
+  const names = [...new Set(['', ...gone, ...providers])]
+  const options = names.map((name) => [name, name || 'All'] as const)
   return filterForm(
     'Filter',
     { path: '/log', results: 'log-results' },
-    html`${rejected && html`<input type="hidden" name="rejected" value="1" />`}
-      <label class="half">
-        Provider
-        <select name="provider">
-          <option value="">All</option>
-          ${choices(filter.provider, providers).map(
-            (name) => html`<option ${name === filter.provider && html`selected`}>${name}</option>`,
-          )}
-        </select>
-      </label>
-      ${!rejected && eventFields(filter)}
-      <label class="narrow">
-        Rows
-        <input${attributes({
-          ...{ type: 'number', name: 'limit', min: 1, max: 200, value: filter.limit },
-          'data-default': DEFAULT_LIMIT,
-        })} />
-      </label>
+    html`${rejected === '1' && hiddenField('rejected', '1')}
+      ${plainChoice('Provider', provider, options, { name: 'provider' })}
+      ${rejected !== '1' && eventFields(filter)}
+      ${plainField('Rows', {
+        labelClass: 'narrow',
+        type: 'number',
+        name: 'limit',
+        min: 1,
+        max: 200,
+        value: limit,
+        'data-default': DEFAULT_LIMIT,
+      })}
       <div class="actions">
-        <button type="submit" class="primary">Filter</button>
+        ${submit('Filter')}
         <a href="${logUrl({ rejected })}">Clear</a>
       </div>`,
   )
 }
 
 function eventFields(filter: LogFilter): Html {
-  const plain = { autocomplete: 'off', spellcheck: 'false' }
-  const text = (name: keyof LogFilter, own: Attributes): Html =>
-    html`<input${attributes({ name, value: filter[name], ...own, ...plain })} />`
-  return html`<label class="half">Event type ${text('event_type', {})}</label>
-    <label>
-      Since
-      ${text('since', {
-        placeholder: '2026-05-04T08:30Z or id',
-        title: 'A date and time with time zone, or an event id',
-      })}
-    </label>
-    <label>
-      Payload contains
-      ${text('text', {
-        title: 'Text in the first MiB of the payload; upper and lower case differ',
-      })}
-    </label>
-    <label>
-      JSON member
-      ${text('json', {
-        placeholder: 'data.object.id=evt_1',
-        title: 'A path into the JSON payload (1 MiB at most) and the value it must have',
-      })}
-    </label>`
-}
-
-/** A removed provider still has events, so the provider of the URL is always offered. */
-function choices(chosen: string, providers: readonly string[]): readonly string[] {
-  return chosen === '' || providers.includes(chosen) ? providers : [chosen, ...providers]
+  const text = (label: string, name: FilterName, own: Attributes): Html =>
+    plainField(label, { name, value: filter[name], spellcheck: 'false', ...own })
+  return html`${text('Event type', 'event_type', { labelClass: 'half' })}
+  ${text('Since', 'since', {
+    placeholder: '2026-05-04T08:30Z or id',
+    title: 'A date and time with time zone, or an event id',
+  })}
+  ${text('Payload contains', 'text', {
+    title: 'Text in the first MiB of the payload; upper and lower case differ',
+  })}
+  ${text('JSON member', 'json', {
+    placeholder: 'data.object.id=evt_1',
+    title: 'A path into the JSON payload (1 MiB at most) and the value it must have',
+  })}`
 }

@@ -1,46 +1,40 @@
-import type { SecretName } from '../../db/hooks/providers.ts'
+import type { ActiveProvider, SecretName } from '../../db/hooks/providers.ts'
 import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
 import type { ProviderStatus } from '../../services/hooks/providers.ts'
-import { postForm, submit } from '../form.ts'
-import { disclosed, fact, saved, breakable, timeTag } from '../parts.ts'
+import { plainChoice, plainField, postForm, submit, type Option } from '../form.ts'
+import { disclosed, facts, saved, breakable, timeTag } from '../parts.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { logUrl } from './log.ts'
 
 /** One provider as its card on `/providers` shows it. */
-export interface ProviderCard {
-  readonly status: ProviderStatus
-  readonly recent_count: number
-  readonly last_event_at: Date | null
-  readonly rejections: RejectionCount | null
+export interface ProviderCard
+  extends
+    ProviderStatus,
+    Pick<ActiveProvider, 'scheme' | 'recent_count' | 'last_event_at' | 'rejection_burst'> {
+  rejections: RejectionCount | undefined
   /** Full URL a sender posts to. */
-  readonly url: string | null
+  url: string | null
+  /** The sender makes its secret, so a new one has to be given. */
+  isGiven: boolean
   /** Environment variable that holds a signed provider's secret. */
-  readonly variable: string | null
+  variable: string | null
   /**
    * Which secret the newest verified delivery had; null when none had one of the present secrets.
    */
-  readonly lastSecret: { readonly secret: SecretName; readonly at: Date } | null
+  lastSecret: { secret: SecretName; at: Date } | null
   /** Until when the previous secret is accepted as well; null when it is not. */
-  readonly previousUntil: Date | null
-  /** How long a rotated secret may be accepted beside the new one, shortest first. */
-  readonly overlaps: readonly {
-    readonly seconds: number
-    readonly text: string
-    readonly chosen: boolean
-  }[]
-  readonly alarm: AlarmView
-}
-
-/** A provider's alarms: what is set (null: off), and what fires. */
-interface AlarmView {
-  /** Such as `15m`. */
-  readonly interval: string | null
-  readonly burst: number | null
-  readonly firing: readonly AlarmKind[]
-  /** True right after saving. */
-  readonly saved: boolean
+  previous_until: Date | null
+  /** How long a rotated secret may be accepted beside the new one, and the usual time. */
+  overlaps: readonly Option[]
+  overlap: string
+  /** After how long without an event it counts as silent, such as `15m`; null: off. */
+  interval: string | null
+  /** The alarms that fire. */
+  firing: readonly AlarmKind[]
+  /** True right after the alarms were saved. */
+  saved?: boolean
 }
 
 /**
@@ -49,147 +43,140 @@ interface AlarmView {
  * and with it the focus.
  */
 export function providerCard(card: ProviderCard): Html {
-  const { name, family, trust_mode } = card.status
+  const { name, trust_mode, secret_status, last_event_at: last } = card
   const key = encodeURIComponent(name)
   return html`<article class="card panel" id="provider-${key}" data-provider="${name}">
     <div class="title-line">
       <h2 id="name-${key}">${breakable(name)}</h2>
       ${toggle(card, key)}
     </div>
-    <p class="badges">${trustBadge(trust_mode)} ${alarmBadges(card.alarm.firing)}</p>
-    ${card.status.secret_status === 'missing' && missingSecret(card)}
-    ${trust_mode === 'open' && openWarning()}
-    <dl class="facts">
-      ${fact('Family', family)} ${card.url !== null && fact('URL', html`<code>${card.url}</code>`)}
-      ${card.status.path !== null && fact('Path', html`<code>${card.status.path}</code>`)}
-      ${card.status.channel !== null && fact('Channel', html`<code>${card.status.channel}</code>`)}
-      ${fact('Secret', SECRETS[card.status.secret_status])}
-      ${card.status.secret_status === 'configured' && secretFacts(card)}
-      ${fact('Last 24 hours', html`<a href="${logUrl({ provider: name })}">${card.recent_count}</a>`)}
-      ${fact('Last event', card.last_event_at === null ? 'never' : timeTag(card.last_event_at))}
-      ${fact('Rejected', rejected(card))} ${fact('Alarms', alarms(card))}
-    </dl>
+    <p class="badges">${trustBadge(trust_mode)} ${alarmBadges(card.firing)}</p>
+    ${secret_status === 'missing' && missingSecret(card)} ${trust_mode === 'open' && OPEN_WARNING}
+    ${facts({
+      Family: card.family,
+      Scheme: card.scheme !== null && schemeText(card.scheme),
+      URL: asCode(card.url),
+      Path: asCode(card.path),
+      Channel: asCode(card.channel),
+      Secret: secret_status.replaceAll('-', ' '),
+      ...(secret_status === 'configured' && secretFacts(card)),
+      'Last 24 hours': html`<a href="${logUrl({ provider: name })}">${card.recent_count}</a>`,
+      'Last event': last === null ? 'never' : timeTag(last),
+      Rejected: rejected(card),
+      Alarms: alarms(card),
+    })}
     ${alarmForm(card, key)} ${name.includes(':') && changeForms(card, key)}
   </article>`
 }
 
-const SECRETS = {
-  configured: 'configured',
-  missing: 'missing',
-  'none-by-design': 'none by design',
-} as const
-
-function toggle({ status }: ProviderCard, key: string): Html {
-  // Without its secret a provider stays disabled; the card says what to do.
-  const isStuck = status.secret_status === 'missing'
-  const label = html`<span class="track" aria-hidden="true"></span
-    >${status.enabled ? 'Enabled' : 'Disabled'}`
+function toggle({ enabled, secret_status }: ProviderCard, key: string): Html {
+  const state = enabled ? 'Enabled' : 'Disabled'
+  const label = html`<span class="track" aria-hidden="true"></span>${state}`
   return postForm(
     { action: `/providers/${key}/enabled`, target: 'closest article' },
     submit(label, {
       id: `toggle-${key}`,
       class: 'switch',
       role: 'switch',
-      'aria-checked': status.enabled ? 'true' : 'false',
+      'aria-checked': String(enabled),
       'aria-labelledby': `name-${key} toggle-${key}`,
       name: 'enabled',
-      value: status.enabled ? 'false' : 'true',
-      disabled: isStuck,
+      value: String(!enabled),
+      // Without its secret a provider stays disabled; the card says what to do.
+      disabled: secret_status === 'missing',
     }),
   )
 }
 
-/** During a rotation the operator waits for the sender to use the new secret. */
-function secretFacts({ lastSecret, previousUntil }: ProviderCard): Html {
-  const used =
-    lastSecret === null ? 'none yet' : html`the ${lastSecret.secret} one, ${timeTag(lastSecret.at)}`
-  return html`${fact('Matched last', used)}
-  ${previousUntil !== null && fact('Previous until', timeTag(previousUntil))}`
+/** As the docs and the command name it; the scheme of GitLab is no signature. */
+function schemeText(scheme: string): Printable {
+  return scheme === 'gitlab' ? 'gitlab (token)' : scheme
 }
 
-function missingSecret({ variable, status }: ProviderCard): Html {
+/** During a rotation the operator waits for the sender to use the new secret. */
+function secretFacts({ lastSecret, previous_until: end }: ProviderCard) {
+  const used = lastSecret && html`the ${lastSecret.secret} one, ${timeTag(lastSecret.at)}`
+  return {
+    'Matched last': used ?? 'none yet',
+    'Previous until': end !== null && timeTag(end),
+  }
+}
+
+function missingSecret({ variable, trust_mode }: ProviderCard): Html {
+  if (variable === null) return html`<p class="note">${MISSING[trust_mode] ?? ''}</p>`
   return html`<p class="note">
-    ${
-      variable === null
-        ? MISSING[status.trust_mode === 'signed' ? 'signed' : 'token']
-        : html`Set <code>${variable}</code> to the secret that the sender signs with; the provider
-            is then enabled.`
-    }
+    Set <code>${variable}</code> to the secret that the sender signs with; the provider is then
+    enabled.
   </p>`
 }
 
-const MISSING = {
+const MISSING: Readonly<Record<string, Printable>> = {
   token: 'There is no token: make one by rotating.',
   signed: html`Its secret can't be read: set <code>GATEHOUSE_SECRET_KEY</code> to the key that it
     was stored with, or make a new secret by rotating.`,
-} as const
-
-function openWarning(): Html {
-  return html`<p class="note">
-    Open: whoever reaches the URL may send. For trusted networks only.
-  </p>`
 }
 
-function alarms({ alarm }: ProviderCard): string {
-  const { interval, burst } = alarm
+const OPEN_WARNING = html`<p class="note">
+  Open: whoever reaches the URL may send. For trusted networks only.
+</p>`
+
+function asCode(text: string | null): Printable {
+  return text !== null && html`<code>${text}</code>`
+}
+
+function alarms({ interval, rejection_burst: burst }: ProviderCard): string {
   const set = [
     interval !== null && `silent after ${interval}`,
     burst !== null && `${burst} ${burst === 1 ? 'refusal' : 'refusals'} in 5 minutes`,
-  ].filter((text) => text !== false)
-  return set.length === 0 ? 'off' : set.join('; ')
+  ]
+  return set.filter(Boolean).join('; ') || 'off'
 }
 
-function rejected({ status, rejections }: ProviderCard): Printable {
-  if (rejections === null || rejections.total === 0) return 'none'
-  return html`<a href="${logUrl({ provider: status.name, rejected: true })}">${rejections.total}</a>
+function rejected({ name, rejections }: ProviderCard): Printable {
+  if (rejections === undefined || rejections.total === 0) return 'none'
+  return html`<a href="${logUrl({ provider: name, rejected: '1' })}">${rejections.total}</a>
     ${rejections.last_reason !== null && html`<span>(last: ${rejections.last_reason})</span>`}`
 }
+
+const BURST_TITLE =
+  'How many deliveries with a wrong signature or token raise the alarm; empty = off'
 
 /**
  * The form that sets a provider's alarms; open right after it was saved, so that the focus stays.
  */
-function alarmForm({ alarm, status }: ProviderCard, key: string): Html {
-  const proven = status.secret_status !== 'none-by-design'
+function alarmForm(card: ProviderCard, key: string): Html {
+  const { name, secret_status, saved: isSaved = false } = card
+  const label = html`Save alarms <span class="hidden">of ${name}</span>`
   const form = postForm(
     { class: 'stack', action: `/providers/${key}/alarm`, target: 'closest article' },
-    html`${alarm.saved && saved('Saved.')}
+    html`${isSaved && saved('Saved.')}
       <p class="hint">
         Shown here and on the dashboard, in <code>/metrics</code> and <code>/healthz</code>.
       </p>
-      <label>
-        An event at least every
-        <input
-          name="expected_interval"
-          id="interval-${key}"
-          value="${alarm.interval ?? ''}"
-          placeholder="off"
-          pattern="0|\\d{1,9}[smhd]"
-          title="A number with s, m, h or d, such as 90s, 15m, 24h or 7d; empty = off"
-          autocomplete="off"
-          autocapitalize="off"
-        />
-      </label>
+      ${plainField('An event at least every', {
+        name: 'expected_interval',
+        id: `interval-${key}`,
+        value: card.interval ?? '',
+        placeholder: 'off',
+        pattern: '0|\\d{1,9}[smhd]',
+        title: 'A number with s, m, h or d, such as 90s, 15m, 24h or 7d; empty = off',
+        autocapitalize: 'off',
+      })}
       ${
-        proven &&
-        html`<label>
-          Refusals in 5 minutes
-          <input
-            name="rejection_burst"
-            id="burst-${key}"
-            value="${alarm.burst ?? ''}"
-            placeholder="off"
-            pattern="\\d{1,7}"
-            inputmode="numeric"
-            title="How many deliveries with a wrong signature or token raise the alarm; empty = off"
-            autocomplete="off"
-          />
-        </label>`
+        secret_status !== 'none-by-design' &&
+        plainField('Refusals in 5 minutes', {
+          name: 'rejection_burst',
+          id: `burst-${key}`,
+          value: card.rejection_burst ?? '',
+          placeholder: 'off',
+          pattern: '\\d{1,7}',
+          inputmode: 'numeric',
+          title: BURST_TITLE,
+        })
       }
-      <p>
-        ${submit(html`Save alarms <span class="hidden">of ${status.name}</span>`, { id: `alarm-${key}` })}
-      </p>`,
+      <p>${submit(label, { id: `alarm-${key}` })}</p>`,
   )
-  return disclosed('Alarms…', form, { open: alarm.saved })
+  return disclosed('Alarms…', form, { open: isSaved })
 }
 
 const REMOVED_WEBHOOK = 'Its sender is refused from then on.'
@@ -198,52 +185,41 @@ const REMOVED_QUEUE =
 
 /** What one stray click must not do. */
 function changeForms(card: ProviderCard, key: string): Html {
-  const { status } = card
-  const rotates = status.trust_mode === 'token' || status.trust_mode === 'signed'
-  const removed = status.family === 'queue' ? REMOVED_QUEUE : REMOVED_WEBHOOK
-  const confirm = `Remove ${status.name}? ${removed} Its events stay.`
+  const { name, family, trust_mode } = card
+  const rotates = trust_mode === 'token' || trust_mode === 'signed'
+  const removed = family === 'queue' ? REMOVED_QUEUE : REMOVED_WEBHOOK
+  const confirm = `Remove ${name}? ${removed} Its events stay.`
   const removal = postForm(
     { action: `/providers/${key}/remove`, target: '#providers', confirm },
     html`<p>${removed} Its events stay in the log.</p>
       ${submit('Remove provider', { class: 'danger' })}`,
   )
-  return disclosed(
-    rotates ? 'Rotate or remove…' : 'Remove…',
-    html`${rotates && rotateForm(card, key)} ${removal}`,
-  )
+  if (!rotates) return disclosed('Remove…', removal)
+  return disclosed('Rotate or remove…', html`${rotateForm(card, key)} ${removal}`)
 }
 
-function rotateForm({ status, overlaps }: ProviderCard, key: string): Html {
+function rotateForm({ scheme, isGiven, overlaps, overlap }: ProviderCard, key: string): Html {
   return postForm(
     { class: 'stack', action: `/providers/${key}/rotate`, target: '#providers' },
-    html`<p>A new secret is made and shown once.</p>
-      <label>
-        The present one is accepted
-        <select name="overlap">
-          ${overlaps.map(
-            ({ seconds, text, chosen }) =>
-              html`<option value="${seconds}" ${chosen && html`selected`}>
-                ${seconds === 0 ? 'no longer' : `for ${text} more`}
-              </option>`,
-          )}
-        </select>
-      </label>
-      ${status.trust_mode === 'signed' && secretField(`secret-${key}`)}
+    html`<p>
+        ${isGiven ? 'The sender makes the new secret.' : 'A new secret is made and shown once.'}
+      </p>
+      ${plainChoice('The present one is accepted', overlap, overlaps, { name: 'overlap' })}
+      ${scheme !== null && secretField(`secret-${key}`, isGiven)}
       <p>${submit('Rotate secret', {})}</p>`,
   )
 }
 
 /** Where the sender makes the signing secret, it is pasted here. */
-export function secretField(id: string): Html {
-  return html`<label for="${id}" class="given">
-    Signing secret, when the sender made it (empty = one is made)
-    <input
-      name="secret"
-      id="${id}"
-      placeholder="whsec_…"
-      autocomplete="off"
-      autocapitalize="off"
-      spellcheck="false"
-    />
-  </label>`
+export function secretField(id: string, isGiven = false): Html {
+  const label = isGiven
+    ? 'Secret that the sender made'
+    : 'Secret, when the sender made it (empty = one is made)'
+  return plainField(label, {
+    required: isGiven,
+    name: 'secret',
+    id,
+    autocapitalize: 'off',
+    spellcheck: 'false',
+  })
 }

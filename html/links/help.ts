@@ -1,5 +1,5 @@
 import { html, type Html } from '../../kernel/html.ts'
-import { copyBox, pairsTable } from '../parts.ts'
+import { copyBox, namedRows, section } from '../parts.ts'
 import { linksPage, type Viewer } from './layout.ts'
 import type { ShortLinks } from './links.ts'
 
@@ -18,9 +18,7 @@ export function helpPage(viewer: Viewer, { keyword, base }: ShortLinks): Html {
 }
 
 function inBrowser(keyword: string, base: string): Html {
-  return html`<section aria-labelledby="help-browser">
-    <h2 id="help-browser">From the browser’s address bar</h2>
-    <p>
+  const content = html`<p>
       Add the search of this site to your browser’s search engines, with the keyword
       <code>${keyword}</code>. Then <code>${keyword} docs</code> opens the link. Browsers find the
       search when they have seen a page of this site: Firefox offers it in the menu of the address
@@ -30,40 +28,38 @@ function inBrowser(keyword: string, base: string): Html {
     <p>
       For a name without a link, you see similar links. A path after the name is kept:
       <code>${keyword} docs/install</code>.
-    </p>
-  </section>`
+    </p>`
+  return section('help-browser', 'From the browser’s address bar', content)
 }
+
+const SITE = 'https://example.com'
 
 function placeholders(keyword: string): Html {
   const examples = [
-    ['https://example.com/{1}/issues/{2}', 'repo/42', 'https://example.com/repo/issues/42'],
-    ['https://example.com/search?q={*}', 'a/b', 'https://example.com/search?q=a/b'],
-    ['https://example.com/docs', 'install', 'https://example.com/docs/install'],
-    ['https://example.com/docs', '?page=2', 'https://example.com/docs?page=2'],
+    ['{1}/issues/{2}', '/repo/42', 'repo/issues/42'],
+    ['search?q={*}', '/a/b', 'search?q=a/b'],
+    ['docs', '/install', 'docs/install'],
+    ['docs', '?page=2', 'docs?page=2'],
   ] as const
-  return html`<section aria-labelledby="help-places">
-    <h2 id="help-places">Paths and placeholders</h2>
-    <p>
+  const content = html`<p>
       <code>{1}</code> to <code>{9}</code> in a link’s address stand for the segments of the path
       after its name, <code>{*}</code> for all that are left. Without a placeholder, the path is
       added at the end when the link allows it. A query is always passed on.
     </p>
-    ${pairsTable(
+    ${namedRows(
       'Examples of paths',
-      'The link’s address',
+      ['The link’s address', 'What you open, and where it leads'],
       examples.map(([address, path, target]) => [
-        html`<code>${address}</code>`,
-        `${keyword}/name${path.startsWith('?') ? path : `/${path}`} → ${target}`,
+        html`<code>${SITE}/${address}</code>`,
+        `${keyword}/name${path} → ${SITE}/${target}`,
       ]),
-      'What you open, and where it leads',
-    )}
-  </section>`
+    )}`
+  return section('help-places', 'Paths and placeholders', content)
 }
 
 function visits(): Html {
-  return html`<section aria-labelledby="help-visits">
-    <h2 id="help-visits">Who finds and follows a link</h2>
-    <p>
+  const ignored = html`Upper case, <code>_</code> for <code>-</code> and a full stop at the end`
+  const content = html`<p>
       Everybody who is signed in sees <strong>public</strong> links. Only their owners and the
       people they are shared with see <strong>private</strong> links, but everybody who knows the
       name may follow them. Only owners, people they are shared with, and admins may follow
@@ -71,29 +67,25 @@ function visits(): Html {
     </p>
     <p>
       With a <code>+</code> after the name, such as <code>docs+</code>, you see where a link leads
-      without following it. Upper case, <code>_</code> for <code>-</code> and a full stop at the end
-      do not matter.
-    </p>
-  </section>`
+      without following it. ${ignored} do not matter.
+    </p>`
+  return section('help-visits', 'Who finds and follows a link', content)
 }
 
 function fromPrograms(base: string): Html {
-  const authorization = `-H "Authorization: Bearer $TOKEN"`
-  return html`<section aria-labelledby="help-programs">
-    <h2 id="help-programs">From programs</h2>
-    <p>
+  const curl = `curl -H "Authorization: Bearer $TOKEN"`
+  const list = `${curl} '${base}/api/v1/links'`
+  const create =
+    `${curl} -H 'Content-Type: application/json' \\\n` +
+    `  -d '{"slug": "docs", "url": "https://example.com/docs", "tags": ["handbook"]}' \\\n` +
+    `  '${base}/api/v1/links'`
+  const content = html`<p>
       Create a token under <a href="/-/tokens">Tokens</a> and put it into <code>TOKEN</code>. List
       your links:
     </p>
-    ${copyBox('curl-list', 'curl command that lists links', `curl ${authorization} '${base}/api/v1/links'`)}
+    ${copyBox('curl-list', 'curl command that lists links', list)}
     <p>Create a link:</p>
-    ${copyBox(
-      'curl-create',
-      'curl command that creates a link',
-      `curl ${authorization} -H 'Content-Type: application/json' \\
-  -d '{"slug": "docs", "url": "https://example.com/docs", "tags": ["handbook"]}' \\
-  '${base}/api/v1/links'`,
-    )}
-    <p>You can try <a href="/api/docs/">the whole API</a> in the browser.</p>
-  </section>`
+    ${copyBox('curl-create', 'curl command that creates a link', create)}
+    <p>You can try <a href="/api/docs/">the whole API</a> in the browser.</p>`
+  return section('help-programs', 'From programs', content)
 }

@@ -1,5 +1,6 @@
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import type { View } from '../../kernel/http/view.ts'
 import { layout, type Page } from '../layout.ts'
 
 /** The viewer of a page; undefined: not signed in; null: not known, as on the page of a fault. */
@@ -20,7 +21,8 @@ const FOR_ADMINS = [{ section: 'admin', href: '/-/admin/users', label: 'Admin' }
 
 /** A page of the links service. Its navigation has the pages that the viewer may open. */
 export function linksPage(viewer: Viewer, page: Page): Html {
-  const navigation = [...(viewer ? FOR_USERS : []), ...(viewer?.role === 'admin' ? FOR_ADMINS : [])]
+  const forAdmins = viewer?.role === 'admin' ? FOR_ADMINS : []
+  const navigation = viewer ? [...FOR_USERS, ...forAdmins] : []
   const site = {
     home: '/-/',
     assets: '/-/assets',
@@ -36,6 +38,18 @@ export function linksPage(viewer: Viewer, page: Page): Html {
     />`,
   }
   return layout(site, page)
+}
+
+/** A page whose content htmx replaces; `head` stands above it. */
+export function linksView(
+  viewer: Viewer,
+  { head, ...page }: Omit<Page, 'body'> & { head: Html },
+  content: Html,
+): View {
+  return {
+    page: () => linksPage(viewer, { ...page, body: html`${head} ${content}` }),
+    fragment: () => content,
+  }
 }
 
 /** The way between the pages of admins. */

@@ -1,6 +1,6 @@
 import type { Change } from '../../db/links/links.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
+import type { FormState, View } from '../../kernel/http/view.ts'
 import {
   checkbox,
   field,
@@ -11,25 +11,25 @@ import {
   submit,
   type Form,
 } from '../form.ts'
-import { linksPage, type Viewer } from './layout.ts'
+import { linksView, type Viewer } from './layout.ts'
 import { shortName, type ShortLinks } from './links.ts'
 import { changeList } from './members.ts'
 
 /** The form of a new link, or of one that is edited. */
 export interface LinkFormView {
   /** The link that is edited; null for a new one. */
-  readonly link: { readonly id: string; readonly slug: string } | null
-  readonly form: FormState
+  link: { id: string; slug: string } | null
+  form: FormState
   /** What somebody else has made of the link since its form was opened. */
-  readonly stale?: StaleForm
-  readonly short: ShortLinks
+  stale?: StaleForm
+  short: ShortLinks
 }
 
 export interface StaleForm {
   /** The fields as stored, in the form's texts. */
-  readonly stored: Readonly<Record<string, string>>
+  stored: Readonly<Record<string, string>>
   /** Newest first. */
-  readonly changes: readonly Change[]
+  changes: readonly Change[]
 }
 
 const VISIBILITIES = [
@@ -43,32 +43,32 @@ const VISIBILITIES = [
 ] as const
 
 const URL_HINT =
-  'Must begin with http:// or https://. {1} stands for the first further path segment of a visit, ' +
-  '{*} for all that no number takes.'
+  'Must begin with http:// or https://. {1} stands for the first further path segment of ' +
+  'a visit, {*} for all that no number takes.'
 
-/** `/-/new` and `/-/links/{id}/edit`. */
-export function linkFormPage(viewer: Viewer, view: LinkFormView): Html {
+/** `/-/new` and `/-/links/{id}/edit`; the form alone is the reply to a refused post. */
+export function linkFormView(viewer: Viewer, view: LinkFormView): View {
   const { link, short } = view
+  const form = linkForm(view)
   if (link === null) {
-    const body = html`<h1>New link</h1>
-      ${linkForm(view)}`
-    return linksPage(viewer, { title: 'New link', section: 'new', body })
+    const head = html`<h1>New link</h1>`
+    return linksView(viewer, { title: 'New link', section: 'new', head }, form)
   }
-  const body = html`<p class="crumb"><a href="/-/links/${link.id}">${link.slug}</a></p>
-    <h1>Edit ${shortName(short, link.slug)}</h1>
-    ${linkForm(view)}`
-  return linksPage(viewer, { title: `Edit ${link.slug}`, section: 'links', body })
+  const head = html`<p class="crumb"><a href="/-/links/${link.id}">${link.slug}</a></p>
+    <h1>Edit ${shortName(short, link.slug)}</h1>`
+  return linksView(viewer, { title: `Edit ${link.slug}`, section: 'links', head }, form)
 }
 
-/** The form alone: the reply to a refused post, with what was typed. */
-export function linkForm({ link, form: state, stale, short }: LinkFormView): Html {
+function linkForm({ link, form: state, stale, short }: LinkFormView): Html {
   const form: Form = { ...state, id: 'link', messagesBelow: true }
   const typed = form.typed ?? {}
   const slug = link?.slug ?? typed['slug'] ?? ''
   // The focus goes to the first field to fill in; in a refused form, to the first refused field.
-  const focusesSlug = form.fault === undefined && slug === ''
-  const focusesUrl = form.fault === undefined && slug !== ''
-  const action = link === null ? '/-/new' : `/-/links/${link.id}/edit`
+  const first = form.fault === undefined && (slug === '' ? 'slug' : 'url')
+  const page = link === null ? '/-/' : `/-/links/${link.id}`
+  const action = link === null ? '/-/new' : `${page}/edit`
+  const label = link === null ? 'Create link' : 'Save link'
+  const url = { hint: URL_HINT, inputmode: 'url', autofocus: first === 'url' }
   const append = html`<strong>Append it</strong> – a visit of
     <code><bdi>${slug === '' ? 'slug' : slug}</bdi>/a/b</code> goes to the address with
     <code>/a/b</code> at its end`
@@ -77,8 +77,8 @@ export function linkForm({ link, form: state, stale, short }: LinkFormView): Htm
     html`${typed['version'] !== undefined && hiddenField('version', typed['version'])}
       ${stale !== undefined && staleNote(stale, typed)}
       ${Object.keys(form.fault?.fields ?? {}).length === 0 && refusal(form)}
-      ${link === null && slugField(form, short, focusesSlug)}
-      ${field(form, 'url', 'Leads to', { hint: URL_HINT, inputmode: 'url', autofocus: focusesUrl })}
+      ${link === null && slugField(form, short, first === 'slug')}
+      ${field(form, 'url', 'Leads to', url)}
       ${field(form, 'title', 'Title', { hint: 'What people see in lists; may be empty' })}
       ${field(form, 'description', 'Description', {
         hint: 'For those who want to know more; may be empty',
@@ -91,8 +91,8 @@ export function linkForm({ link, form: state, stale, short }: LinkFormView): Htm
         ${checkbox(form, 'append_path', append)}
       </fieldset>
       <p class="actions">
-        ${submit(link === null ? 'Create link' : 'Save link', { class: 'primary', id: 'save-link' })}
-        <a href="${link === null ? '/-/' : `/-/links/${link.id}`}">Cancel</a>
+        ${submit(label, { class: 'primary', id: 'save-link' })}
+        <a href="${page}">Cancel</a>
       </p>`,
   )
 }
@@ -124,14 +124,15 @@ const STORED_FIELDS = [
   ['append_path', 'Further path'],
 ] as const
 
+const STALE =
+  'Somebody else has changed this link since you opened this form, so nothing was saved. ' +
+  'What you typed is still here: save again to replace what is stored.'
+
 /** What is stored, where it differs from what was typed. */
 function staleNote({ stored, changes }: StaleForm, typed: StaleForm['stored']): Html {
   const different = STORED_FIELDS.filter(([name]) => stored[name] !== typed[name])
   return html`<div class="refused" role="alert">
-    <p>
-      Somebody else has changed this link since you opened this form, so nothing was saved. What you
-      typed is still here: save again to replace what is stored.
-    </p>
+    <p>${STALE}</p>
     ${
       different.length > 0 &&
       html`<p>Stored now:</p>
@@ -154,26 +155,9 @@ function storedText(name: string, value: string): string {
   return value === 'true' ? 'append it' : 'do not append it'
 }
 
-/** What is said of a slug as it is typed. */
-export type SlugState =
-  | { readonly kind: 'empty' }
-  | { readonly kind: 'free' }
-  | { readonly kind: 'refused'; readonly message: string }
-  /** The id of the link that has it, if the visitor may read that link. */
-  | { readonly kind: 'taken'; readonly id: string | null }
-
-/** `/-/slug`: the words under the field. */
-export function slugState(short: ShortLinks, slug: string, state: SlugState): Html {
-  switch (state.kind) {
-    case 'empty':
-      return html``
-    case 'free':
-      return html`<span class="free">${short.keyword}/${slug} is free.</span>`
-    case 'refused':
-      return html`<span class="taken">${state.message}</span>`
-    case 'taken':
-      return html`<span class="taken">${short.keyword}/${slug} is taken.</span> ${
-          state.id !== null && html`<a href="/-/links/${state.id}">See the link</a>`
-        }`
-  }
+/** `/-/slug`: the words under the field, with a link that has the slug. */
+export function slugNote(state: 'free' | 'taken', text: string, link?: string): Html {
+  return html`<span class="${state}">${text}</span>${
+      link !== undefined && html` <a href="/-/links/${link}">See the link</a>`
+    }`
 }

@@ -1,14 +1,20 @@
-import type { ListedLink } from '../../db/links/lists.ts'
-import { html, type Html, type Printable } from '../../kernel/html.ts'
-import type { ListFilter } from '../../services/links/lists.ts'
-import { attributes, emptyState, listTable, moreLink } from '../parts.ts'
-import { filterChoice, filterForm, filterText, submit } from '../form.ts'
 import type { Link } from '../../db/links/links.ts'
+import type { ListedLink } from '../../db/links/lists.ts'
 import type { User } from '../../db/links/users.ts'
-import { adminTabs, linksPage, type Viewer } from './layout.ts'
-import { linkCell, tagList, visibilityBadge, type ShortLinks } from './links.ts'
-
-export type ListName = 'mine' | 'all'
+import { html, type Html, type Printable } from '../../kernel/html.ts'
+import type { View } from '../../kernel/http/view.ts'
+import type { LinksPage, LinkSearch } from '../../services/links/lists.ts'
+import { anyOf, plainChoice, filterForm, plainField, submit } from '../form.ts'
+import { emptyList, emptyState, listTable, moreLink } from '../parts.ts'
+import { adminTabs, linksView } from './layout.ts'
+import {
+  linkRow,
+  primaryOwner,
+  tagList,
+  visibilityBadge,
+  type LinkSlice,
+  type ShortLinks,
+} from './links.ts'
 
 const ROLES = [
   ['', 'Any'],
@@ -17,89 +23,79 @@ const ROLES = [
   ['recipient', 'Shared with me'],
 ] as const
 
-const VISIBILITIES = [
-  ['', 'Any'],
-  ['public', 'Public'],
-  ['private', 'Private'],
-  ['secure', 'Secure'],
-] as const
+const VISIBILITIES = anyOf('public', 'private', 'secure')
 
-/** A list of links. */
-export interface LinksView {
-  readonly list: ListName
-  readonly filter: ListFilter
-  readonly links: readonly ListedLink[]
+const VERBATIM = { autocapitalize: 'off', spellcheck: 'false' }
+const SEARCH = { type: 'search', name: 'q', ...VERBATIM }
+
+export const LIST_PATHS = { mine: '/-/', all: '/-/all' } as const
+
+/** A list of links: what was searched for, and a page of what was found. */
+export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
   /** Address of the next page. */
-  readonly next: string | null
-  /** The last slug that an unfinished search has examined; null when it is finished. */
-  readonly searchedTo: string | null
-  readonly short: ShortLinks
-  readonly isAdmin: boolean
-}
-
-const TITLES: Readonly<Record<ListName, { title: string; section: string; about: string }>> = {
-  mine: {
-    title: 'My links',
-    section: 'links',
-    about: 'What you own, co-own, or were given to read.',
-  },
-  all: { title: 'All links', section: 'all', about: 'Public links and those you may see.' },
+  next: string | null
+  short: ShortLinks
 }
 
 /** `/-/` and `/-/all`: links by slug. */
-export function linksListPage(viewer: Viewer, view: LinksView): Html {
-  const { title, section, about } = TITLES[view.list]
-  const body = html`<div class="title-line">
+export function linksListView(view: LinksView): View {
+  const { among, visitor } = view
+  const title = among === 'all' ? 'All links' : 'My links'
+  const section = among === 'all' ? 'all' : 'links'
+  const head = html`<div class="title-line">
       <h1>${title}</h1>
       <a href="/-/new">New link</a>
     </div>
-    <p class="muted">${view.list === 'all' && view.isAdmin ? 'Every link there is.' : about}</p>
-    ${listFilter(view.list, view.filter)} ${linksListFragment(view)}`
-  return linksPage(viewer, { title, section, body })
+    <p class="muted">${aboutList(view)}</p>
+    ${listFilter(view)}`
+  return linksView(visitor, { title, section, head }, listContent(view))
+}
+
+function aboutList({ among, visitor }: LinksView): string {
+  if (among === 'mine') return 'What you own, co-own, or were given to read.'
+  return visitor.role === 'admin' ? 'Every link there is.' : 'Public links and those you may see.'
 }
 
 /** The table with its link to the next page. */
-export function linksListFragment(view: LinksView): Html {
+function listContent(view: LinksView): Html {
   const { links, next, searchedTo } = view
-  const nothing = links.length === 0
-  return html`<div id="links-results" class="results">
-    ${
-      nothing
-        ? searchedTo === null && noLinks(view)
-        : listTable({
-            bodyId: 'links-rows',
-            caption: 'Links by slug',
-            columns: ['Link', 'Leads to', 'Tags', { number: 'Clicks, 30 days' }, 'Short link'],
-            kind: 'links',
-            rows: links.map((link) => row(link, view)),
-          })
-    }
-    ${(!nothing || searchedTo !== null) && more(next, searchedTo, !nothing)}
-  </div>`
+  const isFinished = searchedTo === null
+  const part = searchedTo === '' ? 'for a while' : `up to “${searchedTo}”`
+  const more = {
+    next,
+    note: !isFinished && `Searched ${part}; there may be more.`,
+    label: isFinished ? 'More links' : 'Search on',
+    end: 'No more links.',
+    appends: links.length > 0,
+  }
+  if (links.length === 0) return results(isFinished ? noLinks(view) : moreLink('links', more))
+  const table = listTable({
+    bodyId: 'links',
+    caption: 'Links by slug',
+    columns: ['Link', 'Leads to', 'Tags', { number: 'Clicks, 30 days' }, 'Short link'],
+    kind: 'links',
+    rows: links.map((link) => listedRow(link, view)),
+    more,
+  })
+  return results(table)
 }
 
-function row(link: ListedLink, { short, isAdmin }: LinksView): Html {
-  const { slug, url, tags, visibility, clicks } = link
-  const mayRead = isAdmin || link.is_owner || link.is_recipient
-  return html`<tr role="row" data-slug="${slug}">
-    ${linkCell(link, short, mayRead)}
-    <td role="cell" class="target"><bdi>${url}</bdi></td>
-    <td role="cell" class="kind">
-      <span class="badges">
-        ${visibility !== 'public' && visibilityBadge(visibility)} ${roleBadge(link)}
-        ${tagList(tags)}
-      </span>
-    </td>
-    <td role="cell" class="number">
-      ${clicks}<span class="narrow-only"> ${clicks === 1 ? 'click' : 'clicks'} in 30 days</span>
-    </td>
-    <td role="cell" class="copy">
-      <span class="hidden" id="short-${slug}">${short.base}/${slug}</span>
-      <button class="js-only" type="button" data-copy="short-${slug}">
-        Copy <span class="hidden">the short link of ${slug}</span>
-      </button>
-    </td>
-  </tr>`
+function results(content: Html): Html {
+  return html`<div id="links-results" class="results">${content}</div>`
+}
+
+function listedRow(link: ListedLink, { short, visitor }: LinksView): Html {
+  const { slug, tags, visibility, clicks } = link
+  const mayRead = visitor.role === 'admin' || link.is_owner || link.is_recipient
+  const kind = visibility !== 'public' && visibilityBadge(visibility)
+  const badges = html`<span class="badges"> ${kind} ${roleBadge(link)} ${tagList(tags)} </span>`
+  const noun = clicks === 1 ? 'click' : 'clicks'
+  const number = html`${clicks}<span class="narrow-only"> ${noun} in 30 days</span>`
+  const copy = html`<span class="hidden" id="short-${slug}">${short.base}/${slug}</span>
+    <button class="js-only" type="button" data-copy="short-${slug}">
+      Copy <span class="hidden">the short link of ${slug}</span>
+    </button>`
+  return linkRow(link, short, mayRead, { kind: badges, number, copy })
 }
 
 /** What the visitor is to the link, where it is not the visitor's own. */
@@ -109,65 +105,30 @@ function roleBadge({ is_primary, is_owner, is_recipient }: ListedLink): Printabl
   return is_recipient && html`<span class="badge token">shared with me</span>`
 }
 
-/**
- * The way to the next page. Both states have the same id, so that htmx gives the focus back to it.
- */
-function more(next: string | null, searchedTo: string | null, appends: boolean): Html {
-  const append = appends && {
-    'hx-get': next ?? '',
-    'hx-target': '#links-rows',
-    'hx-swap': 'beforeend',
-    'hx-select': '#links-rows > tr',
-    'hx-select-oob': '#links-more',
-  }
-  const link = { id: 'links-more-link', href: next ?? '', ...append }
-  const searched = searchedTo === '' ? 'Searched for a while' : `Searched up to “${searchedTo}”`
-  return html`<p id="links-more" class="more">
-    ${searchedTo !== null && html`${searched}; there may be more.`}
-    ${
-      next === null
-        ? html`<span id="links-more-link" class="muted" tabindex="-1">No more links.</span>`
-        : html`<a${attributes(link)}>${searchedTo === null ? 'More links' : 'Search on'}</a>`
-    }
-  </p>`
-}
-
-function noLinks({ list, filter }: LinksView): Html {
+function noLinks({ among, filter }: LinksView): Html {
   if (Object.values(filter).some((value) => value !== '')) {
-    return html`<div class="panel empty">
-      <p><strong>No link matches.</strong></p>
-      <p><a href="${listPath(list)}">Show the whole list</a></p>
-    </div>`
+    const way = html`<a href="${LIST_PATHS[among]}">Show the whole list</a>`
+    return emptyList('No link matches.', way)
   }
-  return html`<div class="panel empty">
-    <p><strong>${list === 'mine' ? 'You have no link yet.' : 'There is no link yet.'}</strong></p>
-    <p>
-      <a href="/-/new">Create one</a>
-      ${list === 'mine' && html`or look at <a href="/-/all">all links</a>`}
-    </p>
-  </div>`
-}
-
-/** Path of a list. */
-export function listPath(list: ListName): string {
-  return list === 'mine' ? '/-/' : '/-/all'
+  const create = html`<a href="/-/new">Create one</a>`
+  if (among === 'all') return emptyList('There is no link yet.', create)
+  const way = html`${create} or look at <a href="/-/all">all links</a>`
+  return emptyList('You have no link yet.', way)
 }
 
 /** The search and filters above a list. */
-function listFilter(list: ListName, { q, tag, visibility, role }: ListFilter): Html {
-  const path = listPath(list)
-  const plain = { autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false' }
-  const search = { type: 'search', name: 'q', value: q, maxlength: 200, ...plain }
+function listFilter({ among, filter }: LinksView): Html {
+  const { q, tag, visibility, role } = filter
+  const path = LIST_PATHS[among]
   const placeholder = 'Slug, title, address or tag'
+  const search = { ...SEARCH, value: q, maxlength: 200, placeholder }
+  const byTag = { labelClass: 'half', name: 'tag', value: tag, maxlength: 50, ...VERBATIM }
   return filterForm(
     'Links',
     { path, results: 'links-results' },
-    html`<label>Search <input${attributes({ ...search, placeholder })} /></label>
-      <label class="half">
-        Tag <input${attributes({ name: 'tag', value: tag, maxlength: 50, ...plain })} />
-      </label>
-      ${filterChoice('Visibility', visibility, VISIBILITIES, { name: 'visibility' })}
-      ${list === 'mine' && filterChoice('I am', role, ROLES, { name: 'role' })}
+    html`${plainField('Search', search)} ${plainField('Tag', byTag)}
+      ${plainChoice('Visibility', visibility, VISIBILITIES, { name: 'visibility' })}
+      ${among === 'mine' && plainChoice('I am', role, ROLES, { name: 'role' })}
       <div class="actions">
         ${submit('Search')}
         <a href="${path}">Clear</a>
@@ -175,68 +136,52 @@ function listFilter(list: ListName, { q, tag, visibility, role }: ListFilter): H
   )
 }
 
-/** What `/-/admin/links` shows: all links, or those whose slug begins with a text. */
-export interface AllLinksView {
-  readonly viewer: User
-  readonly prefix: string
-  readonly links: readonly Link[]
-  readonly next: string | null
-  readonly short: ShortLinks
-}
-
-export function allLinksPage(view: AllLinksView): Html {
-  const body = html`<h1>Links of everybody</h1>
-    ${adminTabs('links')} ${searchForm(view.prefix)} ${allLinksFragment(view)}`
-  return linksPage(view.viewer, { title: 'Links of everybody', section: 'admin', body })
-}
-
-/** The list alone: what htmx puts into its place, or takes the next rows from. */
-export function allLinksFragment(view: AllLinksView): Html {
-  const { links, next, prefix } = view
-  const list = html`${listTable({
+/** `/-/admin/links`: all links, or those whose slug begins with a text. */
+export function allLinksView(
+  viewer: User,
+  prefix: string,
+  { links, next, short }: LinkSlice,
+): View {
+  const title = 'Links of everybody'
+  const head = html`<h1>${title}</h1>
+    ${adminTabs('links')} ${searchForm(prefix)}`
+  const table = listTable({
     bodyId: 'all-links',
     caption: 'All links by slug',
     columns: ['Link', 'Leads to', 'Visibility', 'Owner', 'Change'],
     kind: 'links',
-    rows: links.map((link) => linkRow(link, view.short)),
-  })}
-  ${moreLink({ rows: 'all-links', next })}`
-  return html`<div id="admin-links">${links.length === 0 ? nothing(prefix) : list}</div>`
+    rows: links.map((link) => adminRow(link, short)),
+    whenEmpty: nothing(prefix),
+    more: { next },
+  })
+  const content = html`<div id="admin-links">${table}</div>`
+  return linksView(viewer, { title, section: 'admin', head }, content)
 }
 
 function searchForm(prefix: string): Html {
   const trigger = 'input changed delay:300ms target:input'
+  const search = { ...SEARCH, id: 'prefix', value: prefix, maxlength: 64 }
   return filterForm(
     'All links',
     { path: '/-/admin/links', results: 'admin-links', trigger },
-    html`${filterText('Slug begins with', {
-        ...{ type: 'search', name: 'q', id: 'prefix', value: prefix, maxlength: 64 },
-        ...{ autocapitalize: 'off', spellcheck: 'false' },
-      })} <button type="submit">Search</button>`,
+    html`${plainField('Slug begins with', search)} ${submit('Search', {})}`,
   )
 }
 
 function nothing(prefix: string): Html {
   if (prefix === '') return emptyState('No links yet.')
-  return html`<div class="panel empty">
-    <p><strong>No slug begins with “${prefix}”.</strong></p>
-    <p><a href="/-/admin/links">Show all links</a></p>
-  </div>`
+  const way = html`<a href="/-/admin/links">Show all links</a>`
+  return emptyList(`No slug begins with “${prefix}”.`, way)
 }
 
-function linkRow(link: Link, short: ShortLinks): Html {
-  const { id, slug, url, owners, visibility } = link
-  const owner = owners.find(({ is_primary }) => is_primary)
-  return html`<tr role="row" data-slug="${slug}">
-    ${linkCell(link, short, true)}
-    <td role="cell" class="target"><bdi>${url}</bdi></td>
-    <td role="cell" class="kind">${visibilityBadge(visibility)}</td>
-    <td role="cell" class="owner">${owner?.email}</td>
-    <td role="cell">
-      <span class="actions">
-        <a href="/-/links/${id}/edit">Edit <span class="hidden">${slug}</span></a>
-        <a href="/-/links/${id}/delete">Delete <span class="hidden">${slug}</span></a>
-      </span>
-    </td>
-  </tr>`
+function adminRow(link: Link, short: ShortLinks): Html {
+  const { id, slug, owners, visibility } = link
+  const path = `/-/links/${id}`
+  const name = html`<span class="hidden">${slug}</span>`
+  const edit = html`<span class="actions">
+    <a href="${path}/edit">Edit ${name}</a>
+    <a href="${path}/delete">Delete ${name}</a>
+  </span>`
+  const kind = visibilityBadge(visibility)
+  return linkRow(link, short, true, { kind, owner: primaryOwner(owners), edit })
 }

@@ -1,18 +1,20 @@
 import type { Token } from '../../db/links/tokens.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
-import { field, postForm, radios, refusal, select, submit } from '../form.ts'
-import { cards, copyBox, disclosed, fact, secretBox, timeTag } from '../parts.ts'
-import { linksPage, type Viewer } from './layout.ts'
+import type { FormState, View } from '../../kernel/http/view.ts'
+import { field, postForm, radios, refusal, select, submit, submitLine } from '../form.ts'
+import { cards, copyBox, disclosed, facts, secretBox, timeTag } from '../parts.ts'
+import { linksView, type Viewer } from './layout.ts'
+
+type Created = Readonly<Record<'name' | 'token' | 'curl', string>>
 
 /** What `/-/tokens` shows. */
 export interface TokensView {
   /** The viewer's own, newest first. */
-  readonly tokens: readonly Token[]
-  readonly now: Date
-  readonly form: FormState
+  tokens: readonly Token[]
+  now: Date
+  form: FormState
   /** A token that was just created, with a command that uses it. */
-  readonly created?: { readonly name: string; readonly token: string; readonly curl: string }
+  created?: Created
 }
 
 /** What a token may do, for people. */
@@ -31,47 +33,39 @@ const LIFETIMES = [
   ['', 'never'],
 ] as const
 
-export function tokensPage(viewer: Viewer, view: TokensView): Html {
-  const body = html`<h1>Tokens</h1>
+export function tokensView(viewer: Viewer, { tokens, created, now, form }: TokensView): View {
+  const head = html`<h1>Tokens</h1>
     <p class="muted">
       With a token, a program of yours uses the API in your name. Treat it like a password.
-    </p>
-    ${tokensFragment(view)}`
-  return linksPage(viewer, { title: 'Tokens', section: 'tokens', body })
-}
-
-/** The list with its form, and the reply to its forms. */
-export function tokensFragment({ tokens, created, now, form }: TokensView): Html {
+    </p>`
   const list = tokens.map((token) => tokenCard(token, now))
-  return html`<section id="tokens" aria-label="Your tokens">
-    ${created !== undefined && createdBox(created)} ${cards(list, 'You have no tokens yet.')}
-    ${createForm(form)}
+  const content = html`<section id="tokens" aria-label="Your tokens">
+    ${created && createdBox(created)} ${cards(list, 'You have no tokens yet.')} ${createForm(form)}
   </section>`
+  return linksView(viewer, { title: 'Tokens', section: 'tokens', head }, content)
 }
 
-function createdBox({ name, token, curl }: NonNullable<TokensView['created']>): Html {
+function createdBox({ name, token, curl }: Created): Html {
   const tryIt = html`<p>Try it:</p>
     ${copyBox('made-curl', 'curl command', curl)}`
   return secretBox(html`Token <bdi>${name}</bdi>`, { what: 'token', secret: token }, tryIt)
 }
 
-function tokenCard(
-  { id, name, scope, created_at, expires_at, last_used_at }: Token,
-  now: Date,
-): Html {
-  const expired = expires_at !== null && expires_at <= now
+function tokenCard(token: Token, now: Date): Html {
+  const { id, name, expires_at: end, last_used_at: used } = token
+  const expired = end !== null && end <= now
   return html`<article class="panel card" aria-labelledby="name-${id}">
     <div class="title-line">
       <h2 id="name-${id}">
         <bdi>${name}</bdi> ${expired && html`<span class="badge bad">expired</span>`}
       </h2>
     </div>
-    <dl class="facts">
-      ${fact('Scope', SCOPES.find(([value]) => value === scope)?.[1])}
-      ${fact('Expires', expires_at === null ? 'never' : timeTag(expires_at))}
-      ${fact('Last used', last_used_at === null ? 'never' : timeTag(last_used_at))}
-      ${fact('Created', timeTag(created_at))}
-    </dl>
+    ${facts({
+      Scope: SCOPES.find(([scope]) => scope === token.scope)?.[1],
+      Expires: end === null ? 'never' : timeTag(end),
+      'Last used': used === null ? 'never' : timeTag(used),
+      Created: timeTag(token.created_at),
+    })}
     ${disclosed('Revoke…', revokeForm(id, name))}
   </article>`
 }
@@ -94,8 +88,6 @@ function createForm(state: FormState): Html {
       <h2>New token</h2>
       ${field(form, 'name', 'Name', { placeholder: 'what it is for' })}
       ${radios(form, 'scope', 'May do', SCOPES)} ${select(form, 'expires', 'Expires', LIFETIMES)}
-      <p class="field">
-        ${submit('Create token', { class: 'primary', id: 'create-token-button' })}
-      </p>`,
+      ${submitLine('Create token', 'create-token-button')}`,
   )
 }

@@ -1,22 +1,22 @@
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
-import { field, hiddenField, postForm, refusal, select, submit } from '../form.ts'
-import { disclosed, moreLink, saved, listTable, timeTag } from '../parts.ts'
-import { adminTabs, linksPage } from './layout.ts'
+import type { FormState, View } from '../../kernel/http/view.ts'
+import { field, hiddenField, postForm, refusal, select, submit, submitLine } from '../form.ts'
+import { disclosed, saved, listTable, tableRow, timeTag } from '../parts.ts'
+import { adminTabs, linksView } from './layout.ts'
 
 /** What `/-/admin/users` shows. */
 export interface UsersView {
-  readonly viewer: User
-  readonly users: readonly User[]
+  viewer: User
+  users: readonly User[]
   /** Query of the page that is shown, with its `?`; '' for the first one. */
-  readonly query: string
-  readonly next: string | null
-  readonly form: FormState
+  query: string
+  next: string | null
+  form: FormState
   /** A user who was just added. */
-  readonly added?: User
+  added?: User
   /** A user whose role was just changed. */
-  readonly changed?: User
+  changed?: User
 }
 
 const ROLES = [
@@ -24,47 +24,42 @@ const ROLES = [
   ['admin', 'admin'],
 ] as const
 
-export function usersPage(view: UsersView): Html {
-  const body = html`<h1>Users</h1>
-    ${adminTabs('users')} ${usersFragment(view)}`
-  return linksPage(view.viewer, { title: 'Users', section: 'admin', body })
-}
-
-/** The list with its form, and the reply to the form. */
-export function usersFragment(view: UsersView): Html {
-  const { users, next, added, form } = view
-  return html`<section id="users" aria-label="Users">
-    ${added !== undefined && saved(`${added.email} is ${withArticle(added.role)} now.`, FOCUS)}
+export function usersView(view: UsersView): View {
+  const { viewer, users, next, added, changed, form } = view
+  const head = html`<h1>Users</h1>
+    ${adminTabs('users')}`
+  const content = html`<section id="users" aria-label="Users">
+    ${added && saved(`${added.email} is ${roleText(added.role)} now.`, FOCUS)}
     ${listTable({
       bodyId: 'user-rows',
       caption: 'Users by e-mail address',
       columns: ['E-mail', 'Name', 'Role', 'Since', 'Change'],
       kind: 'people',
       rows: users.map((user) => userRow(user, view)),
+      more: { next },
     })}
-    ${moreLink({ rows: 'user-rows', next })} ${addForm(form)}
+    ${addForm(form)}
   </section>`
+  const whole = linksView(viewer, { title: 'Users', section: 'admin', head }, content)
+  // A change of a role answers htmx with the user's row.
+  return changed === undefined ? whole : { ...whole, fragment: () => userRow(changed, view) }
 }
 
-/** One user, and the reply to a change of the user's role. */
-export function userRow(
-  user: User,
-  { viewer, query, changed }: Pick<UsersView, 'viewer' | 'query' | 'changed'>,
-): Html {
+function userRow(user: User, { viewer, query, changed }: UsersView): Html {
   const { id, email, display_name, role, created_at } = user
   const self = id === viewer.id
-  return html`<tr role="row" id="user-${id}">
-    <td role="cell" class="type">${email} ${self && html`<span class="badge">you</span>`}</td>
-    <td role="cell"><bdi>${display_name}</bdi></td>
-    <td role="cell" class="verify">
-      <span class="badge ${role === 'admin' && 'token'}">${role}</span>
-    </td>
-    <td role="cell" class="when">${timeTag(created_at)}</td>
-    <td role="cell" class="change">
-      ${changed?.id === id && saved(`Is ${withArticle(role)} now.`, FOCUS)}
-      ${self && role === 'admin' ? stepDown(user, query) : changeRole(user, query)}
-    </td>
-  </tr>`
+  const done = changed?.id === id && saved(`Is ${roleText(role)} now.`, FOCUS)
+  const change = self && role === 'admin' ? stepDown : changeRole
+  return tableRow(
+    { id: `user-${id}` },
+    {
+      type: html`${email} ${self && html`<span class="badge">you</span>`}`,
+      name: html`<bdi>${display_name}</bdi>`,
+      verify: html`<span class="badge ${role === 'admin' && 'token'}">${role}</span>`,
+      when: timeTag(created_at),
+      change: html`${done} ${change(user, query)}`,
+    },
+  )
 }
 
 /** The message gets the focus, so that screen readers say it. */
@@ -76,8 +71,8 @@ function changeRole({ id, email, role }: User, query: string): Html {
     other === 'admin'
       ? 'An admin sees and changes every link, and says who is an admin.'
       : 'Links of others are out of reach from then on, also for tokens.'
-  const confirm = `Make ${email} ${withArticle(other)}? ${effect}`
-  const label = html`Make <span class="hidden">${email}</span> ${withArticle(other)}`
+  const confirm = `Make ${email} ${roleText(other)}? ${effect}`
+  const label = html`Make <span class="hidden">${email}</span> ${roleText(other)}`
   const form = postForm(
     { action: `/-/admin/users/${id}/role${query}`, target: 'closest tr', confirm },
     html`${hiddenField('role', other)}
@@ -116,12 +111,11 @@ function addForm(state: FormState): Html {
       <p class="hint">People who sign in through the proxy are added automatically.</p>
       ${field(form, 'email', 'E-mail', { inputmode: 'email', ...verbatim })}
       ${field(form, 'name', 'Name (empty = the first part of the address)')}
-      ${select(form, 'role', 'Role', ROLES)}
-      <p class="field">${submit('Add user', { class: 'primary', id: 'add-user-button' })}</p>`,
+      ${select(form, 'role', 'Role', ROLES)} ${submitLine('Add user', 'add-user-button')}`,
   )
 }
 
 /** A role with its article. */
-function withArticle(role: User['role']): string {
+function roleText(role: User['role']): string {
   return role === 'admin' ? 'an admin' : 'a user'
 }

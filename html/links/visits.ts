@@ -1,3 +1,4 @@
+import type { Link } from '../../db/links/links.ts'
 import type { Suggestion, ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, render } from '../../kernel/html.ts'
 import { hiddenField, submit } from '../form.ts'
@@ -8,10 +9,10 @@ import type { ShortLinks } from './links.ts'
 /** A visit for which there is no link. */
 export interface UnknownView {
   /** The slug as the visitor wrote it. */
-  readonly asked: string
+  asked: string
   /** The slug of a link that would answer this visit. */
-  readonly creates: string | undefined
-  readonly suggestions: readonly Suggestion[]
+  creates: string | undefined
+  suggestions: readonly Suggestion[]
 }
 
 /** The 404 page of the resolver: what the visitor may have meant, and a way to create the link. */
@@ -31,19 +32,19 @@ export function unknownPage(viewer: Viewer, { asked, creates, suggestions }: Unk
 /** Where a link leads, before it is followed (`/slug+`). */
 export function previewPage(
   viewer: Viewer,
-  link: { readonly id: string; readonly slug: string; readonly url: string },
+  { id, slug, url }: Pick<Link, 'id' | 'slug' | 'url'>,
   mayRead: boolean,
 ): Html {
   const body = html`<section class="panel preview">
-    <h1>${link.slug}</h1>
+    <h1>${slug}</h1>
     <p>leads to</p>
     <p>
-      <code><bdi>${link.url}</bdi></code>
+      <code><bdi>${url}</bdi></code>
     </p>
-    <p><a class="button primary" href="/${link.slug}" rel="noreferrer">Follow the link</a></p>
-    ${mayRead && html`<p><a href="/-/links/${link.id}">Details</a></p>`}
+    <p><a class="button primary" href="/${slug}" rel="noreferrer">Follow the link</a></p>
+    ${mayRead && html`<p><a href="/-/links/${id}">Details</a></p>`}
   </section>`
-  return linksPage(viewer, { title: `Preview of ${link.slug}`, section: 'none', body })
+  return linksPage(viewer, { title: `Preview of ${slug}`, section: 'none', body })
 }
 
 /** The page of a refused request. */
@@ -54,14 +55,14 @@ export function linksErrorPage(viewer: Viewer, fault: ShownFault): Html {
 
 /** A name typed into the address bar that no link has. */
 export interface SearchView {
-  readonly name: string
+  name: string
   /** What followed the name, encoded, with its `/`; it is kept in the links. */
-  readonly rest: string
+  rest: string
   /** Whether a link can have this name. */
-  readonly canCreate: boolean
-  readonly suggestions: readonly Suggestion[]
+  canCreate: boolean
+  suggestions: readonly Suggestion[]
   /** Links that contain the name; null for visitors who are not signed in. */
-  readonly found: readonly ListedLink[] | null
+  found: readonly ListedLink[] | null
 }
 
 /**
@@ -69,7 +70,8 @@ export interface SearchView {
  */
 export function searchPage(viewer: Viewer, view: SearchView): Html {
   const { name, rest, canCreate, suggestions, found } = view
-  const others = (found ?? []).filter(({ slug }) => suggestions.every((one) => one.slug !== slug))
+  const suggested = new Set(suggestions.map(({ slug }) => slug))
+  const others = (found ?? []).filter(({ slug }) => !suggested.has(slug))
   const all = `/-/all?${new URLSearchParams({ q: name }).toString()}`
   const body = html`<section class="panel stack">
     <h1>No link is named “${name}”</h1>
@@ -83,19 +85,16 @@ export function searchPage(viewer: Viewer, view: SearchView): Html {
 }
 
 /** Links with a heading, or nothing. `rest` is appended to each address. */
-function suggestionList(title: string, links: readonly Suggestion[], rest = ''): Html | false {
-  return (
-    links.length > 0 &&
-    html`<h2>${title}</h2>
-      <ul class="suggestions">
-        ${links.map(
-          ({ slug, title: about }) =>
-            html`<li>
-              <a href="/${slug}${rest}">${slug}</a>${about !== '' && html` <bdi>${about}</bdi>`}
-            </li>`,
-        )}
-      </ul>`
-  )
+function suggestionList(heading: string, links: readonly Suggestion[], rest = ''): Html | false {
+  if (links.length === 0) return false
+  const items = links.map(({ slug, title }) => {
+    const about = title !== '' && html` <bdi>${title}</bdi>`
+    return html`<li><a href="/${slug}${rest}">${slug}</a>${about}</li>`
+  })
+  return html`<h2>${heading}</h2>
+    <ul class="suggestions">
+      ${items}
+    </ul>`
 }
 
 /** A button that leads to the form of a new link with this slug. */

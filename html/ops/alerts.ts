@@ -1,93 +1,71 @@
 import type { Alert, AlertOutcome, AlertText } from '../../db/ops/alerts.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
+import type { FormState, View } from '../../kernel/http/view.ts'
 import { postForm, refusal, submit } from '../form.ts'
-import { cards, fact, longText, nextLink, timeTag } from '../parts.ts'
-import { opsPage } from './layout.ts'
+import { cards, facts, longText, nextLink, timeTag } from '../parts.ts'
+import { opsPage, opsView, sessionLink, type Listed } from './layout.ts'
 
 /** How much of a payload is shown: a page of whole ones could take all memory. */
 export const MAX_CHARACTERS = 20_000
 
-/** What `/alerts` shows. */
-export interface AlertsView {
-  readonly alerts: readonly Alert[]
-  readonly older: string | undefined
-  /** An alert that could not be investigated. */
-  readonly refused?: { readonly id: number; readonly fault: FormState['fault'] }
+/** The badge of each outcome, and what it means. */
+const OUTCOMES: Readonly<Record<AlertOutcome, readonly [string, string]>> = {
+  received: ['token', 'being read'],
+  acknowledged: ['open', 'kept: a session was running'],
+  failed: ['bad', 'kept: no brief could be written'],
+  triggered: ['verified', 'started a session'],
 }
 
-export interface AlertCard {
-  readonly alert: Alert
-  /** Why it could not be investigated. */
-  readonly fault?: FormState['fault']
-}
+const KEY = html`<code>OPS_CHAT_API_KEY</code>`
+const NO_ALERTS = html`No alerts yet. Have your monitoring tool post to
+  <code>/api/v1/webhook</code>, with the key in ${KEY} as its bearer token.`
 
-const LOOK: Readonly<Record<AlertOutcome, string>> = {
-  received: 'token',
-  acknowledged: 'open',
-  failed: 'bad',
-  triggered: 'verified',
-}
-const MEANING: Readonly<Record<AlertOutcome, string>> = {
-  received: 'being read',
-  acknowledged: 'kept: a session was running',
-  failed: 'kept: no brief could be written',
-  triggered: 'started a session',
-}
-
-/** `/alerts`, the latest delivery first. */
-export function alertsPage({ alerts, older, refused }: AlertsView): Html {
-  return opsPage({
-    title: 'Alerts',
-    section: 'alerts',
-    body: html`<h1>Alerts</h1>
-      ${cards(
-        alerts.map((alert) => alertCard({ alert, ...(alert.id === refused?.id && refused) })),
-        html`No alerts yet. Have your monitoring tool post to <code>/api/v1/webhook</code>, with the
-          key in <code>OPS_CHAT_API_KEY</code> as its bearer token.`,
-      )}
-      ${nextLink(older, 'Older alerts')}`,
+/** `/alerts`, the latest delivery first. `refused` is one that could not be investigated. */
+export function alertsView(
+  { rows, older }: Listed<Alert>,
+  refused?: { id: number; fault: FormState['fault'] },
+): View {
+  const list = rows.map((alert) => {
+    return alertCard(alert, alert.id === refused?.id ? refused.fault : undefined)
   })
+  return opsView('Alerts', html`${cards(list, NO_ALERTS)} ${nextLink(older, 'Older alerts')}`)
 }
 
 /** `/alerts/{id}`: the alert and the texts of its deliveries, the latest first. */
-export function alertPage(
-  alert: Alert,
-  texts: readonly AlertText[],
-  older: string | undefined,
-): Html {
+export function alertPage(alert: Alert, { rows, older }: Listed<AlertText>): Html {
   const title = `Alert ${alert.id}`
   return opsPage({
     title,
     section: 'alerts',
     body: html`<h1>${title}</h1>
-      <div class="cards">${alertCard({ alert })} ${texts.map(textCard)}</div>
+      <div class="cards">${alertCard(alert)} ${rows.map(textCard)}</div>
       ${nextLink(older, 'Older texts')}`,
   })
 }
 
-export function alertCard({ alert, fault }: AlertCard): Html {
-  const { id, title, source, count, outcome, problem, session_id, payload, texts } = alert
+/** An alert. `fault` says why it could not be investigated. */
+export function alertCard(alert: Alert, fault?: FormState['fault']): Html {
+  const { id, title, outcome, session_id: session, texts } = alert
+  const [look, meaning] = OUTCOMES[outcome]
   const action = `/alerts/${id}/investigate`
   return html`<article class="panel card" id="alert-${id}" aria-labelledby="alert-title-${id}">
     ${refusal({ id: `alert-${id}`, fault })}
     <div class="title-line">
       <h2 id="alert-title-${id}"><bdi>${title}</bdi></h2>
-      <span class="badge ${LOOK[outcome]}">${outcome}</span>
+      <span class="badge ${look}">${outcome}</span>
     </div>
-    <dl class="facts">
-      ${fact('Outcome', MEANING[outcome])} ${problem !== null && fact('Problem', problem)}
-      ${source !== null && fact('Source', source)} ${deliveries(count, alert.last_seen)}
-      ${fact('First', timeTag(alert.first_seen))}
-      ${texts > 1 && fact('Texts', html`<a href="/alerts/${id}">${texts} different texts</a>`)}
-      ${
-        session_id !== null &&
-        fact('Session', html`<a href="/sessions/${session_id}">session ${session_id}</a>`)
-      }
-    </dl>
+    ${facts({
+      Outcome: meaning,
+      Problem: alert.problem ?? false,
+      Source: alert.source ?? false,
+      Received: received(alert),
+      First: timeTag(alert.first_seen),
+      Texts: texts > 1 && html`<a href="/alerts/${id}">${texts} different texts</a>`,
+      Session: session !== null && sessionLink(session),
+    })}
     <details>
       <summary>Newest delivery</summary>
-      ${payloadText(payload, 'Newest delivery')}
+      ${payloadText(alert.payload, 'Newest delivery')}
     </details>
     ${postForm(
       { action, target: `#alert-${id}` },
@@ -96,16 +74,18 @@ export function alertCard({ alert, fault }: AlertCard): Html {
   </article>`
 }
 
-function textCard({ title, payload, count, first_seen, last_seen }: AlertText): Html {
+function textCard(text: AlertText): Html {
+  const { title, payload, first_seen, last_seen } = text
   return html`<article class="panel card">
     <h2><bdi>${title}</bdi></h2>
-    <dl class="facts">${deliveries(count, last_seen)} ${fact('First', timeTag(first_seen))}</dl>
+    ${facts({ Received: received(text), First: timeTag(first_seen) })}
     ${payloadText(payload, `Text of ${last_seen.toISOString()}`)}
   </article>`
 }
 
-function deliveries(count: number, last: Date): Html {
-  return fact('Received', html`${count === 1 ? 'once' : `${count} times`}, last ${timeTag(last)}`)
+function received({ count, last_seen }: Pick<AlertText, 'count' | 'last_seen'>): Html {
+  const often = count === 1 ? 'once' : `${count} times`
+  return html`${often}, last ${timeTag(last_seen)}`
 }
 
 function payloadText(payload: string, label: string): Html {

@@ -1,15 +1,15 @@
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
-import { field, postForm, refusal, select, submit } from '../form.ts'
-import { saved, pairsTable } from '../parts.ts'
-import { opsPage } from './layout.ts'
+import type { FormState, View } from '../../kernel/http/view.ts'
+import { field, postForm, refusal, select, submitLine } from '../form.ts'
+import { saved, namedRows } from '../parts.ts'
+import { opsView } from './layout.ts'
 
 /** What `/config` shows. */
-export interface ConfigView {
+export interface ShownConfig {
   /** The configuration as it runs, by name. */
-  readonly values: Readonly<Record<string, string>>
-  readonly form: FormState
-  readonly isSaved: boolean
+  values: Readonly<Record<string, string>>
+  form: FormState
+  isSaved: boolean
 }
 
 const READ_ONLY = ['max_tier', 'state_dir', 'results_dir', 'repos_dir']
@@ -19,32 +19,26 @@ const DRY_RUN = [
   ['true', 'On: operations are only recorded'],
 ] as const
 
-export function configPage(view: ConfigView): Html {
-  const fixed = READ_ONLY.map((name) => [name, view.values[name]] as const)
-  return opsPage({
-    title: 'Config',
-    section: 'config',
-    body: html`<h1>Config</h1>
-      ${configForm(view)}
-      <section aria-labelledby="fixed-title">
-        <h2 id="fixed-title">Read-only</h2>
-        <p class="muted">Set by flags, environment or env file.</p>
-        ${pairsTable('Configuration, read-only', 'Name', fixed)}
-      </section>`,
-  })
+export function configView(shown: ShownConfig): View {
+  const fixed = READ_ONLY.map((name) => [name, shown.values[name]])
+  const below = html`<section aria-labelledby="fixed-title">
+    <h2 id="fixed-title">Read-only</h2>
+    <p class="muted">Set by flags, environment or env file.</p>
+    ${namedRows('Configuration, read-only', ['Name', 'Value'], fixed)}
+  </section>`
+  return opsView('Config', configForm(shown), { below })
 }
 
-export function configForm({ form: state, isSaved }: ConfigView): Html {
+function configForm({ form: state, isSaved }: ShownConfig): Html {
   const form = { id: 'settings', ...state }
   const required = { required: true }
+  const models = [1, 2, 3].map((tier) => {
+    return field(form, `tier${tier}_model`, `Model of tier ${tier}`, required)
+  })
   return postForm(
     { id: 'settings', class: 'panel stack', action: '/config', target: '#settings' },
     html`${isSaved && saved('Saved, and in force from now on.')} ${refusal(form)}
-      ${field(form, 'interval', 'Interval (seconds between scheduled sessions)', required)}
-      ${[1, 2, 3].map((tier) =>
-        field(form, `tier${tier}_model`, `Model of tier ${tier}`, required),
-      )}
-      ${select(form, 'dry_run', 'Dry run', DRY_RUN)}
-      <p class="field">${submit('Save config', { class: 'primary', id: 'save-config' })}</p>`,
+    ${field(form, 'interval', 'Interval (seconds between scheduled sessions)', required)} ${models}
+    ${select(form, 'dry_run', 'Dry run', DRY_RUN)} ${submitLine('Save config', 'save-config')}`,
   )
 }

@@ -2,39 +2,36 @@ import type { Day, Summary, Session } from '../../db/ops/sessions.ts'
 import type { Event } from '../../db/ops/events.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
+import type { Config } from '../../services/ops/config.ts'
 import { barChart } from '../chart.ts'
-import { field, postForm, refusal, select, submit } from '../form.ts'
-import { emptyState, saved, timeTag } from '../parts.ts'
+import { field, postForm, refusal, select, submitLine } from '../form.ts'
+import { saved, timeTag } from '../parts.ts'
 import { eventTable } from './events.ts'
-import { opsPage, costText, shortText, statusBadge } from './layout.ts'
+import { opsPage, costText, sessionLink, shortText, statusBadge } from './layout.ts'
 
 /** The current state. */
 export interface NowView {
-  readonly running: Session | undefined
+  running: Session | undefined
   /** The newest session. */
-  readonly last: Session | undefined
-  readonly summary: Summary | undefined
-  readonly dryRun: boolean
-  /** Seconds between scheduled sessions. */
-  readonly interval: number
+  last: Session | undefined
+  summary: Summary | undefined
+  config: Config
 }
 
 /** What `/` shows. */
 export interface DashboardView {
-  readonly now: NowView
-  readonly events: readonly Event[]
-  /** A day without any has no row. */
-  readonly days: readonly Day[]
+  now: NowView
+  events: readonly Event[]
   /** The days of the charts, oldest first. */
-  readonly dayNames: readonly string[]
-  readonly trigger: TriggerView
+  days: readonly Day[]
+  trigger: TriggerView
 }
 
 /** The form that starts a session. */
 export interface TriggerView {
-  readonly form: FormState
+  form: FormState
   /** The session that was just started. */
-  readonly started?: number
+  started?: number
 }
 
 const TIERS = [
@@ -53,9 +50,9 @@ export function dashboardPage(view: DashboardView): Html {
       <section aria-labelledby="days-title">
         <h2 id="days-title" class="hidden">Last days</h2>
         <div class="tiles">
-          ${dayTile(view, 'Sessions', 'sessions', String)}
-          ${dayTile(view, 'Cost', 'cost_usd', costText)}
-          ${dayTile(view, 'Events', 'events', String)}
+          ${dayTile(view.days, 'Sessions', 'sessions', String)}
+          ${dayTile(view.days, 'Cost', 'cost_usd', costText)}
+          ${dayTile(view.days, 'Events', 'events', String)}
         </div>
       </section>
       ${triggerForm(view.trigger)} ${newestEvents(view.events)}`,
@@ -63,7 +60,8 @@ export function dashboardPage(view: DashboardView): Html {
 }
 
 /** The current state; an open page polls it. */
-export function nowFragment({ running, last, summary, dryRun, interval }: NowView): Html {
+export function nowFragment(now: NowView): Html {
+  const { running, summary, config } = now
   const state = running === undefined ? 'idle' : 'running'
   return html`<section
     id="now"
@@ -78,23 +76,23 @@ export function nowFragment({ running, last, summary, dryRun, interval }: NowVie
         <span class="dot" aria-hidden="true"></span>
         <span>${state}</span>
       </p>
-      ${
-        running !== undefined
-          ? html`<p>
-              <a href="/sessions/${running.id}">Session ${running.id}</a>, tier ${running.tier},
-              since ${timeTag(running.started_at)}
-            </p>`
-          : last !== undefined &&
-            html`<p>
-              Last:
-              <a href="/sessions/${last.id}">session ${last.id}</a> ${statusBadge(last.status)}
-            </p>`
-      }
-      <p class="muted">one every ${intervalText(interval)}</p>
-      ${dryRun && html`<p><span class="badge open">dry run</span></p>`}
+      ${sessionLine(now)}
+      <p class="muted">one every ${intervalText(config.interval)}</p>
+      ${config.dry_run && html`<p><span class="badge open">dry run</span></p>`}
     </div>
     ${summary !== undefined && summaryPanel(summary)}
   </section>`
+}
+
+/** The session that runs; else the last one. */
+function sessionLine({ running, last }: NowView): Html | undefined {
+  if (running !== undefined) {
+    const { id, tier, started_at } = running
+    return html`<p>
+      <a href="/sessions/${id}">Session ${id}</a>, tier ${tier}, since ${timeTag(started_at)}
+    </p>`
+  }
+  return last && html`<p>Last: ${sessionLink(last.id)} ${statusBadge(last.status)}</p>`
 }
 
 /** The form alone: the reply to `POST /sessions/trigger`. */
@@ -102,8 +100,11 @@ export function triggerForm({ form: state, started }: TriggerView): Html {
   const form = { id: 'trigger', ...state }
   return postForm(
     {
-      ...{ id: 'trigger', class: 'panel', 'aria-labelledby': 'trigger-title' },
-      ...{ action: '/sessions/trigger', target: '#trigger' },
+      id: 'trigger',
+      class: 'panel',
+      'aria-labelledby': 'trigger-title',
+      action: '/sessions/trigger',
+      target: '#trigger',
     },
     html`${refusal(form)}
       ${
@@ -112,8 +113,7 @@ export function triggerForm({ form: state, started }: TriggerView): Html {
       }
       <h2 id="trigger-title">Start a session</h2>
       ${field(form, 'prompt', 'What to look into', { rows: 3 })}
-      ${select(form, 'tier', 'Tier', TIERS)}
-      <p class="field">${submit('Start session', { class: 'primary', id: 'trigger-button' })}</p>`,
+      ${select(form, 'tier', 'Tier', TIERS)} ${submitLine('Start session', 'trigger-button')}`,
   )
 }
 
@@ -138,32 +138,30 @@ function newestEvents(events: readonly Event[]): Html {
       <h2 id="feed-title">Events</h2>
       <a href="/events">All events</a>
     </div>
-    ${
-      events.length === 0
-        ? emptyState('No events yet.')
-        : eventTable('feed-rows', 'Newest events', events)
-    }
+    ${eventTable('feed-rows', 'Newest events', events)}
   </section>`
 }
 
 /** A figure of the last days as bars, the last one being today. */
 function dayTile(
-  { days, dayNames }: DashboardView,
+  days: readonly Day[],
   title: string,
   figure: 'sessions' | 'cost_usd' | 'events',
   text: (value: number) => string,
 ): Html {
-  const values = dayNames.map((name) => days.find(({ day }) => day === name)?.[figure] ?? 0)
+  const values = days.map((day) => day[figure])
   const total = values.reduce((sum, value) => sum + value, 0)
   const peak = Math.max(...values)
-  const [span, peakDay] = [`${values.length} days`, dayNames[values.indexOf(peak)]]
+  const span = `${values.length} days`
+  const peakDay = days[values.indexOf(peak)]?.day
   const label =
     total === 0
       ? `${title}: none in ${span}`
       : `${title} by day: ${text(total)} in ${span}, at most ${text(peak)} on ${peakDay}`
-  const bars = values.map((value, at) => {
-    return { label: dayNames[at] ?? '', parts: [{ kind: 'some', value }] }
-  })
+  const bars = days.map((day) => ({
+    label: day.day,
+    parts: [{ kind: 'some', value: day[figure] }],
+  }))
   return html`<article class="tile">
     <h3>${title}</h3>
     <p class="figure"><strong>${text(total)}</strong> in ${span}</p>

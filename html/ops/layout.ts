@@ -1,7 +1,8 @@
-import { html, type Html } from '../../kernel/html.ts'
-import { entriesOf, errorPage, layout, type Page, type ShownFault } from '../layout.ts'
 import type { Level } from '../../db/ops/events.ts'
 import type { Status } from '../../db/ops/sessions.ts'
+import { html, type Html } from '../../kernel/html.ts'
+import type { View } from '../../kernel/http/view.ts'
+import { entriesOf, errorPage, layout, type Page, type ShownFault } from '../layout.ts'
 
 const SITE = {
   home: '/',
@@ -21,15 +22,37 @@ const SITE = {
     <script src="/assets/ops.js" type="module"></script>`,
 }
 
+/** The rows of a page of a list, and the address of the next page, if there is one. */
+export interface Listed<Row> {
+  rows: readonly Row[]
+  older: string | undefined
+}
+
 /** A page of the ops service. */
 export function opsPage(page: Page): Html {
   return layout(SITE, page)
 }
 
+/** A page of the navigation, of which htmx replaces the content. */
+export function opsView(
+  title: string,
+  content: Html,
+  { above, below }: { above?: Html; below?: Html } = {},
+): View {
+  const section = title.toLowerCase()
+  const body = html`<h1>${title}</h1>
+    ${above} ${content} ${below}`
+  return {
+    page: () => opsPage({ title, section, body }),
+    fragment: () => content,
+  }
+}
+
 /** The page of a refused or failed request. */
 export function opsErrorPage(fault: ShownFault): Html {
-  const ways = html`<a href="/">Go to the dashboard</a> or <a href="/sessions">to the sessions</a>.`
-  return opsPage(errorPage(fault, ways))
+  const dashboard = html`<a href="/">Go to the dashboard</a>`
+  const sessions = html`<a href="/sessions">to the sessions</a>`
+  return opsPage(errorPage(fault, html`${dashboard} or ${sessions}.`))
 }
 
 const STATUS_LOOK: Readonly<Record<Status, string>> = {
@@ -52,6 +75,10 @@ export function statusBadge(status: Status): Html {
 
 export function levelBadge(level: Level): Html {
   return html`<span class="badge ${LEVEL_LOOK[level]}">${level}</span>`
+}
+
+export function sessionLink(id: number): Html {
+  return html`<a href="/sessions/${id}">session ${id}</a>`
 }
 
 /** The model of a session; the probe has none. */
@@ -77,7 +104,6 @@ export function durationText(milliseconds: number): string {
 /** The beginning of a text, on one line. */
 export function shortText(text: string, maxLength: number): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
-  return line.length <= maxLength
-    ? line
-    : `${line.slice(0, maxLength - 1).trimEnd()}…`.toWellFormed()
+  if (line.length <= maxLength) return line
+  return `${line.slice(0, maxLength - 1).trimEnd()}…`.toWellFormed()
 }

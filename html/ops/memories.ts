@@ -1,91 +1,76 @@
 import type { Memory } from '../../db/ops/memories.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
+import type { FormState, View } from '../../kernel/http/view.ts'
 import {
   checkbox,
   field,
   filterForm,
-  filterText,
+  plainField,
   postForm,
   refusal,
   submit,
+  submitLine,
   type Form,
 } from '../form.ts'
 import { cards, disclosed, nextLink, saved, timeTag } from '../parts.ts'
-import { opsPage } from './layout.ts'
+import { opsView, sessionLink, type Listed } from './layout.ts'
 
 /** What `/memories` shows. */
-export interface MemoriesView {
-  readonly memories: readonly Memory[]
+export interface FoundMemories extends Listed<Memory> {
   /** Filters; null for all. */
-  readonly service: string | null
-  readonly category: string | null
-  readonly older: string | undefined
+  service: string | null
+  category: string | null
   /** Categories that are suggested. */
-  readonly categories: readonly string[]
-  readonly creation: FormState
-  readonly update: FormState
+  categories: readonly string[]
+  creation: FormState
+  update: FormState
   /** A memory was just added. */
-  readonly isSaved?: boolean
+  isSaved?: boolean
   /** A memory whose change was refused: it stands first if this page does not list it. */
-  readonly edited?: MemoryCard
+  edited?: MemoryCard
 }
 
 /** A memory with the form that changes it. */
 export interface MemoryCard {
-  readonly memory: Memory
-  readonly form: FormState
-  readonly isSaved?: boolean
+  memory: Memory
+  form: FormState
+  isSaved?: boolean
 }
 
-export function memoriesPage(view: MemoriesView): Html {
-  return opsPage({
-    title: 'Memories',
-    section: 'memories',
-    body: html`<h1>Memories</h1>
-      <p class="muted">
-        What sessions learned and what you noted. Every session is told the active ones.
-      </p>
-      ${memoryFilter(view)} ${memoriesFragment(view)}`,
-  })
-}
-
-export function memoriesFragment(view: MemoriesView): Html {
-  const { memories, edited, update, older } = view
-  const isListed = memories.some(({ id }) => id === edited?.memory.id)
-  const shown = edited === undefined || isListed ? memories : [edited.memory, ...memories]
-  return html`<section id="memories" aria-label="Memories">
-    ${creationForm(view)}
-    ${cards(
-      shown.map((memory) =>
-        memoryCard(memory.id === edited?.memory.id ? edited : { memory, form: update }),
-      ),
-      'No memories match these filters.',
-    )}
-    ${nextLink(older, 'More memories')}
+export function memoriesView(found: FoundMemories): View {
+  const above = html`<p class="muted">
+      What sessions learned and what you noted. Every session is told the active ones.
+    </p>
+    ${memoryFilter(found)}`
+  const content = html`<section id="memories" aria-label="Memories">
+    ${creationForm(found)} ${cards(memoryCards(found), 'No memories match these filters.')}
+    ${nextLink(found.older, 'More memories')}
   </section>`
+  return opsView('Memories', content, { above })
+}
+
+function memoryCards({ rows, edited, update }: FoundMemories): readonly Html[] {
+  const others = rows.map((memory) => ({ memory, form: update }))
+  if (edited === undefined) return others.map(memoryCard)
+  const at = rows.findIndex(({ id }) => id === edited.memory.id)
+  const shown = at < 0 ? [edited, ...others] : others.with(at, edited)
+  return shown.map(memoryCard)
 }
 
 export function memoryCard({ memory, form: state, isSaved = false }: MemoryCard): Html {
-  const { id, service, category, observation, confidence, active, session_id, updated_at } = memory
+  const { id, observation, confidence, active, session_id: session } = memory
+  const about = memory.service ?? 'Everything'
+  const source = session === null ? 'noted by hand' : sessionLink(session)
   const stored = { observation, confidence: String(confidence), active: String(active) }
   const form = { id: `memory-${id}`, ...state, typed: { ...stored, ...state.typed } }
   return html`<article class="panel card" id="memory-${id}" aria-labelledby="memory-title-${id}">
     ${isSaved && saved('Saved.')}
     <div class="title-line">
-      <h2 id="memory-title-${id}"><bdi>${service ?? 'Everything'}</bdi>: <bdi>${category}</bdi></h2>
+      <h2 id="memory-title-${id}"><bdi>${about}</bdi>: <bdi>${memory.category}</bdi></h2>
       ${!active && html`<span class="badge">inactive</span>`}
     </div>
     <p class="observation">${observation}</p>
-    <p class="muted">
-      Confidence ${confidence} ·
-      ${
-        session_id === null
-          ? 'noted by hand'
-          : html`<a href="/sessions/${session_id}">session ${session_id}</a>`
-      }
-      · ${timeTag(updated_at)}
-    </p>
+    <p class="muted">Confidence ${confidence} · ${source} · ${timeTag(memory.updated_at)}</p>
     ${disclosed('Edit…', html`${updateForm(id, form)} ${deleteForm(id)}`, {
       open: form.fault !== undefined,
       summaryId: `edit-${id}`,
@@ -101,8 +86,7 @@ export function deletedMemory(id: number): Html {
 function updateForm(id: number, form: Form): Html {
   return postForm(
     { action: `/memories/${id}`, target: `#memory-${id}` },
-    html`${refusal(form)} ${memoryFields(form)}
-      <p class="field">${submit('Save', { class: 'primary', id: `save-${id}` })}</p>`,
+    html`${refusal(form)} ${memoryFields(form)} ${submitLine('Save', `save-${id}`)}`,
   )
 }
 
@@ -114,7 +98,7 @@ function deleteForm(id: number): Html {
   )
 }
 
-function creationForm({ creation, categories, isSaved = false }: MemoriesView): Html {
+function creationForm({ creation, categories, isSaved = false }: FoundMemories): Html {
   const form = { id: 'new', ...creation }
   return disclosed(
     'New memory…',
@@ -126,8 +110,7 @@ function creationForm({ creation, categories, isSaved = false }: MemoriesView): 
         <datalist id="categories">
           ${categories.map((category) => html`<option value="${category}"></option>`)}
         </datalist>
-        ${memoryFields(form)}
-        <p class="field">${submit('Add memory', { class: 'primary', id: 'add-memory' })}</p>`,
+        ${memoryFields(form)} ${submitLine('Add memory', 'add-memory')}`,
     ),
     {
       class: 'panel',
@@ -145,14 +128,17 @@ function memoryFields(form: Form): Html {
   ${checkbox(form, 'active', 'Active: sessions are told')}`
 }
 
-function memoryFilter({ service, category }: MemoriesView): Html {
-  const byService = { name: 'service', id: 'filter-service', value: service ?? '' }
-  const byCategory = { name: 'category', id: 'filter-category', value: category ?? '' }
+function memoryFilter({ service, category }: FoundMemories): Html {
   return filterForm(
     'Memories',
     { path: '/memories', results: 'memories' },
-    html`${filterText('Service', { ...byService, labelClass: 'half' })}
-      ${filterText('Category', { ...byCategory, list: 'categories', labelClass: 'half' })}
+    html`${filterField('Service', 'service', service)}
+      ${filterField('Category', 'category', category, { list: 'categories' })}
       <button type="submit" id="memories-filter">Filter</button>`,
   )
+}
+
+function filterField(label: string, name: string, value: string | null, own = {}): Html {
+  const shown = { name, id: `filter-${name}`, value: value ?? '', labelClass: 'half' }
+  return plainField(label, { ...shown, ...own })
 }

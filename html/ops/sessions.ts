@@ -1,52 +1,42 @@
 import type { Event } from '../../db/ops/events.ts'
 import type { FoundSession, Line, Session } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
+import type { FormState, View } from '../../kernel/http/view.ts'
 import { postForm, refusal, submit } from '../form.ts'
-import { emptyState, fact, longText, nextLink, listTable, timeTag } from '../parts.ts'
+import { emptyState, facts, longText, nextLink, listTable, tableRow, timeTag } from '../parts.ts'
 import { eventTable } from './events.ts'
-import { opsPage, costText, durationText, modelText, shortText, statusBadge } from './layout.ts'
+import {
+  costText,
+  durationText,
+  modelText,
+  opsPage,
+  opsView,
+  sessionLink,
+  shortText,
+  statusBadge,
+  type Listed,
+} from './layout.ts'
 
 /** What `/sessions/{id}` shows. */
-export interface SessionView extends HeadView {
-  readonly lines: readonly Line[]
-  /** Whether the lines are the newest ones. */
-  readonly atEnd: boolean
-}
-
-/** The part of a session's page that changes when the session ends. */
-export interface HeadView {
-  readonly session: FoundSession
+export interface ShownSession {
+  session: FoundSession
   /** The newest ones. */
-  readonly events: readonly Event[]
+  events: readonly Event[]
   /** All sessions of the escalation chain, with this one. */
-  readonly chain: readonly Session[]
-  readonly stop: StopView
-}
-
-/** The Stop form, and whether the session was just asked to stop. */
-export interface StopView {
-  readonly form: FormState
-  readonly isAsked?: boolean
+  chain: readonly Session[]
+  lines: readonly Line[]
+  /** Whether the lines are the newest ones. */
+  atEnd: boolean
+  /** Whether it was just asked to stop. */
+  isAsked?: boolean
+  /** Why it was not stopped. */
+  fault?: FormState['fault']
 }
 
 /** `/sessions`, newest first. */
-export function sessionsPage(sessions: readonly Session[], older: string | undefined): Html {
-  return opsPage({
-    title: 'Sessions',
-    section: 'sessions',
-    body: html`<h1>Sessions</h1>
-      ${sessionsFragment(sessions, older)}`,
-  })
-}
-
-export function sessionsFragment(sessions: readonly Session[], older: string | undefined): Html {
-  return html`${
-    sessions.length === 0
-      ? emptyState(html`No sessions here. <a href="/">Start one on the dashboard</a>.`)
-      : sessionTable('session-rows', 'Sessions, newest first', sessions)
-  }
-  ${nextLink(older, 'Older sessions')}`
+export function sessionsView({ rows, older }: Listed<Session>): View {
+  const table = sessionTable('session-rows', 'Sessions, newest first', rows)
+  return opsView('Sessions', html`${table} ${nextLink(older, 'Older sessions')}`)
 }
 
 /** `current` is marked in the table. */
@@ -62,51 +52,55 @@ function sessionTable(
     kind: 'sessions',
     columns: ['Session', 'Status', 'Tier', 'Trigger', 'Started', 'Took', { number: 'Cost' }],
     rows: sessions.map((session) => sessionRow(session, session.id === current)),
+    whenEmpty: emptyState(html`No sessions here. <a href="/">Start one on the dashboard</a>.`),
   })
 }
 
 function sessionRow(session: Session, isCurrent: boolean): Html {
   const { id, status, tier, model, trigger, started_at, duration_ms, cost_usd } = session
+  const current = isCurrent && html`aria-current="page"`
   const asked = session.prompt_text ?? 'Check of everything'
-  return html`<tr role="row" data-id="${id}">
-    <td role="cell" class="type">
-      <a href="/sessions/${id}" ${isCurrent && html`aria-current="page"`}>${id}</a>
-      <span class="detail">${shortText(asked, 120)}</span>
-    </td>
-    <td role="cell" class="verify">${statusBadge(status)}</td>
-    <td role="cell">
-      <span class="narrow-only">tier</span> ${tier} <span class="muted">${modelText(model)}</span>
-    </td>
-    <td role="cell">${trigger}</td>
-    <td role="cell" class="when">${timeTag(started_at)}</td>
-    <td role="cell" class="when">${duration_ms === null ? '…' : durationText(duration_ms)}</td>
-    <td role="cell" class="number">
-      ${cost_usd === null ? html`<span class="muted">–</span>` : costText(cost_usd)}
-    </td>
-  </tr>`
+  return tableRow(
+    { 'data-id': id },
+    {
+      type: html`<a href="/sessions/${id}" ${current}>${id}</a>
+        <span class="detail">${shortText(asked, 120)}</span>`,
+      verify: statusBadge(status),
+      tier: html`<span class="narrow-only">tier</span> ${tier}
+        <span class="muted">${modelText(model)}</span>`,
+      trigger,
+      when: timeTag(started_at),
+      'when took': duration_ms === null ? '…' : durationText(duration_ms),
+      number: cost_usd === null ? html`<span class="muted">–</span>` : costText(cost_usd),
+    },
+  )
 }
 
-export function sessionPage(view: SessionView): Html {
-  const { id, prompt_text } = view.session
-  return opsPage({
-    title: `Session ${id}`,
-    section: 'sessions',
-    body: html`<p class="crumb"><a href="/sessions">Sessions</a></p>
-      <h1>Session ${id}</h1>
-      ${sessionHead(view)} ${outputSection(view)}
-      <section aria-labelledby="prompt-title">
-        <h2 id="prompt-title">Prompt</h2>
-        ${
-          prompt_text === null
-            ? html`<p class="muted">None: the session checks everything in the inventory.</p>`
-            : longText('Prompt', prompt_text)
-        }
-      </section>`,
-  })
+/** The page, and its head that htmx replaces. */
+export function sessionView(shown: ShownSession): View {
+  const { id, prompt_text } = shown.session
+  const title = `Session ${id}`
+  const head = sessionHead(shown)
+  const prompt =
+    prompt_text === null
+      ? html`<p class="muted">None: the session checks everything in the inventory.</p>`
+      : longText('Prompt', prompt_text)
+  const body = html`<p class="crumb"><a href="/sessions">Sessions</a></p>
+    <h1>${title}</h1>
+    ${head} ${outputSection(shown)}
+    <section aria-labelledby="prompt-title">
+      <h2 id="prompt-title">Prompt</h2>
+      ${prompt}
+    </section>`
+  return {
+    page: () => opsPage({ title, section: 'sessions', body }),
+    fragment: () => head,
+  }
 }
 
 /** The page's script asks for it again when the session has ended. */
-export function sessionHead({ session, events, chain, stop }: HeadView): Html {
+function sessionHead(shown: ShownSession): Html {
+  const { session, events, chain } = shown
   return html`<div
     id="session-head"
     hx-get="/sessions/${session.id}"
@@ -114,7 +108,7 @@ export function sessionHead({ session, events, chain, stop }: HeadView): Html {
     hx-swap="outerHTML"
     hx-target="this"
   >
-    ${stateSection(session, stop)}
+    ${stateSection(shown)}
     ${
       events.length > 0 &&
       html`<section aria-labelledby="events-title">
@@ -132,14 +126,13 @@ export function sessionHead({ session, events, chain, stop }: HeadView): Html {
   </div>`
 }
 
-function stateSection(session: FoundSession, stop: StopView): Html {
+function stateSection({ session, fault, isAsked = false }: ShownSession): Html {
   const { id, status, summary } = session
   return html`<section class="panel" aria-label="State">
-    ${refusal({ id: 'stop', ...stop.form })}
+    ${refusal({ id: 'stop', fault })}
     <div class="title-line">
       <p role="status" id="session-status">
-        ${statusBadge(status)}
-        ${stop.isAsked === true && status === 'running' && html`<span>stopping…</span>`}
+        ${statusBadge(status)} ${isAsked && status === 'running' && html`<span>stopping…</span>`}
       </p>
       ${
         status === 'running' &&
@@ -154,24 +147,24 @@ function stateSection(session: FoundSession, stop: StopView): Html {
 }
 
 function sessionFacts(session: FoundSession): Html {
-  const { tier, model, trigger, cost_usd, chain_cost, num_turns, exit_code } = session
+  const { tier, model, trigger, cost_usd, chain_cost, num_turns, tool_calls, exit_code } = session
   const { started_at, ended_at, duration_ms, parent_session_id: parent } = session
-  return html`<dl class="facts">
-    ${fact('Tier', `${tier}, ${modelText(model)}`)} ${fact('Trigger', trigger)}
-    ${fact('Started', timeTag(started_at))} ${ended_at !== null && fact('Ended', timeTag(ended_at))}
-    ${duration_ms !== null && fact('Took', durationText(duration_ms))}
-    ${fact('Cost', costText(cost_usd))}
-    ${chain_cost !== (cost_usd ?? 0) && fact('Cost of the chain', costText(chain_cost))}
-    ${num_turns !== null && fact('Turns', num_turns)}
-    ${exit_code !== null && fact('Exit code', exit_code)}
-    ${
-      parent !== null &&
-      fact('Escalated from', html`<a href="/sessions/${parent}">session ${parent}</a>`)
-    }
-  </dl>`
+  return facts({
+    Tier: `${tier}, ${modelText(model)}`,
+    Trigger: trigger,
+    Started: timeTag(started_at),
+    Ended: ended_at !== null && timeTag(ended_at),
+    Took: duration_ms !== null && durationText(duration_ms),
+    Cost: costText(cost_usd),
+    'Cost of the chain': chain_cost !== (cost_usd ?? 0) && costText(chain_cost),
+    Turns: num_turns ?? false,
+    'Tool calls': tool_calls === 0 ? 'none: nothing was checked' : (tool_calls ?? false),
+    'Exit code': exit_code ?? false,
+    'Escalated from': parent !== null && sessionLink(parent),
+  })
 }
 
-function outputSection({ session, lines, atEnd }: SessionView): Html {
+function outputSection({ session, lines, atEnd }: ShownSession): Html {
   const { id, status } = session
   const first = lines[0]?.seq ?? 1
   const last = lines.at(-1)?.seq ?? 0

@@ -1,14 +1,6 @@
 /** Writes a response, and returns what is left to do after it: its log line. */
 export type Write = () => () => void
 
-/** The requests that one pass of the event loop has read. */
-export interface Batch {
-  /** Runs a handler at the end of the pass. */
-  handle(handler: () => void): void
-  /** Writes a response when the handlers of the pass have run. */
-  write(write: Write): void
-}
-
 /**
  * Handlers of one pass; others wait for the next one, so that other listeners are served in
  * between.
@@ -17,12 +9,12 @@ const MAX_HANDLERS = 256
 
 /**
  * Runs the handlers of a pass one after the other, then writes their responses, then their log
- * lines. Each write wakes the client's process, and each kind of step displaces the others from the
- * processor's caches: in batches a busy listener answers a quarter more redirects
+ * lines. Each write wakes the client's process, and each kind of step displaces the others from
+ * the processor's caches: in batches a busy listener answers a quarter more redirects
  * (bench/RESULTS.md). An error in one step goes to `failed`, so that it does not hold up others of
  * the batch.
  */
-export function createBatch(failed: (error: unknown) => void): Batch {
+export function createBatch(failed: (error: unknown) => void) {
   let handlers: (() => void)[] = []
   let writes: Write[] = []
   let scheduled = false
@@ -54,11 +46,13 @@ export function createBatch(failed: (error: unknown) => void): Batch {
   }
 
   return {
-    handle(handler) {
+    /** Runs a handler at the end of the pass. */
+    handle(handler: () => void): void {
       handlers.push(handler)
       schedule()
     },
-    write(write) {
+    /** Writes a response when the handlers of the pass have run. */
+    write(write: Write): void {
       writes.push(write)
       schedule()
     },

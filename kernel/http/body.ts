@@ -2,23 +2,23 @@ import type { IncomingMessage } from 'node:http'
 
 /** A body as received, or why there is none. */
 export type BodyResult =
-  | { readonly ok: true; readonly bytes: Buffer }
-  | { readonly ok: false; readonly reason: 'too-large' | 'aborted' | 'overloaded' }
+  | { ok: true; bytes: Buffer }
+  | { ok: false; reason: 'too-large' | 'aborted' | 'overloaded' }
 
 /** Bytes of bodies that are being read at one time, over all connections of the process. */
 export interface BodyBudget {
   used: number
-  readonly limit: number
+  limit: number
   /** After this time a body gives way to others if the budget is used up. */
-  readonly patienceMs: number
+  patienceMs: number
   /** In the order in which they began. */
-  readonly reading: Set<Reading>
+  reading: Set<Reading>
 }
 
 interface Reading {
-  readonly since: number
+  since: number
   size: number
-  readonly giveUp: () => void
+  giveUp: () => void
 }
 
 /**
@@ -44,7 +44,7 @@ export function bringsBody({ headers }: IncomingMessage): boolean {
 }
 
 /** True where the head says that no byte follows it. */
-export function isEmptyBody({ headers }: IncomingMessage): boolean {
+export function isEmptyBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 }
 
@@ -88,9 +88,9 @@ function createPieces(): { add(chunk: Buffer): void; whole(size: number): Buffer
 /** What is done while a body is read. */
 export interface BodySteps {
   /** Sends 100 Continue to a client that waits for it, once the size is known to be acceptable. */
-  readonly proceed: () => void
+  proceed: () => void
   /** Gets the bytes as they arrive. */
-  readonly eachPart?: ((part: Buffer) => void) | undefined
+  eachPart?: ((part: Buffer) => void) | undefined
 }
 
 /**

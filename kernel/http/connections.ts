@@ -4,52 +4,18 @@ import type { Duplex } from 'node:stream'
 import { codeOf } from '../log.ts'
 import { isEmptyBody } from './body.ts'
 
-/** How long the clients of a listener may take, in milliseconds. */
-export interface HttpTimes {
+/** How long the clients of a listener may take, in ms: docs/operations.md, "Slow clients". */
+export const HTTP_TIMES = {
   /** From the connection, or the first byte of a further request, to the end of the head. */
-  readonly head: number
-  /** To the end of the body. */
-  readonly request: number
-  /** Between two requests. */
-  readonly idle: number
-  /** Without taking anything of a response that waits for it. */
-  readonly stalled: number
-  /** How often the first two are checked. */
-  readonly check: number
-}
-
-/** The times of docs/operations.md, "Slow clients". */
-export const HTTP_TIMES: HttpTimes = {
   head: 20_000,
+  /** To the end of the body. */
   request: 120_000,
+  /** Between two requests. */
   idle: 65_000,
+  /** Without taking anything of a response that waits for it. */
   stalled: 60_000,
+  /** How often the first two are checked. */
   check: 2_000,
-}
-
-/** The requests that are in flight on the connections of a listener. */
-export interface Connections {
-  /**
-   * Responses that are written and not yet sent whole. Not streams: their clients come back for the
-   * rest.
-   */
-  readonly unsent: ReadonlySet<ServerResponse>
-  /**
-   * Starts the work on a request once few enough requests of its connection are in flight. Until
-   * then nothing more is read from the connection. Where too many wait, the connection ends.
-   */
-  begin(response: ServerResponse, work: () => void): void
-  /** The response was written; its client may take it slowly. */
-  written(response: ServerResponse, isStream: boolean): void
-  /** No further request of this connection is served. */
-  stopReading(socket: Socket): void
-  /** Whether an earlier request of this connection has no whole response yet. */
-  isBusy(socket: Socket): boolean
-  /**
-   * Handles a parse error. Returns true if no 400 should be sent, because the connection is closing
-   * or ends with the responses that are in flight.
-   */
-  endAfterReply(socket: Socket, error: Error): boolean
 }
 
 /** Node's parser: bytes come behind a request with `Connection: close`. */
@@ -67,102 +33,129 @@ interface Pipeline {
   newest: ServerResponse | undefined
   inFlight: number
   /** Requests that were read beyond the bound: they came in one piece with the ones before. */
-  readonly waiting: (() => void)[]
+  waiting: (() => void)[]
+  /** No further request is served. */
+  closing: boolean
 }
 
-/**
- * Tracks requests in flight. A client that takes nothing of its response for `stalledMs` is cut
- * off.
- */
-export function createConnections(stalledMs: number): Connections {
-  const unsent = new Set<ServerResponse>()
-  const pipelines = new WeakMap<Socket, Pipeline>()
-  const closing = new WeakSet<Socket>()
-  let waitingInAll = 0
+const newPipeline = (): Pipeline => ({
+  newest: undefined,
+  inFlight: 0,
+  waiting: [],
+  closing: false,
+})
 
-  function pipelineOf(socket: Socket): Pipeline {
-    const known = pipelines.get(socket)
-    if (known !== undefined) return known
-    const pipeline: Pipeline = { newest: undefined, inFlight: 0, waiting: [] }
-    pipelines.set(socket, pipeline)
-    return pipeline
+/** The requests that are in flight on the connections of a listener. */
+export class Connections {
+  /**
+   * Responses that are written and not yet sent whole. Not streams: their clients come back for
+   * the rest.
+   */
+  unsent = new Set<ServerResponse>()
+  /** Connections that became WebSockets: Node's server no longer knows them. */
+  upgraded = new Set<Duplex>()
+  #pipelines = new WeakMap<Socket, Pipeline>()
+  #waitingInAll = 0
+  #stalledMs
+
+  /** A client that takes nothing of its response for `stalledMs` is cut off. */
+  constructor(stalledMs: number) {
+    this.#stalledMs = stalledMs
   }
 
-  function hold(socket: Socket, { waiting }: Pipeline, work: () => void): void {
-    if (waitingInAll === MAX_WAITING) return void socket.destroy()
-    waitingInAll++
+  /**
+   * Starts the work on a request once few enough requests of its connection are in flight. Until
+   * then nothing more is read from the connection. Where too many wait, the connection ends.
+   */
+  begin(response: ServerResponse, work: () => void) {
+    const { socket } = response.req
+    const pipeline = this.#pipelineOf(socket)
+    if (socket.destroyed || pipeline.closing) return
+    pipeline.newest = response
+    if (pipeline.inFlight >= MAX_IN_FLIGHT) return this.#hold(socket, pipeline, work)
+    pipeline.inFlight++
+    work()
+  }
+
+  /** The response was written; its client may take it slowly. */
+  written(response: ServerResponse, isStream: boolean) {
+    const { req } = response
+    const { socket } = req
+    const pipeline = this.#pipelineOf(socket)
+    if (isStream) return void response.once('close', () => this.#finished(socket, pipeline))
+    if (pipeline.newest === response) pipeline.newest = undefined
+    const isRead = req.complete || isEmptyBody(req)
+    if (isRead && response.writableLength === 0) return this.#finished(socket, pipeline)
+    this.unsent.add(response)
+    response.setTimeout(this.#stalledMs, () => response.destroy())
+    response.once('close', () => {
+      this.unsent.delete(response)
+      this.#finished(socket, pipeline)
+    })
+  }
+
+  /** No further request of this connection is served. */
+  stopReading(socket: Socket) {
+    this.#pipelineOf(socket).closing = true
+  }
+
+  /** Whether an earlier request of this connection has no whole response yet. */
+  isBusy(socket: Socket) {
+    if (this.#pipelineOf(socket).newest?.writableFinished === false) return true
+    for (const response of this.unsent) if (response.req.socket === socket) return true
+    return false
+  }
+
+  /**
+   * Handles a parse error. Returns true if no 400 should be sent, because the connection is
+   * closing or ends with the responses that are in flight.
+   */
+  endAfterReply(socket: Socket, error: Error) {
+    const { newest, closing } = this.#pipelineOf(socket)
+    // Where the request itself breaks off, the refusal is its response.
+    if (newest === undefined || newest.writableFinished || !newest.req.complete) {
+      const isOver = closing || codeOf(error) === BEHIND_THE_LAST
+      if (isOver) socket.destroySoon()
+      return isOver
+    }
+    if (newest.headersSent) newest.destroy()
+    else newest.shouldKeepAlive = false
+    return true
+  }
+
+  #pipelineOf(socket: Socket) {
+    return this.#pipelines.getOrInsertComputed(socket, newPipeline)
+  }
+
+  #hold(socket: Socket, { waiting }: Pipeline, work: () => void) {
+    if (this.#waitingInAll === MAX_WAITING) return void socket.destroy()
+    this.#waitingInAll++
     waiting.push(work)
     if (waiting.length > 1) return
-    socket.pause()
-    // Node resumes the socket at the end of each request, and this one has not ended.
-    socket.on('resume', pauseAgain)
-    socket.on('close', drop)
-    function pauseAgain(): void {
+    const drop = () => {
+      this.#waitingInAll -= waiting.length
+      waiting.length = 0
+    }
+    function pauseAgain() {
       if (waiting.length > 0) return void socket.pause()
       socket.off('resume', pauseAgain)
       socket.off('close', drop)
     }
-    function drop(): void {
-      waitingInAll -= waiting.length
-      waiting.length = 0
-    }
+    socket.pause()
+    // Node resumes the socket at the end of each request, and this one has not ended.
+    socket.on('resume', pauseAgain)
+    socket.on('close', drop)
   }
 
-  function finished(socket: Socket, pipeline: Pipeline): void {
+  #finished(socket: Socket, pipeline: Pipeline) {
     pipeline.inFlight--
-    if (socket.destroyed || closing.has(socket)) return
+    if (socket.destroyed || pipeline.closing) return
     const next = pipeline.waiting.shift()
     if (next === undefined) return
-    waitingInAll--
+    this.#waitingInAll--
     pipeline.inFlight++
     if (pipeline.waiting.length === 0) socket.resume()
     next()
-  }
-
-  return {
-    unsent,
-    begin(response, work) {
-      const { socket } = response.req
-      if (socket.destroyed || closing.has(socket)) return
-      const pipeline = pipelineOf(socket)
-      pipeline.newest = response
-      if (pipeline.inFlight >= MAX_IN_FLIGHT) return hold(socket, pipeline, work)
-      pipeline.inFlight++
-      work()
-    },
-    written(response, isStream) {
-      const { req } = response
-      const { socket } = req
-      const pipeline = pipelineOf(socket)
-      if (isStream) return void response.once('close', () => finished(socket, pipeline))
-      if (pipeline.newest === response) pipeline.newest = undefined
-      const isRead = req.complete || isEmptyBody(req)
-      if (isRead && response.writableLength === 0) return finished(socket, pipeline)
-      unsent.add(response)
-      response.setTimeout(stalledMs, () => response.destroy())
-      response.once('close', () => {
-        unsent.delete(response)
-        finished(socket, pipeline)
-      })
-    },
-    stopReading: (socket) => void closing.add(socket),
-    isBusy(socket) {
-      if (pipelines.get(socket)?.newest?.writableFinished === false) return true
-      for (const response of unsent) if (response.req.socket === socket) return true
-      return false
-    },
-    endAfterReply(socket, error) {
-      const response = pipelines.get(socket)?.newest
-      // Where the request itself breaks off, the refusal is its response.
-      if (response === undefined || response.writableFinished || !response.req.complete) {
-        const isOver = closing.has(socket) || codeOf(error) === BEHIND_THE_LAST
-        if (isOver) socket.destroySoon()
-        return isOver
-      }
-      if (response.headersSent) response.destroy()
-      else response.shouldKeepAlive = false
-      return true
-    },
   }
 }
 
@@ -178,23 +171,13 @@ export function endOf(response: ServerResponse): AbortSignal {
 const LAST_REQUESTS_MS = 500
 const CHECK_MS = 50
 
-export interface ServerToClose {
-  readonly server: Server
-  /** Responses that are written and not yet sent whole. */
-  readonly unsent: ReadonlySet<ServerResponse>
-  /** Connections that became WebSockets. */
-  readonly upgraded: ReadonlySet<Duplex>
-}
-
 /**
  * Stops accepting, answers what was accepted, and cuts what is left after `graceMs`. Node's own
  * `http.Server.close` resets connections whose request is on its way, and cuts off slow clients. A
  * socket that systemd passed stays open: it keeps new connections for the next process.
  */
-export async function closeServer(
-  { server, unsent, upgraded }: ServerToClose,
-  graceMs: number,
-): Promise<void> {
+export async function closeServer(server: Server, connections: Connections, graceMs: number) {
+  const { unsent, upgraded } = connections
   const closed = new Promise<void>((resolve) =>
     NetServer.prototype.close.call(server, () => resolve()),
   )
@@ -203,8 +186,7 @@ export async function closeServer(
     for (const socket of upgraded) socket.destroy()
   }, graceMs)
   // After the event loop has read what arrived: a connection with a request is not idle.
-  const closeIdle = (): unknown =>
-    setImmediate(() => unsent.size === 0 && server.closeIdleConnections())
+  const closeIdle = () => setImmediate(() => unsent.size === 0 && server.closeIdleConnections())
   let checking: NodeJS.Timeout | undefined
   const wait = setTimeout(() => (checking = setInterval(closeIdle, CHECK_MS)), LAST_REQUESTS_MS)
   await closed

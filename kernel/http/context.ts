@@ -3,25 +3,25 @@ import type { BodyResult } from './body.ts'
 
 /** One request as a handler sees it. */
 export interface Context {
-  readonly method: string
+  method: string
   /** Path as sent, without the query. */
-  readonly path: string
+  path: string
   /** The route's pattern: the only form of the path that a log line may hold. */
-  readonly route: string
-  readonly params: Readonly<Record<string, string>>
+  route: string
+  params: Readonly<Record<string, string>>
   /** Query text without the `?`. */
-  readonly search: string
-  readonly headers: IncomingHttpHeaders
+  search: string
+  headers: IncomingHttpHeaders
   /** `1.1` or `1.0`. */
-  readonly httpVersion: string
+  httpVersion: string
   /** Name and value in turn, as received. */
-  readonly rawHeaders: readonly string[]
-  readonly requestId: string
+  rawHeaders: readonly string[]
+  requestId: string
   /** Address of who is connected: the client, or the last proxy before us. */
-  readonly peer: string
+  peer: string
   /** Address of the client: the peer, or who a trusted proxy says it is. */
-  readonly client: string
-  readonly receivedAt: Date
+  client: string
+  receivedAt: Date
   /**
    * Reads the whole body once; a body over `limit` bytes is refused without being kept. `eachPart`
    * gets the bytes as they arrive.

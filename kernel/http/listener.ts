@@ -1,84 +1,59 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { wrongMethod, type Fault } from '../fault.ts'
-import { messageOf, type Log } from '../log.ts'
+import { messageOf } from '../log.ts'
 import { clientAddress, watchPeers, type AddressSet } from '../net/addresses.ts'
 import type { Guard } from '../net/guard.ts'
-import type { Clock } from '../time.ts'
 import { createBatch } from './batch.ts'
 import { bringsBody, isEmptyBody, readBody, type BodyBudget } from './body.ts'
-import { closeServer, createConnections, endOf, HTTP_TIMES, type HttpTimes } from './connections.ts'
+import { closeServer, Connections, endOf, HTTP_TIMES } from './connections.ts'
 import { headerOf, type Context } from './context.ts'
 import { ambiguity, faultOfParseError, refuseMalformed, splitTarget } from './malformed.ts'
-import { sameOriginOnly, type Reply } from './reply.ts'
+import { sameOriginOnly, type FaultRequest } from './reply.ts'
 import { createLogLimit, createRequestLog, type HttpMetrics } from './request-log.ts'
-import { createResponder, faultOfError, type Exchange } from './respond.ts'
+import { errorReply, respond, type Exchange, type Responder } from './respond.ts'
 import type { Answer, FindRoute, Match } from './router.ts'
 import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './websocket.ts'
 
-/** The parts of a request that an error body may depend on. */
-export type FaultRequest = Pick<Context, 'method' | 'path' | 'headers'>
-
-/** Renders a fault in the error shape of a service's contract. */
-export type FaultReply = (fault: Fault, request: FaultRequest) => Reply
-
-export interface ListenerOptions {
-  readonly service: string
-  readonly find: FindRoute
+export interface ListenerOptions extends Pick<
+  Responder,
+  'service' | 'faultReply' | 'log' | 'clock'
+> {
+  find: FindRoute
   /** The reply to a path that no route has. */
-  readonly noRoute: Fault
-  readonly faultReply: FaultReply
-  readonly guard: Guard
-  readonly trustedProxies: AddressSet
-  readonly bodyBudget: BodyBudget
-  readonly log: Log
-  readonly metrics: HttpMetrics
-  readonly clock: Clock
+  noRoute: Fault
+  guard: Guard
+  trustedProxies: AddressSet
+  bodyBudget: BodyBudget
+  metrics: HttpMetrics
   /** `HTTP_TIMES` when absent. */
-  readonly times?: HttpTimes
+  times?: typeof HTTP_TIMES
 }
 
-export interface Listener {
-  /** The bound server, for its address. */
-  readonly server: Server
-  listen(options: ListenOptions & { fd?: number }): Promise<void>
-  /**
-   * Stops accepting, lets requests and WebSockets finish, and cuts what is left after `graceMs`.
-   */
-  close(graceMs: number): Promise<void>
+export type Listener = ReturnType<typeof createListener>
+
+/** What a request is served with. */
+interface Parts extends ListenerOptions, Responder {
+  batch: ReturnType<typeof createBatch>
+  peerOf: ReturnType<typeof watchPeers>
+  nextId: () => string
+}
+
+/** A request that has come, and where its response goes. */
+interface Arrival {
+  request: IncomingMessage
+  response: ServerResponse
+  /** The client waits for 100 Continue before it sends the body. */
+  waits?: true
+  upgrade?: Upgrade
 }
 
 /** A listener: request → route → guard → handler → response. Nothing else writes to a response. */
-export function createListener(options: ListenerOptions): Listener {
-  const { service, find, noRoute, faultReply, guard, trustedProxies, bodyBudget } = options
-  const { log, metrics, clock, times = HTTP_TIMES } = options
-  const nextId = requestIds()
-  let stopping = false
-  /** Connections that became WebSockets: Node's server no longer knows them. */
-  const upgraded = new Set<Duplex>()
-  const connections = createConnections(times.stalled)
+export function createListener(options: ListenerOptions) {
+  const { service, find, log, metrics, times = HTTP_TIMES } = options
+  const connections = new Connections(times.stalled)
   const logLimit = createLogLimit(service, log)
-  const requestLog = createRequestLog(service, log, logLimit, metrics)
-
-  /** The reply for what a handler threw. Where even that can't be made, an empty 500. */
-  function errorReply(error: unknown, context: Context): Reply {
-    try {
-      return faultReply(faultOfError(error, log, logLimit, service, context), context)
-    } catch (second) {
-      log.error('answer failed', { service, error: messageOf(second) })
-      return { status: 500, headers: {}, body: null }
-    }
-  }
-  const batch = createBatch((error) =>
-    log.error('answer failed', { service, error: messageOf(error) }),
-  )
-  const respond = createResponder({
-    ...{ connections, requestLog, clock, errorReply },
-    isStopping: () => stopping,
-  })
-
   const server = createServer({
     requireHostHeader: false,
     // Without this, Node makes a stream for each request without a body: half the cost of a
@@ -97,140 +72,158 @@ export function createListener(options: ListenerOptions): Listener {
       return match.kind === 'route' && match.route.speaksWebSocket === true
     },
   })
-  const peerOf = watchPeers(server)
-  server.on('request', (request, response) => take(request, response, {}))
-  server.on('checkContinue', (request, response) => take(request, response, { waits: true }))
+  const parts: Parts = {
+    ...options,
+    connections,
+    logLimit,
+    requestLog: createRequestLog(service, log, logLimit, metrics),
+    batch: createBatch((error) =>
+      log.error('answer failed', { service, error: messageOf(error) }),
+    ),
+    peerOf: watchPeers(server),
+    nextId: requestIds(),
+    stopping: false,
+  }
+  attend(server, parts)
+
+  return {
+    /** The bound server, for its address. */
+    server,
+    async listen(where: ListenOptions & { fd?: number }) {
+      server.listen(where, where.backlog)
+      await once(server, 'listening')
+    },
+    /**
+     * Stops accepting, lets requests and WebSockets finish, and cuts what is left after `graceMs`.
+     */
+    close(graceMs: number) {
+      parts.stopping = true
+      return closeServer(server, connections, graceMs)
+    },
+  }
+}
+
+/** Takes what comes to the server. */
+function attend(server: Server, parts: Parts) {
+  const { upgraded } = parts.connections
+  server.on('request', (request, response) => take(parts, { request, response }))
+  server.on('checkContinue', (request, response) =>
+    take(parts, { request, response, waits: true }),
+  )
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1); Node's own 417 lacks our
   // headers.
-  server.on('checkExpectation', (request, response) => take(request, response, {}))
+  server.on('checkExpectation', (request, response) => take(parts, { request, response }))
   server.on('upgrade', (request, socket, head) => {
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
     const response = responseOn(request, socket)
-    if (response !== undefined) take(request, response, { upgrade: { socket, head } })
+    if (response !== undefined) take(parts, { request, response, upgrade: { socket, head } })
   })
-  server.on('clientError', (error, socket) => {
-    if (connections.endAfterReply(socket as Socket, error)) return
-    const fault = faultOfParseError(error)
-    const peer = peerOf(socket)
-    if (fault === undefined || peer === undefined) return void socket.destroy()
-    const requestId = nextId()
-    refuseMalformed(socket as Socket, faultReply(fault, NO_REQUEST), requestId)
-    requestLog.malformed(requestId, fault.status, peer)
-  })
+  server.on('clientError', (error, socket) => refuseBytes(parts, error, socket as Socket))
+}
 
-  /** `waits`: the client waits for 100 Continue before it sends the body. */
-  function take(
-    request: IncomingMessage,
-    response: ServerResponse,
-    how: { readonly waits?: true; readonly upgrade?: Upgrade },
-  ): void {
-    const peer = peerOf(request.socket)
-    if (peer === undefined) return void request.socket.destroy()
-    connections.begin(response, () => serve(request, response, peer, how))
-  }
+/** Answers bytes that are no request. */
+function refuseBytes(parts: Parts, error: Error, socket: Socket) {
+  if (parts.connections.endAfterReply(socket, error)) return
+  const fault = faultOfParseError(error)
+  const peer = parts.peerOf(socket)
+  if (fault === undefined || peer === undefined) return void socket.destroy()
+  const requestId = parts.nextId()
+  refuseMalformed(socket, parts.faultReply(fault, NO_REQUEST), requestId)
+  parts.requestLog.malformed(requestId, fault.status, peer)
+}
 
-  function serve(
-    request: IncomingMessage,
-    response: ServerResponse,
-    peer: string,
-    { waits, upgrade }: { readonly waits?: true; readonly upgrade?: Upgrade },
-  ): void {
-    const started = performance.now()
-    const method = request.method ?? ''
-    const { path, search } = splitTarget(request)
-    const match = find(method, path)
-    const unclear = ambiguity(request)
-    // Behind an upgrade that is ignored, Node drops what has come of the next request.
-    const isLast = upgrade !== undefined || unclear !== undefined || 'upgrade' in request.headers
-    if (isLast) connections.stopReading(request.socket)
-    const context: Context = {
-      method,
-      path,
-      route: match.kind === 'route' ? match.route.path : '(none)',
-      params: match.kind === 'route' ? match.params : {},
-      search,
-      headers: request.headers,
-      httpVersion: request.httpVersion,
-      rawHeaders: request.rawHeaders,
-      requestId: nextId(),
-      peer,
-      client: clientAddress(peer, headerOf(request, 'x-forwarded-for'), trustedProxies),
-      receivedAt: clock.now(),
-      body: (limit, eachPart) =>
-        readBody(request, limit, bodyBudget, {
-          proceed: () => waits === true && response.writeContinue(),
-          eachPart,
-        }),
-      gone: () => endOf(response),
-    }
-    const exchange: Exchange = { request, response, upgrade, context, isLast, started }
-    // Open routes may be loaded by pages of other sites: short links as images, probes.
-    const isGuarded = match.kind === 'route' && match.route.access !== 'open'
-    function send(reply: Answer): void {
-      const all = isGuarded && !('open' in reply) ? sameOriginOnly(reply) : reply
-      batch.write(() => respond(exchange, all))
-    }
-    function fail(error: unknown): void {
-      send(errorReply(error, context))
-    }
-    /** At once: what follows on the connection may not be readable, and would be answered first. */
-    function refuseNow(fault: Fault): void {
-      respond(exchange, faultReply(fault, context))()
-    }
-    function run(): void {
-      try {
-        const refusal = refuse(request, context, match, upgrade !== undefined)
-        if (refusal !== undefined) return refuseNow(refusal)
-        if (match.kind !== 'route') return
-        const answer = match.route.handle(context)
-        if (answer instanceof Promise) answer.then(send, fail)
-        else send(answer)
-      } catch (error) {
-        fail(error)
-      }
-    }
-    if (unclear !== undefined) refuseNow(unclear)
-    // A body must be read from its first bytes on.
-    else if (bringsBody(request)) run()
-    else batch.handle(run)
-  }
+function take(parts: Parts, arrival: Arrival) {
+  const { request, response } = arrival
+  const peer = parts.peerOf(request.socket)
+  if (peer === undefined) return void request.socket.destroy()
+  parts.connections.begin(response, () => serve(parts, arrival, peer))
+}
 
-  /** Why a request is refused before its handler runs. */
-  function refuse(
-    request: IncomingMessage,
-    context: Context,
-    match: Match,
-    isUpgrade: boolean,
-  ): Fault | undefined {
-    if (match.kind === 'none') return noRoute
-    if (match.kind === 'wrong-method') return wrongMethod(match.allow)
-    const { access, speaksWebSocket } = match.route
-    if (access !== 'open') {
-      const refusal = guard(context, asksForWebSocket(request) ? 'strict' : access)
-      if (refusal !== undefined) return refusal
-    }
-    return speaksWebSocket === true ? handshakeFault(request, isUpgrade) : undefined
+function serve(parts: Parts, arrival: Arrival, peer: string) {
+  const started = performance.now()
+  const { connections, find, trustedProxies, bodyBudget } = parts
+  const { request, response, waits, upgrade } = arrival
+  const { method = '', headers, httpVersion, rawHeaders } = request
+  const { path, search } = splitTarget(request)
+  const match = find(method, path)
+  const unclear = ambiguity(request)
+  // Behind an upgrade that is ignored, Node drops what has come of the next request.
+  const isLast = upgrade !== undefined || unclear !== undefined || 'upgrade' in headers
+  if (isLast) connections.stopReading(request.socket)
+  const context: Context = {
+    method,
+    path,
+    route: match.kind === 'route' ? match.route.path : '(none)',
+    params: match.kind === 'route' ? match.params : {},
+    search,
+    headers,
+    httpVersion,
+    rawHeaders,
+    requestId: parts.nextId(),
+    peer,
+    client: clientAddress(peer, headerOf(request, 'x-forwarded-for'), trustedProxies),
+    receivedAt: parts.clock.now(),
+    body: (limit, eachPart) =>
+      readBody(request, limit, bodyBudget, {
+        proceed: () => waits === true && response.writeContinue(),
+        eachPart,
+      }),
+    gone: () => endOf(response),
   }
+  const exchange: Exchange = { request, response, upgrade, context, isLast, started }
+  if (unclear !== undefined) refuseNow(parts, exchange, unclear)
+  // A body must be read from its first bytes on.
+  else if (bringsBody(request)) answer(parts, exchange, match)
+  else parts.batch.handle(() => answer(parts, exchange, match))
+}
 
-  return {
-    server,
-    async listen(where) {
-      server.listen(where, where.backlog)
-      await once(server, 'listening')
-    },
-    close(graceMs) {
-      stopping = true
-      return closeServer({ server, unsent: connections.unsent, upgraded }, graceMs)
-    },
+/** Runs the handler, unless the request is refused before. */
+function answer(parts: Parts, exchange: Exchange, match: Match) {
+  // Open routes may be loaded by pages of other sites: short links as images, probes.
+  const isGuarded = match.kind === 'route' && match.route.access !== 'open'
+  function send(reply: Answer) {
+    const all = isGuarded && !('open' in reply) ? sameOriginOnly(reply) : reply
+    parts.batch.write(() => respond(parts, exchange, all))
   }
+  const fail = (error: unknown) => send(errorReply(parts, exchange, error))
+  try {
+    const refusal = refusalOf(parts, exchange, match)
+    if (refusal !== undefined) return refuseNow(parts, exchange, refusal)
+    if (match.kind !== 'route') return
+    const reply = match.route.handle(exchange.context)
+    if (reply instanceof Promise) reply.then(send, fail)
+    else send(reply)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+/** At once: what follows on the connection may not be readable, and would be answered first. */
+function refuseNow(parts: Parts, exchange: Exchange, fault: Fault) {
+  respond(parts, exchange, parts.faultReply(fault, exchange.context))()
+}
+
+function refusalOf(
+  { noRoute, guard }: Parts,
+  { request, context, upgrade }: Exchange,
+  match: Match,
+) {
+  if (match.kind === 'none') return noRoute
+  if (match.kind === 'wrong-method') return wrongMethod(match.allow)
+  const { access, speaksWebSocket } = match.route
+  if (access !== 'open') {
+    const refusal = guard(context, asksForWebSocket(request) ? 'strict' : access)
+    if (refusal !== undefined) return refusal
+  }
+  return speaksWebSocket === true ? handshakeFault(request, upgrade !== undefined) : undefined
 }
 
 /** What stands for a request that could not be read. */
 const NO_REQUEST: FaultRequest = { method: '', path: '', headers: {} }
 
 /** Ids of requests: unique in a process, and hardly ever the same in another. */
-function requestIds(): () => string {
+function requestIds() {
   const start = Math.random().toString(36).slice(2, 8)
   let counter = 0
   return () => `${start}-${(++counter).toString(36)}`

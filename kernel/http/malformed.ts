@@ -10,10 +10,10 @@ const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i
 const NOT_HTTP = badRequest('The request is not valid HTTP/1.1.')
 
 /**
- * The fault of a request that Node's parser refused, by the parser's error code. Undefined when the
- * connection itself broke: then nobody waits for an answer.
+ * The fault of a request that Node's parser refused, by the parser's error code. Undefined when
+ * the connection itself broke: then nobody waits for an answer.
  */
-export function faultOfParseError(error: Error): Fault | undefined {
+export function faultOfParseError(error: Error) {
   const code = codeOf(error) ?? ''
   if (!/^(HPE|ERR_HTTP)_/.test(code)) return undefined
   if (code === 'HPE_HEADER_OVERFLOW') {
@@ -29,7 +29,7 @@ export function faultOfParseError(error: Error): Fault | undefined {
  * Why a request that Node's parser accepts is refused: a proxy before us may have read it
  * differently (RFC 9112 sections 3.2 and 6.1).
  */
-export function ambiguity(request: IncomingMessage): Fault | undefined {
+export function ambiguity(request: IncomingMessage) {
   const { headers, rawHeaders, httpVersion } = request
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
     return NOT_HTTP
@@ -59,20 +59,20 @@ export function ambiguity(request: IncomingMessage): Fault | undefined {
  * Answers on the raw socket, because there is no response object for a request that never became
  * one; a socket on which another answer is leaving ends with that.
  */
-export function refuseMalformed(socket: Socket, reply: Reply, requestId: string): void {
-  if (!socket.writable || typeof reply.body !== 'string') return void socket.destroy()
+export function refuseMalformed(socket: Socket, { status, headers, body }: Reply, id: string) {
+  if (!socket.writable || typeof body !== 'string') return void socket.destroy()
   if (socket.writableLength > 0) return socket.destroySoon()
-  const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status] ?? ''}`]
-  for (const [name, value] of Object.entries(reply.headers)) lines.push(`${name}: ${String(value)}`)
-  lines.push('x-content-type-options: nosniff', `x-request-id: ${requestId}`, 'connection: close')
-  lines.push(`content-length: ${Buffer.byteLength(reply.body)}`)
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${reply.body}`)
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`]
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${String(value)}`)
+  lines.push('x-content-type-options: nosniff', `x-request-id: ${id}`, 'connection: close')
+  lines.push(`content-length: ${Buffer.byteLength(body)}`)
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`)
 }
 
 /** The path and the query of a request; the query without its question mark. */
 export function splitTarget({ url }: IncomingMessage): {
-  readonly path: string
-  readonly search: string
+  path: string
+  search: string
 } {
   const target = originForm(url ?? '/')
   const mark = target.indexOf('?')
@@ -81,13 +81,13 @@ export function splitTarget({ url }: IncomingMessage): {
 }
 
 /** The host and port in `POST http://host/path`; undefined where the target is a path. */
-function authorityOf({ url = '/' }: IncomingMessage): string | undefined {
+function authorityOf({ url = '/' }: IncomingMessage) {
   if (url.startsWith('/')) return undefined
   return /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
 }
 
 /** A server must also take `POST http://host/path` (RFC 9112 section 3.2.2). */
-function originForm(target: string): string {
+function originForm(target: string) {
   if (target.startsWith('/')) return target
   return target.replace(/^https?:\/\/[^/?#]*(?=[/?]|$)/i, '') || '/'
 }

@@ -1,4 +1,6 @@
+import { isUtf8 } from 'node:buffer'
 import { badRequest, Fault, unavailable } from '../fault.ts'
+import { parseObject, type JsonObject } from '../json.ts'
 import type { Context } from './context.ts'
 import { mediaType } from './headers.ts'
 
@@ -8,31 +10,15 @@ const FORM_LIMIT = 64 * 1024
 const MAX_FIELDS = 1_000
 
 /**
- * The JSON object of a request's body. Throws the Fault that says why there is none: 415, 413, 503,
- * 400.
+ * The JSON object of a request's body. Throws the Fault that says why there is none: 415, 413,
+ * 503, 400.
  */
-export async function readJson(
-  context: Context,
-  limit: number,
-): Promise<Readonly<Record<string, unknown>>> {
-  if (mediaType(context.headers['content-type']) !== 'application/json') {
-    throw unsupported('the body must be JSON: send Content-Type: application/json')
-  }
-  const bytes = await readBytes(context, limit, {
-    tooLarge: `the body exceeds ${limit} bytes`,
-    aborted: 'the body did not arrive whole',
-    overloaded: 'too many bodies at once; try again',
-  })
-  try {
-    // `fatal`: a byte that is not UTF-8 must not become another text.
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return value as Record<string, unknown>
-    }
-  } catch {
-    // TypeError or SyntaxError: not UTF-8, or not JSON.
-  }
-  throw badRequest('the body must be a JSON object')
+export async function readJson(context: Context, limit: number): Promise<JsonObject> {
+  const bytes = await readBytes(context, 'application/json', limit)
+  // A byte that is not UTF-8 must not become another text. The decoder drops a byte order mark.
+  const value = isUtf8(bytes) ? parseObject(new TextDecoder().decode(bytes)) : undefined
+  if (value === undefined) throw badRequest('the body must be a JSON object')
+  return value
 }
 
 /**
@@ -44,10 +30,8 @@ export async function readForm(
   limit = FORM_LIMIT,
 ): Promise<Readonly<Record<string, string>>> {
   const type = 'application/x-www-form-urlencoded'
-  if (mediaType(context.headers['content-type']) !== type) {
-    throw unsupported(`The body must be a form: ${type}.`)
-  }
-  const bytes = await readBytes(context, limit, {
+  const bytes = await readBytes(context, type, limit, {
+    unsupported: `The body must be a form: ${type}.`,
     tooLarge: `The form exceeds ${limit} bytes.`,
     aborted: 'The form did not arrive whole.',
     overloaded: 'Too many bodies at once; try again.',
@@ -60,35 +44,33 @@ export async function readForm(
   return Object.fromEntries(fields.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')]))
 }
 
-/**
- * As `readForm`; a post without a body has no fields. For forms whose fields may all be left out.
- */
-export async function readOptionalForm(
-  context: Context,
-  limit?: number,
-): Promise<Readonly<Record<string, string>>> {
-  const { headers } = context
-  const isBare =
-    headers['content-type'] === undefined &&
-    headers['transfer-encoding'] === undefined &&
-    Number(headers['content-length'] ?? 0) === 0
-  return isBare ? {} : readForm(context, limit)
+/** What an API says of a body that it does not take. */
+function usualMessages(limit: number) {
+  return {
+    unsupported: 'the body must be JSON: send Content-Type: application/json',
+    tooLarge: `the body exceeds ${limit} bytes`,
+    aborted: 'the body did not arrive whole',
+    overloaded: 'too many bodies at once; try again',
+  }
 }
 
-/** The bytes of a body. Throws 413, 400 or 503 with one of the messages. */
+/**
+ * The bytes of a body of a media type, or of any. Throws 415, 413, 400 or 503 with one of the
+ * messages.
+ */
 export async function readBytes(
   context: Context,
+  type: string | undefined,
   limit: number,
-  messages: Readonly<Record<'tooLarge' | 'aborted' | 'overloaded', string>>,
+  messages = usualMessages(limit),
 ): Promise<Buffer> {
+  if (type !== undefined && mediaType(context.headers['content-type']) !== type) {
+    throw new Fault(415, 'UNSUPPORTED_MEDIA_TYPE', messages.unsupported)
+  }
   const body = await context.body(limit)
   if (body.ok) return body.bytes
   if (body.reason === 'too-large') throw new Fault(413, 'BODY_TOO_LARGE', messages.tooLarge)
   throw body.reason === 'aborted' ? badRequest(messages.aborted) : unavailable(messages.overloaded)
-}
-
-function unsupported(message: string): Fault {
-  return new Fault(415, 'UNSUPPORTED_MEDIA_TYPE', message)
 }
 
 /** The text of a form up to its thousandth field. */

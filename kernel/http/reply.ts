@@ -1,6 +1,13 @@
 import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../fault.ts'
 import { render, type Html } from '../html.ts'
+import type { Context } from './context.ts'
+
+/** The parts of a request that an error body may depend on. */
+export type FaultRequest = Pick<Context, 'method' | 'path' | 'headers'>
+
+/** Renders a fault in the error shape of a service's contract. */
+export type FaultReply = (fault: Fault, request: FaultRequest) => Reply
 
 /** RFC 9457 body of a fault; members in the RFC's order, `type` always `about:blank`. */
 export function problem(fault: Fault, instance: string): Reply {
@@ -22,8 +29,8 @@ export interface Sink {
   /** Sends bytes; bytes that the socket can't take yet count as `unsent`. */
   write(chunk: string | Uint8Array): void
   /** Bytes written but not yet taken by the operating system. */
-  readonly unsent: number
-  readonly closed: boolean
+  unsent: number
+  closed: boolean
   /** Resolves when `unsent` is small again or the client is gone. */
   drained(): Promise<void>
   /** Ends the reply in order, after a last chunk. */
@@ -42,19 +49,20 @@ export type StreamBody = (sink: Sink) => void
  * copied.
  */
 export interface PiecesBody {
-  readonly pieces: readonly (string | Uint8Array)[]
+  pieces: readonly (string | Uint8Array)[]
 }
 
 /** What a handler returns; `kernel/http/respond.ts` alone writes it to a socket. */
 export interface Reply {
-  readonly status: number
-  readonly headers: ReplyHeaders
-  readonly body: string | Uint8Array | PiecesBody | StreamBody | null
+  status: number
+  headers: ReplyHeaders
+  body: string | Uint8Array | PiecesBody | StreamBody | null
 }
 
 /** The policy of every page: own origin only, nothing inline, never framed. */
 const CONTENT_SECURITY_POLICY =
-  "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+  "default-src 'self'; base-uri 'none'; form-action 'self'; " +
+  "frame-ancestors 'none'; object-src 'none'"
 
 /**
  * Keeps a body out of the processes of other sites' pages, which could load it as an image or a

@@ -1,14 +1,9 @@
 import type { Context } from './context.ts'
 import type { Log } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Counter, Histogram, Metrics } from '../metrics.ts'
 
 /** Counts and logs the requests of a listener. */
-export interface RequestLog {
-  /** `started` is of `performance.now()`; `bytes` is absent for streams. */
-  answered(context: Context, started: number, status: number, bytes: number | undefined): void
-  /** Bytes that are no request were refused. */
-  malformed(requestId: string, status: number, client: string): void
-}
+export type RequestLog = ReturnType<typeof createRequestLog>
 
 /**
  * The request log of a service's listener. Repeated refusals are logged once a second; metrics
@@ -17,14 +12,30 @@ export interface RequestLog {
 export function createRequestLog(
   service: string,
   log: Log,
-  limit: LogLimit,
+  allows: LogLimit,
   metrics: HttpMetrics,
-): RequestLog {
+) {
+  /** The series of each route and status: their labels are looked up once. */
+  const routes = new Map<string, Map<number, () => void>>()
+  let observe: ((seconds: number) => void) | undefined
+
+  function measure(route: string, status: number, seconds: number): void {
+    const series = routes.getOrInsertComputed(route, () => new Map<number, () => void>())
+    const count = series.getOrInsertComputed(status, () =>
+      metrics.requests.series({ service, route, status: String(status) }),
+    )
+    count()
+    observe ??= metrics.seconds.series({ service })
+    observe(seconds)
+  }
+
   return {
-    answered({ requestId, method, route, client, peer }, started, status, bytes) {
+    /** `started` is of `performance.now()`; `bytes` is absent for streams. */
+    answered(context: Context, started: number, status: number, bytes: number | undefined): void {
+      const { requestId, method, route, client, peer } = context
       const elapsed = performance.now() - started
-      metrics.finished(service, route, status, elapsed / 1000)
-      if (status >= 400 && !limit.allows('request', route, status)) return
+      measure(route, status, elapsed / 1000)
+      if (status >= 400 && !allows('request', route, status)) return
       log.info('request', {
         request_id: requestId,
         service,
@@ -37,9 +48,10 @@ export function createRequestLog(
         peer: peer === client ? undefined : peer,
       })
     },
-    malformed(requestId, status, client) {
+    /** Bytes that are no request were refused. */
+    malformed(requestId: string, status: number, client: string): void {
       const route = '(malformed)'
-      if (!limit.allows('request', route, status)) return
+      if (!allows('request', route, status)) return
       log.info('request', { request_id: requestId, service, route, status, client })
     },
   }
@@ -48,14 +60,11 @@ export function createRequestLog(
 /** Log lines that any client can cause without end. */
 export type RepeatedLine = 'request' | 'unavailable'
 
-/** Allows one line a second of each kind, so that a flood does not fill the disk. */
-export interface LogLimit {
-  /**
-   * Whether a line may be written. Lines left out are counted, and the count is logged every
-   * second.
-   */
-  allows(line: RepeatedLine, route: string, status: number): boolean
-}
+/**
+ * Whether a line may be written: one a second of each kind, so that a flood does not fill the
+ * disk. Lines left out are counted, and the count is logged every second.
+ */
+export type LogLimit = (line: RepeatedLine, route: string, status: number) => boolean
 
 const SECOND_MS = 1_000
 
@@ -64,64 +73,35 @@ export function createLogLimit(service: string, log: Log): LogLimit {
   /** How many lines were left out in this second, by kind. */
   const leftOut = new Map<string, number>()
 
-  return {
-    allows(line, route, status) {
-      const kind = `${line} ${status} ${route}`
-      const count = leftOut.get(kind)
-      leftOut.set(kind, count === undefined ? 0 : count + 1)
-      if (count !== undefined) return false
-      const timer = setInterval(() => {
-        const lines = leftOut.get(kind) ?? 0
-        if (lines > 0) {
-          log.info('lines left out', { service, line, route, status, lines })
-          leftOut.set(kind, 0)
-        } else {
-          leftOut.delete(kind)
-          clearInterval(timer)
-        }
-      }, SECOND_MS)
-      timer.unref()
-      return true
-    },
+  return (line, route, status) => {
+    const kind = `${line} ${status} ${route}`
+    const count = leftOut.get(kind)
+    leftOut.set(kind, count === undefined ? 0 : count + 1)
+    if (count !== undefined) return false
+    const timer = setInterval(() => {
+      const lines = leftOut.get(kind) ?? 0
+      if (lines > 0) {
+        log.info('lines left out', { service, line, route, status, lines })
+        leftOut.set(kind, 0)
+      } else {
+        leftOut.delete(kind)
+        clearInterval(timer)
+      }
+    }, SECOND_MS)
+    timer.unref()
+    return true
   }
 }
 
+/** The requests of all listeners, by service. */
 export interface HttpMetrics {
-  finished(service: string, route: string, status: number, seconds: number): void
+  requests: Counter
+  seconds: Histogram
 }
 
-/** The series of one service: by route and status, and the time of all. */
-interface ServiceSeries {
-  readonly requests: Map<string, Map<number, () => void>>
-  readonly observe: (seconds: number) => void
-}
-
-/** Counts and times requests by service, route pattern and status. */
 export function createHttpMetrics(metrics: Metrics): HttpMetrics {
-  const requests = metrics.counter('gatehouse_http_requests', 'Requests answered.')
-  const seconds = metrics.histogram('gatehouse_http_request_seconds', 'Time to answer a request.')
-  const services = new Map<string, ServiceSeries>()
-
   return {
-    finished(service, route, status, elapsed) {
-      const known = getOrAdd(services, service, () => {
-        return { requests: new Map(), observe: seconds.series({ service }) }
-      })
-      const routes = getOrAdd(known.requests, route, () => new Map<number, () => void>())
-      const count = getOrAdd(routes, status, () =>
-        requests.series({ service, route, status: String(status) }),
-      )
-      count()
-      known.observe(elapsed)
-    },
+    requests: metrics.counter('gatehouse_http_requests', 'Requests answered.'),
+    seconds: metrics.histogram('gatehouse_http_request_seconds', 'Time to answer a request.'),
   }
-}
-
-/** A map's value, created on first use. */
-function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  const known = map.get(key)
-  if (known !== undefined) return known
-  const value = make()
-  map.set(key, value)
-  return value
 }

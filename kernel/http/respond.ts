@@ -5,80 +5,85 @@ import type { Clock } from '../time.ts'
 import { isEmptyBody } from './body.ts'
 import type { Connections } from './connections.ts'
 import type { Context } from './context.ts'
-import type { PiecesBody, Reply, Sink, StreamBody } from './reply.ts'
+import type { FaultReply, PiecesBody, Reply, Sink, StreamBody } from './reply.ts'
 import type { LogLimit, RequestLog } from './request-log.ts'
 import type { Answer } from './router.ts'
 import { type Upgrade, acceptChannel } from './websocket.ts'
 
 /** A request, and what its response needs. */
 export interface Exchange {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly upgrade: Upgrade | undefined
-  readonly context: Context
+  request: IncomingMessage
+  response: ServerResponse
+  upgrade: Upgrade | undefined
+  context: Context
   /** Nothing further is read from the connection. */
-  readonly isLast: boolean
+  isLast: boolean
   /** When it came, of `performance.now()`. */
-  readonly started: number
+  started: number
 }
 
-export interface ResponderOptions {
-  readonly connections: Connections
-  readonly requestLog: RequestLog
-  readonly clock: Clock
-  readonly isStopping: () => boolean
-  /** The reply for what was thrown; throws nothing itself. */
-  readonly errorReply: (error: unknown, context: Context) => Reply
+/** What the responses of a listener are written with. */
+export interface Responder {
+  service: string
+  faultReply: FaultReply
+  connections: Connections
+  log: Log
+  logLimit: LogLimit
+  requestLog: RequestLog
+  clock: Clock
+  /** From now on connections end with their response. */
+  stopping: boolean
 }
 
 /**
- * The response writer of a listener; it gives what writes the log line. A reply that can't be
- * written becomes an error while nothing of it has been sent; else the connection breaks off, so
- * that its client does not wait for ever.
+ * Writes a response; gives what writes its log line. A reply that can't be written becomes an
+ * error while nothing of it has been sent; else the connection breaks off, so that its client does
+ * not wait for ever.
  */
-export function createResponder(
-  options: ResponderOptions,
-): (exchange: Exchange, reply: Answer) => () => void {
-  const { connections, requestLog, clock, isStopping, errorReply } = options
-
-  function write(exchange: Exchange, reply: Answer): () => void {
-    const { request, response, upgrade, context, isLast, started } = exchange
-    if (response.destroyed) return () => requestLog.answered(context, started, 499, 0)
-    let bytes: number | undefined
-    if (!('open' in reply)) {
-      bytes = writeReply(request, response, reply, context.requestId, isStopping() || isLast)
-      connections.written(response, typeof reply.body === 'function')
-    } else if (upgrade !== undefined) {
-      response.detachSocket(request.socket)
-      acceptChannel(request, upgrade, reply, context.requestId, clock)
-    }
-    return () => requestLog.answered(context, started, reply.status, bytes)
+export function respond(responder: Responder, exchange: Exchange, reply: Answer) {
+  const { response, context, started } = exchange
+  try {
+    return write(responder, exchange, reply)
+  } catch (error) {
+    const instead = errorReply(responder, exchange, error)
+    if (!response.headersSent) return write(responder, exchange, instead)
+    response.destroy()
+    return () => responder.requestLog.answered(context, started, instead.status, undefined)
   }
+}
 
-  return function respond(exchange, reply) {
-    const { response, context, started } = exchange
-    try {
-      return write(exchange, reply)
-    } catch (error) {
-      const instead = errorReply(error, context)
-      if (!response.headersSent) return write(exchange, instead)
-      response.destroy()
-      return () => requestLog.answered(context, started, instead.status, undefined)
-    }
+function write(responder: Responder, exchange: Exchange, reply: Answer) {
+  const { connections, requestLog, clock, stopping } = responder
+  const { request, response, upgrade, context, isLast, started } = exchange
+  if (response.destroyed) return () => requestLog.answered(context, started, 499, 0)
+  let bytes: number | undefined
+  if (!('open' in reply)) {
+    bytes = writeReply(request, response, reply, context.requestId, stopping || isLast)
+    connections.written(response, typeof reply.body === 'function')
+  } else if (upgrade !== undefined) {
+    response.detachSocket(request.socket)
+    acceptChannel(request, upgrade, reply, context.requestId, clock)
+  }
+  return () => requestLog.answered(context, started, reply.status, bytes)
+}
+
+/** The reply for what a handler threw. Where even that can't be made, an empty 500. */
+export function errorReply(responder: Responder, { context }: Exchange, error: unknown): Reply {
+  const { service, log, faultReply } = responder
+  try {
+    return faultReply(faultOf(responder, context, error), context)
+  } catch (second) {
+    log.error('answer failed', { service, error: messageOf(second) })
+    return { status: 500, headers: {}, body: null }
   }
 }
 
 /** The fault for what a handler threw. A bug is logged, and its client learns nothing of it. */
-export function faultOfError(
-  error: unknown,
-  log: Log,
-  limit: LogLimit,
-  service: string,
-  { requestId, route }: Pick<Context, 'requestId' | 'route'>,
-): Fault {
+function faultOf(responder: Responder, { requestId, route }: Context, error: unknown) {
+  const { service, log, logLimit } = responder
   if (error instanceof Fault) return error
   const down = error instanceof Unavailable
-  if (!down || limit.allows('unavailable', route, 503)) {
+  if (!down || logLimit('unavailable', route, 503)) {
     log[down ? 'warn' : 'error'](down ? 'unavailable' : 'handler failed', {
       request_id: requestId,
       service,

@@ -7,17 +7,17 @@ import type { Reply } from './reply.ts'
 
 /** One endpoint. `:name` in the path matches one segment. HEAD is served by GET. */
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  readonly path: string
-  readonly access: Access
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  path: string
+  access: Access
   /** It answers requests for a WebSocket, and others with 426. */
-  readonly speaksWebSocket?: true
+  speaksWebSocket?: true
   /** A schema for each parameter in the path; a string when it has none. */
-  readonly params?: Readonly<Record<string, TSchema>>
-  readonly query?: TObject
+  params?: Readonly<Record<string, TSchema>>
+  query?: TObject
   /** A form, or what an operation of an API takes. */
-  readonly body?: TSchema
-  readonly handle: (context: Context) => Answer | Promise<Answer>
+  body?: TSchema
+  handle: (context: Context) => Answer | Promise<Answer>
 }
 
 /** What a handler returns; the second only where WebSocket is spoken. */
@@ -26,12 +26,12 @@ export type Answer = Reply | ChannelReply
 /** What a request line leads to. */
 export type Match =
   | {
-      readonly kind: 'route'
-      readonly route: Route
-      readonly params: Readonly<Record<string, string>>
+      kind: 'route'
+      route: Route
+      params: Readonly<Record<string, string>>
     }
-  | { readonly kind: 'wrong-method'; readonly allow: string }
-  | { readonly kind: 'none' }
+  | { kind: 'wrong-method'; allow: string }
+  | { kind: 'none' }
 
 export type FindRoute = (method: string, path: string) => Match
 
@@ -39,14 +39,14 @@ export type FindRoute = (method: string, path: string) => Match
 export type Fallback = (path: string, allow: string | undefined, method: string) => Match
 
 interface Pattern {
-  readonly route: Route
-  readonly segments: readonly Segment[]
+  route: Route
+  segments: readonly Segment[]
 }
 
 /** A segment that must be there as it is, or any at all, which is the parameter of that name. */
 interface Segment {
-  readonly literal: string | undefined
-  readonly name: string
+  literal: string | undefined
+  name: string
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
@@ -57,7 +57,8 @@ export const noRoute: Fallback = (_path, allow) =>
 
 /**
  * Ordered first-match routing; paths without parameters are found in one look-up. A path that is
- * served for other methods only may still be a parameter of another route: `GET /sessions/trigger`.
+ * served for other methods only may still be a parameter of another route: `GET
+ * /sessions/trigger`.
  */
 export function createRouter(routes: readonly Route[], fallback: Fallback = noRoute): FindRoute {
   const fixed = new Map<string, Route[]>()
@@ -88,7 +89,7 @@ export function createRouter(routes: readonly Route[], fallback: Fallback = noRo
   }
 }
 
-function methodsOf(routes: readonly Route[]): string {
+function methodsOf(routes: readonly Route[]) {
   const methods = new Set<string>()
   for (const route of routes) {
     methods.add(route.method)
@@ -103,7 +104,7 @@ function segmentOf(text: string): Segment {
     : { literal: text, name: '' }
 }
 
-function countSegments(path: string): number {
+function countSegments(path: string) {
   let count = 1
   for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) count++
   return count

@@ -2,9 +2,9 @@ import type { ReplyHeaders } from './reply.ts'
 
 /** Fields of one server-sent event; without `id` a client keeps its position. */
 export interface Frame {
-  readonly event?: string
-  readonly id?: number
-  readonly data: string
+  event?: string
+  id?: number
+  data: string
 }
 
 /** Head of every event stream: no cache and no proxy may hold frames back. */

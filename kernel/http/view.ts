@@ -8,8 +8,8 @@ type Make = () => Html | Promise<Html>
 
 /** What an address shows: the page, and the part of it that htmx replaces, if it replaces any. */
 export interface View {
-  readonly page: Make
-  readonly fragment?: Make
+  page: Make
+  fragment?: Make
 }
 
 /**
@@ -17,8 +17,8 @@ export interface View {
  * it, too, goes to the page.
  */
 export interface Done {
-  readonly location: string
-  readonly fragment?: Make
+  location: string
+  fragment?: Make
 }
 
 /** The texts of a form as they were typed. */
@@ -27,9 +27,9 @@ export type Typed = Readonly<Record<string, string>>
 /** A form as it is shown: new, or again with what was typed and why it was refused. */
 export interface FormState {
   /** What the endpoint accepts: the fields have their limits and first values from it. */
-  readonly schema: TObject
-  readonly typed?: Typed
-  readonly fault?: Pick<Fault, 'message' | 'fields'>
+  schema: TObject
+  typed?: Typed
+  fault?: Pick<Fault, 'message' | 'fields'> | undefined
 }
 
 /**
@@ -44,7 +44,10 @@ export function audienceOf({ headers }: Pick<Context, 'headers'>): Audience {
 }
 
 /** Answers a GET: the page, and its fragment to htmx. */
-export async function pageReply(context: Context, { page, fragment = page }: View): Promise<Reply> {
+export async function pageReply(
+  context: Context,
+  { page, fragment = page }: View,
+): Promise<Reply> {
   const shown = audienceOf(context) === 'htmx' ? await fragment() : await page()
   // Page and fragment share an address; a cache must not take one for the other.
   return htmlReply(shown, 200, { vary: 'HX-Request' })

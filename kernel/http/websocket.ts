@@ -45,10 +45,10 @@ export function acceptChannel(
 
 export interface ConnectOptions {
   /** ws: or wss:. */
-  readonly url: URL
-  readonly protocol: string
-  readonly maxMessage: number
-  readonly clock: Clock
+  url: URL
+  protocol: string
+  maxMessage: number
+  clock: Clock
 }
 
 /**
@@ -69,16 +69,42 @@ export function connectChannel({ url, protocol, maxMessage, clock }: ConnectOpti
 
 function channelOf(webSocket: WebSocket, socket: () => Duplex | undefined, clock: Clock): Channel {
   let pieces = 0
+  return {
+    send(text) {
+      if (webSocket.readyState === WebSocket.OPEN) webSocket.send(text)
+    },
+    async sendBytes(bytes) {
+      for (let at = 0; at === 0 || at < bytes.length; at += PIECE) {
+        if (webSocket.readyState !== WebSocket.OPEN) return
+        await sendPiece(webSocket, bytes.subarray(at, at + PIECE), at + PIECE >= bytes.length)
+        pieces++
+      }
+    },
+    close: (code, reason) => webSocket.close(code, reason),
+    onMessage(callback) {
+      webSocket.on('message', (data, isBinary) => {
+        // Its type unless another `binaryType` is set.
+        const bytes = data as Buffer
+        callback(isBinary ? bytes : bytes.toString('utf8'))
+      })
+    },
+    ended: untilEnded(webSocket, () => pieces + bytesRead(socket()), clock),
+  }
+}
+
+function sendPiece(webSocket: WebSocket, piece: Buffer, fin: boolean): Promise<void> {
+  return new Promise((resolve) => {
+    webSocket.send(piece, { binary: true, fin }, () => resolve())
+  })
+}
+
+/** Waits for the end of the connection, with pings; `moved` counts what it has carried. */
+function untilEnded(webSocket: WebSocket, moved: () => number, clock: Clock): Promise<ChannelEnd> {
   let problem: string | undefined
   const ended = Promise.withResolvers<ChannelEnd>()
-  const stopHeartbeat = startHeartbeat(
-    webSocket,
-    () => pieces + bytesRead(socket()),
-    clock,
-    () => {
-      problem = 'no sign of life from the other side'
-    },
-  )
+  const stopHeartbeat = startHeartbeat(webSocket, moved, clock, () => {
+    problem = 'no sign of life from the other side'
+  })
 
   webSocket.on('error', (error) => {
     problem ??= messageOf(error)
@@ -98,35 +124,7 @@ function channelOf(webSocket: WebSocket, socket: () => Duplex | undefined, clock
       ended.resolve({ kind: 'lost', reason: problem ?? 'the connection broke off' })
     else ended.resolve({ kind: 'closed', code, reason: reason.toString('utf8') })
   })
-
-  function sendPiece(piece: Buffer, last: boolean): Promise<void> {
-    return new Promise((resolve) => {
-      webSocket.send(piece, { binary: true, fin: last }, () => {
-        pieces++
-        resolve()
-      })
-    })
-  }
-
-  return {
-    send(text) {
-      if (webSocket.readyState === WebSocket.OPEN) webSocket.send(text)
-    },
-    async sendBytes(bytes) {
-      for (let at = 0; at === 0 || at < bytes.length; at += PIECE) {
-        if (webSocket.readyState !== WebSocket.OPEN) return
-        await sendPiece(bytes.subarray(at, at + PIECE), at + PIECE >= bytes.length)
-      }
-    },
-    close: (code, reason) => webSocket.close(code, reason),
-    onMessage(callback) {
-      webSocket.on('message', (data, isBinary) => {
-        const bytes = Buffer.isBuffer(data) ? data : Buffer.concat([data].flat().map(bufferOf))
-        callback(isBinary ? bytes : bytes.toString('utf8'))
-      })
-    },
-    ended: ended.promise,
-  }
+  return ended.promise
 }
 
 /**
@@ -153,12 +151,8 @@ function startHeartbeat(
   })
 }
 
-function bytesRead(socket: Duplex | undefined): number {
+function bytesRead(socket: Duplex | undefined) {
   return socket instanceof Socket ? socket.bytesRead : 0
-}
-
-function bufferOf(data: Buffer | ArrayBuffer): Buffer {
-  return Buffer.isBuffer(data) ? data : Buffer.from(data)
 }
 
 /** An open WebSocket connection, of either side, as far as its user may use it. */
@@ -175,11 +169,12 @@ export interface Channel {
    */
   close(code: CloseCode, reason: string): void
   /**
-   * Where messages go: text as string, binary as Buffer. Set at once, or the first ones are missed.
+   * Where messages go: text as string, binary as Buffer. Set at once, or the first ones are
+   * missed.
    */
   onMessage(callback: (message: string | Buffer) => void): void
   /** Resolves when the connection has ended, or never came about. */
-  readonly ended: Promise<ChannelEnd>
+  ended: Promise<ChannelEnd>
 }
 
 /**
@@ -193,27 +188,27 @@ export type CloseCode = 1000 | 1001 | 1008 | 1013 | 4409
  * with an ordinary response, `body` is its beginning. `lost`: broken off, or nobody was there.
  */
 export type ChannelEnd =
-  | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
-  | { readonly kind: 'refused'; readonly status: number; readonly body: string }
-  | { readonly kind: 'lost'; readonly reason: string }
+  | { kind: 'closed'; code: number; reason: string }
+  | { kind: 'refused'; status: number; body: string }
+  | { kind: 'lost'; reason: string }
 
 /** The answer to the request for a WebSocket: yes, and what is done with it. */
 export interface ChannelReply {
-  readonly status: 101
+  status: 101
   /** The subprotocol that is spoken. */
-  readonly protocol: string
+  protocol: string
   /** Largest message that is taken, in bytes. */
-  readonly maxMessage: number
+  maxMessage: number
   /** Given the connection once it is open. */
-  readonly open: (channel: Channel) => void
+  open: (channel: Channel) => void
 }
 
 /**
  * The raw connection of a request for a WebSocket, and what came on it behind the request's head.
  */
 export interface Upgrade {
-  readonly socket: Duplex
-  readonly head: Buffer
+  socket: Duplex
+  head: Buffer
 }
 
 /** True for a request that asks to go on as a WebSocket (RFC 6455 section 4.1). */
@@ -266,7 +261,7 @@ export function responseOn(request: IncomingMessage, socket: Duplex): ServerResp
 }
 
 /** Whether a text is a list of tokens, each of them once. */
-function isList(text: string): boolean {
+function isList(text: string) {
   const tokens = text.split(',').map((token) => token.trim())
   const good = tokens.every((token) => /^[\w!#$%&'*+.^`|~-]+$/.test(token))
   return good && new Set(tokens).size === tokens.length

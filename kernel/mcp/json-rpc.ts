@@ -4,23 +4,25 @@ import { isObject, parseJson, type JsonObject } from '../json.ts'
 /** An id as MCP allows it: text or a whole number, never null. */
 export type RpcId = string | number
 
+export interface RpcRequest {
+  kind: 'request'
+  id: RpcId
+  method: string
+  params: JsonObject
+}
+
 /** One message as a client may send it. */
 export type RpcMessage =
-  | {
-      readonly kind: 'request'
-      readonly id: RpcId
-      readonly method: string
-      readonly params: JsonObject
-    }
-  | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
-  | { readonly kind: 'response' }
+  | RpcRequest
+  | { kind: 'notification'; method: string; params: JsonObject }
+  | { kind: 'response' }
 
 /** Why a request has no result. `status` is its HTTP status where the protocol version has one. */
 export interface RpcFailure {
-  readonly code: number
-  readonly message: string
-  readonly status: number
-  readonly data?: unknown
+  code: number
+  message: string
+  status: number
+  data?: unknown
 }
 
 /** Error codes of JSON-RPC and, from -32020 on, of MCP. */
@@ -36,13 +38,14 @@ export const RPC = {
 
 /** A body that is not a message; with the id of the body where it has a valid one. */
 export interface BrokenMessage {
-  readonly kind: 'broken'
-  readonly id: RpcId | null
-  readonly failure: RpcFailure
+  kind: 'broken'
+  id: RpcId | null
+  failure: RpcFailure
 }
 
 /**
- * Reads a body as one message. Batches are refused: protocol versions from 2025-06-18 on have none.
+ * Reads a body as one message. Batches are refused: protocol versions from 2025-06-18 on have
+ * none.
  */
 export function readMessage(body: Buffer): RpcMessage | BrokenMessage {
   const value = isUtf8(body) ? parseJson(body.toString('utf8')) : undefined
@@ -64,7 +67,7 @@ export function readMessage(body: Buffer): RpcMessage | BrokenMessage {
 export type Envelope = readonly (string | Uint8Array)[]
 
 /** The response with a result. `shared` has further members of it, as JSON without braces. */
-export function resultEnvelope(id: RpcId, result: JsonObject, shared?: Uint8Array): Envelope {
+export function resultEnvelope(id: RpcId, result: JsonObject, shared?: Uint8Array) {
   const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{`
   const rest = `${JSON.stringify(result).slice(1)}}`
   if (shared === undefined) return [head + rest]
@@ -72,14 +75,13 @@ export function resultEnvelope(id: RpcId, result: JsonObject, shared?: Uint8Arra
 }
 
 /** The response with an error. The id is null where none could be read (JSON-RPC 2.0). */
-export function errorEnvelope(id: RpcId | null, { code, message, data }: RpcFailure): Envelope {
-  const error = { code, message, ...(data !== undefined && { data }) }
-  return [JSON.stringify({ jsonrpc: '2.0', id, error })]
+export function errorEnvelope(id: RpcId | null, { code, message, data }: RpcFailure) {
+  return [JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } })]
 }
 
-/** The failure of a request whose parameters are not valid. */
-export function invalidParams(message: string, data?: unknown): RpcFailure {
-  return { code: RPC.invalidParams, message, status: 200, ...(data !== undefined && { data }) }
+/** A failure of a request, answered with 400 unless another status is given. */
+export function failureOf(code: number, message: string, status = 400, data?: unknown) {
+  return { code, message, status, data }
 }
 
 function isId(value: unknown): value is RpcId {
@@ -87,9 +89,9 @@ function isId(value: unknown): value is RpcId {
 }
 
 function broken(id: RpcId | null, code: number, message: string): BrokenMessage {
-  return { kind: 'broken', id, failure: { code, message, status: 400 } }
+  return { kind: 'broken', id, failure: failureOf(code, message) }
 }
 
-function invalid(id: RpcId | null, message: string): BrokenMessage {
+function invalid(id: RpcId | null, message: string) {
   return broken(id, RPC.invalidRequest, message)
 }

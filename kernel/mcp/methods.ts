@@ -1,9 +1,9 @@
 import type { JsonObject } from '../json.ts'
-import { invalidParams, RPC, type RpcFailure } from './json-rpc.ts'
+import { failureOf, RPC, type RpcFailure } from './json-rpc.ts'
 import { META, negotiate, SUPPORTED_VERSIONS, type Protocol } from './protocol-version.ts'
 import {
+  CallError,
   toolError,
-  TryLater,
   type Call,
   type McpServer,
   type Resource,
@@ -11,7 +11,7 @@ import {
 } from './server.ts'
 
 /** The end of a method. */
-export type Outcome = Success | { readonly failure: RpcFailure }
+export type Outcome = Success | { failure: RpcFailure }
 
 type Method = (server: McpServer, params: JsonObject, call: Call) => Outcome | Promise<Outcome>
 
@@ -29,74 +29,44 @@ export async function runMethod(
   params: JsonObject,
   call: Call,
 ): Promise<Outcome> {
-  const run = methodOf(server, protocol, method)
+  const run = METHODS[protocol].get(method)
   if (run === undefined) {
     const message = `Method not found: ${method.slice(0, 100)}`
-    return { failure: { code: RPC.methodNotFound, message, status: 404 } }
+    return { failure: failureOf(RPC.methodNotFound, message, 404) }
   }
   try {
     return await run(server, params, call)
   } catch (error) {
-    if (error instanceof TryLater) {
-      return { failure: { code: RPC.internal, message: error.message, status: 503 } }
-    }
+    if (error instanceof CallError) return { failure: failureOf(RPC.internal, error.message, 503) }
     server.onFault(method, error)
-    return { failure: { code: RPC.internal, message: 'Internal error.', status: 500 } }
+    return { failure: failureOf(RPC.internal, 'Internal error.', 500) }
   }
 }
 
-/** A method exists only where the server offers what it is about. */
-function methodOf(server: McpServer, protocol: Protocol, method: string): Method | undefined {
-  const { resources } = server
-  switch (method) {
-    case 'server/discover':
-      return protocol === 'stateless' ? discover : undefined
-    case 'initialize':
-      return protocol === 'handshake' ? initialize : undefined
-    case 'ping':
-      return protocol === 'handshake' ? () => ({ result: {} }) : undefined
-    case 'tools/list':
-      return list('tools', server.tools.map(describeTool))
-    case 'tools/call':
-      return callTool
-    case 'resources/list':
-      return resources && list('resources', resources.map(describeResource))
-    case 'resources/templates/list':
-      return resources && list('resourceTemplates', [])
-    case 'resources/read':
-      return resources && readResource
-    default:
-      return undefined
-  }
-}
-
-const discover: Method = (server) => {
-  const { instructions } = server
-  return {
-    result: {
-      supportedVersions: SUPPORTED_VERSIONS,
-      capabilities: capabilities(server),
-      instructions,
-    },
-    freshMs: LISTS_FRESH_MS,
-  }
-}
+const discover: Method = (server) => ({
+  result: {
+    supportedVersions: SUPPORTED_VERSIONS,
+    capabilities: CAPABILITIES,
+    instructions: server.instructions,
+  },
+  freshMs: LISTS_FRESH_MS,
+})
 
 const initialize: Method = (server, params) => ({
   result: {
     protocolVersion: negotiate(params['protocolVersion']),
-    capabilities: capabilities(server),
+    capabilities: CAPABILITIES,
     serverInfo: serverInfo(server),
     instructions: server.instructions,
   },
 })
 
 /** Every list is one page: no cursor is ever given out. */
-function list(member: string, items: readonly JsonObject[]): Method {
-  return (_server, params) =>
+function list(member: string, itemsOf: (server: McpServer) => readonly JsonObject[]): Method {
+  return (server, params) =>
     params['cursor'] === undefined
-      ? { result: { [member]: items }, freshMs: LISTS_FRESH_MS }
-      : { failure: invalidParams('invalid cursor') }
+      ? { result: { [member]: itemsOf(server) }, freshMs: LISTS_FRESH_MS }
+      : invalidParams('invalid cursor')
 }
 
 /** The tool that a request calls. */
@@ -106,32 +76,34 @@ export function calledTool(server: McpServer, params: JsonObject): Tool | undefi
 
 const callTool: Method = async (server, params, call) => {
   const tool = calledTool(server, params)
-  if (tool === undefined) return { failure: invalidParams('There is no tool under this name.') }
+  if (tool === undefined) return invalidParams('There is no tool under this name.')
   try {
-    const answer = await tool.call(params['arguments'] ?? {}, call)
-    return { result: {}, shared: answer.members }
+    return { result: {}, shared: await tool.call(params['arguments'] ?? {}, call) }
   } catch (error) {
+    if (error instanceof CallError) {
+      return { result: {}, shared: toolError(error.code, error.message) }
+    }
     server.onFault(tool.name, error)
-    const { members } = toolError('internal', 'The tool failed; try again later.')
-    return { result: {}, shared: members }
+    const shared = toolError('internal', 'The tool failed; try again later.')
+    return { result: {}, shared }
   }
 }
 
-const readResource: Method = async ({ resources = [] }, params) => {
+const readResource: Method = async ({ resources }, params) => {
   const { uri } = params
-  if (typeof uri !== 'string') return { failure: invalidParams('uri must be a string.') }
+  if (typeof uri !== 'string') return invalidParams('uri must be a string.')
   const contents = await resources.find((candidate) => candidate.uri === uri)?.read()
   return contents === undefined
-    ? { failure: invalidParams('There is no resource under this URI.', { uri }) }
+    ? invalidParams('There is no resource under this URI.', { uri })
     : { result: { contents: [contents] }, freshMs: 0 }
 }
 
 /** A method's result. `freshMs` is how long a client may keep it. */
 interface Success {
-  readonly result: JsonObject
-  readonly freshMs?: number
+  result: JsonObject
+  freshMs?: number
   /** Further members of the result, as JSON without braces. */
-  readonly shared?: Uint8Array
+  shared?: Uint8Array
 }
 
 /** The server's name and version: part of every stateless result. */
@@ -139,18 +111,36 @@ function serverInfo({ name, title, version }: McpServer): JsonObject {
   return { name, title, version }
 }
 
-/** What the server offers. Its lists never change, so nothing can be subscribed to. */
-function capabilities({ resources }: McpServer): JsonObject {
-  return { tools: {}, ...(resources && { resources: {} }) }
+/** What a server offers. Its lists never change, so nothing can be subscribed to. */
+const CAPABILITIES = { tools: {}, resources: {} }
+
+function invalidParams(message: string, data?: unknown): Outcome {
+  return { failure: failureOf(RPC.invalidParams, message, 200, data) }
 }
 
-function describeTool(tool: Tool): JsonObject {
-  const { name, title, description, inputSchema, outputSchema, annotations } = tool
-  return { name, title, description, inputSchema, outputSchema, annotations }
+function describeTool({ streams: _streams, call: _call, ...shown }: Tool): JsonObject {
+  return shown
 }
 
-function describeResource({ uri, name, title, description, mimeType }: Resource): JsonObject {
-  return { uri, name, title, description, mimeType }
+function describeResource({ read: _read, ...shown }: Resource): JsonObject {
+  return shown
+}
+
+const METHODS_OF_BOTH: readonly (readonly [string, Method])[] = [
+  ['tools/list', list('tools', ({ tools }) => tools.map(describeTool))],
+  ['tools/call', callTool],
+  ['resources/list', list('resources', ({ resources }) => resources.map(describeResource))],
+  ['resources/templates/list', list('resourceTemplates', () => [])],
+  ['resources/read', readResource],
+]
+
+const METHODS: Readonly<Record<Protocol, ReadonlyMap<string, Method>>> = {
+  stateless: new Map([...METHODS_OF_BOTH, ['server/discover', discover]]),
+  handshake: new Map([
+    ...METHODS_OF_BOTH,
+    ['initialize', initialize],
+    ['ping', () => ({ result: {} })],
+  ]),
 }
 
 /**

@@ -1,19 +1,18 @@
-import { Fault } from '../fault.ts'
 import type { Context } from '../http/context.ts'
-import { mediaType } from '../http/headers.ts'
 import { readBytes } from '../http/read-body.ts'
 import { bytesReply, type Reply, type Sink } from '../http/reply.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../http/sse.ts'
-import type { JsonObject } from '../json.ts'
 import type { Clock } from '../time.ts'
 import {
   errorEnvelope,
+  failureOf,
   readMessage,
   resultEnvelope,
   RPC,
   type Envelope,
   type RpcFailure,
   type RpcId,
+  type RpcRequest,
 } from './json-rpc.ts'
 import { calledTool, runMethod, toResult } from './methods.ts'
 import {
@@ -30,17 +29,14 @@ const MESSAGE_LIMIT = 1024 * 1024
 const KEEP_ALIVE_MS = 15_000
 
 export interface PostOptions {
-  readonly clock: Clock
+  clock: Clock
   /** Aborted when the caller may ask no more, such as when its token is revoked. */
-  readonly signal: AbortSignal
+  signal: AbortSignal
 }
 
 /** A request whose headers and version were checked. */
-interface CheckedRequest {
-  readonly protocol: Protocol
-  readonly id: RpcId
-  readonly method: string
-  readonly params: JsonObject
+interface CheckedRequest extends RpcRequest {
+  protocol: Protocol
 }
 
 /**
@@ -64,7 +60,7 @@ export async function postMcp(
       : checkHandshake(context.headers)
   if (refusal !== undefined) return failed(id, refusal)
 
-  const request = { protocol, id, method, params }
+  const request = { ...message, protocol }
   const tool = method === 'tools/call' ? calledTool(server, params) : undefined
   if (tool?.streams === true && (context.headers.accept ?? '').includes('text/event-stream')) {
     return streamReply(server, request, options)
@@ -76,12 +72,9 @@ export async function postMcp(
   return envelopeReply(envelope, status)
 }
 
-function readMessageBytes(context: Context): Promise<Buffer> {
-  if (mediaType(context.headers['content-type']) !== 'application/json') {
-    const message = 'The body must be JSON: application/json.'
-    throw new Fault(415, 'UNSUPPORTED_MEDIA_TYPE', message)
-  }
-  return readBytes(context, MESSAGE_LIMIT, {
+function readMessageBytes(context: Context) {
+  return readBytes(context, 'application/json', MESSAGE_LIMIT, {
+    unsupported: 'The body must be JSON: application/json.',
     tooLarge: `The message exceeds ${MESSAGE_LIMIT} bytes.`,
     aborted: 'The message did not arrive whole.',
     overloaded: 'More is arriving than can be read; try again shortly.',
@@ -96,21 +89,18 @@ function acknowledge(
 ): Reply {
   const refusal = protocol === 'handshake' ? checkHandshake(context.headers) : undefined
   if (refusal !== undefined) return failed(null, refusal)
-  if (kind === 'response' && protocol === 'stateless') return failed(null, NO_RESPONSES)
+  if (kind === 'response' && protocol === 'stateless') {
+    const problem = 'A client sends requests and notifications only.'
+    return failed(null, failureOf(RPC.invalidRequest, problem))
+  }
   return { status: 202, headers: {}, body: null }
-}
-
-const NO_RESPONSES: RpcFailure = {
-  code: RPC.invalidRequest,
-  message: 'A client sends requests and notifications only.',
-  status: 400,
 }
 
 async function run(
   server: McpServer,
   { protocol, id, method, params }: CheckedRequest,
   call: Call,
-): Promise<{ readonly envelope: Envelope; readonly status: number }> {
+): Promise<{ envelope: Envelope; status: number }> {
   const outcome = await runMethod(server, protocol, method, params, call)
   if ('failure' in outcome) {
     const { failure } = outcome
@@ -133,7 +123,7 @@ function streamReply(
 ): Reply {
   const { progressToken } = metaOf(request.params)
   const wantsProgress = typeof progressToken === 'string' || typeof progressToken === 'number'
-  function stream(sink: Sink): void {
+  function stream(sink: Sink) {
     const closed = new AbortController()
     const stopKeepAlive = clock.every(KEEP_ALIVE_MS, () => sink.write(KEEP_ALIVE))
     sink.onClose(() => {
@@ -161,7 +151,7 @@ function streamReply(
   return { status: 200, headers: STREAM_HEADERS, body: stream }
 }
 
-function send(sink: Sink, message: Envelope): void {
+function send(sink: Sink, message: Envelope) {
   const data = Buffer.concat(message.map((piece) => Buffer.from(piece))).toString('utf8')
   sink.write(encodeFrame({ event: 'message', data }))
 }

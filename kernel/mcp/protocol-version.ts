@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, objectOf, type JsonObject } from '../json.ts'
-import { RPC, type RpcFailure, type RpcMessage } from './json-rpc.ts'
+import { failureOf, RPC, type RpcFailure, type RpcMessage } from './json-rpc.ts'
 
 /** The stateless version: every request carries its own version and capabilities. */
 const STATELESS_VERSION = '2026-07-28'
@@ -9,7 +9,7 @@ const STATELESS_VERSION = '2026-07-28'
 const HANDSHAKE_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 
 /** Every supported protocol version, newest first. */
-export const SUPPORTED_VERSIONS: readonly string[] = [STATELESS_VERSION, ...HANDSHAKE_VERSIONS]
+export const SUPPORTED_VERSIONS = [STATELESS_VERSION, ...HANDSHAKE_VERSIONS]
 
 /** Names under `_meta`. */
 export const META = {
@@ -33,7 +33,7 @@ export function protocolOf(message: RpcMessage, headers: IncomingHttpHeaders): P
 }
 
 /** The `_meta` member of a request's parameters; empty when there is none. */
-export function metaOf(params: JsonObject | undefined): JsonObject {
+export function metaOf(params: JsonObject | undefined) {
   return objectOf(params?.['_meta'])
 }
 
@@ -41,10 +41,9 @@ export function metaOf(params: JsonObject | undefined): JsonObject {
  * Checks the header of a request with a handshake. Without it, it counts as 2025-03-26, which had
  * none.
  */
-export function checkHandshake(headers: IncomingHttpHeaders): RpcFailure | undefined {
+export function checkHandshake(headers: IncomingHttpHeaders) {
   const version = headers['mcp-protocol-version']
-  if (version === undefined || (typeof version === 'string' && hasHandshake(version)))
-    return undefined
+  if (version === undefined || hasHandshake(version)) return undefined
   return unsupportedVersion(String(version))
 }
 
@@ -52,10 +51,8 @@ export function checkHandshake(headers: IncomingHttpHeaders): RpcFailure | undef
  * The version that the response to `initialize` names: the client's, or the newest with a
  * handshake.
  */
-export function negotiate(requested: unknown): string {
-  return typeof requested === 'string' && hasHandshake(requested)
-    ? requested
-    : HANDSHAKE_VERSIONS[0]
+export function negotiate(requested: unknown) {
+  return hasHandshake(requested) ? requested : HANDSHAKE_VERSIONS[0]
 }
 
 /**
@@ -76,7 +73,7 @@ export function checkStateless(
   }
   if (typeof version !== 'string' || !isObject(meta[META.capabilities])) {
     const message = `params._meta must hold ${META.version} and ${META.capabilities}.`
-    return { code: RPC.invalidParams, message, status: 400 }
+    return failureOf(RPC.invalidParams, message)
   }
   if (version !== STATELESS_VERSION) return unsupportedVersion(version)
   if (headers['mcp-method'] !== method) return mismatch('Mcp-Method does not match the method')
@@ -97,26 +94,22 @@ const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0
 /**
  * A header's text, decoded from `=?base64?…?=` where that stands; undefined when it is malformed.
  */
-function decodeHeader(value: string | string[] | undefined): string | undefined {
+function decodeHeader(value: string | string[] | undefined) {
   if (typeof value !== 'string') return undefined
   if (!value.startsWith('=?base64?') || !value.endsWith('?=')) return value
   const encoded = BASE64.exec(value)?.[1]
   return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
 }
 
-function hasHandshake(version: string): boolean {
+function hasHandshake(version: unknown): version is string {
   return HANDSHAKE_VERSIONS.some((known) => known === version)
 }
 
-function mismatch(what: string): RpcFailure {
-  return { code: RPC.headerMismatch, message: `Header mismatch: ${what}.`, status: 400 }
+function mismatch(what: string) {
+  return failureOf(RPC.headerMismatch, `Header mismatch: ${what}.`)
 }
 
-function unsupportedVersion(requested: string): RpcFailure {
-  return {
-    code: RPC.unsupportedVersion,
-    message: 'Unsupported protocol version.',
-    status: 400,
-    data: { supported: SUPPORTED_VERSIONS, requested },
-  }
+function unsupportedVersion(requested: string) {
+  const data = { supported: SUPPORTED_VERSIONS, requested }
+  return failureOf(RPC.unsupportedVersion, 'Unsupported protocol version.', 400, data)
 }

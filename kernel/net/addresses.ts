@@ -2,11 +2,13 @@ import { rmSync, statSync } from 'node:fs'
 import { connect, type ListenOptions, isIP, BlockList, type Server } from 'node:net'
 import { codeOf } from '../log.ts'
 
-/** Where a listener listens: `host:port`, `unix:/path` or `fd:NAME` (systemd socket activation). */
+/**
+ * Where a listener listens: `host:port`, `unix:/path` or `fd:NAME` (systemd socket activation).
+ */
 export type Address =
-  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
-  | { readonly kind: 'unix'; readonly path: string }
-  | { readonly kind: 'fd'; readonly name: string }
+  | { kind: 'tcp'; host: string; port: number }
+  | { kind: 'unix'; path: string }
+  | { kind: 'fd'; name: string }
 
 /** Parses an address; throws a SyntaxError that says what is accepted. */
 export function parseAddress(text: string): Address {
@@ -41,15 +43,16 @@ export function listenOptions(
   const index = inherited.indexOf(address.name)
   if (index < 0) {
     throw new Error(
-      `No socket named "${address.name}" was passed; set FileDescriptorName=${address.name} in the socket unit`,
+      `No socket named "${address.name}" was passed; ` +
+        `set FileDescriptorName=${address.name} in the socket unit`,
     )
   }
   return { fd: index + 3, backlog: BACKLOG }
 }
 
 /**
- * Removes the socket that a killed server left, because it would count as an address in use. One on
- * which somebody listens stays, and so does a file of any other kind.
+ * Removes the socket that a killed server left, because it would count as an address in use. One
+ * on which somebody listens stays, and so does a file of any other kind.
  */
 export async function removeDeadSocket(path: string): Promise<void> {
   if (statSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return
@@ -70,7 +73,7 @@ export async function isDeadSocket(path: string): Promise<boolean> {
  * True when an address is out of reach for other hosts; a host name is judged by what it resolves
  * to.
  */
-export function isLocal(bound: string | { readonly address: string } | null): boolean {
+export function isLocal(bound: string | { address: string } | null): boolean {
   if (bound === null || typeof bound === 'string') return true
   return isLoopback(bound.address.replace(/^::ffff:(?=\d+\.)/, ''))
 }
@@ -150,20 +153,17 @@ export function isLoopback(address: string): boolean {
 }
 
 /** An IPv4 address that is written as an IPv6 one (`::ffff:203.0.113.7`) in its own form. */
-function unmapAddress(address: string): string {
+function unmapAddress(address: string) {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }
 
-/** The address of who is connected; undefined where the peer is unknown. */
-export type PeerOf = (socket: object) => string | undefined
-
 /**
- * Reads the peer of each connection once, when the server accepts it: TCP names no address any more
- * for a client that has reset its connection, though its bytes can still be read. A connection
- * whose peer is unknown is ended. A unix socket has no addresses and counts as loopback: its
- * permissions are its guard.
+ * Reads the peer of each connection once, when the server accepts it: TCP names no address any
+ * more for a client that has reset its connection, though its bytes can still be read. A
+ * connection whose peer is unknown is ended. A unix socket has no addresses and counts as
+ * loopback: its permissions are its guard.
  */
-export function watchPeers(server: Server): PeerOf {
+export function watchPeers(server: Server): (socket: object) => string | undefined {
   const peers = new WeakMap<object, string>()
   let isUnixSocket = false
   server.on('listening', () => {
@@ -213,7 +213,7 @@ export function redactAddress(address: string): string {
   return `${groups.join(':')}::/48`
 }
 
-function stripPort(entry: string): string {
+function stripPort(entry: string) {
   const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)
   if (bracketed !== null) return bracketed[1] ?? ''
   return /^\d+\.\d+\.\d+\.\d+:\d+$/.test(entry) ? entry.replace(/:\d+$/, '') : entry
@@ -248,10 +248,7 @@ export function parseHosts(text: string): HostSet {
     )
 }
 
-function parseEntry(
-  entry: string,
-  number: number,
-): { readonly host: string; readonly port: number | undefined } {
+function parseEntry(entry: string, number: number) {
   const [, host = '', port] = ENTRY.exec(entry) ?? []
   // The URL parser writes a host as it does for targets: lower case, one spelling of each address.
   const url = `http://${host}/`
@@ -260,12 +257,12 @@ function parseEntry(
   return { host: new URL(url).hostname, port: port === undefined ? undefined : Number(port) }
 }
 
-function isPort(port: number): boolean {
+function isPort(port: number) {
   return port >= 1 && port <= 65_535
 }
 
 /** The port that a connection goes to: the URL names none that is its scheme's own. */
-function portOf({ port, protocol }: URL): number {
+function portOf({ port, protocol }: URL) {
   if (port !== '') return Number(port)
   return protocol === 'https:' ? 443 : 80
 }

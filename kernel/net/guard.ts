@@ -1,28 +1,26 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Context } from '../http/context.ts'
 import { badRequest, forbidden, type Fault } from '../fault.ts'
 import { hostName, isLoopback, isLoopbackName, type AddressSet } from './addresses.ts'
 import { namedUser, signOfProxy, type ProxiedRequest } from './identity.ts'
 
 /**
- * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without a
- * login of their own, so the peer and its proxy, the Host and, for a change of state, the origin
+ * Who may call a route. `open`: anybody (receivers, probes). `guarded`: pages and streams without
+ * a login of their own, so the peer and its proxy, the Host and, for a change of state, the origin
  * are checked. `strict`: as guarded, and the origin is checked whatever the method (tool protocol,
  * WebSockets).
  */
 export type Access = 'open' | 'guarded' | 'strict'
 
 /** The parts of a request that a guard looks at. */
-export interface GuardedRequest extends ProxiedRequest {
-  readonly method: string
-  readonly peer: string
-}
+export type GuardedRequest = ProxiedRequest & Pick<Context, 'method' | 'peer'>
 
 export interface GuardOptions {
   /** Host names (without port) by which the listener may be called, beside the loopback names. */
-  readonly hosts: readonly string[]
-  readonly trustedProxies: AddressSet
+  hosts: readonly string[]
+  trustedProxies: AddressSet
   /** Lower-case name of the header in which a trusted proxy names the user. */
-  readonly userHeader: () => string
+  userHeader: () => string
 }
 
 export type Guard = (request: GuardedRequest, access?: 'guarded' | 'strict') => Fault | undefined
@@ -38,7 +36,9 @@ export function createGuard(options: GuardOptions): Guard {
     const { method, headers, peer } = request
     const userHeader = options.userHeader()
     if (options.trustedProxies(peer)) {
-      if (namedUser(headers[userHeader]) === undefined) return notUtf8(userHeader)
+      if (namedUser(headers[userHeader]) === undefined) {
+        return badRequest(`The header ${userHeader} is not UTF-8.`)
+      }
     } else {
       const sign = signOfProxy(request, userHeader)
       if (sign !== undefined) return untrustedProxy(sign)
@@ -68,34 +68,33 @@ export function createGuard(options: GuardOptions): Guard {
 
 /**
  * True when a page of another site loads this unseen, as an image, a frame or by script. It can't
- * read the answer, but it can measure how long the answer takes. A link that somebody follows is no
- * such load.
+ * read the answer, but it can measure how long the answer takes. A link that somebody follows is
+ * no such load.
  */
-export function isForeignLoad(headers: IncomingHttpHeaders): boolean {
+export function isForeignLoad(headers: IncomingHttpHeaders) {
   const kind = headers['sec-fetch-dest']
   return kind !== undefined && kind !== 'document' && isCrossSite(headers)
 }
 
-/** Sec-Fetch-Site where the browser sends it, else Origin against Host; a program sends neither. */
-function isCrossSite(headers: IncomingHttpHeaders): boolean {
+/**
+ * Sec-Fetch-Site where the browser sends it, else Origin against Host; a program sends neither.
+ */
+function isCrossSite(headers: IncomingHttpHeaders) {
   const site = headers['sec-fetch-site']
   if (typeof site === 'string') return site !== 'same-origin' && site !== 'none'
   return hasForeignOrigin(headers)
 }
 
-function hasForeignOrigin(headers: IncomingHttpHeaders): boolean {
+function hasForeignOrigin(headers: IncomingHttpHeaders) {
   const origin = headers.origin
   if (origin === undefined) return false
-  return !URL.canParse(origin) || new URL(origin).host !== (headers.host ?? '').toLowerCase()
+  return URL.parse(origin)?.host !== (headers.host ?? '').toLowerCase()
 }
 
 /** Without this, everybody behind the proxy would count as a user of this machine. */
-function untrustedProxy(sign: string): Fault {
+function untrustedProxy(sign: string) {
   return forbidden(
-    `A proxy that is not trusted passed this request on (${sign}). Have the proxy ask for a sign-in, then set GATEHOUSE_TRUSTED_PROXIES to its address.`,
+    `A proxy that is not trusted passed this request on (${sign}). Have the proxy ask ` +
+      'for a sign-in, then set GATEHOUSE_TRUSTED_PROXIES to its address.',
   )
-}
-
-function notUtf8(name: string): Fault {
-  return badRequest(`The header ${name} is not UTF-8.`)
 }

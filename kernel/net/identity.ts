@@ -1,21 +1,20 @@
 import type { Context } from '../http/context.ts'
 import { hostName, isLoopback, isLoopbackName, type AddressSet } from './addresses.ts'
 import { isUtf8 } from 'node:buffer'
-import type { IncomingHttpHeaders } from 'node:http'
 
 /** Who sits at a browser, as far as the connection tells (decisions.md section 4, UI sign-in). */
 export type Identity =
   /** The trusted proxy has signed somebody in. */
-  | { readonly kind: 'user'; readonly email: string }
+  | { kind: 'user'; email: string }
   /** Somebody on this machine, without a proxy in between. */
-  | { readonly kind: 'operator' }
-  | { readonly kind: 'anonymous' }
+  | { kind: 'operator' }
+  | { kind: 'anonymous' }
 
 export interface IdentityOptions {
   /** Proxies whose word counts; undefined when there are none. */
-  readonly trustedProxies: AddressSet | undefined
+  trustedProxies: AddressSet | undefined
   /** Lower-case name of the header in which they name the user. */
-  readonly userHeader: () => string
+  userHeader: () => string
 }
 
 /** Makes the reading of who sends a request. A header of an untrusted peer is never believed. */
@@ -35,10 +34,7 @@ export function identityReader(options: IdentityOptions): (context: Context) => 
 }
 
 /** The parts of a request that show a proxy. */
-export interface ProxiedRequest {
-  readonly headers: IncomingHttpHeaders
-  readonly httpVersion: string
-}
+export type ProxiedRequest = Pick<Context, 'headers' | 'httpVersion'>
 
 /** True for a header that proxies set for the server behind them; the name is in lower case. */
 export function isProxyHeader(name: string): boolean {

@@ -1,24 +1,31 @@
 import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns'
-import { request as httpRequest, type RequestOptions, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import {
+  Agent as HttpAgent,
+  request as httpRequest,
+  type RequestOptions,
+  type IncomingMessage,
+} from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { messageOf } from '../log.ts'
+import { codeOf, messageOf } from '../log.ts'
 import { isPublicAddress } from './addresses.ts'
 
 /** A request that the program makes for somebody else. */
 export interface OutboundRequest {
   /** http or https, without credentials. */
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
+  url: URL
+  headers: Readonly<Record<string, string>>
+  body: Buffer
   /** For the whole exchange, the look-up of the name included. */
-  readonly timeoutMs: number
+  timeoutMs: number
   /** True for a target that an operator named: it may be on a private network. */
-  readonly trusted: boolean
+  trusted: boolean
   /** How much of the answer's body is read; 0 when only the status counts. */
-  readonly answerBytes: number
+  answerBytes: number
   /** Ends the exchange early. */
-  readonly signal?: AbortSignal
+  signal?: AbortSignal
+  /** Connections that may be used again; without them each request has one of its own. */
+  connections?: Connections
 }
 
 /**
@@ -27,12 +34,14 @@ export interface OutboundRequest {
  */
 export type OutboundResult =
   | {
-      readonly kind: 'answered'
-      readonly status: number
-      readonly ms: number
-      readonly body: Buffer
+      kind: 'answered'
+      status: number
+      ms: number
+      body: Buffer
+      /** The header of this name. */
+      retryAfter: string | undefined
     }
-  | { readonly kind: 'refused' | 'failed'; readonly reason: string; readonly ms: number }
+  | { kind: 'refused' | 'failed'; reason: string; ms: number }
 
 /** How a name becomes addresses; `lookup` of node:dns asks the system. */
 export type ResolveName = (
@@ -40,6 +49,33 @@ export type ResolveName = (
   options: LookupAllOptions,
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
+
+/** Connections to the targets of one caller. */
+export type Connections = ReturnType<typeof keepConnections>
+
+/**
+ * Keeps connections open between requests, `max` of them at most. Their addresses were checked
+ * when they were made, so a target that is not trusted never gets one that was made for a trusted
+ * one.
+ */
+export function keepConnections(max: number) {
+  const options = { keepAlive: true, maxSockets: max, maxFreeSockets: max }
+  const agents = {
+    http: { trusted: new HttpAgent(options), other: new HttpAgent(options) },
+    https: { trusted: new HttpsAgent(options), other: new HttpsAgent(options) },
+  }
+  return {
+    agentOf({ url, trusted }: Pick<OutboundRequest, 'url' | 'trusted'>) {
+      return agents[url.protocol === 'https:' ? 'https' : 'http'][trusted ? 'trusted' : 'other']
+    },
+    close() {
+      for (const { trusted, other } of Object.values(agents)) {
+        trusted.destroy()
+        other.destroy()
+      }
+    },
+  }
+}
 
 class RefusedAddress extends Error {}
 
@@ -50,56 +86,71 @@ const NOT_PUBLIC = 'the target is not on the public internet'
  * it, so a name that resolves to something else the second time gains nothing. Redirects are not
  * followed: their status is the answer. Never rejects.
  */
-export function post(
-  { url, headers, body, timeoutMs, trusted, answerBytes, signal }: OutboundRequest,
+export async function post(
+  request: OutboundRequest,
   resolveName: ResolveName = lookup,
 ): Promise<OutboundResult> {
+  const { url, headers, body, timeoutMs, trusted, signal, connections } = request
   const started = performance.now()
-  const elapsed = (): number => Math.round(performance.now() - started)
+  const elapsed = () => Math.round(performance.now() - started)
   // An address is connected to without any look-up, so it is checked here.
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!trusted && isIP(host) !== 0 && !isPublicAddress(host)) {
-    return Promise.resolve({ kind: 'refused', reason: NOT_PUBLIC, ms: elapsed() })
+    return { kind: 'refused', reason: NOT_PUBLIC, ms: elapsed() }
   }
-  return new Promise((resolve) => {
-    const options: RequestOptions = {
-      method: 'POST',
-      headers: { ...headers, 'content-length': body.length },
-      agent: false,
-      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
-      lookup: trusted ? (resolveName as LookupFunction) : publicOnly(resolveName),
-    }
+  const options: RequestOptions = {
+    method: 'POST',
+    headers: { ...headers, 'content-length': body.length },
+    agent: connections?.agentOf(request) ?? false,
+    signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
+    lookup: trusted ? (resolveName as LookupFunction) : publicOnly(resolveName),
+  }
+  try {
+    return await exchange(request, options, elapsed)
+  } catch (error) {
+    const ms = elapsed()
+    if (error instanceof RefusedAddress) return { kind: 'refused', reason: error.message, ms }
+    const late =
+      error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError')
+    const reason = late
+      ? `no answer within ${signal?.aborted === true ? ms / 1000 : timeoutMs / 1000} s`
+      : messageOf(error)
+    return { kind: 'failed', reason, ms }
+  }
+}
+
+/** Rejects without an answer, and for a header that HTTP can't carry. */
+function exchange(
+  request: OutboundRequest,
+  options: RequestOptions,
+  elapsed: () => number,
+): Promise<OutboundResult> {
+  const { url, body, answerBytes } = request
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+  return new Promise((resolve, reject) => {
+    // Once there is an answer it counts, whatever else happens to the connection.
     let answered = false
-    function fail(error: unknown): void {
-      // Once there is an answer it counts, whatever else happens to the connection.
+    const outgoing = send(url, options, (response) => {
+      const ms = elapsed()
+      answered = true
+      const { statusCode: status = 0, headers: answer } = response
+      const retryAfter = answer['retry-after']
+      readStart(response, answerBytes, (start) =>
+        resolve({ kind: 'answered', status, ms, body: start, retryAfter }),
+      )
+    })
+    outgoing.on('error', (error) => {
       if (answered) return
-      if (error instanceof RefusedAddress) {
-        return resolve({ kind: 'refused', reason: error.message, ms: elapsed() })
-      }
-      const late =
-        error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError')
-      const reason = late
-        ? `no answer within ${signal?.aborted === true ? elapsed() / 1000 : timeoutMs / 1000} s`
-        : messageOf(error)
-      resolve({ kind: 'failed', reason, ms: elapsed() })
-    }
-    try {
-      const send = url.protocol === 'https:' ? httpsRequest : httpRequest
-      const outgoing = send(url, options, (response) => {
-        const ms = elapsed()
-        answered = true
-        readStart(response, answerBytes, (start) =>
-          resolve({ kind: 'answered', status: response.statusCode ?? 0, ms, body: start }),
-        )
-      })
-      outgoing.on('error', fail)
+      // The target closed a kept connection while the request was on its way.
+      const stale = outgoing.reusedSocket && codeOf(error) === 'ECONNRESET'
+      if (stale) resolve(exchange(request, options, elapsed))
+      else reject(error)
+    })
+    outgoing.on('close', () => {
       // An unasked-for switch of protocols (101) closes the connection without an error.
-      outgoing.on('close', () => fail(new Error('the connection was closed without an answer')))
-      outgoing.end(body)
-    } catch (error) {
-      // TypeError: a header that HTTP can't carry.
-      fail(error)
-    }
+      if (!answered) reject(new Error('the connection was closed without an answer'))
+    })
+    outgoing.end(body)
   })
 }
 
@@ -122,8 +173,25 @@ export function publicOnly(resolveName: ResolveName): LookupFunction {
 }
 
 /**
- * Reads the first `limit` bytes of an answer and drops the connection: the body may be endless. One
- * that breaks off is as good as a short one.
+ * Whether a target is on the public internet; undefined for a name that is not known now. A target
+ * is checked again whenever it is connected to.
+ */
+export async function isPublicTarget(
+  { hostname }: URL,
+  resolveName: ResolveName = lookup,
+): Promise<boolean | undefined> {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  if (isIP(host) !== 0) return isPublicAddress(host)
+  const found = Promise.withResolvers<readonly LookupAddress[]>()
+  resolveName(host, { all: true }, (_error, addresses = []) => found.resolve(addresses))
+  const addresses = await found.promise
+  if (addresses.length === 0) return undefined
+  return addresses.every(({ address }) => isPublicAddress(address))
+}
+
+/**
+ * Reads the first `limit` bytes of an answer and drops the connection: the body may be endless.
+ * One that breaks off is as good as a short one.
  */
 export function readStart(
   response: IncomingMessage,

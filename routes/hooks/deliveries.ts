@@ -12,8 +12,10 @@ import {
   startGeneric,
   startSigned,
   type DeliveryHead,
+  type Receiver,
   type Receiving,
 } from '../../services/hooks/deliveries.ts'
+import type { Handshake } from '../../services/hooks/schemes.ts'
 import type { HooksRoutes } from './endpoint.ts'
 
 /** hooks.md section 2, IngestAck. */
@@ -26,6 +28,12 @@ export const IngestAck = Type.Object({
 })
 
 const Challenge = Type.Object({ challenge: Type.Unknown() })
+
+/** A scheme's check of its address. */
+const HANDSHAKES = {
+  200: { description: 'A check of the address by Slack or Discord', schema: Type.Object({}) },
+  204: { description: 'A check of the address by Discord, for events' },
+}
 const STORED = { 202: { description: 'Stored; sent once it is committed', schema: IngestAck } }
 
 /** What all receivers have in common; each delivery shows by itself who sends it. */
@@ -39,89 +47,107 @@ const RECEIVER = {
   refusals: [400, 403, 404, 413, 503],
 } as const satisfies Partial<Operation>
 
+type Described = Omit<Operation, 'handle'>
+type Receivers = Receiver & Pick<HooksRoutes, 'maxBody'>
+type Unread = BodyResult & { ok: false }
+
 const name = Type.String({ pattern: '^[a-z0-9][a-z0-9_-]{0,63}$' })
+
+const BY_NAME: Described = {
+  ...RECEIVER,
+  path: '/webhooks/generic/:name',
+  id: 'receiveGeneric',
+  summary: 'Deliver an event of a sender that an operator has made.',
+  description:
+    'With its token as Authorization: Bearer, X-Webhook-Token, X-Gitlab-Token, ?token= or the ' +
+    "password of Authorization: Basic; or signed by the provider's scheme, such as github or " +
+    'standard. X-Event-Type is its type, unless the scheme has it elsewhere.',
+  params: { name },
+  query: Type.Object({ token: Type.Optional(Type.String()) }),
+  bodyTypes: ['application/json', '*/*'],
+  replies: { ...HANDSHAKES, ...STORED },
+  refusals: [...RECEIVER.refusals, 401],
+}
+
+const BY_PATH: Described = {
+  ...RECEIVER,
+  path: '/webhooks/generic/:name/:token',
+  id: 'receiveGenericByPath',
+  summary: 'Deliver an event of a sender that can only be given a URL.',
+  params: { name, token: Type.String() },
+  bodyTypes: ['application/json', '*/*'],
+  replies: { ...HANDSHAKES, ...STORED },
+  refusals: [...RECEIVER.refusals, 401],
+}
+
+const SIGNED: Described = {
+  ...RECEIVER,
+  path: '/webhooks/:provider',
+  id: 'receiveSigned',
+  summary: 'Deliver an event that is signed by its sender.',
+  description:
+    'code_host: X-Hub-Signature-256 or X-CodeHost-Signature-256; payments: ' +
+    'Stripe-Signature or Payments-Signature; chat: X-Slack-Signature or ' +
+    'X-Chat-Signature, with its timestamp.',
+  params: { provider: Type.Enum(['code_host', 'payments', 'chat']) },
+  bodyTypes: ['application/json', 'application/x-www-form-urlencoded'],
+  replies: {
+    200: { description: "The chat service's handshake, sent back", schema: Challenge },
+    ...STORED,
+  },
+  refusals: [...RECEIVER.refusals, 401],
+}
 
 /** `POST /webhooks/…` (hooks.md section 4): the checks in the order of decisions.md section 3. */
 export function deliveryRoutes(options: HooksRoutes): readonly Operation[] {
   const { hooks, maxBody, freshnessSeconds } = options
-  const receiver = { ...hooks, freshnessSeconds }
-
-  /** Reads the body, verifies and stores it; a body that is too large is refused first. */
-  async function receive(
-    context: Context,
-    head: DeliveryHead,
-    { update, finish }: Receiving,
-  ): Promise<Reply> {
-    const body = await context.body(maxBody(), update)
-    if (!body.ok) throw unreadBody(head, body.reason)
-    const received = await finish(body.bytes)
-    if (received.kind === 'handshake') return jsonReply({ challenge: received.challenge })
-    const { id, trust_mode, verified, received_at } = received.saved
-    return jsonReply({ id, provider: head.provider, trust_mode, verified, received_at }, 202)
-  }
-
-  function unreadBody(head: DeliveryHead, reason: (BodyResult & { ok: false })['reason']): Fault {
-    if (reason === 'overloaded') return overloaded()
-    if (reason === 'aborted') return badRequest('The body did not arrive whole.')
-    const message = `The body exceeds the limit of ${maxBody()} bytes.`
-    const fault = new Fault(413, 'BODY_TOO_LARGE', message)
-    return rejected(receiver, head, fault, 'body too large')
-  }
-
-  async function signed(context: Context): Promise<Reply> {
-    const head = headOf(context, context.params['provider'] ?? '')
-    return receive(context, head, startSigned(receiver, head))
-  }
-
-  async function generic(context: Context): Promise<Reply> {
-    const { name = '', token } = context.params
-    const head = headOf(context, `generic:${name}`)
-    return receive(context, head, startGeneric(receiver, head, token))
-  }
-
+  const receiver = { ...hooks, maxBody, freshnessSeconds }
+  const generic = (context: Context) => receiveGeneric(receiver, context)
   return [
-    {
-      ...RECEIVER,
-      path: '/webhooks/generic/:name',
-      id: 'receiveGeneric',
-      summary: 'Deliver an event of a sender that an operator has made.',
-      description:
-        'With its token as Authorization: Bearer, as X-Webhook-Token or as ?token=; or signed by ' +
-        'Standard Webhooks, where the sender was made so. X-Event-Type is its type.',
-      params: { name },
-      query: Type.Object({ token: Type.Optional(Type.String()) }),
-      bodyTypes: ['application/json', '*/*'],
-      handle: generic,
-    },
-    {
-      ...RECEIVER,
-      path: '/webhooks/generic/:name/:token',
-      id: 'receiveGenericByPath',
-      summary: 'Deliver an event of a sender that can only be given a URL.',
-      params: { name, token: Type.String() },
-      bodyTypes: ['application/json', '*/*'],
-      handle: generic,
-    },
-    {
-      ...RECEIVER,
-      path: '/webhooks/:provider',
-      id: 'receiveSigned',
-      summary: 'Deliver an event that is signed by its sender.',
-      description:
-        'code_host: X-Hub-Signature-256 or X-CodeHost-Signature-256; payments: Stripe-Signature or ' +
-        'Payments-Signature; chat: X-Slack-Signature or X-Chat-Signature, with its timestamp.',
-      params: { provider: Type.Enum(['code_host', 'payments', 'chat']) },
-      bodyTypes: ['application/json', 'application/x-www-form-urlencoded'],
-      replies: {
-        200: { description: "The chat service's handshake, sent back", schema: Challenge },
-        ...STORED,
-      },
-      refusals: [...RECEIVER.refusals, 401],
-      handle: signed,
-    },
+    { ...BY_NAME, handle: generic },
+    { ...BY_PATH, handle: generic },
+    { ...SIGNED, handle: (context) => receiveSigned(receiver, context) },
   ]
 }
 
-function headOf({ headers, search, client, receivedAt }: Context, provider: string): DeliveryHead {
-  return { provider, headers, search, client, receivedAt }
+async function receiveSigned(receiver: Receivers, context: Context) {
+  const head = headOf(context, context.params['provider'] ?? '')
+  return receive(receiver, context, head, startSigned(receiver, head))
+}
+
+async function receiveGeneric(receiver: Receivers, context: Context) {
+  const { name = '', token } = context.params
+  const head = headOf(context, `generic:${name}`)
+  return receive(receiver, context, head, startGeneric(receiver, head, token))
+}
+
+function handshakeReply({ status, reply }: Handshake): Reply {
+  return reply === undefined ? { status, headers: {}, body: null } : jsonReply(reply, status)
+}
+
+/** Reads the body, verifies and stores it; a body that is too large is refused first. */
+async function receive(
+  receiver: Receivers,
+  context: Context,
+  head: DeliveryHead,
+  { update, finish }: Receiving,
+) {
+  const body = await context.body(receiver.maxBody(), update)
+  if (!body.ok) throw unreadBody(receiver, head, body)
+  const received = await finish(body.bytes)
+  if (received.kind === 'handshake') return handshakeReply(received.answer)
+  const { id, trust_mode, verified, received_at } = received.saved
+  return jsonReply({ id, provider: head.provider, trust_mode, verified, received_at }, 202)
+}
+
+function unreadBody(receiver: Receivers, head: DeliveryHead, { reason }: Unread) {
+  if (reason === 'overloaded') return overloaded()
+  if (reason === 'aborted') return badRequest('The body did not arrive whole.')
+  const message = `The body exceeds the limit of ${receiver.maxBody()} bytes.`
+  const fault = new Fault(413, 'BODY_TOO_LARGE', message)
+  return rejected(receiver, head, fault, 'body too large')
+}
+
+function headOf(context: Context, provider: string): DeliveryHead {
+  return { ...context, provider }
 }

@@ -1,16 +1,20 @@
+import type { EndpointKey } from '../../db/hooks/endpoints.ts'
 import { Fault } from '../../kernel/fault.ts'
-import { endpointsOf } from '../../kernel/http/endpoint.ts'
+import { anyone, endpointsOf } from '../../kernel/http/endpoint.ts'
 import { hooksFault } from './faults.ts'
 import type { Hooks } from '../../services/hooks/open.ts'
 
 /**
  * The endpoints of the hooks service. Pages and forms have no sign-in: they are for `anyone`, and
- * where a request comes from decides (hooks.md section 5). A form answers its fragment, and the
- * whole page to a browser without script; htmx gets a fault as programs do, and keeps what was typed.
+ * where a request comes from decides (hooks.md section 5). The API takes tokens, too
+ * (`access.ts`). A form answers its fragment, and the whole page to a browser without script; htmx
+ * gets a fault as programs do and keeps what was typed.
  */
-export const { api, page, form } = endpointsOf<HooksRoutes, undefined>({
+export const { api, page, form } = endpointsOf<HooksRoutes, EndpointKey | undefined>({
+  access: anyone,
   bodyLimit: 64 * 1024,
-  alwaysRefuses: [503],
+  // 400: a request with two Authorization headers.
+  alwaysRefuses: [400, 503],
   faultReply: hooksFault,
   formAudience: ({ headers }) =>
     headers['sec-fetch-mode'] === 'navigate' && headers['hx-request'] !== 'true'
@@ -22,14 +26,14 @@ export const { api, page, form } = endpointsOf<HooksRoutes, undefined>({
 
 /** What the routes of the hooks service are made from. */
 export interface HooksRoutes {
-  readonly hooks: Hooks
-  readonly version: string
+  hooks: Hooks
+  version: string
   /** Public address of the listener, without a slash at the end; known once it listens. */
-  readonly baseUrl: () => string
-  readonly maxBody: () => number
-  readonly freshnessSeconds: () => number
+  baseUrl: () => string
+  maxBody: () => number
+  freshnessSeconds: () => number
   /** How long a rotated token or secret is accepted when a form does not say it. */
-  readonly overlapSeconds: () => number
+  overlapSeconds: () => number
   /** Variables and their values for the settings page, never a secret. */
-  readonly configuration: () => readonly (readonly [string, string])[]
+  configuration: () => readonly (readonly [string, string])[]
 }

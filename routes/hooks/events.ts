@@ -1,18 +1,29 @@
 import Type from 'typebox'
-import { eventQueries as q } from '../../db/hooks/events.ts'
+import type { Database } from '../../db/client.ts'
+import { EventSummary, eventQueries as q, type StoredEvent } from '../../db/hooks/events.ts'
 import { providerQueries } from '../../db/hooks/providers.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
-import { replayQueries } from '../../db/hooks/replays.ts'
+import { Replay, replayQueries } from '../../db/hooks/replays.ts'
+import { nullable } from '../../db/sql-file.ts'
 import { eventPage, type EventView, replaysList } from '../../html/hooks/event.ts'
-import { logFragment, logPage, rejectionsFragment, rejectionsPage } from '../../html/hooks/log.ts'
+import {
+  logFragment,
+  logPage,
+  rejectionsFragment,
+  rejectionsPage,
+  type ListView,
+} from '../../html/hooks/log.ts'
 import { forbidden, notFound } from '../../kernel/fault.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/http/context.ts'
-import { bytesReply } from '../../kernel/http/reply.ts'
+import { bytesReply, type Reply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
+import type { Operation } from '../../kernel/openapi.ts'
 import {
   curlCommand,
+  EventDetail,
+  eventDetail,
   MAX_PARSED,
   NO_EVENT,
   prettyPayload,
@@ -20,30 +31,58 @@ import {
 } from '../../services/hooks/event-detail.ts'
 import { contradictedType } from '../../services/hooks/event-fields.ts'
 import {
-  eventCursor,
+  cursorAt,
+  EventQuery,
   LogQuery,
-  readRejectionCursor,
+  readCursor,
   readsPayloads,
-  rejectionCursor,
 } from '../../services/hooks/event-filter.ts'
 import { findEvents } from '../../services/hooks/events.ts'
 import { replayEvent } from '../../services/hooks/replays.ts'
+import { schemeOf } from '../../services/hooks/schemes.ts'
 import { receiverPath } from '../../services/hooks/providers.ts'
-import { withDefault } from '../../kernel/validate.ts'
-import { anyone } from '../../kernel/http/endpoint.ts'
-import { page, form, type HooksRoutes } from './endpoint.ts'
+import { field, parsed, withDefault } from '../../kernel/validate.ts'
+import { reader, replayer, type Caller } from './access.ts'
+import { api, page, form, type HooksRoutes } from './endpoint.ts'
 
 /** Replays that the page of an event lists. */
 const LISTED_REPLAYS = 50
+
+export const EventList = Type.Object({
+  events: Type.Array(EventSummary),
+  next_cursor: nullable(Type.String()),
+})
+
+export const ReplayRequest = Type.Object(
+  {
+    target_url: Type.Optional(
+      field(
+        Type.String({ description: 'Where to; the default target of the settings if absent' }),
+        'must be a text',
+      ),
+    ),
+  },
+  { examples: [{ target_url: 'https://example.com/hook' }] },
+)
+
+/** One time that an event was sent. */
+export const Sent = Type.Omit(Replay, ['id'])
+
+const EventId = parsed(Type.Integer({ minimum: 1 }), '', (given) => readEventId(String(given)))
+
+/** Any bytes, in the words of OpenAPI. */
+const BINARY = {
+  schema: Type.String({ format: 'binary' }),
+  type: 'application/octet-stream',
+} as const
 
 /** The log and the pages of its events (hooks.md section 4). */
 export const eventEndpoints = [
   page({
     path: '/log',
-    access: anyone,
     query: LogQuery,
     async answer({ app, query, context }) {
-      if (readsPayloads(query) && !maySearch(context)) throw forbidden(FOREIGN_SEARCH)
+      refuseForeignSearch(query, context)
       return query.rejected === '1'
         ? rejectionsView(app, query, context)
         : logView(app, query, context)
@@ -52,17 +91,15 @@ export const eventEndpoints = [
 
   page({
     path: '/log/:id',
-    access: anyone,
     params: { id: Type.String() },
     async answer({ app, params }) {
-      const view = await eventView(app, readEventId(params.id))
-      return { page: () => eventPage(view), fragment: () => eventPage(view) }
+      const view = await readEvent(app, readEventId(params.id))
+      return { page: () => eventPage(view) }
     },
   }),
 
   form({
     path: '/log/:id/replay',
-    access: anyone,
     params: { id: Type.String() },
     /** Absent or empty for the default target. */
     body: Type.Object({ target_url: withDefault(Type.String(), '') }),
@@ -71,33 +108,111 @@ export const eventEndpoints = [
       const target = body.target_url.trim()
       // A replay that failed is in the list with its reason, like one that was delivered.
       await replayEvent(app.hooks, id, target === '' ? undefined : target)
-      return replayedView(app, id)
+      const view = await readEvent(app, id, { isReplayed: true })
+      return { page: () => eventPage(view), fragment: () => replaysList(view) }
     },
-    async refused({ app, params }, { typed, fault }) {
-      const view = await eventView(app, readEventId(params.id))
-      const refused = { typed: typed['target_url'] ?? '', message: fault.message }
-      const shown = { ...view, replay: { ...view.replay, refused } }
-      return { page: () => eventPage(shown), fragment: () => eventPage(shown) }
+    async refused({ app, params }, refused) {
+      const view = await readEvent(app, readEventId(params.id), { refused })
+      return { page: () => eventPage(view) }
     },
+  }),
+
+  api({
+    method: 'GET',
+    path: '/api/v1/events',
+    access: reader,
+    id: 'listEvents',
+    tag: 'Events',
+    summary: 'List events, newest first, without their payloads.',
+    description:
+      'Go on with next_cursor as cursor; it is null on the last page. With text or json a call ' +
+      'looks through payloads for about two seconds: its page may then have few events or none, ' +
+      'and a next_cursor all the same. Without a token such a search needs HX-Request: true.',
+    query: EventQuery,
+    returns: { description: 'A page of events', schema: EventList },
+    async answer({ app: { hooks }, caller, query, context }) {
+      refuseForeignSearch(query, context, caller)
+      const { events, next_cursor } = await findEvents(hooks.db, hooks.clock, query, context)
+      return { events, next_cursor }
+    },
+  }),
+
+  api({
+    method: 'GET',
+    path: '/api/v1/events/:id',
+    access: reader,
+    id: 'getEvent',
+    tag: 'Events',
+    summary: 'Get an event with its headers and its payload.',
+    description:
+      'Values of secret headers are redacted. A payload that is not UTF-8 is in base64.',
+    params: { id: EventId },
+    returns: { description: 'The event', schema: EventDetail },
+    answer: async ({ app, params: { id } }) => eventDetail(await findStored(app.hooks.db, id)),
+  }),
+
+  api({
+    method: 'POST',
+    path: '/api/v1/events/:id/replay',
+    access: replayer,
+    id: 'replayEvent',
+    tag: 'Events',
+    summary: 'Send an event to a target again.',
+    description:
+      'The stored bytes, signed again where the provider signs. Private and local addresses are ' +
+      'refused unless an operator has allowed them.',
+    params: { id: EventId },
+    body: ReplayRequest,
+    returns: { description: 'What became of it, as the page of the event shows it', schema: Sent },
+    refuses: [422],
+    answer: ({ app, params: { id }, body }) => replayEvent(app.hooks, id, body.target_url),
   }),
 ]
 
-/** `GET /log/{id}/payload`: a download of plain bytes, so that no browser shows it as a page. */
+/** `GET /api/v1/events/{id}/payload`. */
+export function payloadOperation(app: HooksRoutes): Operation {
+  return {
+    method: 'GET',
+    path: '/api/v1/events/:id/payload',
+    access: reader.guard,
+    id: 'getPayload',
+    tag: 'Events',
+    summary: 'Get the payload of an event, byte for byte, as a download.',
+    needsToken: reader.needsToken,
+    params: { id: EventId },
+    replies: { 200: { description: 'The bytes', ...BINARY } },
+    refusals: [400, 401, 403, 404, 503],
+    async handle(context) {
+      await reader.identify(app, context)
+      return payloadReply(app.hooks.db, readEventId(context.params['id'] ?? ''))
+    },
+  }
+}
+
+/** `GET /log/{id}/payload`: a link of the event's page. */
 export function payloadRoute({ hooks }: HooksRoutes): Route {
   return {
     method: 'GET',
     path: '/log/:id/payload',
     access: 'guarded',
-    async handle({ params }) {
-      const event = await q.findEvent(hooks.db, { id: readEventId(params['id'] ?? '') })
-      if (event === undefined) throw notFound(NO_EVENT)
-      return bytesReply(event.payload, 'application/octet-stream', {
-        'content-disposition': `attachment; filename="event-${event.id}.bin"`,
-        'content-security-policy': "default-src 'none'; sandbox",
-        'cache-control': 'no-store',
-      })
-    },
+    handle: ({ params }) => payloadReply(hooks.db, readEventId(params['id'] ?? '')),
   }
+}
+
+/** A download of plain bytes, so that no browser shows it as a page. */
+async function payloadReply(db: Database, id: number): Promise<Reply> {
+  const { payload } = await findStored(db, id)
+  return bytesReply(payload, 'application/octet-stream', {
+    'content-disposition': `attachment; filename="event-${id}.bin"`,
+    'content-security-policy': "default-src 'none'; sandbox",
+    'cache-control': 'no-store',
+  })
+}
+
+async function findStored(db: Database, id: number): Promise<StoredEvent> {
+  const event = await q.findEvent(db, { id })
+  if (event !== undefined) return event
+  throw notFound(NO_EVENT)
 }
 
 /** The id in a path; 404 for one that no event can have. */
@@ -107,24 +222,30 @@ function readEventId(text: string): number {
 }
 
 /** What the page of an event shows. */
-async function eventView({ hooks, baseUrl }: HooksRoutes, id: number): Promise<EventView> {
+async function readEvent(
+  { hooks, baseUrl }: HooksRoutes,
+  id: number,
+  changes: Partial<EventView> = {},
+): Promise<EventView> {
   const { event, omittedBytes } = await readEventStart(hooks.db, id, MAX_PARSED)
   const [sameBody, replays] = await Promise.all([
     event.trust_mode === 'signed' ? q.findSameBody(hooks.db, { id }) : undefined,
     replayQueries.listReplays(hooks.db, { event: id, limit: LISTED_REPLAYS }),
   ])
+  const provider = hooks.registry.provider(event.provider)
   const receiver = baseUrl() + receiverPath(event.provider)
   const payloadUrl = `${baseUrl()}/log/${id}/payload`
-  const defaultTarget = hooks.registry.settings.replay_default_target
   return {
     event,
     omittedBytes,
     pretty: prettyPayload(event),
     sameBody: sameBody?.id ?? null,
-    contradictedType: contradictedType(event),
+    contradictedType: contradictedType(event, provider && schemeOf(provider)),
     // An event of a broker has no receiver that it could be sent to again.
     curl: event.trust_mode === 'queue' ? null : curlCommand(event, receiver, payloadUrl),
-    replay: { eventId: id, defaultTarget, replays, done: false, refused: null },
+    defaultTarget: hooks.registry.settings.replay_default_target,
+    replays,
+    ...changes,
   }
 }
 
@@ -133,47 +254,50 @@ async function logView({ hooks }: HooksRoutes, query: LogQuery, context: Context
   const position = wantsFragment(context)
     ? 0
     : (await q.streamBounds(hooks.db, { replayed: 0 })).newest
-  const { events, next, searchedTo } = await findEvents(hooks.db, hooks.clock, query, context)
-  const view = {
-    filter: query,
-    providers: await providerNames(hooks, context),
-    events,
-    below: query.cursor !== '',
-    searchedTo,
-    next: next === null ? null : nextPage(context, eventCursor(next)),
-  }
+  const { next_cursor, ...page } = await findEvents(hooks.db, hooks.clock, query, context)
+  const view = { ...page, ...(await readList(hooks.db, query, context, next_cursor)) }
   return { page: () => logPage(view, position), fragment: () => logFragment(view) }
 }
 
 async function rejectionsView(
-  { hooks }: HooksRoutes,
+  { hooks: { db } }: HooksRoutes,
   query: LogQuery,
   context: Context,
 ): Promise<View> {
-  const rows = await rejectionQueries.listRejections(hooks.db, {
-    below: readRejectionCursor(query.cursor),
+  const rows = await rejectionQueries.listRejections(db, {
+    below: readCursor(query.cursor),
     provider: query.provider === '' ? null : query.provider,
     limit: query.limit + 1,
   })
   const rejections = rows.slice(0, query.limit)
   const last = rows.length > query.limit ? rejections.at(-1) : undefined
-  const view = {
-    filter: query,
-    providers: await providerNames(hooks, context),
-    rejections,
-    below: query.cursor !== '',
-    next: last === undefined ? null : nextPage(context, rejectionCursor(last)),
-  }
+  const cursor = last === undefined ? null : cursorAt(last.id)
+  const view = { rejections, ...(await readList(db, query, context, cursor)) }
   return { page: () => rejectionsPage(view), fragment: () => rejectionsFragment(view) }
 }
 
-/** The choices of the filter form, which fragments don't have. */
-async function providerNames(
-  { db }: HooksRoutes['hooks'],
+/** What both lists show beside their rows; only whole pages have the choices of the filter. */
+async function readList(
+  db: Database,
+  filter: LogQuery,
   context: Context,
-): Promise<readonly string[]> {
-  if (wantsFragment(context)) return []
-  return (await providerQueries.listProviders(db, {})).map(({ name }) => name)
+  cursor: string | null,
+): Promise<ListView> {
+  const providers = wantsFragment(context) ? [] : await providerQueries.listProviders(db, {})
+  return {
+    filter,
+    providers: providers.map(({ name }) => name),
+    below: filter.cursor !== '',
+    next: cursor === null ? null : nextPage(context, cursor),
+  }
+}
+
+/**
+ * Throws 403 for a search of payloads by nobody knows whom. A token shows that it is a program.
+ */
+function refuseForeignSearch(query: EventQuery, context: Context, caller?: Caller): void {
+  if (!readsPayloads(query) || caller !== undefined || maySearch(context)) return
+  throw forbidden(FOREIGN_SEARCH)
 }
 
 /**
@@ -199,19 +323,4 @@ function nextPage(context: Context, cursor: string): string {
   const query = new URLSearchParams(queryOf(context))
   query.set('cursor', cursor)
   return `/log?${query}`
-}
-
-/** The list with the outcome of the newest replay, and the page around it. */
-function replayedView(app: HooksRoutes, id: number): View {
-  return {
-    async page() {
-      const view = await eventView(app, id)
-      return eventPage({ ...view, replay: { ...view.replay, done: true } })
-    },
-    async fragment() {
-      const list = { event: id, limit: LISTED_REPLAYS }
-      const replays = await replayQueries.listReplays(app.hooks.db, list)
-      return replaysList({ replays, done: true })
-    },
-  }
 }

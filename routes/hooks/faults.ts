@@ -1,6 +1,5 @@
 import { hooksErrorPage } from '../../html/hooks/layout.ts'
-import type { FaultReply } from '../../kernel/http/listener.ts'
-import { problem, htmlReply, type Reply } from '../../kernel/http/reply.ts'
+import { problem, htmlReply, type FaultReply, type Reply } from '../../kernel/http/reply.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
 
 /**
@@ -9,8 +8,8 @@ import { audienceOf } from '../../kernel/http/view.ts'
  * a token.
  */
 export const hooksFault: FaultReply = (fault, request): Reply => {
-  const isReceiver = request.path.startsWith('/webhooks/')
-  if (!isReceiver && audienceOf(request) === 'browser') {
+  const isForPrograms = /^\/(webhooks|api)\//.test(request.path)
+  if (!isForPrograms && audienceOf(request) === 'browser') {
     return htmlReply(hooksErrorPage(fault), fault.status, fault.headers)
   }
   return problem(fault, instanceOf(request.path))
@@ -18,5 +17,5 @@ export const hooksFault: FaultReply = (fault, request): Reply => {
 
 /** The path as a URI reference; the token of `/webhooks/generic/{name}/{token}` is left out. */
 function instanceOf(path: string): string {
-  return path.split('/').slice(0, 4).join('/')
+  return path.startsWith('/api/') ? path : path.split('/').slice(0, 4).join('/')
 }

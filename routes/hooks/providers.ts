@@ -1,17 +1,22 @@
 import Type from 'typebox'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { providerCard, type ProviderCard } from '../../html/hooks/provider-card.ts'
-import { providersFragment, providersPage, type ProvidersView } from '../../html/hooks/providers.ts'
+import { providersFragment, providersPage } from '../../html/hooks/providers.ts'
+import type { ProvidersView } from '../../html/hooks/providers.ts'
+import type { Option } from '../../html/form.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { formatDuration } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import type { ActiveProvider } from '../../db/hooks/providers.ts'
+import { HourStats } from '../../db/hooks/stats.ts'
 import { AlarmForm, alarmsOf } from '../../services/hooks/alarms.ts'
+import { filterFields } from '../../services/hooks/event-filter.ts'
 import {
   createProvider,
   enableProvider,
   MAX_OVERLAP_S,
+  ProviderStatus,
   providerStatus,
   readProviders,
   receiverPath,
@@ -19,15 +24,19 @@ import {
   rotateSecret,
   setAlarms,
   type MadeProvider,
+  type Proof,
   type ProviderTools,
 } from '../../services/hooks/providers.ts'
+import { readSchemeRow, SchemeFields } from '../../services/hooks/scheme-form.ts'
+import { SCHEME_NAMES, schemeOf } from '../../services/hooks/schemes.ts'
 import {
   isSignedProvider,
   secretVariable,
   type SigningSecrets,
 } from '../../services/hooks/secrets.ts'
-import { anyone } from '../../kernel/http/endpoint.ts'
-import { form, page, type HooksRoutes } from './endpoint.ts'
+import { DEFAULT_STATS_HOURS, MAX_STATS_HOURS, statsOf } from '../../services/hooks/stats.ts'
+import { reader } from './access.ts'
+import { api, form, page, type HooksRoutes } from './endpoint.ts'
 
 const params = { name: Type.String() }
 
@@ -38,21 +47,22 @@ const secret = parsed(Type.Optional(Type.String()), 'must be text.', (given) =>
 
 const CreateForm = Type.Object({
   trust_mode: field(
-    withDefault(
-      Type.Union([Type.Literal('token'), Type.Literal('signed'), Type.Literal('open')]),
-      'token',
-    ),
+    withDefault(Type.Enum(['token', 'signed', 'open']), 'token'),
     'must be token, signed or open.',
   ),
+  /** Of a sender that signs, or GitLab. */
+  scheme: field(
+    withDefault(Type.Enum([...SCHEME_NAMES]), 'standard'),
+    `must be one of ${SCHEME_NAMES.join(', ')}.`,
+  ),
+  ...SchemeFields.properties,
   name: withDefault(Type.String(), ''),
   acknowledge_open: field(withDefault(Type.Boolean(), false), 'must be ticked or not.'),
   secret,
 })
 
 const EnableForm = Type.Object({
-  enabled: parsed(Type.Unsafe<boolean>({ type: 'string' }), 'must be true or false.', (given) =>
-    given === 'true' || given === 'false' ? given === 'true' : undefined,
-  ),
+  enabled: field(Type.Enum(['true', 'false']), 'must be true or false.'),
 })
 
 const RotateForm = Type.Object({
@@ -63,22 +73,35 @@ const RotateForm = Type.Object({
   secret,
 })
 
+const StatsQuery = Type.Object({
+  provider: filterFields.provider,
+  hours: field(
+    withDefault(Type.Integer({ minimum: 1, maximum: MAX_STATS_HOURS }), DEFAULT_STATS_HOURS),
+    `must be a whole number from 1 to ${MAX_STATS_HOURS}.`,
+  ),
+})
+
 /** `/providers` and its forms (hooks.md section 4, decisions.md section 3). */
 export const providerEndpoints = [
   page({
     path: '/providers',
-    access: anyone,
     answer: ({ app }) => providersView(app),
   }),
 
   form({
     path: '/providers',
-    access: anyone,
     body: CreateForm,
     async answer({ app, body }) {
-      const { name, trust_mode, acknowledge_open: acknowledgeOpen } = body
-      const given = trust_mode === 'signed' ? secretOf(body) : undefined
-      const wanted = { name, trust_mode, secret: given, acknowledgeOpen, enabled: false }
+      const proof = proofOf(body)
+      const wanted = {
+        name: body.name,
+        proof,
+        // A form sends what it hides, too.
+        row: proof === 'hmac' ? readSchemeRow(proof, body) : null,
+        secret: proof === 'token' || proof === 'open' ? undefined : body.secret || undefined,
+        acknowledgeOpen: body.acknowledge_open,
+        enabled: false,
+      }
       return madeView(app, await createProvider(toolsOf(app), wanted), false)
     },
     refused: ({ app }, refused) => providersView(app, { form: refused }),
@@ -86,18 +109,16 @@ export const providerEndpoints = [
 
   form({
     path: '/providers/:name/enabled',
-    access: anyone,
     params,
     body: EnableForm,
     async answer({ app, params: { name }, body: { enabled } }) {
-      await enableProvider(toolsOf(app), name, enabled)
+      await enableProvider(toolsOf(app), name, enabled === 'true')
       return cardView(app, name, false)
     },
   }),
 
   form({
     path: '/providers/:name/alarm',
-    access: anyone,
     params,
     body: AlarmForm,
     async answer({ app, params: { name }, body }) {
@@ -108,18 +129,17 @@ export const providerEndpoints = [
 
   form({
     path: '/providers/:name/rotate',
-    access: anyone,
     params,
     body: RotateForm,
     async answer({ app, params: { name }, body }) {
       const overlap = body.overlap ?? app.overlapSeconds()
-      return madeView(app, await rotateSecret(toolsOf(app), name, overlap, secretOf(body)), true)
+      const given = body.secret || undefined
+      return madeView(app, await rotateSecret(toolsOf(app), name, overlap, given), true)
     },
   }),
 
   form({
     path: '/providers/:name/remove',
-    access: anyone,
     params,
     async answer({ app, params: { name } }) {
       await removeProvider(toolsOf(app), name)
@@ -127,14 +147,52 @@ export const providerEndpoints = [
       return providersView(app)
     },
   }),
+
+  api({
+    method: 'GET',
+    path: '/api/v1/providers',
+    access: reader,
+    id: 'listProviders',
+    tag: 'Providers',
+    summary: 'List who may deliver, and whether they can.',
+    returns: {
+      description: 'All providers, without their secrets',
+      schema: Type.Object({ providers: Type.Array(ProviderStatus) }),
+    },
+    async answer({ app: { hooks }, now }) {
+      const rows = await readProviders(hooks.db, now)
+      return { providers: rows.map((row) => providerStatus(row, hooks.secrets)) }
+    },
+  }),
+
+  api({
+    method: 'GET',
+    path: '/api/v1/stats',
+    access: reader,
+    id: 'getStats',
+    tag: 'Providers',
+    summary: 'Count the events and the rejected deliveries of each provider by hour.',
+    description:
+      'Hours in UTC, the oldest first and the present one last; one without either is left out.',
+    query: StatsQuery,
+    returns: {
+      description: 'The counts',
+      schema: Type.Object({ stats: Type.Array(HourStats) }),
+    },
+    async answer({ app: { hooks }, query: { provider, hours }, now }) {
+      const all = await statsOf(hooks.db, now, hours)
+      return { stats: all.filter((row) => provider === '' || row.provider === provider) }
+    },
+  }),
 ]
+
+function proofOf({ trust_mode, scheme }: Type.Static<typeof CreateForm>): Proof {
+  if (trust_mode === 'token' && scheme === 'gitlab') return 'gitlab'
+  return trust_mode === 'signed' ? scheme : trust_mode
+}
 
 function toolsOf({ hooks }: HooksRoutes): ProviderTools {
   return { ...hooks, now: () => hooks.clock.now() }
-}
-
-function secretOf(body: { readonly secret?: string }): string | undefined {
-  return body.secret === '' ? undefined : body.secret
 }
 
 async function providersView(
@@ -145,67 +203,58 @@ async function providersView(
     baseUrl: app.baseUrl(),
     canSign: app.hooks.secrets.box() !== undefined,
     form: newForm(CreateForm),
+    cards: changes.cards ?? (await readCards(app)),
     ...changes,
-    cards: await readCards(app),
   }
   return { page: () => providersPage(view), fragment: () => providersFragment(view) }
 }
 
-async function madeView(app: HooksRoutes, made: MadeProvider, rotated: boolean): Promise<View> {
+async function madeView(app: HooksRoutes, made: MadeProvider, rotated: boolean) {
   await app.hooks.registry.refresh()
   const url = app.baseUrl() + receiverPath(made.name)
-  return providersView(app, { made: { ...made, url, rotated } })
+  const signing = schemeOf(made)
+  return providersView(app, { made: { ...made, url, rotated, signing } })
 }
 
 /** The card of a provider that was changed, and the page around it. */
 async function cardView(app: HooksRoutes, name: string, saved: boolean): Promise<View> {
   await app.hooks.registry.refresh()
   const cards = await readCards(app)
-  const view = await providersView(app)
-  const card = cards.find(({ status }) => status.name === name)
-  if (card === undefined) return view
-  return { ...view, fragment: () => providerCard({ ...card, alarm: { ...card.alarm, saved } }) }
+  const card = cards.find((one) => one.name === name)
+  const view = await providersView(app, { cards })
+  return card === undefined ? view : { ...view, fragment: () => providerCard({ ...card, saved }) }
 }
 
 /** Every provider as its card shows it. */
 async function readCards(app: HooksRoutes): Promise<readonly ProviderCard[]> {
-  const { db, clock } = app.hooks
+  const { db, clock, secrets } = app.hooks
   const now = clock.now()
   const [providers, counts] = await Promise.all([
     readProviders(db, now),
     rejectionQueries.listRejectionCounts(db, {}),
   ])
-  return providers.map((provider) => ({
-    ...cardOf(provider, now, app),
-    rejections: counts.find((count) => count.provider === provider.name) ?? null,
-  }))
-}
-
-function cardOf(
-  provider: ActiveProvider,
-  now: Date,
-  { hooks: { secrets }, baseUrl, overlapSeconds }: HooksRoutes,
-): Omit<ProviderCard, 'rejections'> {
-  const { name, recent_count, last_event_at, previous_until } = provider
-  const { expected_interval_s: interval, rejection_burst: burst } = provider
-  const status = providerStatus(provider, secrets)
-  const firing = status.enabled ? alarmsOf(provider, now).filter(({ fires }) => fires) : []
-  return {
-    status,
-    recent_count,
-    last_event_at,
-    url: status.path === null ? null : baseUrl() + status.path,
-    variable: isSignedProvider(name) ? secretVariable(name) : null,
-    lastSecret: lastSecretOf(provider, secrets),
-    previousUntil: previous_until !== null && now < previous_until ? previous_until : null,
-    overlaps: overlaps(overlapSeconds()),
-    alarm: {
+  const overlap = app.overlapSeconds()
+  const times = new Set([0, 3_600, 86_400, 7 * 86_400, overlap])
+  const overlaps = [...times].toSorted((a, b) => a - b).map(overlapOption)
+  return providers.map((provider) => {
+    const { name, previous_until: until, expected_interval_s: interval } = provider
+    const status = providerStatus(provider, secrets)
+    const firing = alarmsOf(provider, now).filter(({ fires }) => fires && status.enabled)
+    return {
+      ...provider,
+      ...status,
+      rejections: counts.find((count) => count.provider === name),
+      url: status.path === null ? null : app.baseUrl() + status.path,
+      isGiven: schemeOf(provider)?.isGiven === true,
+      variable: isSignedProvider(name) ? secretVariable(name) : null,
+      lastSecret: lastSecretOf(provider, secrets),
+      previous_until: until !== null && now < until ? until : null,
+      overlaps,
+      overlap: String(overlap),
       interval: interval === null ? null : formatDuration(interval),
-      burst,
       firing: firing.map(({ kind }) => kind),
-      saved: false,
-    },
-  }
+    }
+  })
 }
 
 /**
@@ -221,10 +270,6 @@ function lastSecretOf(
   return since !== undefined && at < since ? null : { secret, at }
 }
 
-/** The usual overlaps in seconds, and the configured one. */
-function overlaps(configured: number): ProviderCard['overlaps'] {
-  const offered = [...new Set([0, 3_600, 86_400, 7 * 86_400, configured])].toSorted((a, b) => a - b)
-  return offered.map((seconds) => {
-    return { seconds, text: formatDuration(seconds), chosen: seconds === configured }
-  })
+function overlapOption(seconds: number): Option {
+  return [String(seconds), seconds === 0 ? 'no longer' : `for ${formatDuration(seconds)} more`]
 }

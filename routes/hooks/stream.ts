@@ -1,11 +1,13 @@
 import Type from 'typebox'
 import { queryOf } from '../../kernel/http/context.ts'
 import { unavailable } from '../../kernel/fault.ts'
+import type { Sink } from '../../kernel/http/reply.ts'
 import type { Operation } from '../../kernel/openapi.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { eventTest } from '../../services/hooks/event-filter.ts'
 import { readForwardRequest, FORWARD_PROTOCOL } from '../../services/hooks/forward/protocol.ts'
 import type { Route } from '../../kernel/http/router.ts'
+import { follower } from './access.ts'
 import { hooksFault } from './faults.ts'
 import type { HooksRoutes } from './endpoint.ts'
 
@@ -16,20 +18,26 @@ const MAX_MESSAGE = 16 * 1024
  * `GET /events` (hooks.md section 6), all events or those of `?provider=` and `?event_type=`;
  * resumes by `Last-Event-ID` or `?last_event_id=`.
  */
-export function streamRoute({ hooks }: HooksRoutes): Operation {
+export function streamRoute(app: HooksRoutes): Operation {
+  const { hooks } = app
   return {
-    ...{ method: 'GET', path: '/events', access: 'guarded', id: 'streamEvents', tag: 'Events' },
+    method: 'GET',
+    path: '/events',
+    access: follower.guard,
+    id: 'streamEvents',
+    tag: 'Events',
     summary: 'Follow the events as they are stored.',
     description:
-      'Server-sent events: event-received with an EventSummary and its id, status, and gap where a ' +
-      'client that comes back with Last-Event-ID has missed more than is replayed.',
-    needsToken: false,
+      'Server-sent events: event-received with an EventSummary and its id, status, and gap ' +
+      'where a client that comes back with Last-Event-ID has missed more than is replayed.',
+    needsToken: follower.needsToken,
     query: StreamQuery,
     replies: {
       200: { description: 'The stream', schema: Type.String(), type: 'text/event-stream' },
     },
-    refusals: [403, 503],
-    handle(context) {
+    refusals: [400, 401, 403, 503],
+    async handle(context) {
+      const caller = await follower.identify(app, context)
       if (!hooks.stream.hasRoom) return hooksFault(NO_ROOM, context)
       const query = queryOf(context)
       const given = context.headers['last-event-id'] ?? query.get('last_event_id')
@@ -40,10 +48,20 @@ export function streamRoute({ hooks }: HooksRoutes): Operation {
       return {
         status: 200,
         headers: STREAM_HEADERS,
-        body: (sink) => hooks.stream.connect(sink, lastEventId, wants),
+        body(sink) {
+          if (caller !== undefined) endWhenRevoked(hooks.endpoints.signalOf(caller), sink)
+          hooks.stream.connect(sink, lastEventId, wants)
+        },
       }
     },
   }
+}
+
+function endWhenRevoked(revoked: AbortSignal, sink: Sink): void {
+  const end = () => sink.destroy()
+  if (revoked.aborted) end()
+  revoked.addEventListener('abort', end)
+  sink.onClose(() => revoked.removeEventListener('abort', end))
 }
 
 const StreamQuery = Type.Object({

@@ -60,11 +60,11 @@ export function refuseUser({ role }: User): void {
  * The user whose token a request carries; its use is recorded. Throws 401 without a valid token.
  */
 export async function bearerAt(
-  { db, log, bearers }: LinksRoutes['links'],
+  { db, log, findBearer }: LinksRoutes['links'],
   { headers, receivedAt }: Context,
 ): Promise<Bearer> {
   const text = bearerToken(headers)
-  const bearer = text === undefined ? undefined : await bearers.find(text, receivedAt)
+  const bearer = text === undefined ? undefined : await findBearer(text, receivedAt)
   if (bearer === undefined) {
     const challenge = { 'www-authenticate': 'Bearer' }
     throw new Fault(401, 'UNAUTHORIZED', 'unauthorized', { headers: challenge })

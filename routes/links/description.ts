@@ -6,9 +6,9 @@ import { Token } from '../../db/links/tokens.ts'
 import { User } from '../../db/links/users.ts'
 import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
 import { STATUS } from '../../services/links/faults.ts'
-import { CreatedToken, NewToken } from '../../services/links/tokens.ts'
+import { CreatedToken, NewToken } from '../../services/links/new-tokens.ts'
 import { LinkCreation, LinkUpdate } from '../../services/links/link-input.ts'
-import { pageSchema } from './paging.ts'
+import { linkList, tagList, userList } from './paging.ts'
 
 /** links.md section 2, Config. */
 export const Config = Type.Object({
@@ -59,13 +59,13 @@ export function describeApi(
       Link,
       LinkCreation,
       LinkUpdate,
-      LinkPage: pageSchema('links', Link),
+      LinkPage: linkList.returns.schema,
       Owner,
       Share,
       Tag,
-      TagPage: pageSchema('tags', Tag),
+      TagPage: tagList.returns.schema,
       User,
-      UserPage: pageSchema('users', User),
+      UserPage: userList.returns.schema,
       Token,
       TokenRequest: NewToken,
       MadeToken: CreatedToken,

@@ -9,20 +9,19 @@ import type { Identity } from '../../kernel/net/identity.ts'
 import type { Links } from '../../services/links/open.ts'
 import { linksErrorPage } from '../../html/links/visits.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
-import type { FaultReply } from '../../kernel/http/listener.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
-import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
+import { htmlReply, jsonReply, type FaultReply, type Reply } from '../../kernel/http/reply.ts'
 
 /** What the routes of the links listener are made from. */
 export interface LinksRoutes {
-  readonly links: Links
-  readonly version: string
+  links: Links
+  version: string
   /** Public address of the service, without a slash at its end. */
-  readonly baseUrl: () => string
+  baseUrl: () => string
   /** The short-link prefix, such as `go` (links.md section 2, Config). */
-  readonly shortKeyword: () => string
+  shortKeyword: () => string
   /** Who sits at the browser. */
-  readonly identify: (context: Context) => Identity
+  identify: (context: Context) => Identity
 }
 
 /** The endpoints of the links service; 503 while the database is out of reach. */

@@ -2,13 +2,8 @@ import Type from 'typebox'
 import { linkQueries, type Link } from '../../db/links/links.ts'
 import type { User } from '../../db/links/users.ts'
 import { sentence } from '../../html/form.ts'
-import {
-  linkForm,
-  linkFormPage,
-  slugState,
-  type LinkFormView,
-  type SlugState,
-} from '../../html/links/link-form.ts'
+import { linkFormView, slugNote, type LinkFormView } from '../../html/links/link-form.ts'
+import { html, type Html } from '../../kernel/html.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { newForm, type Call } from '../../kernel/http/endpoint.ts'
 import type { Typed, View } from '../../kernel/http/view.ts'
@@ -39,7 +34,7 @@ const text = withDefault(Type.String(), '')
 const params = { id: Id }
 
 type FormCall = Pick<Call<LinksRoutes, User>, 'app' | 'caller'>
-type EditCall = Call<LinksRoutes, User, { readonly id: string }>
+type EditCall = Call<LinksRoutes, User, { id: string }>
 
 /** `/-/new`, `/-/slug` and `/-/links/{id}/edit`: links are created and edited here. */
 export const linkFormEndpoints = [
@@ -70,10 +65,8 @@ export const linkFormEndpoints = [
     access: signedIn,
     query: Type.Object({ slug: text }),
     async answer({ app, caller, query }) {
-      const slug = typedSlug(query.slug)
-      const state = await slugStateOf(app, slug, caller)
-      const show = () => slugState(shortLinks(app), slug, state)
-      return { page: show, fragment: show }
+      const note = await slugNoteFor(app, typedSlug(query.slug), caller)
+      return { page: () => note }
     },
   }),
 
@@ -97,8 +90,8 @@ export const linkFormEndpoints = [
     body: EditForm,
     async answer({ app: { links }, caller, params: { id }, body, now }) {
       const { version } = body
-      const isUnchanged = (current: string): boolean => version === undefined || version === current
-      await replaceLink(links, caller, id, readEditForm(body), now, isUnchanged)
+      const isAsked = (current: string): boolean => current === (version ?? current)
+      await replaceLink(links, caller, id, readEditForm(body), now, isAsked)
       return { location: `/-/links/${id}` }
     },
     refused(call, state) {
@@ -109,8 +102,7 @@ export const linkFormEndpoints = [
 ]
 
 function formView({ app, caller }: FormCall, state: Omit<LinkFormView, 'short'>): View {
-  const view = { ...state, short: shortLinks(app) }
-  return { page: () => linkFormPage(caller, view), fragment: () => linkForm(view) }
+  return linkFormView(caller, { ...state, short: shortLinks(app) })
 }
 
 /**
@@ -131,21 +123,18 @@ async function staleView(call: EditCall, typed: Typed): Promise<View> {
  * What is said of a slug while it is typed. If the visitor may not read its link: only that it is
  * taken.
  */
-async function slugStateOf(
-  { links }: LinksRoutes,
-  slug: string,
-  visitor: User,
-): Promise<SlugState> {
-  if (slug === '') return { kind: 'empty' }
+async function slugNoteFor(app: LinksRoutes, slug: string, visitor: User): Promise<Html> {
+  if (slug === '') return html``
   try {
     checkSlug(slug)
   } catch (error) {
-    if (error instanceof Fault) return { kind: 'refused', message: sentence(error.message) }
+    if (error instanceof Fault) return slugNote('taken', sentence(error.message))
     throw error
   }
-  const link = await linkQueries.findLinkBySlug(links.db, { slug, user: visitor.id })
-  if (link === undefined) return { kind: 'free' }
-  return { kind: 'taken', id: mayRead(link, visitor) ? link.id : null }
+  const name = `${app.shortKeyword()}/${slug}`
+  const link = await linkQueries.findLinkBySlug(app.links.db, { slug, user: visitor.id })
+  if (link === undefined) return slugNote('free', `${name} is free.`)
+  return slugNote('taken', `${name} is taken.`, mayRead(link, visitor) ? link.id : undefined)
 }
 
 /** The fields of a link as the texts of its form. */

@@ -9,7 +9,7 @@ import { newForm, type Call } from '../../kernel/http/endpoint.ts'
 import { ifMatches } from '../../kernel/http/headers.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { View } from '../../kernel/http/view.ts'
-import { clickDays, firstClickDay } from '../../services/links/clicks.ts'
+import { CLICK_DAYS, firstClickDay } from '../../services/links/clicks.ts'
 import { LinkCreation, LinkUpdate } from '../../services/links/link-input.ts'
 import {
   createLink,
@@ -25,17 +25,15 @@ import { listLinks } from '../../services/links/lists.ts'
 import { MemberForm } from '../../services/links/members.ts'
 import { signedIn, token } from './access.ts'
 import { api, form, Id, page, shortLinks, type LinksRoutes } from './endpoint.ts'
-import { pageQuery, pageSchema, readPage } from './paging.ts'
+import { linkList } from './paging.ts'
 
 const MAX_CHANGES = 50
-/** More rows than there are kinds and days. */
-const MAX_CLICK_ROWS = 1_000
 
 const tag = 'Links'
 const params = { id: Id }
 
 /** A call about one link. */
-type LinkCall = Pick<Call<LinksRoutes, User, { readonly id: string }>, 'app' | 'caller' | 'params'>
+type LinkCall = Pick<Call<LinksRoutes, User, { id: string }>, 'app' | 'caller' | 'params'>
 
 /** The headers of a change. */
 const headers = Type.Object({
@@ -55,10 +53,10 @@ export const linkEndpoints = [
     id: 'listLinks',
     tag,
     summary: "List the caller's own and co-owned links by slug; admins get all.",
-    query: pageQuery('links'),
-    returns: { description: 'A page of links', schema: pageSchema('links', Link) },
+    query: linkList.query,
+    returns: linkList.returns,
     answer: ({ app: { links }, caller, query }) =>
-      readPage('links', query, 'slug', (after, limit) => listLinks(links.db, caller, after, limit)),
+      linkList.read(query, (slice) => listLinks(links.db, caller, slice)),
   }),
 
   api({
@@ -71,9 +69,7 @@ export const linkEndpoints = [
     body: LinkCreation,
     returns: { status: 201, ...linkReply('The new link') },
     refuses: [409, 500],
-    async answer({ app: { links }, caller, body, now }) {
-      return createLink(links, caller, body, now)
-    },
+    answer: ({ app, caller, body, now }) => createLink(app.links, caller, body, now),
   }),
 
   api({
@@ -85,9 +81,7 @@ export const linkEndpoints = [
     summary: 'Get a link that the caller owns, co-owns or was given to read.',
     params,
     returns: linkReply('The link'),
-    async answer(call) {
-      return plainLink(await readableLink(call))
-    },
+    answer: async (call) => plainLink(await readableLink(call)),
   }),
 
   api({
@@ -103,9 +97,8 @@ export const linkEndpoints = [
     body: LinkUpdate,
     returns: linkReply('The link as it is now'),
     refuses: [412, 500],
-    async answer({ app: { links }, caller, params: { id }, body, now, context }) {
-      return replaceLink(links, caller, id, body, now, preconditionOf(context))
-    },
+    answer: ({ app: { links }, caller, params: { id }, body, now, context }) =>
+      replaceLink(links, caller, id, body, now, preconditionOf(context)),
   }),
 
   api({
@@ -119,9 +112,8 @@ export const linkEndpoints = [
     headers,
     returns: { description: 'It is gone' },
     refuses: [412],
-    async answer({ app: { links }, caller, params: { id }, context }) {
-      await deleteLink(links, caller, id, preconditionOf(context))
-    },
+    answer: ({ app: { links }, caller, params: { id }, context }) =>
+      deleteLink(links, caller, id, preconditionOf(context)),
   }),
 
   page({
@@ -137,10 +129,9 @@ export const linkEndpoints = [
     access: signedIn,
     params,
     find: changeableLink,
-    answer({ app, caller, found }) {
-      const show = () => deletePage(caller, found, shortLinks(app))
-      return { page: show, fragment: show }
-    },
+    answer: ({ app, caller, found }) => ({
+      page: () => deletePage(caller, found, shortLinks(app)),
+    }),
   }),
 
   form({
@@ -155,44 +146,42 @@ export const linkEndpoints = [
 ]
 
 /** The link of a call; throws 404 or 403 when the caller may not read it. */
-export function readableLink({ app: { links }, caller, params }: LinkCall): Promise<LinkAccess> {
-  return linkFor(links.db, params.id, caller, 'read')
+export function readableLink({ app, caller, params }: LinkCall) {
+  return linkFor(app.links.db, params.id, caller, 'read')
 }
 
 /** The link of a call; throws 404 or 403 when the caller may not change it. */
-export function changeableLink({ app: { links }, caller, params }: LinkCall): Promise<LinkAccess> {
-  return linkFor(links.db, params.id, caller, 'change')
+export function changeableLink({ app, caller, params }: LinkCall) {
+  return linkFor(app.links.db, params.id, caller, 'change')
 }
 
 /** The page of a link; its fragment is the part with its members. */
-export function linkView(
+export async function linkView(
   { app, caller, now }: Pick<Call<LinksRoutes, User>, 'app' | 'caller' | 'now'>,
   link: LinkAccess,
-  state: Partial<Pick<MembersView, 'forms' | 'done'>> = {},
-): View {
+  { forms, done }: { forms?: Partial<MembersView['forms']>; done?: string } = {},
+): Promise<View> {
   const { db } = app.links
-  async function members(): Promise<MembersView> {
-    const [shares, changes] = await Promise.all([
-      memberQueries.listShares(db, { link: link.id }),
-      linkQueries.listChanges(db, { link: link.id, limit: MAX_CHANGES }),
-    ])
-    const { id, owners } = link
-    const forms = { owners: newForm(MemberForm), shares: newForm(MemberForm) }
-    const about = { mayChange: mayChange(link, caller), maxChanges: MAX_CHANGES, forms }
-    return { id, owners, shares, changes, ...about, ...state }
+  const [shares, changes] = await Promise.all([
+    memberQueries.listShares(db, { link: link.id }),
+    linkQueries.listChanges(db, { link: link.id, limit: MAX_CHANGES }),
+  ])
+  const members = {
+    link,
+    shares,
+    changes,
+    done,
+    maxChanges: MAX_CHANGES,
+    mayChange: mayChange(link, caller),
+    forms: { owners: newForm(MemberForm), shares: newForm(MemberForm), ...forms },
   }
   return {
     async page() {
-      const since = firstClickDay(now)
-      const clicks = { link: link.id, since, limit: MAX_CLICK_ROWS }
-      return linkPage(caller, {
-        link,
-        short: shortLinks(app),
-        members: await members(),
-        clicks: { days: clickDays(now), clicks: await visitQueries.listClicks(db, clicks) },
-      })
+      const period = { since: firstClickDay(now), days: CLICK_DAYS }
+      const clicks = await visitQueries.listClicks(db, { link: link.id, ...period })
+      return linkPage(caller, members, clicks, shortLinks(app))
     },
-    fragment: async () => linkMembers(await members()),
+    fragment: () => linkMembers(members),
   }
 }
 

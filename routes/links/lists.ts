@@ -1,27 +1,20 @@
-import {
-  linksListFragment,
-  linksListPage,
-  listPath,
-  allLinksFragment,
-  allLinksPage,
-} from '../../html/links/lists.ts'
+import { allLinksView, LIST_PATHS, linksListView } from '../../html/links/lists.ts'
 import { encodeCursor } from '../../kernel/text.ts'
 import { forbidden } from '../../kernel/fault.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { ListQuery, searchLinks, listAllLinks } from '../../services/links/lists.ts'
 import { signedIn, admin, token } from './access.ts'
 import { page, shortLinks, api } from './endpoint.ts'
-import { nextAddress, pageQuery, pageSchema, readPage } from './paging.ts'
+import { linkList, nextAddress } from './paging.ts'
 import Type from 'typebox'
-import { Link } from '../../db/links/links.ts'
 import { withDefault } from '../../kernel/validate.ts'
 
 const ROWS = 50
 
 /** `/-/`: the visitor's links; `/-/all`: all that the visitor may see (decisions.md section 4). */
-export const listEndpoints = (['mine', 'all'] as const).map((list) =>
+export const listEndpoints = (['mine', 'all'] as const).map((among) =>
   page({
-    path: listPath(list),
+    path: LIST_PATHS[among],
     access: signedIn,
     query: ListQuery,
     async answer({ app, caller, query, context }) {
@@ -31,21 +24,11 @@ export const listEndpoints = (['mine', 'all'] as const).map((list) =>
         throw forbidden('a page of another site may not search here; follow a link')
       }
       const { db, clock } = app.links
-      const search = { filter, visitor: caller, among: list }
-      const { links, next, searchedTo } = await searchLinks(db, clock, search, cursor, ROWS)
-      const view = {
-        list,
-        filter,
-        links,
-        searchedTo,
-        next: nextAddress(context, next && encodeCursor([next.part, next.after])),
-        short: shortLinks(app),
-        isAdmin: caller.role === 'admin',
-      }
-      return {
-        page: () => linksListPage(caller, view),
-        fragment: () => linksListFragment(view),
-      }
+      const search = { filter, visitor: caller, among }
+      const found = await searchLinks(db, clock, search, cursor, ROWS)
+      const after = found.next && encodeCursor([found.next.part, found.next.after])
+      const next = nextAddress(context, after)
+      return linksListView({ ...search, ...found, next, short: shortLinks(app) })
     },
   }),
 )
@@ -59,24 +42,23 @@ export const allLinksEndpoints = [
     id: 'listAllLinks',
     tag: 'Admin',
     summary: 'List all links by slug.',
-    query: pageQuery('links'),
-    returns: { description: 'A page of links', schema: pageSchema('links', Link) },
+    query: linkList.query,
+    returns: linkList.returns,
     answer: ({ app: { links }, query }) =>
-      readPage('links', query, 'slug', (after, limit) => listAllLinks(links.db, '', after, limit)),
+      linkList.read(query, (slice) => listAllLinks(links.db, '', slice)),
   }),
 
   page({
     path: '/-/admin/links',
     access: admin(signedIn),
-    query: Type.Object({ ...pageQuery('links').properties, q: withDefault(Type.String(), '') }),
+    query: Type.Object({ ...linkList.query.properties, q: withDefault(Type.String(), '') }),
     async answer({ app, caller, query, context }) {
       const prefix = query.q.trim()
-      const { links, next_cursor } = await readPage('links', query, 'slug', (after, limit) =>
-        listAllLinks(app.links.db, prefix.toLowerCase(), after, limit),
+      const { links, next_cursor } = await linkList.read(query, (slice) =>
+        listAllLinks(app.links.db, prefix.toLowerCase(), slice),
       )
       const next = nextAddress(context, next_cursor)
-      const view = { viewer: caller, prefix, links, next, short: shortLinks(app) }
-      return { page: () => allLinksPage(view), fragment: () => allLinksFragment(view) }
+      return allLinksView(caller, prefix, { links, next, short: shortLinks(app) })
     },
   }),
 ]

@@ -2,7 +2,7 @@ import Type, { type TSchema } from 'typebox'
 import { linkQueries, Owner } from '../../db/links/links.ts'
 import { memberQueries, Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
-import { newForm, type Call } from '../../kernel/http/endpoint.ts'
+import type { Call } from '../../kernel/http/endpoint.ts'
 import type { Done, View } from '../../kernel/http/view.ts'
 import { mayRead } from '../../services/links/links.ts'
 import {
@@ -21,7 +21,7 @@ import { changeableLink, linkView, readableLink } from './links.ts'
 const params = { id: Id }
 const memberParams = { id: Id, uid: Id }
 
-type MemberCall = Call<LinksRoutes, User, { readonly id: string }>
+type MemberCall = Call<LinksRoutes, User, { id: string }>
 
 /** What the API's document and the pages say of each kind of member. */
 const KINDS = {
@@ -53,7 +53,7 @@ const KINDS = {
 
 /** `/links/{id}/owners` and `/links/{id}/shares`, and their forms on the page of a link. */
 export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) => {
-  const { kind, row, rows, tag, one, list, add, added, remove, removed } = KINDS[name]
+  const { kind, row, rows, tag, one, list, add, remove, removed } = KINDS[name]
   return [
     api({
       method: 'GET',
@@ -64,7 +64,7 @@ export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) =>
       params,
       find: readableLink,
       returns: { description: `All ${name}`, schema: Type.Array(row) },
-      answer: ({ app: { links }, params: { id } }) => rows(links.db, { link: id }),
+      answer: ({ app, params }) => rows(app.links.db, { link: params.id }),
     }),
 
     api({
@@ -92,6 +92,13 @@ export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) =>
       answer: (call) => removeMember(kind, changeOf(call), call.params.uid),
     }),
 
+    ...formsOf(name),
+  ]
+})
+
+function formsOf(name: keyof typeof KINDS) {
+  const { kind, added, removed } = KINDS[name]
+  return [
     form({
       path: `/-/links/:id/${name}`,
       access: signedIn,
@@ -102,12 +109,7 @@ export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) =>
         const { email } = await addMember(kind, changeOf(call), call.body.email)
         return viewAfter(call, `${email} ${added}.`)
       },
-      refused(call, state) {
-        const empty = newForm(MemberForm)
-        return linkView(call, call.found, {
-          forms: { owners: empty, shares: empty, [name]: state },
-        })
-      },
+      refused: (call, state) => linkView(call, call.found, { forms: { [name]: state } }),
     }),
 
     form({
@@ -120,7 +122,7 @@ export const memberEndpoints = (['owners', 'shares'] as const).flatMap((name) =>
       },
     }),
   ]
-})
+}
 
 function changeOf({ app, caller, params, now }: MemberCall): LinkChange {
   return { db: app.links.db, caller, id: params.id, at: now }

@@ -1,7 +1,7 @@
 import type { User } from '../../db/links/users.ts'
 import { searchDescription, searchPage } from '../../html/links/visits.ts'
 import { queryOf, type Context } from '../../kernel/http/context.ts'
-import { bytesReply, htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
+import { bytesReply, htmlReply, jsonReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import { searchLinks } from '../../services/links/lists.ts'
@@ -35,14 +35,14 @@ export function searchRoutes(app: LinksRoutes): readonly Route[] {
   }))
 }
 
-function description(app: LinksRoutes): Reply {
+function description(app: LinksRoutes) {
   const text = searchDescription(shortLinks(app))
   const type = 'application/opensearchdescription+xml'
   return bytesReply(text, type, { 'cache-control': 'no-cache' })
 }
 
 /** `/-/go?q=`: redirects to the link with this name, or lists similar ones. */
-async function go(app: LinksRoutes, context: Context): Promise<Reply> {
+async function go(app: LinksRoutes, context: Context) {
   const { db, targets } = app.links
   const terms = readSearchTerms(queryOf(context).get('q') ?? '')
   if (terms.name === '') return redirect('/-/')
@@ -72,11 +72,12 @@ async function linksLike({ links: { db, clock } }: LinksRoutes, visitor: User, n
 }
 
 /** `/-/suggest?q=`: suggestions in the form of OpenSearch. The path after the name is kept. */
-async function suggest(app: LinksRoutes, context: Context): Promise<Reply> {
+async function suggest(app: LinksRoutes, context: Context) {
   const text = queryOf(context).get('q') ?? ''
   const { name, rest } = readSearchTerms(text)
   const visitor = await visitorAt(app, context)
-  const suggestions = await suggestionsFor(app.links.db, name.slice(0, MAX_NAME_LENGTH), visitor)
+  const shortName = name.slice(0, MAX_NAME_LENGTH)
+  const suggestions = await suggestionsFor(app.links.db, shortName, visitor)
   const completions = suggestions.map(({ slug }) => slug + rest)
   const body = [
     text,
@@ -91,14 +92,11 @@ async function suggest(app: LinksRoutes, context: Context): Promise<Reply> {
  * The user at the browser. A page of another site that loads this address unseen counts as
  * anonymous: from the time of the reply it could learn what the user may find.
  */
-async function visitorAt(
-  { links, identify }: LinksRoutes,
-  context: Context,
-): Promise<User | undefined> {
+async function visitorAt(app: LinksRoutes, context: Context) {
   if (isForeignLoad(context.headers)) return undefined
-  return visitorOf(links.db, identify(context), context.receivedAt)
+  return visitorOf(app.links.db, app.identify(context), context.receivedAt)
 }
 
-function redirect(location: string): Reply {
+function redirect(location: string) {
   return { status: 302, headers: { location, 'cache-control': 'no-store' }, body: null }
 }

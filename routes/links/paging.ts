@@ -1,8 +1,12 @@
-import Type, { type Static, type TArray, type TObject, type TSchema } from 'typebox'
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import { Link } from '../../db/links/links.ts'
+import { Tag } from '../../db/links/tags.ts'
+import { User } from '../../db/links/users.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { decodeCursor, encodeCursor } from '../../kernel/text.ts'
 import { queryOf, type Context } from '../../kernel/http/context.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
+import type { Slice } from '../../services/links/lists.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
@@ -10,19 +14,10 @@ const MAX_LIMIT = 200
 /** A list's rows under their name, and where its next page begins. */
 type Page<Name extends string, Row> = Record<Name, Row[]> & { next_cursor: string | null }
 
-/** The part of a list that is asked for. */
-export interface PageQuery {
-  readonly limit: number
-  /** The key that the page begins after. */
-  readonly cursor?: string
-}
-
 /**
  * The query of a list (links.md section 8); `cursor` becomes the key that the page begins after.
- * `name` names the rows: cursors of lists with other rows are refused, because their key means
- * something else.
  */
-export function pageQuery(name: string) {
+function pageQuery(name: string) {
   const limit = Type.Integer({
     minimum: 1,
     description: `Over ${MAX_LIMIT} counts as ${MAX_LIMIT}.`,
@@ -37,43 +32,52 @@ export function pageQuery(name: string) {
       (given) => {
         const [after, of] = decodeCursor(String(given)) ?? []
         // The database takes no NUL, so none of our cursors has one.
-        const isOurs = typeof after === 'string' && !after.includes('\0') && of === name
-        return isOurs ? after : undefined
+        if (typeof after !== 'string' || after.includes('\0')) return undefined
+        return of === name ? after : undefined
       },
     ),
   })
 }
 
-/** The body of a list: its rows under `name`. */
-export function pageSchema<Name extends string, Row extends TSchema>(name: Name, row: Row) {
-  const rows = { [name]: Type.Array(row) } as Record<Name, TArray<Row>>
-  return Type.Object({
-    ...rows,
-    next_cursor: nullable(Type.String({ description: 'null on the last page' })),
-  }) as unknown as TObject & { static: Page<Name, Static<Row>> }
-}
+/** The part of a list that is asked for. */
+export type PageQuery = Static<ReturnType<typeof pageQuery>>
 
 /**
- * Reads a page of rows sorted by `key`. One row more than it holds tells whether there is a next
- * page.
+ * A list of rows sorted by `key`. `name` names the rows: cursors of lists with other rows are
+ * refused, because their key means something else.
  */
-export async function readPage<
-  Name extends string,
-  Key extends string,
-  Row extends Record<Key, string>,
->(
+function listOf<Name extends string, Schema extends TSchema>(
   name: Name,
-  { limit, cursor = '' }: PageQuery,
-  key: Key,
-  list: (after: string, limit: number) => Promise<readonly Row[]>,
-): Promise<Page<Name, Row>> {
-  const rows = await list(cursor, limit + 1)
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
-  const next_cursor =
-    rows.length > limit && last !== undefined ? encodeCursor([last[key], name]) : null
-  return { [name]: shown, next_cursor } as Page<Name, Row>
+  row: Schema,
+  key: string & keyof Static<Schema>,
+) {
+  type Row = Static<Schema>
+  const next_cursor = nullable(Type.String({ description: 'null on the last page' }))
+  const schema = Type.Object({ [name]: Type.Array(row), next_cursor })
+  return {
+    query: pageQuery(name),
+    returns: {
+      description: `A page of ${name}`,
+      schema: schema as unknown as TObject & { static: Page<Name, Row> },
+    },
+
+    /** Reads a page. One row more than it holds tells whether there is a next one. */
+    async read(
+      { limit, cursor = '' }: PageQuery,
+      list: (slice: Slice) => Promise<readonly Row[]>,
+    ): Promise<Page<Name, Row>> {
+      const rows = await list({ after: cursor, limit: limit + 1 })
+      const shown = rows.slice(0, limit)
+      const last = rows.length > limit ? shown.at(-1) : undefined
+      const next_cursor = last === undefined ? null : encodeCursor([String(last[key]), name])
+      return { [name]: shown, next_cursor } as Page<Name, Row>
+    },
+  }
 }
+
+export const linkList = listOf('links', Link, 'slug')
+export const tagList = listOf('tags', Tag, 'slug')
+export const userList = listOf('users', User, 'email')
 
 /** The address of a list's next page: the same query, from a cursor on; null on the last page. */
 export function nextAddress(context: Context, cursor: string | null): string | null {

@@ -39,10 +39,7 @@ const configEndpoint = api({
 const helpEndpoint = page({
   path: '/-/help',
   access: signedIn,
-  answer({ app, caller }) {
-    const show = () => helpPage(caller, shortLinks(app))
-    return { page: show, fragment: show }
-  },
+  answer: ({ app, caller }) => ({ page: () => helpPage(caller, shortLinks(app)) }),
 })
 
 /** All endpoints of the API and of the pages; the API's document has them in this order. */

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Token, tokenQueries } from '../../db/links/tokens.ts'
 import type { User } from '../../db/links/users.ts'
-import { tokensFragment, tokensPage, type TokensView } from '../../html/links/tokens.ts'
+import { tokensView, type TokensView } from '../../html/links/tokens.ts'
 import { newForm } from '../../kernel/http/endpoint.ts'
 import type { View } from '../../kernel/http/view.ts'
 import {
@@ -9,9 +9,9 @@ import {
   createToken,
   NewToken,
   newTokenOf,
-  revokeToken,
   TokenForm,
-} from '../../services/links/tokens.ts'
+} from '../../services/links/new-tokens.ts'
+import { revokeToken } from '../../services/links/tokens.ts'
 import { signedIn, token } from './access.ts'
 import { api, form, Id, page, type LinksRoutes } from './endpoint.ts'
 
@@ -25,9 +25,9 @@ export const tokenEndpoints = [
     tag: 'Tokens',
     summary: "List the caller's tokens, newest first.",
     returns: { description: 'All tokens', schema: Type.Object({ tokens: Type.Array(Token) }) },
-    async answer({ app: { links }, caller }) {
-      return { tokens: [...(await tokenQueries.listTokens(links.db, { user: caller.id }))] }
-    },
+    answer: async ({ app: { links }, caller }) => ({
+      tokens: await tokenQueries.listTokens(links.db, { user: caller.id }),
+    }),
   }),
 
   api({
@@ -39,9 +39,8 @@ export const tokenEndpoints = [
     summary: 'Create a token; its text is shown only this once.',
     body: NewToken,
     returns: { status: 201, description: 'The new token', schema: CreatedToken },
-    async answer({ app: { links }, caller, body, now }) {
-      return createToken(links.db, links.random, caller.id, body, now)
-    },
+    answer: ({ app: { links }, caller, body, now }) =>
+      createToken(links.db, links.random, caller.id, body, now),
   }),
 
   api({
@@ -53,15 +52,13 @@ export const tokenEndpoints = [
     summary: 'Revoke a token: it stops working at once.',
     params: { id: Id },
     returns: { description: 'It is revoked' },
-    async answer({ app: { links }, caller, params: { id } }) {
-      await revokeToken(links.db, id, caller.id)
-    },
+    answer: ({ app, caller, params }) => revokeToken(app.links.db, params.id, caller.id),
   }),
 
   page({
     path: '/-/tokens',
     access: signedIn,
-    answer: (call) => tokensView(call),
+    answer: (call) => showTokens(call),
   }),
 
   form({
@@ -69,12 +66,14 @@ export const tokenEndpoints = [
     access: signedIn,
     body: TokenForm,
     async answer(call) {
-      const { links, baseUrl } = call.app
-      const request = newTokenOf(call.body, call.now)
-      const created = await createToken(links.db, links.random, call.caller.id, request, call.now)
-      return tokensView(call, { created: { ...created, curl: curlFor(created, baseUrl()) } })
+      const { app, caller, now } = call
+      const { db, random } = app.links
+      const request = newTokenOf(call.body, now)
+      const created = await createToken(db, random, caller.id, request, now)
+      const curl = curlFor(created, app.baseUrl())
+      return showTokens(call, { created: { ...created, curl } })
     },
-    refused: (call, refusedForm) => tokensView(call, { form: refusedForm }),
+    refused: (call, refusedForm) => showTokens(call, { form: refusedForm }),
   }),
 
   form({
@@ -83,18 +82,18 @@ export const tokenEndpoints = [
     params: { id: Id },
     async answer(call) {
       await revokeToken(call.app.links.db, call.params.id, call.caller.id)
-      return tokensView(call)
+      return showTokens(call)
     },
   }),
 ]
 
-async function tokensView(
+async function showTokens(
   { app: { links }, caller, now }: { app: LinksRoutes; caller: User; now: Date },
   state: Partial<TokensView> = {},
 ): Promise<View> {
   const tokens = await tokenQueries.listTokens(links.db, { user: caller.id })
-  const view = { tokens, now, form: newForm(TokenForm, { expires: '90d' }), ...state }
-  return { page: () => tokensPage(caller, view), fragment: () => tokensFragment(view) }
+  const form = newForm(TokenForm, { expires: '90d' })
+  return tokensView(caller, { tokens, now, form, ...state })
 }
 
 /** A command that shows that the token works, within its scope. */

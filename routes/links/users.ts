@@ -1,17 +1,17 @@
 import Type from 'typebox'
 import { User, userQueries } from '../../db/links/users.ts'
-import { userRow, usersFragment, usersPage, type UsersView } from '../../html/links/users.ts'
+import { usersView, type UsersView } from '../../html/links/users.ts'
+import { badRequest } from '../../kernel/fault.ts'
 import { newForm, type Call } from '../../kernel/http/endpoint.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
-import { linksFault } from '../../services/links/faults.ts'
-import { changeRole, createUser, NewUser, RoleChange } from '../../services/links/users.ts'
+import { NewUser, RoleChange } from '../../services/links/user-input.ts'
+import { changeRole, createUser } from '../../services/links/users.ts'
 import { admin, signedIn, token } from './access.ts'
 import { api, form, Id, page, type LinksRoutes } from './endpoint.ts'
-import { nextAddress, pageQuery, pageSchema, readPage, type PageQuery } from './paging.ts'
+import { nextAddress, userList, type PageQuery } from './paging.ts'
 
 const PATH = '/-/admin/users'
-const UserQuery = pageQuery('users')
 
 /** A role as the page sends it: to give up one's own admin role takes a tick. */
 const RoleForm = Type.Object({
@@ -29,9 +29,10 @@ export const userEndpoints = [
     tag: 'Users',
     summary: "Get the caller's own profile.",
     returns: { description: 'The profile', schema: User },
-    answer: ({ caller: { id, email, display_name, role, created_at } }) => ({
-      ...{ id, email, display_name, role, created_at },
-    }),
+    answer({ caller }) {
+      const { token_id: _id, scope: _scope, last_used_at: _used, ...profile } = caller
+      return profile
+    },
   }),
 
   api({
@@ -41,8 +42,8 @@ export const userEndpoints = [
     id: 'listUsers',
     tag: 'Admin',
     summary: 'List all users by e-mail address.',
-    query: UserQuery,
-    returns: { description: 'A page of users', schema: pageSchema('users', User) },
+    query: userList.query,
+    returns: userList.returns,
     answer: (call) => readUsers(call),
   }),
 
@@ -57,46 +58,45 @@ export const userEndpoints = [
     body: RoleChange,
     returns: { description: 'The user as it is now', schema: User },
     refuses: [409],
-    answer: ({ app: { links }, params: { id }, body: { role } }) => changeRole(links.db, id, role),
+    answer: ({ app, params, body }) => changeRole(app.links.db, params.id, body.role),
   }),
 
   page({
     path: PATH,
     access: admin(signedIn),
-    query: UserQuery,
-    answer: (call) => usersView(call),
+    query: userList.query,
+    answer: (call) => showUsers(call),
   }),
 
   form({
     path: PATH,
     access: admin(signedIn),
-    query: UserQuery,
+    query: userList.query,
     body: NewUser,
     async answer(call) {
       const added = await createUser(call.app.links.db, call.body, call.now)
-      return usersView(call, { added })
+      return showUsers(call, { added })
     },
-    refused: (call, refusedForm) => usersView(call, { form: refusedForm }),
+    refused: (call, refusedForm) => showUsers(call, { form: refusedForm }),
   }),
 
   form({
     path: `${PATH}/:id/role`,
     access: admin(signedIn),
     params: { id: Id },
-    query: UserQuery,
+    query: userList.query,
     body: RoleForm,
     async answer(call) {
       const { caller, params, body } = call
       const stepsDown = params.id === caller.id && body.role === 'user'
       if (stepsDown && !body.acknowledge_own) {
-        const message =
-          'you would remove your own admin role; say so with acknowledge_own=true when you mean it'
-        throw linksFault('BAD_REQUEST', message)
+        const way = 'say so with acknowledge_own=true when you mean it'
+        throw badRequest(`you would remove your own admin role; ${way}`)
       }
       const changed = await changeRole(call.app.links.db, params.id, body.role)
       // Without the role, the caller may not open this page any more.
       if (stepsDown) return { location: '/-/' }
-      return usersView(call, { changed })
+      return showUsers(call, { changed })
     },
   }),
 ]
@@ -104,28 +104,14 @@ export const userEndpoints = [
 type UsersCall = Call<LinksRoutes, User, unknown, PageQuery>
 
 function readUsers({ app: { links }, query }: Pick<UsersCall, 'app' | 'query'>) {
-  return readPage('users', query, 'email', (after, limit) =>
-    userQueries.listUsers(links.db, { after, limit }),
-  )
+  return userList.read(query, (slice) => userQueries.listUsers(links.db, slice))
 }
 
-/**
- * The page of users that the query asks for. A change of a role answers htmx with the user's row.
- */
-async function usersView(call: UsersCall, state: Partial<UsersView> = {}): Promise<View> {
+/** The page of users that the query asks for. */
+async function showUsers(call: UsersCall, state: Partial<UsersView> = {}): Promise<View> {
+  const { caller, context } = call
   const { users, next_cursor } = await readUsers(call)
-  const { search } = call.context
-  const view = {
-    viewer: call.caller,
-    users,
-    query: search === '' ? '' : `?${search}`,
-    next: nextAddress({ ...call.context, path: PATH }, next_cursor),
-    form: newForm(NewUser),
-    ...state,
-  }
-  const { changed } = state
-  return {
-    page: () => usersPage(view),
-    fragment: () => (changed === undefined ? usersFragment(view) : userRow(changed, view)),
-  }
+  const query = context.search === '' ? '' : `?${context.search}`
+  const next = nextAddress({ ...context, path: PATH }, next_cursor)
+  return usersView({ viewer: caller, users, query, next, form: newForm(NewUser), ...state })
 }

@@ -4,7 +4,7 @@ import { visitQueries, type ClickKind } from '../../db/links/visits.ts'
 import { previewPage, unknownPage } from '../../html/links/visits.ts'
 import { Fault, forbidden, notFound, Unavailable } from '../../kernel/fault.ts'
 import type { Context } from '../../kernel/http/context.ts'
-import { htmlReply, type Reply } from '../../kernel/http/reply.ts'
+import { htmlReply } from '../../kernel/http/reply.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import { RESERVED_SLUGS, slugsMeant } from '../../services/links/slug.ts'
 import type { KnownLink } from '../../services/links/target-cache.ts'
@@ -27,85 +27,84 @@ import {
 const NOINDEX = { 'x-robots-tag': 'noindex' }
 
 /** Programs that say so; among them those that fetch a link to show what is behind it. */
-const BOT =
-  /(?<!cu)bot\b|crawl|spider|slurp|preview|externalhit|linkexpanding|embed|fetch|curl|wget|python|ruby|php|^node|undici|go-http|httpclient|java\/|okhttp|axios|whatsapp|headless|monitor|uptime|scan/i
+const BOTS = [
+  /(?<!cu)bot\b|crawl|spider|slurp|preview|externalhit|linkexpanding|embed|fetch|curl|wget/i,
+  /python|ruby|php|^node|undici|go-http|httpclient|java\/|okhttp|axios|whatsapp/i,
+  /headless|monitor|uptime|scan/i,
+]
 
 const REDIRECT = { 'cache-control': 'no-store', ...NOINDEX }
 
-/** What the resolver is made from; `ended` counts how visits end. */
-interface Resolver extends LinksRoutes {
-  readonly ended: Readonly<Record<'redirected' | 'previewed' | 'forbidden' | 'unknown', () => void>>
+const OUTCOMES = ['redirected', 'previewed', 'forbidden', 'unknown'] as const
+
+/** A visit on its way; `ended` counts how visits end. */
+interface Visit {
+  app: LinksRoutes
+  context: Context
+  ended: Readonly<Record<(typeof OUTCOMES)[number], () => void>>
 }
 
 /**
  * `GET /{slug}[/more]`: 302 to where the link leads (decisions.md section 4). A plain visit of a
  * link in memory is answered at once; everything else is resolved step by step.
  */
-export function resolverRoute(options: LinksRoutes): Route {
-  const { targets, metrics } = options.links
+export function resolverRoute(app: LinksRoutes): Route {
+  const { targets, metrics } = app.links
   const visits = metrics.counter('gatehouse_links_visits', 'Visits answered, by how they ended.')
-  const ended = {
-    redirected: visits.series({ outcome: 'redirected' }),
-    previewed: visits.series({ outcome: 'previewed' }),
-    forbidden: visits.series({ outcome: 'forbidden' }),
-    unknown: visits.series({ outcome: 'unknown' }),
-  }
-  const resolver: Resolver = { ...options, ended }
+  const series = OUTCOMES.map((outcome) => [outcome, visits.series({ outcome })])
+  const ended = Object.fromEntries(series) as Visit['ended']
   return {
     method: 'GET',
     path: '/:slug',
     access: 'open',
     handle(context) {
+      const visit = { app, context, ended }
       const known = targets.fresh(context.path, context.receivedAt.getTime())
-      const reply = known && !known.isSecure && redirect(resolver, context, known, NO_FURTHER_PATH)
-      return reply || resolve(resolver, context, known)
+      const reply = known && !known.isSecure && redirect(visit, known, NO_FURTHER_PATH)
+      return reply || resolve(visit, known)
     },
   }
 }
 
 /** Whether no link can have this path: the root, the pages' prefix and the reserved slugs. */
-export function isReservedPath(path: string): boolean {
+export function isReservedPath(path: string) {
   const [, first = ''] = path.split('/', 2)
   return first === '' || first === '-' || RESERVED_SLUGS.has(first)
 }
 
-async function resolve(
-  resolver: Resolver,
-  context: Context,
-  known: KnownLink | undefined,
-): Promise<Reply> {
+async function resolve(visit: Visit, known: KnownLink | undefined) {
+  const { app, context, ended } = visit
   if (isReservedPath(context.path)) return faultReply(NOT_FOUND, context)
-  const { links, identify, ended } = resolver
-  const visit = readVisitPath(context.path)
-  const identity = identify(context)
+  const { db, targets } = app.links
+  const path = readVisitPath(context.path)
+  const identity = app.identify(context)
   const level = levelOf(identity)
   const now = context.receivedAt
-  const link =
-    known ?? (visit && (await linkMeant(links.targets, visit.asked, now.getTime(), level)))
-  if (visit && link && !visit.previews && !link.isSecure) {
-    const reply = redirect(resolver, context, link, visit.more)
+  const link = known ?? (path && (await linkMeant(targets, path.asked, now.getTime(), level)))
+  if (path && link && !path.previews && !link.isSecure) {
+    const reply = redirect(visit, link, path.more)
     if (reply !== undefined) return reply
   }
 
-  const visitor = await visitorOf(links.db, identity, now, links.db.at(level))
-  if (visit === undefined || link === undefined) {
-    return replyUnknown(resolver, context, visit?.asked ?? '', visitor)
+  const visitor = await visitorOf(db, identity, now, db.at(level))
+  if (path === undefined || link === undefined) {
+    return replyUnknown(visit, path?.asked ?? '', visitor)
   }
-  if (link.isSecure && !(await mayRead(resolver, link, visitor))) {
+  if (link.isSecure && !(await mayRead(visit, link, visitor))) {
     ended.forbidden()
     return replyForbidden(context, visitor)
   }
-  if (visit.previews) {
+  if (path.previews) {
     // To a stranger, a link that is not public looks like none.
     if (visitor === undefined && link.visibility !== 'public') {
-      return replyUnknown(resolver, context, visit.asked, visitor)
+      return replyUnknown(visit, path.asked, visitor)
     }
     ended.previewed()
-    count(resolver, context, link, 'preview')
-    const page = previewPage(visitor, link, await mayRead(resolver, link, visitor))
+    count(visit, link, 'preview')
+    const page = previewPage(visitor, link, await mayRead(visit, link, visitor))
     return htmlReply(page, 200, NOINDEX)
   }
-  const reply = redirect(resolver, context, link, visit.more)
+  const reply = redirect(visit, link, path.more)
   if (reply !== undefined) return reply
   ended.unknown()
   const fault = notFound(`the link “${link.slug}” takes no further path`)
@@ -113,69 +112,55 @@ async function resolve(
 }
 
 /** Whether a visitor is an owner or a recipient of a link, or an admin. */
-async function mayRead(
-  { links }: Resolver,
-  link: KnownLink,
-  visitor: User | undefined,
-): Promise<boolean> {
+async function mayRead({ app }: Visit, link: KnownLink, visitor?: User) {
   if (visitor === undefined) return false
   if (visitor.role === 'admin') return true
-  return (await visitQueries.mayVisit(links.db, { link: link.id, user: visitor.id })).may
+  const asked = { link: link.id, user: visitor.id }
+  const { may } = await visitQueries.mayVisit(app.links.db, asked)
+  return may
 }
 
 /** The redirect of a visit, counted; undefined when the link takes no further path. */
-function redirect(
-  resolver: Resolver,
-  context: Context,
-  link: KnownLink,
-  more: FurtherPath,
-): Reply | undefined {
+function redirect(visit: Visit, link: KnownLink, more: FurtherPath) {
+  const { context, ended } = visit
   const location = targetOf(link, more, context.search)
   if (location === undefined) return undefined
   if (location.length > MAX_LOCATION) {
-    resolver.ended.unknown()
+    ended.unknown()
     return faultReply(LOCATION_TOO_LONG, context)
   }
-  resolver.ended.redirected()
-  count(resolver, context, link, clickKind(context.headers))
+  ended.redirected()
+  count(visit, link, clickKind(context.headers))
   return { status: 302, headers: { ...REDIRECT, location }, body: null }
 }
 
 /** HEAD is never counted. */
-function count(
-  { links }: Resolver,
-  { method, receivedAt }: Context,
-  { id }: KnownLink,
-  kind: ClickKind,
-): void {
-  if (method === 'GET') links.clicks.count(id, kind, receivedAt)
+function count({ app, context }: Visit, { id }: KnownLink, kind: ClickKind) {
+  if (context.method === 'GET') app.links.clicks.count(id, kind, context.receivedAt)
 }
 
 /**
  * 404 with what the visitor may have meant, and a way to create the link. Programs that ask for
  * JSON get it.
  */
-async function replyUnknown(
-  { links, ended }: Resolver,
-  context: Context,
-  asked: string,
-  visitor: User | undefined,
-): Promise<Reply> {
+async function replyUnknown(visit: Visit, asked: string, visitor?: User) {
+  const { app, context, ended } = visit
   ended.unknown()
   if (wantsJson(context)) return refuseVisit(notFound('link not found'), context, visitor)
-  // When the database has no time for suggestions, the page has none.
-  const suggestions = await suggestionsFor(links.db.at('extras'), asked, visitor).catch(
-    (error: unknown) => {
-      if (error instanceof Unavailable) return []
-      throw error
-    },
-  )
+  const db = app.links.db.at('extras')
+  const suggestions = await suggestionsFor(db, asked, visitor).catch(noneWhenBusy)
   const [creates] = slugsMeant(asked)
   return htmlReply(unknownPage(visitor, { asked, creates, suggestions }), 404, NOINDEX)
 }
 
+/** When the database has no time for suggestions, the page has none. */
+function noneWhenBusy(error: unknown): never[] {
+  if (error instanceof Unavailable) return []
+  throw error
+}
+
 /** 403 for a secure link that the visitor may not follow. It does not say where the link leads. */
-function replyForbidden(context: Context, visitor: User | undefined): Reply {
+function replyForbidden(context: Context, visitor?: User) {
   const message =
     visitor === undefined
       ? 'this link is only for people who are signed in and may follow it'
@@ -183,25 +168,21 @@ function replyForbidden(context: Context, visitor: User | undefined): Reply {
   return refuseVisit(forbidden(message), context, visitor)
 }
 
-function refuseVisit(
-  { status, code, message }: Fault,
-  context: Context,
-  visitor: User | undefined,
-): Reply {
+function refuseVisit({ status, code, message }: Fault, context: Context, visitor?: User) {
   const fault = new Fault(status, code, message, { headers: NOINDEX })
   return wantsJson(context) ? faultReply(fault, context) : faultPage(fault, visitor)
 }
 
-function wantsJson({ headers }: Context): boolean {
+function wantsJson({ headers }: Context) {
   return (headers.accept ?? '').includes('application/json')
 }
 
 /**
  * Whether a person follows a link, or a program. A browser that loads ahead counts as a program.
  */
-function clickKind(headers: IncomingHttpHeaders): 'human' | 'bot' {
+function clickKind(headers: IncomingHttpHeaders) {
   const agent = headers['user-agent']
-  if (agent === undefined || agent === '' || BOT.test(agent)) return 'bot'
+  if (!agent || BOTS.some((bot) => bot.test(agent))) return 'bot'
   const purpose = headers['sec-purpose'] ?? headers['purpose']
   return purpose === undefined ? 'human' : 'bot'
 }

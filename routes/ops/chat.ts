@@ -14,41 +14,32 @@ const KEEP_ALIVE_MS = 15_000
 const TOLD_CODES = ['NOT_CONFIGURED', 'INVALID_API_KEY', 'MODEL_NOT_FOUND', 'SESSION_RUNNING']
 
 /**
- * `/v1/models` and `/v1/chat/completions` of OpenAI's API: a question starts a session, the model's
- * name is the tier at which it starts, and the session's output is the answer.
+ * `/v1/models` and `/v1/chat/completions` of OpenAI's API: a question starts a session, the
+ * model's name is the tier at which it starts, and the session's output is the answer.
  */
 export function chatRoutes(app: OpsApp): readonly Route[] {
   return [
-    {
-      ...{ method: 'GET', path: '/v1/models', access: 'open' },
-      handle: (context) => answered(app, context, async () => models(app)),
-    },
-    {
-      ...{ method: 'POST', path: '/v1/chat/completions', access: 'open' },
-      handle: (context) => answered(app, context, () => complete(app, context)),
-    },
+    chatRoute(app, { method: 'GET', path: '/v1/models' }, models),
+    chatRoute(app, { method: 'POST', path: '/v1/chat/completions' }, complete),
   ]
 }
 
 /** Lets the bearer of the key in, and turns faults into OpenAI's errors. */
-async function answered(
+function chatRoute(
   app: OpsApp,
-  context: Context,
-  answer: () => Promise<Reply>,
-): Promise<Reply> {
-  try {
-    requireKey(app, context)
-    return await answer()
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-    const { status, code, message, headers } = error
-    return chatProblem(
-      status,
-      message,
-      TOLD_CODES.includes(code) ? code.toLowerCase() : null,
-      headers,
-    )
+  named: Pick<Route, 'method' | 'path'>,
+  answer: (app: OpsApp, context: Context) => Reply | Promise<Reply>,
+): Route {
+  async function handle(context: Context): Promise<Reply> {
+    try {
+      requireKey(app, context)
+      return await answer(app, context)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      return chatProblem(error, TOLD_CODES.includes(error.code) ? error.code.toLowerCase() : null)
+    }
   }
+  return { ...named, access: 'open', handle }
 }
 
 function requireKey({ chatKey }: OpsApp, { headers }: Context): void {

@@ -1,13 +1,15 @@
 import Type from 'typebox'
-import { configForm, configPage, type ConfigView } from '../../html/ops/config.ts'
-import { anyone, newForm } from '../../kernel/http/endpoint.ts'
+import { configView } from '../../html/ops/config.ts'
+import { newForm } from '../../kernel/http/endpoint.ts'
+import type { Typed, View } from '../../kernel/http/view.ts'
 import { Config, ConfigForm, ConfigUpdate } from '../../services/ops/config.ts'
 import { api, form, page, type OpsApp } from './endpoint.ts'
 
 /** The configuration (ops.md section 4; decisions.md section 5, Dashboard). */
 export const configEndpoints = [
   api({
-    ...{ method: 'GET', path: '/api/v1/config', access: anyone },
+    method: 'GET',
+    path: '/api/v1/config',
     id: 'getConfig',
     tag: 'Config',
     summary: 'Get the configuration that runs.',
@@ -16,7 +18,8 @@ export const configEndpoints = [
   }),
 
   api({
-    ...{ method: 'PUT', path: '/api/v1/config', access: anyone },
+    method: 'PUT',
+    path: '/api/v1/config',
     id: 'updateConfig',
     tag: 'Config',
     summary: 'Change the given fields; read-only and unknown ones are ignored.',
@@ -27,36 +30,25 @@ export const configEndpoints = [
 
   page({
     path: '/config',
-    access: anyone,
     query: Type.Object({ saved: Type.Optional(Type.String()) }),
-    answer({ app, query }) {
-      const view = viewOf(app, { isSaved: query.saved !== undefined })
-      return { page: () => configPage(view), fragment: () => configForm(view) }
-    },
+    answer: ({ app, query }) => showConfig(app, query.saved !== undefined),
   }),
 
   form({
     path: '/config',
-    access: anyone,
     body: ConfigForm,
     async answer({ app, body }) {
       await app.ops.config.update(body)
-      return {
-        location: '/config?saved=1',
-        fragment: () => configForm(viewOf(app, { isSaved: true })),
-      }
+      return { ...showConfig(app, true), location: '/config?saved=1' }
     },
-    refused({ app }, refused) {
-      const { form: current } = viewOf(app)
-      const typed = { ...current.typed, ...refused.typed }
-      const view = viewOf(app, { form: { ...refused, typed } })
-      return { page: () => configPage(view), fragment: () => configForm(view) }
-    },
+    refused: ({ app }, refused) => showConfig(app, false, refused),
   }),
 ]
 
-function viewOf({ ops }: OpsApp, state: Partial<ConfigView> = {}): ConfigView {
+/** A field that was not typed has its present value. */
+function showConfig({ ops }: OpsApp, isSaved: boolean, form = newForm(ConfigForm)): View {
   const current = Object.entries(ops.config.current).map(([name, value]) => [name, String(value)])
-  const values: Readonly<Record<string, string>> = Object.fromEntries(current)
-  return { values, form: newForm(ConfigForm, values), isSaved: false, ...state }
+  const values: Typed = Object.fromEntries(current)
+  const typed = { ...values, ...form.typed }
+  return configView({ values, form: { ...form, typed }, isSaved })
 }

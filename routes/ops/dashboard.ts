@@ -9,7 +9,7 @@ import {
   type NowView,
   type TriggerView,
 } from '../../html/ops/dashboard.ts'
-import { anyone, newForm } from '../../kernel/http/endpoint.ts'
+import { newForm } from '../../kernel/http/endpoint.ts'
 import { field, withDefault } from '../../kernel/validate.ts'
 import { fitsPrompt, MAX_PROMPT, PROMPT_RULE } from '../../services/ops/sessions/prompt.ts'
 import { form, LONG_FORM_LIMIT, page, type OpsApp, started } from './endpoint.ts'
@@ -33,7 +33,6 @@ const TriggerForm = Type.Object({
 export const dashboardEndpoints = [
   page({
     path: '/',
-    access: anyone,
     answer: ({ app, now }) => ({
       page: async () => dashboardPage(await dashboardView(app, now)),
       fragment: async () => nowFragment(await nowView(app)),
@@ -42,7 +41,6 @@ export const dashboardEndpoints = [
 
   form({
     path: '/sessions/trigger',
-    access: anyone,
     body: TriggerForm,
     limit: LONG_FORM_LIMIT,
     async answer({ app: { ops }, body }) {
@@ -69,8 +67,7 @@ async function nowView({ ops: { db, config } }: OpsApp): Promise<NowView> {
     q.listSessions(db, { offset: 0, limit: 1 }),
     q.findSummary(db, {}),
   ])
-  const { dry_run: dryRun, interval } = config.current
-  return { running, last, summary, dryRun, interval }
+  return { running, last, summary, config: config.current }
 }
 
 async function dashboardView(
@@ -79,19 +76,12 @@ async function dashboardView(
   trigger: TriggerView = { form: newForm(TriggerForm) },
 ): Promise<DashboardView> {
   const { db } = app.ops
-  const dayNames = lastDays(today)
-  const since = new Date(`${dayNames[0]}T00:00:00Z`)
+  const since = new Date(today.getTime() - (DAYS - 1) * DAY_MS)
+  since.setUTCHours(0, 0, 0, 0)
   const [now, events, days] = await Promise.all([
     nowView(app),
     eventQueries.listEvents(db, { ...ANY_EVENT, offset: 0, limit: MAX_EVENTS }),
-    q.listDays(db, { since, limit: DAYS }),
+    q.listDays(db, { since, until: today, limit: DAYS }),
   ])
-  return { now, events, days, dayNames, trigger }
-}
-
-/** The days of the charts, today last. */
-function lastDays(now: Date): readonly string[] {
-  return Array.from({ length: DAYS }, (_, at) =>
-    new Date(now.getTime() - (DAYS - 1 - at) * DAY_MS).toISOString().slice(0, 10),
-  )
+  return { now, events, days, trigger }
 }

@@ -1,31 +1,32 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import { opsErrorPage, type Listed } from '../../html/ops/layout.ts'
 import { anyone, endpointsOf, type Call, type Endpoint } from '../../kernel/http/endpoint.ts'
 import { badRequest, Fault } from '../../kernel/fault.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
-import type { Ops } from '../../services/ops/open.ts'
-import { opsErrorPage } from '../../html/ops/layout.ts'
-import type { FaultReply } from '../../kernel/http/listener.ts'
-import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
+import { htmlReply, jsonReply, type FaultReply, type Reply } from '../../kernel/http/reply.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
+import type { Ops } from '../../services/ops/open.ts'
 
 /** What the endpoints of the ops listener work with. */
 export interface OpsApp {
-  readonly ops: Ops
-  readonly version: string
+  ops: Ops
+  version: string
   /** Public address of the service, without a slash at its end. */
-  readonly baseUrl: () => string
+  baseUrl: () => string
   /** The key of the alert webhook and the chat API, as configured now. */
-  readonly chatKey: () => string | undefined
+  chatKey: () => string | undefined
 }
 
 /** The contract's text of a 500. */
 const INTERNAL = 'internal server error'
 
-/** Errors of the ops service: `{error}` (ops.md section 7); browsers get a page outside the API. */
+/**
+ * Errors of the ops service: `{error}` (ops.md section 7); browsers get a page outside the API.
+ */
 export const opsFault: FaultReply = (fault, request) => {
   const { status, code, message, headers } = fault
   if (request.path.startsWith('/v1/')) {
-    return chatProblem(status, message, code.toLowerCase(), headers)
+    return chatProblem(fault, code.toLowerCase())
   }
   if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
     return htmlReply(opsErrorPage(fault), status, headers)
@@ -34,12 +35,7 @@ export const opsFault: FaultReply = (fault, request) => {
 }
 
 /** An error of the chat API in OpenAI's shape; `code` distinguishes errors of one status. */
-export function chatProblem(
-  status: number,
-  message: string,
-  code: string | null,
-  headers: Readonly<Record<string, string>> = {},
-): Reply {
+export function chatProblem({ status, message, headers }: Fault, code: string | null): Reply {
   const type = status >= 500 ? 'server_error' : 'invalid_request_error'
   return jsonReply({ error: { message, type, param: null, code } }, status, headers)
 }
@@ -52,6 +48,7 @@ export function started<Session>(session: Session | undefined): Session {
 
 /** Ops has no sign-in: pages and API are for `anyone` (ops.md section 5). */
 export const { api, page, form } = endpointsOf<OpsApp, undefined>({
+  access: anyone,
   bodyLimit: 1024 * 1024,
   alwaysRefuses: [403, 500, 503],
   faultReply: opsFault,
@@ -64,10 +61,10 @@ export const LONG_FORM_LIMIT = 1024 * 1024
 export function listApi<Query extends TObject, Row extends TSchema>(
   noun: string,
   declared: {
-    readonly summary: string
-    readonly row: Row
-    readonly query?: Query
-    readonly list: (
+    summary: string
+    row: Row
+    query?: Query
+    list: (
       call: Call<OpsApp, undefined, unknown, Static<Query>>,
     ) => Promise<readonly Static<Row>[]>
   },
@@ -76,7 +73,10 @@ export function listApi<Query extends TObject, Row extends TSchema>(
   const name = noun.toLowerCase()
   const schema: TObject = Type.Object({ [name]: Type.Array(row) })
   return api({
-    ...{ method: 'GET', path: `/api/v1/${name}`, access: anyone, id: `list${noun}`, tag: noun },
+    method: 'GET',
+    path: `/api/v1/${name}`,
+    id: `list${noun}`,
+    tag: noun,
     summary,
     ...query,
     returns: { description: noun, schema },
@@ -96,10 +96,7 @@ export function idOf(noun: string) {
 }
 
 /** The part of a list that is asked for. */
-export interface Paging {
-  readonly limit: number
-  readonly offset: number
-}
+export type Paging = Readonly<Record<'limit' | 'offset', number>>
 
 /** The query of a list. A limit over the maximum counts as the maximum. */
 export function paging(defaultLimit: number) {
@@ -125,7 +122,7 @@ export async function readPage<Row, Query extends Paging>(
   path: string,
   query: Query,
   list: (query: Query) => Promise<readonly Row[]>,
-): Promise<{ readonly rows: readonly Row[]; readonly older: string | undefined }> {
+): Promise<Listed<Row>> {
   const { limit, offset } = query
   // One row more tells whether there is a next page.
   const listed = await list({ ...query, limit: limit + 1 })

@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { Event, eventQueries as q } from '../../db/ops/events.ts'
-import { eventsFragment, eventsPage } from '../../html/ops/events.ts'
-import { anyone } from '../../kernel/http/endpoint.ts'
+import { eventsView } from '../../html/ops/events.ts'
 import { Filter, listApi, page, paging, readPage } from './endpoint.ts'
 
 const EventQuery = Type.Object({ ...paging(100), level: Filter, service: Filter })
@@ -10,14 +9,12 @@ const EventQuery = Type.Object({ ...paging(100), level: Filter, service: Filter 
 export const eventEndpoints = [
   page({
     path: '/events',
-    access: anyone,
     query: EventQuery,
     async answer({ app: { ops }, query }) {
-      const { rows, older } = await readPage('/events', query, (asked) =>
+      const listed = await readPage('/events', query, (asked) =>
         q.listEvents(ops.db, { ...asked, session: null }),
       )
-      const view = { ...query, events: rows, older }
-      return { page: () => eventsPage(view), fragment: () => eventsFragment(view) }
+      return eventsView({ ...query, ...listed })
     },
   }),
 

@@ -1,14 +1,14 @@
-import { found } from '../../kernel/fault.ts'
 import Type from 'typebox'
 import { Memory, memoryQueries as q } from '../../db/ops/memories.ts'
 import {
   deletedMemory,
-  memoriesFragment,
-  memoriesPage,
+  memoriesView,
   memoryCard,
-  type MemoriesView,
+  type FoundMemories,
 } from '../../html/ops/memories.ts'
-import { anyone, newForm } from '../../kernel/http/endpoint.ts'
+import { found } from '../../kernel/fault.ts'
+import { newForm } from '../../kernel/http/endpoint.ts'
+import type { View } from '../../kernel/http/view.ts'
 import {
   CATEGORIES,
   createMemory,
@@ -45,7 +45,8 @@ export const memoryEndpoints = [
   }),
 
   api({
-    ...{ method: 'POST', path: '/api/v1/memories', access: anyone },
+    method: 'POST',
+    path: '/api/v1/memories',
     id: 'createMemory',
     tag: 'Memories',
     summary: 'Add a memory; always a new one.',
@@ -55,7 +56,8 @@ export const memoryEndpoints = [
   }),
 
   api({
-    ...{ method: 'PUT', path: '/api/v1/memories/:id', access: anyone },
+    method: 'PUT',
+    path: '/api/v1/memories/:id',
     id: 'updateMemory',
     tag: 'Memories',
     summary: 'Change a memory.',
@@ -68,7 +70,8 @@ export const memoryEndpoints = [
   }),
 
   api({
-    ...{ method: 'DELETE', path: '/api/v1/memories/:id', access: anyone },
+    method: 'DELETE',
+    path: '/api/v1/memories/:id',
     id: 'deleteMemory',
     tag: 'Memories',
     summary: 'Remove a memory.',
@@ -81,35 +84,23 @@ export const memoryEndpoints = [
 
   page({
     path: PATH,
-    access: anyone,
     query: MemoryQuery,
-    async answer({ app, query }) {
-      const view = await memoriesView(app, query)
-      return { page: () => memoriesPage(view), fragment: () => memoriesFragment(view) }
-    },
+    answer: ({ app, query }) => showMemories(app, query),
   }),
 
   form({
     path: PATH,
-    access: anyone,
     body: MemoryCreation,
     limit: LONG_FORM_LIMIT,
     async answer({ app, body, now }) {
       await createMemory(app.ops.db, body, now)
-      const isSaved = true
-      const fragment = async () =>
-        memoriesFragment(await memoriesView(app, FIRST_PAGE, { isSaved }))
-      return { location: PATH, fragment }
+      return { ...(await showMemories(app, FIRST_PAGE, { isSaved: true })), location: PATH }
     },
-    async refused({ app }, creation) {
-      const view = await memoriesView(app, FIRST_PAGE, { creation })
-      return { page: () => memoriesPage(view), fragment: () => memoriesFragment(view) }
-    },
+    refused: ({ app }, creation) => showMemories(app, FIRST_PAGE, { creation }),
   }),
 
   form({
     path: `${PATH}/:id`,
-    access: anyone,
     params,
     body: MemoryUpdate,
     limit: LONG_FORM_LIMIT,
@@ -121,16 +112,13 @@ export const memoryEndpoints = [
     async refused({ app, params: { id } }, update) {
       const memory = found(await q.findMemory(app.ops.db, { id }), 'memory')
       const edited = { memory, form: update }
-      return {
-        page: async () => memoriesPage(await memoriesView(app, FIRST_PAGE, { edited })),
-        fragment: () => memoryCard(edited),
-      }
+      const view = await showMemories(app, FIRST_PAGE, { edited })
+      return { ...view, fragment: () => memoryCard(edited) }
     },
   }),
 
   form({
     path: `${PATH}/:id/delete`,
-    access: anyone,
     params,
     async answer({ app: { ops }, params: { id } }) {
       found(await q.removeMemory(ops.db, { id }), 'memory')
@@ -141,12 +129,12 @@ export const memoryEndpoints = [
 
 const FIRST_PAGE: MemoryQuery = { limit: 200, offset: 0, service: null, category: null }
 
-async function memoriesView(
+async function showMemories(
   { ops }: OpsApp,
   query: MemoryQuery,
-  state: Partial<MemoriesView> = {},
-): Promise<MemoriesView> {
-  const { rows, older } = await readPage(PATH, query, (asked) => q.listMemories(ops.db, asked))
+  state: Partial<FoundMemories> = {},
+): Promise<View> {
+  const listed = await readPage(PATH, query, (asked) => q.listMemories(ops.db, asked))
   const forms = { creation: newForm(MemoryCreation), update: newForm(MemoryUpdate) }
-  return { ...query, memories: rows, older, categories: CATEGORIES, ...forms, ...state }
+  return memoriesView({ ...query, ...listed, ...forms, categories: CATEGORIES, ...state })
 }

@@ -1,6 +1,5 @@
 import { Cooldown, operationQueries as q } from '../../db/ops/operations.ts'
-import { cooldownsFragment, cooldownsPage } from '../../html/ops/operations.ts'
-import { anyone } from '../../kernel/http/endpoint.ts'
+import { cooldownsView } from '../../html/ops/operations.ts'
 import { listApi, page, type OpsApp } from './endpoint.ts'
 
 const DAY_MS = 86_400_000
@@ -10,14 +9,7 @@ const MAX_COOLDOWNS = 1_000
 export const operationEndpoints = [
   page({
     path: '/cooldowns',
-    access: anyone,
-    async answer({ app, now }) {
-      const cooldowns = await listCooldowns(app, now)
-      return {
-        page: () => cooldownsPage(cooldowns),
-        fragment: () => cooldownsFragment(cooldowns),
-      }
-    },
+    answer: async ({ app, now }) => cooldownsView(await listCooldowns(app, now)),
   }),
 
   listApi('Cooldowns', {

@@ -25,13 +25,18 @@ import { SessionDetail, sessionEndpoints, sessionStream } from './sessions.ts'
 const API = '/api/v1/'
 const NONE: Match = { kind: 'none' }
 
+const HealthReply = Type.Object({ status: Type.Literal('ok') })
+
 /** Never refuses anybody, which is why it is not an `api` endpoint. */
 const HEALTH: Operation = {
-  ...{ method: 'GET', path: '/api/v1/health', id: 'getHealth', tag: 'Health' },
+  method: 'GET',
+  path: '/api/v1/health',
+  id: 'getHealth',
+  tag: 'Health',
   summary: 'Say that the service runs; asks nothing of the database.',
   access: 'open',
   needsToken: false,
-  replies: { 200: { description: 'It runs', schema: Type.Object({ status: Type.Literal('ok') }) } },
+  replies: { 200: { description: 'It runs', schema: HealthReply } },
   refusals: [],
   handle: () => jsonReply({ status: 'ok' }),
 }
@@ -106,8 +111,18 @@ function describeOps(
     },
     operations,
     schemas: {
-      ...{ Session, SessionDetail, Event, Memory, MemoryCreation, MemoryUpdate, Cooldown },
-      ...{ Config, ConfigUpdate, AlertReceipt, AlertProblem, Error: ErrorBody },
+      Session,
+      SessionDetail,
+      Event,
+      Memory,
+      MemoryCreation,
+      MemoryUpdate,
+      Cooldown,
+      Config,
+      ConfigUpdate,
+      AlertReceipt,
+      AlertProblem,
+      Error: ErrorBody,
     },
     refusals: Object.fromEntries(refusals),
     tokens: 'The value of OPS_CHAT_API_KEY; the alert webhook alone needs it',

@@ -2,18 +2,11 @@ import Type from 'typebox'
 import { eventQueries } from '../../db/ops/events.ts'
 import { Session, sessionQueries as q, type FoundSession } from '../../db/ops/sessions.ts'
 import { nullable } from '../../db/sql-file.ts'
-import {
-  sessionHead,
-  sessionPage,
-  sessionsFragment,
-  sessionsPage,
-  type HeadView,
-  type StopView,
-} from '../../html/ops/sessions.ts'
+import { sessionsView, sessionView, type ShownSession } from '../../html/ops/sessions.ts'
 import { found, Fault, unavailable } from '../../kernel/fault.ts'
 import { queryOf } from '../../kernel/http/context.ts'
-import { anyone, newForm } from '../../kernel/http/endpoint.ts'
 import type { Route } from '../../kernel/http/router.ts'
+import type { View } from '../../kernel/http/view.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
@@ -27,7 +20,6 @@ import {
   paging,
   readPage,
   type OpsApp,
-  opsFault,
   started,
 } from './endpoint.ts'
 
@@ -41,12 +33,16 @@ export const SessionDetail = Type.Object({
 
 const params = { id: idOf('session') }
 const SessionsQuery = Type.Object(paging(50))
-/** The body of a form without fields. */
-const NoFields = Type.Object({})
 /** Lines of output, and events, on a page. */
 const MAX_LINES = 500
-const MAX_EVENTS = 100
+const EVENTS = { level: null, service: null, offset: 0, limit: 100 }
 const MAX_CHAIN = 100
+
+const LineNumber = parsed(
+  withDefault(Type.Integer(), MAX_SEQ),
+  'must be the number of a line',
+  lineNumber,
+)
 
 /**
  * Sessions (ops.md section 4; decisions.md section 5, Dashboard). Their stream is a route of its
@@ -55,16 +51,10 @@ const MAX_CHAIN = 100
 export const sessionEndpoints = [
   page({
     path: '/sessions',
-    access: anyone,
     query: SessionsQuery,
     async answer({ app: { ops }, query }) {
-      const { rows, older } = await readPage('/sessions', query, (asked) =>
-        q.listSessions(ops.db, asked),
-      )
-      return {
-        page: () => sessionsPage(rows, older),
-        fragment: () => sessionsFragment(rows, older),
-      }
+      const listed = await readPage('/sessions', query, (asked) => q.listSessions(ops.db, asked))
+      return sessionsView(listed)
     },
   }),
 
@@ -77,27 +67,21 @@ export const sessionEndpoints = [
 
   page({
     path: '/sessions/:id',
-    access: anyone,
     params,
-    query: Type.Object({
-      before: parsed(withDefault(Type.Integer(), MAX_SEQ), 'must be the number of a line', (text) =>
-        /^\d{1,10}$/.test(String(text)) ? Math.min(Number(text), MAX_SEQ) : undefined,
-      ),
-    }),
-    async answer({ app, params: { id }, query: { before } }) {
-      return sessionView(app, await findSession(app, id), { form: STOP_FORM }, before)
-    },
+    query: Type.Object({ before: LineNumber }),
+    answer: ({ app, params, query }) => showSession(app, params.id, query),
   }),
 
   api({
-    ...{ method: 'GET', path: '/api/v1/sessions/:id', access: anyone },
+    method: 'GET',
+    path: '/api/v1/sessions/:id',
     id: 'getSession',
     tag: 'Sessions',
     summary: 'Get a session with its escalation chain.',
     params,
     returns: { description: 'The session', schema: SessionDetail },
     async answer({ app: { ops }, params: { id } }) {
-      const session = found(await q.findSession(ops.db, { id }), 'session')
+      const session = await findSession({ ops }, id)
       const parentId = session.parent_session_id
       const [parent, child_sessions] = await Promise.all([
         parentId === null ? undefined : q.findSession(ops.db, { id: parentId }),
@@ -110,7 +94,8 @@ export const sessionEndpoints = [
   }),
 
   api({
-    ...{ method: 'POST', path: '/api/v1/sessions/trigger', access: anyone },
+    method: 'POST',
+    path: '/api/v1/sessions/trigger',
     id: 'triggerSession',
     tag: 'Sessions',
     summary: 'Start a session at tier 1.',
@@ -126,28 +111,21 @@ export const sessionEndpoints = [
 
   form({
     path: '/sessions/:id/stop',
-    access: anyone,
     params,
-    body: NoFields,
+    body: Type.Object({}),
     async answer({ app, params: { id } }) {
       const isAsked = await app.ops.sessions.stop(id)
-      const session = await findSession(app, id)
+      const view = await showSession(app, id, { isAsked })
       if (!isAsked) throw new Fault(409, 'CONFLICT', 'the session does not run')
-      const fragment = async () =>
-        sessionHead(await headView(app, session, { form: STOP_FORM, isAsked }))
-      return { location: `/sessions/${id}`, fragment }
+      return { ...view, location: `/sessions/${id}` }
     },
-    async refused({ app, params: { id } }, form) {
-      return sessionView(app, await findSession(app, id), { form })
-    },
+    refused: ({ app, params }, { fault }) => showSession(app, params.id, { fault }),
   }),
 ]
 
-const STOP_FORM = newForm(NoFields)
-
 /**
- * `GET /sessions/{id}/stream` (decisions.md section 5, Output): `line` events with their numbers as
- * ids, then `done`. Clients resume by `Last-Event-ID` or `?last_event_id=`.
+ * `GET /sessions/{id}/stream` (decisions.md section 5, Output): `line` events with their numbers
+ * as ids, then `done`. Clients resume by `Last-Event-ID` or `?last_event_id=`.
  */
 export function sessionStream({ ops }: OpsApp): Route {
   return {
@@ -156,59 +134,59 @@ export function sessionStream({ ops }: OpsApp): Route {
     access: 'guarded',
     async handle(context) {
       const id = Number(/^\d+$/.exec(context.params['id'] ?? '')?.[0] ?? 0)
-      const exists = Number.isSafeInteger(id) && (await q.findStatus(ops.db, { id })) !== undefined
-      if (!exists) return opsFault(new Fault(404, 'NOT_FOUND', 'session not found'), context)
-      if (!ops.lines.hasRoom) return opsFault(NO_ROOM, context)
+      found(Number.isSafeInteger(id) ? await q.findStatus(ops.db, { id }) : undefined, 'session')
+      if (!ops.lines.hasRoom) {
+        throw unavailable('As many streams are open as this process serves; try again shortly.', 5)
+      }
       const given = context.headers['last-event-id'] ?? queryOf(context).get('last_event_id')
       // An id that is not a line's number belongs to a client that has nothing yet.
-      const known = typeof given === 'string' && /^\d{1,10}$/.test(given) ? Number(given) : 0
+      const known = lineNumber(given) ?? 0
       return {
         status: 200,
         headers: STREAM_HEADERS,
-        body: (sink) => ops.lines.connect(sink, id, Math.min(known, MAX_SEQ)),
+        body: (sink) => ops.lines.connect(sink, id, known),
       }
     },
   }
 }
 
-const NO_ROOM = unavailable(
-  'As many streams are open as this process serves; try again shortly.',
-  5,
-)
+function lineNumber(text: unknown): number | undefined {
+  return /^\d{1,10}$/.test(String(text)) ? Math.min(Number(text), MAX_SEQ) : undefined
+}
 
-async function findSession({ ops }: OpsApp, id: number): Promise<FoundSession> {
+async function findSession({ ops }: Pick<OpsApp, 'ops'>, id: number): Promise<FoundSession> {
   return found(await q.findSession(ops.db, { id }), 'session')
 }
 
 /** A session without what only its page shows. */
 function publicSession(session: FoundSession): Session {
-  const { summary: _summary, marker: _marker, chain_cost: _cost, ...shown } = session
+  const {
+    summary: _summary,
+    tool_calls: _calls,
+    marker: _marker,
+    chain_cost: _cost,
+    ...shown
+  } = session
   return shown
 }
 
-async function headView(
-  { ops: { db } }: OpsApp,
-  session: FoundSession,
-  stop: StopView,
-): Promise<HeadView> {
-  const { id } = session
-  const filter = { level: null, service: null, session: id }
-  const [events, chain] = await Promise.all([
-    eventQueries.listEvents(db, { ...filter, offset: 0, limit: MAX_EVENTS }),
-    q.listChain(db, { id, limit: MAX_CHAIN }),
-  ])
-  return { session, stop, events, chain }
+/** The line before which lines are shown, or what came of Stop. */
+interface Asked extends Pick<ShownSession, 'isAsked' | 'fault'> {
+  before?: number
 }
 
-function sessionView(app: OpsApp, session: FoundSession, stop: StopView, before = MAX_SEQ) {
-  return {
-    async page() {
-      const [head, lines] = await Promise.all([
-        headView(app, session, stop),
-        q.listLinesBefore(app.ops.db, { session: session.id, before, limit: MAX_LINES }),
-      ])
-      return sessionPage({ ...head, lines: lines.toReversed(), atEnd: before === MAX_SEQ })
-    },
-    fragment: async () => sessionHead(await headView(app, session, stop)),
-  }
+async function showSession(
+  app: OpsApp,
+  id: number,
+  { before = MAX_SEQ, ...stopped }: Asked = {},
+): Promise<View> {
+  const { db } = app.ops
+  const session = await findSession(app, id)
+  const [events, chain, lines] = await Promise.all([
+    eventQueries.listEvents(db, { ...EVENTS, session: id }),
+    q.listChain(db, { id, limit: MAX_CHAIN }),
+    q.listLinesBefore(db, { session: id, before, limit: MAX_LINES }),
+  ])
+  const atEnd = before === MAX_SEQ
+  return sessionView({ session, events, chain, lines: lines.toReversed(), atEnd, ...stopped })
 }

@@ -1,18 +1,24 @@
 import Type from 'typebox'
 import type { ActiveProvider } from '../../db/hooks/providers.ts'
-import { type Clock, DURATION_FORM, parseDuration } from '../../kernel/time.ts'
+import { DURATION_FORM, parseDuration } from '../../kernel/time.ts'
 import { parsed } from '../../kernel/validate.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { Metrics } from '../../kernel/metrics.ts'
+import type { HooksParts, Registry } from './registry.ts'
 
 /** `silent`: no event for longer than expected; `burst`: many deliveries with a wrong secret. */
 export type AlarmKind = 'silent' | 'burst'
 
-/** An alarm that an operator has set, and whether it fires. */
-export interface Alarm {
-  readonly provider: string
-  readonly kind: AlarmKind
-  readonly fires: boolean
+/** An alarm about a provider or a destination, and whether it fires. */
+interface Alarm {
+  provider?: string
+  destination?: string
+  kind: AlarmKind | 'disabled'
+  fires: boolean
+}
+
+/** An alarm that an operator has set. */
+export interface ProviderAlarm extends Alarm {
+  provider: string
+  kind: AlarmKind
 }
 
 const BURST_MS = 5 * 60_000
@@ -26,9 +32,9 @@ export function rejectedSince(now: Date): Date {
 }
 
 /** The alarms that are set for a provider, which must be enabled: a disabled one raises none. */
-export function alarmsOf(provider: ActiveProvider, now: Date): readonly Alarm[] {
+export function alarmsOf(provider: ActiveProvider, now: Date): readonly ProviderAlarm[] {
   const { name, expected_interval_s: interval, rejection_burst: burst } = provider
-  const alarms: Alarm[] = []
+  const alarms: ProviderAlarm[] = []
   if (interval !== null) {
     const quiet = now.getTime() - heardAt(provider)
     alarms.push({ provider: name, kind: 'silent', fires: quiet > interval * 1_000 })
@@ -39,40 +45,40 @@ export function alarmsOf(provider: ActiveProvider, now: Date): readonly Alarm[] 
   return alarms
 }
 
+/** The alarm of each destination: it fires once failures have disabled the destination. */
+export function destinationAlarms({ destinations }: Pick<Registry, 'destinations'>) {
+  return destinations.map(({ name: destination, failed: fires }): Alarm => {
+    return { destination, kind: 'disabled', fires }
+  })
+}
+
 /** Start of the silence: the last event, or a later change of the alarm or of `enabled`. */
 function heardAt({ heard_at, watched_since }: ActiveProvider): number {
   return Math.max(heard_at?.getTime() ?? 0, watched_since?.getTime() ?? 0)
 }
 
-/** Knows which alarms are set and which of them fire. */
-export interface AlarmBoard {
-  /** Takes the alarms as of a time; logs once that one begins or ends. */
-  update(alarms: readonly Alarm[], at: Date): void
-  /** Calls back when an alarm has begun or ended. */
-  onChange(callback: () => void): void
-  close(): void
-}
-
 const REFRESH_MS = 2_000
 
 /**
- * Opens the board. Time alone makes a provider silent, so `refresh` is called again and again while
- * `hasAlarms` says that an alarm is set.
+ * Opens the board, which knows what alarms are set and which of them fire. Time alone makes a
+ * provider silent, so `refresh` is called again and again while an alarm is set. `changed` hears
+ * when one has begun or ended.
  */
 export function openAlarms(
-  clock: Clock,
-  log: Log,
-  metrics: Metrics,
-  hasAlarms: () => boolean,
+  { clock, log, metrics }: HooksParts,
+  registry: Pick<Registry, 'hasAlarms'>,
   refresh: () => void,
-): AlarmBoard {
+  changed: () => void,
+) {
   let present: readonly Alarm[] = []
   let presentAt = 0
-  const callbacks: (() => void)[] = []
   metrics.gauge('gatehouse_hooks_alarm', 'Alarms that are set: 1 while one fires.', () =>
-    present.map(({ provider, kind, fires }) => [{ provider, kind }, fires ? 1 : 0] as const),
+    present.flatMap(({ provider, kind, fires }) =>
+      provider === undefined ? [] : [[{ provider, kind }, fires ? 1 : 0] as const],
+    ),
   )
 
+  /** Takes the alarms as of a time; logs once that one begins or ends. */
   function update(alarms: readonly Alarm[], at: Date): void {
     // Two readings may overlap: an older one must not replace a newer one.
     if (at.getTime() < presentAt) return
@@ -80,23 +86,30 @@ export function openAlarms(
     const begun = firing(alarms).filter((alarm) => !has(present, alarm))
     const ended = firing(present).filter((alarm) => !has(alarms, alarm))
     present = alarms
-    for (const { provider, kind } of begun) log.warn('alarm', { provider, kind })
-    for (const { provider, kind } of ended) log.info('alarm ended', { provider, kind })
-    if (begun.length + ended.length > 0) for (const callback of callbacks) callback()
+    for (const { provider, destination, kind } of begun) {
+      log.warn('alarm', { provider, destination, kind })
+    }
+    for (const { provider, destination, kind } of ended) {
+      log.info('alarm ended', { provider, destination, kind })
+    }
+    if (begun.length + ended.length > 0) changed()
   }
 
   const stop = clock.every(REFRESH_MS, () => {
-    if (hasAlarms() || present.length > 0) refresh()
+    if (registry.hasAlarms || present.length > 0) refresh()
   })
-  return { update, onChange: (callback) => callbacks.push(callback), close: stop }
+  return { update, close: stop }
 }
 
 function firing(alarms: readonly Alarm[]): readonly Alarm[] {
   return alarms.filter(({ fires }) => fires)
 }
 
-function has(alarms: readonly Alarm[], { provider, kind }: Alarm): boolean {
-  return firing(alarms).some((alarm) => alarm.provider === provider && alarm.kind === kind)
+function has(alarms: readonly Alarm[], { provider, destination, kind }: Alarm): boolean {
+  return firing(alarms).some(
+    (alarm) =>
+      alarm.provider === provider && alarm.destination === destination && alarm.kind === kind,
+  )
 }
 
 const MAX_INTERVAL_S = 366 * 86_400

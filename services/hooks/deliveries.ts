@@ -1,18 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { NewEvent, SavedEvent } from '../../db/hooks/deliveries.ts'
-import type { Provider, SecretName, TrustMode } from '../../db/hooks/providers.ts'
+import type { SavedEvent } from '../../db/hooks/deliveries.ts'
+import type { Provider, SecretName } from '../../db/hooks/providers.ts'
 import { badRequest, Fault, forbidden, notFound, unavailable } from '../../kernel/fault.ts'
-import {
-  cleanText,
-  genericFields,
-  readMembers,
-  sha256Hex,
-  signedFields,
-  type EventFields,
-} from './event-fields.ts'
+import type { JsonObject } from '../../kernel/json.ts'
+import { cleanText, fieldsAt, readMembers, sha256Hex } from './event-fields.ts'
 import type { Hooks } from './open.ts'
-import { sanitizeHeaders } from './redact.ts'
-import { verifySignature, type Verification } from './schemes.ts'
+import { redactUrlTokens, storedHeaders, storedQuery } from './redact.ts'
+import {
+  hasUnsignedType,
+  needsJson,
+  placesOf,
+  schemeOf,
+  type Handshake,
+  type Scheme,
+} from './schemes.ts'
 import {
   acceptsPrevious,
   isSignedProvider,
@@ -20,39 +21,41 @@ import {
   mayDeliver,
   presentedToken,
   tokenMatches,
-  type ProviderSecrets,
-  type SignedProvider,
 } from './secrets.ts'
+import { bodyStaleness, verifySignature } from './signatures.ts'
 
 /** What comes of a delivery before its body. */
 export interface DeliveryHead {
-  readonly provider: string
-  readonly headers: IncomingHttpHeaders
-  /** The query's text: searched for a token only, never stored. */
-  readonly search: string
-  readonly client: string
-  readonly receivedAt: Date
+  provider: string
+  headers: IncomingHttpHeaders
+  /** Name and value in turn, as received. */
+  rawHeaders: readonly string[]
+  path: string
+  /** The query's text, which may hold a token. */
+  search: string
+  client: string
+  receivedAt: Date
 }
 
 /** A delivery whose body is still arriving. */
 export interface Receiving {
   /** Takes the body's bytes as they arrive. */
-  readonly update: (part: Buffer) => void
+  update: (part: Buffer) => void
   /** Verifies and stores the delivery; called once, with the whole body. */
-  readonly finish: (body: Buffer) => Promise<Received>
+  finish: (body: Buffer) => Promise<Received>
 }
 
-/** A delivery that was accepted; a handshake is echoed and not stored. */
+/** A delivery that was accepted; a handshake is answered and not stored. */
 export type Received =
-  | { readonly kind: 'stored'; readonly saved: SavedEvent }
-  | { readonly kind: 'handshake'; readonly challenge: string }
+  | { kind: 'stored'; saved: SavedEvent }
+  | { kind: 'handshake'; answer: Handshake }
 
 /** What receives deliveries. */
 export interface Receiver extends Pick<
   Hooks,
   'registry' | 'ingest' | 'secrets' | 'secretUses' | 'rejections'
 > {
-  readonly freshnessSeconds: () => number
+  freshnessSeconds: () => number
 }
 
 /**
@@ -60,94 +63,103 @@ export interface Receiver extends Pick<
  * stored. Throws 404 for an unknown provider and 403 for a disabled one.
  */
 export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
-  const { provider } = head
+  const { provider, headers } = head
   if (!isSignedProvider(provider)) throw notFound(UNKNOWN_SIGNED)
   const secrets = receiver.secrets.of(provider)
   const row = receiver.registry.provider(provider)
-  if (secrets === undefined || row === undefined) throw notFound(UNKNOWN_SIGNED)
+  const scheme = row && schemeOf(row)
+  if (secrets === undefined || row === undefined || scheme === undefined) {
+    throw notFound(UNKNOWN_SIGNED)
+  }
   if (!row.enabled) throw rejected(receiver, head, disabled(provider), 'disabled')
-  const verifier = verifySignature(provider, head, secrets, receiver.freshnessSeconds())
+  const verifier = verifySignature(scheme, head, secrets, receiver.freshnessSeconds())
   return {
     update: verifier.update,
-    finish: (body) => finishSigned(receiver, head, provider, secrets, verifier.finish(body), body),
+    async finish(body) {
+      const proof = verifier.finish(body)
+      accept(receiver, head, row, proof, () =>
+        'status' in proof && proof.status === 400
+          ? badRequest(HEADER_MISSING)
+          : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG),
+      )
+      const members = readMembers(body, headers['content-type'])
+      if (members === undefined) throw badRequest(BODY_UNREADABLE)
+      const answer = scheme.handshake?.(members)
+      if (answer !== undefined) return { kind: 'handshake', answer }
+      return store(receiver, head, row, body, members)
+    },
   }
-}
-
-async function finishSigned(
-  receiver: Receiver,
-  head: DeliveryHead,
-  provider: SignedProvider,
-  { since }: ProviderSecrets,
-  verification: Verification,
-  body: Buffer,
-): Promise<Received> {
-  if ('reason' in verification) {
-    const { status, reason } = verification
-    const fault =
-      status === 400 ? badRequest(HEADER_MISSING) : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
-    throw rejected(receiver, head, fault, reason, true)
-  }
-  const { headers, receivedAt: at } = head
-  const { secret } = verification
-  receiver.secretUses.record({ provider, secret, at, rotated_at: null, since })
-  const members = readMembers(body, headers['content-type'])
-  if (members === undefined) throw badRequest(BODY_UNREADABLE)
-  if (provider === 'chat' && members['type'] === 'url_verification') {
-    const { challenge } = members
-    // A list as text could be deeper than the stack.
-    return { kind: 'handshake', challenge: typeof challenge === 'string' ? challenge : '' }
-  }
-  const bodyHash = sha256Hex(body)
-  const fields = signedFields(provider, headers, members)
-  const external_id = fields.external_id ?? `sha256:${bodyHash}`
-  return store(receiver, head, body, { ...fields, external_id }, TRUST.signed, bodyHash)
 }
 
 /**
- * Starts a delivery to a generic receiver: its caller is authenticated, its bytes are stored
- * whatever they are. Throws 404 for an unknown provider and 403 for a disabled one.
+ * Starts a delivery to a generic receiver: its caller or its signature is checked, its bytes are
+ * stored whatever they are. Throws 404 for an unknown provider and 403 for a disabled one.
  */
 export function startGeneric(
   receiver: Receiver,
   head: DeliveryHead,
   pathToken: string | undefined,
 ): Receiving {
-  const { provider, receivedAt } = head
-  const { secrets, freshnessSeconds } = receiver
+  const { provider } = head
   const row = receiver.registry.provider(provider)
   if (row === undefined) throw notFound(UNKNOWN_GENERIC)
-  if (!mayDeliver(row, secrets)) throw rejected(receiver, head, disabled(provider), 'disabled')
-  if (row.trust_mode !== 'signed') {
-    return {
-      update: () => undefined,
-      finish: (body) =>
-        finishGeneric(receiver, head, row, proveCaller(head, row, pathToken), body, TOKEN_WRONG),
-    }
+  if (!mayDeliver(row, receiver.secrets)) {
+    throw rejected(receiver, head, disabled(provider), 'disabled')
   }
-  const keys = keysAt(secrets, row, receivedAt)
-  const verifier = verifySignature('standard_webhooks', head, keys, freshnessSeconds())
+  const scheme = schemeOf(row)
+  if (scheme !== undefined) return startScheme(receiver, head, row, scheme)
   return {
-    update: verifier.update,
-    finish: (body) =>
-      finishGeneric(receiver, head, row, verifier.finish(body), body, SIGNATURE_WRONG),
+    update: () => undefined,
+    async finish(body) {
+      accept(receiver, head, row, proveCaller(head, row, pathToken), () => forbidden(TOKEN_WRONG))
+      return store(receiver, head, row, body, {})
+    },
   }
 }
 
-async function finishGeneric(
+/** Starts a delivery that is signed, to a generic receiver. */
+function startScheme(
   receiver: Receiver,
   head: DeliveryHead,
-  { trust_mode, rotated_at }: Provider,
-  proof: Proof,
-  body: Buffer,
-  wrong: string,
-): Promise<Received> {
-  if ('reason' in proof) throw rejected(receiver, head, forbidden(wrong), proof.reason, true)
-  const { provider, headers, receivedAt: at } = head
-  const { secret } = proof
-  if (secret !== null) {
-    receiver.secretUses.record({ provider, secret, at, rotated_at, since: rotated_at })
+  row: Provider,
+  scheme: Scheme,
+): Receiving {
+  const { headers, receivedAt } = head
+  const keys = keysAt(receiver.secrets, row, receivedAt)
+  const freshness = receiver.freshnessSeconds()
+  const verifier = verifySignature(scheme, head, keys, freshness)
+  const refusal = (): Fault =>
+    scheme.refusal === 401
+      ? new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG)
+      : forbidden(SIGNATURE_WRONG)
+  return {
+    update: verifier.update,
+    async finish(body) {
+      const proof = verifier.finish(body)
+      accept(receiver, head, row, proof, refusal)
+      const read = needsJson(scheme) ? readMembers(body, headers['content-type']) : undefined
+      const members = read ?? {}
+      const stale = bodyStaleness(scheme, members, receivedAt, freshness)
+      if (stale !== undefined) throw rejected(receiver, head, refusal(), stale, true)
+      const answer = scheme.handshake?.(members)
+      if (answer !== undefined) return { kind: 'handshake', answer }
+      return store(receiver, head, row, body, members)
+    },
   }
-  return store(receiver, head, body, genericFields(headers), TRUST[trust_mode], sha256Hex(body))
+}
+
+/** Notes by which secret a delivery is accepted; throws where it is not. */
+function accept(
+  receiver: Receiver,
+  head: DeliveryHead,
+  { rotated_at }: Provider,
+  proof: Proof,
+  refusal: () => Fault,
+): void {
+  if ('reason' in proof) throw rejected(receiver, head, refusal(), proof.reason, true)
+  const { provider, receivedAt: at } = head
+  const { secret } = proof
+  if (secret !== null) receiver.secretUses.record({ provider, secret, at, rotated_at })
 }
 
 /** Counts a rejected delivery (401, 403, 413) and gives the fault to be thrown. */
@@ -165,18 +177,8 @@ export function rejected(
   return fault
 }
 
-type Trust = Pick<NewEvent, 'trust_mode' | 'verified' | 'verify_detail'>
-
-/** How far an accepted delivery is trusted. */
-const TRUST: Readonly<Record<TrustMode, Trust>> = {
-  signed: { trust_mode: 'signed', verified: true, verify_detail: 'hmac-sha256 ok' },
-  token: { trust_mode: 'token', verified: false, verify_detail: 'token ok' },
-  open: { trust_mode: 'open', verified: false, verify_detail: null },
-  queue: { trust_mode: 'queue', verified: false, verify_detail: null },
-}
-
-/** By which secret a generic delivery was accepted, or why it is rejected. */
-type Proof = { readonly secret: SecretName | null } | { readonly reason: string }
+/** By which secret a delivery was accepted, or why it is rejected. */
+type Proof = { secret: SecretName | null } | { reason: string }
 
 function proveCaller(
   { headers, search, receivedAt }: DeliveryHead,
@@ -196,24 +198,29 @@ function proveCaller(
   return { reason: isPadded ? 'would match without white space around the token' : 'wrong token' }
 }
 
+/** Stores a delivery. One that is signed and has no id is known by its bytes. */
 async function store(
   { ingest }: Receiver,
-  { provider, headers, client, receivedAt }: DeliveryHead,
+  { provider, path, search, headers, rawHeaders, client }: DeliveryHead,
+  row: Provider,
   body: Buffer,
-  fields: EventFields,
-  trust: Trust,
-  bodyHash: string,
+  members: JsonObject,
 ): Promise<Received> {
+  const scheme = schemeOf(row)
+  const { event_type, external_id } = fieldsAt(placesOf(row), headers, members)
   const saved = await ingest.save({
     provider,
-    ...fields,
-    ...trust,
+    event_type,
+    external_id: external_id ?? (scheme === undefined ? null : `sha256:${sha256Hex(body)}`),
+    trust: scheme?.algorithm ?? (row.trust_mode === 'token' ? 'token' : 'open'),
+    keepsType: scheme !== undefined && hasUnsignedType(scheme),
+    method: 'POST',
+    path: redactUrlTokens(path),
+    query: storedQuery(search),
     content_type: cleanText(headers['content-type']),
     source_ip: client,
-    headers: sanitizeHeaders(headers),
+    headers: storedHeaders(rawHeaders, row.scheme_row?.signature),
     body,
-    body_hash: bodyHash,
-    received_at: receivedAt,
   })
   if (saved === undefined) throw overloaded()
   return { kind: 'stored', saved }
@@ -235,6 +242,7 @@ const UNKNOWN_GENERIC =
 const HEADER_MISSING =
   'The header X-Chat-Request-Timestamp is missing; send the time the signature was made at.'
 const SIGNATURE_WRONG =
-  'The signature is missing, malformed, stale or wrong; sign the exact bytes of the body with the shared secret.'
+  'The signature is missing, malformed, stale or wrong; ' +
+  'sign the exact bytes of the body with the shared secret.'
 const BODY_UNREADABLE = 'The body is neither a JSON object nor a form; send one of them.'
 const TOKEN_WRONG = 'The token is missing or wrong; send it as Authorization: Bearer.'

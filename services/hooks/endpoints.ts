@@ -2,9 +2,9 @@ import type { Database } from '../../db/client.ts'
 import { endpointQueries as q, type EndpointKey } from '../../db/hooks/endpoints.ts'
 import { Fault, forbidden, notFound } from '../../kernel/fault.ts'
 import { bearerToken, hashToken, type RandomBytes } from '../../kernel/tokens.ts'
-import { messageOf, type Log } from '../../kernel/log.ts'
-import type { Registry } from './registry.ts'
-import { makeToken } from './secrets.ts'
+import { messageOf } from '../../kernel/log.ts'
+import type { HooksParts, Registry } from './registry.ts'
+import { makeToken } from './keys.ts'
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
@@ -15,17 +15,18 @@ export async function createEndpoint(
   db: Database,
   random: RandomBytes,
   { name, may_replay }: Pick<EndpointKey, 'name' | 'may_replay'>,
-): Promise<{ readonly name: string; readonly token: string }> {
+) {
+  const field = { field: 'name' }
   if (!NAME.test(name)) {
     const message =
       'The name must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
-    throw new Fault(422, 'INVALID_NAME', message, { field: 'name' })
+    throw new Fault(422, 'INVALID_NAME', message, field)
   }
   const token = makeToken(random)
   const key = { name, token_hash: hashToken(token), may_replay }
   if ((await q.addEndpoint(db, key)) !== undefined) return { name, token }
   const message = `There is an endpoint "${name}" already; choose another name or revoke it first.`
-  throw new Fault(409, 'TAKEN', message, { field: 'name' })
+  throw new Fault(409, 'TAKEN', message, field)
 }
 
 /** Revokes an endpoint: its token stops working at once, and the name is free again. */
@@ -34,47 +35,112 @@ export async function revokeEndpoint(db: Database, name: string): Promise<void> 
   throw notFound(`There is no endpoint "${name}"; see the list of endpoints.`)
 }
 
-/**
- * The endpoint that a request may use. Throws 401 without a known token, and 403 with the token of
- * another endpoint, whether this one exists or not. Tokens are found by hash: the time of a look-up
- * tells nothing about a token.
- */
-export function authorize(
-  registry: Registry,
-  name: string,
-  authorization: string | undefined,
-): EndpointKey {
-  const token = bearerToken({ authorization })
-  const endpoint = token === undefined ? undefined : registry.endpointOf(hashToken(token))
-  if (endpoint?.name === name) return endpoint
-  if (endpoint !== undefined) throw forbidden('This token does not belong to this endpoint.')
-  const invalid = authorization === undefined ? '' : ', error="invalid_token"'
-  const headers = { 'www-authenticate': `Bearer realm="gatehouse"${invalid}` }
-  const message = 'The token is missing or wrong; send it as Authorization: Bearer.'
-  throw new Fault(401, 'UNAUTHORIZED', message, { headers })
-}
-
 const RECORD_MS = 60_000
 
-/** Records when an endpoint was used, at most once a minute; requests don't wait for it. */
-export function createUseRecorder(db: Database, log: Log): (name: string, at: Date) => void {
+/** Who calls with the token of an endpoint. */
+export type Endpoints = ReturnType<typeof openEndpoints>
+
+/**
+ * Finds the endpoint whose token a request bears, and records its use. Tokens are found by hash:
+ * the time of a look-up tells nothing about a token.
+ */
+export function openEndpoints({ db, log }: Pick<HooksParts, 'db' | 'log'>, registry: Registry) {
   const recorded = new Map<string, number>()
-  return (name, at) => {
-    if (at.getTime() - (recorded.get(name) ?? 0) < RECORD_MS) return
-    recorded.set(name, at.getTime())
-    q.touchEndpoint(db, { name, now: at }).catch((error: unknown) =>
-      log.warn('use of an endpoint not noted', { error: messageOf(error) }),
-    )
+  /** Ends what still runs for a token when the token is revoked; by the token's hash. */
+  const valid = new Map<string, AbortController>()
+
+  registry.onChange(() => {
+    for (const [hash, controller] of valid) {
+      if (registry.endpointOf(Buffer.from(hash, 'hex')) !== undefined) continue
+      valid.delete(hash)
+      controller.abort()
+    }
+  })
+
+  /** At most once a minute; requests don't wait for it. */
+  function recordUse({ name }: EndpointKey, now: Date): void {
+    if (now.getTime() - (recorded.get(name) ?? 0) < RECORD_MS) return
+    recorded.set(name, now.getTime())
+    q.touchEndpoint(db, { name, now }).catch((error: unknown) => {
+      log.warn('use of an endpoint not noted', { error: messageOf(error) })
+    })
+  }
+
+  /**
+   * The endpoint of the bearer token; undefined where a request has none. Throws 401 for a token
+   * that is not known, and for one that can't be read: it never counts as none.
+   */
+  function callerOf(authorization: string | undefined, at: Date): EndpointKey | undefined {
+    if (!/^bearer\b/i.test(authorization ?? '')) return undefined
+    const token = bearerToken({ authorization })
+    const endpoint = token === undefined ? undefined : registry.endpointOf(hashToken(token))
+    if (endpoint === undefined) throw unauthorized(authorization)
+    recordUse(endpoint, at)
+    return endpoint
+  }
+
+  return {
+    callerOf,
+    /**
+     * The endpoint of this name. Throws 401 without a known token, and 403 with the token of
+     * another endpoint, whether this one exists or not.
+     */
+    authorize(name: string, authorization: string | undefined, at: Date): EndpointKey {
+      const endpoint = callerOf(authorization, at)
+      if (endpoint === undefined) throw unauthorized(authorization)
+      if (endpoint.name === name) return endpoint
+      throw forbidden('This token does not belong to this endpoint.')
+    },
+    admit: createCallLimit(),
+    /** Aborted when the token is revoked, which may have been while its request was read. */
+    signalOf({ token_hash }: EndpointKey): AbortSignal {
+      if (registry.endpointOf(token_hash) === undefined) return AbortSignal.abort()
+      const hash = token_hash.toString('hex')
+      return valid.getOrInsertComputed(hash, () => new AbortController()).signal
+    },
   }
 }
 
-/** The URL of an endpoint. */
-export function endpointUrl(baseUrl: string, name: string): string {
-  return `${baseUrl}/mcp/${name}`
+function unauthorized(authorization: string | undefined): Fault {
+  const invalid = authorization === undefined ? '' : ', error="invalid_token"'
+  const headers = { 'www-authenticate': `Bearer realm="gatehouse"${invalid}` }
+  const message = 'The token is missing or wrong; send it as Authorization: Bearer.'
+  return new Fault(401, 'UNAUTHORIZED', message, { headers })
+}
+
+export const TOO_MANY_CALLS =
+  'This endpoint has as many calls running as it may; wait for one to end.'
+
+/**
+ * Calls of one endpoint that run at a time, of tools and of the API together, and how many of them
+ * may be calls that wait. So no token takes what signed-in people need.
+ */
+const MAX_CALLS = 32
+const MAX_WAITS = 8
+
+/**
+ * Counts the running calls of each endpoint. Returns a function that admits a call: it returns
+ * what ends the call, or undefined when too many are running.
+ */
+function createCallLimit() {
+  const running = new Map<string, { calls: number; waits: number }>()
+  return ({ name: endpoint }: EndpointKey, waits: boolean) => {
+    const count = running.getOrInsertComputed(endpoint, () => ({ calls: 0, waits: 0 }))
+    if (count.calls >= MAX_CALLS) return undefined
+    if (waits && count.waits >= MAX_WAITS) return undefined
+    count.calls++
+    if (waits) count.waits++
+    return () => {
+      count.calls--
+      if (waits) count.waits--
+      if (count.calls === 0) running.delete(endpoint)
+    }
+  }
 }
 
 /** JSON for clients that read `mcpServers`, as most do. */
-export function clientConfiguration(url: string, name: string, token: string): string {
+export function clientConfiguration(baseUrl: string, name: string, token: string) {
+  const url = `${baseUrl}/mcp/${name}`
   const headers = { Authorization: `Bearer ${token}` }
   const mcpServers = { [`gatehouse-${name}`]: { type: 'http', url, headers } }
   return JSON.stringify({ mcpServers }, null, 2)

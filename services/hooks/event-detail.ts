@@ -5,11 +5,12 @@ import { eventQueries, StoredEvent } from '../../db/hooks/events.ts'
 import { notFound } from '../../kernel/fault.ts'
 import { firstFields } from '../../kernel/http/read-body.ts'
 import { isRepeatable } from './outgoing.ts'
-import { REDACTED } from './redact.ts'
+import { headersByName, REDACTED } from './redact.ts'
 
 /** hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. */
 export const EventDetail = Type.Object({
   ...StoredEvent.properties,
+  headers: Type.Record(Type.String(), Type.String()),
   payload: Type.String(),
   payload_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
 })
@@ -17,17 +18,15 @@ export type EventDetail = Type.Static<typeof EventDetail>
 
 export function eventDetail(event: StoredEvent): EventDetail {
   const payload_encoding = isUtf8(event.payload) ? 'utf8' : 'base64'
-  return { ...event, payload: event.payload.toString(payload_encoding), payload_encoding }
+  const headers = headersByName(event.headers)
+  return { ...event, headers, payload: event.payload.toString(payload_encoding), payload_encoding }
 }
 
-/** An event with its payload up to a limit, cut between characters, and what is left out. */
-export interface EventStart {
-  readonly event: EventDetail
-  readonly omittedBytes: number
-}
-
-/** Reads an event without the rest of a long payload. */
-export async function readEventStart(db: Database, id: number, limit: number): Promise<EventStart> {
+/**
+ * Reads an event without the rest of a long payload: cut between characters, with the number of
+ * bytes that are left out.
+ */
+export async function readEventStart(db: Database, id: number, limit: number) {
   // A byte more shows whether the limit falls within a character.
   const event = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })
   if (event === undefined) throw notFound(NO_EVENT)
@@ -117,48 +116,22 @@ function indentJson(text: string): string | null {
     // SyntaxError: not JSON.
     return null
   }
-  if (indentedLength(text) > MAX_INDENTED) return null
+  let length = text.length
   let depth = 0
-  return text.replace(TOKEN, (token) => {
-    switch (token) {
-      case '{':
-      case '[':
-        depth++
-        return token + line(depth)
-      case '}':
-      case ']':
-        depth--
-        return line(depth) + token
-      case ',':
-        return token + line(depth)
-      case ':':
-        return ': '
-      default:
-        return /^[\s]/.test(token) ? '' : token.replace(/^([[{])\s*([\]}])$/, '$1$2')
-    }
+  const indented = text.replace(TOKEN, (token) => {
+    if (token === ':') return ': '
+    if (/^\s/.test(token)) return ''
+    if (token.length > 1) return token.replace(/^([[{])\s*([\]}])$/, '$1$2')
+    const closes = token === '}' || token === ']'
+    if (closes) depth--
+    else if (token !== ',') depth++
+    length += 1 + 2 * depth
+    if (length > MAX_INDENTED) return ''
+    const line = `\n${'  '.repeat(depth)}`
+    return closes ? line + token : token + line
   })
+  return length > MAX_INDENTED ? null : indented
 }
 
 /** Whole strings and empty brackets, single brackets and commas, and white space. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|\{\s*\}|\[\s*\]|[{}[\],:]|\s+/g
-
-function line(depth: number): string {
-  return '\n' + '  '.repeat(depth)
-}
-
-/** About how long JSON is once it is indented; never much less than it turns out to be. */
-function indentedLength(text: string): number {
-  let length = text.length
-  let depth = 0
-  let quoted = false
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at] ?? ''
-    if (quoted && char === '\\') at++
-    else if (char === '"') quoted = !quoted
-    else if (!quoted && '{}[],'.includes(char)) {
-      if (char !== ',') depth += char === '{' || char === '[' ? 1 : -1
-      length += 1 + 2 * depth
-    }
-  }
-  return length
-}

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NewEvent } from '../../db/hooks/deliveries.ts'
+import type { Place } from '../../db/hooks/providers.ts'
 import { mediaType } from '../../kernel/http/headers.ts'
 import { firstFields } from '../../kernel/http/read-body.ts'
 import { objectOf, parseObject, type JsonObject } from '../../kernel/json.ts'
-import type { SignedProvider } from './secrets.ts'
+import { hasUnsignedType, type Places, type Scheme } from './schemes.ts'
 
 /** What is taken out of a delivery besides its bytes. */
 export type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>
@@ -13,7 +14,10 @@ export type EventFields = Pick<NewEvent, 'event_type' | 'external_id'>
  * Reads a body as JSON when it parses to an object, else as a form when its type says so; else
  * undefined, which a signed receiver answers with 400.
  */
-export function readMembers(body: Buffer, contentType: string | undefined): JsonObject | undefined {
+export function readMembers(
+  body: Buffer,
+  contentType: string | undefined,
+): JsonObject | undefined {
   const text = body.toString('utf8')
   const object = parseObject(text)
   if (object !== undefined) return object
@@ -21,20 +25,18 @@ export function readMembers(body: Buffer, contentType: string | undefined): Json
   return Object.fromEntries(new URLSearchParams(firstFields(text)))
 }
 
-/** The headers in which code_host names an event's type; its signature covers the body alone. */
-const UNSIGNED_TYPE_HEADERS: readonly string[] = ['x-codehost-event', 'x-github-event']
-
 /**
  * Headers of a stored event under the type that it is stored as: an unsigned header may name
  * another type than the first event with the same body had.
  */
 export function withStoredType(
-  headers: NewEvent['headers'],
-  { provider, event_type }: Pick<NewEvent, 'provider' | 'event_type'>,
-): NewEvent['headers'] {
-  if (provider !== 'code_host') return headers
+  headers: Readonly<Record<string, string>>,
+  { event_type }: Pick<NewEvent, 'event_type'>,
+  scheme: Scheme | undefined,
+): Readonly<Record<string, string>> {
+  if (scheme === undefined || !hasUnsignedType(scheme)) return headers
   const typed = Object.entries(headers).flatMap(([name, value]): [string, string][] => {
-    if (!UNSIGNED_TYPE_HEADERS.includes(name)) return [[name, value]]
+    if (!scheme.type.headers.includes(name)) return [[name, value]]
     return event_type === null ? [] : [[name, event_type]]
   })
   return Object.fromEntries(typed)
@@ -45,46 +47,49 @@ export function withStoredType(
  * null.
  */
 export function contradictedType(
-  event: Pick<NewEvent, 'provider' | 'event_type' | 'headers'>,
+  event: Pick<NewEvent, 'event_type'> & { headers: Readonly<Record<string, string>> },
+  scheme: Scheme | undefined,
 ): string | null {
-  if (event.provider !== 'code_host') return null
-  const { event_type } = signedFields(event.provider, event.headers, {})
+  if (scheme === undefined || !hasUnsignedType(scheme)) return null
+  const { event_type } = fieldsAt(scheme, event.headers, {})
   return event_type === event.event_type ? null : (event_type ?? 'none')
 }
 
-/** Event type and delivery id of a signed delivery (the table of header names and members). */
-export function signedFields(
-  provider: SignedProvider,
+/** Event type and delivery id, from where deliveries of a provider have them. */
+export function fieldsAt(
+  { type, id }: Places,
   headers: IncomingHttpHeaders,
   members: JsonObject,
 ): EventFields {
-  if (provider === 'code_host') {
-    return {
-      event_type: cleanText(headers['x-codehost-event'] ?? headers['x-github-event']),
-      external_id: cleanId(headers['x-codehost-delivery'] ?? headers['x-github-delivery']),
-    }
-  }
-  if (provider === 'payments') {
-    return { event_type: cleanText(members['type']), external_id: cleanId(members['id']) }
-  }
-  const event = objectOf(members['event'])
   return {
-    event_type:
-      cleanText(event['type']) ?? cleanText(members['type']) ?? cleanText(members['command']),
-    external_id: cleanId(members['event_id']) ?? cleanId(members['trigger_id']),
+    event_type: firstAt(type, headers, members, cleanText),
+    external_id: firstAt(id, headers, members, cleanId),
   }
 }
 
-/**
- * Event type and delivery id of a generic delivery: headers only, its bytes are not interpreted.
- */
-export function genericFields(headers: IncomingHttpHeaders): EventFields {
-  return {
-    event_type: cleanText(headers['x-event-type']),
-    external_id: cleanId(
-      headers['webhook-id'] ?? headers['x-delivery-id'] ?? headers['idempotency-key'],
-    ),
+function firstAt(
+  { headers: names, json: paths }: Place,
+  headers: IncomingHttpHeaders,
+  members: JsonObject,
+  clean: (value: unknown) => string | null,
+): string | null {
+  for (const name of names) {
+    const value = headers[name]
+    if (value !== undefined) return clean(value)
   }
+  for (const path of paths) {
+    const value = clean(memberAt(members, path))
+    if (value !== null) return value
+  }
+  return null
+}
+
+/** The member at a path such as `event.type`. */
+function memberAt(members: JsonObject, path: string): unknown {
+  const steps = path.split('.')
+  const last = steps.pop() ?? ''
+  const within = steps.reduce((object, step) => objectOf(object[step]), members)
+  return within[last]
 }
 
 /** SHA-256 in lower-case hex. */

@@ -1,121 +1,107 @@
+import type { Static } from 'typebox'
 import type { Database } from '../../db/client.ts'
-import { eventQueries as q, type EventSummary, type Position } from '../../db/hooks/events.ts'
+import { eventQueries as q, type EventSummary, type SearchedTo } from '../../db/hooks/events.ts'
 import { unavailable } from '../../kernel/fault.ts'
 import { type Clock, pause } from '../../kernel/time.ts'
 import {
+  cursorAt,
   filterOf,
-  readEventCursor,
+  readCursor,
   readSince,
   readsPayloads,
-  type EventFilter,
-  type LogQuery,
-  type Since,
+  type EventQuery,
 } from './event-filter.ts'
 
 /** A page of events, newest first. */
 interface EventsPage {
-  readonly events: readonly EventSummary[]
-  /** Where the next page begins, or null on the last one. */
-  readonly next: Position | null
+  events: readonly EventSummary[]
+  /** Null on the last page. */
+  next_cursor: string | null
   /** Where a search ran out of time; older events were not searched yet. */
-  readonly searchedTo: Date | null
+  searchedTo: Date | null
 }
 
 /** Events that one step of a search reads at most, and bytes of their payloads. */
 const STEP_EVENTS = 2_000
 export const STEP_BYTES = 4 * 1024 * 1024
-/** Ids that one statement scans. */
-const STEP_IDS = 10_000
 /** After this time a page ends its search. */
 const SEARCH_MS = 1_500
 /** How long a step waits for the slot. */
 const SLOT_MS = 5_000
 /** One slot for each database, so that many searches leave room for storing deliveries. */
 const slots = new WeakMap<Database, SearchSlot>()
-const NEWEST: Position = { received_at: new Date('9999-12-31T00:00:00Z'), id: 2 ** 53 - 1 }
-const OLDEST: Position = { received_at: new Date(0), id: 0 }
 
 /** The newest events. */
 export function listNewest(db: Database, limit: number): Promise<readonly EventSummary[]> {
-  return q.listEvents(db, { ...below(NEWEST), since_time: null, since_id: null, limit })
+  return q.listUnfiltered(db, { before: readCursor(''), from: 0, limit })
 }
 
 /**
  * A page of the log: by its indexes or, for a filter on payloads, by reading the events in steps
- * for a bounded time. A search may end with few events and a `next` to continue from. It stops when
- * its client is `gone`, and is refused when it can't begin in time.
+ * for a bounded time. A search may end with few events and a cursor to continue from. It stops
+ * when its client is `gone`, and is refused when it can't begin in time.
  */
 export async function findEvents(
   db: Database,
   clock: Clock,
-  query: LogQuery,
+  query: EventQuery,
   client: { gone(): AbortSignal },
 ): Promise<EventsPage> {
-  const filter = filterOf(query)
-  const since = readSince(query.since) ?? { since_time: null, since_id: null }
-  const before = readEventCursor(query.cursor) ?? NEWEST
-  if (readsPayloads(query)) return search(db, clock, { ...query, filter, since, before }, client)
-  const rows = await listPage(db, filter, { ...below(before), ...since, limit: query.limit + 1 })
-  return { ...pageOf(rows, query.limit), searchedTo: null }
-}
-
-/** Each filter has a query of its own, so that the plan always uses its index. */
-function listPage(
-  db: Database,
-  { provider, event_type }: EventFilter,
-  page: Parameters<typeof q.listEvents>[1],
-): Promise<readonly EventSummary[]> {
-  if (event_type !== null) return q.listEventsOfType(db, { ...page, event_type, provider })
-  if (provider !== null) return q.listEventsOfProvider(db, { ...page, provider })
-  return q.listEvents(db, page)
-}
-
-interface Search {
-  readonly filter: EventFilter
-  readonly since: Since
-  readonly before: Position
-  readonly limit: number
+  const since = readSince(query.since) ?? { id: 0 }
+  const from = 'id' in since ? since.id : (await q.firstIdSince(db, { since: since.time })).id
+  if (readsPayloads(query)) return search(db, clock, query, from, client)
+  const { limit } = query
+  const { provider, event_type } = filterOf(query)
+  const range = { before: readCursor(query.cursor), from, limit: limit + 1 }
+  const isFiltered = provider !== null || event_type !== null
+  const rows = isFiltered
+    ? await q.listEvents(db, { ...range, provider, event_type })
+    : await q.listUnfiltered(db, range)
+  return pageOf(rows, limit)
 }
 
 async function search(
   db: Database,
   clock: Clock,
-  { filter, since: { since_time, since_id }, before, limit }: Search,
+  query: EventQuery,
+  from: number,
   client: { gone(): AbortSignal },
 ): Promise<EventsPage> {
+  const { limit } = query
+  const filter = filterOf(query)
   const gone = client.gone()
   const until = clock.elapsed() + SEARCH_MS
   const found: EventSummary[] = []
-  let position = before
-  // Ids and times differ in order: events with higher ids may be older than the event `since_id`.
-  let from_id = since_id
+  let end: Static<typeof SearchedTo> | undefined
   for (;;) {
-    const step = await inSlot(db, gone, async () => {
-      const start = below(position)
-      const size = { rows: STEP_EVENTS, bytes: STEP_BYTES }
-      const end = await q.searchWindowEnd(db, { ...start, ...size })
-      const { received_at: end_time, id: end_id } = end ?? OLDEST
-      const room = { since_time, since_id, limit: limit + 1 - found.length }
-      const events = await q.searchEvents(db, { ...start, end_time, end_id, ...filter, ...room })
-      if (end === undefined || from_id === null) return { end, events, from_id }
-      const next = await q.findIdBelow(db, { from_id, ...below(end), ids: STEP_IDS })
-      return { end, events, from_id: next?.id }
-    })
-    if (step === 'gone') return { events: found, next: null, searchedTo: null }
+    const before = end?.id ?? readCursor(query.cursor)
+    const wanted = { before, from, limit: limit + 1 - found.length }
+    const step = await inSlot(db, gone, () => searchStep(db, filter, wanted))
+    if (step === 'gone') return pageOf(found, limit)
     if (step === 'late') {
-      if (position === before) throw unavailable('Too many searches at once; try again shortly.')
-      return { events: found, next: position, searchedTo: position.received_at }
+      if (end === undefined) throw unavailable('Too many searches at once; try again shortly.')
+      return searchedPage(found, end)
     }
     found.push(...step.events)
-    const { end } = step
-    const isPast = end !== undefined && since_time !== null && end.received_at < since_time
-    if (found.length > limit || end === undefined || step.from_id === undefined || isPast) {
-      return { ...pageOf(found, limit), searchedTo: null }
-    }
-    position = end
-    from_id = step.from_id
-    if (clock.elapsed() >= until) return { events: found, next: end, searchedTo: end.received_at }
+    if (found.length > limit || step.next === undefined) return pageOf(found, limit)
+    end = step.next
+    if (clock.elapsed() >= until) return searchedPage(found, end)
   }
+}
+
+/**
+ * One step of a search: the newest events that match, from the id `from` to below `before`, and
+ * the row at which the next step begins.
+ */
+export async function searchStep(
+  db: Database,
+  { provider, event_type, ...payload }: ReturnType<typeof filterOf>,
+  { before, from, limit }: { before: number; from: number; limit: number },
+) {
+  const range = { provider, event_type, before, from, rows: STEP_EVENTS }
+  const next = await q.searchWindowEnd(db, { ...range, bytes: STEP_BYTES })
+  const room = { from: next?.id ?? from, limit }
+  return { next, events: await q.searchEvents(db, { ...range, ...payload, ...room }) }
 }
 
 /**
@@ -126,9 +112,7 @@ async function inSlot<T extends object>(
   gone: AbortSignal,
   step: () => Promise<T>,
 ): Promise<T | 'gone' | 'late'> {
-  const slot = slots.get(db) ?? createSearchSlot()
-  slots.set(db, slot)
-  const { free, release } = slot()
+  const { free, release } = slots.getOrInsertComputed(db, createSearchSlot)()
   const waiting = new AbortController()
   const late = pause(SLOT_MS, AbortSignal.any([gone, waiting.signal]))
   try {
@@ -143,24 +127,25 @@ async function inSlot<T extends object>(
 }
 
 /** The query reads one row more than a page: that row shows that there is a next page. */
-function pageOf(rows: readonly EventSummary[], limit: number): Pick<EventsPage, 'events' | 'next'> {
+function pageOf(rows: readonly EventSummary[], limit: number): EventsPage {
   const events = rows.slice(0, limit)
-  return { events, next: rows.length > limit ? (events.at(-1) ?? null) : null }
+  const last = rows.length > limit ? events.at(-1) : undefined
+  return { events, next_cursor: last === undefined ? null : cursorAt(last.id), searchedTo: null }
 }
 
-function below({ received_at, id }: Position): { before_time: Date; before_id: number } {
-  return { before_time: received_at, before_id: id }
+function searchedPage(
+  events: readonly EventSummary[],
+  { id, received_at }: Static<typeof SearchedTo>,
+): EventsPage {
+  return { events, next_cursor: cursorAt(id), searchedTo: received_at }
 }
 
-/** Takes the next place in the queue for the one slot that runs the steps of many searches. */
-export type SearchSlot = () => {
-  /** Resolves when all places before this one were released. */
-  readonly free: Promise<void>
-  /** Must be called once, also by a search that gives up. */
-  readonly release: () => void
-}
-
-export function createSearchSlot(): SearchSlot {
+/**
+ * One slot that runs the steps of many searches. The function takes the next place in the queue:
+ * `free` resolves when all places before were released. `release` must be called once, also by a
+ * search that gives up.
+ */
+export function createSearchSlot() {
   let last = Promise.resolve()
   return () => {
     const free = last
@@ -169,3 +154,4 @@ export function createSearchSlot(): SearchSlot {
     return { free, release }
   }
 }
+export type SearchSlot = ReturnType<typeof createSearchSlot>

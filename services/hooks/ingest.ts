@@ -5,21 +5,7 @@ import { saveDeliveries, type NewEvent, type SavedEvent } from '../../db/hooks/d
 import { Unavailable } from '../../kernel/fault.ts'
 
 /** Stores deliveries. */
-export interface Ingest {
-  /**
-   * Resolves after commit with the stored event, or with the first one when the delivery id is
-   * known; undefined when too much is waiting. Throws `Unavailable` when the database is out of
-   * reach.
-   */
-  save(event: NewEvent): Promise<SavedEvent | undefined>
-  /** Resolves when nothing is waiting any more. */
-  drained(): Promise<void>
-  readonly waiting: number
-  /**
-   * How often something was committed; it has changed before any of those deliveries is answered.
-   */
-  readonly commits: number
-}
+export type Ingest = ReturnType<typeof createIngest>
 
 /** Bounds of one statement. */
 const MAX_BATCH_ROWS = 256
@@ -30,171 +16,142 @@ const MAX_WAITING_BYTES = 128 * 1024 * 1024
 /** A failure that took longer means a database that hangs, not one that refuses. */
 const STALLED_MS = 2_000
 
-interface Waiter {
-  readonly resolve: (saved: SavedEvent) => void
-  readonly reject: (error: unknown) => void
+/** One row to be inserted, for every delivery of it since the last batch. */
+interface Entry {
+  event: NewEvent
+  bytes: number
+  deliveries: number
+  saved: PromiseWithResolvers<SavedEvent>
 }
 
-/** Answers the deliveries of a statement that has ended. */
-type Settle = () => void
-
-/** One row to be inserted, and every delivery of it since the last batch. */
-interface Entry {
-  readonly event: NewEvent
-  readonly bytes: number
-  /** Provider and delivery id; undefined without a delivery id. */
-  readonly key: string | undefined
-  readonly waiters: Waiter[]
+/** Rows on their way into the database. */
+interface Writer {
+  db: Executor
+  /** In the order of their arrival, by delivery. */
+  queue: Map<unknown, Entry>
+  /** A row that the database refuses must not fail its neighbours: each of these goes alone. */
+  alone: Entry[]
+  running: Promise<void> | undefined
+  commits: number
 }
 
 /**
  * Group commit: rows gather while the previous statement runs and go in together, so that an idle
  * service answers at once and a busy one needs few commits. Repeats of one delivery share a row.
  */
-export function createIngest(db: Executor): Ingest {
-  const queue: Entry[] = []
+export function createIngest(db: Executor) {
+  const writer: Writer = { db, queue: new Map(), alone: [], running: undefined, commits: 0 }
   let waiting = 0
   let waitingBytes = 0
-  const byDelivery = new Map<string, Entry>()
-  let running: Promise<void> | undefined
-  let commits = 0
-
-  /** One statement after the other. The deliveries of one are answered once the next was sent. */
-  async function run(): Promise<void> {
-    // What has arrived in this tick of the event loop goes into one statement.
-    await nextTick()
-    let settle: Settle = () => undefined
-    while (queue.length > 0) {
-      const saving = saveBatch(takeBatch())
-      // Not at once: the statement is sent a few microtasks later.
-      setImmediate(settle)
-      settle = await saving
-    }
-    running = undefined
-    settle()
-  }
-
-  function takeBatch(): Entry[] {
-    let bytes = 0
-    let count = 0
-    for (const entry of queue) {
-      bytes += entry.bytes
-      if (count > 0 && (count === MAX_BATCH_ROWS || bytes > MAX_BATCH_BYTES)) break
-      count++
-    }
-    const batch = queue.splice(0, count)
-    for (const { key } of batch) if (key !== undefined) byDelivery.delete(key)
-    return batch
-  }
-
-  /** Never rejects. */
-  async function saveBatch(batch: readonly Entry[]): Promise<Settle> {
-    const started = performance.now()
-    try {
-      return await commit(batch)
-    } catch (error) {
-      if (error instanceof QueryError && batch.length > 1) return saveEach(batch)
-      return failure(batch, error, started)
-    }
-  }
-
-  /**
-   * A row that the database refuses must not fail its neighbours: each row gets a statement of its
-   * own.
-   */
-  async function saveEach(batch: readonly Entry[]): Promise<Settle> {
-    for (const [n, entry] of batch.entries()) {
-      const started = performance.now()
-      try {
-        ;(await commit([entry]))()
-      } catch (error) {
-        // Those behind it have waited as long, and would find the database out of reach, too.
-        if (error instanceof Unavailable) return failure(batch.slice(n), error, started)
-        failure([entry], error, started)()
-      }
-    }
-    return () => undefined
-  }
-
-  async function commit(batch: readonly Entry[]): Promise<Settle> {
-    const rows = batch.map(({ event, waiters }) => ({ event, deliveries: waiters.length }))
-    const saved = await saveDeliveries(db, rows)
-    commits++
-    const answered = batch.map(({ waiters }, n) => {
-      const row = saved[n]
-      if (row?.n !== n) throw new Error(`saveDeliveries: no row ${n}`)
-      return { waiters, row }
-    })
-    return () => {
-      for (const { waiters, row } of answered) for (const { resolve } of waiters) resolve(row)
-    }
-  }
-
-  /**
-   * Fails the batch of a statement that began at a time, and all who wait when the database hangs.
-   */
-  function failure(batch: readonly Entry[], error: unknown, started: number): Settle {
-    const stalled = error instanceof Unavailable && performance.now() - started > STALLED_MS
-    const failed = stalled ? [...batch, ...takeAll()] : batch
-    return () => {
-      for (const { waiters } of failed) for (const { reject } of waiters) reject(error)
-    }
-  }
-
-  /** Senders give up after 10 s: a delivery can't wait for two deadlines of a stalled database. */
-  function takeAll(): Entry[] {
-    byDelivery.clear()
-    return queue.splice(0)
-  }
-
-  /** Resolves when a statement with the event has ended. */
-  function enqueue(event: NewEvent, bytes: number): Promise<SavedEvent> {
-    const key = deliveryKey(event)
-    const same = key === undefined ? undefined : byDelivery.get(key)
-    return new Promise((resolve, reject) => {
-      if (same !== undefined) {
-        same.waiters.push({ resolve, reject })
-        return
-      }
-      const entry = { event, bytes, key, waiters: [{ resolve, reject }] }
-      queue.push(entry)
-      if (key !== undefined) byDelivery.set(key, entry)
-      running ??= run()
-    })
-  }
 
   return {
-    async save(event) {
+    /**
+     * Resolves after commit with the stored event, or with the first one when the delivery id is
+     * known; undefined when too much is waiting. Throws `Unavailable` when the database is out of
+     * reach.
+     */
+    async save(event: NewEvent) {
       if (waiting >= MAX_WAITING || waitingBytes > MAX_WAITING_BYTES) return undefined
       const bytes = storedBytes(event)
       waiting++
       waitingBytes += bytes
       try {
-        return await enqueue(event, bytes)
+        return await enqueue(writer, event, bytes)
       } finally {
         waiting--
         waitingBytes -= bytes
       }
     },
-    drained: async () => {
-      while (running !== undefined) await running
+    /** Resolves when nothing is waiting any more. */
+    async drained() {
+      while (writer.running !== undefined) await writer.running
     },
     get waiting() {
-      return queue.length
+      return writer.alone.length + writer.queue.size
     },
+    /**
+     * How often something was committed; it has changed before any of those deliveries is
+     * answered.
+     */
     get commits() {
-      return commits
+      return writer.commits
     },
   }
 }
 
-function deliveryKey({ provider, external_id }: NewEvent): string | undefined {
-  return external_id === null ? undefined : `${provider}\n${external_id}`
+/** Resolves when a statement with the event has ended. */
+function enqueue(writer: Writer, event: NewEvent, bytes: number) {
+  const { queue } = writer
+  const key = deliveryKey(event)
+  const entry = queue.get(key) ?? { event, bytes, deliveries: 0, saved: Promise.withResolvers() }
+  entry.deliveries++
+  queue.set(key, entry)
+  writer.running ??= run(writer)
+  return entry.saved.promise
 }
 
+/** One statement after the other. The deliveries of one are answered once the next was sent. */
+async function run(writer: Writer) {
+  const { queue, alone } = writer
+  // What has arrived in this tick of the event loop goes into one statement.
+  await nextTick()
+  let settle: () => void = () => undefined
+  while (alone.length + queue.size > 0) {
+    const saving = saveBatch(writer, alone.length > 0 ? alone.splice(0, 1) : takeBatch(queue))
+    // Not at once: the statement is sent a few microtasks later.
+    setImmediate(settle)
+    settle = await saving
+  }
+  writer.running = undefined
+  settle()
+}
+
+/** Gives what answers the deliveries of the statement; never rejects. */
+async function saveBatch(writer: Writer, batch: readonly Entry[]): Promise<() => void> {
+  const { alone, queue } = writer
+  const started = performance.now()
+  try {
+    const rows = await saveDeliveries(writer.db, batch)
+    writer.commits++
+    return () => {
+      for (const row of rows) batch[row.n]?.saved.resolve(row)
+    }
+  } catch (error) {
+    if (error instanceof QueryError && batch.length > 1) {
+      alone.push(...batch)
+      return () => undefined
+    }
+    const stalled = error instanceof Unavailable && performance.now() - started > STALLED_MS
+    // Senders give up after 10 s: a delivery can't wait for two deadlines of a stalled database.
+    const failed = stalled ? [...batch, ...alone.splice(0), ...queue.values()] : batch
+    if (stalled) queue.clear()
+    return () => {
+      for (const { saved } of failed) saved.reject(error)
+    }
+  }
+}
+
+/** Takes as many entries as one statement may have. */
+function takeBatch(queue: Map<unknown, Entry>) {
+  const batch: Entry[] = []
+  let bytes = 0
+  for (const [key, entry] of queue) {
+    bytes += entry.bytes
+    if (batch.length > 0 && (batch.length === MAX_BATCH_ROWS || bytes > MAX_BATCH_BYTES)) break
+    batch.push(entry)
+    queue.delete(key)
+  }
+  return batch
+}
+
+/** The same for repeats of one delivery; an event without a delivery id is its own key. */
+function deliveryKey(event: NewEvent): unknown {
+  return event.external_id === null ? event : `${event.provider}\n${event.external_id}`
+}
+
+const NO_HEADERS = '[]'
+
 /** Bytes of what grows with a delivery: its body and its headers. */
-export function storedBytes({ body, headers }: NewEvent): number {
-  let bytes = body.length
-  for (const name in headers) bytes += name.length + Buffer.byteLength(headers[name] ?? '')
-  return bytes
+export function storedBytes({ body, headers }: NewEvent) {
+  return body.length + Buffer.byteLength(headers) - NO_HEADERS.length
 }

@@ -1,88 +1,52 @@
-import type { Database } from '../../db/client.ts'
-import type { Clock } from '../../kernel/time.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { Metrics } from '../../kernel/metrics.ts'
-import type { Pruning } from '../../kernel/repeat.ts'
-import type { RandomBytes } from '../../kernel/tokens.ts'
-import { openAlarms } from './alarms.ts'
-import { createIngest, type Ingest } from './ingest.ts'
-import { openQueue, type Queue, type QueueSource } from './queue/open.ts'
-import { openRegistry, type Registry } from './registry.ts'
-import { openForwarders, type Forwarders } from './forward/forwarders.ts'
+import { openDestinations } from './destinations/open.ts'
+import { openEndpoints } from './endpoints.ts'
+import { createIngest } from './ingest.ts'
+import { openQueue, type QueueSource } from './queue/open.ts'
+import { openRegistry, type HooksParts } from './registry.ts'
+import { openForwarders } from './forward/forwarders.ts'
+import { openReplayJobs } from './replay-jobs.ts'
 import type { ReplayParts } from './replays.ts'
-import { openRejections, type Rejections } from './rejections.ts'
-import { createSecretUses, type SecretUses } from './providers.ts'
+import { openRejections } from './rejections.ts'
+import { createSecretUses } from './providers.ts'
 import { startRetention } from './settings.ts'
 import type { SigningSecrets } from './secrets.ts'
-import { createStatusReader, type StatusMessage } from './status.ts'
+import { openStatus } from './status.ts'
 import { openStream, type EventStream } from './stream.ts'
 
 /** What the hooks service is made from. */
-export interface HooksOptions extends Pick<ReplayParts, 'post' | 'replayTargets'> {
-  readonly db: Database
-  readonly secrets: SigningSecrets
-  readonly clock: Clock
-  readonly random: RandomBytes
-  readonly log: Log
-  readonly metrics: Metrics
+export interface HooksOptions extends HooksParts, Pick<ReplayParts, 'post' | 'replayTargets'> {
+  secrets: SigningSecrets
   /**
    * The largest payload of a queue entry, in bytes with the headers that its other fields become.
    */
-  readonly maxBody: () => number
+  maxBody: () => number
   /** The broker to read from; undefined when none is configured. */
-  readonly queueSource: QueueSource | undefined
+  queueSource: QueueSource | undefined
 }
 
 /** The running hooks service: everything that its routes call. */
-export interface Hooks extends HooksOptions {
-  readonly registry: Registry
-  readonly ingest: Ingest
-  readonly queue: Queue
-  readonly stream: EventStream
-  readonly forwarders: Forwarders
-  readonly rejections: Rejections
-  readonly secretUses: SecretUses
-  readonly retention: Pruning
-  readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
-  /** The listeners are up: upkeep may begin, which nobody has to wait for. */
-  begin(): void
-  /**
-   * Ends the streams and reads no more of the queue; the rest goes on until `close`, so that
-   * running requests can finish.
-   */
-  endStreams(): void
-  /** Stores what is waiting and stops following the database. */
-  close(): Promise<void>
-}
+export type Hooks = Awaited<ReturnType<typeof openHooks>>
 
 /** Starts the service on a migrated database. */
-export async function openHooks(options: HooksOptions): Promise<Hooks> {
+export async function openHooks(options: HooksOptions) {
   const { db, secrets, clock, log, metrics } = options
-  const registry = await openRegistry(db, secrets, clock, log)
+  const registry = await openRegistry(options, secrets)
+  const endpoints = openEndpoints(options, registry)
   const ingest = createIngest(db.at('deliveries'))
   const rejections = await openRejections(options)
-  const secretUses = createSecretUses(db, clock, log)
-  const queue = await openQueue({
-    ...options,
-    source: options.queueSource,
-    registry,
-    ingest,
-    rejections,
-  })
-  const alarms = openAlarms(
-    clock,
-    log,
-    metrics,
-    () => registry.hasAlarms,
-    () => void readStatus(),
-  )
-  const readStatus = createStatusReader(db, secrets, clock, log, () => queue.broker, alarms.update)
-  const stream = await openStream({ db, clock, log, metrics, registry, readStatus })
+  const secretUses = createSecretUses(options)
+  let stream: EventStream | undefined
+  const onChange = (): void => stream?.statusChanged()
+  const parts = { registry, ingest, rejections, onChange }
+  const queue = await openQueue({ ...options, ...parts, source: options.queueSource })
+  const status = openStatus(options, registry, secrets, () => queue.broker, onChange)
+  const { readStatus } = status
+  stream = await openStream({ db, clock, log, metrics, registry, readStatus })
   const forwarders = await openForwarders({ db, stream, registry, secrets, clock, log, metrics })
-  const retention = startRetention(db, registry, forwarders, clock, log)
-  registry.onChange(() => stream.statusChanged())
-  queue.onChange(() => stream.statusChanged())
-  alarms.onChange(() => stream.statusChanged())
+  const destinations = openDestinations({ ...options, registry, stream })
+  const replayJobs = openReplayJobs({ ...options, registry })
+  const retention = startRetention(options, registry, forwarders)
+  registry.onChange(onChange)
   metrics.gauge(
     'gatehouse_hooks_ingest_waiting',
     'Deliveries waiting for the next statement.',
@@ -92,23 +56,35 @@ export async function openHooks(options: HooksOptions): Promise<Hooks> {
   return {
     ...options,
     registry,
+    endpoints,
     ingest,
     queue,
     stream,
     forwarders,
     rejections,
+    replayJobs,
     secretUses,
     retention,
     readStatus,
+    /** The listeners are up: upkeep may begin, which nobody has to wait for. */
     begin: () => retention.prune(),
+    /**
+     * Ends the streams and reads no more of the queue; the rest goes on until `close`, so that
+     * running requests can finish.
+     */
     endStreams() {
       stream.close()
+      replayJobs.stop()
       void forwarders.close()
+      void destinations.close()
       void queue.close()
     },
+    /** Stores what is waiting and stops following the database. */
     async close() {
-      alarms.close()
+      status.close()
+      await replayJobs.close()
       await forwarders.close()
+      await destinations.close()
       await queue.close()
       await ingest.drained()
       await Promise.all([registry, rejections, secretUses, retention].map((part) => part.close()))

@@ -7,9 +7,9 @@ import { isSensitiveName, REDACTED } from './redact.ts'
 // Where an event may be sent, with which of its headers, and what the target answers.
 
 export interface Target {
-  readonly url: URL
+  url: URL
   /** True when an operator vouches for it: it may then be on a private network. */
-  readonly trusted: boolean
+  trusted: boolean
 }
 
 /** What a target must be, in words. */
@@ -48,11 +48,14 @@ function wrongTarget(message: string): Fault {
 
 /** Headers of one connection: true of no other request. */
 const OF_ONE_CONNECTION =
-  /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|http2-settings|host|content-length|expect)$/
+  /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|http2-settings)$/
+/** Headers that an HTTP client sets by itself. */
+const OF_ONE_MESSAGE = /^(host|content-length|expect)$/
 
 /** True for a header that another connection may carry as well, and that no proxy added. */
 export function isRepeatable(name: string): boolean {
-  return !OF_ONE_CONNECTION.test(name) && !isProxyHeader(name)
+  const isOwn = OF_ONE_CONNECTION.test(name) || OF_ONE_MESSAGE.test(name)
+  return !isOwn && !isProxyHeader(name)
 }
 
 /**
@@ -77,9 +80,9 @@ export function outgoingHeaders(
  * What a target answered to an event; without an answer the status is null and `detail` says why.
  */
 export interface TargetAnswer {
-  readonly status: number | null
-  readonly ms: number
-  readonly detail: string | null
+  status: number | null
+  ms: number
+  detail: string | null
 }
 
 export function targetAnswer(result: OutboundResult): TargetAnswer {

@@ -4,25 +4,23 @@ import {
   ActiveProvider,
   providerQueries as q,
   TrustMode,
+  type SchemeRow,
   type SecretUse,
 } from '../../db/hooks/providers.ts'
 import { nullable } from '../../db/sql-file.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
-import { messageOf, type Log } from '../../kernel/log.ts'
-import { repeat } from '../../kernel/repeat.ts'
-import type { Clock } from '../../kernel/time.ts'
+import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
 import { rejectedSince, type AlarmForm } from './alarms.ts'
+import type { HooksParts } from './registry.ts'
+import { isSecretText, keyOf, makeSigningSecret, makeToken, secretForm } from './keys.ts'
+import { schemeNamed, type SchemeName } from './schemes.ts'
 import {
   isGenericName,
   isSignedProvider,
-  makeSigningSecret,
-  makeToken,
   mayDeliver,
   secretStatus,
   SecretStatus,
-  SIGNING_SECRET_FORM,
-  signingKey,
   type SigningSecrets,
 } from './secrets.ts'
 
@@ -38,23 +36,39 @@ export const ProviderStatus = Type.Object({
 })
 export type ProviderStatus = Type.Static<typeof ProviderStatus>
 
-/** How a generic provider proves that a delivery is its own. */
-export type GenericTrust = 'token' | 'signed' | 'open'
+/**
+ * How a generic provider proves that a delivery is its own: by a scheme, or by a token that is
+ * made here, or not at all.
+ */
+export type Proof = SchemeName | 'token' | 'open'
+
+interface NewProvider {
+  /** Without `generic:`. */
+  name: string
+  proof: Proof
+  /** What an operator says of the scheme `hmac`; null for all others. */
+  row: SchemeRow | null
+  secret: string | undefined
+  acknowledgeOpen: boolean
+  enabled: boolean
+}
 
 /** A provider that was created or got a new secret. */
 export interface MadeProvider {
-  readonly name: string
-  readonly trust_mode: GenericTrust
+  name: string
+  trust_mode: TrustMode
+  scheme: string | null
+  scheme_row: SchemeRow | null
   /** The token or signing secret that was made, shown this one time; null when none was. */
-  readonly token: string | null
+  token: string | null
 }
 
 /** What changes of providers need. */
 export interface ProviderTools {
-  readonly db: Database
-  readonly secrets: SigningSecrets
-  readonly random: RandomBytes
-  readonly now: () => Date
+  db: Database
+  secrets: SigningSecrets
+  random: RandomBytes
+  now: () => Date
 }
 
 export const MAX_OVERLAP_S = 30 * 86_400
@@ -90,42 +104,36 @@ export function receiverPath(provider: string): string {
   return `/webhooks/${provider.replace(':', '/')}`
 }
 
+/** How far a proof is trusted, and the scheme that it is stored as. */
+function storedAs(proof: Proof): Pick<MadeProvider, 'trust_mode' | 'scheme'> {
+  if (proof === 'token' || proof === 'open') return { trust_mode: proof, scheme: null }
+  return { trust_mode: proof === 'gitlab' ? 'token' : 'signed', scheme: proof }
+}
+
 /**
- * Creates a generic provider with a fresh token or with a signing secret: `secret`, or one that is
- * made here. An open provider takes anything from anybody, which must be acknowledged.
+ * Creates a generic provider with a fresh token or with a secret: `secret`, or one that is made
+ * here. An open provider takes anything from anybody, which must be acknowledged.
  */
 export async function createProvider(
-  { db, secrets, random }: ProviderTools,
-  {
-    name: genericName,
-    trust_mode,
-    secret,
-    acknowledgeOpen,
-    enabled,
-  }: {
-    /** Without `generic:`. */
-    readonly name: string
-    readonly trust_mode: GenericTrust
-    readonly secret: string | undefined
-    readonly acknowledgeOpen: boolean
-    readonly enabled: boolean
-  },
+  tools: ProviderTools,
+  { name: genericName, proof, row, secret, acknowledgeOpen, enabled }: NewProvider,
 ): Promise<MadeProvider> {
   checkName(genericName)
-  if (trust_mode === 'open' && !acknowledgeOpen) {
+  if (proof === 'open' && !acknowledgeOpen) {
     throw unprocessable(
       'An open provider takes anything from anybody; acknowledge that to create it.',
       'acknowledge_open',
     )
   }
-  const name = `generic:${genericName}`
-  const { made, stored } = makeSecret(secrets, random, name, trust_mode, secret)
-  if ((await q.addProvider(db, { name, trust_mode, enabled, ...stored })) === undefined) {
-    const what = trust_mode === 'signed' ? 'secret' : 'token'
-    const message = `There is a provider "${name}" already; choose another name or rotate its ${what}.`
+  const made = { name: `generic:${genericName}`, ...storedAs(proof), scheme_row: row }
+  const { token, ...stored } = makeSecret(tools, made, secret)
+  if ((await q.addProvider(tools.db, { ...made, enabled, ...stored })) === undefined) {
+    const what = made.trust_mode === 'signed' ? 'secret' : 'token'
+    const message =
+      `There is a provider "${made.name}" already; ` + `choose another name or rotate its ${what}.`
     throw new Fault(409, 'CONFLICT', message, { field: 'name' })
   }
-  return { name, trust_mode, token: made }
+  return { ...made, token }
 }
 
 function checkName(name: string): void {
@@ -144,58 +152,68 @@ function checkName(name: string): void {
  * accepted until the overlap has passed; the one before that is not accepted from now on.
  */
 export async function rotateSecret(
-  { db, secrets, random, now: clock }: ProviderTools,
+  tools: ProviderTools,
   name: string,
   overlapSeconds: number,
   secret: string | undefined,
 ): Promise<MadeProvider> {
-  const now = clock()
+  const now = tools.now()
   const until = overlapSeconds === 0 ? null : new Date(now.getTime() + overlapSeconds * 1_000)
-  const row = (await q.listProviders(db, {})).find((candidate) => candidate.name === name)
-  const trust_mode = row?.trust_mode
-  if ((trust_mode !== 'token' && trust_mode !== 'signed') || isSignedProvider(name)) {
-    throw noSecret(name)
+  const row = (await q.listProviders(tools.db, {})).find((candidate) => candidate.name === name)
+  if (row === undefined || !hasStoredSecret(row)) throw noSecret(name)
+  const { trust_mode, scheme, scheme_row } = row
+  const { token, ...stored } = makeSecret(tools, row, secret)
+  const rotated = await q.rotateSecret(tools.db, { name, trust_mode, ...stored, now, until })
+  if (rotated === undefined) throw noSecret(name)
+  return { name, trust_mode, scheme, scheme_row, token }
+}
+
+function hasStoredSecret({ name, trust_mode }: Pick<MadeProvider, 'name' | 'trust_mode'>) {
+  return (trust_mode === 'token' || trust_mode === 'signed') && !isSignedProvider(name)
+}
+
+/**
+ * A provider's secret: the text that was made here, if any, and what is stored of it. Of a token
+ * only the hash is stored; a signing secret is stored encrypted.
+ */
+function makeSecret(
+  { secrets, random }: ProviderTools,
+  { name, trust_mode, scheme }: Pick<MadeProvider, 'name' | 'trust_mode' | 'scheme'>,
+  given: string | undefined,
+) {
+  if (trust_mode === 'open') return { token: null, token_hash: null, signing_secret: null }
+  if (trust_mode === 'token') {
+    checkToken(scheme, given)
+    const token = given ?? makeToken(random)
+    const shown = given === undefined ? token : null
+    return { token: shown, token_hash: hashToken(token), signing_secret: null }
   }
-  if (trust_mode === 'token' && secret !== undefined) {
+  const box = secrets.box()
+  if (box === undefined) throw unprocessable(NO_KEY, 'scheme')
+  if (given === undefined && schemeNamed(scheme ?? '')?.isGiven) {
+    const message = `The sender makes the secret of ${scheme}: give it here.`
+    throw unprocessable(message, 'secret')
+  }
+  const text = given ?? makeSigningSecret(random, scheme ?? '')
+  if (keyOf(scheme, text) === undefined) {
+    throw unprocessable(`The secret must be ${secretForm(scheme)}.`, 'secret')
+  }
+  const token = given === undefined ? text : null
+  return { token, token_hash: null, signing_secret: box.seal(text, name) }
+}
+
+/** Only GitLab asks its users to choose a token. */
+function checkToken(scheme: string | null, given: string | undefined): void {
+  if (given === undefined) return
+  if (scheme === null) {
     throw unprocessable(
-      'This provider has a token, which is made here; only a signing secret can be given.',
+      'This provider has a token, which is made here; only the secret of a scheme can be given.',
       'secret',
     )
   }
-  const { made, stored } = makeSecret(secrets, random, name, trust_mode, secret)
-  const rotated = await q.rotateSecret(db, { name, trust_mode, ...stored, now, until })
-  if (rotated === undefined) throw noSecret(name)
-  return { name, trust_mode, token: made }
-}
-
-/** A provider's secret: the text that was made here, if any, and what is stored of it. */
-interface NewSecret {
-  readonly made: string | null
-  readonly stored: { readonly token_hash: Buffer | null; readonly signing_secret: Buffer | null }
-}
-
-/** Of a token only the hash is stored; a signing secret is stored encrypted. */
-function makeSecret(
-  secrets: SigningSecrets,
-  random: RandomBytes,
-  name: string,
-  trust_mode: GenericTrust,
-  given: string | undefined,
-): NewSecret {
-  if (trust_mode === 'open')
-    return { made: null, stored: { token_hash: null, signing_secret: null } }
-  if (trust_mode === 'token') {
-    const token = makeToken(random)
-    return { made: token, stored: { token_hash: hashToken(token), signing_secret: null } }
+  if (!isSecretText(given)) {
+    throw unprocessable(`The secret must be ${secretForm(scheme)}.`, 'secret')
   }
-  const box = secrets.box()
-  if (box === undefined) throw unprocessable(NO_KEY, 'trust_mode')
-  const text = given ?? makeSigningSecret(random)
-  if (signingKey(text) === undefined) {
-    throw unprocessable(`The secret must be ${SIGNING_SECRET_FORM}.`, 'secret')
-  }
-  const stored = { token_hash: null, signing_secret: box.seal(text, name) }
-  return { made: given === undefined ? text : null, stored }
 }
 
 /** Sets whether a provider may deliver. */
@@ -204,24 +222,17 @@ export async function enableProvider(
   name: string,
   enabled: boolean,
 ): Promise<void> {
-  if ((await q.enableProvider(db, { name, enabled, now: now() })) === undefined) throw unknown(name)
+  if ((await q.enableProvider(db, { name, enabled, now: now() })) === undefined)
+    throw unknown(name)
 }
 
 /** Sets alarms of a provider: null turns one off, an absent one stays. */
 export async function setAlarms(
   { db, now }: ProviderTools,
   name: string,
-  { expected_interval: interval, rejection_burst: burst }: AlarmForm,
+  alarms: AlarmForm,
 ): Promise<void> {
-  const changed = await q.setAlarms(db, {
-    name,
-    sets_interval: interval !== undefined,
-    interval: interval ?? null,
-    sets_burst: burst !== undefined,
-    burst: burst ?? null,
-    now: now(),
-  })
-  if (changed === undefined) throw unknown(name)
+  if ((await q.setAlarms(db, { name, alarms, now: now() })) === undefined) throw unknown(name)
 }
 
 /** Removes a generic or queue provider; its events stay. */
@@ -247,56 +258,34 @@ function noSecret(name: string): Fault {
 }
 
 const NO_KEY =
-  'Signing secrets are stored encrypted: set GATEHOUSE_SECRET_KEY, as openssl rand -base64 32 prints one, and start again.'
-
-/**
- * A use; `since` tells when the provider's secrets last changed: the first use after that is
- * written at once.
- */
-export interface RecordedUse extends SecretUse {
-  readonly since: Date | null
-}
+  'Signing secrets are stored encrypted: set GATEHOUSE_SECRET_KEY, ' +
+  'as openssl rand -base64 32 prints one, and start again.'
 
 /** Records which secret each provider's deliveries are sent with; no delivery waits for it. */
 export interface SecretUses {
-  record(use: RecordedUse): void
+  record(use: SecretUse): void
   close(): Promise<void>
 }
 
 const FLUSH_MS = 1_000
-/**
- * A further use of the same secret is written after this time, so that it is right to the minute.
- */
-const SAME_MS = 60_000
 
-export function createSecretUses(db: Database, clock: Clock, log: Log): SecretUses {
-  const latest = new Map<string, RecordedUse>()
-  const written = new Map<string, RecordedUse>()
-  let closing = false
+export function createSecretUses({ db, clock, log }: HooksParts): SecretUses {
+  const latest = new Map<string, SecretUse>()
 
+  /** What can't be saved stays in `latest`: the next run tries again. */
   async function write(): Promise<void> {
-    const due = [...latest.values()].filter((use) => {
-      const before = written.get(use.provider)
-      if (before === undefined || before.secret !== use.secret) return true
-      if (before.since?.getTime() !== use.since?.getTime()) return true
-      const later = use.at.getTime() - before.at.getTime()
-      return closing ? later > 0 : later >= SAME_MS
-    })
-    if (due.length === 0) return
-    await q.saveSecretUses(db, { uses: due })
-    for (const use of due) written.set(use.provider, use)
+    const uses = [...latest.values()]
+    if (uses.length === 0) return
+    await q.saveSecretUses(db, { uses })
+    for (const use of uses) if (latest.get(use.provider) === use) latest.delete(use.provider)
   }
 
-  // What can't be saved stays in `latest`: the next run tries again.
-  const flushes = repeat(clock, FLUSH_MS, write, {
-    fails: (error) => log.warn('uses of secrets not saved', { error: messageOf(error) }),
-    works: () => log.info('uses of secrets are saved again'),
-  })
+  const reports = reportsTo(log, 'uses of secrets not saved', 'uses of secrets are saved again')
+  const flushes = repeat(clock, FLUSH_MS, write, reports)
 
   return {
     record: (use) => void latest.set(use.provider, use),
     async close() {
-      closing = true
       await flushes.now()
       await flushes.stop()
     },

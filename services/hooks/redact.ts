@@ -1,16 +1,20 @@
-import type { IncomingHttpHeaders } from 'node:http'
-
 /** What stands in the place of a secret value. */
 export const REDACTED = '«redacted»'
 
 /** Words that tell of a secret anywhere in a name, as in `X-ApiKey-2`. */
-const SENSITIVE_WORD =
-  /signature|hmac|token|secret|auth|cookie|api[-_]?key|passw|passphrase|passcode|credential|session|jwt|bearer/i
+const SENSITIVE_WORD = new RegExp(
+  'signature|hmac|token|secret|auth|cookie|api[-_]?key|passw|passphrase|passcode|' +
+    'credential|session|jwt|bearer',
+  'i',
+)
 /** Words that tell of a secret at the end of a name: `X-Functions-Key`, `X-Pass`, `sig`. */
 const SENSITIVE_END = /(?:key|(?:^|[-_.])(?:pass|pwd|sig|sas))$/i
 /** Keys that name something and open nothing. */
-const NAMING_KEY =
-  /(?:idempotency|event|message|record|issue|group|correlation|routing|partition|dedup|deduplication|cache|surrogate|sort|object|public|websocket)[-_.]?key$/i
+const NAMING_KEY = new RegExp(
+  '(?:idempotency|event|message|record|issue|group|correlation|routing|partition|' +
+    'dedup|deduplication|cache|surrogate|sort|object|public|websocket)[-_.]?key$',
+  'i',
+)
 
 /** True for a header, or a parameter of a URL, whose value may be a secret. */
 export function isSensitiveName(name: string): boolean {
@@ -24,16 +28,56 @@ const PARAMETER = /(?:^|[?&;#])([^=?&;#]*)=/g
 const END_OF_VALUE = /[&;#\s"']|$/
 const TOKEN_IN_PATH = /(\/webhooks\/generic\/[^/?#\s]+\/)[^/?#\s"']+/g
 
-/** Request headers as they may be stored and shown: names in lower case, secret values replaced. */
-export function sanitizeHeaders(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
-  const clean: Record<string, string> = {}
-  for (const name in headers) {
-    const value = headers[name]
-    if (value === undefined) continue
-    const text = Array.isArray(value) ? value.join(', ') : value
-    clean[name] = isSensitiveName(name) ? REDACTED : redactUrlTokens(text)
+/**
+ * Headers as they are stored: JSON of a list of [name, value], in the order and case in which they
+ * came, with secret values replaced. `raw` has names and values in turn; `secret` has names in
+ * lower case that don't tell of a secret by themselves.
+ */
+export function storedHeaders(raw: readonly string[], secret: readonly string[] = []): string {
+  const pairs: [name: string, value: string][] = []
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const [name = '', value = ''] = [raw[at], raw[at + 1]]
+    const isSecret = isSensitiveName(name) || secret.includes(name.toLowerCase())
+    pairs.push([name, isSecret ? REDACTED : redactUrlTokens(value)])
   }
-  return clean
+  return JSON.stringify(pairs)
+}
+
+/** Of a repeated header of these names only the first value counts, as in `node:http`. */
+const SINGLE = new Set(
+  (
+    'age authorization content-length content-type etag expires from host if-modified-since ' +
+    'if-unmodified-since last-modified location max-forwards proxy-authorization referer ' +
+    'retry-after server user-agent'
+  ).split(' '),
+)
+
+/** Stored headers by name (hooks.md section 2): in lower case, repeated ones joined. */
+export function headersByName(stored: string): Readonly<Record<string, string>> {
+  // A map, because a header may be named as what every object has, such as `constructor`.
+  const headers = new Map<string, string>()
+  for (const [given, value] of JSON.parse(stored) as [string, string][]) {
+    const name = given.toLowerCase()
+    const before = headers.get(name)
+    const separator = name === 'cookie' ? '; ' : ', '
+    if (before === undefined) headers.set(name, value)
+    else if (!SINGLE.has(name)) headers.set(name, before + separator + value)
+  }
+  return Object.fromEntries(headers)
+}
+
+/**
+ * The query of a receiver without the values of parameters whose names tell of a secret; null
+ * without a query. Names may be percent-encoded.
+ */
+export function storedQuery(query: string): string | null {
+  if (query === '') return null
+  const parts = query.split('&').map((part) => {
+    const [[name = '', value = ''] = []] = [...new URLSearchParams(part)]
+    const clean = isSensitiveName(name) ? REDACTED : redactUrlTokens(value)
+    return clean === value ? part : `${name}=${clean}`
+  })
+  return parts.join('&')
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/client.ts'
 import { eventQueries, type StoredEvent } from '../../db/hooks/events.ts'
+import type { Provider } from '../../db/hooks/providers.ts'
 import { replayQueries, type Replay } from '../../db/hooks/replays.ts'
 import { notFound } from '../../kernel/fault.ts'
 import type { HostSet } from '../../kernel/net/addresses.ts'
@@ -7,31 +8,34 @@ import type { OutboundRequest, OutboundResult } from '../../kernel/net/outbound.
 import type { Clock } from '../../kernel/time.ts'
 import { withStoredType } from './event-fields.ts'
 import { chooseTarget, isSuccess, outgoingHeaders, targetAnswer, type Target } from './outgoing.ts'
-import { redactUrlTokens } from './redact.ts'
+import { headersByName, redactUrlTokens } from './redact.ts'
 import type { Registry } from './registry.ts'
-import { signDelivery } from './schemes.ts'
+import { schemeOf } from './schemes.ts'
 import { isSignedProvider, type SigningSecrets } from './secrets.ts'
+import { signDelivery, type Key } from './signatures.ts'
 
 /** What a replay works with. */
 export interface ReplayParts extends Signers {
-  readonly registry: Pick<Registry, 'provider' | 'settings'>
-  readonly db: Database
-  readonly clock: Clock
+  registry: Pick<Registry, 'provider' | 'settings'>
+  db: Database
+  clock: Clock
   /** The hosts of HOOKS_REPLAY_TARGETS. */
-  readonly replayTargets: () => HostSet | undefined
+  replayTargets: () => HostSet | undefined
   /** Sends a request; refuses addresses that are not public, unless the request is trusted. */
-  readonly post: (request: OutboundRequest) => Promise<OutboundResult>
+  post: (request: OutboundRequest) => Promise<OutboundResult>
 }
 
 const TIMEOUT_MS = 10_000
 
 /** Tells a receiver that this is not the first delivery; the value is the event's id here. */
 const MARKER = 'x-gatehouse-replay'
-const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
+/** What may be done about a refused target. */
+export const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
 
 /**
  * Sends a stored event to a target, or to the default one: the bytes as received, signed again for
- * a signed provider. The replay is recorded, whatever its outcome (decisions.md section 3, Replay).
+ * a signed provider. The replay is recorded, whatever its outcome (decisions.md section 3,
+ * Replay).
  */
 export async function replayEvent(
   parts: ReplayParts,
@@ -75,8 +79,8 @@ async function send(
 
 /** The current secrets of signed providers: configured (`secrets`), or stored (`registry`). */
 export interface Signers {
-  readonly secrets: SigningSecrets
-  readonly registry: Pick<Registry, 'provider'>
+  secrets: SigningSecrets
+  registry: Pick<Registry, 'provider'>
 }
 
 /** Why an event can't be signed again, in words. */
@@ -85,8 +89,8 @@ export const NO_SECRET =
 
 /**
  * The headers with which an event is sent: its content type, those of the provider, and for a
- * signed provider a signature of the time `at`. The event type is the stored one. Undefined without
- * the secret to sign with.
+ * signed provider a signature of the time `at`. The event type is the stored one. Undefined
+ * without the secret to sign with.
  */
 export function headersToSend(
   event: StoredEvent,
@@ -96,31 +100,38 @@ export function headersToSend(
   const signature = signAgain(event, signers, at)
   if (signature === undefined) return undefined
   const { content_type, headers } = event
+  const row = signers.registry.provider(event.provider)
+  const scheme = row && schemeOf(row)
   return {
     ...(content_type !== null && { 'content-type': content_type }),
-    ...outgoingHeaders(withStoredType(headers, event)),
+    ...outgoingHeaders(withStoredType(headersByName(headers), event, scheme)),
     ...signature,
   }
 }
 
 /**
- * New signature headers by the provider's current secret: none for an event that was not signed;
- * undefined without the secret.
+ * New signature headers by the provider's current secret: none for an event that was not signed,
+ * or that only its sender can sign; undefined without the secret.
  */
 function signAgain(
   { id, provider, trust_mode, payload: body, external_id }: StoredEvent,
   { secrets, registry }: Signers,
   at: Date,
 ): Readonly<Record<string, string>> | undefined {
-  if (isSignedProvider(provider)) {
-    const [key] = secrets.of(provider)?.accepted ?? []
-    return key === undefined ? undefined : signDelivery(provider, { id: '', body }, key, at)
-  }
   if (trust_mode !== 'signed') return {}
-  const stored = registry.provider(provider)?.signing_secret ?? null
-  const found = secrets.keyIn(stored, provider)
-  if ('problem' in found) return undefined
+  const row = registry.provider(provider)
+  const scheme = row && schemeOf(row)
+  if (row === undefined || scheme === undefined) return undefined
+  if (scheme.algorithm === 'ed25519') return {}
+  const key = currentKey(row, secrets)
   // A delivery id that was too long to be kept is represented by a hash, which holds no full stop.
   const delivery = { id: external_id ?? `event-${id}`, body }
-  return signDelivery('standard_webhooks', delivery, found.key, at)
+  return key === undefined ? undefined : signDelivery(scheme, delivery, key, at)
+}
+
+function currentKey(row: Provider, secrets: SigningSecrets): Key | undefined {
+  const { name } = row
+  if (isSignedProvider(name)) return secrets.of(name)?.accepted[0]
+  const found = secrets.keyIn(row)
+  return 'key' in found ? found.key : undefined
 }

@@ -1,296 +1,211 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
-
-/** A key of HMAC-SHA256: a text stands for its UTF-8 bytes. */
-type HmacKey = string | Buffer
+import type { Place, Provider, SchemeRow } from '../../db/hooks/providers.ts'
+import type { JsonObject } from '../../kernel/json.ts'
 
 /**
- * Keys of one provider: all `accepted` ones verify, the current first; `retired` ones only explain
- * a mismatch.
+ * One way to sign. A scheme is part of a provider and never guessed from headers: whoever sends
+ * chooses those.
  */
-export interface HmacKeys {
-  readonly accepted: readonly HmacKey[]
-  readonly retired: readonly HmacKey[]
+export interface Scheme extends SchemeRow {
+  /** Where the header may hold several signatures. */
+  list?: SignatureList
+  /** The member of the JSON that has the time of signing in milliseconds, where there is one. */
+  timeMember?: string
+  /** The form of the secret; text when absent, which stands for its UTF-8 bytes. */
+  secret?: 'base64' | 'public key'
+  /** The sender makes the secret, so it has to be given. */
+  isGiven?: true
+  /** The receiver's status without a time; that of a missing signature when absent. */
+  timeMissing?: 400
+  /** A generic receiver's status for a wrong signature, 403 when absent. */
+  refusal?: 401
+  /** Answers a check of the address, which is no event. */
+  handshake?: (members: JsonObject) => Handshake | undefined
 }
+
+/** Several signatures in one header: each is preceded by the prefix, all else is ignored. */
+interface SignatureList {
+  separator: string
+  /** Every part must fit: a header that came twice, joined by a comma and a space, does not. */
+  part: RegExp
+  /** What stands before the time, where the header has it, too. */
+  time?: string
+}
+
+/** The answer to a check of the address; without a reply its body is empty. */
+export interface Handshake {
+  status: 200 | 204
+  reply?: JsonObject
+}
+
+/** Where deliveries say what they are. */
+export type Places = Pick<SchemeRow, 'type' | 'id'>
+
+function inHeaders(...headers: readonly string[]): Place {
+  return { headers: [...headers], json: [] }
+}
+
+function inJson(...json: readonly string[]): Place {
+  return { headers: [], json: [...json] }
+}
+
+/** Deliveries of any sender that is not named below. */
+export const ANY: Places = {
+  type: inHeaders('x-event-type'),
+  id: inHeaders('webhook-id', 'x-delivery-id', 'idempotency-key'),
+}
+
+/** The token of GitLab authenticates its caller and covers no byte: it is no signature. */
+const GITLAB: Places = { type: inHeaders('x-gitlab-event'), id: inHeaders('idempotency-key') }
+
+/** HMAC-SHA256 of the body as lower-case hex. */
+const HEX: Omit<SchemeRow, 'signature' | 'type' | 'id'> = {
+  prefix: '',
+  encoding: 'hex',
+  algorithm: 'sha256',
+  signed: '{body}',
+  timestamp: [],
+}
+
+/** Every scheme that a provider can have. */
+export const SCHEME_NAMES = [
+  ...(['github', 'gitlab', 'gitea', 'stripe', 'slack', 'shopify', 'linear'] as const),
+  ...(['standard', 'ed25519', 'hmac'] as const),
+]
+export type SchemeName = (typeof SCHEME_NAMES)[number]
 
 /**
- * The ways in which deliveries are signed: the three signed providers' own, and Standard Webhooks.
+ * The three built-in providers are `github`, `stripe` and `slack` (hooks.md section 5); their
+ * neutral names come first. An operator fills in `hmac`.
  */
-export type SchemeName = 'code_host' | 'payments' | 'chat' | 'standard_webhooks'
-
-/** What is signed beside the body: empty where the scheme has no such part. */
-interface Stamp {
-  /** The delivery's id, which stays the same when it is sent again. */
-  readonly id: string
-  /** When it was signed, in Unix seconds. */
-  readonly time: string
-}
-
-type Headers = Readonly<Record<string, string>>
-
-interface Unverified {
-  readonly status: 400 | 401
-  /** For the operator; never holds a signature or a secret. */
-  readonly reason: string
-}
-
-/** One way to sign with HMAC-SHA256. */
-interface Scheme {
-  /** Reads the stamp and all well-formed signatures, or says what is wrong with the headers. */
-  readonly read: (
-    headers: IncomingHttpHeaders,
-  ) => (Stamp & { readonly signatures: readonly Buffer[] }) | Unverified
-  /** The signed text before the body. */
-  readonly prefix: (stamp: Stamp) => string
-  /** Headers, in lower case, that `read` and the sender's own library accept. */
-  readonly write: (signature: Buffer, stamp: Stamp) => Headers
-}
-
-const MISSING: Unverified = { status: 401, reason: 'signature missing' }
-const MALFORMED: Unverified = { status: 401, reason: 'signature malformed' }
-
-/** A header's neutral name, which wins when both are present, and the real sender's. */
-type Names = readonly [neutral: string, real: string]
-
-const CODE_HOST_SIGNATURE: Names = ['x-codehost-signature-256', 'x-hub-signature-256']
-const PAYMENTS_SIGNATURE: Names = ['payments-signature', 'stripe-signature']
-const CHAT_SIGNATURE: Names = ['x-chat-signature', 'x-slack-signature']
-const CHAT_TIME: Names = ['x-chat-request-timestamp', 'x-slack-request-timestamp']
-
-/** hooks.md section 5, and https://www.standardwebhooks.com. */
-const SCHEMES: Readonly<Record<SchemeName, Scheme>> = {
-  code_host: {
-    read(headers) {
-      const value = headerOf(headers, ...CODE_HOST_SIGNATURE)
-      if (value === undefined) return MISSING
-      const signature = hexAfter('sha256=', value)
-      return signature === undefined ? MALFORMED : { id: '', time: '', signatures: [signature] }
-    },
-    prefix: () => '',
-    write: (signature) => both(CODE_HOST_SIGNATURE, `sha256=${signature.toString('hex')}`),
+const SCHEMES: Readonly<Record<Exclude<SchemeName, 'gitlab'>, Scheme>> = {
+  github: {
+    ...HEX,
+    signature: ['x-codehost-signature-256', 'x-hub-signature-256'],
+    prefix: 'sha256=',
+    type: inHeaders('x-codehost-event', 'x-github-event'),
+    id: inHeaders('x-codehost-delivery', 'x-github-delivery'),
   },
-
-  payments: {
-    /**
-     * `t=<unix>,v1=<hex>[,v1=…]`: exactly one `t` of 1–12 digits; other schemes (`v0`) are decoys.
-     */
-    read(headers) {
-      const value = headerOf(headers, ...PAYMENTS_SIGNATURE)
-      if (value === undefined) return MISSING
-      const times: string[] = []
-      const signatures: Buffer[] = []
-      for (const part of value.split(',')) {
-        if (part.startsWith('t=')) times.push(part.slice(2))
-        const signature = hexAfter('v1=', part)
-        if (signature !== undefined) signatures.push(signature)
-      }
-      const [time] = times
-      if (time === undefined || times.length > 1 || !isUnixTime(time)) return MALFORMED
-      if (signatures.length === 0 || /\s/.test(value)) return MALFORMED
-      return { id: '', time, signatures }
-    },
-    prefix: ({ time }) => `${time}.`,
-    write: (signature, { time }) =>
-      both(PAYMENTS_SIGNATURE, `t=${time},v1=${signature.toString('hex')}`),
+  gitea: {
+    ...HEX,
+    signature: ['x-gitea-signature'],
+    type: inHeaders('x-gitea-event'),
+    id: inHeaders('x-gitea-delivery'),
   },
-
-  chat: {
-    read(headers) {
-      const time = headerOf(headers, ...CHAT_TIME)
-      if (time === undefined) return { status: 400, reason: 'timestamp header missing' }
-      const value = headerOf(headers, ...CHAT_SIGNATURE)
-      if (value === undefined) return MISSING
-      const signature = hexAfter('v0=', value)
-      if (signature === undefined || !isUnixTime(time)) return MALFORMED
-      return { id: '', time, signatures: [signature] }
-    },
-    prefix: ({ time }) => `v0:${time}:`,
-    write: (signature, { time }) => ({
-      ...both(CHAT_TIME, time),
-      ...both(CHAT_SIGNATURE, `v0=${signature.toString('hex')}`),
-    }),
+  stripe: {
+    ...HEX,
+    signature: ['payments-signature', 'stripe-signature'],
+    prefix: 'v1=',
+    list: { separator: ',', part: /^\S*$/, time: 't=' },
+    signed: '{timestamp}.{body}',
+    type: inJson('type'),
+    id: inJson('id'),
+    isGiven: true,
   },
-
-  standard_webhooks: {
-    read(headers) {
-      const id = headerOf(headers, 'webhook-id')
-      const time = headerOf(headers, 'webhook-timestamp')
-      const value = headerOf(headers, 'webhook-signature')
-      if (value === undefined) return MISSING
-      if (id === undefined) return { status: 401, reason: 'header webhook-id missing' }
-      if (time === undefined) return { status: 401, reason: 'header webhook-timestamp missing' }
-      const signatures = base64Signatures(value)
-      if (signatures.length === 0 || !isDeliveryId(id) || !isUnixTime(time)) return MALFORMED
-      return { id, time, signatures }
-    },
-    prefix: ({ id, time }) => `${id}.${time}.`,
-    write: (signature, { id, time }) => ({
-      'webhook-id': id,
-      'webhook-timestamp': time,
-      'webhook-signature': `v1,${signature.toString('base64')}`,
-    }),
+  slack: {
+    ...HEX,
+    signature: ['x-chat-signature', 'x-slack-signature'],
+    prefix: 'v0=',
+    signed: 'v0:{timestamp}:{body}',
+    timestamp: ['x-chat-request-timestamp', 'x-slack-request-timestamp'],
+    timeMissing: 400,
+    type: inJson('event.type', 'type', 'command'),
+    id: inJson('event_id', 'trigger_id'),
+    isGiven: true,
+    handshake: challenged,
   },
+  shopify: {
+    ...HEX,
+    signature: ['x-shopify-hmac-sha256'],
+    encoding: 'base64',
+    type: inHeaders('x-shopify-topic'),
+    // One change of a shop may be several deliveries with one event id.
+    id: inHeaders('x-shopify-webhook-id', 'x-shopify-event-id'),
+    isGiven: true,
+  },
+  linear: {
+    ...HEX,
+    signature: ['linear-signature'],
+    timeMember: 'webhookTimestamp',
+    type: inHeaders('linear-event'),
+    id: inHeaders('linear-delivery'),
+    isGiven: true,
+  },
+  /** https://www.standardwebhooks.com, and Svix, from which it comes. */
+  standard: {
+    signature: ['webhook-signature', 'svix-signature'],
+    prefix: 'v1,',
+    list: { separator: ' ', part: /^[^,]+,[^,]+$/ },
+    encoding: 'base64',
+    algorithm: 'sha256',
+    signed: '{id}.{timestamp}.{body}',
+    timestamp: ['webhook-timestamp', 'svix-timestamp'],
+    type: ANY.type,
+    id: inHeaders('webhook-id', 'svix-id'),
+    secret: 'base64',
+  },
+  /** As Discord signs. */
+  ed25519: {
+    signature: ['x-signature-ed25519'],
+    prefix: '',
+    encoding: 'hex',
+    algorithm: 'ed25519',
+    signed: '{timestamp}{body}',
+    timestamp: ['x-signature-timestamp'],
+    type: inJson('event.type'),
+    id: inJson('id'),
+    secret: 'public key',
+    isGiven: true,
+    // Discord sends a wrong signature to each new address, and takes no other answer.
+    refusal: 401,
+    handshake: pinged,
+  },
+  hmac: { ...HEX, signature: ['x-signature'], ...ANY },
 }
 
-/** Which of the provider's secrets a delivery is signed with, or why it is not verified. */
-export type Verification = { readonly secret: 'current' | 'previous' } | Unverified
+/** The schemes of the built-in providers. */
+export const BUILT_IN = { code_host: 'github', payments: 'stripe', chat: 'slack' } as const
 
-/**
- * The verification of a delivery whose body is still arriving. It is over bytes, before anything is
- * parsed, and part by part: hashing 25 MiB at once would hold up everybody else.
- */
-export interface Verifier {
-  readonly update: (part: Buffer) => void
-  /** Called once, with the whole body. */
-  readonly finish: (body: Buffer) => Verification
+/** The scheme of a provider whose deliveries are signed. */
+export function schemeOf({
+  scheme,
+  scheme_row: row,
+}: Pick<Provider, 'scheme' | 'scheme_row'>): Scheme | undefined {
+  return row ?? (scheme === null ? undefined : schemeNamed(scheme))
 }
 
-/**
- * Verifies a signed delivery: its time within the window, then HMAC-SHA256 over the bytes as
- * received. Every accepted key is tried against every signature, without early exit.
- */
-export function verifySignature(
-  scheme: SchemeName,
-  { headers, receivedAt }: { readonly headers: IncomingHttpHeaders; readonly receivedAt: Date },
-  keys: HmacKeys,
-  freshnessSeconds: number,
-): Verifier {
-  const { read, prefix: prefixOf } = SCHEMES[scheme]
-  const presented = read(headers)
-  if ('reason' in presented) return unverified(presented)
-  const { time, signatures } = presented
-  const stale = time === '' ? undefined : staleness(time, receivedAt, freshnessSeconds)
-  if (stale !== undefined) return unverified({ status: 401, reason: stale })
-  const prefix = prefixOf(presented)
-  const hmacs = keys.accepted.map((key) => createHmac('sha256', key).update(prefix))
-  return {
-    update(part) {
-      for (const made of hmacs) made.update(part)
-    },
-    finish(body) {
-      const expected = hmacs.map((made) => made.digest())
-      const key = matchingKey(expected, signatures)
-      if (key >= 0) return { secret: key === 0 ? 'current' : 'previous' }
-      return { status: 401, reason: explainMismatch(keys, prefix, body, signatures) }
-    },
-  }
+/** The scheme of a name; undefined for `gitlab`, which signs nothing, and for unknown names. */
+export function schemeNamed(name: string): Scheme | undefined {
+  return Object.hasOwn(SCHEMES, name) ? SCHEMES[name as keyof typeof SCHEMES] : undefined
 }
 
-/** Fails whatever the body is. */
-function unverified(failure: Unverified): Verifier {
-  return { update: () => undefined, finish: () => failure }
+/** Where a provider's deliveries say what they are. */
+export function placesOf(provider: Pick<Provider, 'scheme' | 'scheme_row'>): Places {
+  return schemeOf(provider) ?? (provider.scheme === 'gitlab' ? GITLAB : ANY)
 }
 
-/**
- * Signs a delivery at a time, as its sender would, and returns the headers that prove it. Only some
- * schemes sign its id.
- */
-export function signDelivery(
-  scheme: SchemeName,
-  { id, body }: { readonly id: string; readonly body: Buffer },
-  key: HmacKey,
-  at: Date,
-): Headers {
-  const { prefix, write } = SCHEMES[scheme]
-  const stamp = { id, time: String(Math.floor(at.getTime() / 1000)) }
-  return write(hmac(key, prefix(stamp), body), stamp)
-}
-
-/** The value of a header under one of its names; undefined when it has none. */
-function headerOf(headers: IncomingHttpHeaders, name: string, or = name): string | undefined {
-  const value = headers[name] ?? headers[or]
-  return typeof value === 'string' ? value : undefined
-}
-
-function both([neutral, real]: Names, value: string): Headers {
-  return { [neutral]: value, [real]: value }
-}
-
-function isUnixTime(text: string): boolean {
-  return /^\d{1,12}$/.test(text)
+/** Whether a delivery can't be understood without its JSON. */
+export function needsJson({ type, id, timeMember, handshake }: Scheme): boolean {
+  return type.json.length + id.json.length > 0 || (timeMember ?? handshake) !== undefined
 }
 
 /**
- * Standard Webhooks asks for ids without a full stop: with one, the signed text could be divided in
- * another way.
+ * Whether somebody who has recorded a delivery can send it under another type and another id: the
+ * signature covers neither.
  */
-function isDeliveryId(text: string): boolean {
-  return /^[\x21-\x2d\x2f-\x7e]+$/.test(text)
+export function hasUnsignedType({ type, signed }: Scheme): boolean {
+  return type.headers.length > 0 && !signed.includes('{id}')
 }
 
-/** 32 bytes after a prefix; checked first, because `Buffer.from(x, 'hex')` truncates silently. */
-function hexAfter(prefix: string, text: string): Buffer | undefined {
-  if (!text.startsWith(prefix)) return undefined
-  const hex = text.slice(prefix.length)
-  return /^[0-9a-f]{64}$/.test(hex) ? Buffer.from(hex, 'hex') : undefined
+/** Slack's `url_verification` wants its challenge back. */
+function challenged({ type, challenge }: JsonObject): Handshake | undefined {
+  if (type !== 'url_verification') return undefined
+  // A list as text could be deeper than the stack.
+  return { status: 200, reply: { challenge: typeof challenge === 'string' ? challenge : '' } }
 }
 
-/** Well-formed signatures among `v1,<base64>` and those of other schemes, separated by spaces. */
-function base64Signatures(text: string): readonly Buffer[] {
-  const parts = text.split(' ')
-  // A header that came twice is joined by a comma and a space.
-  if (!parts.every((part) => /^[^,]+,[^,]+$/.test(part))) return []
-  return parts
-    .filter((part) => /^v1,[A-Za-z0-9+/]{43}=$/.test(part))
-    .map((part) => Buffer.from(part.slice('v1,'.length), 'base64'))
-}
-
-/**
- * Index of the key whose HMAC is one of the signatures, -1 for none. Compares every pair in
- * constant time, without early exit.
- */
-function matchingKey(hmacs: readonly Buffer[], signatures: readonly Buffer[]): number {
-  const fits = hmacs.map((expected) => {
-    let found = false
-    for (const signature of signatures) found = timingSafeEqual(expected, signature) || found
-    return found
-  })
-  return fits.indexOf(true)
-}
-
-function hmac(key: HmacKey, prefix: string, body: Buffer): Buffer {
-  return createHmac('sha256', key).update(prefix).update(body).digest()
-}
-
-function matches(
-  keys: readonly HmacKey[],
-  prefix: string,
-  body: Buffer,
-  signatures: readonly Buffer[],
-): boolean {
-  const hmacs = keys.map((key) => hmac(key, prefix, body))
-  return matchingKey(hmacs, signatures) >= 0
-}
-
-/**
- * Why a signed time (Unix seconds) is outside the window, inclusive both ways; undefined inside it.
- */
-function staleness(time: string, receivedAt: Date, freshness: number): string | undefined {
-  const age = Math.floor(receivedAt.getTime() / 1000) - Number(time)
-  if (Math.abs(age) <= freshness) return undefined
-  return age > 0 ? `stale by ${age - freshness} s` : `${-age - freshness} s ahead of the window`
-}
-
-/** An explanation hashes the body up to five times at once, for unknown callers. */
-const MAX_EXPLAINED_BYTES = 64 * 1024
-const UNEXPLAINED = 'wrong secret or altered body'
-
-/** Why a well-formed signature does not match: tries the usual mistakes on a small body. */
-function explainMismatch(
-  { accepted, retired }: HmacKeys,
-  prefix: string,
-  body: Buffer,
-  signatures: readonly Buffer[],
-): string {
-  if (body.length > MAX_EXPLAINED_BYTES) return UNEXPLAINED
-  const trimmed = accepted.map((key) => (typeof key === 'string' ? key.replace(/\r?\n$/, '') : key))
-  if (trimmed.some((key, i) => key !== accepted[i]) && matches(trimmed, prefix, body, signatures)) {
-    return 'would match without the trailing newline of the configured secret'
-  }
-  const bare = body.at(-1) === 0x0a ? body.subarray(0, body.at(-2) === 0x0d ? -2 : -1) : undefined
-  if (bare !== undefined && matches(accepted, prefix, bare, signatures)) {
-    return 'would match without the trailing newline of the body'
-  }
-  if (matches(retired, prefix, body, signatures)) return 'matches a retired secret'
-  return UNEXPLAINED
+/** Discord's PING: of interactions it has type 1, of webhook events type 0. */
+function pinged({ type, event }: JsonObject): Handshake | undefined {
+  if (event !== undefined) return undefined
+  if (type === 1) return { status: 200, reply: { type: 1 } }
+  return type === 0 ? { status: 204 } : undefined
 }

@@ -3,7 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import Type from 'typebox'
 import type { Provider, SecretName } from '../../db/hooks/providers.ts'
 import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
-import type { HmacKeys } from './schemes.ts'
+import { keyOf } from './keys.ts'
+import type { Key, Keys } from './signatures.ts'
 
 /**
  * The providers whose deliveries are signed by the secrets of the configuration (hooks.md section
@@ -13,7 +14,7 @@ export const SIGNED_PROVIDERS = ['code_host', 'payments', 'chat'] as const
 export type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
 
 export function isSignedProvider(name: string): name is SignedProvider {
-  return name === 'code_host' || name === 'payments' || name === 'chat'
+  return SIGNED_PROVIDERS.some((signed) => signed === name)
 }
 
 /** True for a name that `/webhooks/generic/{name}` can have (hooks.md section 4). */
@@ -24,7 +25,8 @@ export function isGenericName(name: string): boolean {
 type SecretVariable = `HOOKS_${Uppercase<SignedProvider>}_SECRET`
 
 /**
- * The variable that has a provider's secret; the one being retired is in the same with `_PREVIOUS`.
+ * The variable that has a provider's secret; the one being retired is in the same with
+ * `_PREVIOUS`.
  */
 export function secretVariable(provider: SignedProvider) {
   return `HOOKS_${provider.toUpperCase() as Uppercase<SignedProvider>}_SECRET` as const
@@ -32,23 +34,28 @@ export function secretVariable(provider: SignedProvider) {
 
 /** The part of the configuration that holds secrets. */
 interface SecretSource {
-  readonly current: {
-    readonly [V in SecretVariable | `${SecretVariable}_PREVIOUS`]?: string | undefined
-  } & { readonly GATEHOUSE_SECRET_KEY?: Buffer | undefined }
+  current: {
+    [V in SecretVariable | `${SecretVariable}_PREVIOUS`]?: string | undefined
+  } & { GATEHOUSE_SECRET_KEY?: Buffer | undefined }
 }
 
 /**
- * Secrets of a signed provider: all `accepted` ones verify; `retired` ones only explain a mismatch.
+ * Secrets of a signed provider: all `accepted` ones verify; `retired` ones only explain a
+ * mismatch.
  */
 export interface ProviderSecrets {
-  readonly accepted: readonly string[]
-  readonly retired: readonly string[]
+  accepted: readonly string[]
+  retired: readonly string[]
   /** When this process found the accepted ones configured: a use noted before is of others. */
-  readonly since: Date
+  since: Date
 }
 
 /** The key of a stored secret, or why there is none. */
-type StoredKey = { readonly key: Buffer } | { readonly problem: string }
+type StoredKey = { key: Key } | { problem: string }
+
+/** A provider with a stored secret. */
+type Sealed = Pick<Provider, 'name' | 'scheme' | 'signing_secret'> &
+  Partial<Pick<Provider, 'previous_signing_secret'>>
 
 /** The secrets by which deliveries are signed. */
 export interface SigningSecrets {
@@ -60,7 +67,7 @@ export interface SigningSecrets {
    */
   box(): SecretBox | undefined
   /** The key in a stored secret of a generic provider. */
-  keyIn(sealed: Buffer | null, provider: string, which?: SecretName): StoredKey
+  keyIn(provider: Sealed, which?: SecretName): StoredKey
 }
 
 /** How many replaced secrets are remembered to explain mismatches. */
@@ -84,8 +91,8 @@ export function configuredSecrets(config: SecretSource, random: RandomBytes): Si
     if (before !== undefined && knownCurrent === current && knownPrevious === previous)
       return before
     const accepted = previous === undefined ? [current] : [current, previous]
-    const replaced = [...(before?.accepted ?? []), ...(before?.retired ?? [])]
-    const retired = replaced.filter((secret) => !accepted.includes(secret)).slice(0, MAX_RETIRED)
+    const old = before === undefined ? [] : [...before.accepted, ...before.retired]
+    const retired = old.filter((secret) => !accepted.includes(secret)).slice(0, MAX_RETIRED)
     const secrets = { accepted, retired, since: new Date() }
     known.set(provider, secrets)
     return secrets
@@ -105,74 +112,74 @@ export function configuredSecrets(config: SecretSource, random: RandomBytes): Si
   return { of, box: presentBox, keyIn: rememberKeys(presentBox) }
 }
 
+interface KnownKey {
+  sealed: Buffer
+  box: SecretBox
+  found: StoredKey
+}
+
 /**
  * Decrypts a stored secret once: a row that is read again has the same bytes until the secret
  * changes.
  */
 export function rememberKeys(boxOf: () => SecretBox | undefined): SigningSecrets['keyIn'] {
-  const opened = new Map<
-    string,
-    { readonly sealed: Buffer; readonly box: SecretBox; readonly found: StoredKey }
-  >()
+  const known = new Map<string, KnownKey>()
 
-  return (sealed, provider, which = 'current') => {
+  return ({ name, scheme, signing_secret, previous_signing_secret = null }, which = 'current') => {
+    const sealed = which === 'current' ? signing_secret : previous_signing_secret
     if (sealed === null) return { problem: 'there is no secret' }
     const box = boxOf()
     if (box === undefined) return { problem: 'GATEHOUSE_SECRET_KEY is not set' }
-    const place = `${which} ${provider}`
-    const before = opened.get(place)
+    const place = `${which} ${name}`
+    const before = known.get(place)
     if (before?.box === box && before.sealed.equals(sealed)) return before.found
-    const secret = box.open(sealed, provider)
-    const key = 'text' in secret ? signingKey(secret.text) : undefined
-    const problem = 'problem' in secret ? secret.problem : 'damaged'
+    const secret = box.open(sealed, name)
+    const key = 'text' in secret ? keyOf(scheme, secret.text) : undefined
+    const { problem } = 'problem' in secret ? secret : DAMAGED
     const found = key === undefined ? { problem } : { key }
-    opened.set(place, { sealed, box, found })
+    known.set(place, { sealed, box, found })
     return found
   }
 }
 
 /**
- * The keys that verify a delivery of a time to a generic provider that signs. Without a current one
- * there is none: nothing is verified.
+ * The keys that verify a delivery of a time to a generic provider that signs. Without a current
+ * one there is none: nothing is verified.
  */
-export function keysAt(secrets: SigningSecrets, provider: Provider, at: Date): HmacKeys {
-  const { name, signing_secret, previous_signing_secret } = provider
-  const current = secrets.keyIn(signing_secret, name)
+export function keysAt(secrets: SigningSecrets, provider: Provider, at: Date): Keys {
+  const current = secrets.keyIn(provider)
   if ('problem' in current) return { accepted: [], retired: [] }
-  const previous = secrets.keyIn(previous_signing_secret, name, 'previous')
-  if ('problem' in previous) return { accepted: [current.key], retired: [] }
+  const accepted = [current.key]
+  const previous = secrets.keyIn(provider, 'previous')
+  if ('problem' in previous) return { accepted, retired: [] }
   return acceptsPrevious(provider, at)
-    ? { accepted: [current.key, previous.key], retired: [] }
-    : { accepted: [current.key], retired: [previous.key] }
+    ? { accepted: [...accepted, previous.key], retired: [] }
+    : { accepted, retired: [previous.key] }
 }
 
 /** Whether the token or secret before the last rotation is still accepted at a time. */
 export function acceptsPrevious(
-  { previous_until }: Pick<Provider, 'previous_until'>,
+  { previous_until: end }: Pick<Provider, 'previous_until'>,
   at: Date,
 ): boolean {
-  return previous_until !== null && at < previous_until
+  return end !== null && at < end
 }
 
 /** hooks.md section 2, SecretStatus. */
-export const SecretStatus = Type.Union([
-  Type.Literal('configured'),
-  Type.Literal('missing'),
-  Type.Literal('none-by-design'),
-])
+export const SecretStatus = Type.Enum(['configured', 'missing', 'none-by-design'])
 export type SecretStatus = Type.Static<typeof SecretStatus>
 
-type Secretive = Pick<Provider, 'name' | 'trust_mode' | 'token_hash' | 'signing_secret'>
+type Secretive = Sealed & Pick<Provider, 'trust_mode' | 'token_hash'>
 
 /** Whether a provider's token or secret exists and can be used. */
 export function secretStatus(provider: Secretive, secrets: SigningSecrets): SecretStatus {
-  const { name, trust_mode, token_hash, signing_secret } = provider
+  const { name, trust_mode } = provider
   if (trust_mode === 'open' || trust_mode === 'queue') return 'none-by-design'
   const exists = isSignedProvider(name)
     ? secrets.of(name) !== undefined
     : trust_mode === 'token'
-      ? token_hash !== null
-      : 'key' in secrets.keyIn(signing_secret, name)
+      ? provider.token_hash !== null
+      : 'key' in secrets.keyIn(provider)
   return exists ? 'configured' : 'missing'
 }
 
@@ -184,28 +191,6 @@ export function mayDeliver(
   return provider.enabled && secretStatus(provider, secrets) !== 'missing'
 }
 
-/** How a signing secret of Standard Webhooks begins. */
-export const SECRET_PREFIX = 'whsec_'
-
-/** The accepted form of a signing secret, in words. */
-export const SIGNING_SECRET_FORM = `"${SECRET_PREFIX}" and then 24 to 64 bytes as base64`
-
-/** A fresh signing secret of 32 bytes, as senders take it. */
-export function makeSigningSecret(random: RandomBytes): string {
-  return SECRET_PREFIX + random(32).toString('base64')
-}
-
-/** The key of a signing secret, whose prefix may be missing; undefined for text of another form. */
-export function signingKey(secret: string): Buffer | undefined {
-  const text = secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret
-  // Checked first, because `Buffer.from(x, 'base64')` leaves out what it can't read.
-  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)) {
-    return undefined
-  }
-  const key = Buffer.from(text, 'base64')
-  return key.length >= 24 && key.length <= 64 ? key : undefined
-}
-
 /** Encrypts small secrets that are stored; AES-256-GCM, each sealed text bound to a name. */
 export interface SecretBox {
   /** Never gives the same bytes twice. `name` is not kept in them, but needed to open them. */
@@ -214,9 +199,7 @@ export interface SecretBox {
 }
 
 /** A text, or why there is none; `damaged` also means sealed for another name. */
-export type Opened =
-  | { readonly text: string }
-  | { readonly problem: 'sealed with another key' | 'damaged' }
+export type Opened = { text: string } | { problem: 'sealed with another key' | 'damaged' }
 
 /** Sealed bytes: version, id of the key, nonce, cipher text, tag. */
 const VERSION = 1
@@ -224,6 +207,9 @@ const KEY_ID = 4
 const NONCE = 12
 const TAG = 16
 const HEAD = 1 + KEY_ID + NONCE
+
+const DAMAGED = { problem: 'damaged' } as const
+const OTHER_KEY = { problem: 'sealed with another key' } as const
 
 const CIPHER = 'aes-256-gcm'
 
@@ -242,10 +228,8 @@ export function createSecretBox(key: Buffer, random: RandomBytes): SecretBox {
     },
 
     open(sealed, name) {
-      if (sealed.length < HEAD + TAG || sealed[0] !== VERSION) return { problem: 'damaged' }
-      if (!sealed.subarray(0, mark.length).equals(mark)) {
-        return { problem: 'sealed with another key' }
-      }
+      if (sealed.length < HEAD + TAG || sealed[0] !== VERSION) return DAMAGED
+      if (!sealed.subarray(0, mark.length).equals(mark)) return OTHER_KEY
       const nonce = sealed.subarray(mark.length, HEAD)
       const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG })
       decipher.setAAD(boundTo(mark, name))
@@ -255,7 +239,7 @@ export function createSecretBox(key: Buffer, random: RandomBytes): SecretBox {
         return { text: Buffer.concat(open).toString('utf8') }
       } catch {
         // The only thing that `final` throws for: the tag does not fit bytes, key and name.
-        return { problem: 'damaged' }
+        return DAMAGED
       }
     },
   }
@@ -269,13 +253,9 @@ function boundTo(mark: Buffer, name: string): Buffer {
   return Buffer.concat([mark, Buffer.from(name)])
 }
 
-/** A fresh token: 32 bytes as base64url. `random` is the source of bytes. */
-export function makeToken(random: RandomBytes): string {
-  return random(32).toString('base64url')
-}
-
 /**
- * The presented token: `Authorization: Bearer`, `X-Webhook-Token`, `?token=`, path, in this order.
+ * The presented token: `Authorization: Bearer`, `X-Webhook-Token`, `X-Gitlab-Token`, `?token=`,
+ * path, the password of `Authorization: Basic`, in this order.
  */
 export function presentedToken(
   headers: IncomingHttpHeaders,
@@ -285,10 +265,19 @@ export function presentedToken(
   const { authorization } = headers
   if (authorization !== undefined && /^bearer(?: |$)/i.test(authorization))
     return authorization.slice(7).trim()
-  const header = headers['x-webhook-token']
+  const header = headers['x-webhook-token'] ?? headers['x-gitlab-token']
   if (typeof header === 'string') return header
   const query = search.includes('token=') ? new URLSearchParams(search).get('token') : null
-  return query ?? path
+  return query ?? path ?? basicPassword(authorization)
+}
+
+/** What follows the first colon: a name has none. */
+function basicPassword(authorization = ''): string | undefined {
+  const [, encoded] = /^basic +([a-z\d+/]+={0,2})$/i.exec(authorization) ?? []
+  if (encoded === undefined) return undefined
+  const pair = Buffer.from(encoded, 'base64').toString('utf8')
+  const colon = pair.indexOf(':')
+  return colon < 0 ? undefined : pair.slice(colon + 1)
 }
 
 /** Whether a token has the stored hash, in constant time; an empty one never matches. */

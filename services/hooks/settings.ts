@@ -1,15 +1,15 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
+import { destinationQueries } from '../../db/hooks/destinations.ts'
+import { eventQueries } from '../../db/hooks/events.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { Settings, settingsQueries as q } from '../../db/hooks/settings.ts'
-import type { Log } from '../../kernel/log.ts'
 import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
-import { openSteadyTime, type Clock } from '../../kernel/time.ts'
+import { openSteadyTime } from '../../kernel/time.ts'
 import { field, parsed } from '../../kernel/validate.ts'
 import type { Forwarders } from './forward/forwarders.ts'
 import { parseTarget, TARGET_FORM } from './outgoing.ts'
-import type { Registry } from './registry.ts'
-import { MAX_REJECTIONS } from './rejections.ts'
+import type { HooksParts, Registry } from './registry.ts'
 
 const { retention_max_age_days, retention_max_rows, sse_retry_ms } = Settings.properties
 
@@ -39,58 +39,39 @@ export const SettingsForm = Type.Object({
 })
 export type SettingsForm = Type.Static<typeof SettingsForm>
 
-/** Writes the given settings. Others keep their value, also those that another instance changes. */
-export async function writeSettings(db: Database, given: SettingsForm): Promise<void> {
-  await q.writeSettings(db, {
-    retention_max_age_days: given.retention_max_age_days ?? null,
-    retention_max_rows: given.retention_max_rows ?? null,
-    sse_retry_ms: given.sse_retry_ms ?? null,
-    replay_default_target: given.replay_default_target ?? null,
-    sets_target: given.replay_default_target !== undefined,
-  })
-}
-
 const DAY_MS = 24 * 3_600_000
 const ACTIVITY_DAYS = 2
+/** For so long an event is kept while an enabled destination is owed it. */
+const OWED_DAYS = 7
 const FORWARDER_DAYS = 90
+/** Events that one statement counts at most: ten million would take longer than one may. */
+const COUNT_BATCH = 100_000
 
 /**
  * Removes the events that the settings do not keep, old counters, and forwarders that have gone.
  */
 export function startRetention(
-  db: Database,
+  { db, clock, log }: HooksParts,
   registry: Registry,
   forwarders: Pick<Forwarders, 'names'>,
-  clock: Clock,
-  log: Log,
 ): Pruning {
   const steadyNow = openSteadyTime(clock)
   let first = true
 
   async function run(inBatches: InBatches): Promise<void> {
-    const { retention_max_age_days, retention_max_rows } = registry.settings
     const now = steadyNow().getTime()
     // At the start nobody has reconnected yet: after a long pause every forwarder would seem gone.
     if (!first) {
       const before = new Date(now - FORWARDER_DAYS * DAY_MS)
-      await q.pruneForwarders(db, { connected: forwarders.names, before, now: new Date(now) })
+      await q.pruneForwarders(db, { connected: forwarders.names(), before, now: new Date(now) })
     }
     first = false
-    const limit = PRUNE_BATCH
-    let removed = 0
-    if (retention_max_age_days > 0) {
-      const before = new Date(now - retention_max_age_days * DAY_MS)
-      removed += await inBatches(
-        async () => (await q.pruneEventsByAge(db, { before, limit })).removed,
-      )
+    const below = Math.min(await firstKept(db, registry.settings, now), await firstSpared(db, now))
+    const gaps = new Map<string, Gap>()
+    const removed = await inBatches(() => removeEvents(db, below, gaps))
+    for (const [destination, { events, through }] of gaps) {
+      log.warn('events removed before they were delivered', { destination, events, through })
     }
-    if (retention_max_rows > 0) {
-      const keep = retention_max_rows
-      removed += await inBatches(
-        async () => (await q.pruneEventsByCount(db, { keep, limit })).removed,
-      )
-    }
-    await rejectionQueries.pruneRejections(db, { keep: MAX_REJECTIONS })
     const before = new Date(now - ACTIVITY_DAYS * DAY_MS)
     await q.pruneActivity(db, { before })
     await rejectionQueries.pruneRejectionMinutes(db, { before })
@@ -98,4 +79,60 @@ export function startRetention(
   }
 
   return startPruning(clock, log, run)
+}
+
+/** Events that a destination will not get, and the highest of them. */
+interface Gap {
+  events: number
+  through: number
+}
+
+/**
+ * Removes a batch of events, after adding them to the gap of each destination that is owed them.
+ */
+async function removeEvents(db: Database, below: number, gaps: Map<string, Gap>): Promise<number> {
+  return db.transaction(async (tx) => {
+    const batch = { below, limit: PRUNE_BATCH }
+    const owners = await destinationQueries.lockDestinations(tx, {})
+    const given = owners.length === 0 ? [] : await destinationQueries.giveUpEvents(tx, batch)
+    for (const { name, events, through } of given) {
+      gaps.set(name, { events: events + (gaps.get(name)?.events ?? 0), through })
+    }
+    return (await q.pruneEvents(tx, batch)).removed
+  })
+}
+
+/** The id from which on events are kept because a destination is owed them. */
+async function firstSpared(db: Database, now: number): Promise<number> {
+  const { id: owed } = await destinationQueries.firstOwed(db, {})
+  if (owed === null) return Number.MAX_SAFE_INTEGER
+  const since = new Date(now - OWED_DAYS * DAY_MS)
+  return Math.max(owed, (await eventQueries.firstIdSince(db, { since })).id)
+}
+
+/** The id from which on the settings keep events. */
+async function firstKept(
+  db: Database,
+  { retention_max_age_days, retention_max_rows }: Settings,
+  now: number,
+): Promise<number> {
+  const since = new Date(now - retention_max_age_days * DAY_MS)
+  const byAge =
+    retention_max_age_days > 0 ? (await eventQueries.firstIdSince(db, { since })).id : 0
+  const byCount = retention_max_rows > 0 ? await firstOfNewest(db, retention_max_rows) : 0
+  return Math.max(byAge, byCount)
+}
+
+/** The first of the newest `keep` events; 0 when there are no more. */
+async function firstOfNewest(db: Database, keep: number): Promise<number> {
+  const { newest, pruned_through } = await eventQueries.streamBounds(db, { replayed: 0 })
+  if (newest - pruned_through <= keep) return 0
+  let first = newest + 1
+  for (let left = keep; left > 0; left -= COUNT_BATCH) {
+    const newer = Math.min(left, COUNT_BATCH) - 1
+    const found = await q.findNewest(db, { before: first, newer })
+    if (found === undefined) return 0
+    first = found.id
+  }
+  return first
 }

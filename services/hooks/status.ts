@@ -3,67 +3,56 @@ import type { Database } from '../../db/client.ts'
 import type { ActiveProvider } from '../../db/hooks/providers.ts'
 import { databaseAnswers } from '../../db/server.ts'
 import { Unavailable } from '../../kernel/fault.ts'
-import { messageOf, type Log } from '../../kernel/log.ts'
-import type { Clock } from '../../kernel/time.ts'
-import { alarmsOf, type AlarmBoard, type AlarmKind } from './alarms.ts'
+import { messageOf } from '../../kernel/log.ts'
+import {
+  alarmsOf,
+  destinationAlarms,
+  openAlarms,
+  type AlarmKind,
+  type ProviderAlarm,
+} from './alarms.ts'
 import { readProviders } from './providers.ts'
+import type { HooksParts, Registry } from './registry.ts'
 import { mayDeliver, type SigningSecrets } from './secrets.ts'
 
 /** A provider as the stream's `status` message has it. */
-interface ProviderLine extends Pick<
-  ActiveProvider,
-  'name' | 'trust_mode' | 'enabled' | 'recent_count' | 'last_event_at'
-> {
-  /** The alarms that fire, of those that an operator has set. */
-  readonly alarms: readonly AlarmKind[]
-}
+type ProviderLine = ReturnType<typeof toLine>
 
 /** The stream's `status` message (hooks.md section 6), also what the dashboard shows. */
 export interface StatusMessage {
-  readonly connection: 'receiving' | 'idle'
-  readonly generated_at: Date
-  readonly providers: readonly ProviderLine[]
-  readonly db: 'ok' | 'error'
-  readonly broker: 'ok' | 'disabled' | 'error'
+  connection: 'receiving' | 'idle'
+  generated_at: Date
+  providers: readonly ProviderLine[]
+  db: 'ok' | 'error'
+  broker: 'ok' | 'disabled' | 'error'
 }
 
 const RECEIVING_MS = 60_000
 
-/**
- * Reads the present status at most once a second, however many ask; never throws. `fresh` reads it
- * anew: after a change, an answer from before it would be the last word until the next change.
- * `updateAlarms` gets every alarm that is set, each time.
- */
-export function createStatusReader(
-  db: Database,
+/** Opens the status and the alarms; `changed` hears when an alarm has begun or ended. */
+export function openStatus(
+  parts: HooksParts,
+  registry: Registry,
   secrets: SigningSecrets,
-  clock: Clock,
-  log: Log,
   broker: () => StatusMessage['broker'],
-  updateAlarms: AlarmBoard['update'],
-): (fresh?: boolean) => Promise<StatusMessage> {
+  changed: () => void,
+) {
+  const { db, clock, log } = parts
+  const alarmBoard = openAlarms(parts, registry, () => void readStatus(), changed)
   let pending: Promise<StatusMessage> | undefined
   let readAt = Number.NEGATIVE_INFINITY
-  let before: StatusMessage | undefined
+  let providers: readonly ProviderLine[] = []
 
   async function read(): Promise<StatusMessage> {
-    const now = clock.now()
+    const generated_at = clock.now()
     try {
-      const rows = await readProviders(db, now)
+      const rows = await readProviders(db, generated_at)
       const enabled = rows.filter((row) => mayDeliver(row, secrets))
-      const alarms = enabled.flatMap((row) => alarmsOf(row, now))
-      updateAlarms(alarms, now)
-      const providers = rows.map((row): ProviderLine => {
-        const { name, trust_mode, recent_count, last_event_at } = row
-        const firing = alarms.filter(({ provider, fires }) => fires && provider === name)
-        const kinds = firing.map(({ kind }) => kind)
-        const isEnabled = enabled.includes(row)
-        return { name, trust_mode, enabled: isEnabled, recent_count, last_event_at, alarms: kinds }
-      })
-      const last = Math.max(0, ...rows.map((row) => row.last_event_at?.getTime() ?? 0))
-      const connection = now.getTime() - last <= RECEIVING_MS ? 'receiving' : 'idle'
-      before = { connection, generated_at: now, providers, db: 'ok', broker: broker() }
-      return before
+      const alarms = enabled.flatMap((row) => alarmsOf(row, generated_at))
+      alarmBoard.update([...alarms, ...destinationAlarms(registry)], generated_at)
+      providers = rows.map((row) => toLine(row, enabled.includes(row), alarms))
+      const connection = connectionOf(rows, generated_at)
+      return { connection, generated_at, providers, db: 'ok', broker: broker() }
     } catch (error) {
       // A database out of reach is in the log of the query's other callers; all else is a defect.
       if (!(error instanceof Unavailable)) {
@@ -72,17 +61,16 @@ export function createStatusReader(
           ...(error instanceof Error ? { stack: error.stack } : {}),
         })
       }
-      return {
-        providers: before?.providers ?? [],
-        connection: 'idle',
-        generated_at: now,
-        db: 'error',
-        broker: broker(),
-      }
+      return { connection: 'idle', generated_at, providers, db: 'error', broker: broker() }
     }
   }
 
-  return (fresh = false) => {
+  /**
+   * Reads the present status at most once a second, however many ask; never throws. `fresh` reads
+   * it anew: after a change, an answer from before it would be the last word until the next
+   * change.
+   */
+  function readStatus(fresh = false): Promise<StatusMessage> {
     const time = clock.elapsed()
     if (fresh || pending === undefined || time - readAt >= 1_000) {
       readAt = time
@@ -90,6 +78,20 @@ export function createStatusReader(
     }
     return pending
   }
+  return { readStatus, close: alarmBoard.close }
+}
+
+function toLine(row: ActiveProvider, enabled: boolean, alarms: readonly ProviderAlarm[]) {
+  const { name, trust_mode, recent_count, last_event_at } = row
+  const firing = alarms.filter(({ provider, fires }) => fires && provider === name)
+  const kinds = firing.map(({ kind }) => kind)
+  // The alarms that fire, of those that an operator has set.
+  return { name, trust_mode, enabled, recent_count, last_event_at, alarms: kinds }
+}
+
+function connectionOf(rows: readonly ActiveProvider[], now: Date) {
+  const last = Math.max(0, ...rows.map((row) => row.last_event_at?.getTime() ?? 0))
+  return now.getTime() - last <= RECEIVING_MS ? 'receiving' : 'idle'
 }
 
 /** hooks.md section 2, Health. */
@@ -104,37 +106,48 @@ export const Health = Type.Object({
 })
 export type Health = Type.Static<typeof Health>
 
+/** What health is read from. */
+interface HealthParts {
+  db: Database
+  registry: Pick<Registry, 'destinations'>
+  readStatus: () => Promise<StatusMessage>
+}
+
 /**
- * Asks the database, of which both `db` and `database` tell. Without the broker, and while an alarm
- * fires, webhooks still come in. Anybody may read the reasons, so they name no provider and no
- * channel.
+ * Asks the database, of which both `db` and `database` tell. Without the broker, and while an
+ * alarm fires, webhooks still come in. Anybody may read the reasons, so they name no provider, no
+ * channel and no destination.
  */
 export async function readHealth(
-  db: Database,
+  { db, registry, readStatus }: HealthParts,
   broker: Health['broker'],
-  readStatus: () => Promise<StatusMessage>,
   version: string,
 ): Promise<Health> {
   const state = (await databaseAnswers(db)) ? 'ok' : 'error'
   const parts = { db: state, broker, database: state, version } as const
   if (state === 'error') return { status: 'error', ...parts }
-  const reasons = reasonsOf(broker, await readStatus())
-  return reasons.length === 0
-    ? { status: 'ok', ...parts }
-    : { status: 'degraded', ...parts, reasons: [...reasons] }
+  const failed = registry.destinations.filter((one) => one.failed).length
+  const reasons = reasonsOf(broker, await readStatus(), failed)
+  if (reasons.length === 0) return { status: 'ok', ...parts }
+  return { status: 'degraded', ...parts, reasons }
 }
 
-function reasonsOf(broker: Health['broker'], { providers }: StatusMessage): readonly string[] {
+function reasonsOf(
+  broker: Health['broker'],
+  { providers }: StatusMessage,
+  failed: number,
+): string[] {
   const firing = (kind: AlarmKind): number =>
     providers.filter(({ alarms }) => alarms.includes(kind)).length
   const [silent, burst] = [firing('silent'), firing('burst')]
   return [
     ...(broker === 'error' ? ['the queue broker is out of reach'] : []),
-    ...(silent > 0 ? [`no event for longer than expected: ${providersText(silent)}`] : []),
-    ...(burst > 0 ? [`many rejected deliveries: ${providersText(burst)}`] : []),
+    ...(silent > 0 ? [`no event for longer than expected: ${countOf(silent, 'provider')}`] : []),
+    ...(burst > 0 ? [`many rejected deliveries: ${countOf(burst, 'provider')}`] : []),
+    ...(failed > 0 ? [`disabled after failures: ${countOf(failed, 'destination')}`] : []),
   ]
 }
 
-function providersText(count: number): string {
-  return count === 1 ? '1 provider' : `${count} providers`
+function countOf(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
 }

@@ -1,37 +1,29 @@
 import type { Database } from '../../db/client.ts'
 import { eventQueries as q, type EventSummary } from '../../db/hooks/events.ts'
-import { createFeed, type Feed, type Page, type ReadPage } from '../../kernel/http/feed.ts'
+import { createFeed, type Feed, type Page } from '../../kernel/http/feed.ts'
 import type { Sink } from '../../kernel/http/reply.ts'
+import { Unavailable } from '../../kernel/fault.ts'
 import { encodeFrame } from '../../kernel/http/sse.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import type { Clock } from '../../kernel/time.ts'
+import { pause, type Clock } from '../../kernel/time.ts'
 import type { Registry } from './registry.ts'
 import type { StatusMessage } from './status.ts'
 
-/** The events as they are stored, by whichever process: of `GET /events` and of other followers. */
-export interface EventStream extends Pick<Feed<EventSummary>, 'watch'> {
-  /** False when as many clients as this process serves are connected. */
-  readonly hasRoom: boolean
-  /** Streams the events that a client wants from now on, or from above the id that it saw last. */
-  connect(sink: Sink, lastEventId: number | undefined, wants?: EventTest): void
-  /** The status may have changed: sent to all clients within a second. */
-  statusChanged(): void
-  /** Ends every stream in order, with the delay after which the client comes back. */
-  close(): void
-}
+/** The events as they are stored, by whichever process: for clients and for other followers. */
+export type EventStream = Awaited<ReturnType<typeof openStream>>
 
 /** Whether a client of a filtered stream gets an event. */
-export type EventTest = (event: EventSummary) => boolean
+type EventTest = (event: EventSummary) => boolean
 
-export interface StreamOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly metrics: Metrics
-  readonly registry: Pick<Registry, 'settings'>
+interface StreamOptions {
+  db: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  registry: Pick<Registry, 'settings'>
   /** At most a second old; `fresh` reads it anew. Never throws: without a database it says so. */
-  readonly readStatus: (fresh?: boolean) => Promise<StatusMessage>
+  readStatus: (fresh?: boolean) => Promise<StatusMessage>
 }
 
 /** Events replayed to a client that comes back; a `gap` message tells of older ones. */
@@ -43,9 +35,10 @@ const KEEP_ALIVE_TICKS = 15
 /** Finds the events of a notification that was lost. */
 const POLL_MS = 2_000
 
-export async function openStream(options: StreamOptions): Promise<EventStream> {
+export async function openStream(options: StreamOptions) {
   const { db, clock, log, readStatus } = options
   let statusDue = false
+  /** The status may have changed: sent to all clients within a second. */
   const statusChanged = (): void => {
     statusDue = true
   }
@@ -63,25 +56,25 @@ export async function openStream(options: StreamOptions): Promise<EventStream> {
     statusDue = false
     void readStatus(true).then((status) => feed.send(messageFrame('status', status)))
   }
+  const closed = new AbortController()
   const stops = [clock.every(TICK_MS, tick), clock.every(POLL_MS, feed.refresh)]
   await db.listen('hooks_events', feed.refresh)
 
   return {
     watch: feed.watch,
+    /** The pages above a position, until the abort; after an outage they begin there again. */
+    pages: (after: number, gone: AbortSignal) =>
+      pages(feed, log, after, AbortSignal.any([gone, closed.signal])),
+    /** False when as many clients as this process serves are connected. */
     get hasRoom() {
       return feed.clients < MAX_CLIENTS
     },
-    connect(sink, lastEventId, wants) {
+    /** Streams the events that a client wants from now on, or from above the id it saw last. */
+    connect(sink: Sink, lastEventId: number | undefined, wants?: EventTest): void {
       // The status on connect may be older than an event that came while nobody was connected.
       statusDue = true
       const resume = createResume(db, lastEventId)
-      async function begin(): Promise<number> {
-        const { position, notice } = await resume.begin()
-        if (notice !== undefined) sink.write(notice)
-        // After the position is known: the status then leaves nothing out that comes before it.
-        void readStatus().then((status) => sink.write(messageFrame('status', status)))
-        return position
-      }
+      const begin = () => greet(sink, resume, readStatus)
       const client = { begin, replay: resume.replay, wants }
       feed.follow(sink, client).catch(async (error: unknown) => {
         // Without the database there is nothing to resume from; the client tries again after
@@ -91,11 +84,34 @@ export async function openStream(options: StreamOptions): Promise<EventStream> {
       })
     },
     statusChanged,
-    close() {
+    /** Ends every stream in order, with the delay after which the client comes back. */
+    close(): void {
       for (const stop of stops) stop()
+      closed.abort()
       feed.close()
     },
   }
+}
+
+async function* pages(feed: Feed<EventSummary>, log: Log, after: number, over: AbortSignal) {
+  while (!over.aborted) {
+    try {
+      return yield* feed.pages(after, over)
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error
+      log.warn('events not read', { error: messageOf(error) })
+      await pause(POLL_MS, over)
+    }
+  }
+}
+
+/** Finds where a client begins, and writes what comes before its events. */
+async function greet(sink: Sink, resume: Resume, readStatus: StreamOptions['readStatus']) {
+  const { position, notice } = await resume.begin()
+  if (notice !== undefined) sink.write(notice)
+  // After the position is known: the status then leaves nothing out that comes before it.
+  void readStatus().then((status) => sink.write(messageFrame('status', status)))
+  return position
 }
 
 function createEventFeed(
@@ -127,21 +143,17 @@ function createEventFeed(
   return feed
 }
 
-/** Where a client begins; `notice` tells it that its id is unknown here. */
-interface Beginning {
-  readonly position: number
-  readonly notice?: Buffer
-}
+type Resume = ReturnType<typeof createResume>
 
-/** Resumes a client above the id that it saw last; a `gap` message tells what can't be replayed. */
-function createResume(
-  db: Database,
-  requested: number | undefined,
-): { begin(): Promise<Beginning>; readonly replay: ReadPage<EventSummary> } {
+/**
+ * Resumes a client above the id that it saw last; a `gap` message tells what can't be replayed.
+ */
+function createResume(db: Database, requested: number | undefined) {
   /** No event up to this one is replayed. */
   let floor = 0
 
-  async function begin(): Promise<Beginning> {
+  /** Where the client begins; `notice` tells it that its id is unknown here. */
+  async function begin() {
     const bounds = await q.streamBounds(db, { replayed: MAX_REPLAYED })
     const { newest, pruned_through, before_tail } = bounds
     if (requested === undefined || requested === newest) return { position: newest }
@@ -150,10 +162,8 @@ function createResume(
       return { position: requested }
     }
     // The id is of another database: one that was restored from a backup has lost newer events.
-    return {
-      position: newest,
-      notice: messageFrame('gap', { requested, oldest: newest + 1, skipped: 0 }),
-    }
+    const gap = { requested, oldest: newest + 1, skipped: 0 }
+    return { position: newest, notice: messageFrame('gap', gap) }
   }
 
   async function replay(after: number, limit: number): Promise<Page<EventSummary>> {

@@ -115,11 +115,14 @@ function apiFields({ url, title, description, tags, ...rest }: NewLinkForm | Edi
     url: url.trim(),
     title: title.trim(),
     description: description.trim(),
-    tags: tags
-      .split(/[,\n]/)
-      .map((tag) => tag.trim())
-      .filter((tag) => tag !== ''),
+    tags: partsOf(tags, /[,\n]/),
   }
+}
+
+/** The parts of a text, without the empty ones. */
+export function partsOf(text: string, separator: RegExp): readonly string[] {
+  const parts = text.split(separator).map((part) => part.trim())
+  return parts.filter((part) => part !== '')
 }
 
 /** A tag in its normal form: `My Team` and `my_team` are `my-team`. */

@@ -5,6 +5,7 @@ import { linkQueries as q, type Change, type Link, type LinkAccess } from '../..
 import { memberQueries } from '../../db/links/members.ts'
 import { tagQueries } from '../../db/links/tags.ts'
 import type { User } from '../../db/links/users.ts'
+import { forbidden, notFound } from '../../kernel/fault.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { linksFault } from './faults.ts'
 import type { LinkCreation, LinkUpdate } from './link-input.ts'
@@ -13,14 +14,14 @@ import { countTags, type Tagged, writeHiddenTags } from './tags.ts'
 
 /** What links are changed with. */
 export interface LinkParts {
-  readonly db: Database
+  db: Database
   /** Hosts under which the resolver is reached, for urls that lead back to it. */
-  readonly ownHosts: OwnHosts
+  ownHosts: OwnHosts
   /**
    * Drops what this process knows of a slug. Other processes are notified when the change commits.
    */
-  readonly forget: (slug: string) => void
-  readonly log: Log
+  forget: (slug: string) => void
+  log: Log
 }
 
 /** Whether a change may be made to the link in this version. */
@@ -37,9 +38,9 @@ export async function linkFor(
   purpose: 'read' | 'change',
 ): Promise<LinkAccess> {
   const link = await q.findLink(db, { id, user: caller.id })
-  if (link === undefined) throw linksFault('NOT_FOUND', 'no link has this id')
+  if (link === undefined) throw notFound('no link has this id')
   if (mayChange(link, caller) || (purpose === 'read' && link.is_recipient)) return link
-  throw linksFault('FORBIDDEN', `this link is not yours to ${purpose}; ask one of its owners`)
+  throw forbidden(`this link is not yours to ${purpose}; ask one of its owners`)
 }
 
 export function mayRead(link: LinkAccess, caller: User): boolean {
@@ -60,7 +61,7 @@ export function plainLink(found: LinkAccess): Link {
  * The version of a link: a hash of all that the API shows of it, with owners and tags. Its times
  * alone would not do: two changes may have the same time, and clocks are set back.
  */
-export function versionOf(link: Link & { readonly is_owner?: never }): string {
+export function versionOf(link: Link & { is_owner?: never }): string {
   return createHash('sha256').update(JSON.stringify(link)).digest('base64url')
 }
 
@@ -68,17 +69,19 @@ export function versionOf(link: Link & { readonly is_owner?: never }): string {
 export async function createLink(
   parts: LinkParts,
   caller: User,
-  { slug, tags, ...input }: LinkCreation,
+  input: LinkCreation,
   at: Date,
 ): Promise<Link> {
+  const { slug } = input
   const created = await parts.db.transaction(async (tx) => {
-    const fields = { visibility: 'public', append_path: false, ...input } as const
-    await refuseLoop(tx, parts.ownHosts, caller, slug, fields)
-    const added = await q.addLink(tx, { slug, ...fields, at })
+    const link = { visibility: 'public', append_path: false, ...input } as const
+    await refuseLoop(tx, parts.ownHosts, caller, link)
+    const added = await q.addLink(tx, { ...link, at })
     if (added === undefined) throw linksFault('SLUG_CONFLICT', 'slug already taken', 'slug')
     await memberQueries.addOwner(tx, { slug, user: caller.id, is_primary: true })
-    await saveTags(tx, parts.log, slug, undefined, { tags, visibility: fields.visibility })
-    await noteChange(tx, added.id, caller, at, 'created', { url: [null, fields.url] })
+    await saveTags(tx, parts.log, [], link)
+    const change = { action: 'created', detail: { url: [null, link.url] } }
+    await q.saveChange(tx, { link: added.id, at, actor: caller.email, ...change })
     await q.announceLinks(tx, { slugs: [slug] })
     return linkAfter(tx, added.id)
   })
@@ -91,18 +94,18 @@ export async function replaceLink(
   parts: LinkParts,
   caller: User,
   id: string,
-  { tags, ...input }: LinkUpdate,
+  input: LinkUpdate,
   at: Date,
   precondition?: Precondition,
 ): Promise<Link> {
   const replaced = await changeLink(parts.db, caller, id, async (tx, link) => {
     checkVersion(link, precondition)
-    const { visibility, append_path } = link
-    const fields = { visibility, append_path, ...input }
-    await refuseLoop(tx, parts.ownHosts, caller, link.slug, fields)
-    await q.updateLink(tx, { id, ...fields, at })
-    await saveTags(tx, parts.log, link.slug, link, { tags, visibility: fields.visibility })
-    await noteChange(tx, id, caller, at, 'edited', differences(link, { ...fields, tags }))
+    const changed = { ...link, ...input }
+    await refuseLoop(tx, parts.ownHosts, caller, changed)
+    await q.updateLink(tx, { ...changed, at })
+    await saveTags(tx, parts.log, [link], changed)
+    const change = { action: 'edited', detail: differences(link, changed) }
+    await q.saveChange(tx, { link: id, at, actor: caller.email, ...change })
     await q.announceLinks(tx, { slugs: [link.slug] })
     return linkAfter(tx, id)
   })
@@ -143,40 +146,28 @@ export function changeLink<T>(
   })
 }
 
-/** Adds an entry to a link's history. */
-export function noteChange(
-  tx: Executor,
-  link: string,
-  caller: User,
-  at: Date,
-  action: string,
-  detail: Change['detail'],
-): Promise<void> {
-  return q.saveChange(tx, { link, at, actor: caller.email, action, detail })
-}
-
 function checkVersion(link: LinkAccess, precondition: Precondition | undefined): void {
   if (precondition === undefined || precondition(versionOf(plainLink(link)))) return
   const problem = 'somebody else has changed the link meanwhile'
   throw linksFault('PRECONDITION_FAILED', `${problem}; get it again, then repeat your change`)
 }
 
-/** Writes tags, or throws a Fault that undoes the whole change: tags are never dropped silently. */
+/**
+ * Writes tags, or throws a Fault that undoes the whole change: tags are never dropped silently.
+ */
 async function saveTags(
   tx: Executor,
   log: Log,
-  slug: string,
-  before: Tagged | undefined,
-  after: Tagged,
+  before: readonly Tagged[],
+  after: Tagged & Pick<Link, 'slug'>,
 ): Promise<void> {
-  const versions = before === undefined ? [after] : [before, after]
+  const { slug, tags, visibility } = after
   try {
-    const is_public = after.visibility === 'public'
-    await tagQueries.writeTags(tx, { slug, tags: after.tags, is_public })
-    if (versions.some(({ visibility }) => visibility !== 'public')) {
+    await tagQueries.writeTags(tx, { slug, tags, is_public: visibility === 'public' })
+    if ([...before, after].some(({ visibility }) => visibility !== 'public')) {
       await writeHiddenTags(tx, [slug])
     }
-    await countTags(tx, before === undefined ? [] : [before], [after])
+    await countTags(tx, before, [after])
   } catch (error) {
     if (!(error instanceof QueryError)) throw error
     log.error('tags not written', { error: messageOf(error) })
@@ -186,7 +177,7 @@ async function saveTags(
 }
 
 /** The values before and after of each field that changed. */
-export function differences(before: Link, after: Partial<Link>): Change['detail'] {
+export function differences(before: Partial<Link>, after: Partial<Link>): Change['detail'] {
   const old: Readonly<Record<string, unknown>> = before
   return Object.fromEntries(
     Object.entries(after)

@@ -1,13 +1,12 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import type { Link } from '../../db/links/links.ts'
 import { listQueries as q, type ListedLink, type ListScope } from '../../db/links/lists.ts'
 import type { User } from '../../db/links/users.ts'
 import { decodeCursor } from '../../kernel/text.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
 import { firstClickDay } from './clicks.ts'
-import { foldTag } from './link-input.ts'
+import { foldTag, partsOf } from './link-input.ts'
 import { beforeSlugs } from './slug.ts'
 
 const MAX_TEXT = 200
@@ -35,7 +34,7 @@ const filterFields = {
   ),
 }
 export const ListFilter = Type.Object(filterFields)
-export type ListFilter = Type.Static<typeof ListFilter>
+type ListFilter = Type.Static<typeof ListFilter>
 
 /** The query of a list: its filter, and where the page begins. */
 export const ListQuery = Type.Object({
@@ -54,26 +53,26 @@ export const ListQuery = Type.Object({
 
 /** What is searched for: among the visitor's own links, or among all that the visitor may see. */
 export interface LinkSearch {
-  readonly filter: ListFilter
-  readonly visitor: User
-  readonly among: 'mine' | 'all'
+  filter: ListFilter
+  visitor: User
+  among: 'mine' | 'all'
 }
 
 /** How far a list was read: among slugs that begin with the text (`prefix`), or among the rest. */
 export interface ListPosition {
-  readonly part: 'prefix' | 'rest'
-  readonly after: string
+  part: 'prefix' | 'rest'
+  after: string
 }
 
 export interface LinksPage {
-  readonly links: readonly ListedLink[]
+  links: readonly ListedLink[]
   /** Where the next page begins; null on the last page. */
-  readonly next: ListPosition | null
+  next: ListPosition | null
   /** The last slug that was examined before the time was up; null when the page is complete. */
-  readonly searchedTo: string | null
+  searchedTo: string | null
 }
 
-const ROLES = { owner: 'primary', 'co-owner': 'co', recipient: 'shared' } as const
+const ROLES = { '': 'mine', owner: 'primary', 'co-owner': 'co', recipient: 'shared' } as const
 const MAX_TEXTS = 8
 /** Links that one query examines, and how long a page may search. */
 const WINDOW = 2_000
@@ -82,31 +81,24 @@ const SEARCH_MS = 1_500
 const LAST = '{'
 const REST: ListPosition = { part: 'rest', after: '' }
 
-/**
- * The links of a user, or of everybody for admins, after a slug: the API's list (links.md section
- * 4).
- */
-export function listLinks(
-  db: Database,
-  { id: user, role }: User,
-  after: string,
-  limit: number,
-): Promise<readonly Link[]> {
-  const list = role === 'admin' ? 'every' : 'owned'
-  return q.listLinks(db, { list, user, tag: '', after, limit })
+/** The part of a list that is asked for: at most `limit` rows whose key comes after `after`. */
+export interface Slice {
+  after: string
+  limit: number
 }
 
-/** All links whose slug begins with a text, after a slug; every link when the text is empty. */
-export async function listAllLinks(
-  db: Database,
-  prefix: string,
-  after: string,
-  limit: number,
-): Promise<readonly Link[]> {
+/** The links of a user, or of everybody for admins: the API's list (links.md section 4). */
+export function listLinks(db: Database, caller: User, slice: Slice) {
+  const list = caller.role === 'admin' ? 'every' : 'owned'
+  return q.listLinks(db, { list, user: caller.id, tag: '', ...slice })
+}
+
+/** All links whose slug begins with a text; every link when the text is empty. */
+export async function listAllLinks(db: Database, prefix: string, slice: Slice) {
   if (!/^[a-z0-9-]*$/.test(prefix)) return []
   const start = beforeSlugs(prefix)
-  const from = after > start ? after : start
-  const links = await q.listLinks(db, { list: 'every', user: null, tag: '', after: from, limit })
+  const after = slice.after > start ? slice.after : start
+  const links = await q.listLinks(db, { ...slice, list: 'every', user: null, tag: '', after })
   return links.filter(({ slug }) => slug.startsWith(prefix))
 }
 
@@ -123,27 +115,25 @@ export async function searchLinks(
   from: ListPosition | undefined,
   limit: number,
 ): Promise<LinksPage> {
-  const own = filter.role === '' ? 'mine' : ROLES[filter.role]
-  const list = among === 'mine' ? own : listSeenBy(visitor)
+  const list = among === 'mine' ? ROLES[filter.role] : listSeenBy(visitor)
   const tag = foldTag(filter.tag)
-  const texts = filter.q
-    .split(/\s+/)
-    .filter((text) => text !== '')
-    .slice(0, MAX_TEXTS)
+  const texts = partsOf(filter.q, /\s+/).slice(0, MAX_TEXTS)
   const stopAt = clock.elapsed() + SEARCH_MS
   const since = firstClickDay(clock.now())
   const patterns = texts.map((text) => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`)
   const prefix = prefixOf(texts)
   const links: ListedLink[] = []
-  let at = from ?? (prefix === '' ? REST : { part: 'prefix' as const, after: beforeSlugs(prefix) })
+  const start: ListPosition = { part: 'prefix', after: beforeSlugs(prefix) }
+  let at = from ?? (prefix === '' ? REST : start)
   for (;;) {
     const { part, after } = at
     const inPrefix = part === 'prefix'
-    const window = { list, user: visitor.id, tag, after, until: inPrefix ? prefix + LAST : LAST }
+    const until = inPrefix ? prefix + LAST : LAST
+    const window = { list, user: visitor.id, tag, after, until }
     const end = await q.findWindowEnd(db, { ...window, rows: WINDOW })
     const found = await q.searchLinks(db, {
       ...window,
-      until: end?.slug ?? window.until,
+      until: end?.slug ?? until,
       visibility: filter.visibility,
       patterns,
       but_prefix: inPrefix ? '' : prefix,

@@ -1,11 +1,12 @@
 import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
-import type { Owner } from '../../db/links/links.ts'
+import { linkQueries, type Owner } from '../../db/links/links.ts'
 import { memberQueries as q, type Share } from '../../db/links/members.ts'
 import type { User } from '../../db/links/users.ts'
+import { notFound } from '../../kernel/fault.ts'
 import { field } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
-import { changeLink, noteChange } from './links.ts'
+import { changeLink } from './links.ts'
 import { writeHiddenTags } from './tags.ts'
 import { userByEmail } from './users.ts'
 
@@ -22,23 +23,23 @@ export const MemberForm = Type.Object({ email: field(Type.String(), 'is required
 
 /** Who changes which link, and when. */
 export interface LinkChange {
-  readonly db: Database
-  readonly caller: User
-  readonly id: string
-  readonly at: Date
+  db: Database
+  caller: User
+  id: string
+  at: Date
 }
 
 /** Co-owners may change a link; those whom it is shared with may only read it. */
 export interface MemberKind {
   /** Its name in the history. */
-  readonly field: string
-  readonly actions: { readonly add: string; readonly remove: string }
+  field: string
+  actions: { add: string; remove: string }
   /** Undefined when the user is such a member already. */
   add(tx: Executor, slug: string, user: User, by: LinkChange): Promise<Owner | Share | undefined>
-  readonly duplicate: readonly [code: 'DUPLICATE_OWNER' | 'DUPLICATE_SHARE', message: string]
+  duplicate: readonly [code: 'DUPLICATE_OWNER' | 'DUPLICATE_SHARE', message: string]
   /** Undefined when the user is no such member. */
-  remove(tx: Executor, slug: string, user: string): Promise<{ email: string } | undefined>
-  readonly missing: string
+  remove(tx: Executor, slug: string, user: string): Promise<Pick<User, 'email'> | undefined>
+  missing: string
 }
 
 export const OWNERS: MemberKind = {
@@ -71,7 +72,7 @@ export const SHARES: MemberKind = {
 }
 
 /** Makes a user a member of a link. */
-export function addMember(kind: MemberKind, by: LinkChange, email: string): Promise<Owner | Share> {
+export function addMember(kind: MemberKind, by: LinkChange, email: string) {
   return changeLink(by.db, by.caller, by.id, async (tx, { slug }) => {
     const user = await userByEmail(tx, email)
     const member = await kind.add(tx, slug, user, by)
@@ -82,10 +83,10 @@ export function addMember(kind: MemberKind, by: LinkChange, email: string): Prom
 }
 
 /** Removes a member of a link; the primary owner stays. */
-export function removeMember(kind: MemberKind, by: LinkChange, user: string): Promise<void> {
+export function removeMember(kind: MemberKind, by: LinkChange, user: string) {
   return changeLink(by.db, by.caller, by.id, async (tx, { slug }) => {
     const removed = await kind.remove(tx, slug, user)
-    if (removed === undefined) throw linksFault('NOT_FOUND', kind.missing)
+    if (removed === undefined) throw notFound(kind.missing)
     await noteMembers(tx, by, slug, kind.actions.remove, { [kind.field]: [removed.email, null] })
   })
 }
@@ -99,5 +100,5 @@ async function noteMembers(
   detail: Record<string, unknown[]>,
 ): Promise<void> {
   await writeHiddenTags(tx, [slug])
-  await noteChange(tx, id, caller, at, action, detail)
+  await linkQueries.saveChange(tx, { link: id, at, actor: caller.email, action, detail })
 }

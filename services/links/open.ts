@@ -1,7 +1,7 @@
-import { createBearers, type Bearers } from './tokens.ts'
-import { openClicks, type Clicks, type ClicksOptions } from './clicks.ts'
+import { bearerFinder } from './tokens.ts'
+import { openClicks, type ClicksOptions } from './clicks.ts'
 import type { LinkParts } from './links.ts'
-import { openTargetCache, type TargetCache } from './target-cache.ts'
+import { openTargetCache } from './target-cache.ts'
 import { ensureUser, OPERATOR_EMAIL } from './users.ts'
 import { address, baseUrl, optional, pattern } from '../../kernel/variables.ts'
 
@@ -9,25 +9,17 @@ import { address, baseUrl, optional, pattern } from '../../kernel/variables.ts'
 export type LinksOptions = Omit<LinkParts, 'forget'> & ClicksOptions
 
 /** The running links service: everything that its routes call. */
-export interface Links extends LinksOptions, LinkParts {
-  readonly targets: TargetCache
-  readonly clicks: Clicks
-  readonly bearers: Bearers
-  /** Stores the clicks that are counted in memory. */
-  close(): Promise<void>
-}
+export type Links = Awaited<ReturnType<typeof openLinks>>
 
 /** Starts the service on a migrated database, and creates the local operator. */
-export async function openLinks(options: LinksOptions): Promise<Links> {
+export async function openLinks(options: LinksOptions) {
   const { db, clock, metrics } = options
   await ensureUser(db, OPERATOR_EMAIL, 'admin', clock.now())
   const targets = await openTargetCache(db, metrics)
   const clicks = await openClicks(options)
-  return {
-    ...{ ...options, targets, forget: targets.forget, clicks },
-    bearers: createBearers(db),
-    close: () => clicks.close(),
-  }
+  const { forget } = targets
+  const { close } = clicks
+  return { ...options, targets, forget, clicks, close, findBearer: bearerFinder(db) }
 }
 
 const HOST_NAME = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/i

@@ -11,8 +11,8 @@ const MAX_SEGMENT = 4 * MAX_SLUG
 /** Slugs that nobody may take. No slug can begin with the `-` of the pages' prefix `/-/`. */
 export const RESERVED_SLUGS: ReadonlySet<string> = new Set(
   (
-    'api healthz metrics robots favicon admin auth login logout links tags users settings static ' +
-    'mcp u'
+    'api healthz metrics robots favicon admin auth login logout ' +
+    'links tags users settings static mcp u'
   ).split(' '),
 )
 
@@ -33,7 +33,8 @@ export function checkSlug(slug: string): void {
 }
 
 /**
- * A text that comes after all slugs that are less than `prefix`, and before all that begin with it:
+ * A text that comes after all slugs that are less than `prefix`, and before all that begin with
+ * it:
  * `~` is in no slug and comes after all characters of slugs.
  */
 export function beforeSlugs(prefix: string): string {

@@ -1,3 +1,4 @@
+import type { Link } from '../../db/links/links.ts'
 import type { Fault } from '../../kernel/fault.ts'
 import { linksFault } from './faults.ts'
 
@@ -5,8 +6,8 @@ import { linksFault } from './faults.ts'
 export const MAX_URL = 2_048
 
 /**
- * Bytes of a `Location`: a character of a url becomes up to 12 bytes. The proxy examples in deploy/
- * have room for it beside the other headers.
+ * Bytes of a `Location`: a character of a url becomes up to 12 bytes. The proxy examples in
+ * deploy/ have room for it beside the other headers.
  */
 export const MAX_LOCATION = 8_192
 
@@ -30,7 +31,8 @@ export function checkTarget(text: string): void {
     throw invalidUrl('must have no spaces and no control characters')
   }
   if (!/^https?:\/\/[^/\\]/i.test(text) || !URL.canParse(text)) {
-    throw invalidUrl('must be an http:// or https:// URL with a host, such as https://example.com/')
+    const example = 'such as https://example.com/'
+    throw invalidUrl(`must be an http:// or https:// URL with a host, ${example}`)
   }
   const { username, password, host, hostname } = new URL(text)
   if (username !== '' || password !== '' || /^[^/?#]*@/.test(text.slice(text.indexOf('//') + 2))) {
@@ -54,24 +56,25 @@ function tooLong(limit: string): Fault {
   return linksFault('INVALID_FIELD_LENGTH', `url may have ${limit}`, 'url')
 }
 
+/** The fields of a link that say where it leads. */
+export type TargetFields = Pick<Link, 'url' | 'append_path'>
+
 /** Where a link leads, prepared once so that a plain visit costs nothing. */
-export interface Target {
-  readonly url: string
+export interface Target extends TargetFields {
   /** Whether the url has places for further path segments. */
-  readonly hasPlaces: boolean
-  readonly appendsPath: boolean
+  hasPlaces: boolean
 }
 
-export function prepareTarget(text: string, appendsPath: boolean): Target {
-  const url = headerText(text)
-  return { url, hasPlaces: url.search(PLACEHOLDER) >= 0, appendsPath }
+export function prepareTarget<T extends TargetFields>(link: T): T & Target {
+  const url = headerText(link.url)
+  return { ...link, url, hasPlaces: url.search(PLACEHOLDER) >= 0 }
 }
 
 /** The further path of a visit, which a link fills into its places or appends. */
 export interface FurtherPath {
   /** Its segments as the visit wrote them; each of them can be decoded. */
-  readonly segments: readonly string[]
-  readonly endsWithSlash: boolean
+  segments: readonly string[]
+  endsWithSlash: boolean
 }
 
 export const NO_FURTHER_PATH: FurtherPath = { segments: [], endsWithSlash: false }
@@ -79,11 +82,11 @@ export const NO_FURTHER_PATH: FurtherPath = { segments: [], endsWithSlash: false
 /**
  * Where a visit goes. Its further segments fill the places or are appended; its query is merged
  * into the target's, where the visit's parameters replace those of the same name. Undefined when
- * the link takes no further segments. A result of over `MAX_LOCATION` characters may be incomplete:
- * don't send it.
+ * the link takes no further segments. A result of over `MAX_LOCATION` characters may be
+ * incomplete: don't send it.
  */
 export function targetOf(
-  { url, hasPlaces, appendsPath }: Target,
+  { url, hasPlaces, append_path }: Target,
   { segments, endsWithSlash }: FurtherPath,
   search: string,
 ): string | undefined {
@@ -100,12 +103,13 @@ export function targetOf(
     }
     const others = segments.filter((_, at) => !taken.has(at))
     const whole = others.length === 0 ? '' : others.map(encoded).join('/') + slash
-    filled = fillPlaces(url, (place) =>
-      place === '*' ? whole : encoded(segments[Number(place) - 1] ?? ''),
-    )
+    filled = fillPlaces(url, (place) => {
+      if (place === '*') return whole
+      return encoded(segments[Number(place) - 1] ?? '')
+    })
     rest = takesRest ? [] : others
   }
-  if (rest.length > 0 && !appendsPath) return undefined
+  if (rest.length > 0 && !append_path) return undefined
   if (rest.length === 0 && search === '') return filled
   const target = new URL(filled)
   if (rest.length > 0) {

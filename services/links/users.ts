@@ -1,8 +1,7 @@
-import Type from 'typebox'
 import type { Database, Executor } from '../../db/client.ts'
-import { Role, userQueries as q, type User } from '../../db/links/users.ts'
+import { userQueries as q, type Role, type User } from '../../db/links/users.ts'
+import { badRequest, notFound } from '../../kernel/fault.ts'
 import type { Identity } from '../../kernel/net/identity.ts'
-import { field, fits, parsed, withDefault } from '../../kernel/validate.ts'
 import { linksFault } from './faults.ts'
 
 /**
@@ -11,34 +10,7 @@ import { linksFault } from './faults.ts'
  */
 export const OPERATOR_EMAIL = 'operator@localhost'
 
-const MAX_EMAIL_LENGTH = 254
-const MAX_NAME_LENGTH = 100
-const WRONG_ROLE = 'must be user or admin'
-
-/** What an admin says of a new user. Without a name, it is the first part of the address. */
-export const NewUser = Type.Object({
-  email: parsed(
-    Type.String({ maxLength: MAX_EMAIL_LENGTH }),
-    'must look like name@example.com',
-    (given) => (typeof given === 'string' ? readEmail(given) : undefined),
-  ),
-  name: parsed(
-    withDefault(Type.String({ maxLength: MAX_NAME_LENGTH }), ''),
-    `must have 1 to ${MAX_NAME_LENGTH} characters, and no control characters`,
-    readName,
-  ),
-  role: field(withDefault(Role, 'user'), { code: 'INVALID_ROLE', text: WRONG_ROLE }),
-})
-export type NewUser = Type.Static<typeof NewUser>
-
-/** The role that a user is to have. */
-export const RoleChange = Type.Object({
-  role: parsed(Role, 'is required and must be a string', (given) => {
-    if (fits(Role, given)) return given
-    if (typeof given === 'string') throw linksFault('INVALID_ROLE', `role ${WRONG_ROLE}`, 'role')
-    return undefined
-  }),
-})
+export const MAX_EMAIL_LENGTH = 254
 
 /** An e-mail address as it is stored; undefined for other text. */
 export function readEmail(text: string): string | undefined {
@@ -47,16 +19,16 @@ export function readEmail(text: string): string | undefined {
   return isAddress && email.length <= MAX_EMAIL_LENGTH ? email : undefined
 }
 
-/** Creates a user. */
+/** Creates a user; without a name it is the first part of the address. */
 export async function createUser(
   db: Executor,
-  { email, name, role }: NewUser,
+  { email, name, role }: Pick<User, 'email' | 'role'> & { name: string },
   now: Date,
 ): Promise<User> {
-  const display_name = name === '' ? firstPart(email) : name
+  const display_name = name || firstPart(email)
   const user = await q.addUser(db, { email, display_name, role, created_at: now })
   if (user !== undefined) return user
-  throw linksFault('BAD_REQUEST', 'there is a user with this e-mail address already', 'email')
+  throw badRequest('there is a user with this e-mail address already', 'email')
 }
 
 /** The user with an address, who is created when new. The caller has checked the address. */
@@ -70,15 +42,19 @@ export async function ensureUser(
   if (known !== undefined) return known
   const display_name = firstPart(email)
   const added = await q.addUser(db, { email, display_name, role, created_at: now })
-  const user = added ?? (await q.findUserByEmail(db, { email }))
-  if (user === undefined) throw new Error('a user that was just stored is gone')
-  return user
+  // Somebody else may have added the user meanwhile.
+  return added ?? ensureUser(db, email, role, now)
+}
+
+/** The user with an address as people type it. */
+export async function findUser(db: Executor, text: string): Promise<User | undefined> {
+  const email = readEmail(text)
+  return email === undefined ? undefined : q.findUserByEmail(db, { email })
 }
 
 /** The user with an address; throws 404 when there is none. */
 export async function userByEmail(db: Executor, text: string): Promise<User> {
-  const email = readEmail(text)
-  const user = email === undefined ? undefined : await q.findUserByEmail(db, { email })
+  const user = await findUser(db, text)
   if (user === undefined) throw linksFault('NOT_FOUND', 'no user has this e-mail address', 'email')
   return user
 }
@@ -93,11 +69,10 @@ export function changeRole(db: Database, user: string, role: Role): Promise<User
     const admins = locked.filter((other) => other.role === 'admin')
     const others = admins.filter(({ id, email }) => id !== user && email !== OPERATOR_EMAIL)
     if (others.length === 0 && admins.some(({ id }) => id === user)) {
-      const message = 'this is the last admin; make somebody else an admin first'
-      throw linksFault('LAST_ADMIN', message)
+      throw linksFault('LAST_ADMIN', 'this is the last admin; make somebody else an admin first')
     }
     const changed = await q.setRole(tx, { user, role })
-    if (changed === undefined) throw linksFault('NOT_FOUND', 'no user has this id')
+    if (changed === undefined) throw notFound('no user has this id')
     return changed
   })
 }
@@ -122,12 +97,6 @@ export async function visitorOf(
   const email = readEmail(identity.email)
   if (email === undefined || email === OPERATOR_EMAIL) return undefined
   return ensureUser(db, email, 'user', now)
-}
-
-function readName(given: unknown): string | undefined {
-  if (typeof given !== 'string') return undefined
-  const name = given.trim()
-  return name.length <= MAX_NAME_LENGTH && !/\p{C}/u.test(name) ? name : undefined
 }
 
 function firstPart(email: string): string {

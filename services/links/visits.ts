@@ -21,9 +21,9 @@ const MIN_SUGGESTED_TEXT = 2
  * What a visit's path asks for: a link by its first segment, decoded and without a `+` at its end.
  */
 export interface VisitPath {
-  readonly asked: string
-  readonly more: FurtherPath
-  readonly previews: boolean
+  asked: string
+  more: FurtherPath
+  previews: boolean
 }
 
 /**
@@ -40,10 +40,11 @@ export function readVisitPath(path: string): VisitPath | undefined {
     decoded.push(text)
   }
   const [first = ''] = decoded
-  const more = { segments: segments.slice(1), endsWithSlash: path.length > 1 && path.endsWith('/') }
-  const previews =
-    more.segments.length === 0 && first.endsWith('+') && slugsMeant(first.slice(0, -1)).length > 0
-  return { asked: previews ? first.slice(0, -1) : first, more, previews }
+  const endsWithSlash = path.length > 1 && path.endsWith('/')
+  const more = { segments: segments.slice(1), endsWithSlash }
+  const previewed = first.endsWith('+') ? first.slice(0, -1) : ''
+  const previews = more.segments.length === 0 && slugsMeant(previewed).length > 0
+  return { asked: previews ? previewed : first, more, previews }
 }
 
 /** The link that a visitor means by a name: the best of the slugs that it may stand for. */
@@ -61,10 +62,10 @@ export async function linkMeant(
 }
 
 /** What was typed into a browser's address bar: a link's name, and perhaps a path after it. */
-export interface SearchTerms {
-  readonly name: string
+interface SearchTerms {
+  name: string
   /** What follows the name, with its `/`; '' when nothing does. */
-  readonly rest: string
+  rest: string
 }
 
 /**
@@ -73,10 +74,8 @@ export interface SearchTerms {
  */
 export function readSearchTerms(text: string): SearchTerms {
   const terms = text.replaceAll('\0', '').trim().replace(/^\/+/, '')
-  const slash = terms.indexOf('/')
-  return slash < 0
-    ? { name: terms, rest: '' }
-    : { name: terms.slice(0, slash).trim(), rest: terms.slice(slash) }
+  const [, name = '', rest = ''] = /^([^/]*)(.*)$/s.exec(terms) ?? []
+  return { name: name.trim(), rest }
 }
 
 /**
@@ -126,7 +125,8 @@ export async function suggestionsFor(
 function neighbours(text: string): readonly string[] {
   const found = new Set([text])
   for (let at = 0; at <= text.length; at++) {
-    const [head, tail] = [text.slice(0, at), text.slice(at)]
+    const head = text.slice(0, at)
+    const tail = text.slice(at)
     found.add(head + tail.slice(1))
     found.add(head + tail.slice(1, 2) + tail.slice(0, 1) + tail.slice(2))
     if (text.length > MAX_FOR_ALL_MISTAKES) continue

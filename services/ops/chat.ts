@@ -25,8 +25,9 @@ export type ChatRequest = Type.Static<typeof ChatRequest>
 
 /** Model names, and the tier at which each of them starts. */
 export function chatModels(maxTier: number): ReadonlyMap<string, number> {
-  const tiers = Array.from({ length: maxTier }, (_, i) => [`tier${i + 1}`, i + 1] as const)
-  return new Map([['gatehouse', 1], ...tiers])
+  const models = new Map([['gatehouse', 1]])
+  for (let tier = 1; tier <= maxTier; tier++) models.set(`tier${tier}`, tier)
+  return models
 }
 
 export function readChat(body: unknown): ChatRequest {
@@ -43,8 +44,8 @@ export function promptOf({ messages }: ChatRequest): string {
   }
   const before = written.slice(0, written.lastIndexOf(asked)).filter(({ text }) => text !== '')
   const conversation = before.map(({ role, text }) => `${role}: ${text}`).join('\n\n')
-  const prompt =
-    before.length === 0 ? asked.text : `${asked.text}\n\nSaid before:\n\n${conversation}`
+  const context = before.length === 0 ? '' : `\n\nSaid before:\n\n${conversation}`
+  const prompt = asked.text + context
   if (!fitsPrompt(prompt)) throw badRequest(`messages must in all have ${PROMPT_RULE}`)
   return prompt
 }

@@ -2,8 +2,8 @@ import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { configQueries as q } from '../../db/ops/config.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { messageOf, type Log } from '../../kernel/log.ts'
-import { repeat } from '../../kernel/repeat.ts'
+import type { Log } from '../../kernel/log.ts'
+import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { field, parsed } from '../../kernel/validate.ts'
 import { nameProblem } from './variables.ts'
@@ -71,37 +71,26 @@ export async function openRunningConfig(
   configured: () => Config,
 ) {
   let saved = await q.readSettings(db, {})
-  let startedReads = 0
-  let appliedRead = 0
 
-  async function refresh(): Promise<void> {
-    const read = ++startedReads
-    const fresh = await q.readSettings(db, {})
-    // Reads may overlap: an older result must not replace a newer one.
-    if (read < appliedRead) return
-    appliedRead = read
-    saved = fresh
+  async function read(): Promise<void> {
+    saved = await q.readSettings(db, {})
   }
-  const polls = repeat(clock, POLL_MS, refresh, {
-    fails: (error) => log.warn('ops settings not read', { error: messageOf(error) }),
-    works: () => log.info('ops settings are read again'),
-  })
+  const reports = reportsTo(log, 'ops settings not read', 'ops settings are read again')
+  const polls = repeat(clock, POLL_MS, read, reports)
   await db.listen('ops_settings', () => void polls.now())
 
-  function current(): Config {
-    const overrides = Object.entries(saved).filter(([, value]) => value !== null)
-    return { ...configured(), ...Object.fromEntries(overrides) }
-  }
   return {
-    get current() {
-      return current()
+    get current(): Config {
+      const overrides = Object.entries(saved).filter(([, value]) => value !== null)
+      return { ...configured(), ...Object.fromEntries(overrides) }
     },
     /** Saves the given values and applies them. */
     async update(changes: ConfigUpdate): Promise<Config> {
       const nothing = { interval: null, tier1_model: null, tier2_model: null, tier3_model: null }
       await q.writeSettings(db, { ...nothing, dry_run: null, ...changes })
-      await refresh()
-      return current()
+      await polls.now()
+      // The database may have failed since: what was saved counts in any case.
+      return { ...this.current, ...changes }
     },
     close: polls.stop,
   }

@@ -1,9 +1,9 @@
 import type { Database, Executor } from '../../db/client.ts'
 import { eventQueries as q, type Event, type Level, type Notice } from '../../db/ops/events.ts'
-import { causeOf, codeOf, messageOf, type Log } from '../../kernel/log.ts'
+import { causeOf, codeOf, type Log } from '../../kernel/log.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
-import { repeat } from '../../kernel/repeat.ts'
+import { repeat, reportsTo } from '../../kernel/repeat.ts'
 
 const WARNINGS = new Set(['warning', 'warn', 'degraded'])
 const CRITICALS = new Set(['critical', 'error', 'err', 'fatal', 'failed', 'failure'])
@@ -25,14 +25,14 @@ export function levelOf(word: string): Level {
 }
 
 export interface NotifyOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly metrics: Metrics
+  db: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
   /** Where notices go, read for each one; undefined for no notices. */
-  readonly notifyUrl: () => string | undefined
+  notifyUrl: () => string | undefined
   /** Public address of the service, for links to sessions. */
-  readonly baseUrl: () => string
+  baseUrl: () => string
 }
 
 const POLL_MS = 1_000
@@ -65,10 +65,8 @@ export function startNotifier(options: NotifyOptions): () => Promise<void> {
       await q.finishNotice(db, { id: notice.id, now: clock.now() })
     }
   }
-  const polls = repeat(clock, POLL_MS, sendDue, {
-    fails: (error) => log.warn('notices not looked up', { error: messageOf(error) }),
-    works: () => log.info('notices are looked up again'),
-  })
+  const reports = reportsTo(log, 'notices not looked up', 'notices are looked up again')
+  const polls = repeat(clock, POLL_MS, sendDue, reports)
   return () => {
     stopping.abort()
     return polls.stop()

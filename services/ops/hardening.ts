@@ -1,17 +1,17 @@
 import { stat } from 'node:fs/promises'
-import { hidesProcesses, isHardened } from './processes/proc.ts'
+import { hidesProcesses, isHardened } from '../../kernel/processes/proc.ts'
 
 /**
  * Messages of programs that lack what `deploy/gatehouse.service` takes away, and what they mean.
  */
-const SIGNS: readonly (readonly [RegExp, string])[] = [
+const SIGNS = [
   [/^Failed to connect to .*bus.*: Permission denied/m, 'the system bus is out of reach'],
   [/: Transport endpoint is not connected$/m, 'the system bus talks to lasting users only'],
-  [/^No journal files were opened due to insufficient permissions/m, 'the journal is out of reach'],
+  [/^No journal files were opened due to insufficient/m, 'the journal is out of reach'],
   [/: (Interactive authentication required|Access denied)\b/, 'polkit has to allow it'],
   [/"no new privileges" flag is set/, 'sudo is out of reach'],
   [/^bwrap: .*(permission|not permitted)/im, 'namespaces are out of reach'],
-]
+] as const
 const HOME = /^\/(home|root|run\/user)(?=\/|$)/
 
 /** Why a program failed and the remedy, if the hardening of the systemd unit is the cause. */
@@ -22,7 +22,7 @@ export function hardeningNote(output: string): string | undefined {
 
 /** The output of a program, followed by such a note. */
 export function withNote(output: string): string {
-  return [output, hardeningNote(output)].filter((line) => line).join('\n')
+  return [output, hardeningNote(output)].filter(Boolean).join('\n')
 }
 
 /** Why processes of other users are not visible; undefined if they are. */
@@ -39,11 +39,11 @@ export async function homeNote(path: string): Promise<string | undefined> {
   const [home] = HOME.exec(path) ?? []
   if (home === undefined || !isHardened()) return undefined
   const found = await stat(home).catch(() => undefined)
-  return found !== undefined && (found.mode & 0o777) === 0
-    ? withRemedy(`${home} is hidden`)
-    : undefined
+  if (found === undefined || (found.mode & 0o777) !== 0) return undefined
+  return withRemedy(`${home} is hidden`)
 }
 
 function withRemedy(what: string): string {
-  return `${what}: the hardening of gatehouse.service is in the way, deploy/ops-host-access.conf gives it back`
+  const remedy = 'deploy/ops-host-access.conf gives it back'
+  return `${what}: the hardening of gatehouse.service is in the way, ${remedy}`
 }

@@ -1,8 +1,8 @@
 import type { Log } from '../../kernel/log.ts'
-import { nameOf, Check } from './checks/run.ts'
+import { CHECK_SCHEMAS, nameOf, type Check } from './checks/run.ts'
 import { followJsonFile, type FileKind } from './json-file.ts'
 import Type from 'typebox'
-import { isObject, objectsOf, objectOf } from '../../kernel/json.ts'
+import { isObject } from '../../kernel/json.ts'
 import { fits, mismatchOf } from '../../kernel/validate.ts'
 import { Argv, Path } from './checks/check.ts'
 
@@ -35,7 +35,8 @@ export const Service = Type.Object(
   {
     name: Name,
     description: Type.Optional(Type.String({ maxLength: 2_000 })),
-    checks: Type.Array(Check, { maxItems: 200 }),
+    /** Each by the schema of its type. */
+    checks: Type.Array(Type.Unsafe<Check>({ type: 'object' }), { maxItems: 200 }),
     operations: Type.Optional(Type.Array(Operation, { maxItems: 50 })),
   },
   closed,
@@ -60,7 +61,7 @@ export const Inventory = Type.Object(
     /** Folders in which tier 2 may read files, beside the repositories. */
     roots: Type.Optional(Type.Array(Path)),
     /** A list of words is a command without the network. */
-    readonly: Type.Optional(Type.Array(Type.Union([Argv, ReadonlyCommand]))),
+    readonly: Type.Optional(Type.Array(Type.Unsafe<readonly string[] | ReadonlyCommand>({}))),
   },
   closed,
 )
@@ -73,15 +74,16 @@ export interface InventorySource extends Pick<InventoryOptions, 'isOurs'> {
 
 export interface InventoryOptions {
   /**
-   * Whether a URL leads to a listener of this process, whose pages are open to all of this machine.
+   * Whether a URL leads to a listener of this process, whose pages are open to all of this
+   * machine.
    */
-  readonly isOurs: (url: URL) => boolean
+  isOurs: (url: URL) => boolean
   /** The file; undefined for this host and Gatehouse's own services. */
-  readonly file: () => string | undefined
+  file: () => string | undefined
   /** Where each running service listens. */
-  readonly addresses: () => ReadonlyMap<string, string>
-  readonly dataDirectory: string
-  readonly log: Log
+  addresses: () => ReadonlyMap<string, string>
+  dataDirectory: string
+  log: Log
 }
 
 /** The file that `OPS_INVENTORY` names. */
@@ -95,8 +97,7 @@ export async function openInventory(options: InventoryOptions): Promise<Inventor
 }
 
 function readInventory(value: unknown): Inventory {
-  const problem = schemaProblem(value)
-  if (problem !== undefined) throw new SyntaxError(`is wrong: ${problem}`)
+  refuseMismatch('', Inventory, value)
   const inventory = value as Inventory
   const twice = firstTwin(inventory.services.map(({ name }) => name))
   if (twice !== undefined) throw new SyntaxError(`has service "${twice}" twice`)
@@ -104,34 +105,44 @@ function readInventory(value: unknown): Inventory {
     refuseChecks(service, `/services/${at}/checks`)
     refuseOperations(service)
   }
+  for (const [at, command] of (inventory.readonly ?? []).entries()) {
+    const where = `/readonly/${at}`
+    if (isObject(command)) refuseMismatch(where, ReadonlyCommand, command)
+    else if (!fits(Argv, command)) {
+      throw wrong(`${where} must be a list of words, or an object with argv and network`)
+    }
+  }
   return inventory
 }
 
-function refuseChecks({ name, checks }: Service, where: string): void {
+function refuseChecks({ checks }: Service, where: string): void {
   for (const [at, check] of checks.entries()) {
+    const schema = CHECK_SCHEMAS.get(check.type)
+    if (schema === undefined) {
+      throw wrong(`${where}/${at}/type must be one of ${[...CHECK_SCHEMAS.keys()].join(', ')}`)
+    }
+    refuseMismatch(`${where}/${at}`, schema, check)
     if (check.type === 'http' && !isPlainUrl(check.url)) {
-      throw new SyntaxError(`is wrong: ${where}/${at}/url must be a URL without user and password`)
+      throw wrong(`${where}/${at}/url must be a URL without user and password`)
     }
     // It would pass for any process.
     if (check.type === 'process' && check.match === undefined && check.program === undefined) {
-      throw new SyntaxError(`is wrong: ${where}/${at} must have match or program`)
+      throw wrong(`${where}/${at} must have match or program`)
     }
   }
-  const twice = firstTwin(checks.map(nameOf))
-  if (twice !== undefined) throw new SyntaxError(`has "${twice}" twice in service "${name}"`)
 }
 
 function refuseOperations({ name, checks, operations = [] }: Service): void {
-  const twice = firstTwin(operations.map((operation) => operation.name))
-  if (twice !== undefined) throw new SyntaxError(`has "${twice}" twice in service "${name}"`)
-  // A check that does not exist would be missed only after the operation has run.
   const names = checks.map(nameOf)
-  const wrong = operations.find(({ verify }) => verify !== undefined && !names.includes(verify))
-  if (wrong === undefined) return
-  const known = names.map((one) => `"${one}"`).join(', ') || 'none'
-  throw new SyntaxError(
-    `has no check "${wrong.verify}" in service "${name}" to verify "${wrong.name}"; there are: ${known}`,
-  )
+  const twice = firstTwin(names) ?? firstTwin(operations.map((operation) => operation.name))
+  if (twice !== undefined) throw new SyntaxError(`has "${twice}" twice in service "${name}"`)
+  for (const { name: operation, verify } of operations) {
+    // A check that does not exist would be missed only after the operation has run.
+    if (verify === undefined || names.includes(verify)) continue
+    const known = names.map((one) => `"${one}"`).join(', ') || 'none'
+    const missing = `has no check "${verify}" in service "${name}"`
+    throw new SyntaxError(`${missing} to verify "${operation}"; there are: ${known}`)
+  }
 }
 
 /** `fetch` refuses a URL with a password, and events would quote it. */
@@ -163,36 +174,13 @@ function defaultInventory({ addresses, dataDirectory }: InventoryOptions): Inven
   return { services: [host, ...services] }
 }
 
-/** Where an inventory is wrong and what is expected there; undefined if it is right. */
-export function schemaProblem(value: unknown): string | undefined {
-  if (fits(Inventory, value)) return undefined
-  const { path } = mismatchOf(Inventory, value)
-  // The error of a union is that of its first branch: the value tells which branch was meant.
-  const [at, service, check] = /^\/services\/(\d+)\/checks\/(\d+)/.exec(path) ?? []
-  if (at !== undefined) return checkProblem(value, at, Number(service), Number(check))
-  const [where, command] = /^\/readonly\/(\d+)/.exec(path) ?? []
-  if (where !== undefined) return commandProblem(value, where, Number(command))
-  return problemAt('', Inventory, value)
-}
-
-function checkProblem(value: unknown, where: string, service: number, index: number): string {
-  const { services } = objectOf(value)
-  const { checks } = objectsOf(services)[service] ?? {}
-  const check = objectsOf(checks)[index] ?? {}
-  const schema = Check.anyOf.find(({ properties }) => properties.type.const === check['type'])
-  if (schema !== undefined) return problemAt(where, schema, check)
-  const types = Check.anyOf.map(({ properties }) => properties.type.const).join(', ')
-  return `${where}/type must be one of ${types}`
-}
-
-function commandProblem(value: unknown, where: string, index: number): string {
-  const { readonly: commands } = objectOf(value)
-  const command: unknown = Array.isArray(commands) ? commands[index] : undefined
-  if (isObject(command)) return problemAt(where, ReadonlyCommand, command)
-  return `${where} must be a list of words, or an object with argv and network`
-}
-
-function problemAt(where: string, schema: Type.TSchema, value: unknown): string {
+/** Says where a part of an inventory is wrong, and what is expected there. */
+function refuseMismatch(where: string, schema: Type.TSchema, value: unknown): void {
+  if (fits(schema, value)) return
   const { path, message } = mismatchOf(schema, value)
-  return `${`${where}${path}` || 'the whole'} ${message}`
+  throw wrong(`${`${where}${path}` || 'the whole'} ${message}`)
+}
+
+function wrong(problem: string): SyntaxError {
+  return new SyntaxError(`is wrong: ${problem}`)
 }

@@ -4,22 +4,19 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 /** A kind of JSON file that operators write. */
 export interface FileKind<T> {
   /** Its name in messages, such as `Inventory`. */
-  readonly what: string
+  what: string
   /**
    * Validates its value. Throws a SyntaxError that continues the line after the file's name: `is
    * wrong: …`.
    */
-  readonly read: (value: unknown) => T
+  read: (value: unknown) => T
 }
 
 /** Reads such a file. Throws an Error of one line that names the file. */
 export async function readJsonFile<T>({ what, read }: FileKind<T>, place: string): Promise<T> {
-  let text: string
-  try {
-    text = await readFile(place, 'utf8')
-  } catch (error) {
+  const text = await readFile(place, 'utf8').catch((error: unknown) => {
     throw new Error(`${what} ${place} can't be read: ${messageOf(error)}`, { cause: error })
-  }
+  })
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -44,7 +41,7 @@ export async function followJsonFile<T>(
   file: () => string | undefined,
   log: Log,
 ): Promise<() => Promise<T | undefined>> {
-  let known: { readonly place: string; readonly changed: number; readonly content: T } | undefined
+  let known: { place: string; changed: number; content: T } | undefined
   let refused = ''
 
   async function current(): Promise<T | undefined> {

@@ -1,9 +1,8 @@
 import { memoryQueries } from '../../db/ops/memories.ts'
 import { openSteadyTime } from '../../kernel/time.ts'
-import { messageOf } from '../../kernel/log.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
-import { machineId, ownHolder, seesProcesses } from './processes/proc.ts'
-import { repeat } from '../../kernel/repeat.ts'
+import { holderOf, machineId, seesProcesses } from '../../kernel/processes/proc.ts'
+import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import { openAlerts } from './alerts/receive.ts'
 import type { SynthesisConfig } from './alerts/brief.ts'
 import { openRunningConfig, type Config } from './config.ts'
@@ -14,18 +13,20 @@ import type { Runner } from './runners/runner.ts'
 import { startScheduler } from './sessions/scheduler.ts'
 import { openLineStream } from './sessions/stream.ts'
 import { openSessions } from './sessions/sessions.ts'
+import type { Patience } from './sessions/supervisor.ts'
 
 /** What the ops service is made from. */
 export interface OpsOptions extends NotifyOptions, RetentionOptions {
   /** The configuration by flags, environment and defaults. */
-  readonly configured: () => Config
+  configured: () => Config
   /** Every configured secret: sessions must not put one out. */
-  readonly secrets: () => readonly string[]
+  secrets: () => readonly string[]
+  patience: Patience
   /** The runner of new sessions. */
-  readonly runner: () => Runner
+  runner: () => Runner
   /** The model that writes briefs of alerts: its endpoint, name and prompt. */
-  readonly synthesis: (config: Config) => Promise<SynthesisConfig>
-  readonly random: RandomBytes
+  synthesis: (config: Config) => Promise<SynthesisConfig>
+  random: RandomBytes
 }
 
 /** The running ops service, as its routes use it. */
@@ -42,19 +43,20 @@ export async function openOps(options: OpsOptions) {
     log.warn('no /proc: what a session starts is ended with its process group, and not looked for')
   }
   const resultsDir = config.current.results_dir
-  const reader = { holder: ownHolder(), machine: machineId() }
+  const reader = { holder: holderOf(), machine: machineId() }
   const sessions = await openSessions({ ...options, ...reader, config, redact, resultsDir })
   const alerts = openAlerts({
-    ...{ db, clock, log, redact, sessions, reader, random: options.random },
+    ...options,
+    redact,
+    sessions,
+    reader,
     synthesis: () => options.synthesis(config.current),
   })
   const lines = await openLineStream(options, sessions)
   const steadyNow = openSteadyTime(clock)
   const fade = () => memoryQueries.fadeMemories(db, { now: steadyNow() })
-  const fading = repeat(clock, FADE_MS, fade, {
-    fails: (error) => log.warn('memories not faded', { error: messageOf(error) }),
-    works: () => log.info('memories fade again'),
-  })
+  const reports = reportsTo(log, 'memories not faded', 'memories fade again')
+  const fading = repeat(clock, FADE_MS, fade, reports)
   const retention = startRetention(options, resultsDir)
   const stops = [fading.stop, retention.close, startNotifier(options), config.close, alerts.close]
   let closed = false
@@ -65,8 +67,14 @@ export async function openOps(options: OpsOptions) {
     if (!closed) stops.push(startScheduler({ db, clock, log, config, sessions }))
   }
   return {
-    ...{ ...options, config, sessions, lines, alerts },
-    /** Call it once the listeners are up: starts the first session, and then one every interval. */
+    ...options,
+    config,
+    sessions,
+    lines,
+    alerts,
+    /**
+     * Call it once the listeners are up: starts the first session, and then one every interval.
+     */
     begin(): void {
       void fading.now()
       retention.prune()

@@ -7,11 +7,18 @@ import { nameOf, runCheck, type Check } from './checks/run.ts'
 import { addEvent } from './events.ts'
 import { hardeningNote } from './hardening.ts'
 import type { Operation, Service } from './inventory.ts'
-import { operationMarker } from './processes/proc.ts'
-import { OUTPUT_BYTES, runCommand } from './processes/run.ts'
+import { operationMarker } from '../../kernel/processes/proc.ts'
+import { runCommand } from '../../kernel/processes/run.ts'
 import { redactCut } from './redact.ts'
 import { commandText } from './tools/programs.ts'
-import { defineTool, done, refused, type ToolContext, type ToolResult } from './tools/tool.ts'
+import {
+  defineTool,
+  done,
+  refused,
+  Text,
+  type ToolContext,
+  type ToolResult,
+} from './tools/tool.ts'
 
 /** How often a type of action may be done to a service. */
 type Cooldown = NonNullable<Operation['cooldown']>
@@ -23,8 +30,9 @@ const VERIFY_MS = 15_000
 const VERIFY_PAUSE_MS = 1_000
 const FINISH_TRIES = { tries: 5, pauseMs: 2_000 }
 /** Also for action types that have no cooldown of their own. */
-const RESTARTS: Cooldown = { count: 2, window_s: 4 * HOUR_S }
-const REDEPLOYMENTS: Cooldown = { count: 1, window_s: 24 * HOUR_S }
+const RESTARTS = { count: 2, window_s: 4 * HOUR_S }
+const REDEPLOYMENTS = { count: 1, window_s: 24 * HOUR_S }
+const Name = Type.String({ minLength: 1, maxLength: 200 })
 
 export function cooldownOf({ action_type, cooldown }: Operation): Cooldown {
   return cooldown ?? (action_type === 'redeployment' ? REDEPLOYMENTS : RESTARTS)
@@ -33,12 +41,13 @@ export function cooldownOf({ action_type, cooldown }: Operation): Cooldown {
 export const runOperationTool = defineTool({
   name: 'run_operation',
   description:
-    'Runs an operation of a service, such as a restart, and then its check. Cooldowns limit how often.',
+    'Runs an operation of a service, such as a restart, and then its check. ' +
+    'Cooldowns limit how often.',
   tier: 3,
   takes: {
-    service: Type.String({ minLength: 1, maxLength: 200 }),
-    operation: Type.String({ minLength: 1, maxLength: 200 }),
-    reason: Type.String({ minLength: 1, maxLength: 1_000, description: 'Why it is needed' }),
+    service: Name,
+    operation: Name,
+    reason: Text(1_000, 'Why it is needed'),
   },
   async run({ service: wanted, operation: named, reason }, context) {
     const { services } = await context.inventory.current()
@@ -61,7 +70,7 @@ function admit(
   { name: service }: Service,
   operation: Operation,
   reason: string,
-): Promise<{ readonly action: number } | ToolResult> {
+) {
   const { name, action_type } = operation
   const { count: most, window_s } = cooldownOf(operation)
   return db.transaction(async (tx) => {
@@ -79,7 +88,8 @@ function admit(
     const since = new Date(now.getTime() - window_s * 1_000)
     const { count } = await q.countActions(tx, { service, action_type, since, until: now })
     if (count >= most) {
-      const message = `${name} was not run: ${action_type} of ${service} was done ${count} times within ${window_s} s, ${most} at most`
+      const times = `${count} times within ${window_s} s, ${most} at most`
+      const message = `${name} was not run: ${action_type} of ${service} was done ${times}`
       await addEvent(tx, { ...event, level: 'warning', message })
       return refused(`Cooldown: ${message}.`)
     }
@@ -97,71 +107,67 @@ async function runAdmitted(
   action: number,
 ): Promise<ToolResult> {
   const { redact, job } = context
+  const record = recorderOf(context, action, service, operation)
   const { name, argv, timeout_s = DEFAULT_TIMEOUT_S } = operation
   const marker = operationMarker(job.marker, action)
-  const options = {
-    timeoutMs: timeout_s * 1_000,
-    signal: job.signal,
-    marker,
-    ownsMarker: true,
-    leaves: true,
-  }
-  const { code, output, problem } = await runCommand(argv, options)
+  const marked = { marker, ownsMarker: true, leaves: true }
+  const options = { ...marked, signal: job.signal, timeoutMs: timeout_s * 1_000 }
+  const { code, output, isCut, problem } = await runCommand(argv, options)
   const note = code === 0 ? undefined : hardeningNote(output)
-  const ending = [problem ?? `ended with ${code}`, note].filter((text) => text).join('; ')
-  const check =
-    code === 0 ? service.checks.find((one) => nameOf(one) === operation.verify) : undefined
+  const ending = [problem ?? `ended with ${code}`, note].filter(Boolean).join('; ')
+  const checks = code === 0 ? service.checks : []
+  const check = checks.find((one) => nameOf(one) === operation.verify)
   // The check takes a while, and a crash meanwhile would end what an operation without outcome
   // left.
-  if (check !== undefined) await record(context, service, operation, action, redact(ending))
+  if (check !== undefined) await record(redact(ending))
   const verified = check && (await verify(check, context))
   const ok = code === 0 && verified?.ok !== false
   const outcome = redact(verified === undefined ? ending : `${ending}; ${verified.text}`)
-  await record(context, service, operation, action, outcome, ok ? 'info' : 'warning')
-  const cut = problem !== null || Buffer.byteLength(output) >= OUTPUT_BYTES
-  return { ok, text: `${name}: ${outcome}\n${redactCut(output, cut, redact)}`.trim() }
+  await record(outcome, ok ? 'info' : 'warning')
+  return { ok, text: `${name}: ${outcome}\n${redactCut(output, isCut, redact)}`.trim() }
 }
 
-/** Never rejects: told that recording failed, the model would run the operation again. */
-async function record(
-  { db, clock, log, redact, job: { session, signal } }: ToolContext,
+/**
+ * Writes the outcome of an action, with an event of a level. It never rejects: told that recording
+ * failed, the model would run the operation again.
+ */
+function recorderOf(
+  { db, clock, log, redact, job }: ToolContext,
+  action: number,
   { name: service }: Service,
   { name: operation }: Operation,
-  action: number,
-  outcome: string,
-  level?: 'info' | 'warning',
-): Promise<void> {
-  try {
-    // An outage must not leave an action without an outcome: that counts as interrupted.
-    const retry = retryWhileUnavailable({ clock, signal, ...FINISH_TRIES })
-    await retry(() => q.finishAction(db, { id: action, outcome }))
-    if (level === undefined) return
-    const message = `${operation}: ${outcome}`
-    await addEvent(db, { session: session.id, service, level, message, now: clock.now() })
-  } catch (error) {
-    log.warn('outcome of an operation not recorded', {
-      session: session.id,
-      service,
-      operation,
-      outcome,
-      error: redact(messageOf(error)),
-    })
+) {
+  const session = job.session.id
+  return async (outcome: string, level?: 'info' | 'warning'): Promise<void> => {
+    try {
+      // An outage must not leave an action without an outcome: that counts as interrupted.
+      const retry = retryWhileUnavailable({ signal: job.signal, ...FINISH_TRIES })
+      await retry(() => q.finishAction(db, { id: action, outcome }))
+      if (level === undefined) return
+      const message = `${operation}: ${outcome}`
+      await addEvent(db, { session, service, level, message, now: clock.now() })
+    } catch (error) {
+      log.warn('outcome of an operation not recorded', {
+        session,
+        service,
+        operation,
+        outcome,
+        error: redact(messageOf(error)),
+      })
+    }
   }
 }
 
 /** Repeats a check until it passes or time is up. */
-async function verify(
-  check: Check,
-  { redact, job: { signal, marker } }: ToolContext,
-): Promise<ToolResult> {
+async function verify(check: Check, { redact, job }: ToolContext): Promise<ToolResult> {
+  const { signal, marker } = job
   const until = performance.now() + VERIFY_MS
-  let result = await runCheck(check, { signal, marker, redact })
-  while (!result.ok && !signal.aborted && performance.now() < until) {
+  for (;;) {
+    const { ok, message } = await runCheck(check, { signal, marker, redact })
+    if (ok) return done(`check ${nameOf(check)} is good: ${message}`)
+    // An interrupted check says nothing about the service.
+    if (signal.aborted) return done('not verified: the session has ended')
+    if (performance.now() >= until) return refused(`check ${nameOf(check)} fails: ${message}`)
     await pause(VERIFY_PAUSE_MS, signal)
-    result = await runCheck(check, { signal, marker, redact })
   }
-  const { ok, message } = result
-  // An interrupted check says nothing about the service.
-  if (!ok && signal.aborted) return { ok: true, text: 'not verified: the session has ended' }
-  return { ok, text: `check ${nameOf(check)} ${ok ? 'is good' : 'fails'}: ${message}` }
 }

@@ -18,8 +18,8 @@ const BREAK = /((?:[\r\n]|(?<!\\)\\+[rn])(?:[\r\n]|\\+[rn])*[ \t]*)/
 const WRAPPED = 2
 
 /**
- * Redacts secrets that may change while the program runs. `secrets` gives the same array until they
- * do, so that the pattern is built once.
+ * Redacts secrets that may change while the program runs. `secrets` gives the same array until
+ * they do, so that the pattern is built once.
  */
 export function createRedact(secrets: () => readonly string[]): Redaction {
   let known: readonly string[] = []
@@ -34,13 +34,14 @@ export function createRedact(secrets: () => readonly string[]): Redaction {
     // Longest first: one secret may be the beginning of another.
     const sorted = [...forms].toSorted((a, b) => b.length - a.length)
     longest = (sorted[0]?.length ?? 0) * WRAPPED
-    pattern = sorted.length === 0 ? undefined : new RegExp(sorted.map(RegExp.escape).join('|'), 'g')
+    const source = sorted.map(RegExp.escape).join('|')
+    pattern = source === '' ? undefined : new RegExp(source, 'g')
   }
 
   function redact(text: string): string {
     refresh()
-    // PostgreSQL stores neither NUL nor half characters: a session must not fail because of what it
-    // has read.
+    // PostgreSQL stores neither NUL nor half characters: a session must not fail because of what
+    // it has read.
     const plain = text.replaceAll('\0', '').toWellFormed()
     if (pattern === undefined) return plain
     return redactWrapped(plain.replaceAll(pattern, MARK), pattern)
@@ -94,12 +95,8 @@ export function redactCut(text: string, cut: boolean, redact: Redaction): string
 /** The beginning of a text, in one line and without half of a secret at its end. */
 export function redactLine(text: string, max: number, redact: Redact): string {
   // Again without white space: the text may contain a secret only then.
-  const line = redact(
-    redact(text)
-      .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
-      .trim(),
-  )
-  return line.slice(0, max).toWellFormed()
+  const line = redact(text).replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+  return redact(line.trim()).slice(0, max).toWellFormed()
 }
 
 /**
@@ -110,18 +107,26 @@ function formsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret)
   const hex = bytes.toString('hex')
   const json = JSON.stringify(secret).slice(1, -1)
-  const encoded = encodeURIComponent(secret.toWellFormed())
+  const inUrl = encodeURIComponent(secret.toWellFormed())
   const inForm = new URLSearchParams({ '': secret }).toString().slice(1)
-  return [
-    ...[secret, ...secret.split(/\r?\n/).filter(({ length }) => length >= MIN_LINE)],
-    ...[encoded, inForm].flatMap((text) => [
-      text,
-      text.replaceAll(/%../g, (code) => code.toLowerCase()),
-    ]),
-    ...[json, json.replaceAll('/', String.raw`\/`)],
-    ...[hex, hex.toUpperCase()],
+  const forms = [
+    secret,
+    inUrl,
+    withLowerCodes(inUrl),
+    inForm,
+    withLowerCodes(inForm),
+    json,
+    json.replaceAll('/', String.raw`\/`),
+    hex,
+    hex.toUpperCase(),
     ...[0, 1, 2].flatMap((before) => base64At(bytes, before)),
-  ].filter(({ length }) => length >= MIN_SECRET)
+  ]
+  const lines = secret.split(/\r?\n/).filter(({ length }) => length >= MIN_LINE)
+  return [...lines, ...forms.filter(({ length }) => length >= MIN_SECRET)]
+}
+
+function withLowerCodes(encoded: string): string {
+  return encoded.replaceAll(/%../g, (code) => code.toLowerCase())
 }
 
 /** The part of a base64 text that depends on the secret alone, if `before` bytes precede it. */

@@ -1,19 +1,20 @@
 import { existsSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Executor } from '../../db/client.ts'
 import { eventQueries } from '../../db/ops/events.ts'
 import { retentionQueries as q } from '../../db/ops/retention.ts'
 import { openSteadyTime } from '../../kernel/time.ts'
-import { PRUNE_BATCH, startPruning, type InBatches, type Pruning } from '../../kernel/repeat.ts'
+import { PRUNE_BATCH, startPruning, type InBatches } from '../../kernel/repeat.ts'
 import type { NotifyOptions } from './events.ts'
 import type { InventorySource } from './inventory.ts'
 import { cooldownOf } from './operations.ts'
 
 export interface RetentionOptions extends Pick<NotifyOptions, 'db' | 'clock' | 'log'> {
   /** How many days to keep things; 0 for ever. */
-  readonly keptDays: () => { readonly sessions: number; readonly lines: number }
+  keptDays: () => { sessions: number; lines: number }
   /** Actions are kept for as long as its cooldowns count them. */
-  readonly inventory: InventorySource
+  inventory: InventorySource
 }
 
 const DAY_MS = 24 * 3_600_000
@@ -28,39 +29,39 @@ const SESSION_FILE = /^session-\d+\.ndjson$/
  * Removes old sessions with their output, events, actions and alerts. The age of a session is that
  * of the last one in its escalation chain; one that runs has none.
  */
-export function startRetention(options: RetentionOptions, resultsDir: string): Pruning {
+export function startRetention(options: RetentionOptions, folder: string) {
   const { db, clock, log, keptDays, inventory } = options
   const steadyNow = openSteadyTime(clock)
 
-  async function run(inBatches: InBatches): Promise<void> {
+  async function run(inBatches: InBatches) {
     const now = steadyNow().getTime()
     // Another instance may be pruning: then it removes everything.
     let isOthers = false
-    async function prune(query: Prune, keptMs: number, limit = PRUNE_BATCH): Promise<number> {
-      if (keptMs === Infinity) return 0
+    async function prune(query: Prune, keptMs: number, limit = PRUNE_BATCH) {
+      if (isOthers || keptMs === Infinity) return 0
       // A cooldown may reach back before 1970.
       const before = new Date(Math.max(0, now - keptMs))
-      return inBatches(async () => {
-        if (isOthers) return 0
-        return db.transaction(async (tx) => {
-          isOthers = !(await q.tryPruningLock(tx, {})).taken
-          return isOthers ? 0 : (await query(tx, { before, limit })).removed
-        })
-      })
+      const batch = async (tx: Executor): Promise<number> => {
+        const { taken } = await q.tryPruningLock(tx, {})
+        isOthers = !taken
+        return taken ? (await query(tx, { before, limit })).removed : 0
+      }
+      return inBatches(() => db.transaction(batch))
     }
 
     const days = keptDays()
-    const keptMs = days.sessions === 0 ? Infinity : days.sessions * DAY_MS
+    const keptMs = daysMs(days.sessions)
     // Lines are removed before their sessions, and kept no longer than these.
-    const linesMs = Math.min(keptMs, days.lines === 0 ? Infinity : days.lines * DAY_MS)
+    const linesMs = Math.min(keptMs, daysMs(days.lines))
     const lines = await prune(q.pruneLines, linesMs)
-    const files = await pruneFiles(resultsDir, now - linesMs)
+    const files = await pruneFiles(folder, now - linesMs)
     const sessions = await prune(q.pruneSessions, keptMs, SMALL_BATCH)
     const events = await prune(q.pruneEvents, keptMs)
     const alerts = await prune(q.pruneAlerts, keptMs, SMALL_BATCH)
-    const actionsMs = Math.max(keptMs, await longestCooldown(inventory))
-    const actions = await prune(q.pruneActions, actionsMs)
-    await eventQueries.pruneNotices(db, { before: new Date(now - MAX_NOTICE_AGE_MS) })
+    const cooldownMs = await longestCooldown(inventory)
+    const actions = await prune(q.pruneActions, Math.max(keptMs, cooldownMs))
+    const before = new Date(now - MAX_NOTICE_AGE_MS)
+    await eventQueries.pruneNotices(db, { before })
     if (lines + sessions + events + alerts + actions + files === 0) return
     log.info('pruned', { lines, sessions, events, alerts, actions, files })
   }
@@ -68,24 +69,24 @@ export function startRetention(options: RetentionOptions, resultsDir: string): P
   return startPruning(clock, log, run)
 }
 
+/** Days of a setting in milliseconds: 0 is for ever. */
+function daysMs(days: number): number {
+  return days === 0 ? Infinity : days * DAY_MS
+}
+
 /** The longest cooldown of the inventory's operations, in milliseconds. */
-async function longestCooldown(inventory: InventorySource): Promise<number> {
-  let longest = 0
-  for (const { operations = [] } of (await inventory.current()).services) {
-    for (const operation of operations) {
-      longest = Math.max(longest, cooldownOf(operation).window_s * 1_000)
-    }
-  }
-  return longest
+async function longestCooldown(inventory: InventorySource) {
+  const { services } = await inventory.current()
+  const all = services.flatMap(({ operations = [] }) => operations)
+  return Math.max(0, ...all.map((one) => cooldownOf(one).window_s)) * 1_000
 }
 
 /** Removes files of sessions that were last written before a time. Gives their number. */
-async function pruneFiles(folder: string, before: number): Promise<number> {
+async function pruneFiles(folder: string, before: number) {
   let removed = 0
   // The first session creates the folder.
   const names = existsSync(folder) ? await readdir(folder) : []
-  for (const name of names) {
-    if (!SESSION_FILE.test(name)) continue
+  for (const name of names.filter((one) => SESSION_FILE.test(one))) {
     const file = join(folder, name)
     // Another instance may use the same folder, and remove the file now.
     const found = await lstat(file).catch(() => undefined)

@@ -15,6 +15,7 @@ import {
 const modelName = { form: 'the name of a model', read: readModelName }
 const tierModel = variable({ ...modelName, default: 'default' })
 const folder = optional(path('a folder'))
+const silence = { ...integer({ min: 1, max: 1_800, of: 'seconds' }) }
 const jsonFile = optional(path('a JSON file'))
 const days = {
   ...integer({ min: 0, max: 36_500 }),
@@ -54,7 +55,9 @@ export const opsVariables = {
   OPS_REPOS_DIR: folder,
   OPS_RUNNER: variable({ ...oneOf('auto', 'probe', 'model', 'cli'), default: 'auto' }),
   OPS_AGENT_COMMAND: variable({
-    form: 'a command and its arguments, without shell syntax, with double quotes around words that have spaces',
+    form:
+      'a command and its arguments, without shell syntax, ' +
+      'with double quotes around words that have spaces',
     read: readCommand,
     default: 'claude',
   }),
@@ -64,6 +67,8 @@ export const opsVariables = {
   OPS_DAY_BUDGET_USD: budget,
   OPS_UNSANDBOXED: variable({ ...trueOrFalse, default: 'false' }),
   OPS_MAX_TURNS: variable({ ...integer({ min: 1, max: 1_000 }), default: '40' }),
+  OPS_FIRST_OUTPUT_S: variable({ ...silence, default: '60' }),
+  OPS_IDLE_S: variable({ ...silence, default: '180' }),
   OPS_RETENTION_DAYS: variable({ ...days, default: '90' }),
   OPS_LINES_RETENTION_DAYS: variable({ ...days, default: '30' }),
   OPS_NOTIFY_URL: optional({

@@ -1,38 +1,48 @@
 -- name: saveDeliveries
 -- One batch: :bodies joined, and :rows, a JSON array of arrays (objects take twice as long to read; saveDeliveries in
--- db/hooks/deliveries.ts has their order), each of which ends with its body's offset and length. The advisory lock
--- makes batches commit one after the other, so that no reader ever sees an id before a lower one. A row whose delivery
--- id is known only raises attempts; it returns the first event with fresh = false. The signature of code_host covers
--- neither type nor delivery id: a body that is delivered again keeps the type of its first delivery.
+-- db/hooks/deliveries.ts has their order), each of which ends with its body's offset and length. The lock makes
+-- batches commit one after the other, so that no reader ever sees an id before a lower one. A row whose delivery id is
+-- known only counts; it returns the first event. Where the signature covers neither type nor
+-- delivery id, a body that is delivered again keeps the type of its first delivery.
 with locked as materialized (
-  select pg_advisory_xact_lock(7203001)
+  select hooks.lock_log() as received_at
 ), incoming as materialized (
-  select nextval('hooks.events_id_seq') as id, n::integer - 1 as n,
-         r ->> 0 as provider, r ->> 1 as event_type, r ->> 2 as trust_mode, (r ->> 3)::boolean as verified,
-         r ->> 4 as verify_detail, r ->> 5 as external_id, r ->> 6 as content_type, r ->> 7 as source_ip,
-         r -> 8 as headers, decode(r ->> 9, 'hex') as body_hash, (r ->> 10)::integer as deliveries,
-         (r ->> 11)::timestamptz as received_at, (r ->> 12)::integer as body_at, (r ->> 13)::integer as body_length
-    from locked, jsonb_array_elements(:rows::jsonb) with ordinality as incoming(r, n)
+  select nextval('hooks.events_id_seq') as id, n::integer - 1 as n, l.received_at,
+         (r ->> 0)::integer as body_check, (r ->> 1)::smallint as trust, r ->> 2 as provider, r ->> 3 as event_type,
+         r ->> 4 as external_id, r ->> 5 as method, r ->> 6 as path, r ->> 7 as query, r ->> 8 as content_type,
+         r ->> 9 as source_ip, r ->> 10 as headers, (r ->> 11)::boolean as keeps_type,
+         (r ->> 12)::integer as deliveries,
+         substring(:bodies::bytea from (r ->> 13)::integer + 1 for (r ->> 14)::integer) as payload
+    from locked l, jsonb_array_elements(:rows::jsonb) with ordinality as incoming(r, n)
 ), saved as (
-  insert into hooks.events (id, provider, event_type, trust_mode, verified, verify_detail, external_id,
-                            content_type, source_ip, headers, payload, body_hash, attempts, received_at)
-  overriding system value
-  select id, provider,
-         case when provider = 'code_host' then hooks.first_event_type(provider, body_hash, event_type)
+  insert into hooks.events (id, received_at, body_check, trust, provider, event_type, external_id, method, path,
+                            query, content_type, source_ip, headers, payload)
+  select id, received_at, body_check, trust, provider,
+         case when keeps_type then hooks.first_event_type(provider, body_check, payload, event_type)
               else event_type end,
-         trust_mode, verified, verify_detail, external_id, content_type, source_ip, headers,
-         substring(:bodies::bytea from body_at + 1 for body_length), body_hash, deliveries, received_at
+         external_id, method, path, query, content_type, source_ip, headers, payload
     from incoming
    order by n
-  on conflict (provider, external_id) do update set attempts = hooks.events.attempts + excluded.attempts
-  returning id, provider, external_id, trust_mode, verified, received_at
+  -- Changes nothing, but locks the known event, so that retention can't remove it before it is returned.
+  on conflict (hooks.delivery_key(provider, external_id)) where external_id is not null
+  do update set trust = excluded.trust where false
+  returning id
 ), answered as (
-  select i.n, coalesce(f.id, k.id) as id, coalesce(f.trust_mode, k.trust_mode) as trust_mode,
-         coalesce(f.verified, k.verified) as verified, coalesce(f.received_at, k.received_at) as received_at,
-         f.id is not null as fresh, i.provider
+  select i.n, i.id, i.trust, i.received_at, true as fresh, i.provider, i.deliveries
     from incoming i
-    left join saved f on f.id = i.id
-    left join saved k on k.provider = i.provider and k.external_id = i.external_id
+    join saved s on s.id = i.id
+   union all
+  select i.n, k.id, k.trust, k.received_at, false, i.provider, i.deliveries
+    from incoming i
+    left join saved s on s.id = i.id
+    cross join lateral hooks.find_delivery(i.provider, i.external_id) k
+   where s.id is null
+), repeated as (
+  insert into hooks.repeats (event_id, deliveries)
+  select id, case when fresh then deliveries - 1 else deliveries end
+    from answered
+   where deliveries > 1 or not fresh
+  on conflict (event_id) do update set deliveries = hooks.repeats.deliveries + excluded.deliveries
 ), counted as (
   insert into hooks.activity (provider, minute, events)
   select provider, date_trunc('minute', received_at), count(*)
@@ -46,7 +56,7 @@ with locked as materialized (
    where fresh
   having count(*) > 0
 )
-select a.n, a.id, a.trust_mode, a.verified, a.received_at, a.fresh
+select a.n, a.id, hooks.trust_mode(a.trust) as trust_mode, hooks.verified(a.trust) as verified, a.received_at
   from answered a
   left join notified on true
  order by a.n;

@@ -24,8 +24,11 @@ returning position;
 -- name: listForwarders
 -- The forwarders by name, with how many events are above their position, counted up to :count_up_to.
 select f.name, f.position, f.updated_at,
-       (select count(*) from (select from hooks.events e where e.id > f.position limit :count_up_to) above)::int as waiting
+       (select count(*)
+          from (select from hooks.events where id > greatest(f.position, s.pruned_through) limit :count_up_to) above
+       )::int as waiting
   from hooks.forwarders f
+ cross join hooks.settings s
  order by f.name
  limit :limit;
 

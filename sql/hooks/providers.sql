@@ -1,6 +1,6 @@
 -- name: listProviders
 -- What the receivers check of every provider, and whether an alarm is set.
-select name, trust_mode, enabled, token_hash, retired_hash as previous_hash,
+select name, trust_mode, scheme, scheme_row, enabled, token_hash, retired_hash as previous_hash,
        signing_secret, retired_signing_secret as previous_signing_secret,
        retired_until as previous_until, rotated_at,
        expected_interval_s is not null or rejection_burst is not null as watched
@@ -10,43 +10,37 @@ select name, trust_mode, enabled, token_hash, retired_hash as previous_hash,
 -- name: listProvidersWithActivity
 -- Every provider with its events since :recent_since and its last event, and with what its alarms check: when it
 -- delivered last (to the minute where retention removed that event) and the rejections since :rejected_since.
-select p.name, p.family, p.trust_mode, p.enabled, p.token_hash, p.signing_secret,
+select p.name, p.family, p.trust_mode, p.scheme, p.scheme_row, p.enabled, p.token_hash, p.signing_secret,
        p.retired_until as previous_until, p.rotated_at, p.last_secret, p.last_secret_at,
        p.expected_interval_s, p.rejection_burst, p.watched_since,
        coalesce(a.events, 0)::integer as recent_count,
        e.received_at as last_event_at,
        coalesce(e.received_at, h.heard_at) as heard_at,
-       coalesce(r.refused, 0)::integer as rejected_count
+       coalesce(r.wrong_secret, 0)::integer as rejected_count
   from hooks.providers p
   left join lateral (
          select sum(events) as events from hooks.activity where provider = p.name and minute >= :recent_since
        ) a on true
   left join lateral (
-         select received_at from hooks.events where provider = p.name
-          order by received_at desc, id desc limit 1
+         select received_at from hooks.events
+          where provider = p.name and id > (select pruned_through from hooks.settings)
+          order by id desc limit 1
        ) e on true
   left join lateral (
          select minute + interval '1 minute' as heard_at from hooks.activity where provider = p.name
           order by minute desc limit 1
        ) h on true
   left join lateral (
-         select sum(refused) as refused from hooks.refusals where provider = p.name and minute > :rejected_since
+         select sum(wrong_secret) as wrong_secret from hooks.rejection_minutes
+          where provider = p.name and minute > :rejected_since
        ) r on true
  order by p.name like '%:%', p.name;
-
--- name: listActivity
--- Events per provider and hour, oldest first: the dashboard's small charts.
-select provider, date_trunc('hour', minute) as hour, sum(events)::integer as events
-  from hooks.activity
- where minute >= :since
- group by provider, date_trunc('hour', minute)
- order by provider, hour;
 
 -- name: addProvider
 -- A new generic provider; empty when the name is taken.
 with added as (
-  insert into hooks.providers (name, family, trust_mode, enabled, token_hash, signing_secret)
-  values (:name, 'webhook', :trust_mode, :enabled, :token_hash, :signing_secret)
+  insert into hooks.providers (name, family, trust_mode, scheme, scheme_row, enabled, token_hash, signing_secret)
+  values (:name, 'webhook', :trust_mode, :scheme, :scheme_row, :enabled, :token_hash, :signing_secret)
   on conflict (name) do nothing
   returning name
 ), notified as (
@@ -116,14 +110,18 @@ update hooks.providers p
    and (p.last_secret_at is null or p.last_secret_at < u.at);
 
 -- name: setAlarms
--- Sets :interval when :sets_interval, and :burst when :sets_burst; null turns an alarm off. The alarm "silent"
--- counts from the time its interval was set. Empty when there is no such provider.
-with changed as (
+-- Sets the alarms that :alarms has; null turns one off. The alarm "silent" counts from the time its interval was set.
+-- Empty when there is no such provider.
+with given as (
+  select alarms, (alarms->>'expected_interval')::integer as expected, (alarms->>'rejection_burst')::integer as burst
+    from (select :alarms::jsonb as alarms) a
+), changed as (
   update hooks.providers
-     set expected_interval_s = case when :sets_interval then :interval else expected_interval_s end,
-         rejection_burst = case when :sets_burst then :burst else rejection_burst end,
-         watched_since = case when :sets_interval and expected_interval_s is distinct from :interval then :now
-                              else watched_since end
+     set expected_interval_s = case when alarms ? 'expected_interval' then expected else expected_interval_s end,
+         rejection_burst = case when alarms ? 'rejection_burst' then burst else rejection_burst end,
+         watched_since = case when alarms ? 'expected_interval' and expected_interval_s is distinct from expected
+                              then :now else watched_since end
+    from given
    where name = :name
   returning name
 ), notified as (

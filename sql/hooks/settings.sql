@@ -3,40 +3,38 @@ select retention_max_age_days, retention_max_rows, sse_retry_ms, replay_default_
   from hooks.settings;
 
 -- name: writeSettings
--- A null keeps the value, except that the target becomes null when :sets_target.
+-- Writes the settings that :given has, also a target of null; others keep their value.
 with changed as (
   update hooks.settings
-     set retention_max_age_days = coalesce(:retention_max_age_days, retention_max_age_days),
-         retention_max_rows = coalesce(:retention_max_rows, retention_max_rows),
-         sse_retry_ms = coalesce(:sse_retry_ms, sse_retry_ms),
-         replay_default_target = case when :sets_target then :replay_default_target else replay_default_target end
+     set retention_max_age_days = coalesce((:given::jsonb->>'retention_max_age_days')::integer, retention_max_age_days),
+         retention_max_rows = coalesce((:given::jsonb->>'retention_max_rows')::integer, retention_max_rows),
+         sse_retry_ms = coalesce((:given::jsonb->>'sse_retry_ms')::integer, sse_retry_ms),
+         replay_default_target = case when :given::jsonb ? 'replay_default_target'
+                                      then :given::jsonb->>'replay_default_target' else replay_default_target end
   returning only_row
 )
 select pg_notify('hooks_config', '') from changed;
 
--- name: pruneEventsByAge
--- Removes at most :limit events received before a time and remembers the highest id; count 0 means done.
-with old as (
-  select id from hooks.events where received_at < :before order by received_at limit :limit for update skip locked
-), removed as (
-  delete from hooks.events where id in (select id from old) returning id
-), marked as (
-  update hooks.settings
-     set pruned_through = greatest(pruned_through, (select max(id) from removed))
-   where exists (select from removed)
-)
-select count(*)::integer as removed from removed;
+-- name: findNewest
+-- Skips the :newer newest events below :before, and gives the next one. Empty when there is none.
+select id from hooks.events where id < :before order by id desc offset :newer limit 1;
 
--- name: pruneEventsByCount
--- Removes at most :limit of the oldest events beyond the newest :keep and remembers the highest id; 0 means done.
+-- name: pruneEvents
+-- Removes at most :limit of the events below an id, and remembers the highest one; 0 means done. They go in ascending
+-- order without exception, so that none is left at or below the highest one. The scan begins there: until vacuum, the
+-- index has an entry for each removed event. A locked event is being delivered again: that takes milliseconds.
 with surplus as (
-  select id from hooks.events
-   where id <= coalesce((select id from hooks.events order by id desc offset :keep limit 1), 0)
+  select id
+    from hooks.events
+   where id > (select pruned_through from hooks.settings)
+     and id < :below
    order by id
    limit :limit
-     for update skip locked
+     for update
 ), removed as (
   delete from hooks.events where id in (select id from surplus) returning id
+), forgotten as (
+  delete from hooks.repeats where event_id in (select id from surplus)
 ), marked as (
   update hooks.settings
      set pruned_through = greatest(pruned_through, (select max(id) from removed))

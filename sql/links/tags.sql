@@ -31,10 +31,14 @@ select user_id, tag, slug
 on conflict (user_id, tag, slug) do nothing;
 
 -- name: countTags
--- Adds the JSON array :counts to the counters. It is sorted by tag: two writers lock the counters in the same order.
+-- Adds the tags of the JSON array :links to the counters: each link counts for 1, or -1 where it is no longer so. Sorted by
+-- tag: two writers lock the counters in the same order.
 insert into links.tags (tag, links, public_links)
-select tag, links, public_links
-  from jsonb_to_recordset(:counts::jsonb) as change(tag text, links bigint, public_links bigint)
+select tag, sum(change), coalesce(sum(change) filter (where visibility = 'public'), 0)
+  from jsonb_to_recordset(:links::jsonb) as l(tags jsonb, visibility text, change int)
+ cross join lateral jsonb_array_elements_text(tags) as tag
+ group by tag
+having sum(change) <> 0 or sum(change) filter (where visibility = 'public') <> 0
  order by tag collate "C"
 on conflict (tag) do update
    set links = links.tags.links + excluded.links, public_links = links.tags.public_links + excluded.public_links;

@@ -54,7 +54,8 @@ select count(*)::bigint as links
  where visibility <> 'public';
 
 -- name: listLinksToExport
--- All links by slug, from after the slug `after`, with the e-mail addresses of the users they are shared with.
+-- All links by slug, or the public ones, from after the slug `after`, with the e-mail addresses of the users they are
+-- shared with.
 select l.*,
        (select coalesce(jsonb_agg(u.email order by u.email), '[]'::jsonb)
           from links.link_shares s
@@ -62,5 +63,6 @@ select l.*,
          where s.slug = l.slug) as shared_with
   from links.shown_links l
  where l.slug > :after
+   and (not :public_only or l.visibility = 'public')
  order by l.slug
  limit :limit;

@@ -45,10 +45,14 @@ delete from links.click_writers
  where at < :before;
 
 -- name: listClicks
--- The clicks on a link by day and kind, from day :since (such as 2026-01-31) on.
-select to_char(day, 'YYYY-MM-DD') as day, kind, clicks
-  from links.clicks
- where link_id = :link
-   and day >= :since::text::date
- order by day, kind
- limit :limit;
+-- The clicks on a link on each of :days days (UTC) from :since (such as 2026-01-31) on, in all and by kind.
+select to_char(d.day, 'YYYY-MM-DD') as day,
+       coalesce(sum(c.clicks), 0)::bigint as total,
+       coalesce(sum(c.clicks) filter (where c.kind = 'human'), 0)::bigint as human,
+       coalesce(sum(c.clicks) filter (where c.kind = 'bot'), 0)::bigint as bot,
+       coalesce(sum(c.clicks) filter (where c.kind = 'preview'), 0)::bigint as preview
+  from (select :since::text::date + n as day from generate_series(0, :days::bigint::integer - 1) n) d
+  left join links.clicks c on c.link_id = :link and c.day = d.day
+ group by d.day
+ order by d.day
+ limit :days;

@@ -15,6 +15,7 @@ create table ops.sessions (
   exit_code         integer,
   cost_usd          double precision,
   num_turns         integer,
+  tool_calls        integer, -- null where they are not counted
   duration_ms       bigint,
   prompt_text       text,
   summary           text,

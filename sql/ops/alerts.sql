@@ -30,6 +30,19 @@ update ops.alerts
        session_id = coalesce(:session, session_id)
  where id = :id;
 
+-- name: linkSession
+update ops.alerts
+   set session_id = :session
+ where id = :id;
+
+-- name: findSessionAlert
+-- The alert that the chain of a session looks into. Empty when it was not started for one.
+select t.title, a.source, t.payload
+  from ops.sessions s
+  join ops.alerts a on a.session_id = coalesce(s.chain_id, s.id)
+  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+ where s.id = :session;
+
 -- name: listAlertsInProgress
 -- Oldest first.
 select id, holder, machine, reading_since

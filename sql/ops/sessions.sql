@@ -3,16 +3,20 @@
 select pg_advisory_xact_lock(7203004);
 
 -- name: startSession
--- Empty while another session runs. The condition spares an id; the index sessions_one_running decides between
+-- Tells every instance. Empty while another session runs. The condition spares an id; the index sessions_one_running decides between
 -- concurrent starts.
-insert into ops.sessions (tier, model, trigger, prompt_text, status, started_at, heartbeat_at, parent_session_id,
-                          chain_id, holder, machine)
-select :tier, :model, :trigger, :prompt_text, 'running', :now, :now, :parent_session_id,
-       (select coalesce(chain_id, id) from ops.sessions where id = :parent_session_id), :holder, :machine
- where not exists (select from ops.sessions where status = 'running')
-on conflict do nothing
-returning id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
-          parent_session_id, duration_ms, marker::text;
+with started as (
+  insert into ops.sessions (tier, model, trigger, prompt_text, status, started_at, heartbeat_at, parent_session_id,
+                            chain_id, holder, machine)
+  select :tier, :model, :trigger, :prompt_text, 'running', :now, :now, :parent_session_id,
+         (select coalesce(chain_id, id) from ops.sessions where id = :parent_session_id), :holder, :machine
+   where not exists (select from ops.sessions where status = 'running')
+  on conflict do nothing
+  returning id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+            parent_session_id, duration_ms, marker::text
+)
+select started.*
+  from started, pg_notify('ops_sessions', '');
 
 -- name: renewLease
 -- Empty when the session has ended or has another holder.
@@ -24,11 +28,11 @@ update ops.sessions
 returning stop_asked;
 
 -- name: finishSession
--- A failure is notified at once. Empty when the session has ended already, for example because its lease expired.
+-- Tells every instance. A failure is notified at once. Empty when the session has ended already, for example because its lease expired.
 with ended as (
   update ops.sessions
      set status = :status, ended_at = :now, exit_code = :exit_code, cost_usd = :cost_usd,
-         num_turns = :num_turns, summary = :summary,
+         num_turns = :num_turns, tool_calls = :tool_calls, summary = :summary,
          duration_ms = greatest(0, extract(epoch from :now - started_at) * 1000)::bigint
    where id = :id
      and holder = :holder
@@ -41,15 +45,19 @@ with ended as (
    where status = 'failed'
 )
 select id
-  from ended;
+  from ended, pg_notify('ops_sessions', '');
 
 -- name: askToStop
--- Empty when the session does not run.
-update ops.sessions
-   set stop_asked = true
- where id = :id
-   and status = 'running'
-returning id;
+-- Tells every instance. Empty when the session does not run.
+with asked as (
+  update ops.sessions
+     set stop_asked = true
+   where id = :id
+     and status = 'running'
+  returning id
+)
+select id
+  from asked, pg_notify('ops_sessions', '');
 
 -- name: findLease
 -- The lease of the running session; empty when none runs.
@@ -58,19 +66,19 @@ select id, marker::text, holder, machine, heartbeat_at
  where status = 'running';
 
 -- name: failLapsed
--- Fails a session whose holder is gone. Its critical event is its notice. Empty when the lease was renewed after
--- :heartbeat_at, or the session has ended.
-update ops.sessions
-   set status = 'failed', ended_at = :now, exit_code = 1,
-       duration_ms = greatest(0, extract(epoch from :now - started_at) * 1000)::bigint
- where id = :id
-   and status = 'running'
-   and heartbeat_at <= :heartbeat_at
-returning id;
-
--- name: announceSessions
--- Tells every instance, on commit, that a session began, ended or was asked to stop.
-select pg_notify('ops_sessions', '');
+-- Fails a session whose holder is gone, and tells every instance. Its critical event is its notice. Empty when the
+-- lease was renewed after :heartbeat_at, or the session has ended.
+with failed as (
+  update ops.sessions
+     set status = 'failed', ended_at = :now, exit_code = 1,
+         duration_ms = greatest(0, extract(epoch from :now - started_at) * 1000)::bigint
+   where id = :id
+     and status = 'running'
+     and heartbeat_at <= :heartbeat_at
+  returning id
+)
+select id
+  from failed, pg_notify('ops_sessions', '');
 
 -- name: readSessionState
 -- The id of the newest session, 0 before the first one, and whether a session runs.
@@ -87,7 +95,7 @@ select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_t
 -- name: findSession
 -- Empty when there is no such session.
 select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
-       parent_session_id, duration_ms, summary, marker::text,
+       parent_session_id, duration_ms, tool_calls, summary, marker::text,
        (select coalesce(sum(c.cost_usd), 0)
           from ops.sessions c
          where c.id = coalesce(s.chain_id, s.id)
@@ -146,19 +154,15 @@ select coalesce(sum(c.cost_usd), 0) as cost_usd
  where s.id = :id;
 
 -- name: claimSchedule
--- Claims the scheduled session for one instance. Empty when another one was claimed after :since. A claim in the
--- future does not count: the clock was set back.
+-- Claims the scheduled session for one instance. Empty when another one was claimed after :since. A claim after :ahead
+-- does not count: the clock was set back. When :again, the claim made at :at is found, whose answer may have been lost.
 update ops.settings
-   set scheduled_at = :now
+   set scheduled_at = :at
  where scheduled_at is null
     or scheduled_at < :since
-    or scheduled_at > :now::timestamptz + interval '1 minute'
+    or scheduled_at > :ahead
+    or (:again and scheduled_at = :at)
 returning scheduled_at;
-
--- name: isScheduleClaimed
--- Whether the newest claim is the one made at :at.
-select scheduled_at is not distinct from :at::timestamptz as claimed
-  from ops.settings;
 
 -- name: saveLines
 -- Stores a JSON array of lines, and notifies the followers of the session.
@@ -197,7 +201,7 @@ select id, ended_at, summary
  limit 1;
 
 -- name: listDays
--- Sessions, their cost with that of briefs, and events by day in UTC. A day without any has no row.
+-- Sessions, their cost with that of briefs, and events of each day in UTC. `since` is the beginning of a day.
 with sessions as (
   select (started_at at time zone 'UTC')::date as day, count(*) as sessions, coalesce(sum(cost_usd), 0) as cost_usd
     from ops.sessions
@@ -215,8 +219,11 @@ with sessions as (
 )
 select to_char(day, 'YYYY-MM-DD') as day, coalesce(s.sessions, 0) as sessions,
        coalesce(s.cost_usd, 0) + coalesce(b.cost_usd, 0) as cost_usd, coalesce(e.events, 0) as events
-  from sessions s
-  full join events e using (day)
-  full join briefs b using (day)
+  from (select at::date as day
+          from generate_series(:since::timestamptz at time zone 'UTC', :until::timestamptz at time zone 'UTC',
+                               interval '1 day') at) days
+  left join sessions s using (day)
+  left join events e using (day)
+  left join briefs b using (day)
  order by 1
  limit :limit;

@@ -122,6 +122,8 @@ export async function samplesWork(
 export function staysAt(t: Test, { requests }: Explorer, base: string): void {
   t.ok(requests.includes(`${base}/api/openapi.yaml`), 'the list has what it asked for')
   // Its style sheet has pictures in it.
-  const foreign = requests.filter((url) => !url.startsWith('data:') && new URL(url).origin !== base)
+  const foreign = requests.filter(
+    (url) => !url.startsWith('data:') && new URL(url).origin !== base,
+  )
   t.same(foreign, [], 'nothing was asked of another origin')
 }

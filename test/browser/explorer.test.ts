@@ -3,11 +3,18 @@ import type { Test } from 'tap'
 import { CHAT_KEY } from '../helpers/alerts.ts'
 import { apiOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
+import { addProvider, post, type Ack } from '../helpers/hooks.ts'
 import { linksServer } from '../helpers/links.ts'
 import { ended, inventoryFile } from '../helpers/ops.ts'
 import type { Memory } from '../helpers/ops.ts'
 import { startServer } from '../helpers/server.ts'
-import { fitsWidths, openExplorer, samplesWork, showsEverything, staysAt } from './explorer-page.ts'
+import {
+  fitsWidths,
+  openExplorer,
+  samplesWork,
+  showsEverything,
+  staysAt,
+} from './explorer-page.ts'
 import { browse } from './pages.ts'
 
 // All samples are in test/long.
@@ -19,7 +26,31 @@ const env = {
   // Calls go where the page is from, whatever the public address is.
   LINKS_BASE_URL: 'https://go.example.com',
 }
-const server = await startServer(t, { services: ['links', 'ops'], env })
+const server = await startServer(t, { services: ['hooks', 'links', 'ops'], env })
+
+await t.test('the explorer of the hooks API', async (t: Test) => {
+  const base = server.hooks
+  await addProvider(base, 'ci', { open: true })
+  const { id } = (await post(base, 'generic/ci', '{"order":"o-1"}')).json<Ack>()
+  const explorer = await openExplorer(t, base)
+
+  await t.test('shows every operation', (t) => showsEverything(t, explorer))
+
+  await t.test('try it out: as the pages, it needs no token', async (t) => {
+    const found = await explorer.tryOut('listEvents', { params: { text: 'o-1' } })
+    t.match(JSON.parse(found.text), { events: [{ id, provider: 'generic:ci' }] })
+    const event = await explorer.tryOut('getEvent', { params: { id: String(id) } })
+    t.match(JSON.parse(event.text), { id, payload: '{"order":"o-1"}' })
+    const body = '{"target_url": "http://127.0.0.1:9/"}'
+    const sent = await explorer.tryOut('replayEvent', { params: { id: String(id) }, body })
+    t.match(JSON.parse(sent.text), { outcome: 'refused' })
+  })
+
+  await t.test('the page fits each width with operations open', (t) =>
+    fitsWidths(t, explorer.page, [1280, 390]),
+  )
+  staysAt(t, explorer, base)
+})
 
 await t.test('the explorer of the links API', async (t: Test) => {
   const links = linksServer(server, env)

@@ -88,7 +88,8 @@ await t.test('the dashboard follows events without reload', async (t: Test) => {
   t.equal(await textOf(row.locator('.verify')), 'unchecked')
   t.equal(await textOf(row.locator('[data-field="payload_size"]')), '12 B')
   t.equal(await row.locator('time').getAttribute('datetime'), ack.received_at)
-  t.equal(await connection(page), 'receiving')
+  // The status comes behind the event.
+  await untilText(page.locator('[data-connection-label]'), 'receiving')
   t.equal(await page.locator('#first-webhook').count(), 0)
   await untilText(tile(page, 'generic:live', '[data-recent-count]'), '1')
   const last = tile(page, 'generic:live', '[data-last-event] time')
@@ -223,18 +224,18 @@ await t.test('the log in a browser', async (t: Test) => {
 
   await t.test('older entries are appended, each once', async (t) => {
     await page.goto(`${base}/log?limit=5&provider=generic%3Ashop`)
-    const link = page.locator('#log-more-link')
+    const link = page.locator('#log-rows-more-link')
     t.same(await rowIds(page), shop.slice(0, 5))
     await link.focus()
     await page.keyboard.press('Enter')
     t.same(await untilRows(page, 10), shop.slice(0, 10))
-    t.equal(await focusedId(page), 'log-more-link', 'the focus stays for the next press')
+    t.equal(await focusedId(page), 'log-rows-more-link', 'the focus stays for the next press')
     // An event that comes meanwhile shifts no page.
     await send(base, 'generic/shop')
     await page.keyboard.press('Enter')
     t.same(await untilRows(page, SHOP), shop)
     await untilText(link, 'No older entries.')
-    t.equal(await focusedId(page), 'log-more-link')
+    t.equal(await focusedId(page), 'log-rows-more-link')
     t.equal(await page.locator('time:not([title])').count(), 0, 'local times in new rows as well')
   })
 
@@ -247,7 +248,7 @@ await t.test('the log in a browser', async (t: Test) => {
     t.same(await rowIds(page), before)
     await page.locator('#log-news a').click()
     t.same(await untilRows(page, before.length + 1), [id, ...before])
-    t.equal(await textOf(page.locator('#log-news')), '')
+    await untilText(page.locator('#log-news'), '')
     // What came before the stream was open is told as well, but nothing that the page shows: its rows may be newer
     // than its position.
     await page.route(
@@ -286,7 +287,10 @@ await t.test('the log in a browser', async (t: Test) => {
     await page.goto(`${base}/log`)
     await page.getByRole('link', { name: 'Rejected' }).click()
     await until(async () => (await rows.count()) === 2, 'their rows')
-    t.equal(await page.getByRole('link', { name: 'Rejected' }).getAttribute('aria-current'), 'page')
+    t.equal(
+      await page.getByRole('link', { name: 'Rejected' }).getAttribute('aria-current'),
+      'page',
+    )
     t.match(await textOf(rows.nth(0)), /^code_host .*missing.* 401 127\.0\.0\./)
     t.match(await textOf(rows.nth(1)), /^generic:ci .*wrong.* 403 127\.0\.0\./)
     await provider.selectOption('generic:ci')
@@ -369,7 +373,9 @@ await t.test('the page of an event', async (t: Test) => {
   await t.test('without a clipboard the text is selected', async (t) => {
     await context.clearPermissions()
     await page.goto(`${base}/log/${text.id}`)
-    await page.evaluate(`navigator.clipboard.writeText = () => Promise.reject(new Error('denied'))`)
+    await page.evaluate(
+      `navigator.clipboard.writeText = () => Promise.reject(new Error('denied'))`,
+    )
     await page.locator('[data-copy="curl-command"]').click()
     const command = await page.locator('#curl-command').textContent()
     t.equal(await page.evaluate('String(getSelection())'), command)

@@ -252,7 +252,11 @@ await t.test('alarms in the browser', async (t: Test) => {
     await card.getByText('Alarms…').click()
     await card.getByLabel('An event at least every').fill('7 days')
     await page.keyboard.press('Enter')
-    t.equal(await card.locator('input:invalid').count(), 1, 'the browser stops what is no duration')
+    t.equal(
+      await card.locator('input:invalid').count(),
+      1,
+      'the browser stops what is no duration',
+    )
     await card.getByLabel('An event at least every').fill('24h')
     await card.getByLabel('Refusals in 5 minutes').fill('3')
     await page.keyboard.press('Tab')

@@ -200,7 +200,11 @@ await t.test('tags by mouse and keyboard', async (t: Test) => {
 await t.test("a browser's search", async (t: Test) => {
   const finn = await pageUser(links, 'finn')
   await makeLink(finn, 'docs', { url: `${links.base}/-/help`, append_path: false })
-  await makeLink(finn, 'tagged', { url: `${links.base}/-/tags`, append_path: true, tags: ['wiki'] })
+  await makeLink(finn, 'tagged', {
+    url: `${links.base}/-/tags`,
+    append_path: true,
+    tags: ['wiki'],
+  })
   for (const javaScriptEnabled of [true, false]) {
     await t.test(javaScriptEnabled ? 'with script' : 'without', async (t) => {
       const extraHTTPHeaders = identity(finn.email)
@@ -250,7 +254,7 @@ await t.test('lists: search, filters, more, copy', async (t: Test) => {
     expectedErrors: EXPECTED,
   })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-  const rows = page.locator('#links-rows > tr')
+  const rows = page.locator('#links > tr')
   await page.goto(`${links.base}/-/`)
   t.equal(await rows.count(), 50)
 

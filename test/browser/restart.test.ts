@@ -10,6 +10,7 @@ import {
   opsServer,
   storeLines,
 } from '../helpers/ops.ts'
+import { freePort } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
 import { SIGNED_ENV, addProvider } from '../helpers/hooks.ts'
@@ -49,6 +50,9 @@ await t.test('open pages survive a crash of the server', async (t: Test) => {
     ...SIGNED_ENV,
     ...(await postgres.env(t)),
     OPS_INVENTORY: await inventoryFile(t, { services: [] }),
+    // The next server listens on the same ones.
+    HOOKS_ADDR: `127.0.0.1:${await freePort()}`,
+    OPS_ADDR: `127.0.0.1:${await freePort()}`,
   }
   const server = await startServerProcess(t, { services: ['hooks', 'ops'], env })
   const { hooks, ops } = server
@@ -100,10 +104,7 @@ await t.test('open pages survive a crash of the server', async (t: Test) => {
   await storeLines(postgres, env, session, 11, 5)
   // Off the network until both events have arrived: they come by resuming the stream, not live.
   await context.setOffline(true)
-  const again = await startServer(t, {
-    services: ['hooks', 'ops'],
-    env: { ...env, HOOKS_ADDR: new URL(hooks).host, OPS_ADDR: new URL(ops).host },
-  })
+  const again = await startServer(t, { services: ['hooks', 'ops'], env })
   t.same([again.hooks, again.ops], [hooks, ops])
   const missed = [await send(hooks, 'generic/shop'), await send(hooks, 'generic/shop')]
   t.equal(await textOf(label), 'reconnecting…')

@@ -49,8 +49,9 @@ export async function fillOrdinary(base: string): Promise<Paths> {
   await deliver(base, 'code_host', '{"ref":"refs/heads/main","commits":[]}')
   await refusals(base)
   const { id } = push.json<{ id: number }>()
+  await addDestination(base, 'erp', 'https://9.9.9.9/in')
   const log = ['/log', '/log?limit=3', '/log?rejected=1', `/log/${id}`, `/log/${binary}`]
-  return ['/', ...log, '/providers', '/settings']
+  return ['/', ...log, '/providers', '/destinations', '/settings']
 }
 
 /** Text without a place to break it, as long as each field lets it be. */
@@ -70,10 +71,19 @@ export async function fillLong(base: string): Promise<Paths> {
   const signed = await deliver(base, 'payments', json)
   const target = `https://example.com/${'t'.repeat(2_000)}`
   const saved = await postForm(base, '/settings', { replay_default_target: target })
-  if (saved.status !== 200) throw new Error(`POST /settings answered ${saved.status}, expected 200`)
+  if (saved.status !== 200)
+    throw new Error(`POST /settings answered ${saved.status}, expected 200`)
+  await addDestination(base, name, `https://9.9.9.9/${'t'.repeat(2_000)}`)
   const log = [`/log/${id}`, `/log/${signed.json<{ id: number }>().id}`]
   const filtered = `/log?provider=generic:${name}&event_type=${type}`
-  return ['/', '/log', filtered, ...log, '/providers', '/settings']
+  return ['/', '/log', filtered, ...log, '/providers', '/destinations', '/settings']
+}
+
+/** One that no event is sent to: only such of a type that does not come. */
+async function addDestination(base: string, name: string, url: string): Promise<void> {
+  const fields = { name, url, event_type: 'none' }
+  const { status } = await postForm(base, '/destinations', fields)
+  if (status !== 200) throw new Error(`POST /destinations answered ${status}, expected 200`)
 }
 
 async function refusals(base: string): Promise<void> {

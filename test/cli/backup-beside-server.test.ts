@@ -39,10 +39,12 @@ t.test('backups beside a server on the embedded engine', async (t) => {
   t.same(lostOf(before, restored), [], 'what was acknowledged before it began is in it')
 
   const others = await temporaryFolder(t, 'backups')
+  /** A backup that has begun, and stands still until it goes on. */
   const begun = async (name: string) => {
     const child = spawnProgram(['backup', join(others, name)], env)
     const ended = exitOf(child)
     await until(() => existsSync(join(others, `${name}.part`)), 'rows to be written', 30_000)
+    child.kill('SIGSTOP')
     return { child, ended }
   }
   const killed = await begun('killed')
@@ -55,11 +57,13 @@ t.test('backups beside a server on the embedded engine', async (t) => {
 
   const stopped = await begun('stopped')
   stopped.child.kill('SIGTERM')
+  stopped.child.kill('SIGCONT')
   t.match(await stopped.ended, { code: 1 })
   t.same(readdirSync(others), ['killed.part'], 'a stop takes the part away')
 
   const orphaned = await begun('orphaned')
   await server.kill()
+  orphaned.child.kill('SIGCONT')
   t.match(await orphaned.ended, { code: 1 }, 'without its server it fails')
   t.ok(existsSync(copy))
   const whole = await runCli(['backup', join(others, 'killed')], { env })

@@ -18,8 +18,8 @@ const HEAD = 64 * 1024
 
 /** A payload of many pieces, and one that is just too large for its row. */
 const LARGE = `
-insert into hooks.events (provider, trust_mode, verified, external_id, headers, payload, body_hash, received_at)
-select 'generic:odd', 'token', false, 'large-' || i, '{}', decode(repeat(md5(i::text), 131072 / (1 + 2 * (i - 1))), 'hex'), 'x', now()
+insert into hooks.events (provider, trust, external_id, headers, payload, received_at)
+select 'generic:odd', 2, 'large-' || i, '[]', decode(repeat(md5(i::text), 131072 / (1 + 2 * (i - 1))), 'hex'), now()
   from generate_series(1, 2) i`
 
 t.test('a backup moves a database from one engine to the other and back', async (t) => {

@@ -177,7 +177,9 @@ t.test('neither are credentials', async (t) => {
   await chmod(bad, 0o444)
   const open = await check(env)
   t.equal(open.code, 1)
-  t.match(open.about('secret files'), [new RegExp(`^fail everybody on this host may read ${bad},`)])
+  t.match(open.about('secret files'), [
+    new RegExp(`^fail everybody on this host may read ${bad},`),
+  ])
 })
 
 t.test('each wrong value has its line, and the rest is looked at', async (t) => {
@@ -205,7 +207,10 @@ t.test('each wrong value has its line, and the rest is looked at', async (t) => 
       LINKS_BASE_URL: 'https://h/?key=password-4',
       HOOKS_QUEUE_URL: 'redis://:password-5@h/none',
     },
-    ...{ HOOKS_REPLAY_TARGETS: 'lan.example, u:password-6@h', HOOKS_ADDR: 'http://u:password-7@h' },
+    ...{
+      HOOKS_REPLAY_TARGETS: 'lan.example, u:password-6@h',
+      HOOKS_ADDR: 'http://u:password-7@h',
+    },
     ...{ GATEHOUSE_TRUSTED_PROXIES: 'u:password-8@h', OPS_AGENT_COMMAND: 'a --key="password-9"' },
   })
   const refused = named.about('configuration').filter((line) => line.startsWith('fail '))
@@ -263,6 +268,9 @@ t.test('room for the data, as far as the bounds go', async (t) => {
   const level = (free: number): string => freeSpaceFinding('/data', free).level
   t.same([level(MIN_FREE - 1), level(MIN_FREE)], ['fail', 'warn'])
   t.same([level(LOW_FREE - 1), level(LOW_FREE)], ['warn', 'ok'])
-  t.equal(freeSpaceFinding('/data', 10e6).detail, 'only 9 MiB in /data: make room, 64 MiB at least')
+  t.equal(
+    freeSpaceFinding('/data', 10e6).detail,
+    'only 9 MiB in /data: make room, 64 MiB at least',
+  )
   t.equal(freeSpaceFinding('/data', 5 * LOW_FREE).detail, '5.0 GiB in /data')
 })

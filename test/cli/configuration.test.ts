@@ -115,6 +115,8 @@ t.test('an unknown variable in the environment is told of once, and stops nothin
     HOOKS_PORT: 'tcp://10.0.0.1:80',
     OPS_SERVICE_HOST: '10.0.0.2',
     LINKS_ADRR: value,
+    // What a program of `forward --exec` gets.
+    GATEHOUSE_EVENT_ID: '1',
   }
   const env = { ...database, ...names, HOOKS_ADDR: '127.0.0.1:0' }
   const started = await runCli(['serve', 'hooks'], { env })

@@ -110,7 +110,11 @@ t.test('commands beside a server on the embedded engine', async (t) => {
 })
 
 /** Kills the server during an import, once it has reported the first thousand lines. */
-async function diesBetween(t: Test, env: Env, server: { kill(): Promise<unknown> }): Promise<void> {
+async function diesBetween(
+  t: Test,
+  env: Env,
+  server: { kill(): Promise<unknown> },
+): Promise<void> {
   const input = new PassThrough()
   let [said, problem] = ['', '']
   const ended = runHere(['import', '-', '--owner', 'operator@localhost'], env, {

@@ -27,6 +27,11 @@ t.test('wrong usage, and a source that there is not', async (t) => {
     [['db', 'move', url], 2, /Too many arguments/],
     [['db', 'move', '--to', 'mysql://x/y'], 2, /--to must be a postgres:\/\/ URL/],
     [['db', 'move', '--to', 'postgres://u:p@h:port/y'], 2, '--to must be a postgres:// URL'],
+    [
+      ['db', 'move', '--to', `postgres://u:${secret('as-argument')}@127.0.0.1/x`],
+      2,
+      '--to has a password, which others can see: give it by -',
+    ],
     [move, 1, /^gatehouse: there is no database in .*none: nothing to move$/],
     [{ args: move, env: { DATABASE_URL: url } }, 1, /^gatehouse: DATABASE_URL is set: /],
   ])
@@ -50,9 +55,11 @@ t.test('an embedded database moves to a server, also after kills', async (t) => 
   await refusedServers(t, source)
 
   const target = await atMigration(t, 8)
-  const args = ['db', 'move', '--to', target['DATABASE_URL'] ?? '']
+  const args = ['db', 'move', '--to', '-']
+  const input = `${target['DATABASE_URL']}\n`
   for (const { when, seen } of MOMENTS) {
     const child = spawnProgram(args, source)
+    child.stdin.end(input)
     const ended = exitOf(child)
     const look = `select coalesce(${seen}, false) as seen`
     await until(async () => (await postgres.query(target, look))[0]?.['seen'], when, 60_000)
@@ -63,14 +70,13 @@ t.test('an embedded database moves to a server, also after kills', async (t) => 
     t.same(there, [{ events: 0, minutes: 0 }], 'no row is there')
   }
 
-  const input = `${target['DATABASE_URL']}\n`
-  const moved = await runCli(['db', 'move', '--to', '-'], { env: source, input })
+  const moved = await runCli(args, { env: source, input })
   const stdout = new RegExp(`^hooks\\.events +${SEED.events + 2} `, 'm')
   t.match(moved, { code: 0, stdout, stderr: /^copied and verified; now set DATABASE_URL/ })
   t.same(await contentsOf(postgres, target), wanted, 'every row of every table is the same')
 
   // It compares the source with the target again: neither has changed.
-  const again = await runCli([...args, '--json'], { env: source })
+  const again = await runCli([...args, '--json'], { env: source, input })
   t.match(again, { code: 0, stderr: /^was there already, / })
   t.match(JSON.parse(again.stdout), {
     was_there: true,
@@ -81,7 +87,11 @@ t.test('an embedded database moves to a server, also after kills', async (t) => 
   await idsGoOn(t, target)
 
   await refuseCommands(t, { env: source, state: () => contentsOf(postgres, target) }, [
-    [args, 1, /^gatehouse: the server's database must be empty, but [a-z._]+ holds rows already: /],
+    [
+      { args, input },
+      1,
+      /^gatehouse: the server's database must be empty, but [a-z._]+ holds rows already: /,
+    ],
   ])
 })
 

@@ -170,7 +170,10 @@ t.test('each line is refused for its own reason, the others are taken', async (t
       /visibility must be public/,
     ],
     ['bad-append,https://x.example.com/,,,,ann@example.com,,yes,', /append_path must be true or/],
-    ['bad-time,https://x.example.com/,,,,ann@example.com,,,yesterday', /created_at must be a time/],
+    [
+      'bad-time,https://x.example.com/,,,,ann@example.com,,,yesterday',
+      /created_at must be a time/,
+    ],
     ['no-owner,https://x.example.com/,,,,,,,', /names no owner; --owner EMAIL/],
     ['bad-owner,https://x.example.com/,,,,ann,,,', /its owner "ann" is no e-mail address/],
     [
@@ -255,7 +258,14 @@ t.test('owners: made with --create-users, replaced by --owner', async (t) => {
     ['bb', ['ann@example.com']],
   ])
   await run(env['DATABASE_URL'] ?? '', 'delete from links.links')
-  const made = await importText(env, file, '--create-users', '--owner', 'ann@example.com', '--json')
+  const made = await importText(
+    env,
+    file,
+    '--create-users',
+    '--owner',
+    'ann@example.com',
+    '--json',
+  )
   t.match(reportOf(made).totals, { created: 2, users: 3 })
   t.same(await owners(), [
     ['aa', ['bob@example.com', 'ann@example.com', 'cy@example.com']],

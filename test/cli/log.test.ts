@@ -94,7 +94,10 @@ t.test('the journal is told of each line’s priority, which it takes off', asyn
   const wrong = { ...env, HOOKS_ADDR: 'nonsense' }
   const refused = await runCliProcess(['serve', 'hooks'], { env: wrong, program })
   t.match(refused, { code: 1, stderr: /^<3>gatehouse: HOOKS_ADDR [^\n]+\n$/ })
-  const elsewhere = await runCliProcess(['serve', 'hooks'], { env: wrong, program: inJournal('/') })
+  const elsewhere = await runCliProcess(['serve', 'hooks'], {
+    env: wrong,
+    program: inJournal('/'),
+  })
   t.match(elsewhere.stderr, /^gatehouse: /, 'stderr goes elsewhere')
 })
 

@@ -55,7 +55,11 @@ async function lifeOfToken(t: Test, way: Way): Promise<void> {
   await expectDelivery(t, way, 'ci', first, 403)
   await expectDelivery(t, way, 'ci', second, 202)
 
-  t.match(await provider(way, 'disable', 'ci'), { code: 0, stdout: '', stderr: 'ci is disabled\n' })
+  t.match(await provider(way, 'disable', 'ci'), {
+    code: 0,
+    stdout: '',
+    stderr: 'ci is disabled\n',
+  })
   await expectDelivery(t, way, 'ci', second, 403)
 
   const removed = await provider(way, 'remove', 'ci')
@@ -226,7 +230,11 @@ await onPostgres(t, 'endpoint commands without a server', async (t: Test, backen
   const table = (await endpoint(env, 'list')).stdout
   t.match(table, /^NAME +MAY +CREATED +LAST USED\nagent +read +.*never\ndesk +read,replay +/)
 
-  t.match(await endpoint(env, 'revoke', 'desk'), { code: 0, stdout: '', stderr: /desk is revoked/ })
+  t.match(await endpoint(env, 'revoke', 'desk'), {
+    code: 0,
+    stdout: '',
+    stderr: /desk is revoked/,
+  })
   const state = async () => (await endpoint(env, 'list', '--json')).stdout
   await refuseCommands(t, { env, state }, [
     [['endpoint', 'add', 'agent'], 1, /"agent" already/],

@@ -50,9 +50,11 @@ t.test('one line says that it is ready, and where', async (t) => {
 
 t.test('a stop while another instance migrates', async (t) => {
   const env = { ...FREE, ...(await postgres.emptyEnv(t)) }
-  const held = postgres.query(env, 'select pg_advisory_lock(7203000), pg_sleep(60)')
-  // It ends with its database.
+  const held = postgres.query(env, 'select pg_advisory_lock(7203000), pg_sleep(600)')
   held.catch(() => undefined)
+  const ends = `select pg_terminate_backend(pid) from pg_stat_activity
+                 where datname = current_database() and query like '%pg_sleep(600)'`
+  t.teardown(() => postgres.query(env, ends))
   const locks = (isHeld: boolean) => async (): Promise<boolean> => {
     const text = `select 1 from pg_locks l join pg_database d on d.oid = l.database
                    where locktype = 'advisory' and granted = $1 and datname = current_database()`
@@ -62,10 +64,9 @@ t.test('a stop while another instance migrates', async (t) => {
   const child = spawnProgram(['serve', 'hooks'], env)
   const exited = exitOf(child)
   await until(locks(false), 'the start to wait for it', 30_000)
-  const asked = performance.now()
   child.kill('SIGTERM')
   t.same(await exited, { code: 0, signal: null })
-  t.ok(performance.now() - asked < 10_000)
+  t.ok(await locks(true)(), 'the other one still has the lock')
 })
 
 t.test('an address that can’t be served is one line and code 1', async (t) => {
@@ -102,7 +103,11 @@ t.test('a unix socket serves like a port', async (t) => {
   t.equal(server.hooks, `unix:${socketPath}`)
   const health = await request('http://localhost/healthz', { socketPath })
   t.match({ status: health.status, body: health.json() }, { status: 200, body: { status: 'ok' } })
-  t.equal((await request('http://localhost/', { socketPath })).status, 200, 'it counts as loopback')
+  t.equal(
+    (await request('http://localhost/', { socketPath })).status,
+    200,
+    'it counts as loopback',
+  )
   const other = { Host: 'elsewhere.example' }
   t.equal((await request('http://localhost/', { socketPath, headers: other })).status, 403)
 

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { Variables } from '../../commands/configuration.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
+import { refuseCommands, runCli, type RefusedCommand } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
@@ -30,7 +30,17 @@ const VARIABLES = [
   'HOOKS_FRESHNESS_S',
 ]
 const COMMANDS = [
-  ...['serve', 'check', 'migrate', 'provider', 'endpoint', 'forward', 'send-sample', 'user'],
+  ...[
+    'serve',
+    'check',
+    'migrate',
+    'provider',
+    'endpoint',
+    'events',
+    'forward',
+    'send-sample',
+    'user',
+  ],
   ...['token', 'import', 'export', 'completion', 'version', 'help'],
 ]
 
@@ -40,7 +50,7 @@ t.test('help lists the commands and every variable with its flag', async (t) => 
   for (const command of COMMANDS) {
     t.match(stdout, new RegExp(`^ +gatehouse \\[?${command}\\b`, 'm'), command)
   }
-  t.match(stdout, /^ {2}gatehouse forward TARGET \[--from URL\]/m)
+  t.match(stdout, /^ {2}gatehouse forward \[TARGET\] \[--exec FILE\] \[--from URL\]/m)
   for (const name of VARIABLES) {
     const line = stdout.split('\n').find((text) => text.trim().startsWith(`${name} `)) ?? ''
     const flag = name
@@ -62,7 +72,7 @@ t.test('a command explains itself', async (t) => {
   t.match(one, { code: 0, stderr: '' })
   t.match(
     one.stdout,
-    'gatehouse provider add NAME [--open] [--signed] [--secret SECRET] [--enable]',
+    'gatehouse provider add NAME [--open] [--scheme SCHEME] [--signed] [--secret FILE] [--enable]',
   )
   t.match(one.stdout, /^ {2}--enable +accept deliveries at once$/m)
   t.notMatch(one.stdout, 'provider rotate')
@@ -117,7 +127,7 @@ t.test('completion, as bash has it', async (t) => {
   t.same(complete('gatehouse', 'se'), ['serve', 'send-sample'])
   t.same(complete('gatehouse', 'serve', 'h'), ['hooks'])
   t.same(complete('gatehouse', 'provider', 'r'), ['rotate', 'remove'])
-  t.same(complete('gatehouse', 'provider', 'add', 'shop', '--s'), ['--signed', '--secret'])
+  t.same(complete('gatehouse', 'provider', 'add', 'shop', '--se'), ['--secret'])
   t.same(complete('gatehouse', 'user', 'role', 'ann@example.com', 'a'), ['admin'])
   t.same(complete('gatehouse', 'import', 'links'), [''], 'the name of a file')
   const { stdout: zsh } = await runCli(['completion', 'zsh'])
@@ -151,14 +161,26 @@ t.test('wrong usage of commands, services and flags', async (t) => {
     [['check', 'hook'], 2, 'SERVICE must be hooks, links or ops'],
     [['migrate', 'down'], 2, 'Too many arguments'],
     [['help', 'launch'], 2, 'There is no command "launch"'],
+    ...[
+      ['forward', 'http://127.0.0.1:1/hook'],
+      ['events', 'list'],
+    ].map((words): RefusedCommand => [
+      [...words, '--from', `http://ann:${value}@127.0.0.1:1`],
+      2,
+      '--from has a password, which others can see: give it by -',
+    ]),
     [['completion', 'csh'], 2, 'SHELL must be bash, zsh or fish'],
   ])
 })
 
 t.test('wrong usage of provider', async (t) => {
   const value = secret('given-as-flag')
+  const add = (...flags: readonly string[]) => ['provider', 'add', 'a', ...flags]
+  const own = (...flags: readonly string[]) =>
+    add('--scheme', 'hmac', '--header', 'X-Own', ...flags)
   const overlap = /^gatehouse: --overlap must be .*, 30d at most/
-  const withToken = '--secret is for --signed: a token is made here'
+  const withToken = '--secret is for --scheme: a token is made here'
+  const noArgument = /^gatehouse: --secret must be - for .* a secret is no argument$/
   await refuseCommands(t, undefined, [
     [['provider'], 2, 'Missing action'],
     [['provider', 'sell', 'x'], 2, 'Unknown action "sell"'],
@@ -170,7 +192,52 @@ t.test('wrong usage of provider', async (t) => {
     [['provider', 'list', '--open'], 2, '"provider list" takes no --open'],
     [['provider', 'rotate', 'a', '--json'], 2, '"provider rotate" takes no --json'],
     [['provider', 'add', 'a', '--open', '--signed'], 2, '--open and --signed exclude each other'],
-    [['provider', 'add', 'a', '--secret', value], 2, withToken],
+    [{ args: ['provider', 'add', 'a', '--secret', '-'], input: value }, 2, withToken],
+    [['provider', 'add', 'a', '--signed', '--secret', value], 2, noArgument],
+    [['provider', 'rotate', 'a', `--secret=${value}`], 2, noArgument],
+    [add('--scheme', 'paypal'), 2, /--scheme must be one of github, gitlab, /],
+    [add('--scheme', 'github', '--open'), 2, '--open and --scheme exclude each other'],
+    [
+      add('--scheme', 'github', '--signed'),
+      2,
+      '--signed is --scheme standard: give one of the two',
+    ],
+    [add('--header', 'X-A'), 2, '--header is for the scheme hmac alone'],
+    [
+      add('--scheme', 'github', '--id-header', 'X-A'),
+      2,
+      '--id-header is for the scheme hmac alone',
+    ],
+    [add('--scheme', 'hmac'), 2, '--header is missing: it names where the signature is'],
+    [own('--header', 'X A'), 2, '--header must be the name of a header'],
+    [own('--encoding', 'base32'), 2, '--encoding must be hex, base64 or base64url'],
+    [own('--algorithm', 'sha1'), 2, /--algorithm must be sha256 or sha512 \(SHA-1 is refused: /],
+    [own('--prefix', 'a"b'), 2, /--prefix must be up to 64 letters/],
+    [
+      own('--signed-text', '{timestamp}.{body}'),
+      2,
+      /--timestamp-header is missing: signed-text has/,
+    ],
+    [own('--signed-text', '{id}.{body}'), 2, '--id-header is missing: signed-text has {id}'],
+    [
+      own('--signed-text', '{body}.{timestamp}'),
+      2,
+      /--signed-text must be what is signed, such as/,
+    ],
+    [own('--signed-text', '{id}{timestamp}{body}'), 2, /--signed-text must be .*full stop/],
+    [own('--signed-text', '{user}.{body}'), 2, /--signed-text must be/],
+    [
+      own('--timestamp-header', 'X-T'),
+      2,
+      /--timestamp-header needs \{timestamp\} in signed-text: /,
+    ],
+    [
+      own('--event-type-json', 'type', '--event-type-header', 'X-T'),
+      2,
+      '--event-type-json and event-type-header exclude each other',
+    ],
+    [own('--event-type-json', 'a..b'), 2, /--event-type-json must be the path of a member/],
+    [own('--id-header', 'x-own'), 2, '--id-header must be another header than that of header'],
     [['provider', 'rotate', 'a', '--overlap', '1w'], 2, overlap],
     [['provider', 'rotate', 'a', '--overlap', '31d'], 2, overlap],
     [['provider', 'alarm', 'a'], 2, 'Missing --expect, --burst or --off'],
@@ -255,9 +322,23 @@ t.test('wrong usage of forward', async (t) => {
   const sockets = ['unix:', 'unix:run/a', 'unix://run/a', 'unix:/', 'unix:/a b', 'unix:/a:b']
   const member = '--json-member must be path=value, such as data.object.id=evt_1'
   const long = 'x'.repeat(501)
+  const program = '--exec takes no TARGET; arguments of the program come after --'
+  const file = '--exec must be a program that can be run: a path, or a name in PATH'
   await refuseCommands(t, undefined, [
-    [['forward'], 2, 'Missing TARGET'],
+    [['forward'], 2, 'Missing TARGET: an http:// or https:// URL'],
     [['forward', target, 'more'], 2, 'Too many arguments'],
+    [['forward', '--', target], 2, 'Missing TARGET'],
+    [['forward', target, '--', 'more'], 2, 'Words after -- are arguments of a program: give it'],
+    [['forward', target, '--exec', 'sh'], 2, program],
+    [['forward', '--exec', 'sh', 'more'], 2, program],
+    [['forward', '--exec', '/nowhere/sh'], 2, file],
+    [['forward', '--exec', 'sh -c exit'], 2, file],
+    [['forward', '--exec', '/'], 2, file],
+    [['forward', '--exec', ''], 2, file],
+    [['forward', '--exec'], 2, '--exec needs a value: run this program for each event'],
+    [['forward', target, '--timeout', '90'], 2, /--timeout must be .* from 1s to 7d/],
+    [['forward', target, '--timeout', '0'], 2, /--timeout must be/],
+    [['forward', target, '--timeout', '8d'], 2, /--timeout must be/],
     [['forward', 'localhost:3000'], 2, form],
     [['forward', 'http://me:pass@localhost/'], 2, form],
     [['forward', target, '--from', 'localhost:8080'], 2, from],

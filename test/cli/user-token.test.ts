@@ -98,7 +98,10 @@ async function users(t: Test, env: Env): Promise<void> {
 async function tokens(t: Test, env: Env, base: string): Promise<void> {
   const usual = await token(env, 'create', 'Ann@Example.com')
   const full = tokenOf(t, usual)
-  t.match(usual.stderr, /^token "command line" of ann@example\.com, scope full, is shown this once/)
+  t.match(
+    usual.stderr,
+    /^token "command line" of ann@example\.com, scope full, is shown this once/,
+  )
   t.equal(await status(call(base, full, 'GET', '/users/me')), 200)
 
   const other = ['--name', 'ci job', '--scope', 'create', '--expires', '30d']

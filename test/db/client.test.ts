@@ -237,10 +237,12 @@ t.test('the embedded engine takes the most urgent statement next', async (t) => 
   })
   await begun.promise
   const order: string[] = []
-  const waiting = (['extras', 'strangers', 'trusted', 'deliveries'] as const).map(async (level) => {
-    await db.at(level).run(query(level, 'select 1 as n'), [])
-    order.push(level)
-  })
+  const waiting = (['extras', 'strangers', 'trusted', 'deliveries'] as const).map(
+    async (level) => {
+      await db.at(level).run(query(level, 'select 1 as n'), [])
+      order.push(level)
+    },
+  )
   release.resolve()
   await Promise.all([holder, ...waiting])
   t.same(order, ['deliveries', 'trusted', 'strangers', 'extras'])

@@ -136,7 +136,9 @@ t.test('looking after tables holds nobody up', async (t: Test) => {
     t.same(first.lines, [])
     const text = `select count(*)::int as n, sum((reltuples >= 0)::integer)::int as known
                     from pg_class where relname like 'changed%'`
-    t.same(await embedded.query({ GATEHOUSE_DATA_DIR: dataDirectory }, text), [{ n: 50, known: 0 }])
+    t.same(await embedded.query({ GATEHOUSE_DATA_DIR: dataDirectory }, text), [
+      { n: 50, known: 0 },
+    ])
   })
 })
 
@@ -165,7 +167,9 @@ t.test('a table that cannot be read keeps no other one from it, and is named onc
                      from pg_stat_all_tables where relname = '${table}'`
     await until(async () => (await ask(known)) === '[{"known":true}]', `the ${table} table`)
   }
-  const told = lines.map((line) => `${/"msg":"(.*?)"/.exec(line)?.[1]}: ${/ a\.torn: /.exec(line)}`)
+  const told = lines.map(
+    (line) => `${/"msg":"(.*?)"/.exec(line)?.[1]}: ${/ a\.torn: /.exec(line)}`,
+  )
   t.same(told.sort(), ['statistics not renewed:  a.torn: ', 'tables not vacuumed:  a.torn: '])
   await db.transaction((tx) => tx.script('drop table a.torn'))
   await until(() => lines.length === 4, 'it to be told that both work again')
@@ -210,9 +214,10 @@ async function opened(t: Test, options: Omit<DatabaseOptions, 'url'>): Promise<O
     (text) => lines.push(...text.trim().split('\n')),
     () => new Date(),
   )
-  const { db, close } = await openDatabase({ url: undefined, ...options }, log)
-  let closed: Promise<void> | undefined
-  const closeOnce = (): Promise<void> => (closed ??= close())
+  const database = await openDatabase({ url: undefined, ...options }, log)
+  const { db } = database
+  let closed: PromiseLike<void> | undefined
+  const closeOnce = async (): Promise<void> => await (closed ??= database[Symbol.asyncDispose]())
   t.teardown(closeOnce)
   return {
     db,

@@ -32,6 +32,7 @@ const COLUMN_TYPES: Readonly<Record<string, readonly string[]>> = {
   'date-time': ['timestamptz'],
   bytes: ['bytea'],
   record: ['jsonb'],
+  object: ['jsonb'],
   array: ['jsonb'],
 }
 
@@ -93,7 +94,7 @@ await eachBackend(t, 'the database is as the program declares it', async (t: Tes
     () => new Date(),
   )
   const where = { url: env['DATABASE_URL'], dataDirectory: env['GATEHOUSE_DATA_DIR'] ?? '' }
-  const { db, close } = await openDatabase(where, log)
+  const { db, [Symbol.asyncDispose]: close } = await openDatabase(where, log)
   t.teardown(close)
   const ask = (text: string): Promise<readonly unknown[]> => db.run({ name: 'ask', text }, [])
 
@@ -129,15 +130,20 @@ await eachBackend(t, 'the database is as the program declares it', async (t: Tes
 })
 
 t.test('a list is bounded by its own limit, or by what it counts', async (t) => {
-  // Operators make providers, people share links and make tokens one by one, a batch answers row by row: these stay short.
+  // Operators make providers and destinations, people share links and make tokens one by one, a batch answers row by row: these stay short.
   const bounded = [
     'saveDeliveries',
     'listProviders',
     'listProvidersWithActivity',
     'listEndpoints',
     'listEndpointKeys',
-    'listActivity',
+    'listStats',
     'listRejectionCounts',
+    'listTargets',
+    'listDestinations',
+    'lockDestinations',
+    'findWork',
+    'giveUpEvents',
     'saveCheckStates',
     'listMigrations',
     'listTransferTables',
@@ -165,19 +171,22 @@ t.test('a query that may find nothing says when', async (t) => {
   }
 })
 
-t.test('no query is text put together or takes an argument that it does not declare', async (t) => {
-  for (const { name, text, args } of queries) {
-    const used = new Set([...text.matchAll(/\$(\d+)/g)].map((match) => Number(match[1])))
-    const declared = args.map((_, at) => at + 1)
-    t.same(
-      [...used].toSorted((a, b) => a - b),
-      declared,
-      `${name} uses each declared argument`,
-    )
-    const statements = text.replaceAll(/^--.*$/gm, '')
-    t.notMatch(statements, /\$\{|;\s*\S/, `${name} is one statement`)
-  }
-})
+t.test(
+  'no query is text put together or takes an argument that it does not declare',
+  async (t) => {
+    for (const { name, text, args } of queries) {
+      const used = new Set([...text.matchAll(/\$(\d+)/g)].map((match) => Number(match[1])))
+      const declared = args.map((_, at) => at + 1)
+      t.same(
+        [...used].toSorted((a, b) => a - b),
+        declared,
+        `${name} uses each declared argument`,
+      )
+      const statements = text.replaceAll(/^--.*$/gm, '')
+      t.notMatch(statements, /\$\{|;\s*\S/, `${name} is one statement`)
+    }
+  },
+)
 
 /** The modules below db/ but for the engine's worker, which runs on import. */
 function queryModules(): readonly Promise<Record<string, unknown>>[] {

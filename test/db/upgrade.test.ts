@@ -43,7 +43,7 @@ async function migrateToFirstRelease(env: Env): Promise<void> {
     () => new Date(),
   )
   const where = { url: env['DATABASE_URL'], dataDirectory: env['GATEHOUSE_DATA_DIR'] ?? '' }
-  const { db, close } = await openDatabase(where, log)
+  const { db, [Symbol.asyncDispose]: close } = await openDatabase(where, log)
   await migrate(db, FIRST_RELEASE)
   await close()
 }

@@ -74,7 +74,9 @@ t.test(
   'install.sh is plain sh without a flaw',
   { skip: lacks(deploymentParts.shellcheck) },
   async (t) => {
-    const { status, stdout } = spawnSync('shellcheck', ['--shell=sh', SCRIPT], { encoding: 'utf8' })
+    const { status, stdout } = spawnSync('shellcheck', ['--shell=sh', SCRIPT], {
+      encoding: 'utf8',
+    })
     t.same({ status, stdout }, { status: 0, stdout: '' })
   },
 )

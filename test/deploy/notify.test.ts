@@ -26,7 +26,8 @@ t.test('systemd is told of ready, alive and stopping', { skip }, async (t) => {
   ])
   await until(() => has('WATCHDOG=1').length > 2, 'three signs of life')
   t.same(await server.stop(), { code: 0, signal: null })
-  await until(() => receiver.messages().at(-1) === 'STOPPING=1', 'STOPPING=1 as the last word')
+  // A sign of life that was under way may come behind it.
+  await until(() => has('STOPPING=1')[0], 'STOPPING=1')
   t.same(has('STOPPING=1'), ['STOPPING=1'])
   t.same(told(server.logs()), [])
 })
@@ -61,7 +62,12 @@ t.test('a systemd that can’t be told harms nobody, and is named once', async (
   ]
   for (const [name, more, problem] of cases) {
     if (name === 'nobody listens' && skip !== false) continue
-    const env = { ...database, NOTIFY_SOCKET: join(empty, 'gone'), WATCHDOG_USEC: '30000', ...more }
+    const env = {
+      ...database,
+      NOTIFY_SOCKET: join(empty, 'gone'),
+      WATCHDOG_USEC: '30000',
+      ...more,
+    }
     const server = await startServerProcess(t, { services: ['hooks'], env })
     await until(() => told(server.logs()).length > 0, 'the line in the log')
     t.equal((await fetch(`${server.hooks}/healthz`)).status, 200, name)

@@ -48,7 +48,13 @@ t.test('nginx takes the file as it is', async (t) => {
 
 t.test('Caddy takes the file as it is', { skip: skipCaddy }, async (t) => {
   const folder = await temporaryFolder(t, 'caddy')
-  const args = ['validate', '--adapter', 'caddyfile', '--config', join(ROOT, 'deploy', 'Caddyfile')]
+  const args = [
+    'validate',
+    '--adapter',
+    'caddyfile',
+    '--config',
+    join(ROOT, 'deploy', 'Caddyfile'),
+  ]
   const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
   const { status, stdout, stderr } = spawnSync('caddy', args, { encoding: 'utf8', env })
   t.equal(status, 0, stderr)
@@ -85,7 +91,9 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
 
   await t.test('pages ask who comes, whatever a visitor claims', async (t) => {
     const pages = [
-      ...['/', '/log', '/settings', '/events', '/metrics', '/mcpx'].map((path) => ['hooks', path]),
+      ...['/', '/log', '/settings', '/events', '/metrics', '/mcpx', '/api/v1/events'].map(
+        (path) => ['hooks', path],
+      ),
       ...['/-/', '/metrics', '/docs', '/-/api'].map((path) => ['go', path]),
       ...['/', '/api/v1/sessions', '/api/v1/config', '/metrics', '/v1x'].map((path) => [
         'ops',
@@ -132,12 +140,31 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
     t.equal((await ask('hooks', '/mcp/agent', { ...tool, headers: authorized })).status, 200)
     t.equal((await ask('hooks', '/mcp/agent', { ...tool, headers: asked })).status, 401)
 
+    const events = (headers: RequestOptions['headers']): Promise<Response> =>
+      ask('hooks', '/api/v1/events', { headers: headers ?? {} })
+    t.equal((await events({ Authorization: `Bearer ${token}` })).status, 200)
+    t.equal((await events({ Authorization: `Bearer ${chatKey}` })).status, 401)
+    t.equal((await events(signedIn)).status, 200, 'people sign in')
+    const bearer = `Bearer ${token}`
+    const others = ['', 'Basic x', 'Bearer', 'Bearerx y', `x ${bearer}`]
+    for (const Authorization of others) {
+      const { status } = await events({ Authorization })
+      t.equal(status, 302, `${String(Authorization)} asks for the login`)
+    }
+    const two = await events({ Authorization: ['Basic x', bearer] })
+    // nginx takes only one.
+    t.ok([302, 400].includes(two.status), 'the first one counts')
+    t.equal((await events({ Authorization: [bearer, 'Basic x'] })).status, 400)
+    t.equal((await ask('hooks', '/log', { headers: { Authorization: bearer } })).status, 302)
+    const follow = { Host: 'hooks.example.com', Authorization: bearer }
+    t.equal((await openStream(t, `${proxy}/events`, { headers: follow })).status, 200)
+
     // A user by having come once.
     const made = await runCli(['token', 'create', EMAIL], { env, secretShown: true })
-    const bearer = {
+    const user = {
       Authorization: `Bearer ${keepSecret('links', made.stdout.trim().split('\n').at(-1) ?? '')}`,
     }
-    t.match(await ask('go', '/api/v1/users/me', { headers: bearer }), { status: 200, text: EMAIL })
+    t.match(await ask('go', '/api/v1/users/me', { headers: user }), { status: 200, text: EMAIL })
     t.equal(
       (await ask('go', '/api/v1/users/me', { headers: { ...signedIn, ...forged } })).status,
       401,
@@ -145,7 +172,7 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
 
     const { url, location } = longestTarget()
     const link = { method: 'POST', body: JSON.stringify({ slug: 'far', url }) }
-    const json = { 'Content-Type': 'application/json', ...bearer }
+    const json = { 'Content-Type': 'application/json', ...user }
     t.equal((await ask('go', '/api/v1/links', { ...link, headers: json })).status, 201)
     const visit = await ask('go', '/far', { headers: signedIn })
     t.match(visit, { status: 302, headers: { location } }, 'a link with the longest address')
@@ -181,7 +208,7 @@ async function throughProxy(t: Test, start: (typeof proxies)[number]['start']): 
     }
     const target = await startReceiver(t)
     const from = proxy.replace('//', `//${FORWARDER}:${password}@`)
-    const forwarder = openForward(t, [target.url, '--from', from])
+    const forwarder = openForward(t, [target.url, '--from', '-'], `${from}\n`)
     await forwarder.connected()
     const delivery = await sender.delivery()
     const { text } = await ask('hooks', '/webhooks/code_host', { ...delivery, method: 'POST' })

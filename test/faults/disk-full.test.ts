@@ -36,7 +36,11 @@ const POSTGRES_MIB = 140
 const SENDERS = 2
 /** The load itself must not fill the disk before the test does, or again. */
 const LOAD = { senders: SENDERS, size: 500, restMs: 20 }
-const PAGES = { hooks: ['/', '/log', '/providers'], links: ['/-/', '/known+'], ops: ['/'] } as const
+const PAGES = {
+  hooks: ['/', '/log', '/providers'],
+  links: ['/-/', '/known+'],
+  ops: ['/'],
+} as const
 const ANYWHERE = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
 const NO_SPACE = /No space left on device|takes no changes: its disk is nearly full/
 

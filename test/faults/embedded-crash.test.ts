@@ -2,10 +2,12 @@ import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:chil
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import postgres from 'postgres'
 import t from 'tap'
 import { EmbeddedLockedError, lockDirectory, openEmbedded } from '../../db/embedded/open.ts'
 import { backends } from '../helpers/backends.ts'
+import { childrenOf, isRunning } from '../helpers/process-figures.ts'
 import { ENGINE_FLAGS, extent } from '../helpers/program.ts'
 
 const ROUNDS = extent({ short: 2, long: 10 })
@@ -95,9 +97,8 @@ t.test('a directory has one user at a time', async (t) => {
   const args = ['--input-type=module', '--eval', other, directory]
   const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   t.equal(stdout, `EmbeddedLockedError: ${message}\n`)
-  lock.release()
-  lock.release()
-  lockDirectory(directory).release()
+  lock[Symbol.dispose]()
+  lockDirectory(directory)[Symbol.dispose]()
 })
 
 t.test('a directory that cannot be used says so in one line', async (t) => {
@@ -179,18 +180,25 @@ t.test('a creation that was killed is begun anew, and forced to the disk', async
   const dir = t.testdir({ syncs: '' })
   const directory = path.join(dir, 'data')
   const killed = child(prelude, directory)
-  const started = (): boolean => fs.existsSync(path.join(directory, 'pg.new', 'base', '1'))
+  const unfinished = (): string | undefined =>
+    fs
+      .globSync('pg.new*', { cwd: directory })
+      .find((name) => fs.existsSync(path.join(directory, name, 'base', '1')))
+  const started = (): boolean => unfinished() !== undefined
   while (!started() && killed.exitCode === null) await new Promise(setImmediate)
+  const creators = childrenOf(Number(killed.pid))
+  t.equal(creators.length, 1, 'a process of its own creates')
   await kill(killed)
-  t.same(fs.readdirSync(directory).toSorted(), ['lock', 'pg.new'])
+  while (creators.some(isRunning)) await setTimeout(10)
+  t.same(fs.readdirSync(directory).toSorted(), ['lock', unfinished()])
 
   // Lists the cluster at the moment of its renaming, between the notes of what was forced.
   const recordRename = `${recordSyncs}
     const rename = fs.renameSync
     fs.renameSync = (from, to) => {
-      if (!from.endsWith('pg.new')) return rename(from, to)
+      if (!/\\/pg\\.new[^/]*$/.test(from)) return rename(from, to)
       const all = fs.readdirSync(from, { recursive: true }).map((name) => from + '/' + name)
-      fs.appendFileSync(process.env.MARK, ['', ...all, ''].map((name) => 'rename ' + name + '\\n').join(''))
+      fs.appendFileSync(process.env.MARK, ['', from, ...all, ''].map((name) => 'rename ' + name + '\\n').join(''))
       rename(from, to)
     }
     syncBuiltinESMExports()`
@@ -214,7 +222,7 @@ t.test('a creation that was killed is begun anew, and forced to the disk', async
     .map((event) => event.slice(7))
   t.ok(cluster.length > 300, `${cluster.length} files and directories`)
   t.same(
-    [path.join(directory, 'pg.new'), ...cluster].filter((file) => !before.has(file)),
+    cluster.filter((file) => !before.has(file)),
     [],
   )
   t.ok(after.includes(directory) && after.includes(dir), 'the new names too')

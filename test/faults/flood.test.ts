@@ -109,6 +109,9 @@ await t.test('a full waiting list of strangers refuses strangers alone', async (
 
   await lock`rollback`
   lock.release()
-  await until(async () => (await request(`${server.links}/after`, stranger)).status === 404, 'calm')
+  await until(
+    async () => (await request(`${server.links}/after`, stranger)).status === 404,
+    'calm',
+  )
   for (const { socket } of flooders) socket.destroy()
 })

@@ -22,8 +22,8 @@ const [, postgres] = backends
 const INSERT = `
   with made as (
     insert into hooks.events
-      (provider, trust_mode, verified, event_type, headers, payload, body_hash, received_at)
-    select 'code_host', 'signed', true, $1, '{}', '', sha256(''), now()
+      (provider, trust, event_type, headers, payload, received_at)
+    select 'code_host', 1, $1, '[]', '', now()
       from generate_series(1, $2::int)
     returning id)
   select id, pg_notify('hooks_events', (max(id) over ())::text)::text from made order by id`
@@ -116,7 +116,7 @@ await t.test('a client that never reads is cut off, and nobody else notices', as
   const start = anonymousKib(server.pid)
   while ((await metric(CUT_OFF)) < IDLERS && ids.length < MOST_EVENTS) await bring()
   t.equal(await metric(CUT_OFF), IDLERS, 'each of them is counted')
-  t.equal(await metric(CLIENTS), 1, 'the reader is left')
+  await until(async () => (await metric(CLIENTS)) === 1, 'the reader alone to be left')
   t.same(seenBy(reader), ids, 'and has read everything once')
   const grown = anonymousKib(server.pid) - start
   t.ok(grown < GROWTH_KIB, `${grown} KiB more than before ${ids.length - already} events`)
@@ -176,7 +176,9 @@ function visit(url: string, stay: number): Promise<boolean> {
 }
 
 function seenBy(stream: EventStream): readonly number[] {
-  return stream.events.filter(({ event }) => event === 'event-received').map(({ id }) => Number(id))
+  return stream.events
+    .filter(({ event }) => event === 'event-received')
+    .map(({ id }) => Number(id))
 }
 
 type Gap = { requested: number; oldest: number; skipped: number }

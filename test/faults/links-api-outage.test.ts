@@ -110,7 +110,10 @@ await t.test(
           t.same([link.owners.length, link.tags.length], [1, 2], `${slug} is whole`)
       }
     }
-    const counted = await root.api<{ tags: { slug: string; link_count: number }[] }>('GET', '/tags')
+    const counted = await root.api<{ tags: { slug: string; link_count: number }[] }>(
+      'GET',
+      '/tags',
+    )
     for (const { slug, link_count } of counted.json.tags) {
       const having = [...stored.values()].filter(({ tags }) => tags.includes(slug))
       t.equal(link_count, having.length, `${slug} is counted right`)

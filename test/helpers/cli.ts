@@ -34,7 +34,8 @@ export type CliResult = { code: number | null; stdout: string; stderr: string }
 /** What a command that runs in this process reads and prints, and what asks it to stop. */
 type Surface = {
   readonly stdin?: Readable
-  stdout(text: string): unknown
+  /** Bytes come from commands that print a payload. */
+  stdout(text: string | Buffer): unknown
   stderr(text: string): unknown
   readonly stop?: Promise<string>
 }
@@ -64,7 +65,7 @@ export async function runCli(
   let [stdout, stderr] = ['', '']
   const code = await runHere(args, env, {
     stdin: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
-    stdout: (text) => (stdout += text),
+    stdout: (text) => (stdout += text.toString()),
     stderr: (text) => (stderr += text),
   })
   transcript('log', secretShown ? stderr : stdout + stderr, 'cli')

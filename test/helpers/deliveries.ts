@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { createHash, randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -196,8 +197,8 @@ export function startLoad(t: Owner, options: LoadOptions): Load {
   return { acked, sent, refused, unanswered, stop }
 }
 
-/** A stored event: `sha256` is of the bytes in the database, `body_hash` what was noted beside them. */
-export type Stored = { id: number; delivery: string; sha256: string; body_hash: string }
+/** A stored event: `isWhole` says whether its bytes have the checksum that was noted. */
+export type Stored = { id: number; delivery: string; sha256: string; isWhole: boolean }
 
 /** Every stored event by delivery id; on embedded only while no server runs. */
 export async function storedEvents(
@@ -205,14 +206,15 @@ export async function storedEvents(
   env: Env,
 ): Promise<ReadonlyMap<string, Stored>> {
   const text = `select id, external_id, encode(sha256(payload), 'hex') as sha256,
-                       encode(body_hash, 'hex') as body_hash
+                       body_check, payload
                   from hooks.events`
   const rows = await backend.query(env, text)
   return new Map(
     rows.map((row) => {
       const [delivery, sha256] = [String(row['external_id']), String(row['sha256'])]
-      const body_hash = String(row['body_hash'])
-      return [delivery, { id: Number(row['id']), delivery, sha256, body_hash }]
+      const check = row['body_check'] as number | null
+      const isWhole = check === null || check === (crc32(row['payload'] as Buffer) | 0)
+      return [delivery, { id: Number(row['id']), delivery, sha256, isWhole }]
     }),
   )
 }
@@ -225,13 +227,13 @@ export function lostOf(acked: readonly Acked[], stored: ReadonlyMap<string, Stor
   })
 }
 
-/** Rows that are not whole: other bytes than were sent, or other ones than the row's own hash says. */
+/** Rows that are not whole: other bytes than were sent, or other ones than the row's checksum says. */
 export function brokenOf(
   sent: ReadonlyMap<string, string>,
   stored: ReadonlyMap<string, Stored>,
 ): Stored[] {
   return [...stored.values()].filter(
-    ({ delivery, sha256, body_hash }) => sha256 !== body_hash || sha256 !== sent.get(delivery),
+    ({ delivery, sha256, isWhole }) => !isWhole || sha256 !== sent.get(delivery),
   )
 }
 

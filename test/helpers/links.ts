@@ -316,7 +316,11 @@ export async function listedAll(
 export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
 /** A visit by a person: the path as it stands, nothing followed; further headers win. */
-export function visit(base: string, path: string, options: RequestOptions = {}): Promise<Response> {
+export function visit(
+  base: string,
+  path: string,
+  options: RequestOptions = {},
+): Promise<Response> {
   const headers = { 'user-agent': BROWSER, accept: 'text/html,*/*;q=0.8', ...options.headers }
   return request(base, { ...options, path, headers })
 }

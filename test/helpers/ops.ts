@@ -258,7 +258,11 @@ export function refuses(
  * Begins a session that no server runs and whose lease never lapses: the test says what it puts out
  * and when it ends. Only on postgres, beside servers. Gives its id.
  */
-export async function beginByHand(backend: Backend, env: Env, prompt = 'by hand'): Promise<number> {
+export async function beginByHand(
+  backend: Backend,
+  env: Env,
+  prompt = 'by hand',
+): Promise<number> {
   const [row] = await backend.query(
     env,
     `insert into ops.sessions (tier, model, status, trigger, started_at, prompt_text, holder, machine, heartbeat_at)

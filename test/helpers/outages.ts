@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import { backends } from './backends.ts'
 import { createSender } from './deliveries.ts'
@@ -6,7 +5,7 @@ import type { Sender } from './deliveries.ts'
 import type { Owner } from './owner.ts'
 import type { Cluster } from './postgres.ts'
 import { run } from './postgres.ts'
-import { statFields } from './process-figures.ts'
+import { childrenOf, statFields } from './process-figures.ts'
 import type { Env } from './program.ts'
 import { startServer } from './server.ts'
 import type { TestServer } from './server.ts'
@@ -90,11 +89,6 @@ async function parentOf(url: string): Promise<number> {
   const query = 'select pid from pg_stat_activity where pid <> pg_backend_pid() limit 1'
   const [helper] = await run(url, query)
   return Number(statFields(Number(helper?.['pid']))[1])
-}
-
-function childrenOf(pid: number): readonly number[] {
-  const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-  return list.trim().split(' ').map(Number)
 }
 
 function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {

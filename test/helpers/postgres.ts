@@ -154,7 +154,10 @@ function databasesAt(admin: string): Databases {
       return url(name)
     },
     async dropDatabase(address) {
-      await run(admin, `drop database if exists ${new URL(address).pathname.slice(1)} with (force)`)
+      await run(
+        admin,
+        `drop database if exists ${new URL(address).pathname.slice(1)} with (force)`,
+      )
     },
   }
 }
@@ -199,7 +202,11 @@ export function startClusterProcess(
     'fsync=on',
     'log_line_prefix=%m [%p] ',
   ]
-  const options = ['-D', join(folder, 'cluster'), ...settings.flatMap((setting) => ['-c', setting])]
+  const options = [
+    '-D',
+    join(folder, 'cluster'),
+    ...settings.flatMap((setting) => ['-c', setting]),
+  ]
   const log = openSync(clusterLog(folder), 'a')
   // Detached: Ctrl-C in the terminal reaches the runner, which ends its cluster in order.
   const stdio: ['ignore', number, number] = ['ignore', log, log]

@@ -25,6 +25,21 @@ export function statFields(pid: number): readonly string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
+/** Its child processes. */
+export function childrenOf(pid: number): readonly number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return text.split(' ').filter(Boolean).map(Number)
+}
+
+/** Whether a process runs; one that has ended may still be listed until somebody collects it. */
+export function isRunning(pid: number): boolean {
+  try {
+    return statFields(pid)[0] !== 'Z'
+  } catch {
+    return false
+  }
+}
+
 /** How many file descriptors a process has open. */
 export function openDescriptors(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length

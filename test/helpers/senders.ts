@@ -25,7 +25,10 @@ let made = 0
 export function standardHeaders(
   secret: string,
   body: Bytes,
-  { id = `msg_${process.pid}_${made++}`, at = Math.floor(Date.now() / 1000) }: StandardOptions = {},
+  {
+    id = `msg_${process.pid}_${made++}`,
+    at = Math.floor(Date.now() / 1000),
+  }: StandardOptions = {},
 ): Record<string, string> {
   const signature =
     typeof body === 'string'

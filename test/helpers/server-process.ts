@@ -100,7 +100,8 @@ export async function startServerProcess(
     keepCalls(addresses)
     return Object.assign(serverAddresses(addresses), {
       pid: child.pid ?? 0,
-      logs: () => [...lines, begun].filter((line) => line !== ''),
+      // A line that has only begun may be half of one, unless the process has ended.
+      logs: () => [...lines, over ? begun : ''].filter((line) => line !== ''),
       stop: () => end('SIGTERM'),
       kill: () => end('SIGKILL'),
       exited,

@@ -1,7 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { openProgram } from '../../commands/program.ts'
 import { assetText } from '../../kernel/assets.ts'
-import { openConfiguration, Variables } from '../../commands/configuration.ts'
+import { Variables } from '../../commands/configuration.ts'
+import { openConfig } from '../../kernel/config.ts'
 import { createLog } from '../../kernel/log.ts'
 import { AGENT_SECRETS } from '../../services/ops/runners/cli.ts'
 import { keepExchanges } from '../runner/exchanges.ts'
@@ -58,10 +59,9 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
     },
     () => new Date(),
   )
-  const config = openConfiguration({
+  const config = openConfig(Variables, {
     flags: {},
     environment,
-    envFile: undefined,
     onReload: (problem) =>
       problem === undefined
         ? log.info('configuration re-read')
@@ -116,7 +116,7 @@ export async function serverEnv(t: Owner, options: ServerOptions): Promise<Env> 
 /** In a long run, keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
 export function keepCalls(addresses: Addresses): void {
   if (process.env[LONG_RUN] === undefined) return
-  for (const name of ['links', 'ops'] as const) {
+  for (const name of ['hooks', 'links', 'ops'] as const) {
     const at = addresses[name]
     if (at?.startsWith('http') === true) keepExchanges(name, at)
   }

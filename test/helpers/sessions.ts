@@ -6,10 +6,10 @@ import { eventQueries, type Event } from '../../db/ops/events.ts'
 import { sessionQueries as q, type FoundSession, type Line } from '../../db/ops/sessions.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { createLog } from '../../kernel/log.ts'
-import { machineId } from '../../services/ops/processes/proc.ts'
-import { ownHolder } from '../../services/ops/processes/proc.ts'
+import { holderOf, machineId } from '../../kernel/processes/proc.ts'
 import { openRunningConfig, type RunningConfig } from '../../services/ops/config.ts'
 import { createRedact } from '../../services/ops/redact.ts'
+import type { RandomBytes } from '../../kernel/tokens.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import { openSessions, type Sessions } from '../../services/ops/sessions/sessions.ts'
 import { openSandbox } from '../../services/ops/tools/sandbox.ts'
@@ -41,6 +41,7 @@ export type TimedSessions = {
 
 /** What any runner with tools is made of. */
 export type RunnerParts = ToolOptions & {
+  readonly random: RandomBytes
   readonly budgets: () => { readonly session: undefined; readonly day: undefined }
   readonly maxTurns: () => number
 }
@@ -67,7 +68,10 @@ export async function openTimedSessions(
     transcript('log', text, name)
     logged += text
   }, clock.now)
-  const { db, close } = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
+  const { db, [Symbol.asyncDispose]: close } = await openDatabase(
+    { url: env['DATABASE_URL'], dataDirectory: '' },
+    log,
+  )
   await migrate(db)
   const folder = await temporaryFolder(t, 'ops')
   const models = { tier1_model: 'default', tier2_model: 'default', tier3_model: 'default' }
@@ -83,10 +87,12 @@ export async function openTimedSessions(
     dryRun: async () => false,
     budgets: () => ({ session: undefined, day: undefined }),
     maxTurns: () => 1_000,
+    random: randomBytes,
   })
   const sessions = await openSessions({
     ...{ db, clock, log, config, redact, resultsDir: folder, runner: () => runner },
-    ...{ holder: ownHolder(), machine: machineId(), random: randomBytes },
+    ...{ holder: holderOf(), machine: machineId(), random: randomBytes },
+    patience: { firstMs: () => 60_000, idleMs: () => 180_000 },
   })
   t.teardown(async () => {
     await sessions.close()

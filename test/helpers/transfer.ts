@@ -17,32 +17,39 @@ export const DAY_OF_SESSIONS = 48
  */
 export function seedStatements({ events, links, sessions }: SeedSize): string {
   return `
-insert into hooks.events (provider, event_type, trust_mode, verified, verify_detail, external_id,
-                          content_type, source_ip, headers, payload, body_hash, attempts, received_at)
+insert into hooks.events (provider, event_type, trust, body_check, external_id,
+                          content_type, source_ip, headers, payload, received_at)
 select case i % 3 when 0 then 'payments' when 1 then 'code_host' else 'generic:ci' end,
-       case when i % 7 > 0 then 'type.' || i % 20 end, 'signed', i % 5 > 0, null, 'delivery-' || i, 'application/json',
-       '192.0.2.' || i % 250, jsonb_build_object('user-agent', 'seed/' || i, 'x-number', 1.10 * i),
+       case when i % 7 > 0 then 'type.' || i % 20 end, 1 + i % 4, i, 'delivery-' || i, 'application/json',
+       '192.0.2.' || i % 250, jsonb_build_array(jsonb_build_array('User-Agent', 'seed/' || i))::text,
        convert_to('{"id": ' || i || ', "text": "' || repeat(md5(i::text), 62) || '"}', 'UTF8'),
-       sha256(convert_to(i::text, 'UTF8')), 1 + i % 3, timestamptz '2026-05-04' + i * interval '0.75 s'
+       timestamptz '2026-05-04' + i * interval '0.75 s'
   from generate_series(1, ${events}) i;
-insert into hooks.events (provider, trust_mode, verified, external_id, headers, payload, body_hash, received_at)
-select 'generic:odd', 'token', false, null, headers::jsonb, payload, 'x', now()
-  from (values ('{}', ''::bytea),
-               ('{"a": null, "b": 123456789012345678901234567890.10, "c": "\\\\ \\" \\n \\u2028 😀"}', decode(repeat('00ff5c0a0d', 50), 'hex')),
-               (E'{"tab": "\\\\t", "n": -0.0, "e": 1e-30}', convert_to(E'a\\nb\\\\c"d''e', 'UTF8'))) v (headers, payload);
+insert into hooks.events (provider, trust, external_id, headers, payload, received_at)
+select 'generic:odd', 2, null, headers, payload, now()
+  from (values ('[]', ''::bytea),
+               ('[["a", ""], ["b", "\\\\ \\" \\n \\u2028 😀"]]', decode(repeat('00ff5c0a0d', 50), 'hex')),
+               (E'[["tab", "\\\\t"], ["N", "-0.0"], ["n", "1e-30"]]', convert_to(E'a\\nb\\\\c"d''e', 'UTF8'))) v (headers, payload);
+insert into hooks.repeats select id, 1 + id % 3 from hooks.events where id % 5 = 0;
 delete from hooks.events where id > (select max(id) from hooks.events) - 1;
 insert into hooks.activity select 'payments', timestamptz '2026-05-04' + i * interval '1 min', i from generate_series(1, 1000) i;
-insert into hooks.refusals select 'payments', timestamptz '2026-05-04' + i * interval '1 min', i from generate_series(1, 50) i;
+insert into hooks.rejection_minutes select 'payments', timestamptz '2026-05-04' + i * interval '1 min', i, i / 2 from generate_series(1, 50) i;
 insert into hooks.rejections (at, provider, status, source, reason)
 select now(), 'payments', 401, '192.0.2.0/24', E'it''s "odd" \\\\ \\n ü' from generate_series(1, 100);
 insert into hooks.rejection_totals values ('payments', 401, 5000000000, now());
 insert into hooks.endpoints values ('agent', sha256('a'), true, now(), null);
 insert into hooks.attempts (event_id, kind, target, outcome, status, ms, at)
 select id, 'replay', 'https://example.com/', 'delivered', 200, 12, now() from hooks.events order by id limit 300;
+insert into hooks.destinations (name, url, json_path, json_name, json_value, ordered, rate, position, disabled_at, disabled_by, mean_ms)
+values ('erp', 'https://example.com/in', 'a.0', 'a', E'"\\n', true, 50, ${events}, now(), 'operator', 0.1);
+insert into hooks.destination_deliveries
+select 'erp', id, 1, case when id % 2 = 0 then now() end, null from hooks.events order by id limit 20;
 insert into hooks.forwarders values ('laptop', ${events}, 3, now());
 insert into hooks.providers (name, family, trust_mode, enabled, token_hash)
 values ('generic:odd', 'webhook', 'token', true, sha256('odd'));
-update hooks.settings set retention_max_age_days = 0, retention_max_rows = 0, pruned_through = 17;
+insert into hooks.providers (name, family, trust_mode, scheme, scheme_row, enabled)
+values ('generic:own', 'webhook', 'signed', 'hmac', '{"prefix": "v1=", "signature": ["x-ü"], "timestamp": []}', true);
+update hooks.settings set retention_max_age_days = 0, retention_max_rows = 0;
 
 insert into links.users (email, display_name, role, created_at)
 select 'user' || i || '@example.com', 'Üser "' || i || '"', case i when 1 then 'admin' else 'user' end, now()

@@ -39,10 +39,15 @@ function says(provider: string, ...alarms: readonly string[]): (event: StreamEve
   }
 }
 
-/** The next message that passes, not one of before. */
-function next(stream: EventStream, passes: (event: StreamEvent) => boolean, what: string) {
-  const known = stream.events.length
-  return stream.until((event) => stream.events.indexOf(event) >= known && passes(event), what)
+/** The next message that passes: behind those that have come, or behind another one. */
+function next(
+  stream: EventStream,
+  passes: (event: StreamEvent) => boolean,
+  what: string,
+  before = stream.events.at(-1),
+) {
+  const known = before === undefined ? -1 : stream.events.indexOf(before)
+  return stream.until((event) => stream.events.indexOf(event) > known && passes(event), what)
 }
 
 /** Log lines of alarms that began and ended, of one provider. */
@@ -93,19 +98,17 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     t.equal(await health(base), '200 degraded; no event for longer than expected: 1 provider')
     t.same(await metrics(base), { 'generic:ci silent': 1 })
     const { text } = await request(`${base}/`)
-    t.match(text, /data-alarm="silent"\s+title="No event for longer than expected"\s+>silent</)
+    t.match(text, /data-alarm="silent"\s+title="No event for longer than expected"\s*>silent</)
     t.match(await cardOf(base, 'generic:ci'), { badges: 'token, silent' })
 
     const ended = next(stream, says('generic:ci'), 'the end of the alarm')
     t.equal((await post(base, 'generic/ci', '{}', bearer)).status, 202)
-    await ended
-    const lines = ['alarm silent', 'alarm ended silent']
-    await untilLogged(server, 'generic:ci', 2)
-    t.same(logged(server, 'generic:ci'), lines, 'once each')
-    await next(stream, says('generic:ci', 'silent'), 'silence after the event')
+    const end = await ended
+    await next(stream, says('generic:ci', 'silent'), 'silence after the event', end)
     t.same(await metrics(base), { 'generic:ci silent': 1 })
     await untilLogged(server, 'generic:ci', 3)
-    t.same(logged(server, 'generic:ci'), [...lines, 'alarm silent'])
+    const lines = ['alarm silent', 'alarm ended silent', 'alarm silent']
+    t.same(logged(server, 'generic:ci'), lines, 'once each')
   })
 
   await t.test('a longer interval, turning it off and disabling end it', async (t) => {
@@ -153,7 +156,9 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     )
     await until(async () => (await metrics(base))['generic:shop burst'] === 0, 'the metric')
     await wrong(4, 'generic/shop')
-    await Promise.all(Array.from({ length: 9 }, () => post(base, 'generic/shop', 'x'.repeat(1001))))
+    await Promise.all(
+      Array.from({ length: 9 }, () => post(base, 'generic/shop', 'x'.repeat(1001))),
+    )
     await enable(base, 'generic:shop', false)
     await wrong(9, 'generic/shop')
     await enable(base, 'generic:shop', true)
@@ -169,7 +174,7 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     await burst
     t.equal(await health(base), '200 degraded; many rejected deliveries: 1 provider')
     t.match(await metrics(base), { 'generic:shop burst': 1, 'generic:shop silent': 0 })
-    t.match((await request(`${base}/`)).text, /data-alarm="burst"[^>]*"\s+>many refused</)
+    t.match((await request(`${base}/`)).text, /data-alarm="burst"[^>]*"\s*>many refused</)
 
     // 30 were refused before the alarm was set: what happened counts.
     t.equal((await metrics(base))['code_host burst'], 0)
@@ -217,7 +222,7 @@ await onPostgres(t, 'alarms', async (t: Test, backend) => {
     await server.stop()
     await backend.query(
       env,
-      `update hooks.refusals set minute = minute - interval '6 minutes'
+      `update hooks.rejection_minutes set minute = minute - interval '6 minutes'
         where provider = 'generic:shop'`,
     )
     const again = await startServer(t, { services: ['hooks'], env })
@@ -255,7 +260,10 @@ await onPostgres(t, 'alarms of two instances', async (t: Test, backend) => {
     t.equal((await deliver(base, 'chat', '{}')).status, 202)
     t.equal((await change(base, 'chat', 'alarm', { expected_interval: '1h' })).status, 200)
     // As if it had been set long ago, and the only event pruned.
-    await backend.query(env, `update hooks.providers set watched_since = now() - interval '3 days'`)
+    await backend.query(
+      env,
+      `update hooks.providers set watched_since = now() - interval '3 days'`,
+    )
     await backend.query(env, 'delete from hooks.events')
     await until(async () => (await metrics(base))['chat silent'] === 0, 'the alarm to be set')
     t.equal(await health(base), '200 ok', 'heard within the hour, as the counters know')

@@ -32,6 +32,10 @@ const PAGES = [
   '/providers',
   '/settings',
   '/events',
+  '/api/v1/events',
+  '/api/v1/providers',
+  '/api/v1/stats',
+  '/api/v1/destinations',
   '/metrics',
 ]
 

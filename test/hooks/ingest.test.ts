@@ -208,7 +208,10 @@ await onPostgres(t, 'delivery ids', async (t: Test, backend) => {
     const { id } = first.json<Ack>()
     t.equal(await toldOf(stream, id, await marker()), 1)
     for (const body of ['{"first":true}', '{"second":true}']) {
-      const again = await deliver(base, 'code_host', body, { ...headers, 'X-GitHub-Event': 'ping' })
+      const again = await deliver(base, 'code_host', body, {
+        ...headers,
+        'X-GitHub-Event': 'ping',
+      })
       t.equal(again.status, 202)
       t.same(again.json(), first.json(), "the first event's ack")
     }
@@ -216,6 +219,15 @@ await onPostgres(t, 'delivery ids', async (t: Test, backend) => {
     t.match(facts, { 'Event type': 'push', Attempts: /^3 / })
     t.equal((await payloadOf(base, id)).toString(), '{"first":true}')
     t.equal(await toldOf(stream, id, await marker()), 1, 'still told once')
+  })
+
+  await t.test('times never run backwards, whatever the clock does', async (t) => {
+    const ahead = `update hooks.events set received_at = now() + interval '1 hour'
+                    where id = (select max(id) from hooks.events) returning received_at`
+    const [row] = await backend.query(env, ahead)
+    const { received_at } = (await post(base, 'generic/lan', 'next')).json<Ack>()
+    t.equal(received_at, (row as { received_at: Date }).received_at.toISOString())
+    await backend.query(env, `update hooks.events set received_at = now() - interval '1 hour'`)
   })
 
   await t.test('one id of several providers is an event of each', async (t) => {
@@ -335,8 +347,8 @@ t.test('the first type of a body is found without reading the log', async (t) =>
   // One body is so common that the planner expects to meet it at once, in any order.
   await server.query(
     env,
-    `insert into hooks.events (provider, trust_mode, verified, headers, payload, body_hash, received_at)
-     select 'code_host', 'signed', true, '{}', '{}', sha256('common'), now()
+    `insert into hooks.events (provider, trust, headers, payload, body_check, received_at)
+     select 'code_host', 1, '[]', 'common', 7, now()
        from generate_series(1, 5000) n`,
   )
   await server.query(env, 'analyze hooks.events')

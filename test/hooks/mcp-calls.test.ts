@@ -23,6 +23,13 @@ import { until } from '../helpers/until.ts'
 
 const LIST = 'list_webhook_events'
 const [, postgres] = backends
+/** What a wait gives. */
+interface Waited {
+  event: { id: number } | null
+  next_cursor: number
+  gap: { requested: number; oldest: number; skipped: number } | null
+}
+
 const STREAM = { Accept: 'application/json, text/event-stream' }
 const WAIT = 'wait_for_webhook_event'
 
@@ -97,10 +104,45 @@ await t.test('waiting for an event', async (t: Test) => {
 
   await t.test('the time is bounded', async (t) => {
     const answer = await callTool(endpoint, WAIT, { timeout_s: 1 }, STREAM)
-    t.same(answer['structuredContent'], { event: null })
+    t.match(answer['structuredContent'], { event: null, next_cursor: Number, gap: null })
     for (const timeout_s of [0, 56, 1.5, '5', null]) {
       const { code } = errorOf(await callTool(endpoint, WAIT, { timeout_s }, STREAM))
       t.equal(code, 'invalid_argument', String(timeout_s))
+    }
+  })
+
+  await t.test('with a cursor, nothing between two waits is missed', async (t) => {
+    const wait = async (args: Readonly<Record<string, unknown>>) => {
+      const result = await callTool(endpoint, WAIT, { timeout_s: 1, ...args }, STREAM)
+      return result['structuredContent'] as unknown as Waited
+    }
+    const { next_cursor: start } = await wait({ provider: 'generic:nobody' })
+    const first = await send('noise')
+    const wanted = await send('wanted')
+    const last = await send('noise')
+    let cursor = start
+    for (const id of [first, wanted, last]) {
+      const { event, next_cursor, gap } = await wait({ cursor, timeout_s: 55 })
+      t.same({ id: event?.id, next_cursor, gap }, { id, next_cursor: id, gap: null })
+      cursor = next_cursor
+    }
+    t.same(await wait({ cursor }), { event: null, next_cursor: last, gap: null })
+    t.equal((await wait({ cursor: start, event_type: 'wanted' })).event?.id, wanted)
+    const none = await wait({ cursor: start, event_type: 'nothing' })
+    t.same(none, { event: null, next_cursor: last, gap: null }, 'it goes on where it looked')
+    t.ok(((await wait({ cursor: 0 })).event?.id ?? first) < first, '0 begins with the oldest')
+
+    const restored = await wait({ cursor: last + 1_000 })
+    const gap = { requested: last + 1_000, oldest: last + 1, skipped: 0 }
+    t.same(restored, { event: null, next_cursor: last, gap }, 'an id of another database')
+    await postForm(base, '/settings', { retention_max_rows: '2' })
+    const pruned = { event: { id: wanted }, gap: { requested: 0, oldest: wanted } }
+    await until(async () => (await wait({ cursor: 0 })).gap !== null, 'older events to go')
+    t.match(await wait({ cursor: 0 }), pruned, 'what retention removed is named')
+    await postForm(base, '/settings', { retention_max_rows: '50000' })
+    for (const wrong of [-1, 1.5, '5', null, 2 ** 60]) {
+      const answer = await callTool(endpoint, WAIT, { cursor: wrong }, STREAM)
+      t.equal(errorOf(answer).code, 'invalid_argument', String(wrong))
     }
   })
 
@@ -227,7 +269,7 @@ await t.test('a call never waits for the answer of a query that began before it'
       const rows = await run(
         url,
         `select state from pg_stat_activity where datname = current_database()
-          and query like '%order by received_at desc%' and query_start > '${String(now?.['at'])}'`,
+          and query like '%hooks.trust_mode(%order by e.id desc%' and query_start > '${String(now?.['at'])}'`,
       )
       return rows[0]?.['state'] === 'idle'
     }
@@ -245,6 +287,24 @@ await t.test('a call never waits for the answer of a query that began before it'
   await proxy.pass()
   t.equal((await first.answer)[0], before, 'the first was asked before the delivery')
   for (const ids of await Promise.all(calls)) t.same(ids.slice(0, 2), [later, before])
+})
+
+await t.test('a wait goes on while the database is away', async (t) => {
+  const url = String(env['DATABASE_URL'])
+  const proxy = await startTcpProxy(t, url)
+  const through = { ...env, DATABASE_URL: proxy.through(url) }
+  const { hooks: shaky } = await startServer(t, { services: ['hooks'], env: through })
+  const endpoint = await addEndpoint(shaky, 'shaky')
+  const wait = callTool(endpoint, WAIT, { timeout_s: 55 }, STREAM)
+  await pause(1_000)
+  proxy.refuse()
+  proxy.reset()
+  const missed = await send('note')
+  await pause(1_000)
+  await proxy.pass()
+  const { result, ids } = await sendUntil(wait, () => send('note'))
+  const { event } = result['structuredContent'] as unknown as { event: { id: number } }
+  t.ok([missed, ...ids].includes(event.id))
 })
 
 await t.test('what ends a wait early, and how many there may be', async (t) => {
@@ -288,6 +348,6 @@ await t.test('what ends a wait early, and how many there may be', async (t) => {
 
   await server.stop()
   for (const { answer } of waits.slice(4)) {
-    t.match(await answer, /"structuredContent":\{"event":null\}/, 'a stopping server answers')
+    t.match(await answer, /"structuredContent":\{"event":null,/, 'a stopping server answers')
   }
 })

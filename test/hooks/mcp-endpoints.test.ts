@@ -2,12 +2,17 @@ import postgres from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
+import { metricOf } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { addEndpoint, callTool, endpointToken, legacy, modern } from '../helpers/mcp.ts'
+import { addEndpoint, callTool, endpointToken, errorOf, legacy, modern } from '../helpers/mcp.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
-import { addProvider, postForm, startHooks, tokenOf } from '../helpers/hooks.ts'
+import { addProvider, post, postForm, startHooks, tokenOf } from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
+
+/** Under this name reads of resources are counted. */
+const READ = 'resources/read'
 
 await onPostgres(t, 'endpoints and their tokens', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend)
@@ -86,7 +91,10 @@ await onPostgres(t, 'endpoints and their tokens', async (t: Test, backend) => {
       },
     })
     const again = await request(`${base}/settings`)
-    t.match(again.text, /id="card-of-desk"[\s\S]*?<dd>read and replay<\/dd>[\s\S]*?<dd>never<\/dd>/)
+    t.match(
+      again.text,
+      /id="card-of-desk"[\s\S]*?<dd>read and replay<\/dd>[\s\S]*?<dd>never<\/dd>/,
+    )
     t.notMatch(again.text, token)
     t.equal((await legacy({ url: `${base}/mcp/desk`, token }, 'ping')).status, 200)
     const plain = await postForm(
@@ -158,12 +166,38 @@ await onPostgres(t, 'endpoints and their tokens', async (t: Test, backend) => {
   })
 })
 
+await onPostgres(t, 'calls are counted by tool and outcome', async (t: Test, backend) => {
+  const { base } = await startHooks(t, backend)
+  const endpoint = await addEndpoint(base, 'agent', { allow_replay: 'true' })
+  await addProvider(base, 'lan', { open: true })
+  const { id } = (await post(base, 'generic/lan', '{}')).json<Ack>()
+  const [list, get, replay] = ['list_webhook_events', 'get_webhook_event', 'replay_webhook_event']
+  type Row = readonly [tool: string, args: Record<string, unknown>, code: string | undefined]
+  const calls: readonly Row[] = [
+    [list, {}, undefined],
+    [list, { limit: 0 }, 'invalid_argument'],
+    [list, { cursor: 'x' }, 'invalid_argument'],
+    [get, { id }, undefined],
+    [get, { id: 999_999 }, 'not_found'],
+    ['list_providers', { all: true }, 'invalid_argument'],
+    ['wait_for_webhook_event', { timeout_s: 56 }, 'invalid_argument'],
+    [replay, { id, target_url: 'http://127.0.0.1:9/' }, 'replay_failed'],
+  ]
+  for (const [tool, args, code] of calls) {
+    const { ok, error } = await counted(base, tool)
+    const result = await callTool(endpoint, tool, args)
+    t.equal(code && errorOf(result).code, code)
+    const expected = code === undefined ? { ok: ok + 1, error } : { ok, error: error + 1 }
+    t.same(await counted(base, tool), expected, `${tool} ${JSON.stringify(args)}`)
+  }
+})
+
 t.test('calls that the database does not answer', async (t) => {
   const [, backend] = backends
   const { base, server, env } = await startHooks(t, backend)
   const endpoint = await addEndpoint(base, 'agent')
   const read = (): ReturnType<typeof modern> =>
-    modern(endpoint, 'resources/read', { uri: 'gatehouse://events/recent' })
+    modern(endpoint, READ, { uri: 'gatehouse://events/recent' })
   const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
   t.teardown(() => sql.end())
 
@@ -177,14 +211,14 @@ t.test('calls that the database does not answer', async (t) => {
       const busy = await Promise.race(reads)
       t.equal(busy.status, 503)
       t.match(busy.json(), { error: { code: -32603, message: /as many calls running as it may/ } })
-      await until(async () => (await counted(base)).error > 1, 'a read to be given up')
+      await until(async () => (await counted(base, READ)).error > 1, 'a read to be given up')
     })
     const answers = (await Promise.all(reads)).map(({ status, text }) => ({ status, text }))
     const away = answers.filter(({ text }) => text.includes('The database is out of reach'))
     t.ok(away.length > 0, 'a database that does not answer is said')
     t.same([...new Set(away.map(({ status }) => status))], [503])
     const good = answers.filter(({ status }) => status === 200).length
-    t.same(await counted(base), { ok: good, error: 33 - good })
+    t.same(await counted(base, READ), { ok: good, error: 33 - good })
   })
 
   await t.test('a failure is told without its reason', async (t) => {
@@ -202,17 +236,12 @@ t.test('calls that the database does not answer', async (t) => {
   })
 })
 
-/** Reads of resources, as /metrics counts them. */
-async function counted(base: string): Promise<{ ok: number; error: number }> {
+/** The calls of a tool, as /metrics counts them. */
+async function counted(base: string, tool: string): Promise<{ ok: number; error: number }> {
   const { text } = await request(`${base}/metrics`)
   const of = (outcome: string): number => {
-    const series = `gatehouse_hooks_tool_calls_total{tool="resources/read",outcome="${outcome}"} `
-    return Number(
-      text
-        .split('\n')
-        .find((line) => line.startsWith(series))
-        ?.slice(series.length) ?? 0,
-    )
+    const labels = `tool="${tool}",outcome="${outcome}"`
+    return metricOf(text, `gatehouse_hooks_tool_calls_total{${labels}}`) ?? 0
   }
   return { ok: of('ok'), error: of('error') }
 }

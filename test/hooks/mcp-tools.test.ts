@@ -6,9 +6,12 @@ import type { Json } from '../helpers/mcp.ts'
 import { attemptsOf, startReceiver } from '../helpers/replays.ts'
 import { SECRETS, addProvider, post, postForm, startHooks } from '../helpers/hooks.ts'
 import type { Ack } from '../helpers/hooks.ts'
+import { until } from '../helpers/until.ts'
 
 /** The part of the answer of `list_webhook_events` that these tests read. */
 type Listed = { events: { id: number; event_type: string | null }[]; next_cursor: string | null }
+
+type Hour = { provider: string; hour: string; events: number; rejections: number }
 
 const LIST = 'list_webhook_events'
 const REPLAY = 'replay_webhook_event'
@@ -44,7 +47,13 @@ await t.test('tools', async (t: Test) => {
     const tools = result['tools'] as unknown as readonly Json[]
     t.same(
       tools.map(({ name }) => name),
-      ['list_webhook_events', 'get_webhook_event', 'list_providers', 'wait_for_webhook_event'],
+      [
+        'list_webhook_events',
+        'get_webhook_event',
+        'list_providers',
+        'wait_for_webhook_event',
+        'get_webhook_stats',
+      ],
     )
     for (const tool of tools) {
       t.match(tool, { inputSchema: { type: 'object', additionalProperties: false } })
@@ -196,6 +205,30 @@ await t.test('tools', async (t: Test) => {
     t.equal(await code('list_providers', { all: true }), 'invalid_argument')
   })
 
+  await t.test('stats: events and rejections by provider and hour', async (t) => {
+    const token = await addProvider(base, 'counted')
+    const right = { Authorization: `Bearer ${token}` }
+    for (let n = 0; n < 3; n++) await send('{}', right, 'counted')
+    for (let n = 0; n < 2; n++) await post(base, 'generic/counted', '{}')
+    const stats = async (args: Record<string, unknown> = {}): Promise<readonly Hour[]> =>
+      structured<{ stats: Hour[] }>(await callTool(endpoint, 'get_webhook_stats', args)).stats
+    const provider = 'generic:counted'
+    // Rejections are written each second, and the test may run into the next hour.
+    const counted = await until(async () => {
+      const rows = await stats({ provider })
+      const sum = (count: 'events' | 'rejections') =>
+        rows.reduce((total, row) => total + row[count], 0)
+      return sum('events') === 3 && sum('rejections') === 2 && rows
+    }, 'three events and two rejections')
+    t.match(counted[0], { provider, hour: /T\d\d:00:00.000Z$/ })
+    t.same([...new Set(counted.map((row) => row.provider))], [provider])
+    t.ok((await stats()).length > counted.length, 'without a filter, of every provider')
+    t.same(await stats({ provider: 'generic:no\0body' }), [])
+    for (const hours of [0, 49, 1.5, '5']) {
+      t.equal(await code('get_webhook_stats', { hours }), 'invalid_argument', String(hours))
+    }
+  })
+
   await t.test('the resource of the newest events', async (t) => {
     const { result } = (await modern(endpoint, 'resources/list')).json<{ result: Json }>()
     t.match(result, { resources: [{ uri: 'gatehouse://events/recent' }] })
@@ -306,10 +339,16 @@ await t.test('replay as a tool', async (t: Test) => {
   })
 
   await t.test('the default target needs no argument', async (t) => {
-    t.match(errorOf(await call({ id })), { code: 'invalid_argument', message: /no default target/ })
+    t.match(errorOf(await call({ id })), {
+      code: 'invalid_argument',
+      message: /no default target/,
+    })
     await postForm(base, '/settings', { replay_default_target: `${receiver.url}/default` })
     const answer = await call({ id })
-    t.match(answer['structuredContent'], { target_url: `${receiver.url}/default`, delivered: true })
+    t.match(answer['structuredContent'], {
+      target_url: `${receiver.url}/default`,
+      delivered: true,
+    })
   })
 
   await t.test('a target that does not answer is given up', async (t) => {

@@ -278,10 +278,13 @@ async function useEverything(t: Test, client: Official): Promise<void> {
     list_providers: () => call('list_providers', {}),
     async wait_for_webhook_event() {
       let over = false
-      const waiting = call('wait_for_webhook_event', { timeout_s: 55 }).finally(() => (over = true))
+      const waiting = call('wait_for_webhook_event', { timeout_s: 55 }).finally(
+        () => (over = true),
+      )
       await until(async () => over || (await send(), over), 'the wait to end', 30_000)
       return waiting
     },
+    get_webhook_stats: () => call('get_webhook_stats', { hours: 1 }),
     async replay_webhook_event() {
       const { length } = receiver.received
       const target_url = `${receiver.url}/replayed`

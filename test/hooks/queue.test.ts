@@ -109,7 +109,9 @@ await eachBackend(t, 'queue', async (t: Test, backend) => {
     t.equal((await eventsOf(base, name)).length, 1)
     t.match(await healthOf(base), { status: 'ok', broker: 'ok' })
     const off = await stream.until(({ event, data }) => {
-      return event === 'status' && data.includes(`"queue:${name}","trust_mode":"queue","enabled":f`)
+      return (
+        event === 'status' && data.includes(`"queue:${name}","trust_mode":"queue","enabled":f`)
+      )
     }, 'the status to say so')
     t.match(off.data, '"broker":"ok"')
 
@@ -165,9 +167,14 @@ await eachBackend(t, 'queue', async (t: Test, backend) => {
   await t.test('an unreachable broker is reported everywhere, and read again', async (t) => {
     t.match(await healthOf(base), { http: '200', status: 'ok', broker: 'ok', db: 'ok' })
     await redis.stop()
-    await until(async () => (await healthOf(base))['broker'] === 'error', 'the broker to be missed')
+    await until(
+      async () => (await healthOf(base))['broker'] === 'error',
+      'the broker to be missed',
+    )
     t.match(await healthOf(base), { http: '200', status: 'degraded', db: 'ok', database: 'ok' })
-    await stream.until(({ event, data }) => event === 'status' && data.includes('"broker":"error"'))
+    await stream.until(
+      ({ event, data }) => event === 'status' && data.includes('"broker":"error"'),
+    )
     const page = await request(`${base}/`)
     t.match(page.text, /<p class="trouble" data-trouble="broker"\s*>\s*Broker out of reach/)
     await redis.start()
@@ -283,7 +290,16 @@ await t.test('a user with few rights is enough, and a switch counts at once', as
   const password = secret('queue-user')
   const rights = ['xgroup', 'xreadgroup', 'xautoclaim', 'xack', 'xinfo', 'client|id']
   const allowed = rights.map((right) => `+${right}`)
-  await redis.send('ACL', 'SETUSER', 'reader', 'on', `>${password}`, '~orders', '-@all', ...allowed)
+  await redis.send(
+    'ACL',
+    'SETUSER',
+    'reader',
+    'on',
+    `>${password}`,
+    '~orders',
+    '-@all',
+    ...allowed,
+  )
   const url = redis.url.replace(/\/\/:[^@]*@/, `//reader:${password}@`)
   const env = { ...(await postgres.env(t)), HOOKS_QUEUE_URL: url }
   const { hooks: base } = await startQueue(t, env, 'orders')

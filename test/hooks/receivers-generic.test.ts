@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { onPostgres } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
+import { rawExchange, request } from '../helpers/http.ts'
 import type { RequestOptions } from '../helpers/http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
@@ -114,7 +114,18 @@ await onPostgres(t, 'generic receivers', async (t: Test, backend) => {
     const longest = 'a'.repeat(64)
     await addProvider(base, longest, { open: true })
     t.equal(await status(longest), 202, '64 characters')
-    const bad = ['nobody', 'CI', '-ci', '_ci', 'ci%20', 'c.i', 'ci%2Fci', `${longest}a`, '%', '%00']
+    const bad = [
+      'nobody',
+      'CI',
+      '-ci',
+      '_ci',
+      'ci%20',
+      'c.i',
+      'ci%2Fci',
+      `${longest}a`,
+      '%',
+      '%00',
+    ]
     // The queue's and the signed providers' names lead nowhere here.
     const others = ['code_host', 'chat', 'payments', 'generic:ci', 'queue:x']
     await refused(t, [
@@ -146,7 +157,11 @@ await onPostgres(t, 'generic receivers', async (t: Test, backend) => {
     t.equal(await status('ci', { authorization: `bearer ${token}` }), 202, 'scheme in lower case')
     t.equal(await status('ci', header(token)), 202, 'X-Webhook-Token')
     t.equal(await status(`ci?token=${token}`), 202, 'query')
-    t.equal(await status(`ci?a=1&token=${encodeURIComponent(token)}&b=2`), 202, 'in a longer query')
+    t.equal(
+      await status(`ci?a=1&token=${encodeURIComponent(token)}&b=2`),
+      202,
+      'in a longer query',
+    )
     t.equal(await status(`ci/${token}`), 202, 'path')
   })
 
@@ -184,7 +199,10 @@ await onPostgres(t, 'generic receivers', async (t: Test, backend) => {
       [sent(`ci/${token}`, bearer('')), 403],
       [sent(`ci/${token}?token=`), 403],
     ])
-    t.equal(await status(`ci/${wrong}?token=${wrong}`, { ...bearer(token), ...header(wrong) }), 202)
+    t.equal(
+      await status(`ci/${wrong}?token=${wrong}`, { ...bearer(token), ...header(wrong) }),
+      202,
+    )
     t.equal(await status(`ci/${wrong}?token=${wrong}`, header(token)), 202)
     t.equal(await status(`ci/${wrong}?token=${token}`), 202)
     const basic = { Authorization: 'Basic dXNlcjpwYXNz' }
@@ -223,7 +241,10 @@ await onPostgres(t, 'generic receivers', async (t: Test, backend) => {
       t.equal((await shown(base, sent.json<Ack>().id)).facts['Delivery id'], id, name)
       delete ids[name as keyof typeof ids]
     }
-    const twice = [await post(base, 'generic/lan', 'same'), await post(base, 'generic/lan', 'same')]
+    const twice = [
+      await post(base, 'generic/lan', 'same'),
+      await post(base, 'generic/lan', 'same'),
+    ]
     const [one, two] = twice.map((answer) => answer.json<Ack>().id)
     t.not(one, two, 'without an id the same bytes are two events')
   })
@@ -310,24 +331,64 @@ await onPostgres(t, 'generic receivers', async (t: Test, backend) => {
     t.equal(headers['x-return-to'], nested)
   })
 
-  await t.test('the query and the path of a request are never stored or echoed', async (t) => {
-    const values = ['query', 'path', 'long-path', 'wrong-query', 'unknown'].map(plant)
-    const paths = [
-      `generic/ci?token=${token}&x=${values[0]}`,
-      `generic/ci/${token}`,
-      `generic/ci/${values[1]}`,
-      `generic/ci/${values[2]}/more`,
-      `generic/ci?token=${values[3]}`,
-      `generic/nobody/${values[4]}?token=${values[4]}`,
-    ]
-    for (const path of paths) {
-      for (const method of ['POST', 'GET']) {
-        const body = method === 'POST' ? '{}' : ''
-        const answer = await request(`${base}/webhooks/${path}`, { method, body })
-        for (const value of [token, ...values]) t.notOk(answer.text.includes(value), method)
+  await t.test(
+    'a secret in the query or the path of a request is never stored or echoed',
+    async (t) => {
+      const values = ['query', 'path', 'long-path', 'wrong-query', 'unknown'].map(plant)
+      const paths = [
+        `generic/ci?token=${token}&page=2&api%5fkey=${values[0]}&next=%2F%3Fsig%3D${values[0]}`,
+        `generic/ci/${token}`,
+        `generic/ci/${values[1]}`,
+        `generic/ci/${values[2]}/more`,
+        `generic/ci?token=${values[3]}`,
+        `generic/nobody/${values[4]}?token=${values[4]}`,
+      ]
+      for (const path of paths) {
+        for (const method of ['POST', 'GET']) {
+          const body = method === 'POST' ? '{}' : ''
+          const answer = await request(`${base}/webhooks/${path}`, { method, body })
+          for (const value of [token, ...values]) t.notOk(answer.text.includes(value), method)
+        }
       }
-    }
-    planted.push(token)
+      planted.push(token)
+    },
+  )
+
+  await t.test('a request is stored as it was sent, its headers in order and case', async (t) => {
+    const { host, port } = new URL(base)
+    const lines = [
+      `POST /webhooks/generic/ci/${token}?page=2&x=%22a%22&token=${token} HTTP/1.1`,
+      ...[
+        `hOST: ${host}`,
+        'X-Two: b',
+        'content-LENGTH: 2',
+        'X-One: a',
+        'x-TWO: c',
+        'constructor: d',
+      ],
+      `X-Token: ${token}`,
+      'Connection: close',
+    ]
+    const { text } = await rawExchange(Number(port), `${lines.join('\r\n')}\r\n\r\n{}`)
+    t.match(text, /^HTTP\/1.1 202 /)
+    const id = Number(/"id":(\d+)/.exec(text)?.[1])
+    const [row] = await backend.query(
+      env,
+      `select method, path, query, headers from hooks.events where id = ${id}`,
+    )
+    t.match(row, { method: 'POST', path: `/webhooks/generic/ci/${REDACTED}` })
+    t.equal(row?.['query'], `page=2&x=%22a%22&token=${REDACTED}`)
+    t.same(JSON.parse(String(row?.['headers'])), [
+      ['hOST', host],
+      ['X-Two', 'b'],
+      ['content-LENGTH', '2'],
+      ['X-One', 'a'],
+      ['x-TWO', 'c'],
+      ['constructor', 'd'],
+      ['X-Token', REDACTED],
+      ['Connection', 'close'],
+    ])
+    t.match((await shown(base, id)).headers, { 'x-two': 'b, c', 'x-one': 'a', constructor: 'd' })
   })
 
   await t.test('nothing secret stands in a log, a page, metrics or the database', async (t) => {

@@ -208,7 +208,11 @@ await t.test('two servers on one database', async (t: Test) => {
     newest.send({ type: 'next' })
     other.send({ type: 'next' })
     const id = await send(a.hooks, 4)
-    t.match(await newest.next<ForwardedEvent>(), { id, refused: /cannot be signed/, headers: null })
+    t.match(await newest.next<ForwardedEvent>(), {
+      id,
+      refused: /cannot be signed/,
+      headers: null,
+    })
     t.match(await other.next<ForwardedEvent>(), { id, headers: {} })
   })
 })

@@ -233,7 +233,10 @@ await t.test('generic events', async (t: Test) => {
       t.notMatch(text, 'pw')
     }
     for (const target of [undefined, '', '  ']) {
-      t.match((await replay(base, id, target)).json(), { status: 422, detail: /Give a target URL/ })
+      t.match((await replay(base, id, target)).json(), {
+        status: 422,
+        detail: /Give a target URL/,
+      })
     }
     t.same(await attemptsOf(base, id), [])
     t.equal((await replay(base, 999_999, receiver.url)).status, 404)

@@ -1,8 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
-import { signDelivery, verifySignature, type Verification } from '../../services/hooks/schemes.ts'
-import { makeSigningSecret, signingKey } from '../../services/hooks/secrets.ts'
+import { makeSigningSecret, signingKey } from '../../services/hooks/keys.ts'
+import { BUILT_IN, schemeNamed, type Scheme } from '../../services/hooks/schemes.ts'
+import {
+  signDelivery,
+  verifySignature,
+  type Verification,
+} from '../../services/hooks/signatures.ts'
 import { dice, hmac, type Signed } from '../helpers/hooks.ts'
 import { VECTORS } from '../fixtures/signing-vectors.ts'
 
@@ -22,10 +27,29 @@ const KEY = 'key-of-these-tests'
 const AT = 1_700_000_000
 const BODY = '{"a":1}'
 
-function verify({ provider, headers, body = BODY, at = AT, accepted = [KEY] }: Case): Verification {
+function scheme(name: string): Scheme {
+  const found = schemeNamed(name)
+  if (found === undefined) throw new Error(`there is no scheme ${name}`)
+  return found
+}
+
+const STANDARD = scheme('standard')
+
+function verify({
+  provider,
+  headers,
+  body = BODY,
+  at = AT,
+  accepted = [KEY],
+}: Case): Verification {
   const head = { headers, receivedAt: new Date(at * 1000) }
   const bytes = Buffer.from(body)
-  const verifier = verifySignature(provider, head, { accepted, retired: [] }, 300)
+  const verifier = verifySignature(
+    scheme(BUILT_IN[provider]),
+    head,
+    { accepted, retired: [] },
+    300,
+  )
   for (const byte of bytes) verifier.update(Buffer.of(byte))
   return verifier.finish(bytes)
 }
@@ -191,13 +215,27 @@ t.test('every accepted secret counts, every other one does not', async (t) => {
     const headers = HEADERS[provider](RIGHT[provider])
     t.equal(reasonOf({ provider, headers, accepted: ['new', KEY] }), 'ok', `${provider}: second`)
     t.equal(reasonOf({ provider, headers, accepted: [KEY, 'old'] }), 'ok', `${provider}: first`)
-    t.match(reasonOf({ provider, headers, accepted: ['new', 'old'] }), /^401 /, `${provider}: none`)
+    t.match(
+      reasonOf({ provider, headers, accepted: ['new', 'old'] }),
+      /^401 /,
+      `${provider}: none`,
+    )
   }
 })
 
 t.test('no random header verifies, and none throws', async (t) => {
   const roll = dice(20_261)
-  const parts = ['t=', 'v1=', 'v0=', 'sha256=', ',', ', ', '=', String(AT), ...Object.values(RIGHT)]
+  const parts = [
+    't=',
+    'v1=',
+    'v0=',
+    'sha256=',
+    ',',
+    ', ',
+    '=',
+    String(AT),
+    ...Object.values(RIGHT),
+  ]
   const junk = [...parts.map((part) => part.slice(0, 40)), '\u00e9', '\ufffd', ' ', '\t', '\0']
   let tried = 0
   for (let i = 0; i < 1_000; i++) {
@@ -251,7 +289,7 @@ function standard(given: StandardCase): Verification {
   const { headers = {}, body = TEXT, at = TIME, accepted = [OURS], retired = [] } = given
   const head = { headers: { ...SIGNED, ...headers }, receivedAt: new Date(at * 1000) }
   const bytes = Buffer.from(body)
-  const verifier = verifySignature('standard_webhooks', head, { accepted, retired }, 300)
+  const verifier = verifySignature(STANDARD, head, { accepted, retired }, 300)
   verifier.update(bytes)
   return verifier.finish(bytes)
 }
@@ -264,16 +302,19 @@ function reason(given: StandardCase): string {
 t.test('the published vector, and our own signature of it', async (t) => {
   t.same(standard({}), { secret: 'current' })
   const signed = signDelivery(
-    'standard_webhooks',
+    STANDARD,
     { id: ID, body: Buffer.from(TEXT) },
     OURS,
     new Date(TIME * 1000 + 999),
   )
-  t.same(signed, SIGNED)
+  const svix = Object.fromEntries(
+    Object.entries(SIGNED).map(([name, value]) => [name.replace('webhook', 'svix'), value]),
+  )
+  t.same(signed, { ...SIGNED, ...svix }, 'under the names of Svix, too')
   t.equal(new Webhook(SECRET).sign(ID, new Date(TIME * 1000), TEXT), SIGNATURE)
-  const fresh = makeSigningSecret((size) => Buffer.alloc(size, 1))
+  const fresh = makeSigningSecret((size) => Buffer.alloc(size, 1), 'standard')
   const now = signDelivery(
-    'standard_webhooks',
+    STANDARD,
     { id: 'x', body: Buffer.from('{"b":2}') },
     keyOf(fresh),
     new Date(),
@@ -315,17 +356,20 @@ t.test('the window is inclusive, both ways', async (t) => {
   t.equal(reason({ at: TIME - 301 }), '1 s ahead of the window')
 })
 
-t.test('an id with a full stop is refused: the text could be divided in another way', async (t) => {
-  // Signed by the sender as id "a", time TIME, body "1614265330.rest"; presented as another delivery.
-  const signed = signDelivery(
-    'standard_webhooks',
-    { id: 'a', body: Buffer.from(`${TIME}.rest`) },
-    OURS,
-    new Date(TIME * 1000),
-  )
-  const headers = { ...signed, 'webhook-id': `a.${TIME}` }
-  t.equal(reason({ headers, body: 'rest' }), 'signature malformed')
-})
+t.test(
+  'an id with a full stop is refused: the text could be divided in another way',
+  async (t) => {
+    // Signed by the sender as id "a", time TIME, body "1614265330.rest"; presented as another delivery.
+    const signed = signDelivery(
+      STANDARD,
+      { id: 'a', body: Buffer.from(`${TIME}.rest`) },
+      OURS,
+      new Date(TIME * 1000),
+    )
+    const headers = { ...signed, 'webhook-id': `a.${TIME}` }
+    t.equal(reason({ headers, body: 'rest' }), 'signature malformed')
+  },
+)
 
 t.test('what is missing is named, what is malformed too', async (t) => {
   for (const [name, expected] of Object.entries({
@@ -335,12 +379,7 @@ t.test('what is missing is named, what is malformed too', async (t) => {
   })) {
     const { [name as keyof typeof SIGNED]: _, ...rest } = SIGNED
     const head = { headers: rest, receivedAt: new Date(TIME * 1000) }
-    const verifier = verifySignature(
-      'standard_webhooks',
-      head,
-      { accepted: [OURS], retired: [] },
-      300,
-    )
+    const verifier = verifySignature(STANDARD, head, { accepted: [OURS], retired: [] }, 300)
     t.same(verifier.finish(Buffer.from(TEXT)), { status: 401, reason: expected })
   }
   const bare = SIGNATURE.slice('v1,'.length)

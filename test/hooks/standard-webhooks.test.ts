@@ -286,7 +286,8 @@ t.test('a stored secret is decrypted once, however often its row is read', async
   }
   const box = () => counting
   const secrets = { of: () => undefined, box, keyIn: rememberKeys(box) }
-  const row = { name, trust_mode: 'signed' as const, token_hash: null, enabled: true }
+  const trust = { trust_mode: 'signed', scheme: 'standard' } as const
+  const row = { name, ...trust, token_hash: null, enabled: true }
   const mayDeliverWith = (sealed: Buffer): boolean =>
     mayDeliver({ ...row, signing_secret: Buffer.from(sealed) }, secrets)
   const sealed = real.seal(text, name)

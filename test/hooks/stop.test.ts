@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -25,7 +26,10 @@ await eachBackend(t, 'SIGTERM under load', async (t: Test, backend) => {
   // The streams were opened with another delay: only a new field can tell them this one.
   t.equal(await setRetry(base, 500), 200)
   const idle = await openSocket(t, base)
-  t.match(await exchange(idle, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'), /^HTTP\S+ 200 /)
+  t.match(
+    await exchange(idle, 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'),
+    /^HTTP\S+ 200 /,
+  )
   const load = startLoad(t, { base: () => base, sender, senders: 16 })
   await until(() => load.acked.length > 50, 'the load to be under way')
   const delivery = await sender.delivery({ size: 20_000 })
@@ -75,8 +79,9 @@ await t.test('signals while a request never ends', async (t: Test) => {
   stream.pause()
   const cut = once(slow, 'close')
   process.kill(server.pid, 'SIGINT')
-  await until(() => said(server, 'stopping'), 'the first to be taken')
+  untilTaken(server.pid)
   process.kill(server.pid, 'SIGINT')
+  await until(() => said(server, 'stopping'), 'the stop to begin')
   await until(async () => !(await accepts(server.hooks)), 'the stop to go on')
 
   // The stop above waits for its request. These do not.
@@ -103,6 +108,11 @@ await t.test('signals while a request never ends', async (t: Test) => {
   await cut
   t.ok(said(server, 'stopped'), 'in order')
 })
+
+/** Waits until a process has no signal before it: a second one is not merged with it. */
+function untilTaken(pid: number): void {
+  while (!/^ShdPnd:\t0+$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
+}
 
 /** A server that is busy with half of a delivery on the connection `slow`. */
 async function startHeld(t: Test): Promise<{ server: ServerProcess; slow: Socket }> {

@@ -56,6 +56,7 @@ t.test('a call of the log is read as it stands', async (t) => {
     '  peer: peer === client ? undefined : peer,',
     '  ...(down ? {} : { stack: error.stack }),',
     '})',
+    "reportsTo(log, 'not done', 'done again', { id })",
   ]
   const found = logCalls([{ path: 'services/hooks/a.ts', lines }])
   t.same(
@@ -65,6 +66,8 @@ t.test('a call of the log is read as it stands', async (t) => {
       'warn two error rows',
       'warn away id peer? stack?',
       'error broke id peer? stack?',
+      'warn not done id error',
+      'info done again id',
     ],
   )
   t.match(found, [{ place: 'services/hooks/a.ts:1', from: 'hooks' }])

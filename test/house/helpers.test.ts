@@ -51,7 +51,9 @@ t.test('until: names what it waited for', async (t) => {
   const never = (): boolean => {
     throw new Error('not there')
   }
-  await t.rejects(until(never, 'the moon', 50), { message: 'waited 50 ms for the moon: not there' })
+  await t.rejects(until(never, 'the moon', 50), {
+    message: 'waited 50 ms for the moon: not there',
+  })
 })
 
 t.test('secrets: a planted one is found in every spelling, never shown', async (t) => {

@@ -12,15 +12,29 @@ export type LogCall = {
 }
 
 const CALL = /\blog(?:\.(info|warn|error)|\[([^\]]*)\])\(/g
+/** Work that is repeated says a line when it begins to fail, and one when it works again. */
+const REPORTS = /\breportsTo\(/g
 const QUOTED = /'([^']*)'/g
 
 /** Every call of the log. Throws for one whose message is no text in quotes: nobody could look it up. */
 export function logCalls(files: readonly SourceFile[]): readonly LogCall[] {
   return files.flatMap(({ path, lines }) => {
     const text = lines.join('\n')
-    return [...text.matchAll(CALL)].flatMap((match): readonly LogCall[] => {
+    const from = /(^|\/)(hooks|links|ops)(\.ts$|-runners\.ts$|\/)/.exec(path)?.[2] ?? 'program'
+    const placeOf = (at: number): string => `${path}:${text.slice(0, at).split('\n').length}`
+    const reports = [...text.matchAll(REPORTS)].flatMap(({ 0: call, index }): LogCall[] => {
+      const [log, fails, works, about = ''] = splitTop(inside(text, index + call.length - 1))
+      if (log !== 'log') return []
+      const fields = fieldsOf(about)
+      const shared = { place: placeOf(index), from }
+      return [
+        { ...shared, level: 'warn', message: textOf(fails), fields: [...fields, 'error'] },
+        { ...shared, level: 'info', message: textOf(works), fields },
+      ]
+    })
+    const calls = [...text.matchAll(CALL)].flatMap((match): readonly LogCall[] => {
       const [message = '', fields = ''] = splitTop(inside(text, match.index + match[0].length - 1))
-      const place = `${path}:${text.slice(0, match.index).split('\n').length}`
+      const place = placeOf(match.index)
       const levels = match[1] === undefined ? quotedIn(match[2] ?? '') : [match[1]]
       const messages = quotedIn(message)
       if (messages.length === 0)
@@ -28,13 +42,18 @@ export function logCalls(files: readonly SourceFile[]): readonly LogCall[] {
       // A condition chooses both in the same order: `log[down ? 'warn' : 'error'](down ? 'a' : 'b')`.
       return Array.from({ length: Math.max(levels.length, messages.length) }, (_, i) => ({
         place,
-        from: /(^|\/)(hooks|links|ops)(\.ts$|-runners\.ts$|\/)/.exec(path)?.[2] ?? 'program',
+        from,
         level: levels[i] ?? levels[0] ?? '',
         message: messages[i] ?? messages[0] ?? '',
         fields: fieldsOf(fields),
       }))
     })
+    return [...calls, ...reports]
   })
+}
+
+function textOf(literal = ''): string {
+  return quotedIn(literal)[0] ?? ''
 }
 
 function quotedIn(text: string): readonly string[] {

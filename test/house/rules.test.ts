@@ -32,13 +32,17 @@ t.test('imports that go up or aside are named with file and line', async (t) => 
     /hooks may not import ops/,
   ])
   t.match(broken('html/ops/a.ts', "import { b } from '../../db/ops.ts'"), [/html may not import/])
-  t.match(broken('services/ops/a.ts', "const x = await import('../../routes/ops.ts')"), [/may not/])
+  t.match(broken('services/ops/a.ts', "const x = await import('../../routes/ops.ts')"), [
+    /may not/,
+  ])
   t.match(broken('kernel/ws.ts', "import { WebSocket } from 'ws'"), [/kernel may import node:/])
   t.match(broken('commands/a.ts', "import { WebSocket } from 'ws'"), [
     /only kernel\/http\/websocket\.ts/,
   ])
   t.match(broken('services/ops/a.ts', "import postgres from 'postgres'"), [/only db\/ may import/])
-  t.match(broken('db/a.ts', "import { PGlite } from '@electric-sql/pglite'"), [/only db\/embedded/])
+  t.match(broken('db/a.ts', "import { PGlite } from '@electric-sql/pglite'"), [
+    /only db\/embedded/,
+  ])
   t.match(broken('db/a.ts', "import x from 'left-pad/x.js'"), [/left-pad is not a dependency/])
 })
 

@@ -64,7 +64,9 @@ export function matches(
   rule: string,
 ): readonly Violation[] {
   return files.flatMap(({ path, lines }) =>
-    lines.flatMap((text, at) => (pattern.test(codeOf(text)) ? [{ path, line: at + 1, rule }] : [])),
+    lines.flatMap((text, at) =>
+      pattern.test(codeOf(text)) ? [{ path, line: at + 1, rule }] : [],
+    ),
   )
 }
 

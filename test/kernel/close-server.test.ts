@@ -41,7 +41,11 @@ await t.test('a connection that is open is served once more', async (t) => {
     t.match(answer, { status: 200, headers: { connection: 'close' } })
   }
   t.match(answers[1]?.text, /^retry: \d+\n\n$/, 'a stream ends with the time to come back after')
-  t.match(answers[2], /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n/i, 'one that had said nothing')
+  t.match(
+    answers[2],
+    /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n/i,
+    'one that had said nothing',
+  )
   t.same(await server.exited, { code: 0, signal: null }, 'one that stays silent holds nothing up')
   await t.rejects(get(`${url}/healthz`, third), { code: /^ECONN/ })
 })

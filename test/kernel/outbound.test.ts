@@ -2,6 +2,8 @@ import { createServer, type AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import { t } from 'tap'
 import {
+  isPublicTarget,
+  keepConnections,
   post,
   publicOnly,
   type OutboundRequest,
@@ -101,7 +103,9 @@ t.test('a name of this host is resolved and refused', async (t) => {
     const result = await send(`http://${name}:${receiver.port}/`, { trusted: false })
     t.not(result.kind, 'answered', name)
   }
-  t.match(await send(`http://localhost:${receiver.port}/`, { trusted: false }), { kind: 'refused' })
+  t.match(await send(`http://localhost:${receiver.port}/`, { trusted: false }), {
+    kind: 'refused',
+  })
   t.equal(receiver.connections(), 0)
 })
 
@@ -212,4 +216,36 @@ t.test('what is no HTTP is a failure with its reason', async (t) => {
     response.writeHead(101, { connection: 'upgrade', upgrade: 'x' }).end()
   })
   t.match(await send(upgrade.url), { kind: 'failed' })
+})
+
+t.test('kept connections serve targets that are trusted alike, and are replaced', async (t) => {
+  let answers = 0
+  const receiver = await startReceiver(t, (_, response) => {
+    // The third request finds its connection closed, as after a restart of the target.
+    if (++answers === 3) return void response.destroy()
+    response.writeHead(200, { 'Retry-After': '7' }).end('an answer')
+  })
+  const connections = keepConnections(1)
+  t.teardown(connections.close)
+  const kept = { connections, answerBytes: 1_024 }
+  const first = await send(receiver.url, kept)
+  t.match(first, { kind: 'answered', status: 200, retryAfter: '7' })
+  t.match(await send(receiver.url, kept), { kind: 'answered' })
+  t.equal(receiver.connections(), 1, 'both came on one')
+  t.match(await send(receiver.url, kept), { kind: 'answered' }, 'sent again on a new one')
+  t.equal(receiver.connections(), 2)
+  const name = `http://receiver.test:${receiver.port}/`
+  const local = resolver(['127.0.0.1'])
+  t.match(await send(name, kept, local), { kind: 'answered' })
+  t.match(await send(name, { ...kept, trusted: false }, local), { kind: 'refused' })
+})
+
+t.test('a target is judged before it is connected to', async (t) => {
+  const publicOf = (url: string, ...addresses: readonly string[]) =>
+    isPublicTarget(new URL(url), resolver(addresses))
+  t.equal(await publicOf('http://[::1]:80/'), false)
+  t.equal(await publicOf('http://9.9.9.9/'), true)
+  t.equal(await publicOf('http://a.test/', '9.9.9.9', '2606:4700::1'), true)
+  t.equal(await publicOf('http://a.test/', '9.9.9.9', '10.0.0.1'), false)
+  t.equal(await publicOf('http://a.test/'), undefined)
 })

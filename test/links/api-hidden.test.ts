@@ -97,7 +97,8 @@ function ways({ api }: Caller, eve: Caller) {
     api('PUT', `/links/${link.id}`, { ...link, ...fields })
   const add = (what: string) => (link: Link) =>
     api('POST', `/links/${link.id}/${what}`, { email: eve.email })
-  const end = (what: string) => (link: Link) => api('DELETE', `/links/${link.id}/${what}/${eve.id}`)
+  const end = (what: string) => (link: Link) =>
+    api('DELETE', `/links/${link.id}/${what}/${eve.id}`)
   const gone = (link: Link) => api('DELETE', `/links/${link.id}`)
   return [
     ['share', add('shares'), end('shares')],

@@ -167,7 +167,21 @@ await t.test('tags', async (t) => {
     const { status, json } = await change({ tags })
     t.same([status, json.tags], [200, expected], JSON.stringify(tags).slice(0, 50))
   }
-  const tags = ['', ' ', '-a', '_a', ' a', `${fifty}a`, 'a.b', 'a/b', 'ä', 'a\0', 'a\n', HALF, '#a']
+  const tags = [
+    '',
+    ' ',
+    '-a',
+    '_a',
+    ' a',
+    `${fifty}a`,
+    'a.b',
+    'a/b',
+    'ä',
+    'a\0',
+    'a\n',
+    HALF,
+    '#a',
+  ]
   const none = [null, 'a', 5, {}, { 0: 'a', length: 1 }, [5], [null], [['a']], ['a', true]]
   await refuseAll(t, refuser, [
     ...both(

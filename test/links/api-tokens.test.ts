@@ -102,7 +102,8 @@ await t.test('a token that expires', expiry)
 await t.test('a user has a thousand tokens at most', async (t) => {
   const full = await links.user('full')
   await fillTokens(url, full.email, 999)
-  const make = (): Promise<ApiResponse<Made>> => full.api<Made>('POST', '/tokens', { name: 'more' })
+  const make = (): Promise<ApiResponse<Made>> =>
+    full.api<Made>('POST', '/tokens', { name: 'more' })
   const answers = await Promise.all(Array.from({ length: 10 }, make))
   const [made, ...late] = answers.toSorted((a, b) => a.status - b.status)
   t.equal(made?.status, 201, 'the last place is taken once')
@@ -188,7 +189,19 @@ async function fields(t: Test): Promise<void> {
   }
   const call = 'POST /tokens'
   const names = [
-    ...[undefined, null, 5, '', '  ', '\t', 'n'.repeat(101), 'a\0', 'a\nb', 'moc\u202e', '\u2066a'],
+    ...[
+      undefined,
+      null,
+      5,
+      '',
+      '  ',
+      '\t',
+      'n'.repeat(101),
+      'a\0',
+      'a\nb',
+      'moc\u202e',
+      '\u2066a',
+    ],
     ...['\ud83d', ['x']],
   ]
   const scopesOfNone = [null, '', 'all', 'FULL', 'admin', 5, ['full'], 'read ', 'a\0']
@@ -268,7 +281,9 @@ async function expiry(t: Test): Promise<void> {
   const { json } = await ann.api<Made>('POST', '/tokens', { name: 'brief', expires_at })
   t.equal(json.expires_at, expires_at)
   const call = links.api(json.token)
-  t.equal((await call('GET', '/links')).status, 200, 'good before')
+  const { status } = await call('GET', '/links')
+  // Unless the machine was so slow that its time is over.
+  if (Date.now() < Date.parse(expires_at)) t.equal(status, 200, 'good before')
   const late = await until(async () => {
     const answer = await call('GET', '/links')
     return answer.status === 200 ? undefined : answer

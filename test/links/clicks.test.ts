@@ -194,7 +194,7 @@ await t.test('days are those of UTC, and a batch counts once', async (t: Test) =
     () => new Date(),
   )
   const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
-  t.teardown(() => opened.close())
+  t.teardown(() => opened[Symbol.asyncDispose]())
   await migrate(opened.db)
   const [row] = await server.query(
     env,

@@ -22,7 +22,12 @@ await t.test('two people who change one link', async (t: Test) => {
       const etag = await etagOf(ann, id)
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, n) =>
-          (n % 2 === 0 ? ann : bob).api<Link>('PUT', path, { url: `http://w${n}/` }, ifMatch(etag)),
+          (n % 2 === 0 ? ann : bob).api<Link>(
+            'PUT',
+            path,
+            { url: `http://w${n}/` },
+            ifMatch(etag),
+          ),
         ),
       )
       const won = answers.filter(({ status }) => status === 200)
@@ -75,7 +80,11 @@ async function byTheApi(t: Test, ann: PageUser, bob: PageUser): Promise<void> {
     t.equal(answer.status, 200, value)
     current = answer.headers.etag ?? ''
   }
-  t.equal((await ann.api('PUT', path, { url: 'http://five/' })).status, 200, 'without it as before')
+  t.equal(
+    (await ann.api('PUT', path, { url: 'http://five/' })).status,
+    200,
+    'without it as before',
+  )
   const last = await etagOf(ann, made.json.id)
   t.equal((await bob.api('DELETE', path, undefined, ifMatch(last))).status, 204)
 }

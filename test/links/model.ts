@@ -64,7 +64,8 @@ function onRest(model: Model, caller: User, call: Call): Answer {
       )
     case 'tags': {
       const slugs = [...new Set(visible.flatMap(({ tags }) => tags))].sort()
-      const count = (tag: string): number => visible.filter(({ tags }) => tags.includes(tag)).length
+      const count = (tag: string): number =>
+        visible.filter(({ tags }) => tags.includes(tag)).length
       return list(
         'tags',
         slugs.map((slug) => ({ slug, link_count: count(slug) })),

@@ -202,19 +202,22 @@ await t.test('links of everybody', async (t) => {
   t.match(await eve.get(`${LINKS}?cursor=x`), { status: 400 })
 })
 
-await t.test('without a proxy the operator is the admin; who comes by one is nobody', async (t) => {
-  const { base } = await startLinks(t, postgres)
-  const own = await request(base + USERS)
-  t.match(own, { status: 200, text: /operator@localhost\s*<span class="badge">you/ })
-  for (const headers of [
-    { 'x-forwarded-for': '203.0.113.9' },
-    { forwarded: 'for=203.0.113.9' },
-    { 'x-forwarded-for': '203.0.113.9', 'remote-email': 'operator@localhost' },
-  ]) {
-    const page = await request(base + USERS, { headers: { accept: 'text/html', ...headers } })
-    t.match(page, { status: 403, text: /A proxy that is not trusted/ }, JSON.stringify(headers))
-  }
-})
+await t.test(
+  'without a proxy the operator is the admin; who comes by one is nobody',
+  async (t) => {
+    const { base } = await startLinks(t, postgres)
+    const own = await request(base + USERS)
+    t.match(own, { status: 200, text: /operator@localhost\s*<span class="badge">you/ })
+    for (const headers of [
+      { 'x-forwarded-for': '203.0.113.9' },
+      { forwarded: 'for=203.0.113.9' },
+      { 'x-forwarded-for': '203.0.113.9', 'remote-email': 'operator@localhost' },
+    ]) {
+      const page = await request(base + USERS, { headers: { accept: 'text/html', ...headers } })
+      t.match(page, { status: 403, text: /A proxy that is not trusted/ }, JSON.stringify(headers))
+    }
+  },
+)
 
 await t.test('pages of users', async (t) => {
   const before = emailsIn((await eve.get(USERS)).text)

@@ -158,7 +158,11 @@ await t.test('forms of a link: who may not, and what is none', async (t) => {
   for (const { path, fields, reads } of forms) {
     await t.test(path.replaceAll(/[0-9a-f-]{36}/g, '…'), async (t) => {
       const at = `/-/links/${link.id}${path}`
-      const refused = async (status: number, what: string, answer: ReturnType<typeof ann.post>) => {
+      const refused = async (
+        status: number,
+        what: string,
+        answer: ReturnType<typeof ann.post>,
+      ) => {
         const { status: got, text } = await answer
         t.equal(got, status, what)
         t.match(JSON.parse(text), { error: /\S/, code: /^[A-Z_]+$/ })

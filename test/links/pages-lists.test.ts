@@ -196,7 +196,10 @@ await onPostgres(t, 'tags of what one may see', async (t: Test, backend) => {
   const eve = await pageUser(links, 'eve', { admin: true })
   await makeLink(ann, 'open', { tags: ['both', 'public-tag'], title: '<b>"quoted"</b>' })
   await makeLink(ann, 'ann-own', { visibility: 'private', tags: ['both', 'hers'] })
-  const shared = await makeLink(ann, 'given', { visibility: 'secure', tags: ['both', 'given-tag'] })
+  const shared = await makeLink(ann, 'given', {
+    visibility: 'secure',
+    tags: ['both', 'given-tag'],
+  })
   await ann.api('POST', `/links/${shared.id}/shares`, { email: bob.email })
 
   await t.test('counts and lists', async (t) => {
@@ -208,22 +211,27 @@ await onPostgres(t, 'tags of what one may see', async (t: Test, backend) => {
     t.same(slugsIn((await eve.get('/-/tags/hers')).text), ['ann-own'])
   })
 
-  await t.test('where a row leads: to its page who may read it, else to its preview', async (t) => {
-    const { text } = await bob.get('/-/tags/both')
-    t.match(text, `href="/-/links/${shared.id}"`)
-    t.match(text, 'href="/open+"')
-    for (const [who, path] of [
-      [ann, '/-/tags/both'],
-      [eve, '/-/tags/public-tag'],
-    ] as const) {
-      const page = await who.get(path)
-      const hrefs = [...page.text.matchAll(/href="(\/-\/links\/[^"]+)"/g)].map(([, href]) => href)
-      t.ok(hrefs.length > 0)
-      for (const href of hrefs) t.equal((await who.get(href ?? '')).status, 200)
-    }
-    t.match(text, '&lt;b&gt;&quot;quoted&quot;&lt;/b&gt;', 'a title is text')
-    t.notMatch(text, '<b>')
-  })
+  await t.test(
+    'where a row leads: to its page who may read it, else to its preview',
+    async (t) => {
+      const { text } = await bob.get('/-/tags/both')
+      t.match(text, `href="/-/links/${shared.id}"`)
+      t.match(text, 'href="/open+"')
+      for (const [who, path] of [
+        [ann, '/-/tags/both'],
+        [eve, '/-/tags/public-tag'],
+      ] as const) {
+        const page = await who.get(path)
+        const hrefs = [...page.text.matchAll(/href="(\/-\/links\/[^"]+)"/g)].map(
+          ([, href]) => href,
+        )
+        t.ok(hrefs.length > 0)
+        for (const href of hrefs) t.equal((await who.get(href ?? '')).status, 200)
+      }
+      t.match(text, '&lt;b&gt;&quot;quoted&quot;&lt;/b&gt;', 'a title is text')
+      t.notMatch(text, '<b>')
+    },
+  )
 
   await t.test('a tag of others is like one that does not exist', async (t) => {
     const hidden = '/-/tags/hers'

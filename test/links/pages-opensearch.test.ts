@@ -69,7 +69,12 @@ await t.test('the keyword in front is left out', async (t) => {
 })
 
 await t.test('never away from here', async (t) => {
-  for (const q of ['//evil.test', 'https://evil.test/', '\\\\evil.test', 'docs/../..//evil.test']) {
+  for (const q of [
+    '//evil.test',
+    'https://evil.test/',
+    '\\\\evil.test',
+    'docs/../..//evil.test',
+  ]) {
     const { status, headers } = await go(ann, q)
     if (status !== 302) t.equal(status, 200, q)
     else t.equal(new URL(headers.location ?? '', links.base).origin, links.base, q)

@@ -77,7 +77,10 @@ await onPostgres(t, 'tokens page', async (t: Test, backend) => {
     const creates = await make(ann, { name: 'ci', scope: 'create', expires: '' })
     t.match(creates.text, '&quot;slug&quot;', 'a command within its scope')
     const create = links.api(tokenIn(creates))
-    t.equal((await create('POST', '/links', { slug: 'by-ci', url: 'https://x.test/' })).status, 201)
+    t.equal(
+      (await create('POST', '/links', { slug: 'by-ci', url: 'https://x.test/' })).status,
+      201,
+    )
     t.equal((await create('GET', '/links')).status, 403)
     const at = new Date(Date.now() + 3_600_000).toISOString()
     tokenIn(await make(ann, { name: 'a time', expires: at }))
@@ -168,7 +171,10 @@ await onPostgres(t, 'tokens page', async (t: Test, backend) => {
       const cat = await pageUser(links, 'cat')
       await fillTokens(links.env['DATABASE_URL'] ?? '', cat.email, 1_000)
       const answer = await make(cat, { name: 'more' }, HTMX)
-      t.match(answer, { status: 400, text: /role="alert">\s*A user may have 1,000 tokens; revoke/ })
+      t.match(answer, {
+        status: 400,
+        text: /role="alert">\s*A user may have 1,000 tokens; revoke/,
+      })
       t.match((await make(cat, { name: 'more' })).json(), { code: 'BAD_REQUEST' })
     })
   }

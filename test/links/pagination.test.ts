@@ -75,7 +75,9 @@ await t.test('pages of every list', async (t: Test) => {
       const queries = isFirst
         ? [...limits, ...wrong]
         : ['limit=0', 'limit=x', 'cursor=', `cursor=${others[0]}`]
-      refused.push(...queries.map((query): Refusal => [`GET ${path}?${query}`, 400, 'BAD_REQUEST']))
+      refused.push(
+        ...queries.map((query): Refusal => [`GET ${path}?${query}`, 400, 'BAD_REQUEST']),
+      )
       for (const limit of ['200', '201', '007', '9007199254740993', '9'.repeat(1_000)]) {
         const { status } = await root.api('GET', `${path}?limit=${limit}`)
         t.equal(status, 200, `${path} by ${limit.slice(0, 20)}`)

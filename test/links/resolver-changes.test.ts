@@ -159,7 +159,10 @@ await t.test('memory is bounded', async (t) => {
     (text) => transcript('log', text, 'resolver'),
     () => new Date(),
   )
-  const { db, close } = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
+  const { db, [Symbol.asyncDispose]: close } = await openDatabase(
+    { url: env['DATABASE_URL'], dataDirectory: '' },
+    log,
+  )
   t.teardown(close)
   const slugs = Array.from({ length: 60 }, (_, n) => `many-${n}`)
   await insertLinks(

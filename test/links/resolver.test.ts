@@ -175,7 +175,10 @@ const cases: Readonly<Record<string, Case>> = {
   ],
 }
 
-const NOWHERE = { status: 404, headers: { 'cache-control': 'no-store', 'x-robots-tag': 'noindex' } }
+const NOWHERE = {
+  status: 404,
+  headers: { 'cache-control': 'no-store', 'x-robots-tag': 'noindex' },
+}
 
 const links = await startLinks(t, postgres)
 const { base, server, user } = links
@@ -187,7 +190,14 @@ await t.test('a slug in every spelling leads to its link', async (t) => {
   await makeLink(ann, 'team', { url: 'https://team.test/' })
   await makeLink(ann, 'a1', { url: 'http://intranet' })
   const spellings = ['team-docs', 'Team-Docs', 'TEAM-DOCS', 'team_docs', 'Team_Docs', 'team-docs/']
-  const ends = ['team-docs.', 'team-docs,', 'team-docs!?', 'team-docs)', 'team-docs-', 'team-docs_']
+  const ends = [
+    'team-docs.',
+    'team-docs,',
+    'team-docs!?',
+    'team-docs)',
+    'team-docs-',
+    'team-docs_',
+  ]
   const encoded = [
     'team%2Ddocs',
     'team%5Fdocs',
@@ -202,7 +212,11 @@ await t.test('a slug in every spelling leads to its link', async (t) => {
   t.equal(await leadsTo(base, '/A1'), 'http://intranet', 'as its owner wrote it')
   const others = ['team--docs', '-team-docs', '.team-docs', 'team-doc', 'team.docs', 'team docs']
   for (const other of others) {
-    t.equal(await leadsTo(base, `/${encodeURIComponent(other)}`), 404, `"${other}" is another slug`)
+    t.equal(
+      await leadsTo(base, `/${encodeURIComponent(other)}`),
+      404,
+      `"${other}" is another slug`,
+    )
   }
 })
 

@@ -160,7 +160,9 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
 })
 
 function nextOf(text: string): string {
-  return /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '/no-next'
+  return (
+    /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '/no-next'
+  )
 }
 
 /** All ids of the log, page by page, in their order. */

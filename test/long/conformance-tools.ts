@@ -1,12 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import Type from 'typebox'
 import type { JsonObject } from '../../kernel/json.ts'
 import {
+  CallError,
   defineTool,
-  toolContent,
-  toolError,
   type Call,
-  type Content,
   type Tool,
   type ToolResult,
 } from '../../kernel/mcp/server.ts'
@@ -24,7 +21,7 @@ function fixture(name: string, description: string, answer: Answer, streams = fa
     name,
     title: name,
     description,
-    input: Type.Object({}, { additionalProperties: false }),
+    input: {},
     annotations: {
       readOnlyHint: true,
       destructiveHint: false,
@@ -34,6 +31,13 @@ function fixture(name: string, description: string, answer: Answer, streams = fa
     ...(streams && { streams }),
     call: async (_args, call) => answer(call),
   })
+}
+
+/** One block of a result, as MCP writes it. */
+type Content = JsonObject & { readonly type: string }
+
+function toolContent(...content: readonly Content[]): ToolResult {
+  return Buffer.from(`"content":${JSON.stringify(content)}`)
 }
 
 function text(value: string): ToolResult {
@@ -100,9 +104,9 @@ export const fixtureTools: readonly Tool[] = [
       embedded('test://mixed-content-resource', 'application/json', '{"test":"data","value":123}'),
     ),
   ),
-  fixture('test_error_handling', 'Tests an error', () =>
-    toolError('test', 'This tool intentionally returns an error for testing'),
-  ),
+  fixture('test_error_handling', 'Tests an error', () => {
+    throw new CallError('test', 'This tool intentionally returns an error for testing')
+  }),
   fixture('test_tool_with_progress', 'Tests progress', withProgress, true),
   fixture('test_streaming_elicitation', 'Tests a response stream', withProgress, true),
   fixture('test_logging_tool', 'Logs nothing', () => text('Nothing was logged'), true),

@@ -43,7 +43,11 @@ if (missing !== undefined) {
   // In an empty directory, without a PATH: nothing of the repository or of Node can be found.
   const program = [onPath('env') ?? 'env', '-C', empty, executable]
   const run = (args: readonly string[], env = {}) =>
-    runCliProcess(args, { program, env: { ...env, PATH: '' }, secretShown: args[0] === 'provider' })
+    runCliProcess(args, {
+      program,
+      env: { ...env, PATH: '' },
+      secretShown: args[0] === 'provider',
+    })
 
   await t.test('the build leaves one file, whose bytes depend on the sources only', async (t) => {
     const hashes = []
@@ -121,7 +125,11 @@ if (missing !== undefined) {
 
     await first.kill()
     const again = await startServerProcess(t, options)
-    t.equal((await request(`${again.hooks}/log/${id}/payload`)).text, BODY, 'it survived the crash')
+    t.equal(
+      (await request(`${again.hooks}/log/${id}/payload`)).text,
+      BODY,
+      'it survived the crash',
+    )
     t.ok((await send(again.hooks)).json<{ id: number }>().id > id)
     t.same(await again.stop(), { code: 0, signal: null })
 

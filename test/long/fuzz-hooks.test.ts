@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import Type, { type TObject, type TSchema } from 'typebox'
 import type { HooksRoutes } from '../../routes/hooks/endpoint.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
+import { apiOf } from '../helpers/api.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import {
   addProvider,
@@ -11,6 +12,7 @@ import {
   enable,
   eventIds,
   post,
+  postForm,
   SECRETS,
   SIGNED,
   signatureHeaders,
@@ -43,6 +45,13 @@ const Delivery = Type.Partial(
     challenge: Type.Union([Type.String(), Type.Null()]),
   }),
 )
+const SCHEME_PARTS = [
+  'header',
+  'signed_text',
+  'timestamp_header',
+  'event_type_header',
+  'id_header',
+]
 /** Nobody listens there. */
 const NOBODY = 'http://127.0.0.1:9/hook'
 /** A forwarder connects. */
@@ -78,6 +87,8 @@ await eachBackend(
       ...{ GATEHOUSE_SECRET_KEY: secretKey(), HOOKS_REPLAY_TARGETS: '127.0.0.1:9' },
     })
     let [token, secret, events]: [string, string, string[]] = ['', '', []]
+    let job = ''
+    const api = apiOf(base)
     let endpoint = await addEndpoint(base, 'keep', { allow_replay: 'true' })
 
     async function refresh(): Promise<void> {
@@ -99,9 +110,15 @@ await eachBackend(
         await change(base, '', '../settings/endpoints/keep/revoke')
         endpoint = await addEndpoint(base, 'keep', { allow_replay: 'true' })
       }
+      // 409 where the one before is still there.
+      await postForm(base, '/destinations', { name: 'keep', url: NOBODY })
       // It leaves at once: its name is known then, and can be forgotten.
       await rawExchange(Number(new URL(base).port), HANDSHAKE, { until: (text) => text !== '' })
       events = (await eventIds(base)).slice(0, 40).map(String)
+      const wanted = { provider: 'chat', target_url: NOBODY, highest_id: Number(events[0]) }
+      const started = await api<{ job: { id: string } }>('POST', '/events/replay', wanted)
+      // One that runs goes on.
+      if (started.status === 200) job = started.json.job.id
     }
 
     /** Headers of who may deliver to the receiver of the path. */
@@ -143,11 +160,21 @@ await eachBackend(
       },
       known: {
         ...{ name, provider, id, 'providers/:name': provider, endpoint: fc.constant('keep') },
+        'destinations/:name': fc.constant('keep'),
+        ...{ url: fc.constant(NOBODY), rate: fc.constantFrom('', '5/s') },
+        json: fc.constant('id=evt_1'),
+        // The parts of a scheme, which go together.
+        ...Object.fromEntries(SCHEME_PARTS.map((part) => [part, fc.constant('')])),
         ...{ token: fc.nat(0).map(() => token), _meta: fc.constant(META), cursor: oddCursor },
+        job: fc.nat(0).map(() => job),
         ...{ target_url: fc.constantFrom(NOBODY, ''), timeout_s: fc.constant(1) },
-        ...{ replay_default_target: fc.constantFrom(NOBODY, ''), trust_mode: fc.constant('token') },
+        ...{
+          replay_default_target: fc.constantFrom(NOBODY, ''),
+          trust_mode: fc.constant('token'),
+        },
         ...{ secret: fc.constant(''), expected_interval: fc.constantFrom('', '1h', '30d') },
-        enabled: fc.constantFrom('true', 'true', 'false'),
+        // Texts of the forms, and values of the API.
+        enabled: fc.constantFrom<string | boolean>('true', true, 'false', false),
         rejection_burst: fc.constantFrom('', '10/5m', '10 in 5m'),
         overlap: fc.constantFrom('0', '3600'),
       },

@@ -9,7 +9,13 @@ import { ChatRequest } from '../../services/ops/chat.ts'
 import { CHAT_KEY, MODEL_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { ended, inventoryFile, startOpsProcess, type Memory, type Session } from '../helpers/ops.ts'
+import {
+  ended,
+  inventoryFile,
+  startOpsProcess,
+  type Memory,
+  type Session,
+} from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { fuzz, INERT } from './fuzz.ts'

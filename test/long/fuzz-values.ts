@@ -71,7 +71,10 @@ export function valid(schema: TSchema, known: Known): fc.Arbitrary<unknown> {
     case 'string':
       return validText(shape)
     case 'integer':
-      return fc.oneof(fc.integer(rangeOf(shape)), fc.constantFrom(...Object.values(rangeOf(shape))))
+      return fc.oneof(
+        fc.integer(rangeOf(shape)),
+        fc.constantFrom(...Object.values(rangeOf(shape))),
+      )
     case 'number':
       return fc.double({ ...rangeOf(shape), noNaN: true })
     case 'boolean':
@@ -120,7 +123,14 @@ function rangeOf({ minimum: min = 0, maximum: max = 10_000 }: Shape) {
 
 /** Values that a member may not have: of another type, or just beyond its limits. */
 function wrongValues(schema: TSchema | undefined): readonly unknown[] {
-  const { minLength = 0, maxLength, minimum, maximum, maxItems, enum: values }: Shape = schema ?? {}
+  const {
+    minLength = 0,
+    maxLength,
+    minimum,
+    maximum,
+    maxItems,
+    enum: values,
+  }: Shape = schema ?? {}
   return [
     ...[null, true, 0, -1, 1.5, 2_147_483_648, 2 ** 53, 1e308, '', 'x', [], {}, [null], [[]]],
     ...(minLength > 1 ? ['x'.repeat(minLength - 1)] : []),

@@ -146,7 +146,12 @@ t.test('nothing is blamed on a hardening that is not there', async (t) => {
     readonly string[],
   ])[] = [
     ['not by systemd', REFUSALS, {}, HARDENED],
-    ['a unit without hardening', REFUSALS, { INVOCATION_ID: '1' }, [process.execPath, 'server.ts']],
+    [
+      'a unit without hardening',
+      REFUSALS,
+      { INVOCATION_ID: '1' },
+      [process.execPath, 'server.ts'],
+    ],
     ['another reason', OTHERS, { INVOCATION_ID: '1' }, HARDENED],
   ]
   for (const [name, programs, invocation, program] of cases) {

@@ -17,14 +17,18 @@ t.test('a stream that never begins is timed out; one that stalls can be stopped'
   let stalls = false
   const endpoint = await startReceiver(t, (_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.write(stalls ? delta('I will look') : ': keep-alive\n\n')
+    if (stalls) response.write(delta('I will look'))
+    else response.flushHeaders()
   })
   const ops = await startOps(t, postgres, { OPS_MODEL_URL: `${endpoint.url}/v1` })
   const session = await ended(ops, undefined, 90_000)
   t.match(session, { status: 'timed_out', exit_code: 1, num_turns: 0 })
   const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events')
   t.match(json.events, [{ level: 'warning', session_id: session.id, service: 'gatehouse' }])
-  t.match(json.events[0]?.message, /timed_out: it gave no output within 6\d s$/)
+  t.match(
+    json.events[0]?.message,
+    /timed_out: it gave no output within 6\d s \(OPS_FIRST_OUTPUT_S\)$/,
+  )
   t.equal(endpoint.received.length, 1)
 
   stalls = true

@@ -27,7 +27,16 @@ export type SoakLoad = {
 }
 
 const PAGES = {
-  hooks: ['/', '/log', '/log?limit=5', '/log/1', '/providers', '/settings', '/healthz', '/metrics'],
+  hooks: [
+    '/',
+    '/log',
+    '/log?limit=5',
+    '/log/1',
+    '/providers',
+    '/settings',
+    '/healthz',
+    '/metrics',
+  ],
   links: ['/-/', '/-/help', '/kept+', '/nothing', '/healthz'],
   ops: ['/', '/sessions', '/events', '/memories', '/config', '/api/v1/health'],
 } as const

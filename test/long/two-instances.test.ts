@@ -71,7 +71,11 @@ await t.test('two instances are one to whoever comes through nginx', async (t) =
       const put = await by.api(ann.token)<Link>('PUT', `/links/${link.id}`, { url })
       t.equal(put.status, 200)
       link = put.json
-      await until(async () => (await leadsTo(from.base, '/docs')) === url, 'the new address', 1_000)
+      await until(
+        async () => (await leadsTo(from.base, '/docs')) === url,
+        'the new address',
+        1_000,
+      )
       const visits = await Promise.all([1, 2, 3, 4].map(() => leadsTo(links, '/docs')))
       t.same(visits, [url, url, url, url], 'whichever nginx asks')
     }
@@ -105,7 +109,11 @@ await t.test('two instances are one to whoever comes through nginx', async (t) =
   await t.test('nobody is who he calls himself', async (t) => {
     const headers = { 'Remote-Email': 'ann@example.com' }
     t.equal((await request(links, { path: '/-/', headers })).status, 403, 'not by nginx')
-    t.equal((await request(one.links, { path: '/-/', headers })).status, 200, 'by the proxy itself')
+    t.equal(
+      (await request(one.links, { path: '/-/', headers })).status,
+      200,
+      'by the proxy itself',
+    )
   })
 
   await t.test('one session runs, whoever is asked', async (t) => {
@@ -181,7 +189,8 @@ await t.test('both are restarted, one after the other, and no client sees it', a
     t.ok(stream.connections > 1, 'it was ended by a restart')
     t.same(stream.ids, ids, 'it has every event once and in order')
   }
-  const forwarded = () => target.received.map(({ headers }) => Number(headers['x-gatehouse-event']))
+  const forwarded = () =>
+    target.received.map(({ headers }) => Number(headers['x-gatehouse-event']))
   await until(() => forwarded().at(-1) === ids.at(-1), 'the last event to be forwarded', 30_000)
   // At least once: where a connection ended before the answer was noted, it comes again.
   t.same([...new Set(forwarded())], ids, 'a forwarder has every event in order')

@@ -13,43 +13,43 @@ export type PlantedFault = {
 export const FAULTS: readonly PlantedFault[] = [
   {
     fault: 'stale deliveries pass one second too long',
-    file: 'services/hooks/schemes.ts',
+    file: 'services/hooks/signatures.ts',
     find: 'Math.abs(age) <= freshness',
     replace: 'Math.abs(age) <= freshness + 1',
   },
   {
     fault: 'deliveries from the future are fresh',
-    file: 'services/hooks/schemes.ts',
+    file: 'services/hooks/signatures.ts',
     find: 'Math.abs(age) <= freshness',
     replace: 'age <= freshness',
   },
   {
     fault: 'only the last of several signatures counts',
-    file: 'services/hooks/schemes.ts',
+    file: 'services/hooks/signatures.ts',
     find: 'found = timingSafeEqual(expected, signature) || found',
     replace: 'found = timingSafeEqual(expected, signature)',
   },
   {
     fault: 'signature may have upper-case hex',
-    file: 'services/hooks/schemes.ts',
-    find: '/^[0-9a-f]{64}$/.test(hex)',
-    replace: '/^[0-9a-fA-F]{64}$/.test(hex)',
+    file: 'services/hooks/signatures.ts',
+    find: 'bytes.toString(encoding) === encoded',
+    replace: "bytes.toString(encoding) === (encoding === 'hex' ? encoded.toLowerCase() : encoded)",
   },
   {
     fault: 'two times in a payments signature are accepted',
-    file: 'services/hooks/schemes.ts',
-    find: 'times.length > 1 || ',
-    replace: '',
+    file: 'services/hooks/signatures.ts',
+    find: 'others.length === 0 ?',
+    replace: 'others.length >= 0 ?',
   },
   {
     fault: 'webhook-id with a dot is accepted',
-    file: 'services/hooks/schemes.ts',
+    file: 'services/hooks/signatures.ts',
     find: '/^[\\x21-\\x2d\\x2f-\\x7e]+$/',
     replace: '/^[\\x21-\\x7e]+$/',
   },
   {
     fault: 'signing secrets of 16 bytes are accepted',
-    file: 'services/hooks/secrets.ts',
+    file: 'services/hooks/keys.ts',
     find: 'key.length >= 24 && key.length <= 64',
     replace: 'key.length >= 16 && key.length <= 64',
   },
@@ -68,15 +68,15 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     fault: 'a handshake of chat is stored as an event',
-    file: 'services/hooks/deliveries.ts',
-    find: "if (provider === 'chat' && members['type'] === 'url_verification') {",
-    replace: "if (provider === 'chat' && members['type'] === 'never') {",
+    file: 'services/hooks/schemes.ts',
+    find: "type !== 'url_verification'",
+    replace: "type !== 'never'",
   },
   {
     fault: 'a token in the query of a Referer is stored',
     file: 'services/hooks/redact.ts',
-    find: ': redactUrlTokens(text)',
-    replace: ': text',
+    find: '[name, isSecret ? REDACTED : redactUrlTokens(value)]',
+    replace: '[name, isSecret ? REDACTED : value]',
   },
   {
     fault: 'cookie headers are stored',
@@ -98,38 +98,54 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     fault: 'retention keeps one event too many',
-    file: 'sql/hooks/settings.sql',
-    find: '   where id <= coalesce((select id from hooks.events order by id desc offset :keep limit 1), 0)',
-    replace:
-      '   where id < coalesce((select id from hooks.events order by id desc offset :keep limit 1), 0)',
-    runBy: 'services/hooks/settings.ts#run',
+    file: 'services/hooks/settings.ts',
+    find: 'Math.min(left, COUNT_BATCH) - 1',
+    replace: 'Math.min(left, COUNT_BATCH)',
   },
   {
     fault: 'repeated deliveries do not count',
     file: 'sql/hooks/deliveries.sql',
-    find: 'do update set attempts = hooks.events.attempts + excluded.attempts',
-    replace: 'do update set attempts = hooks.events.attempts',
-    runBy: 'services/hooks/ingest.ts#commit',
+    find: 'do update set deliveries = hooks.repeats.deliveries + excluded.deliveries',
+    replace: 'do update set deliveries = hooks.repeats.deliveries',
+    runBy: 'services/hooks/ingest.ts#saveBatch',
   },
   {
     fault: 'ids of events are drawn without the lock',
-    file: 'sql/hooks/deliveries.sql',
-    find: '  select pg_advisory_xact_lock(7203001)\n',
-    replace: '  select 1\n',
-    runBy: 'services/hooks/ingest.ts#commit',
+    file: 'sql/migrations/0001_hooks.sql',
+    find: '  perform pg_advisory_xact_lock(7203001);\n',
+    replace: '',
+    runBy: 'services/hooks/ingest.ts#saveBatch',
   },
   {
     fault: 'a filter by provider and type ignores the provider',
-    file: 'sql/hooks/events.sql',
-    find: '   and (:provider::text is null or provider = :provider)\n order by received_at desc, id desc\n limit :limit;',
-    replace: ' order by received_at desc, id desc\n limit :limit;',
-    runBy: 'services/hooks/events.ts#listPage',
+    file: 'sql/migrations/0001_hooks.sql',
+    find: '       where provider = provider_of and event_type = type_of and id < before',
+    replace: '       where event_type = type_of and id < before',
+    runBy: 'services/hooks/events.ts#findEvents',
+  },
+  {
+    fault: 'an unknown token counts as none',
+    file: 'services/hooks/endpoints.ts',
+    find: 'if (endpoint === undefined) throw unauthorized(authorization)\n    recordUse',
+    replace: 'if (endpoint === undefined) return undefined\n    recordUse',
+  },
+  {
+    fault: 'a token that is for reading replays by the API',
+    file: 'routes/hooks/access.ts',
+    find: 'caller === undefined || caller.may_replay',
+    replace: 'caller === undefined || caller.name',
+  },
+  {
+    fault: 'events list --follow begins anew after a lost connection',
+    file: 'commands/follow.ts',
+    find: "if (message.id !== '') position = message.id",
+    replace: "if (message.id === 'none') position = message.id",
   },
   {
     fault: 'a failing row fails the deliveries beside it',
     file: 'services/hooks/ingest.ts',
-    find: 'if (error instanceof QueryError && batch.length > 1) return saveEach(batch)',
-    replace: 'if (error instanceof QueryError && batch.length > 9999) return saveEach(batch)',
+    find: 'if (error instanceof QueryError && batch.length > 1) {',
+    replace: 'if (error instanceof QueryError && batch.length > 9999) {',
   },
   {
     fault: 'the stream skips the gap message',
@@ -146,8 +162,8 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     fault: 'a forwarder may answer more than it was sent',
     file: 'services/hooks/forward/session.ts',
-    find: 'if (message === undefined || unanswered === MAX_UNANSWERED) return endBreach()',
-    replace: 'if (message === undefined) return endBreach()',
+    find: 'message === undefined || session.unanswered === MAX_UNANSWERED',
+    replace: 'message === undefined',
   },
   {
     fault: 'recipients may change a link',
@@ -169,7 +185,7 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     fault: 'expired tokens are accepted when created',
-    file: 'services/links/tokens.ts',
+    file: 'services/links/new-tokens.ts',
     find: 'if (at !== null && at <= now) {',
     replace: 'if (at !== null && at < new Date(0)) {',
   },
@@ -188,8 +204,8 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     fault: 'links may lead back to themselves',
     file: 'services/links/loop.ts',
-    find: 'if (visits.some(({ asked }) => slugsMeant(asked).includes(slug))) {',
-    replace: 'if (visits.length > 99) {',
+    find: 'if (slugsMeant(visit.asked).includes(slug)) throw',
+    replace: "if (slug === '') throw",
   },
   {
     fault: 'a URL with a user name is accepted',
@@ -212,7 +228,7 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     fault: 'a secure link redirects everybody',
     file: 'routes/links/visits.ts',
-    find: 'if (link.isSecure && !(await mayRead(resolver, link, visitor))) {',
+    find: 'if (link.isSecure && !(await mayRead(visit, link, visitor))) {',
     replace: "if (link.isSecure && link.slug === '') {",
   },
   {
@@ -229,7 +245,7 @@ export const FAULTS: readonly PlantedFault[] = [
   },
   {
     fault: 'text that turns direction is a name of a token',
-    file: 'services/links/tokens.ts',
+    file: 'services/links/new-tokens.ts',
     find: '!TURNS_TEXT.test(text)',
     replace: "text !== ''",
   },
@@ -272,8 +288,8 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     fault: 'a folder with the same beginning is inside a root',
     file: 'services/ops/tools/files.ts',
-    find: 'path.startsWith(root.endsWith(sep) ? root : root + sep)',
-    replace: 'path.startsWith(root)',
+    find: 'roots.map((root) => (root.endsWith(sep) ? root : root + sep))',
+    replace: 'roots',
   },
   {
     fault: 'secrets in base64 are shown',
@@ -290,8 +306,8 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     fault: 'an alert with the same key and another time is a new one',
     file: 'services/ops/alerts/payload.ts',
-    find: 'fingerprint: key === undefined ? content :',
-    replace: 'fingerprint: key === undefined || content ? content :',
+    find: 'fingerprint: own ?? content,',
+    replace: 'fingerprint: content,',
   },
   {
     fault: 'memories of 11,000 characters are taken',
@@ -308,8 +324,8 @@ export const FAULTS: readonly PlantedFault[] = [
   {
     fault: 'the same words are told twice',
     file: 'services/ops/tools/records.ts',
-    find: "  if (same) return 'the same words were sent today'\n",
-    replace: '',
+    find: 'isCritical && !same && notices < MAX_NOTICES',
+    replace: 'isCritical && notices < MAX_NOTICES',
   },
   {
     fault: 'a session tier above the limit is started',

@@ -8,9 +8,11 @@ import { withSharedParts } from '../runner/shared-parts.ts'
 import { FAULTS, type PlantedFault } from './faults.ts'
 
 // How well the suite protects: docs/testing.md.
-//   node test/mutation/run.ts reach FILE.json          which test files run the place of each fault, by coverage
-//   node test/mutation/run.ts faults FILE.json [FROM]  puts each fault into the sources and runs those files until
-//                                                      one fails; the sources are as before when it has ended
+//   node test/mutation/run.ts reach FILE.json
+//     notes which test files run the place of each fault, by coverage
+//   node test/mutation/run.ts faults FILE.json [FROM [TO]]
+//     puts each fault, or those with these numbers, into the sources and runs those files until one fails; the
+//     sources are as before when it has ended
 
 const FILE_SECONDS = 600
 const JOBS = availableParallelism() + 1
@@ -18,7 +20,7 @@ const JOBS = availableParallelism() + 1
 /** Test files with their milliseconds, by the name of a fault. */
 type Reach = Record<string, Record<string, number>>
 
-const [mode, file = 'reach.json', from = '1'] = process.argv.slice(2)
+const [mode, file = 'reach.json', from = '1', to = FAULTS.length] = process.argv.slice(2)
 const never = new AbortController().signal
 // Leaves by way of the exit handlers, which put the sources back.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
@@ -124,7 +126,7 @@ async function tryFaults(): Promise<void> {
   const reach: Reach = JSON.parse(readFileSync(file, 'utf8'))
   let caught = 0
   for (const [at, fault] of FAULTS.entries()) {
-    if (at + 1 < Number(from)) continue
+    if (at + 1 < Number(from) || at + 1 > Number(to)) continue
     const files = likelyFirst(fault, reach[fault.fault] ?? {})
     const by = await firstFailure(fault, files)
     if (by !== undefined) caught++

@@ -167,7 +167,13 @@ await onPostgres(t, 'memories of the API', async (t: Test, backend) => {
     goodForm(t, gone)
     refuses(t, await api('DELETE', `/memories/${memory?.id}`), 404, 'memory not found')
     await refuseAll(t, { service: 'ops', base, state: () => list() }, refusedIds('DELETE'))
-    refuses(t, await api('GET', `/memories/${memory?.id}`), 404, undefined, 'no single one is read')
+    refuses(
+      t,
+      await api('GET', `/memories/${memory?.id}`),
+      404,
+      undefined,
+      'no single one is read',
+    )
   })
 })
 
@@ -244,7 +250,10 @@ await onPostgres(t, 'events and cooldowns of the API', async (t: Test, backend) 
   })
 
   await t.test('cooldowns: the last 24 hours, the newest action first', async (t) => {
-    const answer = await api<{ cooldowns: readonly { last_action: string }[] }>('GET', '/cooldowns')
+    const answer = await api<{ cooldowns: readonly { last_action: string }[] }>(
+      'GET',
+      '/cooldowns',
+    )
     goodForm(t, answer)
     t.match(answer.json, {
       cooldowns: [

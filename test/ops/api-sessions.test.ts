@@ -42,10 +42,12 @@ const REFUSED: readonly Refusal[] = [
   [{ call: START, body: { prompt: 'x'.repeat(1024 * 1024) } }, 413, undefined, /1048576/],
   // What no list takes as `limit` or `offset`.
   ...['limit', 'offset'].flatMap((name) =>
-    ['-1', '1.5', 'x', '', '1e3', '0x10', '%2B1', '%201', '1%2C2', 'null'].map((value): Refusal => [
-      `GET /api/v1/sessions?${name}=${value}`,
-      ...([400, undefined, new RegExp(name)] as const),
-    ]),
+    ['-1', '1.5', 'x', '', '1e3', '0x10', '%2B1', '%201', '1%2C2', 'null'].map(
+      (value): Refusal => [
+        `GET /api/v1/sessions?${name}=${value}`,
+        ...([400, undefined, new RegExp(name)] as const),
+      ],
+    ),
   ),
   ...['x', '1x', '1.5', '0x1', '1e1', '%201', '-', '%F0%9F%99%82', '1%00', 'trigger'].map(
     (id): Refusal => [`GET /api/v1/sessions/${id}`, 400, undefined, /integer/],
@@ -175,7 +177,7 @@ await onPostgres(t, 'sessions of the API', async (t: Test, backend) => {
 
 await onPostgres(t, 'escalation from tier 1 to 3', async (t: Test, backend) => {
   const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
-  // One turn of each: 0.001 + 0.0001, and so on. Tier 2's model has no price.
+  // A turn of each: 0.001 + 0.0001, and so on; two of tier 3. Tier 2's model has no price.
   const price = { input: 1, output: 1 }
   writeFileSync(prices, JSON.stringify({ one: price, three: { input: 10, output: 10 } }))
   const model = await startModel(t)
@@ -188,11 +190,12 @@ await onPostgres(t, 'escalation from tier 1 to 3', async (t: Test, backend) => {
   })
   await ended(ops)
 
-  const refusals: Promise<unknown>[] = []
-  const script: Script = ({ tier, prompt }) => {
+  let refusals = 0
+  const script: Script = async ({ tier, prompt }) => {
     if (prompt === 'in between') return says('Late.')
-    const start = ops.api('POST', '/sessions/trigger', { prompt: 'in between' })
-    refusals.push(start.then((answer) => refuses(t, answer, 409, undefined, `tier ${tier}`)))
+    const start = await ops.api('POST', '/sessions/trigger', { prompt: 'in between' })
+    refuses(t, start, 409, undefined, `tier ${tier}`)
+    refusals += 1
     if (tier === 3) return says('Log rotated.')
     if (tier > 1) t.match(prompt, escalation.findings)
     return calls(['escalate', { ...escalation, reason: `${escalation.reason} ${tier}` }])
@@ -210,8 +213,7 @@ await onPostgres(t, 'escalation from tier 1 to 3', async (t: Test, backend) => {
   const late = await pressing
   t.ok(late.id > third.id && late.parent_session_id === null, 'it comes after the whole chain')
   await ended(ops, late.id)
-  await Promise.all(refusals)
-  t.equal(refusals.length, 3)
+  t.equal(refusals, 4, 'tier 3 is asked once more: it has used no tool')
 
   const [one, two, three] = await Promise.all(
     [first, second, third].map(({ id }) => detail(ops, id)),
@@ -220,15 +222,15 @@ await onPostgres(t, 'escalation from tier 1 to 3', async (t: Test, backend) => {
   t.match(two, { tier: 2, status: 'escalated', exit_code: 0, trigger: 'escalation' })
   t.match(three, { tier: 3, status: 'completed', exit_code: 0, trigger: 'escalation' })
   t.match([one?.model, two?.model, last.model], ['one', 'two', 'three'])
-  t.same([one?.cost_usd, two?.cost_usd, three?.cost_usd], [0.0011, null, 0.011])
+  t.same([one?.cost_usd, two?.cost_usd, three?.cost_usd], [0.0011, null, 0.022])
   t.equal(two?.parent_session?.id, first.id)
   t.equal(three?.parent_session?.id, second.id)
   t.equal(one?.parent_session, null)
   t.match(one?.child_sessions, [{ id: second.id, tier: 2, cost_usd: null }])
-  t.match(two?.child_sessions, [{ id: third.id, trigger: 'escalation', cost_usd: 0.011 }])
+  t.match(two?.child_sessions, [{ id: third.id, trigger: 'escalation', cost_usd: 0.022 }])
   t.same(three?.child_sessions, [])
   for (const each of [one, two, three]) {
-    t.equal(Math.round((each?.chain_cost ?? 0) * 1e6), 12_100, 'each shows the cost of the chain')
+    t.equal(Math.round((each?.chain_cost ?? 0) * 1e6), 23_100, 'each shows the cost of the chain')
   }
   t.match(two?.prompt_text, /^why is it slow\?/, 'the child gets the original prompt')
   t.match(two?.prompt_text, /disk fills up 1[\s\S]*log grows by 1 GB an hour/)

@@ -1,7 +1,14 @@
 import { spawn } from 'node:child_process'
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
@@ -88,7 +95,9 @@ t.test('process: a program is its executable, not a word of its arguments', asyn
     ...{ 'argument as match': true, 'path of no process': false, 'other arguments': false },
     ...{ 'process no-program-has-this-name': false, 'not ASCII': true, 'not ASCII, away': false },
   })
-  t.ok(messages.includes(`other arguments: no process of program "${name}" with "${name} 61" runs`))
+  t.ok(
+    messages.includes(`other arguments: no process of program "${name}" with "${name} 61" runs`),
+  )
   t.ok(messages.includes(`argument: no process of program "${other}" runs`))
 })
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { runAgentProcess } from '../../services/ops/runners/cli.ts'
+import { runProcess } from '../../kernel/processes/run.ts'
 import { claudeResult, openAgentOps, processesWith } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
@@ -48,40 +48,43 @@ async function reasonOf({ id }: Session): Promise<string> {
   return json.events.find(({ session_id }) => session_id === id)?.message ?? ''
 }
 
-t.test('the agent gets an argument list, a bare environment and a folder of its own', async (t) => {
-  agent.does(`cd_to=$(pwd)
+t.test(
+  'the agent gets an argument list, a bare environment and a folder of its own',
+  async (t) => {
+    agent.does(`cd_to=$(pwd)
 printf '%s\\0' "$@" > ${agent.folder}/arguments
 env > ${agent.folder}/environment
 printf '%s' "$cd_to" > ${agent.folder}/where
 cat; echo '${result}'
 `)
-  const prompt = `look at $(touch ${agent.folder}/broken) "now"; \`id\``
-  const done = await session(prompt)
-  t.match(done, { status: 'completed', model: 'small one' })
-  const read = (name: string): string => readFileSync(join(agent.folder, name), 'utf8')
-  const args = read('arguments').split('\0').slice(0, -1)
-  t.equal(args[0], '-p')
-  t.ok(args[1]?.endsWith(`The task:\n${prompt}`), 'the prompt as it is')
-  t.notOk(readdirSync(agent.folder).includes('broken'), 'no shell saw it')
-  t.same(args.slice(2), [
-    ...['--output-format', 'stream-json', '--verbose', '--model', 'small one'],
-    ...['--permission-mode', 'dontAsk', '--strict-mcp-config', '--tools', 'Read,Grep,Glob'],
-    ...['--max-turns', '5', '--max-budget-usd', '1.0000'],
-  ])
-  const environment = new Map(
-    read('environment')
-      .trim()
-      .split('\n')
-      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
-  )
-  t.match(environment.get('STARTED_BY_GATEHOUSE'), /^[0-9a-f-]{36}$/, 'the marker')
-  t.equal(environment.get('ANTHROPIC_API_KEY'), key, 'the key of its own')
-  for (const name of ['DATABASE_URL', 'OPS_MODEL_KEY', 'OPS_ADDR', 'OPENAI_API_KEY']) {
-    t.notOk(environment.has(name), `no ${name}`)
-  }
-  t.equal(read('where'), join(realpathSync(state), 'sessions', String(done.id)))
-  t.same(readdirSync(join(state, 'sessions')), [], 'an empty folder does not stay')
-})
+    const prompt = `look at $(touch ${agent.folder}/broken) "now"; \`id\``
+    const done = await session(prompt)
+    t.match(done, { status: 'completed', model: 'small one' })
+    const read = (name: string): string => readFileSync(join(agent.folder, name), 'utf8')
+    const args = read('arguments').split('\0').slice(0, -1)
+    t.equal(args[0], '-p')
+    t.ok(args[1]?.endsWith(`The task:\n${prompt}`), 'the prompt as it is')
+    t.notOk(readdirSync(agent.folder).includes('broken'), 'no shell saw it')
+    t.same(args.slice(2), [
+      ...['--output-format', 'stream-json', '--verbose', '--model', 'small one'],
+      ...['--permission-mode', 'dontAsk', '--strict-mcp-config', '--tools', 'Read,Grep,Glob'],
+      ...['--max-turns', '5', '--max-budget-usd', '1.0000'],
+    ])
+    const environment = new Map(
+      read('environment')
+        .trim()
+        .split('\n')
+        .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    )
+    t.match(environment.get('STARTED_BY_GATEHOUSE'), /^[0-9a-f-]{36}$/, 'the marker')
+    t.equal(environment.get('ANTHROPIC_API_KEY'), key, 'the key of its own')
+    for (const name of ['DATABASE_URL', 'OPS_MODEL_KEY', 'OPS_ADDR', 'OPENAI_API_KEY']) {
+      t.notOk(environment.has(name), `no ${name}`)
+    }
+    t.equal(read('where'), join(realpathSync(state), 'sessions', String(done.id)))
+    t.same(readdirSync(join(state, 'sessions')), [], 'an empty folder does not stay')
+  },
+)
 
 t.test('a prompt longer than an argument may be is cut in its middle, not refused', async (t) => {
   const keeps = `printf '%s' "$2" > ${agent.folder}/prompt\n`
@@ -208,25 +211,19 @@ t.test('an agent that is not there fails its session', async (t) => {
 })
 
 t.test('no agent is started for a session that has ended meanwhile', async (t) => {
-  const nothing = { stdout() {}, stderr() {}, ready: async () => undefined }
   const options = { marker: randomUUID(), signal: AbortSignal.abort() }
-  const end = await runAgentProcess(['sleep', '60'], options, nothing)
+  const end = await runProcess(['sleep', '60'], { ...options, stopSignals: [], onOutput() {} })
   t.match(end, { exitCode: null, endedBy: null, problem: 'was stopped before it began' })
 })
 
 t.test('a line that our own code fails on ends the agent, and is said', async (t) => {
   const argv = ['sh', '-c', `echo one; sleep ${long} & setsid sleep ${long} & sleep ${long}`]
-  const run = runAgentProcess(
-    argv,
-    { marker: randomUUID() },
-    {
-      stdout: (text) => {
-        throw new Error(`broke on ${text}`)
-      },
-      stderr() {},
-      ready: async () => undefined,
+  const run = runProcess(argv, {
+    ...{ marker: randomUUID(), ownsMarker: true, stopSignals: ['SIGTERM', 'SIGKILL'] },
+    onOutput: (bytes) => {
+      throw new Error(`broke on ${bytes.toString().trim()}`)
     },
-  )
+  })
   await t.rejects(run, { message: 'broke on one' })
   t.same(sleepers(), [])
 })

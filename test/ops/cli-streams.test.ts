@@ -6,7 +6,7 @@ import type { Event, Memory, Session } from '../helpers/ops.ts'
 
 const [, postgres] = backends
 const ops = await openAgentOps(t, postgres)
-const { agent, lines, api } = ops
+const { agent, lines, api, base } = ops
 const END = claudeResult()
 const LAST = 'All well.'
 const LONGEST = 16 * 1024
@@ -235,9 +235,12 @@ t.test('the report: events, memories, and a bad entry that harms no other', asyn
     memories: [{ category: 'timing', service: 'web', observation: 'Slow at noon' }],
     escalate: null,
   }
-  agent.says([claudeResult({ result: `Web is down.\n${JSON.stringify(report)}` })])
+  const result = `<think>Hm.</think>\nWeb is down.\n${JSON.stringify(report)}`
+  agent.says([claudeResult({ result })])
   const done = await session()
   t.match(done, { status: 'completed' })
+  const page = await (await fetch(`${base}/sessions/${done.id}`)).text()
+  t.match(page, '<p class="summary">Web is down.</p>', 'without reasoning')
   const events = await eventsOf(done)
   t.same(events.map(({ level, service, message }) => [level, service, message]).toSorted(), [
     ['critical', 'web', 'It is down'],
@@ -325,7 +328,10 @@ t.test('a line has 16 KiB at most, cut between characters', async (t) => {
   for (const text of texts.slice(1)) {
     const bytes = Buffer.byteLength(text)
     t.ok(bytes <= LONGEST && bytes > LONGEST - 8, `${bytes} bytes`)
-    t.ok(text.endsWith('…') && text.isWellFormed() && !text.includes('\ufffd'), 'a whole character')
+    t.ok(
+      text.endsWith('…') && text.isWellFormed() && !text.includes('\ufffd'),
+      'a whole character',
+    )
   }
 })
 
@@ -338,7 +344,9 @@ t.test('what the database can’t keep harms no session', async (t) => {
     lines(id).map(({ text }) => text),
     [clean, `{"type":"unknown","odd":"${clean}"}`, `Sum: ${clean}`],
   )
-  const rows = await postgres.query(ops.env, 'select summary from ops.sessions where id = $1', [id])
+  const rows = await postgres.query(ops.env, 'select summary from ops.sessions where id = $1', [
+    id,
+  ])
   t.same(rows, [{ summary: `Sum: ${clean}` }])
 })
 

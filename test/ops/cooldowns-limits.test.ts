@@ -177,9 +177,8 @@ await t.test('operations within their limits', async (t) => {
       isOurs: () => false,
     })
     const config = (await ops.api<ToolContext['job']['config']>('GET', '/config')).json
-    const started_at = new Date(first.started_at)
     const job: ToolContext['job'] = {
-      session: { ...first, tier: 3, trigger: 'api', started_at },
+      session: { ...first, tier: 3, trigger: 'api' },
       ...{ marker: 'none', config, signal: new AbortController().signal, escalate() {} },
     }
     const redact = createRedact(() => [])

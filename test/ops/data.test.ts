@@ -169,7 +169,11 @@ await eachBackend(
 const [, postgres] = backends
 
 t.test('0 keeps sessions for ever; output has its own time; what runs stays', async (t) => {
-  const env = { ...(await postgres.env(t)), OPS_RETENTION_DAYS: '0', OPS_LINES_RETENTION_DAYS: '2' }
+  const env = {
+    ...(await postgres.env(t)),
+    OPS_RETENTION_DAYS: '0',
+    OPS_LINES_RETENTION_DAYS: '2',
+  }
   const parentSession = { days: 3 }
   const ids = await addSessions(postgres, env, [
     ...[{ days: 4_000 }, parentSession, { days: 3, chain: parentSession }],

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { completeChat } from '../../services/ops/runners/model-chat.ts'
+import type { Usage } from '../../services/ops/runners/model-reply.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import { backends } from '../helpers/backends.ts'
 import { calls, says, startModel } from '../helpers/agents.ts'
@@ -40,9 +41,9 @@ t.test('429 with Retry-After is tried again, not before', async (t) => {
       ? { error: { message: 'slow down', type: 'rate_limit_error' }, status: 429, retryAfter: 1 }
       : says('Fine.')
   })
-  t.match(session, { status: 'completed', num_turns: 1 })
+  t.match(session, { status: 'completed', num_turns: 2 })
   t.equal(event, undefined)
-  t.equal(at.length, 2)
+  t.equal(at.length, 3)
   t.ok((at[1] ?? 0) - (at[0] ?? 0) >= 990, 'after the second that it asked for')
 })
 
@@ -52,7 +53,7 @@ for (const status of [408, 409, 503]) {
     const { session, requests } = await play(() =>
       ++count === 1 ? { error: { message: 'not now' }, status } : says('Fine.'),
     )
-    t.match({ ...session, requests }, { status: 'completed', num_turns: 1, requests: 2 })
+    t.match({ ...session, requests }, { status: 'completed', num_turns: 2, requests: 3 })
   })
 }
 
@@ -76,10 +77,10 @@ t.test('malformed tool calls are told to the model, which mends them', async (t)
   })
   t.match(session, { status: 'completed', num_turns: 4 })
   t.match(told, [
-    /^Error: The arguments are no JSON/,
+    /^Error: The arguments are not JSON/,
     /^Error: There is no tool "no_such_tool"\. There are: list_services/,
-    /^Error: the arguments /,
-    /^Error: /,
+    /^Error: the arguments must be one JSON object, such as \{"service":"…"\}; you sent "shop"$/,
+    /^Error: limit must be a number from 1 to 100; you sent "all"\nmore is not known: /,
     /^Error: There is no tool "run_operation"/,
     'Nothing is remembered of that.',
   ])
@@ -118,7 +119,7 @@ t.test('an endpoint that keeps failing ends the session as failed', async (t) =>
     [url(outOfOrder), /failed: the model endpoint answered 500 \(out of order\), 5 times over/],
     [broken.env, /the model endpoint (can't be reached|answered badly).*5 times/],
     [gone.env, /can't be reached: connect ECONNREFUSED/],
-    [url(nonsense), /answered badly: .* no JSON object, 5 times/],
+    [url(nonsense), /answered with a web page: it is not a model endpoint/],
     [{ OPS_RUNNER: 'model' }, /failed: OPS_MODEL_URL is not set/],
   ]
   const each = cases.map(async ([given, said]) => {
@@ -132,7 +133,7 @@ t.test('an endpoint that keeps failing ends the session as failed', async (t) =>
     return session
   })
   const sessions = await Promise.all(each)
-  t.same([outOfOrder, broken, nonsense].map(requestsOf), [5, 5, 5])
+  t.same([outOfOrder, broken, nonsense].map(requestsOf), [5, 5, 1])
   t.same(
     sessions.slice(2).map(({ cost_usd }) => cost_usd),
     [null, null, null],
@@ -171,11 +172,11 @@ t.test('a spent budget of the session, its chain or the day', async (t) => {
   )
   await limited.server.stop()
 
-  const daily = await startOps(t, postgres, { ...env, OPS_DAY_BUDGET_USD: '0.003' })
+  const daily = await startOps(t, postgres, { ...env, OPS_DAY_BUDGET_USD: '0.004' })
   await ended(daily)
   const second = await play(endless, daily)
   t.match(second.session, { status: 'failed', num_turns: 2 }, 'what others spent today counts')
-  t.match(second.event?.message, /budget of the day of \$0.003 \(OPS_DAY_BUDGET_USD\) is spent/)
+  t.match(second.event?.message, /budget of the day of \$0.004 \(OPS_DAY_BUDGET_USD\) is spent/)
   const third = await play(endless, daily)
   t.match({ ...third.session, requests: third.requests }, { status: 'failed', requests: 0 })
 })
@@ -188,6 +189,7 @@ t.test('a whole reply that arrives with an abort is a reply: it is paid for', as
     response.end(JSON.stringify({ choices: [{ message, finish_reason: 'stop' }], usage }))
   })
   const control = new AbortController()
+  const charged: Usage[] = []
   const result = await completeChat(
     { url: endpoint.url, key: undefined },
     { model: 'm', messages: [] },
@@ -195,13 +197,11 @@ t.test('a whole reply that arrives with an abort is a reply: it is paid for', as
       signal: control.signal,
       redact: createRedact(() => []),
       text: () => control.abort(),
-      activity: () => undefined,
+      charge: (usage) => charged.push(usage),
     },
   )
-  t.match(result, {
-    kind: 'reply',
-    reply: { text: 'All is well.', usage: { prompt: 1_000, completion: 100 } },
-  })
+  t.match(result, { text: 'All is well.' })
+  t.match(charged, [{ prompt: 1_000, completion: 100 }])
 })
 
 function call(

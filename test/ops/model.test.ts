@@ -12,9 +12,8 @@ import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
 
-const TIER_1 = 'escalate,list_services,read_events,recall,record_event,remember,run_check'.split(
-  ',',
-)
+const TIER_1 =
+  'escalate,list_services,read_alert,read_events,recall,record_event,remember,run_check'.split(',')
 
 async function eventsOf({ api }: OpsServer): Promise<readonly Event[]> {
   return (await api<{ events: readonly Event[] }>('GET', '/events')).json.events
@@ -44,7 +43,7 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
   })
   const scheduled = await ended(ops)
   t.match(scheduled, { status: 'completed', trigger: 'scheduled', model: 'model-one' })
-  t.match(scheduled, { num_turns: 1, exit_code: 0 })
+  t.match(scheduled, { num_turns: 2, exit_code: 0 })
 
   model.answer(({ step, results }) => {
     if (step === 0) return calls(['list_services', {}], ['run_check', { service: 'shop' }])
@@ -160,9 +159,10 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
     t.same(
       chain.map(({ request }) => [request.model, request.tools?.length]),
       [
-        ['model-one', 7],
-        ['model-two', 12],
-        ['model-three', 13],
+        ['model-one', 8],
+        ['model-two', 13],
+        ['model-three', 14],
+        ['model-three', 14],
       ],
     )
   })
@@ -180,7 +180,7 @@ t.test('the runner is chosen for each session: an endpoint makes it a model', as
     const { id } = await trigger(ops)
     return (await ended(ops, id)).model === 'default'
   }, 'a session with the model')
-  t.match(await ended(ops), { model: 'default', status: 'completed', num_turns: 1 })
+  t.match(await ended(ops), { model: 'default', status: 'completed', num_turns: 2 })
   t.equal(model.asked.at(-1)?.prompt, 'look')
 })
 
@@ -202,7 +202,10 @@ t.test(
     const later = await startOps(t, postgres, ops.env)
     const change = async (observation: string, fields: Partial<Memory>): Promise<void> => {
       const memory = (await memories(later)).get(observation)
-      const { status } = await later.api('PUT', `/memories/${memory?.id}`, { ...memory, ...fields })
+      const { status } = await later.api('PUT', `/memories/${memory?.id}`, {
+        ...memory,
+        ...fields,
+      })
       t.equal(status, 200, observation)
     }
     await until(

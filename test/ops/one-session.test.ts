@@ -22,7 +22,10 @@ async function criticalEvents({ api }: OpsServer): Promise<readonly Event[]> {
 }
 
 /** Starts a session in one of three ways, and says whether it was taken. */
-async function start({ base, api }: Pick<OpsServer, 'base' | 'api'>, at: number): Promise<boolean> {
+async function start(
+  { base, api }: Pick<OpsServer, 'base' | 'api'>,
+  at: number,
+): Promise<boolean> {
   if (at % 3 === 0) {
     const { status, text } = await api('POST', '/sessions/trigger', { prompt: `start ${at}` })
     if (status !== 201 && status !== 409) throw new Error(`${status} ${text}`)

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { t } from 'tap'
-import { machineId } from '../../services/ops/processes/proc.ts'
+import { machineId } from '../../kernel/processes/proc.ts'
 import { failedOutcome, type Job, type Outcome } from '../../services/ops/runners/runner.ts'
 import { callTool } from '../../services/ops/tools/toolbox.ts'
 import { calls, inTier, processesWith, says, startModel } from '../helpers/agents.ts'
@@ -29,7 +29,7 @@ let parts: RunnerParts
 let run: (job: Job) => Promise<Outcome>
 const { env, sessions, logged, ended } = await openTimedSessions(t, 'operations', (made) => {
   parts = { ...made, inventory: { current: async () => ({ services }), isOurs: () => false } }
-  return { name: 'probe', modelOf: () => 'none', run: (job) => run(job) }
+  return { modelOf: () => 'none', run: (job) => run(job) }
 })
 
 async function start(): Promise<number> {
@@ -103,7 +103,7 @@ t.test(
         ...parts.db,
         async transaction(work) {
           await sessions.stop(job.session.id)
-          await new Promise((resolve) => job.signal.addEventListener('abort', resolve))
+          await until(() => job.signal.aborted, 'the end of the session')
           return parts.db.transaction(work)
         },
       }

@@ -296,7 +296,10 @@ await t.test('pages and forms', async (t: Test) => {
     const typed = { category: PROBE, observation: PROBE, confidence: PROBE, service: PROBE }
     t.notMatch((await post('/memories', typed)).text, '<img src=x')
     t.notMatch((await post('/config', { interval: PROBE })).text, '<img src=x')
-    t.notMatch((await post('/sessions/trigger', { prompt: PROBE, tier: PROBE })).text, '<img src=x')
+    t.notMatch(
+      (await post('/sessions/trigger', { prompt: PROBE, tier: PROBE })).text,
+      '<img src=x',
+    )
   })
 
   await t.test('lists: filters and older rows', async (t) => {

@@ -40,7 +40,13 @@ await t.test('the session at the start', async (t) => {
     t.match(text, /^ok {3}ops: health: answered 200 \(\d+ ms\)$/m)
     t.match(text, /host: memory: .*% of the memory used/)
     const observation = /^health usually answers within \d+ ms$/
-    const known = { service: 'ops', category: 'timing', observation, confidence: 0.7, active: true }
+    const known = {
+      service: 'ops',
+      category: 'timing',
+      observation,
+      confidence: 0.7,
+      active: true,
+    }
     t.match(await memories(ops), [{ ...known, tier: 1, session_id: session.id }])
   })
 
@@ -63,11 +69,16 @@ await t.test('the session at the start', async (t) => {
         /wrong: \/services\/0\/checks\/1 must have .* port$/,
       ],
       [checks(disk, { type: 'process' }), /checks\/1 must have match or program$/],
-      [checks({ type: 'pixie' }), /\/services\/0\/checks\/0\/type must be one of http, tcp, tls, /],
+      [
+        checks({ type: 'pixie' }),
+        /\/services\/0\/checks\/0\/type must be one of http, tcp, tls, /,
+      ],
       [checks(disk, disk), /has "disk \/" twice in service "a"$/],
       ...urls.map((url) => [checks(disk, { type: 'http', url }), noUrl] as const),
       [
-        { services: [{ ...none, checks: [disk], operations: [{ ...restart, verify: 'disc /' }] }] },
+        {
+          services: [{ ...none, checks: [disk], operations: [{ ...restart, verify: 'disc /' }] }],
+        },
         /has no check "disc \/" in service "a" to verify "up"; there are: "disk \/"$/,
       ],
       [
@@ -208,9 +219,9 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     const env = await postgres.env(t)
     const accept = await refuseRows(env, 'insert on ops.sessions', 'true')
     const ops = await startOps(t, postgres, env)
-    const refused = (): number =>
-      ops.server.logs().filter((line) => line.includes('scheduled session not started')).length
-    await until(() => refused() >= 2, 'two starts that fail')
+    const refused = (): boolean =>
+      ops.server.logs().some((line) => line.includes('scheduled session not started'))
+    await until(refused, 'a start that fails')
     await accept()
     t.match(await ended(ops), { trigger: 'scheduled', status: 'completed' })
   })
@@ -220,7 +231,7 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     const parts = Promise.withResolvers<RunnerParts>()
     const timed = await openTimedSessions(t, 'schedule', (made) => {
       parts.resolve(made)
-      return { name: 'probe', modelOf: () => 'none', run: async () => good as Outcome }
+      return { modelOf: () => 'none', run: async () => good as Outcome }
     })
     const { db, log, clock } = await parts.promise
     let lost = 0
@@ -247,7 +258,7 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     await until(() => timed.logged().includes('scheduled session not started'), 'the lost answer')
     const id = await until(() => begun, 'its session')
     t.match(await timed.ended(id), { trigger: 'scheduled', status: 'completed' })
-    t.equal(lost, 1, 'its claim is found')
+    t.equal(lost, 2, 'its claim is found')
     await stop()
   })
 })

@@ -183,7 +183,9 @@ t.test('a secret that comes in pieces', async (t) => {
   const [first, second] = [plain.slice(0, half), plain.slice(half)]
   const delta = (content: string): string =>
     JSON.stringify({ type: 'message', role: 'assistant', content, delta: true })
-  const escaped = [...plain].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const escaped = [...plain].map(
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
   writeFileSync(join(agent.folder, 'unknown'), `{"type":"unknown","text":"${escaped.join('')}"}\n`)
   agent.does(`printf '%s' 'chunks <${first}'; sleep 0.3; echo '${second}>'
 printf '%s' 'aside <${first}' >&2; sleep 0.3; echo between; sleep 0.3; echo '${second}>' >&2

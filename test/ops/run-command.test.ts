@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { runCommand } from '../../services/ops/processes/run.ts'
+import { runCommand } from '../../kernel/processes/run.ts'
 import { processesWith } from '../helpers/agents.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
@@ -10,13 +10,15 @@ import { until } from '../helpers/until.ts'
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = (name: string): string => `sleep ${800_000 + process.pid}.${name.length}`
 const sleepers = (name: string): readonly number[] => processesWith(long(name))
-t.teardown(() => ['far', 'middle'].flatMap(sleepers).forEach((pid) => process.kill(pid, 'SIGKILL')))
+t.teardown(() =>
+  ['far', 'middle'].flatMap(sleepers).forEach((pid) => process.kill(pid, 'SIGKILL')),
+)
 
 t.test('nothing is started for a signal that came before', async (t) => {
   const file = join(await temporaryFolder(t), 'written')
   const signal = AbortSignal.abort()
   t.same(await runCommand(['touch', file], { timeoutMs: 60_000, signal }), {
-    ...{ code: null, output: '', missing: null },
+    ...{ code: null, output: '', isCut: true, missing: null },
     problem: 'it was stopped before it began',
   })
   t.notOk(existsSync(file))

@@ -1,7 +1,7 @@
+import { once } from 'node:events'
 import { t } from 'tap'
 import { failedOutcome, type Job, type Outcome } from '../../services/ops/runners/runner.ts'
-import { machineId } from '../../services/ops/processes/proc.ts'
-import { ownHolder } from '../../services/ops/processes/proc.ts'
+import { holderOf, machineId } from '../../kernel/processes/proc.ts'
 import { backends } from '../helpers/backends.ts'
 import { FULL, refuseRows, rollbacks } from '../helpers/outages.ts'
 import { openTimedSessions } from '../helpers/sessions.ts'
@@ -14,8 +14,13 @@ let run: (job: Job) => Promise<Outcome> = async () => good
 const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await openTimedSessions(
   t,
   'ends',
-  () => ({ name: 'probe', modelOf: () => 'none', run: (job) => run(job) }),
+  () => ({ modelOf: () => 'none', run: (job) => run(job) }),
 )
+
+/** The signal of a job may have come before anybody waits for it. */
+async function aborted({ signal }: Job): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
+}
 
 /** Has the database refuse some rows of a table as if it were full, until the result is called. */
 function full(table: string, when: string): Promise<() => Promise<void>> {
@@ -24,7 +29,7 @@ function full(table: string, when: string): Promise<() => Promise<void>> {
 
 t.test('a session that was stopped begins no next tier', async (t) => {
   run = async (job) => {
-    await new Promise((resolve) => job.signal.addEventListener('abort', resolve))
+    await aborted(job)
     job.escalate('too late', 'what was found')
     return good
   }
@@ -117,10 +122,10 @@ t.test('output that can’t be stored waits, and that is said once', async (t) =
 t.test('a session that another instance has ended says nothing more', async (t) => {
   let left = false
   const lost = await openTimedSessions(t, 'lost', () => ({
-    ...{ name: 'probe', modelOf: () => 'none' },
+    ...{ modelOf: () => 'none' },
     async run(job) {
       job.output.write('text', 'looked\n')
-      await new Promise((resolve) => job.signal.addEventListener('abort', resolve))
+      await aborted(job)
       job.output.write('text', 'too late\n')
       left = true
       return failedOutcome('the agent was ended')
@@ -153,7 +158,7 @@ async function begun(holder: string, machine: string): Promise<number> {
 
 /** A session as it stands when the answer to its commit is lost. */
 function unconfirmed(): Promise<number> {
-  return begun(ownHolder(), machineId())
+  return begun(holderOf(), machineId())
 }
 
 t.test('a session that began by a commit whose answer was lost is ended soon', async (t) => {
@@ -192,7 +197,7 @@ t.test('what was found is told when the server stops before the next tier begins
   const told = Promise.withResolvers<Job>()
   run = async (job) => {
     told.resolve(job)
-    await new Promise((resolve) => job.signal.addEventListener('abort', resolve))
+    await aborted(job)
     return good
   }
   const id = await start()

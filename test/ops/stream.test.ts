@@ -175,8 +175,10 @@ t.test(
     const session = await beginByHand(postgres, one.env)
     const url = `${one.base}/sessions/${session}/stream`
     const cutOff = async (): Promise<number> =>
-      metricOf((await request(`${one.base}/metrics`)).text, 'gatehouse_ops_stream_cut_off_total') ??
-      0
+      metricOf(
+        (await request(`${one.base}/metrics`)).text,
+        'gatehouse_ops_stream_cut_off_total',
+      ) ?? 0
     await storeLines(postgres, one.env, session, 1, 1)
     const [idler, reader] = [await openStream(t, url), await openStream(t, url)]
     await Promise.all([idler.until(({ id }) => id === '1'), reader.until(({ id }) => id === '1')])

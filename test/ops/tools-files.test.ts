@@ -100,7 +100,13 @@ t.test('read_file reads within the repositories and the listed folders', async (
 t.test('nothing leads out of them', async (t) => {
   const ways = [
     ...['../outside/private.txt', 'shop/../../outside/private.txt', '..', '/etc/passwd'],
-    ...['link.txt', 'way/private.txt', 'way', 'way/../outside/private.txt', 'way/../../etc/passwd'],
+    ...[
+      'link.txt',
+      'way/private.txt',
+      'way',
+      'way/../outside/private.txt',
+      'way/../../etc/passwd',
+    ],
     ...[within('outside/private.txt'), within('listed/../outside/private.txt')],
     ...[within('listed-not/notes.txt'), '/proc/self/environ', '/proc/self/root/etc/passwd'],
     ...['shop/app.conf\0/../../../outside/private.txt', '/nothing/there'],
@@ -190,7 +196,7 @@ t.test('run_readonly runs what the inventory allows, without a shell', async (t)
     answers.slice(2, 7),
     Array.from({ length: 5 }, () => refused),
   )
-  t.match(answers[7], /^Error: argv must be array/)
+  t.match(answers[7], /^Error: argv must be a list of at most 100 texts.*; you sent "uname"$/)
 })
 
 t.test('journal: only well-formed units; list_services and run_check', async (t) => {
@@ -204,9 +210,9 @@ t.test('journal: only well-formed units; list_services and run_check', async (t)
     ['run_check', { service: 'nothing' }],
   )
   t.match(answers, [
-    /^Error: unit must match pattern/,
-    /^Error: unit must match pattern/,
-    /^Error: lines must be <= 500/,
+    'Error: unit must be the name of a systemd unit, such as nginx.service; you sent "--file=/etc/passwd"',
+    /^Error: unit must be the name of a systemd unit/,
+    'Error: lines must be a number from 1 to 500; you sent 100000',
     'shop: sells things\n  check "health"\n  operation "restart": restart, from tier 3, 2 within 14400 s',
     /^ok health: answered 200/,
     'Error: Service "shop" has no check "nothing".',

@@ -34,7 +34,14 @@ const READY_MS = 30_000
 
 /** Starts `prism proxy` on a port of 127.0.0.1, between its callers and `upstream`; it ends with the test. */
 export async function startPrism(t: Owner, document: string, upstream: string): Promise<Prism> {
-  const program = join(prismFolder(), 'node_modules', '@stoplight', 'prism-cli', 'dist', 'index.js')
+  const program = join(
+    prismFolder(),
+    'node_modules',
+    '@stoplight',
+    'prism-cli',
+    'dist',
+    'index.js',
+  )
   const port = await freePort()
   const place = ['--host', '127.0.0.1', '--port', String(port)]
   const args = ['proxy', ...place, '--errors=false', '--verboseLevel=fatal', document, upstream]
@@ -58,7 +65,9 @@ export async function startPrism(t: Owner, document: string, upstream: string): 
 }
 
 /** What prism noted of an exchange, from the header of its answer. */
-export function violationsOf(header: string | readonly string[] | undefined): readonly Violation[] {
+export function violationsOf(
+  header: string | readonly string[] | undefined,
+): readonly Violation[] {
   if (typeof header !== 'string') return []
   // Cut off when there are very many.
   if (!header.startsWith('[')) return [{ location: ['response'], code: 'many', message: header }]

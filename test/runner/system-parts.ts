@@ -38,7 +38,11 @@ export const deploymentParts = {
     debianPackage: 'systemd',
     find: () => onPath('systemd-analyze') && onPath('systemd-notify'),
   },
-  shellcheck: { name: 'ShellCheck', debianPackage: 'shellcheck', find: () => onPath('shellcheck') },
+  shellcheck: {
+    name: 'ShellCheck',
+    debianPackage: 'shellcheck',
+    find: () => onPath('shellcheck'),
+  },
   bubblewrap: {
     name: 'bubblewrap (bwrap)',
     debianPackage: 'bubblewrap',

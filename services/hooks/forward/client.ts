@@ -1,29 +1,26 @@
 import { parseJson, stringOf } from '../../../kernel/json.ts'
-import { backoffMs, pause } from '../../../kernel/time.ts'
-import type { Channel, ChannelEnd } from '../../../kernel/http/websocket.ts'
+import { backoffMs, pause, systemClock } from '../../../kernel/time.ts'
+import { connectChannel, type ChannelEnd } from '../../../kernel/http/websocket.ts'
 import {
+  BREACH,
   NEXT,
-  readServerMessage,
+  FORWARD_PROTOCOL,
+  readMessage,
+  ServerMessage,
   type ForwardedEvent,
-  type ServerMessage,
   forwardUrl,
   type ForwardRequest,
-  type ForwardResult,
 } from './protocol.ts'
-import type { OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
-import { isSuccess, targetAnswer, type TargetAnswer } from '../outgoing.ts'
+import { createDelivery, type Deliver, type Delivered, type DeliveryOptions } from './delivery.ts'
 
 /** What `gatehouse forward` works with. */
-export interface ForwardOptions {
+interface ForwardOptions extends DeliveryOptions {
   /** Address of the hooks service, http: or https:; it may have a path. */
-  readonly from: URL
-  readonly request: ForwardRequest
-  readonly deliver: Deliver
-  readonly connect: (url: URL) => Channel
-  readonly random: (size: number) => Buffer
+  from: URL
+  request: ForwardRequest
   /** Aborted when forwarding must stop. */
-  readonly stop: AbortSignal
-  readonly report: ForwardReport
+  stop: AbortSignal
+  report: ForwardReport
 }
 
 /** Gets the news while it runs. */
@@ -35,11 +32,15 @@ export interface ForwardReport {
   problem(line: string): void
 }
 
+/** An event has at most HOOKS_MAX_BODY bytes, which is 100 MiB at most. */
+const MAX_MESSAGE = 100 * 1024 * 1024
+const CHANNEL = { protocol: FORWARD_PROTOCOL, maxMessage: MAX_MESSAGE, clock: systemClock }
+
 /** Why a connection ended; after a `final` end there is no further connection. */
 interface End {
-  readonly reason: string
-  readonly final: boolean
-  readonly wasReady: boolean
+  reason: string
+  final: boolean
+  wasReady: boolean
 }
 
 /**
@@ -48,10 +49,11 @@ interface End {
  */
 export async function forward(options: ForwardOptions): Promise<string | undefined> {
   const { request, random, stop, report } = options
+  const deliver = createDelivery(options)
   let failures = 0
   let lastReason: string | undefined
   while (!stop.aborted) {
-    const end = await followOnce(options)
+    const end = await followOnce(options, deliver)
     if (stop.aborted) break
     if (end.final) return end.reason
     failures = end.wasReady ? 1 : failures + 1
@@ -65,9 +67,9 @@ export async function forward(options: ForwardOptions): Promise<string | undefin
 }
 
 /** Serves one connection until it ends; a delivery that runs at the end is finished. */
-async function followOnce(options: ForwardOptions): Promise<End> {
-  const { from, request, deliver, connect, stop, report } = options
-  const channel = connect(forwardUrl(from, request))
+async function followOnce(options: ForwardOptions, deliver: Deliver): Promise<End> {
+  const { from, request, stop, report } = options
+  const channel = connectChannel({ url: forwardUrl(from, request), ...CHANNEL })
   let announced: ForwardedEvent | undefined
   let wasReady = false
   let givenUp: string | undefined
@@ -75,25 +77,23 @@ async function followOnce(options: ForwardOptions): Promise<End> {
 
   function onMessage(message: string | Buffer): void {
     if (typeof message !== 'string') {
-      if (announced === undefined) return breach()
+      if (announced === undefined) return channel.close(1008, BREACH)
       delivering = handOver(announced, message)
       announced = undefined
       return
     }
-    const read = readServerMessage(message)
-    if (read === undefined || announced !== undefined || delivering !== undefined) return breach()
+    const read = readMessage(ServerMessage, message)
+    const busy = announced !== undefined || delivering !== undefined
+    if (read === undefined || busy) return channel.close(1008, BREACH)
     if (read.type === 'gap') {
-      report.problem(`retention removed events up to ${read.removed_through} before they came here`)
+      const removed = `retention removed events up to ${read.removed_through}`
+      report.problem(`${removed} before they came here`)
     } else if (read.type === 'ready') {
       wasReady = true
       report.connected(read)
       channel.send(NEXT)
     } else if (read.headers === null) delivering = handOver(read, undefined)
     else announced = read
-  }
-
-  function breach(): void {
-    channel.close(1008, 'The messages do not follow the relay protocol.')
   }
 
   async function handOver(event: ForwardedEvent, body: Buffer | undefined): Promise<void> {
@@ -146,93 +146,4 @@ function detailOf(body: string): string {
 /** The other side's text as one line for a terminal. */
 function plain(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
-}
-
-/** How events are delivered to a target. */
-export interface DeliveryOptions {
-  readonly target: URL
-  /** How often a failed delivery is repeated. */
-  readonly retries: number
-  /** Whether the next event follows when the retries are used up; otherwise forwarding ends. */
-  readonly skipFailed: boolean
-  readonly post: (request: OutboundRequest) => Promise<OutboundResult>
-  readonly random: (size: number) => Buffer
-  /** Aborted to end a running delivery. */
-  readonly cut: AbortSignal
-}
-
-/** The state of an event after an attempt. */
-export interface Delivered {
-  readonly event: ForwardedEvent
-  readonly result: ForwardResult
-  /** Attempts so far, this one included. */
-  readonly attempts: number
-  /**
-   * `left`: the next event follows. `again`: another attempt after `waitMs`. `repeat`: it was
-   * settled before and was not sent again. `given-up`: forwarding ends.
-   */
-  readonly outcome: 'delivered' | 'repeat' | 'left' | 'again' | 'given-up'
-  readonly waitMs: number
-}
-
-/** Makes one attempt; `body` is undefined for an event that the server can't send. */
-export type Deliver = (event: ForwardedEvent, body: Buffer | undefined) => Promise<Delivered>
-
-const TIMEOUT_MS = 30_000
-
-/**
- * Bytes of an answer that are read: a target that still writes must not see a broken connection.
- */
-const ANSWER_BYTES = 64 * 1024
-
-/** Header with the event's id: the target may get an event twice and can tell by it. */
-const MARKER = 'x-gatehouse-event'
-
-/**
- * Delivers events to the target one by one. It outlives connections: if the server did not get a
- * result, it sends the event again, and gets the same result without a second delivery.
- */
-export function createDelivery(options: DeliveryOptions): Deliver {
-  const { target, retries, skipFailed, post, random, cut } = options
-  let settled: ForwardResult | undefined
-  let current: number | undefined
-  let failures = 0
-
-  async function attempt(event: ForwardedEvent, body: Buffer): Promise<TargetAnswer> {
-    const result = await post({
-      url: target,
-      headers: { ...event.headers, [MARKER]: String(event.id) },
-      body,
-      timeoutMs: TIMEOUT_MS,
-      // The user of the command chose the target.
-      trusted: true,
-      answerBytes: ANSWER_BYTES,
-      signal: cut,
-    })
-    const answer = targetAnswer(result)
-    return { ...answer, detail: answer.detail?.slice(0, 1_000) ?? null }
-  }
-
-  return async function deliver(event, body) {
-    const { id } = event
-    if (settled?.id === id) {
-      return { event, result: settled, attempts: failures, outcome: 'repeat', waitMs: 0 }
-    }
-    if (current !== id) failures = 0
-    current = id
-    const answer =
-      body === undefined
-        ? { status: null, ms: 0, detail: event.refused }
-        : await attempt(event, body)
-    const good = isSuccess(answer.status)
-    const attempts = failures + 1
-    if (!good) failures++
-    const over = failures > retries
-    const done = good || (over && skipFailed)
-    const result: ForwardResult = { type: 'result', id, ...answer, done }
-    if (done) settled = result
-    const outcome = good ? 'delivered' : done ? 'left' : over ? 'given-up' : 'again'
-    const waitMs = outcome === 'again' ? backoffMs(failures, random) : 0
-    return { event, result, attempts, outcome, waitMs }
-  }
 }

@@ -1,13 +1,14 @@
 import Type from 'typebox'
 import { parseJson } from '../../../kernel/json.ts'
+import { EventSummary } from '../../../db/hooks/events.ts'
 import { nullable } from '../../../db/sql-file.ts'
 import { field, fits, parsed, validateTexts, withDefault } from '../../../kernel/validate.ts'
 import { filterFields } from '../event-filter.ts'
 import { redactUrlTokens } from '../redact.ts'
-import { parseTarget, TARGET_FORM } from '../outgoing.ts'
+import { isSuccess, parseTarget, TARGET_FORM } from '../outgoing.ts'
 import { cleanText } from '../event-fields.ts'
 
-// The messages of the WebSocket `/relay`: JSON as text, and an event's bytes as one binary message.
+// The messages of the WebSocket `/relay`: JSON as text, an event's bytes as one binary message.
 
 /** The subprotocol, with its version. */
 export const FORWARD_PROTOCOL = 'gatehouse-relay-1'
@@ -32,18 +33,15 @@ const Gap = Type.Object({ type: Type.Literal('gap'), removed_through: Type.Integ
  * can't be sent, `refused` says why; then `headers` is null and no bytes follow.
  */
 export const ForwardedEvent = Type.Object({
+  ...Type.Pick(EventSummary, ['id', 'provider', 'event_type', 'payload_size']).properties,
   type: Type.Literal('event'),
-  id: Type.Integer(),
-  provider: Type.String(),
-  event_type: nullable(Type.String()),
   received_at: Type.String({ format: 'date-time' }),
-  payload_size: Type.Integer(),
   headers: nullable(Type.Record(Type.String(), Type.String())),
   refused: nullable(Type.String()),
 })
 export type ForwardedEvent = Type.Static<typeof ForwardedEvent>
 
-const ServerMessage = Type.Union([Ready, Gap, ForwardedEvent])
+export const ServerMessage = Type.Union([Ready, Gap, ForwardedEvent])
 export type ServerMessage = Type.Static<typeof ServerMessage>
 
 /** Forwarder: asks for the next event; the server answers once there is one. */
@@ -55,6 +53,8 @@ export const ForwardResult = Type.Object({
   id: Type.Integer(),
   /** Status of the target's answer; null when there was none. */
   status: nullable(Type.Integer({ minimum: 100, maximum: 999 })),
+  /** Of a program in place of a target, if it ended by itself. */
+  exit_code: Type.Optional(Type.Integer({ minimum: 0, maximum: 255 })),
   ms: Type.Integer({ minimum: 0, maximum: 2_147_483_647 }),
   /** Why the delivery failed, one line for people. */
   detail: nullable(Type.String({ maxLength: 1_000 })),
@@ -62,22 +62,28 @@ export const ForwardResult = Type.Object({
 })
 export type ForwardResult = Type.Static<typeof ForwardResult>
 
-const ClientMessage = Type.Union([Next, ForwardResult])
+/** Whether an attempt was successful: a target answered with 2xx, or a program exited with 0. */
+export function isDelivered(result: Pick<ForwardResult, 'status' | 'exit_code'>): boolean {
+  return isSuccess(result.status) || result.exit_code === 0
+}
+
+export const ClientMessage = Type.Union([Next, ForwardResult])
 export type ClientMessage = Type.Static<typeof ClientMessage>
 
 export const NEXT = JSON.stringify({ type: 'next' } satisfies ClientMessage)
 
-/** A message of the server; undefined for anything else. */
-export function readServerMessage(text: string): ServerMessage | undefined {
-  const value = parseJson(text)
-  return fits(ServerMessage, value) ? value : undefined
+/** A message of the other side; undefined for anything else. */
+export function readMessage<S extends Type.TSchema>(
+  schema: S,
+  message: string | Buffer,
+): Type.Static<S> | undefined {
+  if (typeof message !== 'string') return undefined
+  const value = parseJson(message)
+  return fits(schema, value) ? value : undefined
 }
 
-/** A message of a forwarder; undefined for anything else. */
-export function readClientMessage(message: string | Buffer): ClientMessage | undefined {
-  const value = typeof message === 'string' ? parseJson(message) : undefined
-  return fits(ClientMessage, value) ? value : undefined
-}
+/** Why a side ends the connection whose messages are out of order. */
+export const BREACH = 'The messages do not follow the relay protocol.'
 
 /** Characters of a name. */
 export const MAX_NAME_LENGTH = 200
@@ -87,17 +93,18 @@ const NAME_FORM = `must have 1 to ${MAX_NAME_LENGTH} characters, and no control 
 const ForwardRequest = Type.Object({
   /** Its position is stored under this name. */
   name: field(Type.String(), NAME_FORM, [isName, NAME_FORM]),
-  /** Its target without tokens, for the list of replays. */
-  target: parsed(Type.String(), `must be ${TARGET_FORM}.`, (given) => {
-    const target = parseTarget(String(given))
-    return target && redactUrlTokens(target.href)
-  }),
+  /** Its target without tokens, or `exec:` and its program's name, for the list of replays. */
+  target: parsed(Type.String(), `must be ${TARGET_FORM}, or exec:NAME.`, (given) =>
+    readShownTarget(String(given)),
+  ),
   /** The first event that a new name gets; null for events from now on. */
   since: parsed(
     withDefault(nullable(Type.Integer()), null),
     'must be the id of an event.',
     (given) => (/^\d{1,15}$/.test(String(given)) ? Number(given) : undefined),
   ),
+  /** Whether only the newest event that waits is sent; the older ones are passed over. */
+  coalesce: field(withDefault(Type.Boolean(), false), 'must be true or false.'),
   ...filterFields,
 })
 export type ForwardRequest = Type.Static<typeof ForwardRequest>
@@ -111,11 +118,18 @@ function isName(text: string): boolean {
   return cleanText(text) === text && text.length <= MAX_NAME_LENGTH
 }
 
+function readShownTarget(text: string): string | undefined {
+  if (/^exec:./s.test(text)) return isName(text) ? text : undefined
+  const target = parseTarget(text)
+  return target && redactUrlTokens(target.href)
+}
+
 /** The URL of `/relay` at the server `from`, with the request as the query. */
 export function forwardUrl(from: URL, request: ForwardRequest): URL {
   const url = webSocketUrl(from)
   for (const [name, value] of Object.entries(request)) {
-    if (value !== null && value !== '') url.searchParams.set(name, String(value))
+    if (value !== null && value !== '' && value !== false)
+      url.searchParams.set(name, String(value))
   }
   return url
 }

@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import type { NewEvent } from '../../../db/hooks/deliveries.ts'
-import { sanitizeHeaders } from '../redact.ts'
-import { cleanText, sha256Hex } from '../event-fields.ts'
+import { storedHeaders } from '../redact.ts'
+import { cleanText } from '../event-fields.ts'
 
 /** One entry of a channel: its fields in order, each with its value's bytes. */
 export interface QueueEntry {
   /** Unique in its channel for as long as the channel exists. */
-  readonly id: string
-  readonly fields: readonly (readonly [name: string, value: Buffer])[]
+  id: string
+  fields: readonly (readonly [name: string, value: Buffer])[]
 }
 
 /** The provider of a channel. */
@@ -20,29 +20,29 @@ const EVENT_TYPE = 'event_type'
 const CONTENT_TYPE = 'content_type'
 
 /**
- * An entry as an event (decisions.md section 3, Queue): the payload is the field `payload` byte for
- * byte, and its other fields are kept as headers; without that field it is all fields as JSON.
+ * An entry as an event (decisions.md section 3, Queue): the payload is the field `payload` byte
+ * for byte, and its other fields are kept as headers; without that field it is all fields as JSON.
  */
-export function entryEvent(channel: string, entry: QueueEntry, receivedAt: Date): NewEvent {
+export function entryEvent(channel: string, entry: QueueEntry): NewEvent {
   const { id, fields } = entry
   const payload = fieldOf(entry, 'payload')
   const body = payload ?? Buffer.from(JSON.stringify(membersOf(entry)))
   return {
     provider: queueProvider(channel),
     event_type: cleanText(fieldOf(entry, EVENT_TYPE)?.toString()),
-    trust_mode: 'queue',
-    verified: false,
-    verify_detail: null,
+    trust: 'queue',
+    keepsType: false,
     external_id: `${channel}:${id}`,
+    method: null,
+    path: null,
+    query: null,
     content_type:
       payload === undefined
         ? 'application/json'
         : cleanText(fieldOf(entry, CONTENT_TYPE)?.toString()),
     source_ip: null,
-    headers: payload === undefined ? {} : sanitizeHeaders(headersOf(fields)),
+    headers: storedHeaders(payload === undefined ? [] : headersOf(fields)),
     body,
-    body_hash: sha256Hex(body),
-    received_at: receivedAt,
   }
 }
 
@@ -57,25 +57,26 @@ function fieldOf({ fields }: QueueEntry, name: string): Buffer | undefined {
 
 /** Names may repeat: their values then stand in a list. Bytes that are no text stand as base64. */
 function membersOf({ fields }: QueueEntry): Readonly<Record<string, unknown>> {
-  const members = new Map<string, unknown[]>()
-  for (const [name, value] of fields) {
-    const member = isUtf8(value) ? value.toString() : { base64: value.toString('base64') }
-    members.set(name, [...(members.get(name) ?? []), member])
-  }
-  const entries = [...members].map(([name, all]) => [name, all.length === 1 ? all[0] : all])
-  return Object.fromEntries(entries) as Readonly<Record<string, unknown>>
+  const members = [...Map.groupBy(fields, ([name]) => name)].map(([name, group]) => {
+    const all = group.map(([, value]) =>
+      isUtf8(value) ? value.toString() : { base64: value.toString('base64') },
+    )
+    return [name, all.length === 1 ? all[0] : all] as const
+  })
+  return Object.fromEntries(members)
 }
 
 /**
- * The fields beside the payload under names that a header can have, so that a replay can send them.
+ * The fields beside the payload, name and value in turn, under names that a header can have, so
+ * that a replay can send them.
  */
-function headersOf(fields: QueueEntry['fields']): Record<string, string[]> {
-  const headers = new Map<string, string[]>()
+function headersOf(fields: QueueEntry['fields']): readonly string[] {
+  const headers: string[] = []
   for (const [field, value] of fields) {
     if (field === 'payload' || field === EVENT_TYPE || field === CONTENT_TYPE) continue
     const name = field.toLowerCase().replaceAll(/[^!#$%&'*+.^_`|~0-9a-z-]/g, '-')
     const text = value.toString().replaceAll(/\p{Cc}/gu, '')
-    if (name !== '') headers.set(name, [...(headers.get(name) ?? []), text])
+    if (name !== '') headers.push(name, text)
   }
-  return Object.fromEntries(headers)
+  return headers
 }

@@ -16,43 +16,12 @@ const GONE_MS = 3_600_000
 
 /** Redis and Valkey streams by consumer group (Redis 6.2 or newer). */
 export const openRedis: OpenSession = async ({ url, channel, consumer, clock }, signal) => {
-  // A waiting read holds its connection: acknowledgements go over another one.
-  const [reader, main] = [connectionTo(url), connectionTo(url)]
-  function end(): void {
-    for (const client of [reader, main]) {
-      client.unref()
-      client.destroy()
-    }
-  }
-  signal.addEventListener('abort', end)
-  await Promise.all(
-    [reader, main].map((client) =>
-      // Destroyed while it connects, a client still connects and has to be destroyed again.
-      client.connect().finally(() => signal.aborted && end()),
-    ),
-  )
-  await createGroup()
-  await forgetGoneConsumers()
+  const { reader, main } = await connectBoth(url, signal)
+  await createGroup(main, channel)
+  await forgetGoneConsumers(main, channel)
   const readerId = await answer(reader.clientId())
   let claimCursor = '0-0'
   let claimedAt = Number.NEGATIVE_INFINITY
-
-  async function createGroup(): Promise<void> {
-    try {
-      await answer(main.xGroupCreate(channel, GROUP, '0', { MKSTREAM: true }))
-    } catch (error) {
-      // An error reply BUSYGROUP: the group is there already, which is what we want.
-      if (!(error instanceof ErrorReply) || !error.message.startsWith('BUSYGROUP')) throw error
-    }
-  }
-
-  /** Each process is a consumer of its own name, so the list would grow with every restart. */
-  async function forgetGoneConsumers(): Promise<void> {
-    for (const { name, pending, idle } of await answer(main.xInfoConsumers(channel, GROUP))) {
-      if (pending > 0 || idle < GONE_MS) continue
-      await answer(main.xGroupDelConsumer(channel, GROUP, name))
-    }
-  }
 
   /** Takes over what dead consumers left, also what this one lost with an earlier connection. */
   async function claim(limit: number): Promise<readonly QueueEntry[]> {
@@ -107,6 +76,42 @@ export const openRedis: OpenSession = async ({ url, channel, consumer, clock }, 
   }
 }
 
+/** A waiting read holds its connection: acknowledgements go over another one. */
+async function connectBoth(url: string, signal: AbortSignal) {
+  const [reader, main] = [connectionTo(url), connectionTo(url)]
+  function end(): void {
+    for (const client of [reader, main]) {
+      client.unref()
+      client.destroy()
+    }
+  }
+  signal.addEventListener('abort', end)
+  await Promise.all(
+    [reader, main].map((client) =>
+      // Destroyed while it connects, a client still connects and has to be destroyed again.
+      client.connect().finally(() => signal.aborted && end()),
+    ),
+  )
+  return { reader, main }
+}
+
+async function createGroup(main: Connection, channel: string): Promise<void> {
+  try {
+    await answer(main.xGroupCreate(channel, GROUP, '0', { MKSTREAM: true }))
+  } catch (error) {
+    // An error reply BUSYGROUP: the group is there already, which is what we want.
+    if (!(error instanceof ErrorReply) || !error.message.startsWith('BUSYGROUP')) throw error
+  }
+}
+
+/** Each process is a consumer of its own name, so the list would grow with every restart. */
+async function forgetGoneConsumers(main: Connection, channel: string): Promise<void> {
+  for (const { name, pending, idle } of await answer(main.xInfoConsumers(channel, GROUP))) {
+    if (pending > 0 || idle < GONE_MS) continue
+    await answer(main.xGroupDelConsumer(channel, GROUP, name))
+  }
+}
+
 /** Connects and asks for an answer. Throws when there is none in time, or the broker refuses. */
 export async function pingRedis(url: string, limitMs: number): Promise<void> {
   const client = connectionTo(url)
@@ -120,6 +125,8 @@ export async function pingRedis(url: string, limitMs: number): Promise<void> {
     client.destroy()
   }
 }
+
+type Connection = ReturnType<typeof connectionTo>
 
 /**
  * A client that does not reconnect: the consumer opens a new session, for any broker in the same
@@ -139,19 +146,14 @@ function connectionTo(url: string) {
 
 /** The client waits for ever for an answer of a host that is gone; we don't. */
 async function answer<T>(pending: Promise<T>, limitMs = ANSWER_MS): Promise<T> {
-  const timer = new AbortController()
-  const late = pause(limitMs, undefined, { signal: timer.signal }).then(() => {
+  const late = pause(limitMs, undefined, { ref: false }).then(() => {
     throw new Error(`Redis has not answered within ${limitMs} ms`)
   })
-  try {
-    return await Promise.race([pending, late])
-  } finally {
-    timer.abort()
-  }
+  return Promise.race([pending, late])
 }
 
 /** What the client gives of an entry: names and values in turn; bytes, by the mapping above. */
-type Message = { readonly id: Buffer; readonly message: readonly (Buffer | string)[] }
+type Message = { id: Buffer; message: readonly (Buffer | string)[] }
 
 function entriesOf(messages: readonly (Message | null)[]): readonly QueueEntry[] {
   return messages.flatMap((found) => {

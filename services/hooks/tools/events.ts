@@ -1,19 +1,19 @@
 import Type from 'typebox'
-import { EventSummary, eventQueries } from '../../../db/hooks/events.ts'
+import { EventSummary } from '../../../db/hooks/events.ts'
 import { nullable } from '../../../db/sql-file.ts'
 import {
+  CallError,
   type Call,
   type Resource,
   type Tool,
   type ToolResult,
   defineTool,
   toolValue,
-  toolError,
 } from '../../../kernel/mcp/server.ts'
 import { createSingleFlight } from '../../../kernel/single-flight.ts'
 import { validateTexts } from '../../../kernel/validate.ts'
 import { EventDetail, readEventStart } from '../event-detail.ts'
-import { eventCursor, LogQuery, MAX_SEARCH_LENGTH, eventTest } from '../event-filter.ts'
+import { EventQuery, MAX_SEARCH_LENGTH } from '../event-filter.ts'
 import { findEvents, listNewest } from '../events.ts'
 import { replayEvent } from '../replays.ts'
 import type { Hooks } from '../open.ts'
@@ -39,12 +39,12 @@ const EventId = Type.Integer({
   maximum: Number.MAX_SAFE_INTEGER,
   description: 'Id of an event',
 })
-const ProviderName = Type.String({
+export const ProviderName = Type.String({
   minLength: 1,
   maxLength: 255,
   description: 'code_host, payments, chat, generic:NAME or queue:NAME; see list_providers',
 })
-const EventType = Type.String({
+export const EventType = Type.String({
   minLength: 1,
   maxLength: 255,
   description: 'Exactly this type, as the sender names it',
@@ -61,7 +61,8 @@ const PayloadMember = Type.String({
   maxLength: MAX_SEARCH_LENGTH,
   description:
     'PATH=VALUE of a member of the JSON payload, such as data.object.id=evt_1: steps between ' +
-    'dots, a number for a place in an array; the whole value counts; payloads over 1 MiB have none',
+    'dots, a number for a place in an array; the whole value counts; payloads over 1 MiB ' +
+    'have none',
 })
 
 /** `list_webhook_events`: the log, newest first, page by page. */
@@ -71,13 +72,9 @@ export function listTool({ db, ingest, clock }: Hooks): Tool {
     elapsed: clock.elapsed,
   })
 
-  async function list(
-    args: Readonly<Record<string, string | number>>,
-    call: Call,
-  ): Promise<ToolResult> {
-    const query = validateTexts(LogQuery, (name) => args[name]?.toString())
-    const { events, next } = await findEvents(db, clock, query, call)
-    const next_cursor = next === null ? null : eventCursor(next)
+  async function list(args: Readonly<Record<string, string | number>>, call: Call) {
+    const query = validateTexts(EventQuery, (name) => args[name]?.toString())
+    const { events, next_cursor } = await findEvents(db, clock, query, call)
     return toolValue({ events, next_cursor }, UNTRUSTED)
   }
 
@@ -86,25 +83,22 @@ export function listTool({ db, ingest, clock }: Hooks): Tool {
     title: 'List webhook events',
     description:
       'Lists received webhooks, newest first, without their payloads. ' +
-      'Pass next_cursor as cursor to go on; it is null on the last page. With text or json a call ' +
-      'looks through payloads for about two seconds, a few more when others search: a page may ' +
-      'then have few events or none and a next_cursor that goes on with older ones.',
-    input: Type.Object(
-      {
-        provider: Type.Optional(ProviderName),
-        event_type: Type.Optional(EventType),
-        text: Type.Optional(PayloadText),
-        json: Type.Optional(PayloadMember),
-        since: Type.Optional(
-          Type.Union([Type.String({ minLength: 1 }), Type.Integer({ minimum: 0 })], {
-            description: 'Lower bound: a time such as 2026-01-31T12:00:00Z, or an event id',
-          }),
-        ),
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-        cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
-      },
-      { additionalProperties: false },
-    ),
+      'Pass next_cursor as cursor to go on; it is null on the last page. With text or json a ' +
+      'call looks through payloads for about two seconds, a few more when others search: a ' +
+      'page may then have few events or none and a next_cursor that goes on with older ones.',
+    input: {
+      provider: Type.Optional(ProviderName),
+      event_type: Type.Optional(EventType),
+      text: Type.Optional(PayloadText),
+      json: Type.Optional(PayloadMember),
+      since: Type.Optional(
+        Type.Union([Type.String({ minLength: 1 }), Type.Integer({ minimum: 0 })], {
+          description: 'Lower bound: a time such as 2026-01-31T12:00:00Z, or an event id',
+        }),
+      ),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+      cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
+    },
     output: Type.Object({
       events: Type.Array(EventSummary),
       next_cursor: nullable(Type.String()),
@@ -113,7 +107,8 @@ export function listTool({ db, ingest, clock }: Hooks): Tool {
     call(args, call) {
       // A search takes seconds; waiting for another client's search first would double that.
       const searches = args.text !== undefined || args.json !== undefined
-      return searches ? list(args, call) : share(JSON.stringify(args), () => list(args, call))
+      if (searches) return list(args, call)
+      return share(JSON.stringify(args), () => list(args, call))
     },
   })
 }
@@ -127,18 +122,17 @@ export function getTool({ db }: Hooks): Tool {
       'Gets one received webhook with its headers (secrets are redacted) and its payload. ' +
       `Of a payload over ${MAX_PAYLOAD} bytes only the beginning is given; ` +
       `payload_omitted_bytes says how much is left out. ${UNTRUSTED}`,
-    input: Type.Object({ id: EventId }, { additionalProperties: false }),
+    input: { id: EventId },
     output: Type.Object({
       ...EventDetail.properties,
       payload_omitted_bytes: Type.Integer({ minimum: 0 }),
     }),
     annotations: READ_ONLY,
     async call({ id }) {
-      const { event, omittedBytes } = await readEventStart(db, id, MAX_PAYLOAD)
-      const detail = { ...event, payload_omitted_bytes: omittedBytes }
-      const cut =
-        omittedBytes > 0 ? ` ${omittedBytes} bytes at the end of the payload are left out.` : ''
-      return toolValue(detail, UNTRUSTED + cut)
+      const { event, omittedBytes: omitted } = await readEventStart(db, id, MAX_PAYLOAD)
+      const detail = { ...event, payload_omitted_bytes: omitted }
+      const cut = ` ${omitted} bytes at the end of the payload are left out.`
+      return toolValue(detail, omitted > 0 ? UNTRUSTED + cut : UNTRUSTED)
     },
   })
 }
@@ -151,7 +145,8 @@ export function recentResource({ db }: Hooks): Resource {
     uri,
     name: 'recent-events',
     title: 'Recent webhook events',
-    description: `The ${RECENT} newest webhook events, newest first, without payloads. ${UNTRUSTED}`,
+    description:
+      `The ${RECENT} newest webhook events, newest first, without payloads. ` + UNTRUSTED,
     mimeType,
     read: async () => {
       const events = await listNewest(db, RECENT)
@@ -168,15 +163,12 @@ export function replayTool(hooks: Hooks): Tool {
     description:
       'Sends the stored bytes of an event to a target again, or to the default target of the ' +
       'settings. Private and local addresses are refused unless an operator allowed them.',
-    input: Type.Object(
-      {
-        id: EventId,
-        target_url: Type.Optional(
-          Type.String({ maxLength: 2_048, description: 'http:// or https:// URL to post to' }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    input: {
+      id: EventId,
+      target_url: Type.Optional(
+        Type.String({ maxLength: 2_048, description: 'http:// or https:// URL to post to' }),
+      ),
+    },
     output: Type.Object({
       id: Type.Integer(),
       target_url: Type.String(),
@@ -191,87 +183,16 @@ export function replayTool(hooks: Hooks): Tool {
       openWorldHint: true,
     },
     async call({ id, target_url }) {
-      const { target, outcome, status, ms, detail } = await replayEvent(hooks, id, target_url)
-      if (status === null) return toolError('replay_failed', `Not delivered: ${detail ?? ''}.`)
-      const delivered = outcome === 'delivered'
-      const response = { response_status: status, response_ms: ms }
-      return toolValue({ id, target_url: target, delivered, ...response })
+      const replay = await replayEvent(hooks, id, target_url)
+      const { status, detail } = replay
+      if (status === null) throw new CallError('replay_failed', `Not delivered: ${detail ?? ''}.`)
+      return toolValue({
+        id,
+        target_url: replay.target,
+        delivered: replay.outcome === 'delivered',
+        response_status: status,
+        response_ms: replay.ms,
+      })
     },
   })
-}
-
-/** Below the minute after which clients give up. */
-const MAX_S = 55
-const DEFAULT_S = 30
-const PROGRESS_MS = 5_000
-
-/** `wait_for_webhook_event`: the next event after the call, or none in time. */
-export function waitTool(hooks: Hooks): Tool {
-  return defineTool({
-    name: 'wait_for_webhook_event',
-    title: 'Wait for a webhook event',
-    description:
-      'Waits for the next webhook that is received after this call, and gives it without its ' +
-      'payload; event is null when none came within timeout_s seconds. To miss nothing between ' +
-      'two waits, call list_webhook_events with since = the id of the last event.',
-    input: Type.Object(
-      {
-        provider: Type.Optional(ProviderName),
-        event_type: Type.Optional(EventType),
-        timeout_s: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_S, default: DEFAULT_S })),
-      },
-      { additionalProperties: false },
-    ),
-    output: Type.Object({ event: nullable(EventSummary) }),
-    annotations: { ...READ_ONLY, idempotentHint: false },
-    streams: true,
-    async call({ provider, event_type, timeout_s = DEFAULT_S }, call) {
-      const matches = eventTest(provider ?? null, event_type ?? null) ?? (() => true)
-      const event = await nextEvent(hooks, call, timeout_s, matches)
-      return toolValue({ event: event ?? null }, UNTRUSTED)
-    },
-  })
-}
-
-/**
- * The first matching event stored after now. Undefined when the time is over, when the client is
- * gone, and when the program stops.
- */
-async function nextEvent(
-  { db, stream, clock }: Hooks,
-  { gone, progress }: Call,
-  seconds: number,
-  matches: (event: EventSummary) => boolean,
-): Promise<EventSummary | undefined> {
-  const { promise, resolve } = Promise.withResolvers<EventSummary | undefined>()
-  const over = (): void => resolve(undefined)
-  const early: EventSummary[] = []
-  let check = (events: readonly EventSummary[]): void => void early.push(...events)
-
-  const signal = gone()
-  const started = clock.elapsed()
-  const { ready, stop } = stream.watch({ items: (events) => check(events), over })
-  const stopTimer = clock.every(seconds * 1000, over)
-  const stopProgress = clock.every(PROGRESS_MS, () => {
-    const waited = Math.round((clock.elapsed() - started) / 1000)
-    progress(waited, seconds, 'Waiting for an event')
-  })
-  signal.addEventListener('abort', over, { once: true })
-  if (signal.aborted) over()
-  try {
-    await ready
-    // The stream may still bring events from before the call.
-    const { newest } = await eventQueries.streamBounds(db, { replayed: 0 })
-    check = (events) => {
-      const found = events.find((event) => event.id > newest && matches(event))
-      if (found !== undefined) resolve(found)
-    }
-    check(early)
-    return await promise
-  } finally {
-    stop()
-    stopTimer()
-    stopProgress()
-    signal.removeEventListener('abort', over)
-  }
 }

@@ -1,161 +1,92 @@
-import Type from 'typebox'
 import type { EndpointKey } from '../../../db/hooks/endpoints.ts'
 import { Fault, Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import {
-  defineTool,
-  toolError,
-  toolValue,
-  TryLater,
-  type McpServer,
-  type Resource,
-  type Tool,
-} from '../../../kernel/mcp/server.ts'
-import { ProviderStatus, providerStatus, readProviders } from '../providers.ts'
-import {
-  getTool,
-  listTool,
-  READ_ONLY,
-  recentResource,
-  replayTool,
-  UNTRUSTED,
-  waitTool,
-} from './events.ts'
+import { CallError, type McpServer, type Tool } from '../../../kernel/mcp/server.ts'
+import { TOO_MANY_CALLS } from '../endpoints.ts'
 import type { Hooks } from '../open.ts'
+import { getTool, listTool, recentResource, replayTool, UNTRUSTED } from './events.ts'
+import { providersTool, statsTool } from './providers.ts'
+import { waitTool } from './wait.ts'
 
 /** What each endpoint of the hooks service offers (decisions.md section 3, Tool protocol). */
 export function createToolServers(
   hooks: Hooks,
   version: string,
 ): (endpoint: EndpointKey) => McpServer {
-  const { log, metrics } = hooks
-  const admit = createCallLimit()
-  const calls = metrics.counter(
-    'gatehouse_hooks_tool_calls',
-    'Calls of tools, by tool and outcome.',
-  )
-  const reading = [listTool(hooks), getTool(hooks), providersTool(hooks), waitTool(hooks)]
-  const replaying = [replayTool(hooks)]
-  const resources = [recentResource(hooks)]
-
-  /** Work of one endpoint: bounded, counted, and with a failure for every expected error. */
-  function bounded<A extends unknown[], T extends object>(
-    { name: endpoint }: EndpointKey,
-    tool: string,
-    waits: boolean,
-    work: (...args: A) => Promise<T>,
-    refuse: (code: FailureCode, message: string) => T,
-  ): (...args: A) => Promise<T> {
-    const ended = {
-      ok: calls.series({ tool, outcome: 'ok' }),
-      error: calls.series({ tool, outcome: 'error' }),
-    }
-    return async (...args) => {
-      let outcome: 'ok' | 'error' = 'error'
-      const leave = admit(endpoint, waits)
-      try {
-        if (leave === undefined) return refuse('rate_limited', TOO_MANY)
-        const answer = await work(...args)
-        if (!('isError' in answer)) outcome = 'ok'
-        return answer
-      } catch (error) {
-        if (error instanceof Fault) return refuse(codeOf(error), error.message)
-        if (!(error instanceof Unavailable)) throw error
-        log.warn('unavailable', { tool, error: messageOf(error) })
-        return refuse('internal', 'The database is out of reach; try again shortly.')
-      } finally {
-        leave?.()
-        ended[outcome]()
-      }
-    }
-  }
-
-  function toolFor(endpoint: EndpointKey, tool: Tool): Tool {
-    const { name, streams } = tool
-    return { ...tool, call: bounded(endpoint, name, streams, tool.call, toolError) }
-  }
-
-  function resourceFor(endpoint: EndpointKey, resource: Resource): Resource {
-    function refuse(_code: FailureCode, message: string): never {
-      throw new TryLater(message)
-    }
-    return { ...resource, read: bounded(endpoint, 'resources/read', false, resource.read, refuse) }
-  }
+  const bounded = boundCalls(hooks)
+  const reading = [
+    listTool(hooks),
+    getTool(hooks),
+    providersTool(hooks),
+    waitTool(hooks),
+    statsTool(hooks),
+  ]
+  const replaying = [...reading, replayTool(hooks)]
+  const recent = recentResource(hooks)
+  const readRecent = { name: 'resources/read', streams: false, call: recent.read }
 
   function serverOf(endpoint: EndpointKey): McpServer {
-    const tools = [...reading, ...(endpoint.may_replay ? replaying : [])]
+    const tools = endpoint.may_replay ? replaying : reading
     return {
       name: 'gatehouse',
       title: 'Gatehouse webhooks',
       version,
       instructions: `${INSTRUCTIONS} ${UNTRUSTED}`,
-      tools: tools.map((tool) => toolFor(endpoint, tool)),
-      resources: resources.map((resource) => resourceFor(endpoint, resource)),
-      onFault: (what, error) => log.error('tool failed', { tool: what, error: messageOf(error) }),
+      tools: tools.map((tool) => ({ ...tool, call: bounded(endpoint, tool) })),
+      resources: [{ ...recent, read: bounded(endpoint, readRecent) }],
+      onFault: (tool, error) => hooks.log.error('tool failed', { tool, error: messageOf(error) }),
     }
   }
 
   // The registry gives the same key until it reads the keys again.
   const servers = new WeakMap<EndpointKey, McpServer>()
-  return (endpoint) => {
-    const server = servers.get(endpoint) ?? serverOf(endpoint)
-    servers.set(endpoint, server)
-    return server
+  return (endpoint) => servers.getOrInsertComputed(endpoint, serverOf)
+}
+
+/** What an endpoint calls: a tool, or the read of a resource. */
+interface Callee<A extends unknown[], T> extends Pick<Tool, 'name' | 'streams'> {
+  call: (...args: A) => Promise<T>
+}
+
+/** Bounds and counts the calls of one endpoint. Every expected failure becomes a CallError. */
+function boundCalls({ endpoints, log, metrics }: Hooks) {
+  const calls = metrics.counter(
+    'gatehouse_hooks_tool_calls',
+    'Calls of tools, by tool and outcome.',
+  )
+  return <A extends unknown[], T>(
+    endpoint: EndpointKey,
+    { name: tool, streams, call }: Callee<A, T>,
+  ) => {
+    const succeeded = calls.series({ tool, outcome: 'ok' })
+    const failed = calls.series({ tool, outcome: 'error' })
+    return async (...args: A) => {
+      let ended = failed
+      const leave = endpoints.admit(endpoint, streams)
+      try {
+        if (leave === undefined) throw new CallError('rate_limited', TOO_MANY_CALLS)
+        const answer = await call(...args)
+        ended = succeeded
+        return answer
+      } catch (error) {
+        if (error instanceof Fault) throw new CallError(codeOf(error), error.message)
+        if (!(error instanceof Unavailable)) throw error
+        log.warn('unavailable', { tool, error: messageOf(error) })
+        throw new CallError('internal', 'The database is out of reach; try again shortly.')
+      } finally {
+        leave?.()
+        ended()
+      }
+    }
   }
 }
 
-/** Why a tool failed: a closed set of codes (decisions.md section 3, Tool protocol). */
-type FailureCode = 'not_found' | 'invalid_argument' | 'replay_failed' | 'rate_limited' | 'internal'
-
-function codeOf({ status }: Fault): FailureCode {
+/** The code of a fault, of the closed set in decisions.md section 3, Tool protocol. */
+function codeOf({ status }: Fault): string {
   if (status === 404) return 'not_found'
   return status === 503 ? 'rate_limited' : 'invalid_argument'
 }
 
 const INSTRUCTIONS =
   'Reads the webhooks that this Gatehouse has received and stored: list them, get one with its ' +
-  'payload, wait for the next one, and see who may send.'
-
-const TOO_MANY = 'This endpoint has as many calls running as it may; wait for one to end.'
-
-/** Calls of one endpoint that run at a time, and how many of them may be calls that wait. */
-const MAX_CALLS = 32
-const MAX_WAITS = 8
-
-/**
- * Counts the running calls of each endpoint. Returns a function that admits a call: it returns what
- * ends the call, or undefined when too many are running.
- */
-function createCallLimit(): (endpoint: string, waits: boolean) => (() => void) | undefined {
-  const running = new Map<string, { calls: number; waits: number }>()
-  return (endpoint, waits) => {
-    const count = running.get(endpoint) ?? { calls: 0, waits: 0 }
-    if (count.calls >= MAX_CALLS || (waits && count.waits >= MAX_WAITS)) return undefined
-    running.set(endpoint, count)
-    count.calls++
-    if (waits) count.waits++
-    return () => {
-      count.calls--
-      if (waits) count.waits--
-      if (count.calls === 0) running.delete(endpoint)
-    }
-  }
-}
-
-/** `list_providers`: who may send, and whether they can. */
-function providersTool({ db, clock, secrets }: Hooks): Tool {
-  return defineTool({
-    name: 'list_providers',
-    title: 'List webhook providers',
-    description:
-      'Lists the senders of webhooks: how each is trusted, whether it is enabled, whether its ' +
-      'secret is configured (never the secret), and the path or channel it sends to.',
-    input: Type.Object({}, { additionalProperties: false }),
-    output: Type.Object({ providers: Type.Array(ProviderStatus) }),
-    annotations: READ_ONLY,
-    async call() {
-      const rows = await readProviders(db, clock.now())
-      return toolValue({ providers: rows.map((row) => providerStatus(row, secrets)) })
-    },
-  })
-}
+  'payload, wait for the next one, and see who may send and how much came.'

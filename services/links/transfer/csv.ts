@@ -1,5 +1,6 @@
 import type { ExportedLink } from '../../../db/links/transfer.ts'
 import { badRequest } from '../../../kernel/fault.ts'
+import { partsOf } from '../link-input.ts'
 import { readImportTime, type LinkRecord } from './records.ts'
 
 /** The columns of a CSV file; an imported file may have them in any order, and only some. */
@@ -19,6 +20,12 @@ const COLUMNS = [
 ] as const
 
 export type Column = (typeof COLUMNS)[number]
+
+/** Stands between tags and between addresses; tags have spaces in them. */
+const SEPARATOR = /[;,]/
+
+/** A cell with what ends it: in quotes, where `""` is a quote, or plain. */
+const CELL = /(?:"([^"]*(?:""[^"]*)*)"|(?!")([^,]*))(,|$)/gy
 
 /** The header of an exported file. */
 export const CSV_HEADER = writeCells(COLUMNS)
@@ -46,14 +53,14 @@ export function readHeader(record: string): readonly Column[] {
  */
 export function readCsvLink(text: string, columns: readonly Column[]): LinkRecord {
   const cells = readCells(text)
-  if (cells === undefined) {
-    throw badRequest('a quoted field is followed by something else than a comma')
-  }
-  const cell = (name: Column): string | undefined => cells[columns.indexOf(name)]
+  const cell = (name: Column): string | undefined => cells?.[columns.indexOf(name)]
   const word = (name: Column): string => cell(name)?.trim() ?? ''
   return {
     slug: word('slug'),
     read() {
+      if (cells === undefined) {
+        throw badRequest('a quoted field is followed by something else than a comma')
+      }
       if (cells.length !== columns.length) {
         throw badRequest(`has ${cells.length} fields, the header has ${columns.length}`)
       }
@@ -64,13 +71,13 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
           url: word('url'),
           title: cell('title'),
           description: cell('description'),
-          tags: tags === undefined ? undefined : readList(tags),
+          tags: tags === undefined ? undefined : partsOf(tags, SEPARATOR),
           visibility: word('visibility').toLowerCase() || undefined,
           append_path: readBoolean(appends),
         },
         owner: word('owner'),
-        coOwners: readList(word('co_owners')),
-        sharedWith: readList(word('shared_with')),
+        coOwners: partsOf(word('co_owners'), SEPARATOR),
+        sharedWith: partsOf(word('shared_with'), SEPARATOR),
         created_at: readImportTime('created_at', word('created_at')),
         updated_at: readImportTime('updated_at', word('updated_at')),
         note: '',
@@ -81,16 +88,12 @@ export function readCsvLink(text: string, columns: readonly Column[]): LinkRecor
 
 /** A link as a record below `CSV_HEADER`. */
 export function writeCsvLink(link: ExportedLink): string {
-  const { owners, tags, append_path, created_at, updated_at, shared_with } = link
+  const { owners, tags, append_path, created_at, updated_at, shared_with, ...texts } = link
   const co_owners = owners.filter(({ is_primary }) => !is_primary).map(({ email }) => email)
   const cells: Readonly<Record<Column, string>> = {
-    slug: link.slug,
-    url: link.url,
-    title: link.title,
-    description: link.description,
+    ...texts,
     tags: tags.join(';'),
     owner: owners.find(({ is_primary }) => is_primary)?.email ?? '',
-    visibility: link.visibility,
     append_path: String(append_path),
     created_at: created_at.toISOString(),
     updated_at: updated_at.toISOString(),
@@ -98,14 +101,6 @@ export function writeCsvLink(link: ExportedLink): string {
     shared_with: shared_with.join(';'),
   }
   return writeCells(COLUMNS.map((column) => cells[column]))
-}
-
-/** Tags and addresses are separated by semicolons or commas; tags have spaces in them. */
-function readList(text: string): readonly string[] {
-  return text
-    .split(/[;,]/)
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '')
 }
 
 /** Other words stay, to be refused with the fields; undefined for none. */
@@ -120,28 +115,11 @@ function readBoolean(word: string): boolean | string | undefined {
  */
 function readCells(record: string): readonly string[] | undefined {
   const cells: string[] = []
-  for (let at = 0; ; at++) {
-    const isQuoted = record[at] === '"'
-    const end = isQuoted ? endOfQuoted(record, at + 1) : endOfPlain(record, at)
-    if (end === undefined) return undefined
-    const cell = record.slice(at, end)
-    cells.push(isQuoted ? cell.slice(1, -1).replaceAll('""', '"') : cell)
-    at = end
-    if (at >= record.length) return cells
+  for (const [, quoted, plain = '', end] of record.matchAll(CELL)) {
+    cells.push(quoted?.replaceAll('""', '"') ?? plain)
+    if (end === '') return cells
   }
-}
-
-function endOfPlain(record: string, from: number): number {
-  const comma = record.indexOf(',', from)
-  return comma < 0 ? record.length : comma
-}
-
-function endOfQuoted(record: string, from: number): number | undefined {
-  let quote = record.indexOf('"', from)
-  while (quote >= 0 && record[quote + 1] === '"') quote = record.indexOf('"', quote + 2)
-  if (quote < 0) return undefined
-  const end = quote + 1
-  return end === record.length || record[end] === ',' ? end : undefined
+  return undefined
 }
 
 function writeCells(cells: readonly string[]): string {

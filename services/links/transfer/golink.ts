@@ -1,6 +1,7 @@
 import type { Link } from '../../../db/links/links.ts'
 import { badRequest } from '../../../kernel/fault.ts'
 import { parseObject, stringOf } from '../../../kernel/json.ts'
+import type { TargetFields } from '../target.ts'
 import { readImportTime, type LinkRecord } from './records.ts'
 
 /** A longer name is not a slug, whatever is cut off its ends. */
@@ -12,7 +13,8 @@ const ACTION = /\{\{(?:- )?(.*?)(?: -)?\}\}/s
 const PATH_ACTION = pathAction('\\$?\\.Path')
 const DOT_ACTION = pathAction('\\.')
 /** Stand for `{{if .Path}}` or `{{with .Path}}`, and for `{{end}}`. */
-const [BEGIN, END] = ['\u0001', '\u0002']
+const BEGIN = '\u0001'
+const END = '\u0002'
 const APPENDED_PATH = `${BEGIN}/{*}${END}`
 
 /**
@@ -21,15 +23,16 @@ const APPENDED_PATH = `${BEGIN}/{*}${END}`
  */
 export function readGolink(text: string): LinkRecord {
   const object = parseObject(text)
-  if (object === undefined) throw badRequest('is not a JSON object')
   // JSON can have halves of characters, which the database does not take.
-  const word = (name: string): string | undefined => stringOf(object[name])?.toWellFormed()
-  const [short, long] = [word('Short'), word('Long')]
-  if (short === undefined) throw badRequest('Short is missing')
-  const slug = slugOfShort(short)
+  const word = (name: string): string | undefined => stringOf(object?.[name])?.toWellFormed()
+  const short = word('Short')
+  const long = word('Long')
+  const slug = slugOfShort(short ?? '')
   return {
     slug,
     read() {
+      if (object === undefined) throw badRequest('is not a JSON object')
+      if (short === undefined) throw badRequest('Short is missing')
       if (long === undefined) throw badRequest('Long is missing')
       return {
         created_at: readImportTime('Created', word('Created') ?? ''),
@@ -50,8 +53,13 @@ export function writeGolink(link: Link): string | undefined {
   const Long = toTemplate(url)
   if (Long === undefined) return undefined
   const Owner = owners.find(({ is_primary }) => is_primary)?.email ?? ''
-  const times = { Created: created_at.toISOString(), LastEdit: updated_at.toISOString() }
-  return JSON.stringify({ Short: slug, Long, ...times, Owner })
+  return JSON.stringify({
+    Short: slug,
+    Long,
+    Created: created_at.toISOString(),
+    LastEdit: updated_at.toISOString(),
+    Owner,
+  })
 }
 
 /** golink also takes upper case, `_` and `.`, and ignores dashes at the ends. */
@@ -61,15 +69,17 @@ function slugOfShort(short: string): string {
 }
 
 /**
- * Reads the `Long` of a golink. Without a template golink appends the further path of a visit. With
- * one, only the template says where the path goes: `{{.Path}}` is our `{*}`, and
- * `{{if .Path}}/{{.Path}}{{end}}` (or `with`) at the end of a path is our `append_path`. Throws the
- * Fault of a template without an equal here.
+ * Reads the `Long` of a golink. Without a template golink appends the further path of a visit.
+ * With one, only the template says where the path goes: `{{.Path}}` is our `{*}`, and
+ * `{{if .Path}}/{{.Path}}{{end}}` (or `with`) at the end of a path is our `append_path`. Throws
+ * the Fault of a template without an equal here.
  */
-function fromTemplate(long: string): Readonly<Pick<Link, 'url' | 'append_path'>> {
+function fromTemplate(long: string): TargetFields {
   if (long.length > MAX_TEMPLATE_LENGTH) throw badRequest('its url is too long')
   // A URL with control characters is refused with the other fields.
-  if (!long.includes('{{') || /\p{Cc}/u.test(long)) return { url: asText(long), append_path: true }
+  if (!long.includes('{{') || /\p{Cc}/u.test(long)) {
+    return { url: asText(long), append_path: true }
+  }
   const whole = translateActions(long).replaceAll(`${BEGIN}{*}${END}`, '{*}')
   const path = whole.endsWith(APPENDED_PATH) ? whole.slice(0, -APPENDED_PATH.length) : ''
   const append_path = path !== '' && !/[?#]|\{\*\}/.test(path)
@@ -105,14 +115,16 @@ function translateActions(template: string): string {
 }
 
 /**
- * The `Long` that leads where our link does; undefined for numbered placeholders, which golink does
- * not have. Whether the path is appended is lost: golink always does when there is no template.
+ * The `Long` that leads where our link does; undefined for numbered placeholders, which golink
+ * does not have. Whether the path is appended is lost: golink always does when there is no
+ * template.
  */
 function toTemplate(url: string): string | undefined {
   if (/\{[1-9]\}/.test(url)) return undefined
   if (!url.includes('{*}') && !url.includes('{{')) return url
   const texts = url.split('{*}')
-  return texts.map((text) => text.replaceAll('{', '%7B').replaceAll('}', '%7D')).join('{{.Path}}')
+  const escaped = texts.map((text) => text.replaceAll('{', '%7B').replaceAll('}', '%7D'))
+  return escaped.join('{{.Path}}')
 }
 
 /** Escapes what would be a placeholder here. */

@@ -1,49 +1,59 @@
-import { badRequest, Fault } from '../../../kernel/fault.ts'
+import { badRequest } from '../../../kernel/fault.ts'
 import { INSTANT_FORM, readInstant } from '../../../kernel/time.ts'
 
-/** The part of an imported file that describes one link: its text, or why it cannot be read. */
-export type ImportRecord =
-  | { readonly line: number; readonly text: string }
-  | { readonly line: number; readonly problem: string }
+/** The formats of files with links: golink's JSON lines, or CSV. */
+export const FORMATS = ['jsonl', 'csv'] as const
+export type Format = (typeof FORMATS)[number]
+
+/** The part of an imported file that describes one link, or a header. */
+interface ImportRecord {
+  line: number
+  format: Format | undefined
+  text: string
+  /** Why it cannot be read. */
+  problem?: string
+}
 
 /** What a line of a file says of a link; the fields are not checked yet. */
-interface LinkData {
+export interface LinkData {
   /**
    * Fields by their names in the API. Those that the line does not have are undefined: they stay.
    */
-  readonly fields: Readonly<Record<string, unknown>>
+  fields: Readonly<Record<string, unknown>>
   /** E-mail address of the primary owner; empty when the line names none. */
-  readonly owner: string
-  readonly coOwners: readonly string[]
-  readonly sharedWith: readonly string[]
-  readonly created_at: Date | undefined
-  readonly updated_at: Date | undefined
+  owner: string
+  coOwners: readonly string[]
+  sharedWith: readonly string[]
+  created_at: Date | undefined
+  updated_at: Date | undefined
   /** What the report says beside the outcome, such as a slug that had to be changed. */
-  readonly note: string
+  note: string
 }
 
-/** A record's slug, and how the rest is read; throws the Fault of what cannot be read. */
+/** A record's slug, empty when it has none; `read` throws the Fault of what cannot be read. */
 export interface LinkRecord {
-  readonly slug: string
-  readonly read: () => LinkData
+  slug: string
+  read: () => LinkData
 }
 
-export interface ImportedLink extends LinkData {
-  readonly line: number
-  readonly slug: string
+/** A line of a file. */
+export interface ImportLine extends LinkRecord {
+  line: number
 }
-
-/** A line of a file: a link, or why it cannot be read, with its slug as far as it is known. */
-export type ImportLine =
-  | ImportedLink
-  | { readonly line: number; readonly slug: string; readonly problem: string }
 
 /** Times before this are unknown: golink writes the year 1 for them. */
 const EARLIEST = Date.UTC(1970, 0, 1)
 
-/** Links are far smaller. Larger records come from files of another kind, or from an open quote. */
+/**
+ * Links are far smaller. Larger records come from files of another kind, or from an open quote.
+ */
 const MAX_RECORD_BYTES = 1024 * 1024
-const [LF, QUOTE, COMMA] = [0x0a, 0x22, 0x2c]
+const LF = 0x0a
+const QUOTE = 0x22
+const COMMA = 0x2c
+const BRACE = 0x7b
+/** May stand before the first character: white space and a byte order mark. */
+const IGNORED = Buffer.from('\ufeff \t\r\n')
 
 /**
  * Where in a CSV record a byte stands; `closing`: after a quote that ends the cell unless another
@@ -59,31 +69,22 @@ export function readImportTime(name: string, text: string): Date | undefined {
   return time.getTime() < EARLIEST ? undefined : time
 }
 
-/** Reads a line by its format. */
-export function readLine(line: number, parse: () => LinkRecord): ImportLine {
-  let slug = ''
-  try {
-    const record = parse()
-    slug = record.slug
-    return { line, slug, ...record.read() }
-  } catch (error) {
-    if (error instanceof Fault) return { line, slug, problem: error.message }
-    throw error
-  }
-}
-
 /**
- * Splits bytes into records as they come, holding one at a time. A record ends at a line end; with
- * `quotes`, not within a quoted cell (RFC 4180). Blank lines are counted and left out. Reading ends
- * at a quoted cell that is never closed, because nothing after it can be trusted.
+ * Splits bytes into records as they come, holding one at a time. Without a format, the first
+ * character tells: `{` begins golink's JSON lines, everything else is CSV. A record ends at a line
+ * end; in CSV, not within a quoted cell (RFC 4180). Blank lines are counted and left out. Reading
+ * ends at a quoted cell that is never closed, because nothing after it can be trusted.
  */
 export async function* readRecords(
   chunks: AsyncIterable<Uint8Array>,
-  quotes: boolean,
+  given: Format | undefined,
 ): AsyncGenerator<ImportRecord> {
+  let format = given
   let place: Place = 'start'
   let pieces: Uint8Array[] = []
-  let [size, line, first] = [0, 1, 1]
+  let size = 0
+  let line = 1
+  let first = 1
 
   function take(piece: Uint8Array): void {
     size += piece.length
@@ -91,53 +92,61 @@ export async function* readRecords(
     pieces = size > MAX_RECORD_BYTES ? [] : [...pieces, piece]
   }
   function finish(): ImportRecord {
-    const record =
+    const read =
       size > MAX_RECORD_BYTES
-        ? { line: first, problem: 'is longer than 1 MiB' }
+        ? { text: '', problem: 'is longer than 1 MiB' }
         : decode(first, Buffer.concat(pieces))
-    ;[pieces, size, place, first] = [[], 0, 'start', line + 1]
+    const record = { line: first, format, ...read }
+    pieces = []
+    size = 0
+    place = 'start'
+    first = line + 1
     return record
   }
 
   for await (const chunk of chunks) {
     let from = 0
     for (let at = 0; at < chunk.length; at++) {
-      const byte = chunk[at]
+      const byte = chunk[at] ?? 0
+      if (format === undefined && !IGNORED.includes(byte)) {
+        format = byte === BRACE ? 'jsonl' : 'csv'
+      }
       if (byte === LF && place !== 'quoted') {
         take(chunk.subarray(from, at))
         from = at + 1
         const record = finish()
         if (!isBlank(record)) yield record
-      } else if (quotes) place = placeAfter(place, byte)
+      } else if (format === 'csv') place = placeAfter(place, byte)
       if (byte === LF) line += 1
     }
     take(chunk.subarray(from))
     if (place === 'quoted' && size > MAX_RECORD_BYTES) break
   }
   if (place === 'quoted') {
-    yield { line: first, problem: 'a quoted field is never closed; nothing after it was read' }
+    const problem = 'a quoted field is never closed; nothing after it was read'
+    yield { line: first, format, text: '', problem }
     return
   }
   const last = finish()
   if (!isBlank(last)) yield last
 }
 
-function placeAfter(place: Place, byte: number | undefined): Place {
+function placeAfter(place: Place, byte: number): Place {
   if (place === 'quoted') return byte === QUOTE ? 'closing' : 'quoted'
   if (byte === COMMA) return 'start'
   return byte === QUOTE && place !== 'plain' ? 'quoted' : 'plain'
 }
 
-function decode(line: number, bytes: Buffer): ImportRecord {
+function decode(line: number, bytes: Buffer): Pick<ImportRecord, 'text' | 'problem'> {
   try {
     // A byte order mark is removed at the start of the file only.
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: line > 1 })
-    return { line, text: decoder.decode(bytes).replace(/\r$/, '') }
+    return { text: decoder.decode(bytes).replace(/\r$/, '') }
   } catch {
-    return { line, problem: 'is not UTF-8' }
+    return { text: '', problem: 'is not UTF-8' }
   }
 }
 
-function isBlank(record: ImportRecord): boolean {
-  return 'text' in record && record.text.trim() === ''
+function isBlank({ text, problem }: ImportRecord): boolean {
+  return problem === undefined && text.trim() === ''
 }

@@ -1,10 +1,7 @@
 import { alertQueries as q, type AlertInProgress, type Delivery } from '../../../db/ops/alerts.ts'
 import { sessionQueries } from '../../../db/ops/sessions.ts'
-import { messageOf } from '../../../kernel/log.ts'
-import { repeat } from '../../../kernel/repeat.ts'
-import type { RandomBytes } from '../../../kernel/tokens.ts'
-import { isAlive } from '../processes/proc.ts'
-import type { Redaction } from '../redact.ts'
+import { repeat, reportsTo } from '../../../kernel/repeat.ts'
+import { isAlive } from '../../../kernel/processes/proc.ts'
 import { spentProblem, spentToday } from '../runners/budget.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import {
@@ -12,35 +9,30 @@ import {
   synthesize,
   type SynthesisConfig,
   openBriefLock,
-  type BriefLockOptions,
+  type BriefOptions,
   type Deadline,
 } from './brief.ts'
 import { identify, readPayload, type Payload } from './payload.ts'
 
 /** What the alert webhook works with. */
-interface AlertsOptions extends BriefLockOptions {
-  readonly redact: Redaction
-  readonly sessions: Pick<Sessions, 'start'>
-  readonly random: RandomBytes
+interface AlertsOptions extends BriefOptions {
+  sessions: Pick<Sessions, 'start'>
   /** The model's configuration, read for every delivery. */
-  readonly synthesis: () => Promise<SynthesisConfig>
+  synthesis: () => Promise<SynthesisConfig>
 }
 
 /** The result of a delivery. The alert is kept in every case. */
 export type DeliveryResult =
-  | { readonly kind: 'triggered'; readonly session: number; readonly tier: number }
+  | { kind: 'triggered'; session: number; tier: number; problem: string | undefined }
   /** A session runs, or ran meanwhile. */
-  | { readonly kind: 'acknowledged' }
+  | { kind: 'acknowledged' }
   /** There is no brief: `problem` for the sender, `detail` for the operator. */
-  | { readonly kind: 'failed'; readonly problem: string; readonly detail: string }
+  | { kind: 'failed'; problem: string; detail: string }
   /** The server stops; a session that had just begun is stopped with it. */
-  | { readonly kind: 'stopping'; readonly session: number | null }
-
-/** The alert webhook. */
-export type Alerts = ReturnType<typeof openAlerts>
+  | { kind: 'stopping'; session: number | null }
 
 /** A delivery in progress, and the newest session before it. */
-type Work = Pick<Payload, 'text' | 'tier'> & { readonly newest: number }
+type Work = Pick<Payload, 'text' | 'tier'> & { alert: number; newest: number }
 
 /** A delivery takes less: one in progress for longer was interrupted. */
 const INTERRUPTED_MS = 30_000
@@ -56,126 +48,65 @@ const HUNG_UP = 'its sender hung up before it was answered'
 const NO_TIME_LEFT = failed('other alerts were being read, and no time was left for this one')
 
 /** Whether a body is empty or white space only. */
-export function isBlank(bytes: Uint8Array): boolean {
+export function isBlank(bytes: Uint8Array) {
   return new TextDecoder().decode(bytes).trim() === ''
 }
 
+/** Opens the alert webhook. */
 export function openAlerts(options: AlertsOptions) {
-  const { db, clock, log, redact, sessions, random, reader } = options
-  const withLock = openBriefLock(options)
+  const { db, clock, log, redact, reader } = options
   const stopping = new AbortController()
-
-  /**
-   * Keeps a delivery, and starts a session with a brief of it unless one runs (decisions.md section
-   * 5, Webhook). Earlier deliveries of the same alert make no difference. `gone` aborts when the
-   * sender hangs up.
-   */
-  async function receive(bytes: Uint8Array, now: Date, gone: AbortSignal): Promise<DeliveryResult> {
-    const payload = readPayload(bytes)
-    // A sender may repeat its key in the body: neither the list nor the model may see it.
-    const text = redact(payload.text)
-    const { tier } = payload
-    const { newest, running } = await sessionQueries.readSessionState(db, {})
-    // While the server stops, a running session is about to end, and no reason to acknowledge.
-    const isBusy = running && !stopping.signal.aborted
-    const outcome = isBusy ? 'acknowledged' : 'received'
-    const alert = { ...identify(payload, redact), payload: text, tier, outcome, now }
-    const delivery = await q.saveAlert(db, { ...alert, ...reader })
-    if (isBusy) return { kind: 'acknowledged' }
-    const warn = (): void => log.warn('alert sender hung up', { alert: delivery.id })
-    gone.addEventListener('abort', warn, { once: true })
-    const result = await process({ text, tier, newest }).finally(() =>
-      // After this the signal only means that the reply was sent.
-      gone.removeEventListener('abort', warn),
-    )
-    await save(delivery, result, gone.aborted)
-    return result
-  }
-
-  async function process(work: Work): Promise<DeliveryResult> {
-    const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(BRIEF_MS)])
-    const deadline = { signal, at: new Date(clock.now().getTime() + BRIEF_MS) }
-    const result = await withLock(deadline, () => startSession(work, deadline))
-    if (stopping.signal.aborted) {
-      return { kind: 'stopping', session: result?.kind === 'triggered' ? result.session : null }
-    }
-    return result ?? NO_TIME_LEFT
-  }
-
-  async function startSession(work: Work, deadline: Deadline): Promise<DeliveryResult> {
-    const { newest, running } = await sessionQueries.readSessionState(db, {})
-    if (running || newest > work.newest) return { kind: 'acknowledged' }
-    const config = await options.synthesis()
-    const spent = await spentBudget(config)
-    if (spent !== undefined) return failed(spent)
-    const left = () => deadline.at.getTime() - clock.now().getTime()
-    if (left() < MIN_BRIEF_MS) return NO_TIME_LEFT
-    const limit = { signal: deadline.signal, left }
-    const synthesis = await synthesize(work.text, config, { random, redact }, limit)
-    const { cost: cost_usd } = synthesis
-    if (cost_usd > 0) await q.addBriefCost(db, { now: clock.now(), cost_usd })
-    if ('problem' in synthesis) return failed(synthesis.problem, synthesis.detail)
-    const { brief: prompt } = synthesis
-    const session = await sessions.start({ tier: work.tier, trigger: 'alert', prompt })
-    if (session === undefined) return { kind: 'acknowledged' }
-    return { kind: 'triggered', session: session.id, tier: session.tier }
-  }
-
-  /** Says that the budget of the day is spent; undefined while some is left. */
-  async function spentBudget(config: SynthesisConfig): Promise<string | undefined> {
-    const { dayBudget: day, model, price, endpoint } = config
-    if (day === undefined || endpoint === undefined) return undefined
-    if (price === undefined) {
-      log.warn('briefs of alerts not counted: their model has no price', { model })
-    }
-    const spent = { chain: 0, day: await spentToday(db, clock.now()) }
-    return spentProblem({ session: undefined, day }, spent, 0)
-  }
-
-  async function save(delivery: Delivery, result: DeliveryResult, hungUp: boolean): Promise<void> {
-    const { kind } = result
-    const problems = [
-      ...(kind === 'failed' ? [result.detail] : []),
-      ...(kind === 'stopping' ? [STOPPED] : []),
-      ...(hungUp ? [HUNG_UP] : []),
-    ]
-    const problem = problems.join('; ') || null
-    if (kind === 'failed') log.warn('alert not synthesized', { alert: delivery.id, problem })
-    const outcome = kind === 'stopping' ? 'failed' : kind
-    const session = 'session' in result ? result.session : null
-    await q.noteAlert(db, { ...delivery, outcome, problem, session })
-  }
+  const process = openReading(options, stopping.signal)
 
   /** Resumes deliveries whose process was killed. */
-  async function resume(): Promise<void> {
+  async function resume() {
     const alerts = await q.listAlertsInProgress(db, { limit: MAX_RESUMED })
     const { newest } = await sessionQueries.readSessionState(db, {})
-    await Promise.all(
-      alerts.map(async (alert) => {
-        const isDead = alert.machine === reader.machine && !isAlive(alert.holder)
-        const silence = clock.now().getTime() - alert.reading_since.getTime()
-        if (isDead || silence > INTERRUPTED_MS) await adopt(alert, isDead, newest)
-      }),
-    )
+    await Promise.all(alerts.map((alert) => readAgain(alert, newest)))
   }
 
-  async function adopt(alert: AlertInProgress, isDead: boolean, newest: number): Promise<void> {
-    // Otherwise the lock of the dead process would last until its deadline.
-    if (isDead) await q.freeBriefLock(db, alert)
-    const adopted = await q.adoptAlert(db, { ...alert, ...reader, now: clock.now() })
+  async function readAgain(alert: AlertInProgress, newest: number) {
+    const adopted = await adopt(options, alert)
     if (adopted === undefined) return
-    log.info('alert is read again', { alert: alert.id })
-    const result = await process({ text: adopted.payload, tier: adopted.tier, newest })
+    const { id, payload: text, tier } = adopted
+    const result = await process({ alert: id, text, tier, newest })
     // No sender waits for this result: the next start resumes the alert.
-    if (result.kind !== 'stopping') await save(adopted, result, false)
+    if (result.kind !== 'stopping') await save(options, adopted, result, false)
   }
 
-  const resuming = repeat(clock, RESUME_MS, resume, {
-    fails: (error) => log.warn('interrupted alerts not read', { error: messageOf(error) }),
-    works: () => log.info('interrupted alerts are read again'),
-  })
+  const reports = reportsTo(
+    log,
+    'interrupted alerts not read',
+    'interrupted alerts are read again',
+  )
+  const resuming = repeat(clock, RESUME_MS, resume, reports)
   return {
-    receive,
+    /**
+     * Keeps a delivery, and starts a session with a brief of it unless one runs (decisions.md
+     * section 5, Webhook). Earlier deliveries of the same alert make no difference. `gone` aborts
+     * when the sender hangs up.
+     */
+    async receive(bytes: Uint8Array, now: Date, gone: AbortSignal): Promise<DeliveryResult> {
+      const payload = readPayload(bytes)
+      // A sender may repeat its key in the body: neither the list nor the model may see it.
+      const text = redact(payload.text)
+      const { newest, running } = await sessionQueries.readSessionState(db, {})
+      // While the server stops, a running session is about to end, and no reason to acknowledge.
+      const isBusy = running && !stopping.signal.aborted
+      const outcome = isBusy ? 'acknowledged' : 'received'
+      const alert = { ...identify(payload, redact), payload: text, outcome, now }
+      const delivery = await q.saveAlert(db, { ...alert, ...reader, tier: payload.tier })
+      if (isBusy) return { kind: 'acknowledged' }
+      const warn = () => log.warn('alert sender hung up', { alert: delivery.id })
+      gone.addEventListener('abort', warn, { once: true })
+      const work = { alert: delivery.id, text, tier: payload.tier, newest }
+      const result = await process(work).finally(() =>
+        // After this the signal only means that the reply was sent.
+        gone.removeEventListener('abort', warn),
+      )
+      await save(options, delivery, result, gone.aborted)
+      return result
+    },
     resume: resuming.now,
     /** Interrupts deliveries in progress: their senders are told to try again. */
     close() {
@@ -185,6 +116,83 @@ export function openAlerts(options: AlertsOptions) {
   }
 }
 
-function failed(problem: string, detail = problem): DeliveryResult {
-  return { kind: 'failed', problem, detail }
+/** Reads one delivery after the other, and starts a session if it may. */
+function openReading(options: AlertsOptions, stopping: AbortSignal) {
+  const { db, clock, sessions, synthesis } = options
+  const withLock = openBriefLock(options)
+
+  async function startSession(work: Work, deadline: Deadline): Promise<DeliveryResult> {
+    const { newest, running } = await sessionQueries.readSessionState(db, {})
+    if (running || newest > work.newest) return { kind: 'acknowledged' }
+    const config = await synthesis()
+    const spent = await spentBudget(options, config)
+    if (spent !== undefined) return failed(spent)
+    if (deadline.left() < MIN_BRIEF_MS) return NO_TIME_LEFT
+    const { cost, ...brief } = await synthesize(work.text, config, options, deadline)
+    if (cost > 0) await q.addBriefCost(db, { now: clock.now(), cost_usd: cost })
+    if (brief.kind === 'failed') return brief
+    const { prompt, problem } = brief
+    const { alert, tier } = work
+    const started = await sessions.start({ tier, trigger: 'alert', prompt, alert })
+    if (started === undefined) return { kind: 'acknowledged' }
+    return { kind: 'triggered', session: started.id, tier: started.tier, problem }
+  }
+
+  return async (work: Work): Promise<DeliveryResult> => {
+    const signal = AbortSignal.any([stopping, AbortSignal.timeout(BRIEF_MS)])
+    const at = new Date(clock.now().getTime() + BRIEF_MS)
+    const deadline = { signal, at, left: () => at.getTime() - clock.now().getTime() }
+    const result = await withLock(deadline, () => startSession(work, deadline))
+    if (!stopping.aborted) return result ?? NO_TIME_LEFT
+    return { kind: 'stopping', session: result?.kind === 'triggered' ? result.session : null }
+  }
+}
+
+/** Says that the budget of the day is spent; undefined while some is left. */
+async function spentBudget({ db, clock, log }: AlertsOptions, config: SynthesisConfig) {
+  const { dayBudget: day, model, price, endpoint } = config
+  if (day === undefined || endpoint === undefined) return undefined
+  if (price === undefined) {
+    log.warn('briefs of alerts not counted: their model has no price', { model })
+  }
+  const spent = { chain: 0, day: await spentToday(db, clock.now()) }
+  return spentProblem({ session: undefined, day }, spent, 0)
+}
+
+async function save(
+  { db, log }: AlertsOptions,
+  delivery: Delivery,
+  result: DeliveryResult,
+  hungUp: boolean,
+) {
+  const { kind } = result
+  const problem = [reasonOf(result), hungUp && HUNG_UP].filter(Boolean).join('; ') || null
+  if (kind === 'failed') log.warn('alert not synthesized', { alert: delivery.id, problem })
+  const outcome = kind === 'stopping' ? 'failed' : kind
+  const session = 'session' in result ? result.session : null
+  await q.noteAlert(db, { ...delivery, outcome, problem, session })
+}
+
+/** What people must know of a result. */
+function reasonOf(result: DeliveryResult): string | undefined {
+  if (result.kind === 'failed') return result.detail
+  if (result.kind === 'stopping') return STOPPED
+  return result.kind === 'triggered' ? result.problem : undefined
+}
+
+/** Takes an alert over if its process is dead, or has been silent for too long. */
+async function adopt({ db, clock, log, reader }: AlertsOptions, alert: AlertInProgress) {
+  const now = clock.now()
+  const isDead = alert.machine === reader.machine && !isAlive(alert.holder)
+  const silence = now.getTime() - alert.reading_since.getTime()
+  if (!isDead && silence <= INTERRUPTED_MS) return undefined
+  // Otherwise the lock of the dead process would last until its deadline.
+  if (isDead) await q.freeBriefLock(db, alert)
+  const adopted = await q.adoptAlert(db, { ...alert, ...reader, now })
+  if (adopted !== undefined) log.info('alert is read again', { alert: alert.id })
+  return adopted
+}
+
+function failed(problem: string): DeliveryResult {
+  return { kind: 'failed', problem, detail: problem }
 }

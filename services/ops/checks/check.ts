@@ -4,18 +4,18 @@ import type { Redaction } from '../redact.ts'
 
 /** The result of a check, in one line for people. */
 export interface Finding {
-  readonly ok: boolean
-  readonly message: string
+  ok: boolean
+  message: string
 }
 
 /** What a check runs with. */
 export interface CheckContext {
-  readonly signal: AbortSignal
-  readonly timeoutMs: number
+  signal: AbortSignal
+  timeoutMs: number
   /** Marks the processes of the session. */
-  readonly marker: string | undefined
+  marker: string | undefined
   /** Removes secrets from what programs and errors say. */
-  readonly redact: Redaction
+  redact: Redaction
 }
 
 /** What every check may have. */
@@ -32,13 +32,13 @@ type CheckSchema<T extends string, P extends TProperties> = TObject<
 
 /** A kind of check: what the inventory says of one, and how it runs. */
 export interface CheckKind<T extends string, P extends TProperties> {
-  readonly schema: CheckSchema<T, P>
+  schema: CheckSchema<T, P>
   /** Level of a failure that the inventory gives no level: critical if something is down. */
-  readonly level: Level
+  level: Level
   /** The name of a check that has none: what it looks at. */
-  readonly nameOf: (check: Static<TObject<P>>) => string
+  nameOf: (check: Static<TObject<P>>) => string
   /** Rejects with an error of the network, the file system or the signal. */
-  readonly run: (check: Static<TObject<P>>, context: CheckContext) => Promise<Finding>
+  run: (check: Static<TObject<P>>, context: CheckContext) => Promise<Finding>
 }
 
 /**
@@ -46,7 +46,7 @@ export interface CheckKind<T extends string, P extends TProperties> {
  */
 export function defineCheck<const T extends string, P extends TProperties>(
   type: T,
-  { takes, ...kind }: Omit<CheckKind<T, P>, 'schema'> & { readonly takes: P },
+  { takes, ...kind }: Omit<CheckKind<T, P>, 'schema'> & { takes: P },
 ): CheckKind<T, P> {
   const properties = { type: Type.Literal(type), ...takes, ...COMMON }
   const schema = Type.Object(properties, { additionalProperties: false })

@@ -1,12 +1,14 @@
 import Type from 'typebox'
 import { hardeningNote, processNote } from '../hardening.ts'
-import { countProcesses } from '../processes/proc.ts'
-import { OUTPUT_BYTES, runCommand } from '../processes/run.ts'
+import { countProcesses } from '../../../kernel/processes/proc.ts'
+import { runCommand } from '../../../kernel/processes/run.ts'
 import { redactCut } from '../redact.ts'
 import { Argv, defineCheck, failed, passed } from './check.ts'
 
 const OFFLINE =
   /not been booted with systemd|connect to .*bus|: Transport endpoint is not connected/i
+
+const FAILED_UNITS = ['list-units', '--state=failed', '--plain', '--no-legend', '--no-pager']
 
 /** A systemd unit is active; without a unit, none has failed. */
 export const unitCheck = defineCheck('unit', {
@@ -14,11 +16,9 @@ export const unitCheck = defineCheck('unit', {
   level: 'critical',
   nameOf: ({ unit }) => (unit === undefined ? 'units' : `unit ${unit}`),
   async run({ unit }, context) {
-    const argv =
-      unit === undefined
-        ? ['systemctl', 'list-units', '--state=failed', '--plain', '--no-legend', '--no-pager']
-        : ['systemctl', 'is-active', '--', unit]
-    const { code, output, problem, missing } = await runCommand(argv, context)
+    const argv = unit === undefined ? FAILED_UNITS : ['is-active', '--', unit]
+    const result = await runCommand(['systemctl', ...argv], context)
+    const { code, output, problem, missing } = result
     const text = output.trim()
     const offline = missing !== null || OFFLINE.test(text)
     const note = hardeningNote(text)
@@ -29,8 +29,9 @@ export const unitCheck = defineCheck('unit', {
       return failed(`systemd can't be asked: ${problem ?? text}`)
     }
     if (unit !== undefined) return { ok: code === 0, message: `is ${text || 'unknown'}` }
-    const units = text === '' ? [] : text.split('\n').map((line) => line.trim().split(/\s+/)[0])
-    return units.length === 0 ? passed('no unit has failed') : failed(`failed: ${units.join(', ')}`)
+    if (text === '') return passed('no unit has failed')
+    const units = text.split('\n').map((line) => line.trim().split(/\s+/)[0])
+    return failed(`failed: ${units.join(', ')}`)
   },
 })
 
@@ -47,10 +48,8 @@ export const processCheck = defineCheck('process', {
   async run(check) {
     const { match, program } = check
     const count = countProcesses(check)
-    const wanted = [
-      ...(program === undefined ? [] : [`of program "${program}"`]),
-      ...(match === undefined ? [] : [`with "${match}"`]),
-    ].join(' ')
+    const words = [program && `of program "${program}"`, match && `with "${match}"`]
+    const wanted = words.filter(Boolean).join(' ')
     const note = count === 0 ? processNote() : undefined
     if (note !== undefined) return failed(`no process ${wanted} is seen: ${note}`)
     if (count === 0) return failed(`no process ${wanted} runs`)
@@ -68,15 +67,15 @@ export const commandCheck = defineCheck('command', {
   level: 'warning',
   nameOf: ({ argv }) => `command ${argv.join(' ')}`,
   async run({ argv, exit_code = 0, contains }, context) {
-    const { code, output, problem } = await runCommand(argv, context)
+    const { code, output, isCut, problem } = await runCommand(argv, context)
     if (problem !== null) return failed(problem)
     // Redact before cutting: half a secret would stay.
-    const clean = redactCut(output, Buffer.byteLength(output) >= OUTPUT_BYTES, context.redact)
-    const lastLine = clean.trim().split('\n').at(-1)?.slice(0, 200) ?? ''
+    const clean = redactCut(output, isCut, context.redact)
+    const lastLine = clean.trim().split('\n').at(-1)?.slice(0, 200)
     if (code !== exit_code) {
-      const details = [lastLine, hardeningNote(clean)].filter((text) => text)
       const ended = `ended with ${code}, expected ${exit_code}`
-      return failed([ended, ...details].join(': '))
+      const parts = [ended, lastLine, hardeningNote(clean)]
+      return failed(parts.filter(Boolean).join(': '))
     }
     if (contains !== undefined && !output.includes(contains)) {
       return failed(`ended with ${code} without "${contains}" in its output`)

@@ -1,47 +1,40 @@
-import Type from 'typebox'
-import type { Level } from '../../../db/ops/events.ts'
+import type Type from 'typebox'
 import { causeOf, codeOf, messageOf } from '../../../kernel/log.ts'
-import { MAX_STOP_MS } from '../processes/run.ts'
+import { MAX_STOP_MS } from '../../../kernel/processes/run.ts'
 import { failed, type CheckContext, type CheckKind, type Finding } from './check.ts'
 import { diskCheck, fileAgeCheck, loadCheck, memoryCheck } from './host.ts'
 import { dnsCheck, httpCheck, tcpCheck, tlsCheck } from './network.ts'
 import { commandCheck, processCheck, unitCheck } from './programs.ts'
-
-/** The result of a check that ran. */
-export interface CheckResult extends Finding {
-  /** Level of the event when it failed. */
-  readonly level: Level
-  readonly ms: number
-}
 
 const DEFAULT_TIMEOUT_S = 10
 /** Programs get time to end when they are stopped. One that can't be ended is not waited for. */
 const PROGRAM_STOP_MS = MAX_STOP_MS + 500
 
 const KINDS = [
-  ...([httpCheck, tcpCheck, tlsCheck, dnsCheck, unitCheck, processCheck] as const),
-  ...([diskCheck, memoryCheck, loadCheck, fileAgeCheck, commandCheck] as const),
-] as const
-/** The schemas of some kinds, in their order. */
-type Schemas<Kinds> = {
-  -readonly [At in keyof Kinds]: Kinds[At] extends { schema: infer Schema } ? Schema : never
-}
-const SCHEMAS = KINDS.map(({ schema }) => schema) as unknown as Schemas<typeof KINDS>
+  ...[httpCheck, tcpCheck, tlsCheck, dnsCheck, unitCheck, processCheck],
+  ...[diskCheck, memoryCheck, loadCheck, fileAgeCheck, commandCheck],
+]
+/** What the inventory says of a check, by its type. */
+export const CHECK_SCHEMAS = new Map(
+  KINDS.map(({ schema }) => [schema.properties.type.const, schema]),
+)
 
 /** A check of the inventory. */
-export const Check = Type.Union(SCHEMAS)
-export type Check = Type.Static<typeof Check>
+export type Check = Type.Static<(typeof KINDS)[number]['schema']>
 
 /** The name of a check: its own, or what it looks at. */
 export function nameOf(check: Check): string {
   return check.name ?? kindOf(check).nameOf(check)
 }
 
-/** Runs a check. Never rejects: an error is a finding. */
+/**
+ * Runs a check; gives also the level of an event of its failure. Never rejects: an error is a
+ * finding.
+ */
 export async function runCheck(
   check: Check,
   { signal, marker, redact }: Omit<CheckContext, 'timeoutMs'>,
-): Promise<CheckResult> {
+) {
   // Rounded: a timer takes no 2009.9999999999998 ms.
   const timeoutMs = Math.max(1, Math.round((check.timeout_s ?? DEFAULT_TIMEOUT_S) * 1_000))
   const deadline = AbortSignal.timeout(timeoutMs)

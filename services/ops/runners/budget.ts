@@ -4,7 +4,7 @@ import { sessionQueries as q } from '../../../db/ops/sessions.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { firstMismatch, fits } from '../../../kernel/validate.ts'
 import { followJsonFile, type FileKind } from '../json-file.ts'
-import type { Usage } from './model-chat.ts'
+import type { Usage } from './model-reply.ts'
 
 const Amount = Type.Number({ minimum: 0 })
 const Price = Type.Object(
@@ -32,16 +32,13 @@ export const PRICES_FILE: FileKind<Prices> = { what: 'Price table', read: readPr
 /** What may be spent, in US dollars; undefined for no limit. */
 export interface Budgets {
   /** By a session and the rest of its escalation chain. */
-  readonly session: number | undefined
+  session: number | undefined
   /** On the current day (UTC), also by alert briefs. */
-  readonly day: number | undefined
+  day: number | undefined
 }
 
 /** What was spent before a session, in US dollars. */
-export interface Spent {
-  readonly chain: number
-  readonly day: number
-}
+export type Spent = Awaited<ReturnType<typeof spentBefore>>
 
 /** What a session spends. */
 export type Spending = ReturnType<typeof createSpending>
@@ -73,7 +70,7 @@ export function costOf(price: Price, { prompt, cached, completion }: Usage): num
 }
 
 /** Reads what counts against the budgets of a session. Its own row has no cost before it ends. */
-export async function spentBefore(db: Database, id: number, now: Date): Promise<Spent> {
+export async function spentBefore(db: Database, id: number, now: Date) {
   const [{ cost_usd: chain }, day] = await Promise.all([
     q.chainCost(db, { id }),
     spentToday(db, now),
@@ -93,27 +90,36 @@ export async function spentToday(db: Database, now: Date): Promise<number> {
  * left.
  */
 export function spentProblem(budgets: Budgets, before: Spent, cost: number): string | undefined {
-  const { session, day } = budgets
-  if (session !== undefined && before.chain + cost >= session) {
-    const name = before.chain > 0 ? 'budget of the escalation chain' : 'budget of the session'
-    return describeSpent(name, 'OPS_SESSION_BUDGET_USD', before.chain + cost, session)
+  const { session = Infinity, day = Infinity } = budgets
+  const chain = before.chain + cost
+  const today = before.day + cost
+  if (chain >= session) {
+    const name = before.chain > 0 ? 'escalation chain' : 'session'
+    return budgetProblem(name, 'OPS_SESSION_BUDGET_USD', session, chain)
   }
-  if (day === undefined || before.day + cost < day) return undefined
-  return describeSpent('budget of the day', 'OPS_DAY_BUDGET_USD', before.day + cost, day)
+  return today < day ? undefined : budgetProblem('day', 'OPS_DAY_BUDGET_USD', day, today)
 }
 
-/** US dollars that a session may cost; undefined for no limit. */
-export function budgetLeft({ session, day }: Budgets, before: Spent): number | undefined {
-  const left = Math.min((session ?? Infinity) - before.chain, (day ?? Infinity) - before.day)
-  return left === Infinity ? undefined : left
+function budgetProblem(name: string, variable: string, budget: number, spent: number): string {
+  return `the budget of the ${name} of $${budget} (${variable}) is spent: $${spent.toFixed(4)}`
+}
+
+/** US dollars that a session may cost; Infinity for no limit. */
+export function budgetLeft(budgets: Budgets, before: Spent): number {
+  const { session = Infinity, day = Infinity } = budgets
+  return Math.min(session - before.chain, day - before.day)
 }
 
 /**
  * Counts what a session spends. Its budget covers the whole chain: a next tier gets what its
  * parents left.
  */
-export function createSpending(price: Price | undefined, budgets: Budgets, before: Spent) {
-  let [tokens, cost] = [0, 0]
+export function createSpending(
+  price: Price | undefined,
+  { budgets, spent }: { budgets: Budgets; spent: Spent },
+) {
+  let tokens = 0
+  let cost = 0
   return {
     add(usage: Usage): void {
       tokens += usage.prompt + usage.completion
@@ -126,11 +132,7 @@ export function createSpending(price: Price | undefined, budgets: Budgets, befor
     /** Which budget is spent, in one line; undefined while some is left. */
     problem(): string | undefined {
       if (tokens >= MAX_TOKENS) return `the session's ${MAX_TOKENS} tokens are spent`
-      return spentProblem(budgets, before, cost)
+      return spentProblem(budgets, spent, cost)
     },
   }
-}
-
-function describeSpent(name: string, variable: string, spent: number, max: number): string {
-  return `the ${name} of $${max} (${variable}) is spent: $${spent.toFixed(4)}`
 }

@@ -4,83 +4,86 @@ import type { LineKind } from '../sessions/output.ts'
 /** What one line of an agent's stream means, whichever agent wrote it. */
 export interface AgentMessage {
   /** What people see of it. */
-  readonly output?: readonly OutputLine[]
+  output?: readonly OutputLine[]
   /** Who acts. A turn begins whenever the agent acts after another. */
-  readonly actor?: 'agent' | 'other'
+  actor?: 'agent' | 'other'
   /** What the agent says; the last such text is the summary. A part continues the text before. */
-  readonly text?: string
-  readonly isPart?: true
+  text?: string
+  isPart?: boolean
   /** US dollars that this line adds; null if the agent can't know its cost. */
-  readonly cost?: number | null
+  cost?: number | null
   /** How the work ended, as far as is known by now. */
-  readonly result?: Result
+  result?: Result
   /** Work goes on: an earlier result does not count. */
-  readonly resumes?: true
+  resumes?: true
   /** Something went wrong. Without a result, this is why the session failed. */
-  readonly problem?: string
+  problem?: string
   /** Why it makes no sense to go on. */
-  readonly fatal?: string
+  fatal?: string
 }
 
-interface OutputLine {
-  readonly kind: LineKind
-  readonly text: string
-}
+type OutputLine = ReturnType<typeof line>
 
 /** The end of an agent's work, in its own words. */
 export interface Result {
-  readonly ok: boolean
+  ok: boolean
   /** Its last message; undefined if the stream had it before. */
-  readonly text?: string | undefined
-  readonly problem?: string
+  text?: string | undefined
+  problem?: string
   /** Turns by the agent's own count. */
-  readonly turns?: number | undefined
+  turns?: number | undefined
 }
 
 /** Reads a line of one agent; undefined for a line that it does not know. */
 type LineFormat = (message: JsonObject) => AgentMessage | undefined
 
+/** How the lines of one agent are read, by their type. */
+type LineFormats = Readonly<Record<string, LineFormat>>
+
+/** Lines of other agents may have the same type: those without the field are not read. */
+function having(field: string, read: LineFormat): LineFormat {
+  return (message) => (field in message ? read(message) : undefined)
+}
+
 /** Text as it is, any other value as JSON. */
-function describeValue(value: unknown): string {
+function asText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
-function line(kind: LineKind, text: unknown): OutputLine {
-  return { kind, text: describeValue(text) }
+function line(kind: LineKind, text: unknown) {
+  return { kind, text: asText(text) }
+}
+
+/** A message that people see one output of. */
+function shown(kind: LineKind, text: unknown) {
+  return { output: [line(kind, text)] }
 }
 
 function toolCall(name: unknown, input: unknown): OutputLine {
-  return line('tool', `${describeValue(name)} ${describeValue(input)}`)
+  return line('tool', `${asText(name)} ${asText(input)}`)
 }
 
 /** The end of work that failed. */
 function failure(problem: string): AgentMessage {
-  return { output: [line('error', problem)], result: { ok: false, problem } }
+  return { ...shown('error', problem), result: { ok: false, problem } }
 }
 
 /** An error that the agent may still get over: codex reports one while it connects again. */
 function readError({ message }: JsonObject): AgentMessage | undefined {
   const problem = stringOf(message)
-  return problem === undefined ? undefined : { output: [line('error', problem)], problem }
+  return problem === undefined ? undefined : { ...shown('error', problem), problem }
 }
 
-function messageIn(error: unknown): string | undefined {
+function messageIn(error: unknown) {
   return stringOf(objectOf(error)['message'])
 }
 
 /** Lines of `claude -p --output-format stream-json --verbose`. */
-const readClaude: LineFormat = (message) => {
-  switch (message['type']) {
-    case 'system':
-      return readClaudeSystem(message)
-    case 'assistant':
-      return 'message' in message ? readClaudeAssistant(message) : undefined
-    case 'user':
-      return 'message' in message ? readClaudeUser(message) : undefined
-    case 'result':
-      return 'subtype' in message ? readClaudeResult(message) : undefined
-  }
-  return undefined
+const CLAUDE: LineFormats = {
+  system: claudeSystem,
+  assistant: having('message', claudeAssistant),
+  user: having('message', claudeUser),
+  result: having('subtype', claudeResult),
 }
 
 const CLAUDE_PROBLEMS: Readonly<Record<string, string>> = {
@@ -88,28 +91,28 @@ const CLAUDE_PROBLEMS: Readonly<Record<string, string>> = {
   error_max_budget_usd: 'the budget is spent',
 }
 
-function readClaudeSystem(message: JsonObject): AgentMessage | undefined {
+function claudeSystem(message: JsonObject): AgentMessage | undefined {
   const { subtype, claude_code_version: version, model, attempt, max_retries: retries } = message
   if (subtype === 'init') {
-    const text = `claude ${stringOf(version) ?? ''}, model ${stringOf(model) ?? 'unknown'}`
-    return { output: [line('system', text)] }
+    const name = stringOf(model) ?? 'unknown'
+    return shown('system', `claude ${stringOf(version) ?? ''}, model ${name}`)
   }
   if (subtype !== 'api_retry') return undefined
   const why = stringOf(message['error']) ?? 'error'
   const status = numberOf(message['error_status'])
   const problem = status === undefined ? why : `${why} (${status})`
-  const tries = `retry ${describeValue(attempt)} of ${describeValue(retries)}`
-  const output = [line('error', `${tries}: ${problem}`)]
+  const tries = `retry ${asText(attempt)} of ${asText(retries)}`
+  const { output } = shown('error', `${tries}: ${problem}`)
   // It would retry for minutes what no retry mends.
-  const fatal = why === 'authentication_failed' && {
-    fatal: `the agent's key is refused: ${problem}`,
+  if (why === 'authentication_failed') {
+    return { output, fatal: `the agent's key is refused: ${problem}` }
   }
-  return { output, problem: `the model can't be reached: ${problem}`, ...fatal }
+  return { output, problem: `the model can't be reached: ${problem}` }
 }
 
-function readClaudeAssistant({ message, parent_tool_use_id: parent }: JsonObject): AgentMessage {
+function claudeAssistant({ message, parent_tool_use_id: parent }: JsonObject): AgentMessage {
   const blocks = objectsOf(objectOf(message)['content'])
-  const said = blocks.flatMap(({ type, text }) => (type === 'text' ? [describeValue(text)] : []))
+  const said = blocks.flatMap(({ type, text }) => (type === 'text' ? [asText(text)] : []))
   const output = blocks.flatMap((block): readonly OutputLine[] => {
     const { type, text, thinking, name, input } = block
     if (type === 'redacted_thinking') return []
@@ -122,33 +125,33 @@ function readClaudeAssistant({ message, parent_tool_use_id: parent }: JsonObject
   return { output, actor: 'agent', resumes: true, ...text }
 }
 
-function readClaudeUser({ message, parent_tool_use_id: parent }: JsonObject): AgentMessage {
+function claudeUser({ message, parent_tool_use_id: parent }: JsonObject): AgentMessage {
   const output = objectsOf(objectOf(message)['content'])
     .filter(({ type }) => type === 'tool_result')
-    .map(({ content, is_error }) =>
-      line(is_error === true ? 'error' : 'result', contentText(content)),
-    )
+    .map((block) => line(block['is_error'] === true ? 'error' : 'result', contentText(block)))
   return stringOf(parent) === undefined ? { output, actor: 'other' } : { output }
 }
 
 /** What a tool gave: text, or blocks of which only texts can be output. */
-function contentText(content: unknown): string {
-  if (!Array.isArray(content)) return describeValue(content)
+function contentText({ content }: JsonObject): string {
+  if (!Array.isArray(content)) return asText(content)
   return objectsOf(content)
-    .map(({ type, text }) => (type === 'text' ? describeValue(text) : `[${describeValue(type)}]`))
+    .map(({ type, text }) => (type === 'text' ? asText(text) : `[${asText(type)}]`))
     .join('\n')
 }
 
-function readClaudeResult(message: JsonObject): AgentMessage {
+function claudeResult(message: JsonObject): AgentMessage {
   const { is_error, errors, num_turns } = message
   const subtype = stringOf(message['subtype']) ?? ''
   const text = stringOf(message['result'])
   const end = { cost: claudeCost(message), actor: 'other' } as const
   const turns = numberOf(num_turns)
-  if (is_error !== true && subtype === 'success')
+  if (is_error !== true && subtype === 'success') {
     return { ...end, result: { ok: true, text, turns } }
-  const listed = Array.isArray(errors) ? errors.map(describeValue).join('; ') : ''
-  const problem = CLAUDE_PROBLEMS[subtype] ?? (listed || text || `the agent ended with ${subtype}`)
+  }
+  const listed = Array.isArray(errors) ? errors.map(asText).join('; ') : ''
+  const said = listed || text || `the agent ended with ${subtype}`
+  const problem = CLAUDE_PROBLEMS[subtype] ?? said
   return { ...end, ...failure(problem), result: { ok: false, problem, text, turns } }
 }
 
@@ -156,7 +159,7 @@ function readClaudeResult(message: JsonObject): AgentMessage {
  * What this session adds: after `--resume` the total includes the parent's. The price of a model
  * that the agent does not know is invented: then the cost is null.
  */
-function claudeCost(message: JsonObject): number | null {
+function claudeCost(message: JsonObject) {
   const since = message['model_usage_since_last_result']
   const usage = Object.values(objectOf(since ?? message['modelUsage'])).map(objectOf)
   if (usage.some(({ costBasis }) => costBasis === 'unknown')) return null
@@ -165,133 +168,112 @@ function claudeCost(message: JsonObject): number | null {
 }
 
 /** Lines of `codex exec --json`; it reports tokens, but no cost. */
-const readCodex: LineFormat = (message) => {
-  const { type, thread_id, error } = message
-  switch (type) {
-    case 'thread.started':
-      return { output: [line('system', `codex, thread ${describeValue(thread_id)}`)] }
-    case 'turn.started':
-      return { resumes: true }
-    case 'turn.completed':
-      return { result: { ok: true } }
-    case 'turn.failed':
-      return failure(messageIn(error) ?? 'the turn failed')
-    case 'item.started':
-    case 'item.completed':
-      if (!('item' in message)) return undefined
-      return readCodexItem(objectOf(message['item']), type === 'item.completed')
-    case 'error':
-      return readError(message)
-  }
-  return undefined
+const CODEX: LineFormats = {
+  'thread.started': ({ thread_id: id }) => shown('system', `codex, thread ${asText(id)}`),
+  'turn.started': () => ({ resumes: true }),
+  'turn.completed': () => ({ result: { ok: true } }),
+  'turn.failed': ({ error }) => failure(messageIn(error) ?? 'the turn failed'),
+  'item.started': having('item', ({ item }) => codexStart(objectOf(item))),
+  'item.completed': having('item', ({ item }) => codexItem(objectOf(item))),
+  error: readError,
 }
 
-function readCodexItem(item: JsonObject, completed: boolean): AgentMessage {
-  const { type, message, command, exit_code, aggregated_output } = item
-  const text = stringOf(item['text']) ?? ''
-  switch (type) {
-    case 'agent_message':
-      return completed ? { output: [line('text', text)], actor: 'agent', text } : {}
-    case 'reasoning':
-      return completed ? { output: [line('text', text)], actor: 'agent' } : {}
-    case 'error':
-      return { output: [line('error', message)] }
-    case 'command_execution': {
-      if (!completed) return { output: [line('tool', command)], actor: 'agent' }
-      const kind = numberOf(exit_code) === 0 ? 'result' : 'error'
-      return { output: [line(kind, aggregated_output)], actor: 'other' }
-    }
-  }
+function codexStart(item: JsonObject): AgentMessage {
+  const { type, command, message } = item
+  if (type === 'agent_message' || type === 'reasoning') return {}
+  if (type === 'error') return shown('error', message)
+  if (type === 'command_execution') return { ...shown('tool', command), actor: 'agent' }
   // For example a file change, a search, or a tool of another server.
-  return { output: [line(completed ? 'result' : 'tool', item)] }
+  return shown('tool', item)
+}
+
+function codexItem(item: JsonObject): AgentMessage {
+  const { type, message, exit_code, aggregated_output: result } = item
+  const text = stringOf(item['text']) ?? ''
+  if (type === 'agent_message') return { ...shown('text', text), actor: 'agent', text }
+  if (type === 'reasoning') return { ...shown('text', text), actor: 'agent' }
+  if (type === 'error') return shown('error', message)
+  if (type !== 'command_execution') return shown('result', item)
+  return { ...shown(exit_code === 0 ? 'result' : 'error', result), actor: 'other' }
 }
 
 /** Lines of `gemini -o stream-json`; it reports tokens, but no cost. */
-const readGemini: LineFormat = (message) => {
-  const { type, status, error, output, role, delta, model, tool_name, parameters } = message
-  switch (type) {
-    case 'init':
-      return { output: [line('system', `gemini, model ${describeValue(model)}`)] }
-    case 'message': {
-      const text = stringOf(message['content'])
-      if (text === undefined) return undefined
-      // The prompt comes back: people see it with the session.
-      if (role !== 'assistant') return { actor: 'other' }
-      const part = delta === true && { isPart: true as const }
-      return { output: [line('text', text)], actor: 'agent', text, ...part }
-    }
-    case 'tool_use':
-      if (!('tool_name' in message)) return undefined
-      return { output: [toolCall(tool_name, parameters)], actor: 'agent' }
-    case 'tool_result': {
-      if (!('tool_id' in message)) return undefined
-      const text = stringOf(output) ?? messageIn(error) ?? ''
-      return { output: [line(status === 'success' ? 'result' : 'error', text)], actor: 'other' }
-    }
-    case 'error':
-      return readError(message)
-    case 'result':
-      if (!('status' in message) || 'subtype' in message) return undefined
-      if (status === 'success') return { result: { ok: true } }
-      return failure(messageIn(error) ?? 'the agent failed')
-  }
-  return undefined
+const GEMINI: LineFormats = {
+  init: ({ model }) => shown('system', `gemini, model ${asText(model)}`),
+  message: geminiMessage,
+  tool_use: having('tool_name', ({ tool_name: tool, parameters }) => ({
+    output: [toolCall(tool, parameters)],
+    actor: 'agent',
+  })),
+  tool_result: having('tool_id', ({ status, output, error }) => {
+    const text = stringOf(output) ?? messageIn(error) ?? ''
+    return { ...shown(status === 'success' ? 'result' : 'error', text), actor: 'other' }
+  }),
+  error: readError,
+  result: having('status', ({ status, error }) => {
+    if (status === 'success') return { result: { ok: true } }
+    return failure(messageIn(error) ?? 'the agent failed')
+  }),
+}
+
+function geminiMessage({ content, role, delta }: JsonObject): AgentMessage | undefined {
+  const text = stringOf(content)
+  if (text === undefined) return undefined
+  // The prompt comes back: people see it with the session.
+  if (role !== 'assistant') return { actor: 'other' }
+  return { ...shown('text', text), actor: 'agent', text, isPart: delta === true }
 }
 
 /**
  * Lines of `opencode run --format json`. There is no last line: a step that calls no tool is the
  * last one.
  */
-const readOpencode: LineFormat = (message) => {
-  if (!('sessionID' in message)) return undefined
-  const part = objectOf(message['part'])
-  const { text, reason } = part
-  switch (message['type']) {
-    case 'step_start':
-      return { actor: 'agent', resumes: true }
-    case 'text':
-      return { output: [line('text', text)], text: describeValue(text) }
-    case 'reasoning':
-      return { output: [line('text', text)] }
-    case 'tool_use':
-      return { output: opencodeTool(part) }
-    case 'step_finish': {
-      const result = reason !== 'tool-calls' && { result: opencodeResult(reason) }
-      return { actor: 'other', cost: opencodeCost(part), ...result }
-    }
-    case 'error': {
-      const { data, message: text, name } = objectOf(message['error'])
-      return failure(messageIn(data) ?? stringOf(text) ?? stringOf(name) ?? 'the agent failed')
-    }
-  }
-  return undefined
+const OPENCODE: LineFormats = {
+  step_start: opencodePart(() => ({ actor: 'agent', resumes: true })),
+  text: opencodePart(({ text }) => ({ ...shown('text', text), text: asText(text) })),
+  reasoning: opencodePart(({ text }) => shown('text', text)),
+  tool_use: opencodePart(opencodeTool),
+  step_finish: opencodePart(opencodeStep),
+  error: having('sessionID', ({ error }) => {
+    const { data, message, name } = objectOf(error)
+    return failure(messageIn(data) ?? stringOf(message) ?? stringOf(name) ?? 'the agent failed')
+  }),
 }
 
-function opencodeTool({ tool, state }: JsonObject): readonly OutputLine[] {
+function opencodePart(read: LineFormat): LineFormat {
+  return having('sessionID', ({ part }) => read(objectOf(part)))
+}
+
+function opencodeStep(part: JsonObject): AgentMessage {
+  const { reason } = part
+  const end = { actor: 'other', cost: opencodeCost(part) } as const
+  if (reason === 'tool-calls') return end
+  if (reason === 'stop') return { ...end, result: { ok: true } }
+  const problem = `the model's answer ended with ${asText(reason)}`
+  return { ...end, result: { ok: false, problem } }
+}
+
+function opencodeTool({ tool, state }: JsonObject): AgentMessage {
   const { status, input, output, error } = objectOf(state)
   const end = status === 'error' ? line('error', error) : line('result', output)
-  return [toolCall(tool, input), end]
-}
-
-function opencodeResult(reason: unknown): Result {
-  if (reason === 'stop') return { ok: true }
-  return { ok: false, problem: `the model's answer ended with ${describeValue(reason)}` }
+  return { output: [toolCall(tool, input), end] }
 }
 
 /** A step that used tokens and cost nothing is one of a model without a price. */
-function opencodeCost(part: JsonObject): number | null {
+function opencodeCost(part: JsonObject) {
   const cost = numberOf(part['cost'])
   if (cost === undefined) return null
   return cost === 0 && (numberOf(objectOf(part['tokens'])['total']) ?? 0) > 0 ? null : cost
 }
 
 /** The first format that knows a line reads it: no two agents write the same lines. */
-const FORMATS: readonly LineFormat[] = [readClaude, readOpencode, readCodex, readGemini]
+const FORMATS: readonly LineFormats[] = [CLAUDE, OPENCODE, CODEX, GEMINI]
 
 /** Reads a line of any known agent; undefined for a line that none of them writes. */
 export function readAgentLine(value: JsonObject): AgentMessage | undefined {
+  const type = stringOf(value['type']) ?? ''
   for (const format of FORMATS) {
-    const message = format(value)
+    const message = Object.hasOwn(format, type) ? format[type]?.(value) : undefined
     if (message !== undefined) return message
   }
   return undefined

@@ -2,7 +2,9 @@ import { mkdir, rmdir } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { basename, join } from 'node:path'
 import { messageOf } from '../../../kernel/log.ts'
-import { runProcess, splitLines, type ProcessEnd, type ProcessOptions } from '../processes/run.ts'
+import { runProcess, type ProcessEnd, type ProcessOptions } from '../../../kernel/processes/run.ts'
+import type { LineKind } from '../sessions/output.ts'
+import { withoutReasoning } from '../quirks/reasoning.ts'
 import { callTool } from '../tools/toolbox.ts'
 import { agentPrompt, MAX_SUMMARY, readBriefing, type AgentOptions } from './briefing.ts'
 import { budgetLeft, spentProblem } from './budget.ts'
@@ -13,48 +15,38 @@ import {
   type Report,
   type StreamEnd,
 } from './cli-reading.ts'
+import { splitLines } from '../../../kernel/lines.ts'
 import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
 
 export interface CliOptions extends AgentOptions {
   /** The agent and its first arguments. */
-  readonly command: () => readonly string[]
-}
-
-/** What is done with an agent's output while it runs. */
-interface AgentListener {
-  /** Takes a line of standard output. */
-  readonly stdout: (line: string) => void
-  /** Takes a line of standard error. */
-  readonly stderr: (line: string) => void
-  /** Resolves when more may be read: an agent that floods must wait. */
-  readonly ready: () => Promise<unknown>
+  command: () => readonly string[]
 }
 
 /** The configured model that leaves the choice to the agent. */
 const AGENTS_CHOICE = 'default'
-/** Bytes of a line that are read. */
+/** Characters of a line that are read. */
 const MAX_LINE = 4 * 1024 * 1024
 /** Lines that are kept of an agent that is being stopped: a flood must not outlast it. */
 const MAX_LAST_LINES = 1_000
 
 /** What an agent is asked. */
-interface AgentRequest {
-  readonly prompt: string
+interface AgentRequest extends Limits {
+  prompt: string
   /** Undefined if the agent chooses. */
-  readonly model: string | undefined
+  model: string | undefined
   /** Whether it may change files: tier 3, and no dry run. */
-  readonly mayChange: boolean
-  /** Whether it may run the commands that its own settings allow: tier 2 and up, and no dry run. */
-  readonly mayRun: boolean
-  readonly turns: number
-  /** US dollars that are left; undefined for no limit. */
-  readonly budget: number | undefined
+  mayChange: boolean
+  /**
+   * Whether it may run the commands that its own settings allow: tier 2 and up, and no dry run.
+   */
+  mayRun: boolean
 }
 
 interface Agent {
   /** They may have its key, its account and its endpoint. */
-  readonly variables: readonly string[]
-  readonly args: (request: AgentRequest) => readonly string[]
+  variables: readonly string[]
+  args: (request: AgentRequest) => readonly string[]
 }
 
 const CLAUDE: Agent = {
@@ -65,14 +57,15 @@ const CLAUDE: Agent = {
     'CLAUDE_CODE_OAUTH_TOKEN',
     'CLAUDE_CONFIG_DIR',
   ],
-  // `dontAsk`: the agent uses these tools and what the operator's own settings allow, nothing else.
+  // `dontAsk`: the agent uses these tools and what the operator's own settings allow, nothing
+  // else.
   args: ({ prompt, model, mayChange, mayRun, turns, budget }) => [
     ...['-p', prompt, '--output-format', 'stream-json', '--verbose'],
     ...option('--model', model),
     ...['--permission-mode', 'dontAsk', '--strict-mcp-config', '--tools'],
     `Read,Grep,Glob${mayRun ? ',Bash' : ''}${mayChange ? ',Edit,Write' : ''}`,
     ...['--max-turns', String(turns)],
-    ...option('--max-budget-usd', budget?.toFixed(4)),
+    ...option('--max-budget-usd', budget === Infinity ? undefined : budget.toFixed(4)),
   ],
 }
 
@@ -119,28 +112,28 @@ function option(name: string, value: string | undefined): readonly string[] {
  * stream of JSON lines becomes the session's output and outcome.
  */
 export function createCliRunner(options: CliOptions): Runner {
-  return { name: 'cli', modelOf: tierModel, run: (job) => runAgent(options, job) }
+  return { modelOf: tierModel, run: (job) => runAgent(options, job) }
 }
 
 async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   const { session, config } = job
-  const [{ about, budgets, spent }, inventory] = await Promise.all([
+  const [briefing, inventory] = await Promise.all([
     readBriefing(options, job),
     options.inventory.current(),
   ])
+  const { dryRun, budgets, spent } = briefing
   const problem = spentProblem(budgets, spent, 0)
   if (problem !== undefined) return failedOutcome(problem)
-  const budget = budgetLeft(budgets, spent)
-  const turns = options.maxTurns()
+  const limits = { turns: options.maxTurns(), budget: budgetLeft(budgets, spent) }
   const command = options.command()
   // An unknown program takes the arguments of claude.
   const { args, variables } = AGENTS[basename(command[0] ?? '')] ?? CLAUDE
   const agentArgs = args({
-    prompt: options.redact(agentPrompt(about, inventory)),
+    prompt: options.redact(agentPrompt(briefing, inventory, options.random)),
     model: session.model === AGENTS_CHOICE ? undefined : session.model,
-    mayRun: session.tier >= 2 && !about.dryRun,
-    mayChange: session.tier >= 3 && !about.dryRun,
-    ...{ turns, budget },
+    mayRun: session.tier >= 2 && !dryRun,
+    mayChange: session.tier >= 3 && !dryRun,
+    ...limits,
   })
   const folder = join(config.state_dir, 'sessions', String(session.id))
   try {
@@ -148,9 +141,8 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   } catch (error) {
     return failedOutcome(`its folder could not be made: ${messageOf(error)}`)
   }
-  const limits = { turns, cost: budget }
   const argv = [...command, ...agentArgs]
-  const process = { inherit: variables, cwd: folder }
+  const process = { inherit: variables, cwd: folder, marker: job.marker }
   const { outcome, report } = await readAgent(options, job, limits, argv, process)
   // Only if it is empty: what the agent has left in it may be of use.
   await rmdir(folder).catch(() => undefined)
@@ -158,101 +150,69 @@ async function runAgent(options: CliOptions, job: Job): Promise<Outcome> {
   return outcome
 }
 
-/** Runs the agent. Its output becomes the session's output, and its last message the summary. */
+/**
+ * Runs the agent, line by line. Its output becomes the session's output, and its last message the
+ * summary. All its descendants are gone afterwards.
+ */
 async function readAgent(
   { redact }: CliOptions,
-  job: Job,
+  { signal: jobSignal, output, noteActivity }: Job,
   limits: Limits,
   argv: readonly string[],
   options: ProcessOptions,
-): Promise<{ readonly outcome: Outcome; readonly report: Report }> {
+): Promise<{ outcome: Outcome; report: Report }> {
   const fatal = new AbortController()
-  const signal = AbortSignal.any([job.signal, fatal.signal])
+  const signal = AbortSignal.any([jobSignal, fatal.signal])
   let lastLines = 0
-  const show: Job['output']['write'] = (kind, text) => {
-    if (signal.aborted && ++lastLines > MAX_LAST_LINES) return
-    job.output.write(kind, `${text}\n`)
+  function show(kind: LineKind, text: string): void {
+    if (!signal.aborted || ++lastLines <= MAX_LAST_LINES) output.write(kind, `${text}\n`)
   }
   const reader = createStreamReader(limits, redact, show)
-  const end = await runAgentProcess(
-    argv,
-    { ...options, marker: job.marker, signal },
-    {
-      stdout(line) {
-        job.noteActivity()
-        reader.take(line)
-        if (reader.fatal() !== undefined) fatal.abort()
-      },
-      stderr: (line) => show('error', line),
-      ready: () => drainedOrAborted(job.output, signal),
-    },
-  )
-  const outcome = outcomeOf(reader.end(), reader.fatal(), end)
-  const { text, report } = readReport(outcome.summary ?? '')
-  const summary = text === '' ? null : text.slice(0, MAX_SUMMARY)
-  return { outcome: { ...outcome, summary }, report }
-}
-
-/** Waits until little output is left to be stored, or the agent is to stop. */
-async function drainedOrAborted(output: Job['output'], signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const stop = (): void => resolve()
-  signal.addEventListener('abort', stop, { once: true })
-  void output.drained().then(resolve)
-  await promise
-  signal.removeEventListener('abort', stop)
-}
-
-/**
- * Runs an agent, line by line. All its descendants are gone afterwards. Rejects if a line is not
- * taken.
- */
-export async function runAgentProcess(
-  argv: readonly string[],
-  options: ProcessOptions & { readonly marker: string },
-  { stdout, stderr, ready }: AgentListener,
-): Promise<ProcessEnd> {
-  const lines = { stdout: splitLines(MAX_LINE, stdout), stderr: splitLines(MAX_LINE, stderr) }
+  const lines = {
+    stdout: splitLines(MAX_LINE, (line) => {
+      noteActivity()
+      reader.take(line)
+      if (reader.fatal() !== undefined) fatal.abort()
+    }),
+    stderr: splitLines(MAX_LINE, (line) => show('error', line)),
+  }
   const end = await runProcess(argv, {
     ...options,
+    signal,
     ownsMarker: true,
     // The first two leave an agent time to say what it has cost.
     stopSignals: ['SIGINT', 'SIGTERM', 'SIGKILL'],
     onOutput(bytes, pipe) {
       lines[pipe].push(bytes)
-      return ready()
+      // An agent that floods must wait.
+      return output.drained()
     },
   })
   lines.stdout.end()
   lines.stderr.end()
-  return end
+  const { message = '', ...streamEnd } = reader.end()
+  const { text, report } = readReport(withoutReasoning(message))
+  const summary = text === '' ? null : text.slice(0, MAX_SUMMARY)
+  return { outcome: { summary, ...outcomeOf(streamEnd, reader.fatal(), end) }, report }
 }
 
 /** A fatal problem outranks the agent's result, and that outranks the exit code. */
 function outcomeOf(
-  { result, message, cost, turns, problem }: StreamEnd,
+  { result, problem, ...spent }: Omit<StreamEnd, 'message'>,
   fatal: string | undefined,
   { exitCode, endedBy, problem: processProblem }: ProcessEnd,
-): Outcome {
+): Omit<Outcome, 'summary'> {
   const code = exitCode ?? (endedBy === null ? null : 128 + constants.signals[endedBy])
   const startProblem = code === null ? `the agent ${processProblem}` : undefined
-  const why = fatal ?? startProblem ?? (result?.ok === true ? undefined : result?.problem)
-  const ended = { summary: message ?? null, cost_usd: cost, num_turns: turns, exit_code: code }
-  if (result?.ok === true && why === undefined) return { problem: null, ...ended }
   const silent = `the agent ended without a result (exit code ${code ?? 'none'})`
-  const reason = why ?? (problem === undefined ? silent : `${silent}: ${problem}`)
-  return { problem: reason, ...ended }
+  const unsaid = problem === undefined ? silent : `${silent}: ${problem}`
+  const why = fatal ?? startProblem ?? (result === undefined ? unsaid : result.problem)
+  return { ...spent, problem: why ?? null, tool_calls: null, exit_code: code }
 }
 
 /** Does with a report what a model does with its tools: the same rules hold. */
 async function record(options: CliOptions, job: Job, report: Report): Promise<void> {
-  const calls = [
-    ...report.events.map((event) => ['record_event', event] as const),
-    ...report.memories.map((memory) => ['remember', memory] as const),
-    ...(report.escalate === undefined ? [] : [['escalate', report.escalate] as const]),
-  ]
-  for (const [name, args] of calls) {
+  for (const [name, args] of report) {
     if (job.signal.aborted) return
     const { ok, text } = await callTool(name, args, { ...options, job })
     if (!ok) job.output.write('error', `${name}: ${text}\n`)

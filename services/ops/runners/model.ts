@@ -1,167 +1,193 @@
-import { parseJson } from '../../../kernel/json.ts'
 import { oneLine } from '../../../kernel/log.ts'
+import { redactLine } from '../redact.ts'
 import { refused } from '../tools/tool.ts'
 import { callTool, toolsOf } from '../tools/toolbox.ts'
 import { readBriefing, MAX_SUMMARY, taskOf, type AgentOptions, systemPrompt } from './briefing.ts'
-import { createSpending, type PriceSource, type Spending } from './budget.ts'
+import { createSpending, type PriceSource } from './budget.ts'
+import { completeChat, type ChatFailure, type Endpoint, type Untaken } from './model-chat.ts'
+import { assistantMessage, dropOldest, readAnswer, type MeantCall } from './model-messages.ts'
+import { promptTokens, type Message, type Reply } from './model-reply.ts'
+import { createProgress, judge, noteCalls } from './reminders.ts'
 import {
-  completeChat,
-  type ChatResult,
-  type Endpoint,
-  type Message,
-  promptTokens,
-  usageOf,
-  type Reply,
-  type ToolCall,
-} from './model-chat.ts'
-import { failedOutcome, tierModel, type Job, type Outcome, type Runner } from './runner.ts'
+  failedOutcome,
+  NO_OUTCOME,
+  tierModel,
+  type Job,
+  type Outcome,
+  type Runner,
+} from './runner.ts'
 
 export interface ModelOptions extends AgentOptions {
   /** Undefined without `OPS_MODEL_URL`. */
-  readonly endpoint: () => Endpoint | undefined
-  readonly prices: PriceSource
+  endpoint: () => Endpoint | undefined
+  prices: PriceSource
+  /** Milliseconds for which a model that is being loaded is waited for. */
+  loadingMs: () => number
 }
+
+/** Characters of arguments that are quoted. */
+const MAX_QUOTED = 200
 
 /** A conversation with a model. */
-interface Conversation {
-  readonly options: ModelOptions
-  readonly job: Job
-  readonly endpoint: Endpoint
-  readonly spending: Spending
-  readonly tools: readonly object[]
-  readonly messages: Message[]
-  turns: number
-}
-
-/** How a conversation ended: with a summary or a problem; with neither if the session was ended. */
-interface ConversationEnd {
-  readonly summary: string | null
-  readonly problem: string | null
-}
-
-/** Replies without a text or a tool call. */
-const MAX_EMPTY_REPLIES = 2
-const ENDED: ConversationEnd = { summary: null, problem: null }
+type Conversation = Awaited<ReturnType<typeof openConversation>>
 
 /**
- * The runner with a model (decisions.md section 5, Runners): our own loop over an OpenAI-compatible
- * endpoint, which calls the tools of the session's tier until the model answers without one.
+ * The runner with a model (decisions.md section 5, Runners): our own loop over an
+ * OpenAI-compatible endpoint, which calls the tools of the session's tier until the model answers
+ * without one.
  */
 export function createModelRunner(options: ModelOptions): Runner {
-  return { name: 'model', modelOf: tierModel, run: (job) => runModel(options, job) }
+  return { modelOf: tierModel, run: (job) => runModel(options, job) }
 }
 
 async function runModel(options: ModelOptions, job: Job): Promise<Outcome> {
-  const { redact, prices } = options
-  const { session } = job
   const endpoint = options.endpoint()
   if (endpoint === undefined) return failedOutcome('OPS_MODEL_URL is not set')
-  const [price, { about, budgets, spent }] = await Promise.all([
-    prices.of(session.model),
-    readBriefing(options, job),
-  ])
-  const conversation: Conversation = {
-    ...{ options, job, endpoint, turns: 0, tools: functionTools(session.tier) },
-    spending: createSpending(price, budgets, spent),
-    messages: [
-      { role: 'system', content: redact(systemPrompt(about)) },
-      { role: 'user', content: redact(taskOf(about)) },
-    ],
-  }
+  const conversation = await openConversation(options, job, endpoint)
   const end = await runConversation(conversation)
+  const { price, budgets, spending, turns: num_turns, toolCalls: tool_calls } = conversation
   if (price === undefined && (budgets.session ?? budgets.day) !== undefined) {
-    const line = `No price of ${session.model} in OPS_PRICES: no budget in dollars counts it.\n`
-    job.output.write('system', line)
+    const what = `No price of ${job.session.model} in OPS_PRICES`
+    job.output.write('system', `${what}: no budget in dollars counts it.\n`)
   }
+  return { ...end, cost_usd: spending.cost(), num_turns, tool_calls }
+}
+
+async function openConversation(options: ModelOptions, job: Job, endpoint: Endpoint) {
+  const { redact, prices, inventory, random } = options
+  const { tier, model, trigger } = job.session
+  const [price, briefing, { services }] = await Promise.all([
+    prices.of(model),
+    readBriefing(options, job),
+    inventory.current(),
+  ])
+  const messages: Message[] = [
+    { role: 'system', content: redact(systemPrompt(briefing)) },
+    { role: 'user', content: redact(taskOf(briefing, random)) },
+  ]
+  const { budgets } = briefing
+  const tools = functionTools(tier)
+  const offered = toolsOf(tier).map(({ name }) => name)
+  const spending = createSpending(price, briefing)
+  // A scheduled session is there for the checks.
+  const wantsCheck = trigger === 'scheduled' && services.some(({ checks }) => checks.length > 0)
+  const progress = createProgress(wantsCheck)
+  const fence = random(16)
   return {
-    ...end,
-    cost_usd: conversation.spending.cost(),
-    num_turns: conversation.turns,
-    exit_code: null,
+    ...{ options, job, endpoint, price, budgets, spending, tools, offered, messages, progress },
+    ...{ turns: 0, toolCalls: 0, untaken: new Set() as Untaken, fence: () => fence },
   }
 }
 
-async function runConversation(conversation: Conversation): Promise<ConversationEnd> {
-  const { options, job, messages, spending } = conversation
+/** What came of the conversation, without what it cost. */
+async function runConversation(conversation: Conversation): Promise<Outcome> {
+  const { options, job, messages, spending, offered, progress } = conversation
   const maxTurns = options.maxTurns()
-  let empty = 0
   for (;;) {
+    // Nobody reads why: what has ended the session is known.
+    if (job.signal.aborted) return failedOutcome('the session was ended')
     const spent = spending.problem()
-    if (spent !== undefined) return failed(spent)
+    if (spent !== undefined) return failedOutcome(spent)
     if (conversation.turns >= maxTurns) {
-      return failed(`the limit of ${maxTurns} turns (OPS_MAX_TURNS) is reached`)
+      return failedOutcome(`the limit of ${maxTurns} turns (OPS_MAX_TURNS) is reached`)
     }
-    const result = await ask(conversation)
-    if (result.kind === 'aborted') return ENDED
-    if (result.kind === 'failed') return failed(result.problem)
-    const { text, toolCalls } = result.reply
+    const reply = await ask(conversation)
+    if ('problem' in reply) return failedOutcome(reply.problem)
     conversation.turns++
-    if (toolCalls.length === 0 && text.trim() !== '') {
-      return { summary: options.redact(text.trim()).slice(0, MAX_SUMMARY), problem: null }
+    const answer = readAnswer(reply, offered, messages)
+    messages.push(assistantMessage(answer))
+    if (answer.calls.length > 0) messages.push(...(await runTools(conversation, answer.calls)))
+    else {
+      const next = judge(answer, progress, offered)
+      if ('problem' in next) return failedOutcome(next.problem)
+      if ('summary' in next) {
+        return { ...NO_OUTCOME, summary: options.redact(next.summary).slice(0, MAX_SUMMARY) }
+      }
+      messages.push({ role: 'user', content: next.reminder })
+      job.output.write('system', `The model is told: ${next.reminder}\n`)
     }
-    if (toolCalls.length === 0 && ++empty > MAX_EMPTY_REPLIES) {
-      return failed('the model gave neither a text nor a tool call')
-    }
-    messages.push(assistantMessage(result.reply))
-    if (toolCalls.length === 0) {
-      const content = 'Your answer was empty. Call a tool, or write the summary.'
-      messages.push({ role: 'user', content })
-    }
-    for (const call of toolCalls) {
-      if (job.signal.aborted) return ENDED
-      const content = await runTool(conversation, call)
-      messages.push({ role: 'tool', tool_call_id: call.id, content })
-    }
-    if (job.signal.aborted) return ENDED
     await job.output.drained()
   }
 }
 
+/** Runs the tools that the model calls; gives their results for it. */
+async function runTools(
+  conversation: Conversation,
+  calls: readonly MeantCall[],
+): Promise<readonly Message[]> {
+  const { job, offered, progress } = conversation
+  const results: Message[] = []
+  for (const call of calls) {
+    if (job.signal.aborted) break
+    results.push({
+      role: 'tool',
+      tool_call_id: call.id,
+      content: await runTool(conversation, call),
+    })
+  }
+  const known = calls.map(({ name }) => name).filter((name) => offered.includes(name))
+  conversation.toolCalls += known.length
+  noteCalls(progress, known)
+  return results
+}
+
+/**
+ * Asks the model. As long as the conversation is too long for it, old tool results are dropped.
+ */
+async function ask(conversation: Conversation): Promise<Reply | ChatFailure> {
+  const { job, messages } = conversation
+  for (;;) {
+    const reply = await askOnce(conversation)
+    if (!('problem' in reply) || reply.meaning !== 'too long') return reply
+    if (!dropOldest(messages)) return reply
+    job.output.write('system', 'Too long for the model: the oldest tool results are dropped.\n')
+  }
+}
+
 /** One turn of the model. Its text goes to the output as it comes. */
-async function ask(conversation: Conversation): Promise<ChatResult> {
-  const { options, job, endpoint, spending, tools, messages } = conversation
+async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure> {
+  const { options, job, endpoint, spending, tools, messages, untaken, fence } = conversation
   const { output, signal, noteActivity, session } = job
-  const expected = promptTokens(messages)
-  const charge = (reply: Reply): void => spending.add(usageOf(reply, expected))
-  const result = await completeChat(
-    endpoint,
-    { model: session.model, messages, tools },
-    {
-      signal,
-      redact: options.redact,
-      text: (piece) => output.write('text', piece),
-      activity: noteActivity,
-      lost: charge,
-      retry(problem, waitMs) {
-        output.endLine()
-        const line = `The model endpoint ${problem}; once more in ${waitMs / 1_000} s`
-        output.write('error', `${line}\n`)
-      },
+  const hadTools = !untaken.has('tools')
+  const request = { model: session.model, messages, tools, random: fence }
+  const reply = await completeChat(endpoint, request, {
+    ...{ signal, untaken, redact: options.redact, loadingMs: options.loadingMs() },
+    charge: spending.add,
+    activity: noteActivity,
+    text: (piece) => output.write('text', piece),
+    retry(line) {
+      output.endLine()
+      output.write('error', `${line}\n`)
     },
-  )
+  })
   output.endLine()
-  if (result.kind !== 'reply') return result
-  charge(result.reply)
-  const { usage } = result.reply
+  if (hadTools && untaken.has('tools')) {
+    output.write('system', 'The endpoint takes no tools: they are described in words.\n')
+  }
+  if ('problem' in reply) return reply
+  const expected = promptTokens(messages)
+  const { usage } = reply
   if (usage !== undefined && expected > 2_000 && usage.prompt < expected / 2) {
     // Some endpoints silently drop the beginning of a prompt that is too long for their context.
     const counted = `counted ${usage.prompt} tokens of a prompt of about ${expected}`
     output.write('system', `The endpoint ${counted}: its context window may be too small.\n`)
   }
-  return result
+  return reply
 }
 
 /** Runs a tool; gives its result for the model. */
-async function runTool({ options, job }: Conversation, call: ToolCall): Promise<string> {
+async function runTool(
+  { options, job }: Conversation,
+  { name, written, args }: MeantCall,
+): Promise<string> {
   const { output, noteActivity } = job
-  output.write('tool', `${call.name} ${oneLine(call.arguments)}\n`)
-  const args = parseJson(call.arguments.trim() || '{}')
+  output.write('tool', `${name} ${oneLine(written)}\n`)
   const stopActivity = options.clock.every(10_000, noteActivity)
   try {
     const { ok, text } =
       args === undefined
-        ? refused('The arguments are no JSON. Write one JSON object.')
-        : await callTool(call.name, args, { ...options, job })
+        ? refused(notJson(redactLine(written, MAX_QUOTED, options.redact)))
+        : await callTool(name, args, { ...options, job })
     const told = ok ? text : `Error: ${text}`
     output.write(ok ? 'result' : 'error', `${told}\n`)
     return told
@@ -170,14 +196,9 @@ async function runTool({ options, job }: Conversation, call: ToolCall): Promise<
   }
 }
 
-function assistantMessage({ text, toolCalls }: Reply): Message {
-  const tool_calls = toolCalls.map(({ id, name, arguments: args }) => {
-    // Some endpoints reject a conversation with arguments that are not JSON, even if their model
-    // wrote them.
-    const written = parseJson(args) === undefined ? '{}' : args
-    return { id, type: 'function', function: { name, arguments: written } }
-  })
-  return { role: 'assistant', content: text, ...(tool_calls.length > 0 && { tool_calls }) }
+function notJson(sent: string): string {
+  const form = 'write one JSON object, such as {"name": "value"}'
+  return `The arguments are not JSON: ${form}; you sent ${sent}`
 }
 
 function functionTools(tier: number): readonly object[] {
@@ -185,8 +206,4 @@ function functionTools(tier: number): readonly object[] {
     type: 'function',
     function: { name, description, parameters: schema },
   }))
-}
-
-function failed(problem: string): ConversationEnd {
-  return { summary: null, problem }
 }

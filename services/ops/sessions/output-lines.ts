@@ -6,12 +6,13 @@ import type { Redaction } from '../redact.ts'
 type CleanLine = Omit<Line, 'seq'>
 
 /** A line as it was written; `cut` if its text is only the beginning. */
-interface RawLine extends CleanLine {
-  readonly cut: boolean
-}
+type RawLine = CleanLine & { cut: boolean }
+
+/** A line that has not ended. */
+type OpenLine = Omit<RawLine, 'at'>
 
 /** Bytes of a line (decisions.md section 5, Output). */
-export const MAX_LINE_BYTES = 16 * 1024
+const MAX_LINE_BYTES = 16 * 1024
 /**
  * Bytes of a session's output. Of a longer one, the last bytes are kept as well: they say how it
  * ended.
@@ -20,26 +21,77 @@ const MAX_BYTES = 8 * 1024 * 1024
 const MAX_END_BYTES = 64 * 1024
 /** About what a row and its line in the file need beside the text. */
 const LINE_OVERHEAD = 100
-const CUT = `Output too long: cut here. Its first ${MAX_BYTES >> 20} MiB and its last ${MAX_END_BYTES >> 10} KiB are kept.`
-/**
- * Terminal escape sequences, then controls, bidirectional, zero-width and other invisible
- * characters.
- */
-const NOISE =
-  // oxlint-disable-next-line no-control-regex, no-misleading-character-class
-  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b(?:\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]+[0-~]|[0-Z\\-~])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu
+const CUT =
+  `Output too long: cut here. Its first ${MAX_BYTES >> 20} MiB ` +
+  `and its last ${MAX_END_BYTES >> 10} KiB are kept.`
+/* oxlint-disable no-control-regex, no-misleading-character-class */
+/** What may hide or change the rest of a text in a terminal or on a page. */
+const NOISE_PATTERNS = [
+  // Control sequences, such as a colour.
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]/u,
+  // Commands to the terminal, such as a title.
+  /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?/u,
+  // Other escape sequences.
+  /\u001b(?:[ -/]+[0-~]|[0-Z\\-~])/u,
+  // Controls.
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/u,
+  // Bidirectional, zero-width and other invisible characters.
+  /[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/u,
+  /[\u{e0000}-\u{e007f}]/u,
+]
+/* oxlint-enable no-control-regex, no-misleading-character-class */
+const NOISE = new RegExp(NOISE_PATTERNS.map(({ source }) => source).join('|'), 'gu')
+
+/** Splits text into lines. A line without an end waits for its rest. */
+export function createLineSplitter(redact: Redaction, pass: (line: OpenLine) => void) {
+  let open: OpenLine | undefined
+  /** The text so far ends with CR; its LF may come with the next piece. */
+  let endsWithReturn = false
+
+  /** An endless line takes no more memory than is needed to find a secret across its cut. */
+  function extend(kind: string, more: string) {
+    const text = (open?.text ?? '') + more
+    const max = MAX_LINE_BYTES * 4 + redact.longest()
+    open = { kind, text: text.slice(0, max), cut: open?.cut === true || text.length > max }
+  }
+
+  function end() {
+    if (open !== undefined) pass(open)
+    open = undefined
+  }
+
+  return {
+    write(kind: string, text: string) {
+      if (open?.kind !== kind) end()
+      const more = endsWithReturn && text.startsWith('\n') ? text.slice(1) : text
+      if (text !== '') endsWithReturn = text.endsWith('\r')
+      // A terminal would overwrite the text before a CR. Here it ends a line, so that nothing is
+      // hidden.
+      const lines = more.split(/\r\n|\n|\r/)
+      const rest = lines.pop() ?? ''
+      for (const line of lines) {
+        extend(kind, line)
+        end()
+      }
+      if (rest !== '') extend(kind, rest)
+    },
+    endLine() {
+      endsWithReturn = false
+      end()
+    },
+  }
+}
 
 /**
- * Removes secrets and terminal codes from lines on their way to the store. An encoded secret may be
- * wrapped over several lines. So lines are redacted together, and the last lines are held back as
- * long as a secret that begins in them may continue.
+ * Removes secrets and terminal codes from lines on their way to the store. An encoded secret may
+ * be wrapped over several lines. So lines are redacted together, and the last lines are held back
+ * as long as a secret that begins in them may continue.
  */
 export function createLineCleaner(redact: Redaction) {
   let lines: RawLine[] = []
-  let added = 0
 
   /** Secrets are redacted before lines are cut: half of a secret is not found. */
-  function cutLine({ at, kind, text, cut }: RawLine): CleanLine {
+  function cutLine({ at, kind, text, cut }: RawLine) {
     if (!cut) return { at, kind, text: cutBytes(text, MAX_LINE_BYTES) }
     // The end of a cut line may be the beginning of a secret. No database takes half a character.
     const whole = text.slice(0, -redact.longest() || undefined).toWellFormed()
@@ -47,20 +99,15 @@ export function createLineCleaner(redact: Redaction) {
   }
 
   return {
-    /** How many lines were added since the last `take`. */
-    get added() {
-      return added
-    },
-    add(line: RawLine): void {
+    add(line: RawLine) {
       // Before and after noise is removed: it may stand between the words of a secret.
       lines.push({ ...line, text: redact(line.text).replaceAll(NOISE, '') })
-      added++
     },
     /**
-     * Gives clean lines in order: all, or only those whose secrets can't continue in lines to come.
+     * Gives clean lines in order: all, or only those whose secrets can't continue in lines to
+     * come.
      */
-    take(all: boolean): readonly CleanLine[] {
-      added = 0
+    take(all: boolean) {
       if (lines.length === 0) return []
       const texts = redact(lines.map(({ text }) => text).join('\n')).split('\n')
       const clean = lines.map((line, i) => ({ ...line, text: texts[i] ?? '' }))
@@ -75,27 +122,23 @@ export function createLineCleaner(redact: Redaction) {
 }
 
 /**
- * Passes on the beginning of an output and, if it is too long, its end. A system line says where it
- * is cut.
+ * Passes on the beginning of an output and, if it is too long, its end. A system line says where
+ * it is cut.
  */
 export function createOutputLimit(pass: (line: CleanLine) => void) {
   let bytesLeft = MAX_BYTES
-  let last: CleanLine[] | undefined
+  const last: CleanLine[] = []
   let lastBytes = 0
   let omitted = 0
 
   return {
     /** Passes a line on; over the limit, holds it among the last ones. */
-    add(line: CleanLine): void {
+    add(line: CleanLine) {
       const bytes = bytesOf(line)
-      if (last === undefined && bytes <= bytesLeft) {
-        bytesLeft -= bytes
-        return pass(line)
-      }
-      if (last === undefined) {
-        last = []
-        pass({ ...line, kind: 'system', text: CUT })
-      }
+      const wasCut = bytesLeft < 0
+      bytesLeft -= bytes
+      if (bytesLeft >= 0) return pass(line)
+      if (!wasCut) pass({ ...line, kind: 'system', text: CUT })
       last.push(line)
       lastBytes += bytes
       for (let [first] = last; first !== undefined && lastBytes > MAX_END_BYTES; [first] = last) {
@@ -105,15 +148,15 @@ export function createOutputLimit(pass: (line: CleanLine) => void) {
       }
     },
     /** Passes the last lines on. */
-    end(): void {
-      const [first, ...rest] = last ?? []
+    end() {
+      const [first] = last
       if (first === undefined) return
       pass({ ...first, kind: 'system', text: `${omitted} lines are left out here.` })
-      for (const line of [first, ...rest]) pass(line)
+      for (const line of last) pass(line)
     },
   }
 }
 
-function bytesOf({ text }: CleanLine): number {
+function bytesOf({ text }: CleanLine) {
   return Buffer.byteLength(text) + LINE_OVERHEAD
 }

@@ -1,48 +1,60 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { once } from 'node:events'
 import { eventQueries } from '../../../db/ops/events.ts'
 import { sessionQueries as q, type Ending, type Started } from '../../../db/ops/sessions.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import { repeat, retryWhileUnavailable, type Repeat } from '../../../kernel/repeat.ts'
+import { repeat, reportsTo, retryWhileUnavailable, type Retry } from '../../../kernel/repeat.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import type { Config } from '../config.ts'
-import { endMarked } from '../processes/proc.ts'
+import { endMarked } from '../../../kernel/processes/proc.ts'
 import { failedOutcome, type Job, type Outcome, type Runner } from '../runners/runner.ts'
-import { openOutput, type OutputOptions } from './output.ts'
+import { openOutput, type Output, type OutputOptions } from './output.ts'
 import { escalationOf, type Escalation } from './prompt.ts'
 
 export interface SupervisorOptions extends OutputOptions {
-  readonly config: Config
-  readonly holder: string
-  readonly random: RandomBytes
+  config: Config
+  patience: Patience
+  holder: string
+  random: RandomBytes
   /** Records the end of the session. Starts the next tier if the session has escalated. */
-  readonly finish: (ending: Ending, next: Escalation | undefined) => Promise<void>
+  finish: (session: Started, ending: Ending, next?: Escalation) => Promise<void>
+}
+
+/** How long a session may be silent, in milliseconds, as configured now. */
+export interface Patience {
+  /** Before its first sign of life. */
+  firstMs: () => number
+  /** After any other one. */
+  idleMs: () => number
 }
 
 /** A session that this process runs. */
 export type Supervised = ReturnType<typeof supervise>
 
 /** Why the supervisor ends a session. The first cause counts. */
-type Cause =
-  | { readonly status: 'stopped' }
-  | { readonly status: 'escalated'; readonly next: Escalation }
-  | { readonly status: 'timed_out'; readonly problem: string }
+interface Cause {
+  status: 'stopped' | 'escalated' | 'timed_out'
+  /** Of a session that is out of time: of the others it is known. */
+  problem?: string
+  /** Of one that has escalated. */
+  next?: Escalation
+}
 
 type State =
   /** The runner works and has put nothing out yet. */
-  | { readonly name: 'starting' }
-  | { readonly name: 'running' }
-  /** The runner must end. */
-  | { readonly name: 'stopping'; readonly cause: Cause }
+  | 'starting'
+  | 'running'
+  /** The runner must end, for a cause. */
+  | 'stopping'
   /** The runner has ended. Output, event and end are being written; heartbeats keep the lease. */
-  | { readonly name: 'recording' }
+  | 'recording'
   /** Another process owns the row, or has ended it: nothing more may be written. */
-  | { readonly name: 'lost' }
-  | { readonly name: 'ended' }
+  | 'lost'
+  | 'ended'
 
-/** The longest run of a session by its tier, and the longest silences (decisions.md section 5). */
+/** The longest run of a session by its tier (decisions.md section 5). */
 const MAX_RUN_MS: Readonly<Record<number, number>> = { 1: 600_000, 2: 1_200_000, 3: 1_800_000 }
-const MAX_START_MS = 60_000
-const MAX_IDLE_MS = 180_000
 const HEARTBEAT_MS = 5_000
 /** How long a runner may take to end once it is told to. */
 const MAX_STOP_MS = 8_000
@@ -50,175 +62,199 @@ const MAX_STOP_MS = 8_000
 const RECORD_TRIES = 8
 const RECORD_PAUSE_MS = 2_000
 
-/** Runs a session to its end: deadlines, heartbeats, output, processes, and the final row. */
-export function supervise(options: SupervisorOptions, runner: Runner, session: Started) {
-  const { db, clock, log, config, holder, redact } = options
-  const { id } = session
-  const output = openOutput(options, id)
-  const startedAt = clock.elapsed()
-  let lastActivity = startedAt
-  let state: State = { name: 'starting' }
+/** What is known of a session while this process runs it. */
+interface Run {
+  options: SupervisorOptions
+  runner: Runner
+  session: Started
+  output: Output
+  startedAt: number
+  /** When it last gave a sign of life. */
+  lastActivity: number
+  /** Changed by `enter` alone. */
+  state: State
+  /** Undefined as long as nothing but its runner ends it. */
+  cause: Cause | undefined
   /** Aborted when the runner is to end. */
-  const runnerStop = new AbortController()
+  runnerStop: AbortController
   /**
    * Aborted when failed writes are not repeated any more: the server closes, or the row is lost.
    */
+  giveUp: AbortController
+  /** Repeats what writes the end. */
+  record: Retry
+}
+
+/** Runs a session to its end: deadlines, heartbeats, output, processes, and the final row. */
+export function supervise(options: SupervisorOptions, runner: Runner, session: Started) {
+  const { clock, log } = options
+  const { id } = session
+  const now = clock.elapsed()
+  const runnerStop = new AbortController()
   const giveUp = new AbortController()
-  const record = retryWhileUnavailable({
-    ...{ clock, tries: RECORD_TRIES, pauseMs: RECORD_PAUSE_MS, signal: giveUp.signal },
-    onRetry: (error) =>
-      log.warn('session not finished yet', { session: id, error: messageOf(error) }),
-  })
-
-  /** The only place that changes the state. */
-  function enter(next: State): void {
-    state = next
-    if (next.name === 'stopping' || next.name === 'lost') runnerStop.abort()
-    if (next.name === 'lost') giveUp.abort()
+  const run: Run = {
+    ...{ options, runner, session, runnerStop, giveUp },
+    output: openOutput(options, id, runnerStop.signal),
+    startedAt: now,
+    lastActivity: now,
+    state: 'starting',
+    cause: undefined,
+    record: retryWhileUnavailable({
+      tries: RECORD_TRIES,
+      pauseMs: RECORD_PAUSE_MS,
+      signal: giveUp.signal,
+      onRetry: (error) =>
+        log.warn('session not finished yet', { session: id, error: messageOf(error) }),
+    }),
   }
-
-  function end(cause: Cause): void {
-    if (state.name === 'starting' || state.name === 'running') enter({ name: 'stopping', cause })
-  }
-
-  function noteActivity(): void {
-    lastActivity = clock.elapsed()
-    if (state.name === 'starting') enter({ name: 'running' })
-  }
-
-  function checkDeadlines(): void {
-    const now = clock.elapsed()
-    const silence = now - lastActivity
-    const seconds = Math.round(silence / 1_000)
-    const maxRun = MAX_RUN_MS[session.tier] ?? MAX_START_MS
-    if (now - startedAt > maxRun) {
-      end({ status: 'timed_out', problem: `it took over ${maxRun / 60_000} minutes` })
-    } else if (state.name === 'starting' && silence > MAX_START_MS) {
-      end({ status: 'timed_out', problem: `it gave no output within ${seconds} s` })
-    } else if (silence > MAX_IDLE_MS) {
-      end({ status: 'timed_out', problem: `it was silent for ${seconds} s` })
-    }
-  }
-
-  async function renewLease(): Promise<void> {
-    const lease = await q.renewLease(db, { id, holder, now: clock.now() })
-    if (lease === undefined && state.name !== 'ended') enter({ name: 'lost' })
-    if (lease?.stop_asked === true) end({ status: 'stopped' })
-  }
-
-  const job: Job = {
-    session,
-    marker: session.marker,
-    config,
-    signal: runnerStop.signal,
-    noteActivity,
-    output: {
-      ...output,
-      write(kind, text) {
-        noteActivity()
-        if (state.name !== 'lost') output.write(kind, text)
-      },
-    },
-    escalate(reason, findings) {
-      const next = escalationOf(session, reason, findings, options.random)
-      end({ status: 'escalated', next })
-    },
-  }
-
-  async function runToEnd(heartbeats: Repeat): Promise<void> {
-    const stopDeadlines = clock.every(1_000, checkDeadlines)
-    try {
-      const outcome = await runUntilStopped()
-      // The outcome counts even if there are no file descriptors left for this.
-      await endMarked(session.marker).catch((error: unknown) =>
-        log.error('session not swept', { session: id, error: messageOf(error) }),
-      )
-      const cause = state.name === 'stopping' ? state.cause : undefined
-      if (state.name !== 'lost') enter({ name: 'recording' })
-      await recordEnd(outcome, cause)
-    } catch (error) {
-      // The row stays as it is. Any instance fails it once it reaches the database.
-      log.error('session not finished', { session: id, error: messageOf(error) })
-    } finally {
-      stopDeadlines()
-      await heartbeats.stop()
-      enter({ name: 'ended' })
-    }
-  }
-
-  async function recordEnd(outcome: Outcome, cause: Cause | undefined): Promise<void> {
-    const ending = endingOf(outcome, cause, redact)
-    const problem = cause?.status === 'timed_out' ? cause.problem : outcome.problem
-    // A session that was stopped or has escalated needs no reason: it is known.
-    const needsReason = cause === undefined || cause.status === 'timed_out'
-    if (problem !== null && needsReason && state.name !== 'lost') {
-      output.write('error', `Session ${ending.status}: ${problem}\n`)
-      await recordEvent(`Session ${id} ${ending.status}: ${problem}`)
-    }
-    await output.close(record)
-    const next = cause?.status === 'escalated' ? cause.next : undefined
-    if (state.name !== 'lost') await record(() => options.finish(ending, next))
-  }
-
-  /** The runner's outcome; a failure if the runner rejects or does not stop in time. */
-  async function runUntilStopped(): Promise<Outcome> {
-    const late = Promise.withResolvers<Outcome>()
-    let timer: NodeJS.Timeout | undefined
-    function startDeadline(): void {
-      const outcome = failedOutcome('the runner did not end in time')
-      timer = setTimeout(() => late.resolve(outcome), MAX_STOP_MS)
-    }
-    runnerStop.signal.addEventListener('abort', startDeadline)
-    try {
-      return await Promise.race([runner.run(job), late.promise])
-    } catch (error) {
-      if (error instanceof Unavailable) return failedOutcome('the database was out of reach')
-      log.error('runner broke', {
-        session: id,
-        error: messageOf(error),
-        ...(error instanceof Error ? { stack: error.stack } : {}),
-      })
-      return failedOutcome('internal error of the runner; see the log')
-    } finally {
-      runnerStop.signal.removeEventListener('abort', startDeadline)
-      clearTimeout(timer)
-    }
-  }
-
-  /** The end of the session is recorded even if its event can't be. */
-  async function recordEvent(text: string): Promise<void> {
-    const message = redact(text)
-    const event = { session: id, level: 'warning', service: 'gatehouse', message }
-    try {
-      await record(() => eventQueries.addEventOnce(db, { ...event, now: clock.now() }))
-    } catch (error) {
-      log.warn('event not recorded', { session: id, error: messageOf(error) })
-    }
-  }
-
   // A failed heartbeat ends nothing: if the lease expires meanwhile, the next one finds it lost.
-  const heartbeats = repeat(clock, HEARTBEAT_MS, renewLease, {
-    fails: (error) => log.warn('lease not renewed', { session: id, error: messageOf(error) }),
-    works: () => log.info('lease is renewed again', { session: id }),
-  })
-  const over = runToEnd(heartbeats)
+  const reports = reportsTo(log, 'lease not renewed', 'lease is renewed again', { session: id })
+  const heartbeats = repeat(clock, HEARTBEAT_MS, () => renewLease(run), reports)
+  const over = runToEnd(run, heartbeats.stop)
   return {
     id,
     /** Whether its end is recorded, or can't be. */
-    isOver: (): boolean => state.name === 'ended',
+    isOver: (): boolean => run.state === 'ended',
     /** Checks the row now: somebody may have asked the session to stop. */
     check: () => void heartbeats.now(),
     /** Stops the session because the server closes; resolves when it is over. Never rejects. */
     stop(): Promise<void> {
       giveUp.abort()
-      end({ status: 'stopped' })
+      end(run, { status: 'stopped' })
       return over
     },
   }
 }
 
+/** The only place that changes the state. */
+function enter(run: Run, next: State): void {
+  run.state = next
+  if (next === 'stopping' || next === 'lost') run.runnerStop.abort()
+  if (next === 'lost') run.giveUp.abort()
+}
+
+function end(run: Run, why: Cause): void {
+  if (run.state !== 'starting' && run.state !== 'running') return
+  run.cause = why
+  enter(run, 'stopping')
+}
+
+function noteActivity(run: Run): void {
+  run.lastActivity = run.options.clock.elapsed()
+  if (run.state === 'starting') enter(run, 'running')
+}
+
+function checkDeadlines(run: Run): void {
+  const now = run.options.clock.elapsed()
+  const silence = now - run.lastActivity
+  const seconds = Math.round(silence / 1_000)
+  const { firstMs, idleMs } = run.options.patience
+  const isStarting = run.state === 'starting'
+  const maxRun = MAX_RUN_MS[run.session.tier] ?? 600_000
+  if (now - run.startedAt > maxRun) {
+    end(run, { status: 'timed_out', problem: `it took over ${maxRun / 60_000} minutes` })
+  } else if (isStarting && silence > firstMs()) {
+    const problem = `it gave no output within ${seconds} s (OPS_FIRST_OUTPUT_S)`
+    end(run, { status: 'timed_out', problem })
+  } else if (!isStarting && silence > idleMs()) {
+    end(run, { status: 'timed_out', problem: `it was silent for ${seconds} s (OPS_IDLE_S)` })
+  }
+}
+
+async function renewLease(run: Run) {
+  const { db, clock, holder } = run.options
+  const lease = await q.renewLease(db, { id: run.session.id, holder, now: clock.now() })
+  if (lease === undefined && run.state !== 'ended') enter(run, 'lost')
+  if (lease?.stop_asked === true) end(run, { status: 'stopped' })
+}
+
+/** Never rejects. */
+async function runToEnd(run: Run, stopHeartbeats: () => Promise<void>): Promise<void> {
+  const { clock, log } = run.options
+  const { id, marker } = run.session
+  const stopDeadlines = clock.every(1_000, () => checkDeadlines(run))
+  try {
+    const outcome = await runUntilStopped(run)
+    // The outcome counts even if there are no file descriptors left for this.
+    await endMarked(marker).catch((error: unknown) =>
+      log.error('session not swept', { session: id, error: messageOf(error) }),
+    )
+    if (run.state !== 'lost') enter(run, 'recording')
+    await recordEnd(run, outcome)
+  } catch (error) {
+    // The row stays as it is. Any instance fails it once it reaches the database.
+    log.error('session not finished', { session: id, error: messageOf(error) })
+  } finally {
+    stopDeadlines()
+    await stopHeartbeats()
+    enter(run, 'ended')
+  }
+}
+
+/** The runner's outcome; a failure if the runner rejects or does not stop in time. */
+async function runUntilStopped(run: Run): Promise<Outcome> {
+  try {
+    return await Promise.race([outOfTime(run.runnerStop.signal), run.runner.run(jobOf(run))])
+  } catch (error) {
+    if (error instanceof Unavailable) return failedOutcome('the database was out of reach')
+    run.options.log.error('runner broke', {
+      session: run.session.id,
+      error: messageOf(error),
+      ...(error instanceof Error ? { stack: error.stack } : {}),
+    })
+    return failedOutcome('internal error of the runner; see the log')
+  }
+}
+
+async function outOfTime(stop: AbortSignal): Promise<Outcome> {
+  await once(stop, 'abort')
+  return sleep(MAX_STOP_MS, failedOutcome('the runner did not end in time'), { ref: false })
+}
+
+function jobOf(run: Run): Job {
+  const { options, session, output } = run
+  return {
+    session,
+    marker: session.marker,
+    config: options.config,
+    signal: run.runnerStop.signal,
+    noteActivity: () => noteActivity(run),
+    output: {
+      ...output,
+      write(kind, text) {
+        noteActivity(run)
+        if (run.state !== 'lost') output.write(kind, text)
+      },
+    },
+    escalate(reason, findings) {
+      const next = escalationOf(session, reason, findings, options.random)
+      end(run, { status: 'escalated', next })
+    },
+  }
+}
+
+async function recordEnd(run: Run, outcome: Outcome) {
+  const { options, session, output, cause, record } = run
+  const { db, clock, log, redact } = options
+  const { id } = session
+  const ending = endingOf(outcome, cause, redact)
+  const problem = cause === undefined ? outcome.problem : (cause.problem ?? null)
+  if (problem !== null && run.state !== 'lost') {
+    output.write('error', `Session ${ending.status}: ${problem}\n`)
+    const message = redact(`Session ${id} ${ending.status}: ${problem}`)
+    const event = { session: id, level: 'warning', service: 'gatehouse', message }
+    const add = () => eventQueries.addEventOnce(db, { ...event, now: clock.now() })
+    // The end of the session is recorded even if its event can't be.
+    await record(add).catch((error: unknown) => {
+      log.warn('event not recorded', { session: id, error: messageOf(error) })
+    })
+  }
+  await output.close(record)
+  if (run.state !== 'lost') await record(() => options.finish(session, ending, cause?.next))
+}
+
 function endingOf(
-  { summary, problem, cost_usd, num_turns, exit_code }: Outcome,
+  { summary, problem, exit_code, ...spent }: Outcome,
   cause: Cause | undefined,
   redact: OutputOptions['redact'],
 ): Ending {
@@ -228,7 +264,6 @@ function endingOf(
     status,
     summary: summary === null ? null : redact(summary),
     exit_code: isGood ? 0 : (exit_code ?? 1),
-    cost_usd,
-    num_turns,
+    ...spent,
   }
 }

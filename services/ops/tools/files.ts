@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, readlink, realpath, stat } from 'node:fs/promises'
 import { constants } from 'node:fs'
-import { isAbsolute, join, resolve, sep } from 'node:path'
+import { resolve, sep } from 'node:path'
 import Type from 'typebox'
 import { badRequest, Fault } from '../../../kernel/fault.ts'
 import { codeOf } from '../../../kernel/log.ts'
@@ -28,9 +28,11 @@ export const readFileTool = defineTool({
     const { text, isCut } = await inRoots(path, context, readEnd)
     // Redact the whole text: a secret may span the lines that are shown.
     const all = context.redact(text).split('\n')
-    const shown = all.slice(from_line - 1, from_line - 1 + most)
+    const start = from_line - 1
+    const shown = all.slice(start, start + most)
     const cut = isCut ? `; only the last ${MAX_FILE_BYTES} bytes of it` : ''
-    const head = `${path}, lines ${from_line} to ${from_line - 1 + shown.length} of ${all.length}${cut}`
+    const last = start + shown.length
+    const head = `${path}, lines ${from_line} to ${last} of ${all.length}${cut}`
     return done(`${head}:\n${shown.join('\n')}`)
   },
 })
@@ -49,19 +51,32 @@ export const listFilesTool = defineTool({
         if (entry.isDirectory()) return `${entry.name}/`
         return entry.isSymbolicLink() ? `${entry.name} (link)` : entry.name
       })
-    const more = entries.length > MAX_ENTRIES ? [`and ${entries.length - MAX_ENTRIES} more`] : []
-    return done([...shown, ...more].join('\n') || 'The folder is empty.')
+    const more = entries.length - MAX_ENTRIES
+    if (more > 0) shown.push(`and ${more} more`)
+    return done(shown.join('\n') || 'The folder is empty.')
   },
 })
 
-/** Reads something within the roots. Rejects with a Fault that says why it can't be read. */
+/**
+ * Reads something within the roots, by its real path. Links that lead out of them are refused.
+ * Rejects with a Fault that says why it can't be read.
+ */
 async function inRoots<T>(
   path: string,
-  context: ToolContext,
+  { inventory, job: { config } }: ToolContext,
   read: (real: string, roots: readonly string[]) => Promise<T>,
 ): Promise<T> {
   try {
-    const { real, roots } = await resolveWithin(path, context)
+    await mkdir(config.repos_dir, { recursive: true })
+    const { roots: more = [] } = await inventory.current()
+    const listed = [config.repos_dir, ...more].map((root) => resolve(root))
+    // Before the disk is asked: outside, a missing file must look like one that exists.
+    const wanted = resolve(config.repos_dir, path)
+    refuseOutside(wanted, listed)
+    const found = await Promise.allSettled(listed.map((root) => realpath(root)))
+    const roots = found.flatMap((root) => (root.status === 'fulfilled' ? [root.value] : []))
+    const real = await realpath(wanted)
+    refuseOutside(real, roots)
     return await read(real, roots)
   } catch (error) {
     if (error instanceof Fault) throw error
@@ -70,32 +85,8 @@ async function inRoots<T>(
   }
 }
 
-/** The real path of something within the roots. Links that lead out of them are refused. */
-async function resolveWithin(
-  path: string,
-  { inventory, job }: ToolContext,
-): Promise<{ readonly real: string; readonly roots: readonly string[] }> {
-  const { repos_dir } = job.config
-  await mkdir(repos_dir, { recursive: true })
-  const listed = [repos_dir, ...((await inventory.current()).roots ?? [])]
-  // Before the disk is asked: outside, a missing file must look like one that exists.
-  const wanted = isAbsolute(path) ? resolve(path) : join(resolve(repos_dir), path)
-  refuseOutside(
-    wanted,
-    listed.map((root) => resolve(root)),
-  )
-  const found = await Promise.allSettled(listed.map((root) => realpath(root)))
-  const roots = found.flatMap((root) => (root.status === 'fulfilled' ? [root.value] : []))
-  const real = await realpath(wanted)
-  refuseOutside(real, roots)
-  return { real, roots }
-}
-
 /** The end of a text file, and whether its beginning is missing. */
-async function readEnd(
-  real: string,
-  roots: readonly string[],
-): Promise<{ readonly text: string; readonly isCut: boolean }> {
+async function readEnd(real: string, roots: readonly string[]) {
   // A pipe or a device must neither block nor be read.
   if (!(await stat(real)).isFile()) throw badRequest('That is no file.')
   const file = await open(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
@@ -117,9 +108,9 @@ async function readEnd(
 }
 
 function refuseOutside(path: string, roots: readonly string[]): void {
-  const isWithin = roots.some(
-    (root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep),
-  )
+  // Only the root of all has a separator at its end.
+  const folders = roots.map((root) => (root.endsWith(sep) ? root : root + sep))
+  const isWithin = folders.some((folder) => (path + sep).startsWith(folder))
   if (!isWithin) throw badRequest('That is outside of the folders that may be read.')
 }
 

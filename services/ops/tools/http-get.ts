@@ -11,7 +11,8 @@ const MAX_BODY_BYTES = 64 * 1024
 export const httpGetTool = defineTool({
   name: 'http_get',
   description:
-    'Gets an http or https URL on a host and port of the inventory. Redirects are shown and not followed.',
+    'Gets an http or https URL on a host and port of the inventory. ' +
+    'Redirects are shown and not followed.',
   tier: 2,
   takes: { url: Type.String({ minLength: 1, maxLength: 4_000 }) },
   async run({ url: text }, { inventory, redact, job: { signal } }) {
@@ -27,8 +28,10 @@ export const httpGetTool = defineTool({
       return refused('Of Gatehouse itself only /healthz can be read.')
     }
     const hosts = hostsOf(await inventory.current())
-    if (!hosts.has(hostOf(url))) {
-      return refused(`${hostOf(url)} is not in the inventory; these are: ${[...hosts].join(', ')}`)
+    const host = hostOf(url)
+    if (!hosts.has(host)) {
+      const list = [...hosts].join(', ')
+      return refused(`${host} is not in the inventory; these are: ${list}`)
     }
     try {
       const response = await fetch(url, {
@@ -51,22 +54,14 @@ export const httpGetTool = defineTool({
 })
 
 /** Host and port of all network checks of the inventory. */
-function hostsOf({ services }: Inventory): ReadonlySet<string> {
+function hostsOf({ services }: Inventory) {
   const checks = services.flatMap((service) => service.checks)
   return new Set(
     checks.flatMap((check) => {
-      switch (check.type) {
-        case 'http':
-          return URL.canParse(check.url) ? [hostOf(new URL(check.url))] : []
-        case 'tcp':
-          return [hostWithPort(check.host, check.port)]
-        case 'tls':
-          return [hostWithPort(check.host, check.port ?? 443)]
-        case 'dns':
-          return [hostWithPort(check.host, 80), hostWithPort(check.host, 443)]
-        default:
-          return []
-      }
+      if (check.type === 'http') return [hostOf(new URL(check.url))]
+      if (!('host' in check)) return []
+      const ports = check.type === 'dns' ? [80, 443] : [check.port ?? 443]
+      return ports.map((port) => hostWithPort(check.host, port))
     }),
   )
 }

@@ -1,22 +1,17 @@
 import Type from 'typebox'
 import { nameOf, runCheck } from '../checks/run.ts'
-import type { Service } from '../inventory.ts'
+import type { Operation, Service } from '../inventory.ts'
 import { cooldownOf } from '../operations.ts'
 import { defineTool, done, refused, Text } from './tool.ts'
 
 /** Characters of a page, less than a reply may have: redaction can lengthen it. */
 const MAX_PAGE = 12_000
 
-/** A line of the list of services; the lines of a service's parts are indented. */
-interface ListLine {
-  readonly service: string
-  readonly text: string
-}
-
 export const listServicesTool = defineTool({
   name: 'list_services',
   description:
-    'Lists the services, their checks, and the operations that may be run on them. A long list has pages: the last line of a page says how to get the next one.',
+    'Lists the services, their checks, and the operations that may be run on them. ' +
+    'A long list has pages: the last line of a page says how to get the next one.',
   tier: 1,
   takes: {
     offset: Type.Optional(
@@ -39,7 +34,7 @@ export const listServicesTool = defineTool({
 })
 
 /** The lines from `offset` on that fit on a page, and how to get the next page. */
-function pageOf(lines: readonly ListLine[], offset: number): string {
+function pageOf(lines: ReturnType<typeof describe>, offset: number): string {
   const page: string[] = []
   const [first] = lines.slice(offset)
   if (first?.text.startsWith(' ') === true) page.push(`${first.service} (continued)`)
@@ -73,9 +68,8 @@ export const runCheckTool = defineTool({
     if (service === undefined) return refused(`There is no service "${wanted}".`)
     const checks = service.checks.filter((check) => only === undefined || nameOf(check) === only)
     if (checks.length === 0) {
-      return refused(
-        `Service "${wanted}" has ${only === undefined ? 'no checks' : `no check "${only}"`}.`,
-      )
+      const missing = only === undefined ? 'no checks' : `no check "${only}"`
+      return refused(`Service "${wanted}" has ${missing}.`)
     }
     const lines = await Promise.all(
       checks.map(async (check) => {
@@ -87,15 +81,19 @@ export const runCheckTool = defineTool({
   },
 })
 
-function describe({ name, description, checks, operations = [] }: Service): readonly ListLine[] {
+function describeOperation(operation: Operation): string {
+  const { name, action_type, min_tier = 3 } = operation
+  const { count, window_s } = cooldownOf(operation)
+  const limit = `${count} within ${window_s} s`
+  return `operation "${name}": ${action_type}, from tier ${min_tier}, ${limit}`
+}
+
+/** The lines of a service in the list; those of its parts are indented. */
+function describe({ name, description, checks, operations = [] }: Service) {
   const head = `${name}${description === undefined ? '' : `: ${description}`}`
   const details = [
     ...checks.map((check) => `  check "${nameOf(check)}"`),
-    ...operations.map((operation) => {
-      const { count, window_s } = cooldownOf(operation)
-      const limit = `${count} within ${window_s} s`
-      return `  operation "${operation.name}": ${operation.action_type}, from tier ${operation.min_tier ?? 3}, ${limit}`
-    }),
+    ...operations.map((operation) => `  ${describeOperation(operation)}`),
   ]
   return [head, ...details].map((text) => ({ service: name, text }))
 }

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { OUTPUT_BYTES, type CommandResult } from '../processes/run.ts'
+import type { CommandResult } from '../../../kernel/processes/run.ts'
 import { withNote } from '../hardening.ts'
 import { redactCut } from '../redact.ts'
 import type { ReadonlyCommand } from '../inventory.ts'
@@ -11,7 +11,12 @@ export const journalTool = defineTool({
   tier: 2,
   takes: {
     unit: Type.Optional(
-      Type.String({ pattern: String.raw`^[A-Za-z0-9:_.\\@][A-Za-z0-9:_.\\@-]*$` }),
+      Type.String({
+        minLength: 1,
+        maxLength: 256,
+        pattern: String.raw`^[\w:.\\@][\w:.\\@-]*$`,
+        description: 'The name of a systemd unit, such as nginx.service',
+      }),
     ),
     lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
     minutes: Type.Optional(
@@ -26,14 +31,17 @@ export const journalTool = defineTool({
       ...(minutes === undefined ? [] : [`--since=-${minutes}min`]),
       ...(errors_only ? ['--priority=err'] : []),
     ]
-    return commandReply(await context.sandbox.runOwn(argv, context.job), context)
+    const result = await context.sandbox.run(argv, context.job, { isOwn: true })
+    return commandReply(result, context)
   },
 })
 
 export const runReadonlyTool = defineTool({
   name: 'run_readonly',
   description:
-    'Runs one of the commands that the inventory allows for looking, with further arguments. There is no shell: no pipes, no wildcards. It sees no other processes, and no network unless the inventory allows it. An empty list shows what is allowed.',
+    'Runs one of the commands that the inventory allows for looking, with further arguments. ' +
+    'There is no shell: no pipes, no wildcards. It sees no other processes, ' +
+    'and no network unless the inventory allows it. An empty list shows what is allowed.',
   tier: 2,
   takes: {
     argv: Type.Array(Type.String({ maxLength: 4_000 }), {
@@ -47,7 +55,8 @@ export const runReadonlyTool = defineTool({
     const fitting = commands.filter((one) => one.argv.every((word, at) => argv[at] === word))
     if (fitting.length > 0) {
       const network = fitting.some((one) => one.network === true)
-      return commandReply(await context.sandbox.runChosen(argv, network, context.job), context)
+      const result = await context.sandbox.run(argv, context.job, { network })
+      return commandReply(result, context)
     }
     if (commands.length === 0) return refused('The inventory allows no commands.')
     const list = commands.map(describeCommand).join('; ')
@@ -57,23 +66,22 @@ export const runReadonlyTool = defineTool({
 
 /** A command for people, with quotes where needed. */
 export function commandText(argv: readonly string[]): string {
-  return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')
+  const isPlain = (word: string) => /^[\w@%+=:,./-]+$/.test(word)
+  return argv.map((word) => (isPlain(word) ? word : JSON.stringify(word))).join(' ')
 }
 
 function toCommand(entry: readonly string[] | ReadonlyCommand): ReadonlyCommand {
   return 'argv' in entry ? entry : { argv: [...entry] }
 }
 
-function describeCommand({ argv, network = false }: ReadonlyCommand): string {
-  return `${commandText(argv)}${network ? ' (with network)' : ''}`
+function describeCommand({ argv, network }: ReadonlyCommand): string {
+  const text = commandText(argv)
+  return network === true ? `${text} (with network)` : text
 }
 
-function commandReply(
-  { code, output, problem }: CommandResult,
-  { redact }: Pick<ToolContext, 'redact'>,
-): ToolResult {
-  const cut = Buffer.byteLength(output) >= OUTPUT_BYTES || problem !== null
-  const text = redactCut(output, cut, redact).trim()
+function commandReply(result: CommandResult, { redact }: ToolContext): ToolResult {
+  const { code, output, isCut, problem } = result
+  const text = redactCut(output, isCut, redact).trim()
   if (code === 0 && problem === null) return { ok: true, text: text || '(no output)' }
   return refused(`${problem ?? `It ended with ${code}`}\n${withNote(text)}`.trim())
 }

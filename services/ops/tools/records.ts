@@ -1,13 +1,16 @@
 import Type from 'typebox'
-import type { Executor } from '../../../db/client.ts'
+import { alertQueries } from '../../../db/ops/alerts.ts'
 import { eventQueries, type Event } from '../../../db/ops/events.ts'
 import { memoryQueries, type Memory } from '../../../db/ops/memories.ts'
 import { addEvent, levelOf } from '../events.ts'
 import { authorOf, CATEGORIES, FIRST_CONFIDENCE, remember } from '../memories.ts'
+import { withoutReasoning } from '../quirks/reasoning.ts'
 import { defineTool, done, Text } from './tool.ts'
 
 /** Notices of one session. */
 const MAX_NOTICES = 5
+/** Characters of an alert in a page. */
+const MAX_ALERT_PAGE = 12_000
 const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 }))
 const Service = Type.Optional(Text(200, 'Name of a service'))
 
@@ -27,24 +30,57 @@ export const readEventsTool = defineTool({
   },
 })
 
+export const readAlertTool = defineTool({
+  name: 'read_alert',
+  description:
+    'Reads the alert that this session looks into, as its sender wrote it. ' +
+    'A long one has pages: the last line of a page says how to get the next one.',
+  tier: 1,
+  takes: {
+    offset: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        default: 0,
+        description: 'From the last line of the page before',
+      }),
+    ),
+  },
+  async run({ offset = 0 }, { db, job }) {
+    const alert = await alertQueries.findSessionAlert(db, { session: job.session.id })
+    if (alert === undefined) return done('This session looks into no alert.')
+    const { title, source, payload } = alert
+    const next = offset + MAX_ALERT_PAGE
+    const page = payload.slice(offset, next).toWellFormed()
+    const more = `(for the next page call read_alert with {"offset": ${next}})`
+    const head = `Title: ${title}\nSent by: ${source ?? 'an unknown program'}\n\n`
+    return done(`${offset === 0 ? head : ''}${page}${next < payload.length ? `\n${more}` : ''}`)
+  },
+})
+
 export const recordEventTool = defineTool({
   name: 'record_event',
   description:
-    'Records an event for the operators: critical for what is down, warning for what may soon be, else info.',
+    'Records an event for the operators: critical for what is down, ' +
+    'warning for what may soon be, else info.',
   tier: 1,
   takes: {
     level: Text(50, 'info, warning or critical'),
     message: Text(4_000, 'What happened, in a sentence or two'),
     service: Service,
   },
-  async run({ level: word, message, service = null }, { db, clock, job }) {
-    const [level, session] = [levelOf(word), job.session.id]
+  async run({ level: word, message: written, service = null }, { db, clock, job }) {
+    const message = withoutReasoning(written)
+    const level = levelOf(word)
+    const session = job.session.id
     const event = { session, level, service, message, now: clock.now() }
+    const { notices, same } = await eventQueries.countNotices(db, event)
     const isCritical = level === 'critical'
-    const silence = isCritical ? await silenceOf(db, session, service, message) : undefined
-    const { id } = await addEvent(db, event, isCritical && silence === undefined)
-    const notice = silence === undefined ? '' : ` No notice of it is sent: ${silence}.`
-    return done(`Recorded as event ${id}, level ${level}.${notice}`)
+    const isSent = isCritical && !same && notices < MAX_NOTICES
+    const { id } = await addEvent(db, event, isSent)
+    const recorded = `Recorded as event ${id}, level ${level}.`
+    if (isSent || !isCritical) return done(recorded)
+    const sent = same ? 'the same words were sent today' : `${MAX_NOTICES} of this session were`
+    return done(`${recorded} No notice of it is sent: ${sent}.`)
   },
 })
 
@@ -63,7 +99,8 @@ export const recallTool = defineTool({
 export const rememberTool = defineTool({
   name: 'remember',
   description:
-    'Notes something for later sessions: what is usual, what depends on what, what helped. The same words again make it surer.',
+    'Notes something for later sessions: what is usual, what depends on what, what helped. ' +
+    'The same words again make it surer.',
   tier: 1,
   takes: {
     category: Text(100, `One of ${CATEGORIES.join(', ')}, or another word`),
@@ -71,12 +108,18 @@ export const rememberTool = defineTool({
     service: Service,
     confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: FIRST_CONFIDENCE })),
   },
-  async run({ category, observation, service, confidence = FIRST_CONFIDENCE }, context) {
-    const { db, clock, job } = context
+  async run(observed, { db, clock, job }) {
+    const { service = null, confidence = FIRST_CONFIDENCE } = observed
     const { id: session, tier } = job.session
     const memory = await remember(db, {
-      ...{ service: service ?? null, category, observation, confidence, active: true },
-      ...{ session, tier, now: clock.now() },
+      ...observed,
+      observation: withoutReasoning(observed.observation),
+      service,
+      confidence,
+      active: true,
+      session,
+      tier,
+      now: clock.now(),
     })
     return done(`Remembered with confidence ${memory.confidence}.`)
   },
@@ -85,13 +128,16 @@ export const rememberTool = defineTool({
 export const escalateTool = defineTool({
   name: 'escalate',
   description:
-    'Ends this session and starts one of the next tier, which may look deeper or act. Give it all that you found.',
+    'Ends this session and starts one of the next tier, which may look deeper or act. ' +
+    'Give it all that you found.',
   tier: 1,
   takes: {
     reason: Text(1_000, 'Why, in one sentence'),
     findings: Text(20_000, 'What was looked at, what was found, what is suspected'),
   },
-  async run({ reason, findings }, { db, clock, dryRun, job }) {
+  async run(given, { db, clock, dryRun, job }) {
+    const reason = withoutReasoning(given.reason)
+    const findings = withoutReasoning(given.findings)
     const { session, config } = job
     const dry = await dryRun(db)
     if (session.tier < config.max_tier && !dry) {
@@ -99,9 +145,11 @@ export const escalateTool = defineTool({
       return done(`The session goes on in tier ${session.tier + 1}.`)
     }
     const why = dry ? 'dry run' : `tier ${session.tier} is the highest that is allowed`
-    const message = `Session ${session.id} asked to escalate and did not (${why}): ${reason}\n${findings}`
-    const now = clock.now()
-    await addEvent(db, { session: session.id, level: 'warning', service: null, message, now })
+    const { id } = session
+    const asked = `Session ${id} asked to escalate and did not (${why})`
+    const message = `${asked}: ${reason}\n${findings}`
+    const event = { session: id, service: null, message, now: clock.now() }
+    await addEvent(db, { ...event, level: 'warning' })
     return done(`Not escalated (${why}); it was recorded as an event. Finish with what you have.`)
   },
 })
@@ -113,16 +161,4 @@ function eventLine({ created_at, level, service, message }: Event): string {
 function memoryLine(memory: Memory): string {
   const { service, category, confidence, observation } = memory
   return `[${authorOf(memory)}] ${service ?? '-'} (${category}, ${confidence}): ${observation}`
-}
-
-/** Why no notice of a critical event is sent; undefined when one is. */
-async function silenceOf(
-  db: Executor,
-  session: number,
-  service: string | null,
-  message: string,
-): Promise<string | undefined> {
-  const { notices, same } = await eventQueries.countNotices(db, { session, service, message })
-  if (same) return 'the same words were sent today'
-  return notices < MAX_NOTICES ? undefined : `${MAX_NOTICES} of this session were`
 }

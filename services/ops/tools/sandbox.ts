@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs'
 import type { Log } from '../../../kernel/log.ts'
-import { runCommand, type CommandResult, type ProcessOptions } from '../processes/run.ts'
+import {
+  runCommand,
+  type CommandResult,
+  type ProcessOptions,
+} from '../../../kernel/processes/run.ts'
 import { withNote } from '../hardening.ts'
 import type { Job } from '../runners/runner.ts'
 
 /** Where commands run that only read: everything is readable, nothing is writable. */
 export type Sandbox = ReturnType<typeof openSandbox>
 
-type CommandJob = Pick<Job, 'marker' | 'signal'>
-
 /** `unknown`: bwrap did not answer, for example in time, and will be tested again. */
-type SandboxState =
-  | { readonly kind: 'works' }
-  | { readonly kind: 'none' | 'unknown'; readonly problem: string }
+type SandboxState = { kind: 'works' } | { kind: 'none' | 'unknown'; problem: string }
 
 /** No writable files, other processes, shared memory or privileges; ends with its parent. */
 const BWRAP = [
@@ -36,13 +36,13 @@ export function openSandbox({
   unsandboxed,
   ownSockets,
 }: {
-  readonly log: Log
+  log: Log
   /** Whether commands that a model composed may run without a sandbox (`OPS_UNSANDBOXED`). */
-  readonly unsandboxed: () => boolean
+  unsandboxed: () => boolean
   /**
    * Unix sockets of this process. No command may reach them: a client that opens one is trusted.
    */
-  readonly ownSockets: () => readonly string[]
+  ownSockets: () => readonly string[]
 }) {
   let known: SandboxState | undefined
 
@@ -64,22 +64,22 @@ export function openSandbox({
 
   /**
    * Runs a command in the sandbox, or without one if that is allowed. `network` also lets it reach
-   * the sockets of other programs.
+   * the sockets of other programs. `isOwn`: Gatehouse wrote its arguments, and no model chose
+   * them.
    */
   async function run(
     argv: readonly string[],
-    { marker, signal }: CommandJob,
-    { network, isAllowedWithout }: { network: boolean; isAllowedWithout: boolean },
+    { marker, signal }: Pick<Job, 'marker' | 'signal'>,
+    { network = false, isOwn = false }: { network?: boolean; isOwn?: boolean },
   ): Promise<CommandResult> {
     const state = await prepare()
     if (state.kind === 'unknown') {
       return notRun(`whether it can be sandboxed is not known yet: ${state.problem}`)
     }
-    if (state.kind === 'none' && !isAllowedWithout) {
+    if (state.kind === 'none' && !isOwn && !unsandboxed()) {
+      const off = "commands are off, because bwrap can't sandbox them"
       const remedy = 'The operators may install bubblewrap, or set OPS_UNSANDBOXED=true.'
-      return notRun(
-        `commands are off, because bwrap can't sandbox them: ${state.problem}. ${remedy}`,
-      )
+      return notRun(`${off}: ${state.problem}. ${remedy}`)
     }
     const options = { timeoutMs: TIMEOUT_MS, marker, signal }
     if (state.kind === 'none') return runCommand(argv, options)
@@ -89,15 +89,7 @@ export function openSandbox({
     return runCommand([...bwrap, '--', ...argv], options)
   }
 
-  return {
-    prepare,
-    /** Runs a command whose arguments a model chose. Refused without a sandbox. */
-    runChosen: (argv: readonly string[], network: boolean, job: CommandJob) =>
-      run(argv, job, { network, isAllowedWithout: unsandboxed() }),
-    /** Runs a command whose arguments Gatehouse wrote, without a sandbox if there can be none. */
-    runOwn: (argv: readonly string[], job: CommandJob) =>
-      run(argv, job, { network: false, isAllowedWithout: true }),
-  }
+  return { prepare, run }
 }
 
 /** Tests the sandbox that commands get. `env` has variables besides the inherited ones. */
@@ -111,5 +103,6 @@ export async function probeSandbox(env: ProcessOptions['env'] = {}): Promise<San
 }
 
 function notRun(why: string): CommandResult {
-  return { code: null, output: '', problem: `it was not run: ${why}`, missing: null }
+  const problem = `it was not run: ${why}`
+  return { code: null, output: '', isCut: false, problem, missing: null }
 }

@@ -1,49 +1,50 @@
 import Type, { type Static, type TObject, type TProperties } from 'typebox'
-import { Fault } from '../../../kernel/fault.ts'
-import { firstMismatch, fits } from '../../../kernel/validate.ts'
+import { badRequest } from '../../../kernel/fault.ts'
 import type { Database, Executor } from '../../../db/client.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { InventorySource } from '../inventory.ts'
 import type { Redaction } from '../redact.ts'
 import type { Job } from '../runners/runner.ts'
+import { argumentProblems, meantArguments } from './arguments.ts'
 import type { Sandbox } from './sandbox.ts'
 
 /** What tools of all sessions work with. */
 export interface ToolOptions {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Log
-  readonly inventory: InventorySource
-  readonly redact: Redaction
-  readonly sandbox: Sandbox
+  db: Database
+  clock: Clock
+  log: Log
+  inventory: InventorySource
+  redact: Redaction
+  sandbox: Sandbox
   /** Whether operations are only recorded: the setting as saved at this moment. */
-  readonly dryRun: (tx: Executor) => Promise<boolean>
+  dryRun: (tx: Executor) => Promise<boolean>
 }
 
 /** What a call of a tool works with. */
 export interface ToolContext extends ToolOptions {
-  readonly job: Pick<Job, 'session' | 'marker' | 'config' | 'signal' | 'escalate'>
+  job: Pick<Job, 'session' | 'marker' | 'config' | 'signal' | 'escalate'>
 }
 
 /** A reply to the model. If it is not `ok`, the model may correct its call. */
 export interface ToolResult {
-  readonly ok: boolean
-  readonly text: string
+  ok: boolean
+  text: string
 }
 
 /** Something that the agent may do. This server does it, without a shell. */
 export interface Tool {
-  readonly name: string
-  readonly description: string
+  name: string
+  description: string
   /** The lowest tier that has it. */
-  readonly tier: number
+  tier: number
   /** Of the arguments, as the model gets it. */
-  readonly schema: TObject
+  schema: TObject
   /**
-   * Validates the arguments and runs. Rejects only for a bug, or if the database is unavailable.
+   * Validates the arguments and runs. Rejects with a Fault that the model is told, for a bug, or
+   * if the database is unavailable.
    */
-  readonly call: (args: unknown, context: ToolContext) => Promise<ToolResult>
+  call: (args: unknown, context: ToolContext) => Promise<ToolResult>
 }
 
 /** Declares a tool by the arguments that it takes; it takes no others. */
@@ -52,21 +53,18 @@ export function defineTool<P extends TProperties>({
   takes,
   ...shown
 }: Pick<Tool, 'name' | 'description' | 'tier'> & {
-  readonly takes: P
-  readonly run: (args: Static<TObject<P>>, context: ToolContext) => Promise<ToolResult>
+  takes: P
+  run: (args: Static<TObject<P>>, context: ToolContext) => Promise<ToolResult>
 }): Tool {
   const schema = Type.Object(takes, { additionalProperties: false })
   return {
     ...shown,
     schema,
-    async call(args, context) {
-      if (!fits(schema, args)) return refused(firstMismatch(schema, args, 'the arguments'))
-      try {
-        return await run(args as Static<TObject<P>>, context)
-      } catch (error) {
-        if (error instanceof Fault) return refused(error.message)
-        throw error
-      }
+    async call(given, context) {
+      const args = meantArguments(schema, given)
+      const problems = argumentProblems(shown.name, schema, args)
+      if (problems.length > 0) throw badRequest(problems.join('\n'))
+      return run(args as Static<TObject<P>>, context)
     },
   }
 }

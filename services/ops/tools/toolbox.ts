@@ -1,7 +1,9 @@
+import { Fault } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
 import { redactDeep } from '../redact.ts'
 import {
   escalateTool,
+  readAlertTool,
   readEventsTool,
   recallTool,
   recordEventTool,
@@ -16,7 +18,15 @@ import { refused, type Tool, type ToolContext, type ToolResult } from './tool.ts
 
 const TOOLS: readonly Tool[] = [
   ...[listServicesTool, runCheckTool, readEventsTool, recallTool, rememberTool, recordEventTool],
-  ...[escalateTool, readFileTool, listFilesTool, httpGetTool, journalTool, runReadonlyTool],
+  ...[
+    readAlertTool,
+    escalateTool,
+    readFileTool,
+    listFilesTool,
+    httpGetTool,
+    journalTool,
+    runReadonlyTool,
+  ],
   runOperationTool,
 ]
 /** Characters of a reply to the model: about 4,000 tokens. */
@@ -51,6 +61,7 @@ export async function callTool(
       text: rest > 0 ? `${clean.slice(0, MAX_REPLY)}\n(${rest} characters are cut off)` : clean,
     }
   } catch (error) {
+    if (error instanceof Fault) return refused(context.redact(error.message))
     context.log.warn('tool failed', { tool: name, error: context.redact(messageOf(error)) })
     return refused(context.redact(`It failed: ${messageOf(error)}`))
   }

@@ -10,7 +10,7 @@ import {
   rejectionsFragment,
   rejectionsPage,
 } from '../../../html/hooks/log.ts'
-import { eventPage, replaysList, replaySection } from '../../../html/hooks/event.ts'
+import { eventPage, replaysList } from '../../../html/hooks/event.ts'
 import type { Replay } from '../../../db/hooks/replays.ts'
 import { providerCard } from '../../../html/hooks/provider-card.ts'
 import {
@@ -44,7 +44,7 @@ function dashboardView(changes: Partial<DashboardView> = {}): DashboardView {
       broker: 'disabled',
     },
     events: [summary],
-    activity: [],
+    stats: [],
     rejections: [],
     ...changes,
   }
@@ -88,15 +88,17 @@ t.test('the chart has one bar for each of 24 hours, the last one being now', asy
     provider,
     hour: new Date(`2026-05-${hour}:00:00.000Z`),
     events,
+    rejections: 0,
   })
-  const activity = [
+  const stats = [
     at('04T08', 7),
     at('03T09', 2),
     at('03T08', 100),
     at('04T09', 100),
     at('04T08', 1, 'b'),
   ]
-  const counts = hourly('a', activity, now)
+  const own = stats.filter(({ provider }) => provider === 'a')
+  const counts = hourly(own, now).map(({ events }) => events)
   t.equal(counts.length, 24)
   t.equal(counts[23], 7)
   t.equal(counts[0], 2)
@@ -107,8 +109,8 @@ t.test('the chart has one bar for each of 24 hours, the last one being now', asy
 })
 
 t.test('the chart says in words what it draws', async (t) => {
-  const activity = [{ provider: 'generic:ci', hour: now, events: 5 }]
-  const text = render(dashboardPage(dashboardView({ activity })))
+  const stats = [{ provider: 'generic:ci', hour: now, events: 5, rejections: 0 }]
+  const text = render(dashboardPage(dashboardView({ stats })))
   t.match(text, 'aria-label="Events per hour over 24 hours: 5 in all, at most 5 at 08:00 UTC"')
   t.match(render(dashboardPage(dashboardView())), 'No events in the last 24 hours')
 })
@@ -140,6 +142,7 @@ t.test('a hostile event type stays text, in cells and in attributes', async (t) 
     limit: 50,
     text: HOSTILE,
     json: HOSTILE,
+    rejected: '',
   }
   const events = [{ ...summary, provider: HOSTILE, event_type: HOSTILE }]
   const text = render(logFragment(logView({ filter, events, next: `/log?cursor=${HOSTILE}` })))
@@ -179,20 +182,26 @@ t.test('an empty log says why and leads on', async (t) => {
 
 t.test('a provider that is gone stays chosen in the filter', async (t) => {
   const filter = { ...NO_FILTER, provider: 'generic:gone' }
-  t.match(render(logPage(logView({ filter }), 42)), /<option selected\s*>generic:gone</)
+  t.match(
+    render(logPage(logView({ filter }), 42)),
+    /<option value="generic:gone" selected\s*>generic:gone</,
+  )
 })
 
 t.test('addresses of the log carry what differs from the default', async (t) => {
   t.equal(logUrl({ provider: '', limit: 50 }), '/log')
   t.equal(logUrl({ provider: 'generic:a b&c' }), '/log?provider=generic%3Aa+b%26c')
-  t.equal(logUrl({ rejected: true, provider: 'chat' }), '/log?rejected=1&provider=chat')
+  t.equal(logUrl({ rejected: '1', provider: 'chat' }), '/log?rejected=1&provider=chat')
 })
 
 t.test('hostile payload, headers, type and command stay text', async (t) => {
   const hostile = { payload: HOSTILE, headers: { [HOSTILE]: HOSTILE }, event_type: HOSTILE }
   const text = render(eventPage({ ...eventView(hostile), pretty: HOSTILE, curl: HOSTILE }))
   t.notMatch(text, 'alert("1")')
-  t.ok(text.split(ESCAPED).length - 1 >= 7, 'in title, heading, summary, payload, headers, command')
+  t.ok(
+    text.split(ESCAPED).length - 1 >= 7,
+    'in title, heading, summary, payload, headers, command',
+  )
 })
 
 t.test('the payload is shown indented and as received', async (t) => {
@@ -239,41 +248,36 @@ const replay: Replay = {
   detail: null,
   at: new Date('2026-05-04T08:30:00.000Z'),
 }
-const replaysView = {
-  eventId: 42,
-  defaultTarget: null,
-  replays: [replay],
-  done: false,
-  refused: null,
-}
 
 t.test('target, detail, default target and what was typed stay text', async (t) => {
   const hostile = { ...replay, target: HOSTILE, detail: HOSTILE, outcome: 'failed' } as const
-  const refused = { typed: HOSTILE, message: HOSTILE }
-  const all = { ...replaysView, defaultTarget: HOSTILE, replays: [hostile], done: true, refused }
-  const text = render(replaySection(all))
+  const refused = {
+    schema: Type.Object({}),
+    typed: { target_url: HOSTILE },
+    fault: { message: HOSTILE, fields: {} },
+  }
+  const changes = { defaultTarget: HOSTILE, replays: [hostile], isReplayed: true, refused }
+  const text = render(eventPage({ ...eventView(), ...changes }))
   t.notMatch(text, 'alert("1")')
   t.equal(text.split(ESCAPED).length - 1, 7)
 })
 
 t.test('the list is the same on the page and alone', async (t) => {
-  t.ok(render(replaySection(replaysView)).includes(render(replaysList(replaysView))))
-  t.match(
-    render(replaysList(replaysView)),
-    /204 in 12 ms.*forward.*datetime="2026-05-04T08:30:00.000Z"/s,
-  )
+  const view = { ...eventView(), replays: [replay] }
+  t.ok(render(eventPage(view)).includes(render(replaysList(view))))
+  t.match(render(replaysList(view)), /204 in 12 ms.*forward.*datetime="2026-05-04T08:30:00.000Z"/s)
 })
 
 t.test('only what was just done is announced', async (t) => {
-  t.notMatch(render(replaysList(replaysView)), 'role="status"')
+  t.notMatch(render(replaysList({ replays: [replay] })), 'role="status"')
   t.match(
-    render(replaysList({ ...replaysView, done: true })),
+    render(replaysList({ replays: [replay], isReplayed: true })),
     'role="status">Delivered: 204 in 12 ms.',
   )
   const silent = { ...replay, outcome: 'failed', status: null, detail: 'socket hang up' } as const
-  const text = render(replaysList({ replays: [silent], done: true }))
+  const text = render(replaysList({ replays: [silent], isReplayed: true }))
   t.match(text, 'role="status">Not delivered: socket hang up.')
-  t.match(render(replaysList({ replays: [], done: true })), 'Not replayed yet.')
+  t.match(render(replaysList({ replays: [], isReplayed: true })), 'Not replayed yet.')
 })
 
 const CREATE = Type.Object({ name: Type.String(), trust_mode: Type.String() })
@@ -311,6 +315,14 @@ t.test('a missing secret names its variable and blocks the switch', async (t) =>
   t.notMatch(text, '/remove', 'signed providers are part of the program')
 })
 
+t.test('a secret that only the sender makes has to be given', async (t) => {
+  const own = card({ trust_mode: 'signed', scheme: 'github' })
+  t.match(render(providerCard(own)), /A new secret is made and shown once/)
+  const given = render(providerCard({ ...own, scheme: 'slack', isGiven: true }))
+  t.match(given, /The sender makes the new secret/)
+  t.match(given, /Secret that the sender made\s*<input[^>]*\srequired/)
+})
+
 t.test('a hostile queue name stays text and one path segment', async (t) => {
   const text = render(
     providerCard(card({ name: `queue:${HOSTILE}/../x`, family: 'queue', channel: HOSTILE })),
@@ -324,7 +336,6 @@ t.test('rejections are counted, explained and linked', async (t) => {
   const rejections = {
     provider: 'generic:ci',
     total: 12,
-    last_at: new Date(0),
     last_reason: 'stale by 400 s',
   }
   const text = render(providerCard({ ...card(), rejections }))
@@ -337,6 +348,8 @@ t.test('a token is shown where one was made, and only there', async (t) => {
   const made = {
     name: 'generic:ci',
     trust_mode: 'token',
+    scheme: null,
+    scheme_row: null,
     token: 'tok-en',
     url,
     rotated: false,
@@ -367,20 +380,19 @@ const SETTINGS = Type.Object({ sse_retry_ms: Type.Integer({ minimum: 250 }) })
 function settingsView(changes: Partial<SettingsView> = {}): SettingsView {
   return {
     form: { schema: SETTINGS, typed: { sse_retry_ms: '3000' } },
-    saved: false,
     configuration: [['HOOKS_ADDR', '127.0.0.1:8080']],
+    endpoints: [],
+    newEndpoint: { schema: SETTINGS },
+    forwarders: [],
+    connected: [],
+    countedTo: 1_000,
+    baseUrl: 'http://127.0.0.1:8080',
     ...changes,
   }
 }
 
-const baseUrl = 'http://127.0.0.1:8080'
-const parts = {
-  endpoints: { endpoints: [], baseUrl, form: { schema: SETTINGS } },
-  forwarders: { forwarders: [], connected: [], countedTo: 1_000, baseUrl },
-}
-
 t.test('the form is a part of the page, to the letter', async (t) => {
-  const page = render(settingsPage(settingsView(), parts))
+  const page = render(settingsPage(settingsView()))
   t.ok(page.includes(render(settingsForm(settingsView()))))
   t.match(page, '0 = no limit')
   t.match(page, /HOOKS_ADDR[\s\S]*127\.0\.0\.1:8080/)

@@ -25,6 +25,7 @@ export const NO_FILTER: LogFilter = {
   limit: 50,
   text: '',
   json: '',
+  rejected: '',
 }
 
 export function logView(changes: Partial<LogView> = {}): LogView {
@@ -57,31 +58,35 @@ export function eventView(changes: Partial<EventView['event']> = {}): EventView 
     pretty: '{\n  "a": 1\n}',
     sameBody: null,
     contradictedType: null,
-    replay: { eventId: 42, defaultTarget: null, replays: [], done: false, refused: null },
+    defaultTarget: null,
+    replays: [],
     curl: "curl -X POST 'http://127.0.0.1:8080/webhooks/generic/ci'",
   }
 }
 
-export function card(status: Partial<ProviderCard['status']> = {}): ProviderCard {
+export function card(changes: Partial<ProviderCard> = {}): ProviderCard {
   return {
-    status: {
-      name: 'generic:ci',
-      family: 'webhook',
-      trust_mode: 'token',
-      enabled: false,
-      secret_status: 'configured',
-      path: '/webhooks/generic/ci',
-      channel: null,
-      ...status,
-    },
+    name: 'generic:ci',
+    family: 'webhook',
+    trust_mode: 'token',
+    scheme: null,
+    isGiven: false,
+    enabled: false,
+    secret_status: 'configured',
+    path: '/webhooks/generic/ci',
+    channel: null,
     recent_count: 3,
     last_event_at: null,
-    rejections: null,
+    rejection_burst: null,
+    rejections: undefined,
     url: 'http://127.0.0.1:8080/webhooks/generic/ci',
     variable: null,
     lastSecret: null,
-    previousUntil: null,
-    overlaps: [{ seconds: 0, text: '0', chosen: true }],
-    alarm: { interval: null, burst: null, firing: [], saved: false },
+    previous_until: null,
+    overlaps: [['0', 'no longer']],
+    overlap: '0',
+    interval: null,
+    firing: [],
+    ...changes,
   }
 }

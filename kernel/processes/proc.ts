@@ -41,8 +41,8 @@ function environmentOf(pid: number | 'self'): readonly string[] {
 }
 
 /**
- * Whether a process runs the executable with this path or name. Only the first 15 bytes of the name
- * are known of another user's process. An interpreter also has the name of its script.
+ * Whether a process runs the executable with this path or name. Only the first 15 bytes of the
+ * name are known of another user's process. An interpreter also has the name of its script.
  */
 function runsProgram(pid: number, program: string): boolean {
   const executable = followLink(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '')
@@ -68,8 +68,9 @@ function cutName(name: string): string {
  */
 export function machineId(): string {
   if (!seesProcesses()) return randomUUID()
+  const boot = read('/proc/sys/kernel/random/boot_id').trim()
   // Without the link, process ids are those of the machine.
-  return `${read('/proc/sys/kernel/random/boot_id').trim()} ${followLink('/proc/self/ns/pid') ?? ''}`
+  return `${boot} ${followLink('/proc/self/ns/pid') ?? ''}`
 }
 
 /** Whether a hardened systemd unit runs this process: one without new privileges. */
@@ -83,13 +84,8 @@ export function hidesProcesses(): boolean {
   return read('/proc/1/cmdline') === ''
 }
 
-/** This process, as `holderOf` names it. */
-export function ownHolder(): string {
-  return holderOf(process.pid)
-}
-
-/** Names a process by id and start time: ids are used again. */
-export function holderOf(pid: number): string {
+/** Names a process, this one unless another is given, by id and start time: ids are used again. */
+export function holderOf(pid: number = process.pid): string {
   return `${pid}/${statOf(pid)[START] ?? '0'}`
 }
 
@@ -99,14 +95,10 @@ export function isAlive(holder: string): boolean {
   return /^\d+$/.test(pid) && statOf(Number(pid))[START] === started
 }
 
+type ProcessFilter = { [by in 'match' | 'program']?: string }
+
 /** Counts the other processes that run a program and have a text in their command line. */
-export function countProcesses({
-  match,
-  program,
-}: {
-  readonly match?: string
-  readonly program?: string
-}): number {
+export function countProcesses({ match, program }: ProcessFilter): number {
   return listProcesses().filter(({ pid }) => {
     const commandLine = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
     return (
@@ -148,8 +140,8 @@ export function operationMarker(session: string, action: number): string {
 }
 
 /**
- * Kills every process that carries a marker, with SIGKILL. Rejects if there are no file descriptors
- * left.
+ * Kills every process that carries a marker, with SIGKILL. Rejects if there are no file
+ * descriptors left.
  */
 export async function endMarked(marker: string): Promise<void> {
   for (let sweep = 0, clear = 0; sweep < MAX_SWEEPS && clear < CLEAR_SWEEPS; sweep++) {
@@ -176,9 +168,8 @@ function findMarked(marker: string): readonly number[] {
       // Only a session that one of them leads, not the one that this process belongs to.
       if (session === pid) sessions.add(session)
     }
-    more = others.filter(
-      ({ pid, parent, session }) => !found.has(pid) && (found.has(parent) || sessions.has(session)),
-    )
+    const rest = others.filter(({ pid }) => !found.has(pid))
+    more = rest.filter(({ parent, session }) => found.has(parent) || sessions.has(session))
   }
   return [...found]
 }
@@ -188,7 +179,7 @@ function findMarked(marker: string): readonly number[] {
  * descriptors left.
  */
 export function markedNow(marker: string): readonly string[] {
-  return attempt(() => findMarked(marker).map(holderOf)) ?? []
+  return attempt(() => findMarked(marker).map((pid) => holderOf(pid))) ?? []
 }
 
 /** Kills those of the processes that still live. */

@@ -1,58 +1,78 @@
-import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process'
-import type { Readable } from 'node:stream'
-import { codeOf, messageOf } from '../../../kernel/log.ts'
-import { pause } from '../../../kernel/time.ts'
+import { once } from 'node:events'
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { spawn, type ChildProcess } from 'node:child_process'
+import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
+import { codeOf, messageOf } from '../log.ts'
+import { pause } from '../time.ts'
 import { endHolders, endMarked, kill, MARKER, markedNow } from './proc.ts'
 
 export interface ProcessOptions {
-  readonly cwd?: string
+  cwd?: string
   /** Variables beside the inherited ones. */
-  readonly env?: Readonly<Record<string, string>>
+  env?: Readonly<Record<string, string>>
   /** Names of further variables of ours that the process gets, if they are set. */
-  readonly inherit?: readonly string[]
+  inherit?: readonly string[]
   /**
    * Marks the process and its descendants, so that they are found: a session's marker or an
    * operation's.
    */
-  readonly marker?: string | undefined
+  marker?: string | undefined
   /** No other process uses the marker now: everything that carries it ends with this one. */
-  readonly ownsMarker?: boolean
+  ownsMarker?: boolean
   /** If it exits with 0, what it has started lives on, such as a service. */
-  readonly leaves?: boolean
-  readonly timeoutMs?: number
-  readonly signal?: AbortSignal
+  leaves?: boolean
+  /** The bytes of its standard input; it has none without. */
+  input?: Uint8Array
+  timeoutMs?: number | undefined
+  signal?: AbortSignal
+  /** Aborted to kill its group at once, such as when this process exits. */
+  kill?: AbortSignal
 }
 
 interface RunOptions extends ProcessOptions {
   /** Sent to the process group one after the other, with time in between to leave. */
-  readonly stopSignals: readonly NodeJS.Signals[]
+  stopSignals: readonly NodeJS.Signals[]
   /** Takes what the process writes. Reading waits for the promise; a throw stops the process. */
-  readonly onOutput: (bytes: Buffer, pipe: 'stdout' | 'stderr') => unknown
+  onOutput: (bytes: Buffer, pipe: 'stdout' | 'stderr') => unknown
+}
+
+/** The file of a program: a path, or a name in one of the folders of a PATH. */
+export function findProgram(program: string, path: string): string | undefined {
+  const places = program.includes('/')
+    ? [program]
+    : path.split(delimiter).map((folder) => join(folder, program))
+  return places.find(isProgram)
+}
+
+function isProgram(path: string) {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
 }
 
 /** How a process ended. */
 export interface ProcessEnd {
   /** Null if a signal ended the process, or it did not start. */
-  readonly exitCode: number | null
-  readonly endedBy: NodeJS.Signals | null
+  exitCode: number | null
+  endedBy: NodeJS.Signals | null
   /** Why it was stopped or did not start, to be read after "it"; null if neither. */
-  readonly problem: string | null
+  problem: string | null
   /** Why it did not start, if that is known: there is no such program, or it may not be run. */
-  readonly missing: 'absent' | 'forbidden' | null
+  missing: 'absent' | 'forbidden' | null
 }
 
 /** What came of a command. */
-export interface CommandResult extends Pick<ProcessEnd, 'missing' | 'problem'> {
-  /** Null if there is a problem. */
-  readonly code: number | null
-  /** The first `OUTPUT_BYTES` of standard output and error together. */
-  readonly output: string
-}
+export type CommandResult = Awaited<ReturnType<typeof runCommand>>
 
-/** A process in a group of its own, without standard input. */
-type Child = ChildProcessByStdio<null, Readable, Readable>
+/** A process in a group of its own. */
+type Child = ChildProcess & { stdin: Writable | null; stdout: Socket; stderr: Socket }
 
-export const OUTPUT_BYTES = 64 * 1024
+const OUTPUT_BYTES = 64 * 1024
 /** The variables that every process gets: none of them is secret. */
 const INHERITED = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'XDG_RUNTIME_DIR']
 /** How long a process group may take to leave after a signal. */
@@ -64,16 +84,13 @@ const LAST_OUTPUT_LOOKS = 10
 export const MAX_STOP_MS = GRACE_MS + LAST_OUTPUT_MS
 
 /**
- * Runs a command to its end, the time-out or the signal, and collects its output. Its group is gone
- * afterwards, unless it exited with 0 and may leave something. Never rejects.
+ * Runs a command to its end, the time-out or the signal, and collects its output. Its group is
+ * gone afterwards, unless it exited with 0 and may leave something. Never rejects.
  */
-export async function runCommand(
-  argv: readonly string[],
-  options: ProcessOptions,
-): Promise<CommandResult> {
+export async function runCommand(argv: readonly string[], options: ProcessOptions) {
   const chunks: Buffer[] = []
   let size = 0
-  const { exitCode, endedBy, problem, missing } = await runProcess(argv, {
+  const end = await runProcess(argv, {
     ...options,
     stopSignals: ['SIGTERM', 'SIGKILL'],
     onOutput(bytes) {
@@ -81,14 +98,23 @@ export async function runCommand(
       size += bytes.length
     },
   })
-  const why = problem ?? (endedBy === null ? null : `was ended by ${endedBy}`)
+  const why = problemOf(end)
   return {
-    // One that exits with 0 because it was stopped has not done its work.
-    code: why === null ? exitCode : null,
+    // Null if there is a problem: one that exits with 0 because it was stopped has not done its
+    // work.
+    code: why === null ? end.exitCode : null,
+    // Standard output and error together.
     output: Buffer.concat(chunks).toString('utf8'),
+    // It wrote more, or was stopped before it had written everything.
+    isCut: why !== null || size >= OUTPUT_BYTES,
     problem: why === null ? null : `it ${why}`,
-    missing,
+    missing: end.missing,
   }
+}
+
+/** Why a process did not end by itself, to be read after "it"; null if it did. */
+export function problemOf({ problem, endedBy }: ProcessEnd): string | null {
+  return problem ?? (endedBy === null ? null : `was ended by ${endedBy}`)
 }
 
 /**
@@ -123,7 +149,9 @@ export async function runProcess(
     }
   }
   const abort = (): void => void stop('was stopped')
+  const killNow = (): void => signalGroup(child, 'SIGKILL')
   signal?.addEventListener('abort', abort, { once: true })
+  options.kill?.addEventListener('abort', killNow, { once: true })
   const timer =
     timeoutMs && setTimeout(() => void stop(`took over ${timeoutMs / 1_000} s`), timeoutMs)
   const output = readOutput(child, options.onOutput, abort)
@@ -132,6 +160,7 @@ export async function runProcess(
   exited.abort()
   clearTimeout(timer)
   signal?.removeEventListener('abort', abort)
+  options.kill?.removeEventListener('abort', killNow)
   const stays = leaves && end.exitCode === 0 && problem === null
   if (!stays) {
     signalGroup(child, 'SIGKILL')
@@ -146,15 +175,17 @@ export async function runProcess(
 /** Throws for a program that can't even be tried, such as one with too long arguments. */
 function startProcess(argv: readonly string[], options: ProcessOptions): Child {
   const [program = '', ...args] = argv
-  const { cwd, env, inherit = [], marker } = options
+  const { cwd, env, inherit = [], marker, input } = options
   // Node leaves out variables that are undefined.
   const inherited = [...INHERITED, ...inherit].map((name) => [name, process.env[name]])
   const child: ChildProcess = spawn(program, args, {
     cwd,
     env: { ...Object.fromEntries(inherited), ...env, [MARKER]: marker },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     detached: true,
   })
+  // A program need not read its input: it may have closed it, or have ended.
+  child.stdin?.on('error', () => undefined).end(input)
   if (hasPipes(child)) return child
   // The error event comes later, and without a listener it would end this process.
   child.on('error', () => undefined)
@@ -165,41 +196,34 @@ function hasPipes(child: ChildProcess): child is Child {
   return (child.stdout ?? null) !== null && (child.stderr ?? null) !== null
 }
 
-function endOf(child: Child): Promise<ProcessEnd> {
-  const { promise, resolve } = Promise.withResolvers<ProcessEnd>()
-  child.on('error', (error) => {
-    if (child.pid === undefined) resolve(failedStart(error))
-  })
-  child.on('exit', (exitCode, endedBy) => {
-    resolve({ exitCode, endedBy, problem: null, missing: null })
-  })
-  return promise
+async function endOf(child: Child): Promise<ProcessEnd> {
+  try {
+    const [exitCode, endedBy] = await once(child, 'exit')
+    return { exitCode, endedBy, problem: null, missing: null }
+  } catch (error) {
+    return failedStart(error)
+  }
 }
 
 /** Reads the pipes of a process, also after its exit: its last words may still be in them. */
 function readOutput(child: Child, onOutput: RunOptions['onOutput'], onBug: () => void) {
-  const pipes = { stdout: child.stdout, stderr: child.stderr }
-  let waiting = 0
+  const waiting = new Set<'stdout' | 'stderr'>()
   let ignored = false
-  let bug: { readonly error: unknown } | undefined
+  let bug: { error: unknown } | undefined
 
-  async function take(bytes: Buffer, name: keyof typeof pipes): Promise<void> {
-    waiting++
+  async function read(name: 'stdout' | 'stderr'): Promise<void> {
     try {
-      await onOutput(bytes, name)
+      for await (const bytes of child[name]) {
+        waiting.add(name)
+        if (!ignored) await onOutput(bytes, name)
+        waiting.delete(name)
+      }
     } catch (error) {
+      waiting.delete(name)
+      // `finish` has destroyed the pipe.
+      if (ignored) return
       bug ??= { error }
       onBug()
-    }
-    waiting--
-  }
-  async function read(name: keyof typeof pipes): Promise<void> {
-    try {
-      for await (const bytes of pipes[name]) {
-        if (!ignored && bug === undefined) await take(bytes, name)
-      }
-    } catch {
-      // `finish` has destroyed the pipe.
     }
   }
   const closed = Promise.all([read('stdout'), read('stderr')])
@@ -214,12 +238,16 @@ function readOutput(child: Child, onOutput: RunOptions['onOutput'], onBug: () =>
       // A process outside of the group may hold the pipes open forever.
       let looks = 0
       const timer = setInterval(() => {
-        if (waiting === 0 && ++looks >= LAST_OUTPUT_LOOKS) late.resolve()
+        if (waiting.size === 0 && ++looks >= LAST_OUTPUT_LOOKS) late.resolve()
       }, LAST_OUTPUT_MS / LAST_OUTPUT_LOOKS)
       await Promise.race([closed, late.promise])
       clearInterval(timer)
       ignored = true
-      if (!stays) for (const pipe of Object.values(pipes)) pipe.destroy()
+      for (const pipe of [child.stdout, child.stderr]) {
+        // What stays must not keep this process alive.
+        if (stays) pipe.unref()
+        else pipe.destroy()
+      }
       if (bug !== undefined) throw bug.error
     },
   }
@@ -237,42 +265,4 @@ function failedStart(error: unknown): ProcessEnd {
 
 function notStarted(problem: string): ProcessEnd {
   return { exitCode: null, endedBy: null, problem, missing: null }
-}
-
-const LINE_END = 0x0a
-
-/**
- * Splits bytes into lines, whatever their chunks: no character is cut at the border of a chunk. A
- * line with more than `maxBytes` is cut, so that no line takes more memory.
- */
-export function splitLines(maxBytes: number, take: (line: string) => void) {
-  let chunks: Buffer[] = []
-  let size = 0
-
-  function keep(bytes: Buffer): void {
-    if (size < maxBytes) chunks.push(Buffer.from(bytes.subarray(0, maxBytes - size)))
-    size += bytes.length
-  }
-  function endLine(): void {
-    const line = Buffer.concat(chunks).toString('utf8')
-    chunks = []
-    size = 0
-    take(line)
-  }
-
-  return {
-    push(bytes: Buffer): void {
-      let from = 0
-      for (let at = bytes.indexOf(LINE_END); at >= 0; at = bytes.indexOf(LINE_END, from)) {
-        keep(bytes.subarray(from, at))
-        endLine()
-        from = at + 1
-      }
-      if (from < bytes.length) keep(bytes.subarray(from))
-    },
-    /** Takes the last line if it has no end. */
-    end(): void {
-      if (size > 0) endLine()
-    },
-  }
 }

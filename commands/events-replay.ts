@@ -1,0 +1,177 @@
+import Type from 'typebox'
+import { nullable } from '../db/sql-file.ts'
+import { Fault } from '../kernel/fault.ts'
+import { pause } from '../kernel/time.ts'
+import { accepted, integer } from '../kernel/variables.ts'
+import { parseTarget, TARGET_FORM } from '../services/hooks/outgoing.ts'
+import { MAX_REPLAYED } from '../services/hooks/replay-jobs.ts'
+import { apiClient, CLIENT_FLAGS, readFrom, type ApiClient } from './api-client.ts'
+import { command, JSON_FLAG, UsageError, value, type Call, type PlainTools } from './command.ts'
+import { FILTER_FLAGS, ID, readQuery } from './events.ts'
+import { DONE, FAILED, type Output } from './output.ts'
+
+const ARGS = {
+  id: { ...ID, shown: '[ID...]', summary: 'events by their ids', repeated: true },
+} as const
+
+const FLAGS = {
+  to: value('URL', 'the target, else the default one', accepted(TARGET_FORM, parseTarget)),
+  ...FILTER_FLAGS,
+  'dry-run': { summary: 'count the events that the filter chooses, and send nothing' },
+  'highest-id': { ...ID, summary: 'the highest event to send, as the dry run gave it' },
+  confirm: value(
+    'COUNT',
+    'how many events to send, as the dry run counted them',
+    integer({ min: 1, max: MAX_REPLAYED, of: 'events' }),
+  ),
+  json: JSON_FLAG,
+  ...CLIENT_FLAGS,
+}
+
+type ReplayCall = Call<typeof ARGS, typeof FLAGS>
+
+/** Times are texts in JSON. */
+const Sent = Type.Object({
+  outcome: Type.String(),
+  status: nullable(Type.Integer()),
+  ms: Type.Integer(),
+  detail: nullable(Type.String()),
+})
+const Counted = Type.Object({ count: Type.Integer(), highest_id: nullable(Type.Integer()) })
+const Job = Type.Object({
+  id: Type.String(),
+  state: Type.String(),
+  count: Type.Integer(),
+  done: Type.Integer(),
+  delivered: Type.Integer(),
+  failed: Type.Integer(),
+  failed_ids: Type.Array(Type.Integer()),
+  last_id: nullable(Type.Integer()),
+  ended_at: nullable(Type.String()),
+})
+type Job = Type.Static<typeof Job>
+const Started = Type.Object({ job: Job })
+
+const START = '/api/v1/events/replay'
+const POLL_MS = 500
+
+/** Fails when an event was not delivered. */
+export const commands = [
+  command({
+    name: 'events replay',
+    summary: 'send events to a target again: by their ids, or all that a filter chooses',
+    args: ARGS,
+    flags: FLAGS,
+    needs: 'nothing',
+    check(call) {
+      readFrom(call.flags.from)
+      readFilter(call)
+    },
+    async run(call, tools) {
+      const client = apiClient(call.flags)
+      const filter = readFilter(call)
+      if (filter === undefined) return replayIds(client, call, tools.output)
+      const counted = await client.json(Counted, START, post({ ...filter, dry_run: true }))
+      if (call.flags['dry-run']) return printCount(counted, call, tools.output)
+      return replayCounted(client, filter, counted.count, call, tools)
+    },
+  }),
+]
+
+/** The filter of the call, or undefined where it names events; throws for a contradictory call. */
+function readFilter({ args, flags }: ReplayCall) {
+  const { 'highest-id': highest_id, confirm, 'dry-run': dryRun } = flags
+  const filter = Object.fromEntries(readQuery(flags))
+  const isFiltered = Object.keys(filter).length > 0
+  if (args.id.length > 0) {
+    if (!isFiltered && !dryRun && highest_id === undefined && confirm === undefined) {
+      return undefined
+    }
+    throw new UsageError('Give ids of events or a filter, not both')
+  }
+  if (!isFiltered) {
+    throw new UsageError('Give ids of events, or a filter such as --provider NAME')
+  }
+  if (dryRun && confirm !== undefined) throw new UsageError('--dry-run sends nothing to confirm')
+  if (!dryRun && (highest_id === undefined || confirm === undefined)) {
+    throw new UsageError('Run with --dry-run first: it gives --highest-id and --confirm')
+  }
+  return { ...filter, ...(highest_id !== undefined && { highest_id }) }
+}
+
+function post(body: object) {
+  return { method: 'POST', body } as const
+}
+
+function targetOf({ flags: { to } }: ReplayCall) {
+  return to === undefined ? {} : { target_url: to.href }
+}
+
+async function replayIds(client: ApiClient, call: ReplayCall, output: Output): Promise<number> {
+  let code = DONE
+  for (const id of call.args.id) {
+    const sent = await client.json(Sent, `/api/v1/events/${id}/replay`, post(targetOf(call)))
+    const { outcome, status, ms, detail } = sent
+    if (outcome !== 'delivered') code = FAILED
+    const line = [id, outcome, status ?? '-', `${ms} ms`, detail ?? ''].join('  ').trimEnd()
+    output.out(call.flags.json ? JSON.stringify({ id, outcome, status, ms, detail }) : line)
+  }
+  return code
+}
+
+function printCount(counted: Type.Static<typeof Counted>, { flags }: ReplayCall, output: Output) {
+  const { count, highest_id } = counted
+  const next = `to send them: --highest-id ${highest_id} --confirm ${count}`
+  const line = count === 0 ? 'no events match' : `${eventsText(count)}; ${next}`
+  output.out(flags.json ? JSON.stringify({ count, highest_id }) : line)
+  return DONE
+}
+
+/** Starts the job and waits for its end. A signal cancels it. */
+async function replayCounted(
+  client: ApiClient,
+  filter: object,
+  count: number,
+  call: ReplayCall,
+  { output, stopSignal }: PlainTools,
+): Promise<number> {
+  const { confirm, json } = call.flags
+  if (count !== confirm) {
+    const message = `found ${eventsText(count)}, expected ${confirm}; run with --dry-run again`
+    throw new Fault(409, 'COUNT_DIFFERS', message)
+  }
+  const stop = new AbortController()
+  void stopSignal().then(() => stop.abort())
+  const started = await client.json(Started, START, post({ ...filter, ...targetOf(call) }))
+  const job = await follow(client, started.job, stop.signal, (line) => output.err(line))
+  output.out(json ? JSON.stringify(job) : endText(job))
+  return job.state === 'finished' && job.failed === 0 ? DONE : FAILED
+}
+
+async function follow(
+  client: ApiClient,
+  started: Job,
+  stop: AbortSignal,
+  progress: (line: string) => void,
+): Promise<Job> {
+  const path = `/api/v1/replay-jobs/${started.id}`
+  let job = started
+  while (job.ended_at === null) {
+    await pause(POLL_MS, stop)
+    const { done } = job
+    job = await client.json(Job, path, { method: stop.aborted ? 'DELETE' : 'GET' })
+    if (job.done !== done) progress(`${job.done} of ${job.count} done`)
+  }
+  return job
+}
+
+function endText({ state, count, delivered, failed, failed_ids, done, last_id }: Job) {
+  const rest = done < count ? `, ${count - done} not sent` : ''
+  const next = done < count && last_id !== null ? `; go on with --since ${last_id + 1}` : ''
+  const ids = failed > 0 ? ` (${failed_ids.join(' ')})` : ''
+  return `${state}: ${delivered} delivered, ${failed} failed${ids}${rest}${next}`
+}
+
+function eventsText(count: number) {
+  return count === 1 ? '1 event' : `${count} events`
+}

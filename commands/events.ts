@@ -1,0 +1,190 @@
+import Type from 'typebox'
+import { EventSummary } from '../db/hooks/events.ts'
+import { nullable } from '../db/sql-file.ts'
+import { sizeText } from '../html/parts.ts'
+import { Fault } from '../kernel/fault.ts'
+import { parseJson } from '../kernel/json.ts'
+import { fits, validateTexts } from '../kernel/validate.ts'
+import { accepted, integer } from '../kernel/variables.ts'
+import { EventDetail } from '../services/hooks/event-detail.ts'
+import { EventQuery } from '../services/hooks/event-filter.ts'
+import { apiClient, CLIENT_FLAGS, readFrom, type ApiClient } from './api-client.ts'
+import {
+  command,
+  JSON_FLAG,
+  text,
+  UsageError,
+  value,
+  type Call,
+  type PlainTools,
+} from './command.ts'
+import { followEvents } from './follow.ts'
+import { printRows, type Output } from './output.ts'
+
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 100_000
+/** Events of one page of the API. */
+const PAGE = 200
+
+export const ID = value('ID', 'the id of the event', accepted('the id of an event', readId))
+
+export const FILTER_FLAGS = {
+  provider: text('NAME', 'only events of this provider'),
+  'event-type': text('TYPE', 'only events of this type'),
+  since: text('TIME|ID', 'only events from this time or id on'),
+  text: text('TEXT', 'only events whose body has this text'),
+  'json-member': text('PATH=VALUE', 'only events whose body has this value'),
+}
+
+const LIST_FLAGS = {
+  ...FILTER_FLAGS,
+  limit: value(
+    'N',
+    `how many at most, ${DEFAULT_LIMIT} unless given`,
+    integer({ min: 1, max: MAX_LIMIT }),
+  ),
+  follow: { summary: 'go on with each event that comes, a line each, until a signal' },
+  json: JSON_FLAG,
+  ...CLIENT_FLAGS,
+}
+
+type ListCall = Call<Record<never, never>, typeof LIST_FLAGS>
+
+/** Times are texts in JSON. */
+const Listed = Type.Object({ ...EventSummary.properties, received_at: Type.String() })
+type Listed = Type.Static<typeof Listed>
+const Page = Type.Object({ events: Type.Array(Listed), next_cursor: nullable(Type.String()) })
+const Detail = Type.Object({ ...EventDetail.properties, received_at: Type.String() })
+const Gap = Type.Object({ skipped: Type.Integer() })
+
+/** `gatehouse events …`: the log of a running server, over its API. */
+export const commands = [
+  command({
+    name: 'events list',
+    summary: 'list the events of a running server, newest first',
+    flags: LIST_FLAGS,
+    needs: 'nothing',
+    check(call) {
+      readFrom(call.flags.from)
+      readQuery(call.flags)
+      const { follow, text, 'json-member': json } = call.flags
+      if (!follow || (text === undefined && json === undefined)) return
+      throw new UsageError('--follow takes no --text and no --json-member; forward has both')
+    },
+    run: (call, tools) => (call.flags.follow ? follow(call, tools) : list(call, tools.output)),
+  }),
+  command({
+    name: 'events show',
+    summary: 'print an event with its headers and its payload',
+    args: { id: ID },
+    flags: { json: JSON_FLAG, ...CLIENT_FLAGS },
+    needs: 'nothing',
+    check: ({ flags }) => void readFrom(flags.from),
+    async run({ args: { id }, flags }, { output }) {
+      const event = await apiClient(flags).json(Detail, `/api/v1/events/${id}`)
+      if (flags.json) output.out(JSON.stringify(event))
+      else for (const line of linesOf(event)) output.out(line)
+    },
+  }),
+  command({
+    name: 'events payload',
+    summary: 'print the payload of an event, byte for byte',
+    args: { id: ID },
+    flags: CLIENT_FLAGS,
+    needs: 'nothing',
+    check: ({ flags }) => void readFrom(flags.from),
+    async run({ args: { id }, flags }, { output }) {
+      const response = await apiClient(flags).open(`/api/v1/events/${id}/payload`)
+      for await (const chunk of response as AsyncIterable<Buffer>) output.bytes(chunk)
+    },
+  }),
+]
+
+async function list({ flags }: ListCall, output: Output): Promise<undefined> {
+  const { json, limit = DEFAULT_LIMIT } = flags
+  const events = await listEvents(apiClient(flags), readQuery(flags), limit)
+  printRows(output, json, events, {
+    ID: ({ id }) => String(id),
+    RECEIVED: ({ received_at }) => received_at,
+    PROVIDER: ({ provider }) => provider,
+    TYPE: ({ event_type }) => event_type ?? '-',
+    TRUST: ({ trust_mode }) => trust_mode,
+    SIZE: ({ payload_size }) => sizeText(payload_size),
+  })
+}
+
+/** The newest events first of all, in the order in which they came; then each that comes. */
+async function follow({ flags }: ListCall, tools: PlainTools): Promise<undefined> {
+  const { output, random, stopSignal } = tools
+  const { json, limit = DEFAULT_LIMIT } = flags
+  const stop = new AbortController()
+  void stopSignal().then(() => stop.abort())
+  const client = apiClient(flags)
+  const query = readQuery(flags)
+  const print = (event: Listed) => output.out(json ? JSON.stringify(event) : lineOf(event))
+  // What comes from here on is for the stream, which begins behind this event.
+  const [newest] = await listEvents(client, new URLSearchParams(), 1)
+  const after = newest?.id ?? 0
+  const stored = await listEvents(client, query, limit)
+  for (const event of stored.toReversed()) if (event.id <= after) print(event)
+  const problem = (line: string) => output.err(line)
+  for await (const message of followEvents({
+    ...{ client, query, after, random, problem },
+    stop: stop.signal,
+  })) {
+    const content = parseJson(message.data)
+    if (message.event === 'event-received' && fits(Listed, content)) print(content)
+    if (message.event === 'gap' && fits(Gap, content) && content.skipped > 0) {
+      problem(`${content.skipped} events are left out here: see events list`)
+    }
+  }
+}
+
+/** The newest events that fit, from as many pages as that takes. */
+async function listEvents(client: ApiClient, query: URLSearchParams, limit: number) {
+  const events: Listed[] = []
+  const asked = new URLSearchParams(query)
+  for (;;) {
+    asked.set('limit', String(Math.min(PAGE, limit - events.length)))
+    const page = await client.json(Page, `/api/v1/events?${asked}`)
+    events.push(...page.events)
+    if (page.next_cursor === null || events.length >= limit) return events
+    asked.set('cursor', page.next_cursor)
+  }
+}
+
+/** The filters, checked as the server will check them. */
+export function readQuery(flags: Call<Record<never, never>, typeof FILTER_FLAGS>['flags']) {
+  const { provider, 'event-type': event_type, since, text, 'json-member': json } = flags
+  const given = Object.entries({ provider, event_type, since, text, json })
+  const query = new URLSearchParams()
+  for (const [name, value] of given) if (value !== undefined) query.set(name, value)
+  try {
+    validateTexts(EventQuery, (name) => query.get(name))
+    return query
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const named = error.message.replace(/^json /, 'json-member ')
+    throw new UsageError(`--${named.replace(/\.$/, '')}`)
+  }
+}
+
+function readId(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined
+}
+
+function lineOf({ id, received_at, provider, event_type, trust_mode, payload_size }: Listed) {
+  const size = sizeText(payload_size)
+  return [id, received_at, provider, event_type ?? '-', trust_mode, size].join('  ')
+}
+
+/** The facts of an event, its headers, and its payload where that is text. */
+function linesOf({ headers, payload, payload_encoding, ...facts }: Type.Static<typeof Detail>) {
+  const width = Math.max(...Object.keys(facts).map((name) => name.length))
+  const lines = Object.entries(facts).map(
+    ([name, fact]) => `${name.padEnd(width)}  ${String(fact ?? '-')}`,
+  )
+  const sent = Object.entries(headers).map(([name, header]) => `${name}: ${header}`)
+  const binary = `not text; its bytes: gatehouse events payload ${facts.id}`
+  return [...lines, '', ...sent, '', payload_encoding === 'utf8' ? payload : binary]
+}

@@ -1,0 +1,48 @@
+import { Fault } from '../kernel/fault.ts'
+import { validate } from '../kernel/validate.ts'
+import { accepted } from '../kernel/variables.ts'
+import { readSchemeRow, SchemeFields } from '../services/hooks/scheme-form.ts'
+import { SCHEME_NAMES } from '../services/hooks/schemes.ts'
+import { text, UsageError, value } from './command.ts'
+
+// The flags that name how a sender signs, and those that describe a sender of its own kind.
+
+const scheme = accepted(`one of ${SCHEME_NAMES.join(', ')}`, (name) =>
+  SCHEME_NAMES.find((one) => one === name),
+)
+
+/** How a sender signs, or that it is GitLab. */
+export const SCHEME_FLAG = value('SCHEME', `how the sender signs: ${scheme.form}`, scheme)
+
+/** A row of the scheme `hmac`. */
+export const ROW_FLAGS = {
+  header: text('NAME', 'hmac: the header that has the signature'),
+  prefix: text('TEXT', 'hmac: what stands before the signature in it, such as sha256='),
+  encoding: text('ENCODING', 'hmac: hex (unless given), base64 or base64url'),
+  algorithm: text('ALGORITHM', 'hmac: sha256 (unless given) or sha512'),
+  'signed-text': text(
+    'TEXT',
+    'hmac: what is signed, {body} unless given, or such as {timestamp}.{body}',
+  ),
+  'timestamp-header': text('NAME', 'hmac: the header of {timestamp}, in Unix seconds'),
+  'event-type-header': text('NAME', 'hmac: the header of the event type'),
+  'event-type-json': text('PATH', 'hmac: the member of the body that is the event type'),
+  'id-header': text('NAME', 'hmac: the header of the delivery id'),
+}
+
+/** The row that the flags describe; `UsageError` names the flag that is wrong. */
+export function rowOf(
+  scheme: string | undefined,
+  flags: Readonly<Record<keyof typeof ROW_FLAGS, string | undefined>>,
+) {
+  const named = Object.keys(SchemeFields.properties).map((name) => {
+    return [name, flags[name.replaceAll('_', '-') as keyof typeof ROW_FLAGS]] as const
+  })
+  try {
+    const fields = validate(SchemeFields, Object.fromEntries(named))
+    return readSchemeRow(scheme ?? '', fields)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    throw new UsageError(`--${error.message.replaceAll('_', '-').replace(/\.$/, '')}`)
+  }
+}

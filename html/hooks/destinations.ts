@@ -1,0 +1,164 @@
+import type { Destination } from '../../db/hooks/destinations.ts'
+import { html, type Html, type Printable } from '../../kernel/html.ts'
+import type { FormState } from '../../kernel/http/view.ts'
+import { checkbox, field, postForm, submit } from '../form.ts'
+import { breakable, cards, disclosed, facts, saved, section, timeTag } from '../parts.ts'
+import { hooksPage, NAME } from './layout.ts'
+
+/** What `/destinations` shows. */
+export interface DestinationsView {
+  destinations: readonly Destination[]
+  /** Up to where waiting and dead deliveries are counted. */
+  countedTo: number
+  /** The form that adds one. */
+  form: FormState
+  /** What was just done. */
+  notice?: string
+}
+
+/** `/destinations`: where events are delivered onwards, and what each is owed. */
+export function destinationsPage(view: DestinationsView): Html {
+  return hooksPage({
+    title: 'Destinations',
+    section: 'destinations',
+    body: html`<h1>Destinations</h1>
+      ${destinationsFragment(view)}`,
+  })
+}
+
+/** The page's content, and the answer to its forms. */
+export function destinationsFragment(view: DestinationsView): Html {
+  const { destinations, notice } = view
+  const list = destinations.map((destination) => destinationCard(destination, view))
+  return html`<div id="destinations">
+    ${notice !== undefined && saved(notice)} ${cards(list, 'No destinations yet.')}
+    ${addForm(view.form)}
+  </div>`
+}
+
+function destinationCard(destination: Destination, { countedTo }: DestinationsView): Html {
+  const { name, url, gap, gap_through, oldest_at: oldest, rate } = destination
+  const count = (value: number) => (value < countedTo ? value : html`${value} or more`)
+  return html`<article
+    class="panel card"
+    id="destination-${name}"
+    data-destination="${name}"
+    aria-labelledby="name-${name}"
+  >
+    <div class="title-line">
+      <h2 id="name-${name}">${name}</h2>
+      ${toggle(destination)}
+    </div>
+    ${destination.disabled_by === 'failures' && DISABLED}
+    ${facts({
+      URL: html`<code>${breakable(url)}</code>`,
+      Events: filters(destination),
+      'In order': destination.ordered ? 'one at a time' : false,
+      Rate: rate === null ? false : `at most ${rate} a second`,
+      Delivered: destination.delivered,
+      Waiting: count(destination.waiting),
+      'Oldest waiting': oldest !== null && timeTag(oldest),
+      Dead: count(destination.dead),
+      Gap: gap === 0 ? false : `${gap} removed before they were delivered, up to ${gap_through}`,
+      'Last answer': lastAnswer(destination),
+      Latency: latency(destination),
+      'Looked at': destination.position === 0 ? 'nothing yet' : `up to ${destination.position}`,
+    })}
+    ${disclosed('Retry or remove…', changeForms(destination))}
+  </article>`
+}
+
+const DISABLED = html`<p class="note">
+  Disabled: twenty deliveries in a row were given up. Enabled again, it goes on with what came
+  meanwhile.
+</p>`
+
+function toggle({ name, disabled_by }: Destination): Html {
+  const enabled = disabled_by === null
+  const state = enabled ? 'Enabled' : 'Disabled'
+  const label = html`<span class="track" aria-hidden="true"></span>${state}`
+  return postForm(
+    { action: `/destinations/${name}/enabled`, target: '#destinations' },
+    submit(label, {
+      id: `toggle-${name}`,
+      class: 'switch',
+      role: 'switch',
+      'aria-checked': String(enabled),
+      'aria-labelledby': `name-${name} toggle-${name}`,
+      name: 'enabled',
+      value: String(!enabled),
+    }),
+  )
+}
+
+function filters({ provider, event_type, json }: Destination): Printable {
+  const chosen = [
+    provider !== null && html`of <bdi>${provider}</bdi>`,
+    event_type !== null && html`of type <bdi>${event_type}</bdi>`,
+    json !== null && html`with <code>${json}</code>`,
+  ].filter((part) => part !== false)
+  return chosen.length === 0 ? 'all' : chosen.map((part) => html`${part} `)
+}
+
+function lastAnswer({ last_at, last_status, last_detail }: Destination): Printable {
+  if (last_at === null) return 'none yet'
+  const detail = last_detail !== null && html`<span class="detail">${last_detail}</span>`
+  return html`${last_status ?? 'no answer'}, ${timeTag(last_at)} ${detail}`
+}
+
+function latency({ mean_ms: mean }: Destination): Printable {
+  return mean === null ? false : `${mean < 10 ? mean.toFixed(1) : Math.round(mean)} ms on average`
+}
+
+function changeForms({ name, dead }: Destination): Html {
+  const retry = `/destinations/${name}/retry`
+  const hidden = html`<span class="hidden">of ${name}</span>`
+  const confirm = `Remove ${name}? What it is owed is not delivered.`
+  return html`${postForm(
+    { action: retry, target: '#destinations', class: 'stack' },
+    html`<p class="hint">Tries at once what waits for another try.</p>
+      ${
+        dead > 0 &&
+        html`<label class="choice">
+          <input type="checkbox" name="dead" value="true" />
+          <span>Also what was given up</span>
+        </label>`
+      }
+      <p>${submit(html`Retry deliveries ${hidden}`, { id: `retry-${name}` })}</p>`,
+  )}
+  ${postForm(
+    { action: `/destinations/${name}/remove`, target: '#destinations', confirm },
+    html`<p>What it is owed is not delivered; attempts stay with their events.</p>
+      ${submit(html`Remove <span class="hidden">${name}</span>`, { class: 'danger' })}`,
+  )}`
+}
+
+function addForm(state: FormState): Html {
+  const form = { id: 'add', messagesBelow: true, ...state }
+  const ordered = html`<strong>In order</strong> – one event at a time; a failed one holds up those
+    behind it`
+  const content = html`<p class="muted">
+      The server delivers each event from then on to the URL, at least once, with retries over a
+      day. Private addresses are refused unless <code>HOOKS_REPLAY_TARGETS</code> lists them.
+    </p>
+    ${postForm(
+      { id: 'add-destination', class: 'stack', action: '/destinations', target: '#destinations' },
+      html`${field(form, 'name', 'Name', { ...NAME })}
+        ${field(form, 'url', 'URL', { type: 'url', placeholder: 'https://example.com/hook' })}
+        <fieldset>
+          <legend>Which events</legend>
+          ${field(form, 'provider', 'Provider', { placeholder: 'all' })}
+          ${field(form, 'event_type', 'Event type', { placeholder: 'all' })}
+          ${field(form, 'json', 'Member of the JSON body', {
+            placeholder: 'data.object.id=evt_1',
+          })}
+        </fieldset>
+        ${checkbox(form, 'ordered', ordered)}
+        ${field(form, 'rate', 'Deliveries a second, at most', {
+          placeholder: 'no bound',
+          inputmode: 'numeric',
+        })}
+        <p>${submit('Add destination', { class: 'primary', id: 'add-button' })}</p>`,
+    )}`
+  return section('add-title', 'Add a destination', content, { class: 'panel' })
+}

@@ -1,0 +1,81 @@
+import Type from 'typebox'
+import { Destination } from '../../db/hooks/destinations.ts'
+import { EventSummary } from '../../db/hooks/events.ts'
+import { HourStats } from '../../db/hooks/stats.ts'
+import type { ApiDescription, Operation, ReplyDescription } from '../../kernel/openapi.ts'
+import { EventDetail } from '../../services/hooks/event-detail.ts'
+import { ProviderStatus } from '../../services/hooks/providers.ts'
+import { ReplayJob } from '../../services/hooks/replay-jobs.ts'
+import { Health } from '../../services/hooks/status.ts'
+import { IngestAck } from './deliveries.ts'
+import { DestinationSwitch, DestinationList, Retried, RetryRequest } from './destinations.ts'
+import { EventList, ReplayRequest, Sent } from './events.ts'
+import { ReplayedEvents, ReplayJobRequest } from './replay-jobs.ts'
+
+/** hooks.md section 2, Problem. */
+const Problem = Type.Object({
+  type: Type.String(),
+  title: Type.String(),
+  status: Type.Integer(),
+  detail: Type.String(),
+  instance: Type.String(),
+})
+
+const REFUSALS: Readonly<Record<number, string>> = {
+  400: 'Something in the path, the query or the body can not be read',
+  401: 'The signature or the token is missing, malformed, stale or wrong',
+  403: 'Not for this caller; or the provider is disabled, or its token or signature is wrong',
+  404: 'It does not exist, or is not configured',
+  409: 'A replay job is running: wait for its end or cancel it; or the name is taken',
+  413: 'The body is too large',
+  415: 'The body must be JSON',
+  422: 'What the body asks for is not possible',
+  503: 'The database is out of reach, or too much comes at once: to be sent again',
+}
+
+/** The API's document: the endpoints for programs; pages and tools (MCP) are not among them. */
+export function describeHooks(
+  version: string,
+  operations: readonly Operation[],
+): Omit<ApiDescription, 'servers'> {
+  const refusals = Object.entries(REFUSALS).map(([status, description]) => {
+    return [status, { description, schema: Problem, type: 'application/problem+json' }] as const
+  })
+  return {
+    title: 'Gatehouse hooks',
+    version,
+    description:
+      'Webhook receivers, and the events that they have stored: to list, to read, to send again ' +
+      'and to follow. From this machine and behind the sign-in no token is needed.',
+    tags: {
+      Receivers: 'Where senders deliver',
+      Events: 'What was delivered',
+      Providers: 'Who may deliver, and who did',
+      Destinations: 'Where events are delivered onwards; never with a token',
+      Health: 'For monitoring',
+    },
+    operations,
+    schemas: {
+      IngestAck,
+      EventSummary,
+      EventList,
+      EventDetail,
+      ReplayRequest,
+      Sent,
+      ReplayJobRequest,
+      ReplayedEvents,
+      ReplayJob,
+      ProviderStatus,
+      HourStats,
+      Destination,
+      DestinationList,
+      DestinationSwitch,
+      RetryRequest,
+      Retried,
+      Health,
+      Problem,
+    },
+    refusals: Object.fromEntries<ReplyDescription>(refusals),
+    tokens: 'The token of an endpoint, of the settings page or of `gatehouse endpoint add NAME`',
+  }
+}

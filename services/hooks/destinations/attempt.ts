@@ -1,0 +1,119 @@
+import type { ClaimedEvent } from '../../../db/hooks/destinations.ts'
+import type { HostSet } from '../../../kernel/net/addresses.ts'
+import type { Connections, OutboundRequest, OutboundResult } from '../../../kernel/net/outbound.ts'
+import type { Clock } from '../../../kernel/time.ts'
+import type { RandomBytes } from '../../../kernel/tokens.ts'
+import { cleanText } from '../event-fields.ts'
+import { isSuccess, targetAnswer } from '../outgoing.ts'
+import { ALLOW, headersToSend, NO_SECRET, type Signers } from '../replays.ts'
+
+/** What attempts are made with. */
+export interface AttemptParts extends Signers {
+  clock: Clock
+  random: RandomBytes
+  /** The hosts of HOOKS_REPLAY_TARGETS. */
+  replayTargets: () => HostSet | undefined
+  /** Sends a request; refuses addresses that are not public, unless the request is trusted. */
+  post: (request: OutboundRequest) => Promise<OutboundResult>
+}
+
+/** What came of a claimed delivery, as `settleDeliveries` takes it. */
+export interface Result extends Pick<ClaimedEvent, 'claimed_until'> {
+  event_id: number
+  fate: 'delivered' | 'again' | 'dead' | 'released'
+  /** Null when it was not tried. */
+  outcome: 'delivered' | 'failed' | 'refused' | null
+  status: number | null
+  ms: number
+  detail: string | null
+  /** Milliseconds until the next try, where there is one. */
+  wait_ms: number
+  at: Date
+}
+
+/** Less than a claim lasts: nobody else sends the event meanwhile. */
+const TIMEOUT_MS = 10_000
+/** An answer is read so far, so that its connection can be used again. */
+const ANSWER_BYTES = 64 * 1024
+
+const MINUTE_S = 60
+const HOUR_S = 3_600
+/** Seconds from a failed try to the next one; after the last of them a delivery is dead. */
+const WAITS_S: readonly number[] = [
+  5,
+  5 * MINUTE_S,
+  30 * MINUTE_S,
+  2 * HOUR_S,
+  5 * HOUR_S,
+  10 * HOUR_S,
+  10 * HOUR_S,
+]
+/** A longer Retry-After is taken for this. */
+const MAX_RETRY_AFTER_S = 24 * HOUR_S
+
+/** Gone: the receiver will never take it. */
+const GONE = 410
+
+/**
+ * Sends a claimed event to a target, signed anew, and says what becomes of the delivery. One that
+ * `cut` has ended is released: the next instance sends it again.
+ */
+export async function attempt(
+  parts: AttemptParts,
+  url: URL,
+  event: ClaimedEvent,
+  { connections, cut }: { connections: Connections; cut: AbortSignal },
+): Promise<Result> {
+  const at = parts.clock.now()
+  const { id: event_id, claimed_until, tries, payload: body } = event
+  const delivery = { event_id, claimed_until, at, wait_ms: 0 }
+  const headers = headersToSend(event, parts, at)
+  if (headers === undefined) {
+    const refused = { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET } as const
+    return { ...delivery, ...refused, ...nextTry(parts, tries, undefined) }
+  }
+  const result = await parts.post({
+    url,
+    headers: { ...headers, 'idempotency-key': String(event_id) },
+    body,
+    timeoutMs: TIMEOUT_MS,
+    trusted: parts.replayTargets()?.(url) === true,
+    answerBytes: ANSWER_BYTES,
+    connections,
+    signal: cut,
+  })
+  const answer = targetAnswer(result)
+  if (isSuccess(answer.status)) {
+    return { ...delivery, ...answer, outcome: 'delivered', fate: 'delivered' }
+  }
+  if (cut.aborted && answer.status === null) {
+    return { ...delivery, ...answer, outcome: null, fate: 'released' }
+  }
+  if (result.kind === 'refused') {
+    const detail = `${result.reason}; ${ALLOW}`
+    return { ...delivery, ...answer, detail, outcome: 'refused', fate: 'dead' }
+  }
+  const failed = { ...delivery, ...answer, detail: cleanText(answer.detail), outcome: 'failed' }
+  if (answer.status === GONE) return { ...failed, outcome: 'failed', fate: 'dead' }
+  const retryAfter = result.kind === 'answered' ? readRetryAfter(result.retryAfter, at) : undefined
+  return { ...failed, outcome: 'failed', ...nextTry(parts, tries, retryAfter) }
+}
+
+/** When a delivery is tried again: up to a fifth later by chance, and not before Retry-After. */
+function nextTry({ random }: AttemptParts, tries: number, retryAfterMs = 0) {
+  const wait = WAITS_S[tries]
+  if (wait === undefined) return { fate: 'dead', wait_ms: 0 } as const
+  const part = random(4).readUInt32LE() / 2 ** 32
+  const own = Math.round(wait * 1_000 * (1 + part / 5))
+  return { fate: 'again', wait_ms: Math.max(own, retryAfterMs) } as const
+}
+
+/** Retry-After in milliseconds: seconds, or an HTTP date; undefined for anything else. */
+function readRetryAfter(text: string | undefined, now: Date): number | undefined {
+  if (text === undefined) return undefined
+  const seconds = /^\d{1,9}$/.test(text)
+    ? Number(text)
+    : (new Date(text).getTime() - now.getTime()) / 1_000
+  if (Number.isNaN(seconds)) return undefined
+  return Math.ceil(Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_S) * 1_000)
+}

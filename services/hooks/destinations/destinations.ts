@@ -1,0 +1,141 @@
+import Type from 'typebox'
+import type { Database } from '../../../db/client.ts'
+import { destinationQueries as q, type Destination } from '../../../db/hooks/destinations.ts'
+import { eventQueries } from '../../../db/hooks/events.ts'
+import { Fault, notFound } from '../../../kernel/fault.ts'
+import type { HostSet } from '../../../kernel/net/addresses.ts'
+import { isPublicTarget } from '../../../kernel/net/outbound.ts'
+import { field, parsed } from '../../../kernel/validate.ts'
+import { filterFields, filterOf, type Since } from '../event-filter.ts'
+import { parseTarget, TARGET_FORM } from '../outgoing.ts'
+import { redactUrlTokens } from '../redact.ts'
+import { isGenericName } from '../secrets.ts'
+
+const MAX_DESTINATIONS = 100
+const MAX_RATE = 10_000
+/** Waiting and dead deliveries are counted up to here: beyond, it is enough to know it. */
+export const COUNT_UP_TO = 10_000
+/** Deliveries that one statement makes due again. */
+const RETRY_BATCH = 5_000
+
+/** The accepted form of a rate, in words. */
+export const RATE_FORM = `a number of deliveries a second from 1 to ${MAX_RATE}, such as 50/s`
+
+/** Reads a rate; null (no bound) for nothing, undefined for another form. */
+export function readRate(text: string): number | null | undefined {
+  if (text === '') return null
+  const rate = Number(/^(\d{1,5})(?:\/s)?$/.exec(text)?.[1] ?? 0)
+  return rate < 1 || rate > MAX_RATE ? undefined : rate
+}
+
+const NAME_FORM = 'must be 1 to 64 of a-z, 0-9, _ and -, and start with a letter or digit.'
+const { provider, event_type, json } = filterFields
+
+/**
+ * What a new destination is made from: the fields of the page and the arguments of the command.
+ */
+export const DestinationForm = Type.Object({
+  name: field(Type.String(), NAME_FORM, [isGenericName, NAME_FORM]),
+  url: parsed(Type.String({ format: 'uri' }), `must be ${TARGET_FORM}.`, (given) => {
+    const text = String(given).trim()
+    return parseTarget(text) === undefined ? undefined : text
+  }),
+  provider,
+  event_type,
+  json,
+  ordered: Type.Optional(Type.Boolean()),
+  rate: parsed(
+    Type.Optional(Type.Unsafe<number | null>({ type: 'string' })),
+    `must be ${RATE_FORM}, or nothing.`,
+    (given) => readRate(String(given).trim()),
+  ),
+})
+export type DestinationForm = Type.Static<typeof DestinationForm>
+
+/** What changes of destinations need. */
+export interface DestinationTools {
+  db: Database
+  /** The hosts of HOOKS_REPLAY_TARGETS. */
+  replayTargets: HostSet | undefined
+}
+
+/**
+ * Adds a destination, which gets the events from now on. Its address must be on the public
+ * internet, unless an operator vouches for it; each connection checks it again.
+ */
+export async function addDestination(
+  { db, replayTargets }: DestinationTools,
+  form: DestinationForm,
+): Promise<void> {
+  const { name, url, ordered = false, rate = null } = form
+  const target = new URL(url)
+  if (replayTargets?.(target) !== true && (await isPublicTarget(target)) === false) {
+    const message = `The host of the URL is not on the public internet; list it in ${ALLOW_LIST}.`
+    throw new Fault(422, 'UNPROCESSABLE', message, { field: 'url' })
+  }
+  const filter = filterOf({ ...form, text: '' })
+  const added = await q.addDestination(db, {
+    ...{ name, url, ordered, rate },
+    provider: filter.provider,
+    event_type: filter.event_type,
+    json_path: filter.path,
+    json_name: filter.member?.toString() ?? null,
+    json_value: filter.value,
+    most: MAX_DESTINATIONS,
+  })
+  if (added !== undefined) return
+  const known = (await q.listTargets(db, {})).some((one) => one.name === name)
+  const message = known
+    ? `There is a destination "${name}" already; choose another name or remove it first.`
+    : `There are ${MAX_DESTINATIONS} destinations already; remove one first.`
+  throw new Fault(409, 'CONFLICT', message, { field: 'name' })
+}
+
+const ALLOW_LIST = 'HOOKS_REPLAY_TARGETS'
+
+/** The destinations as people see them: without the tokens in their URLs. */
+export async function listDestinations(db: Database): Promise<readonly Destination[]> {
+  const rows = await q.listDestinations(db, { count_up_to: COUNT_UP_TO })
+  return rows.map((row) => ({ ...row, url: redactUrlTokens(row.url) }))
+}
+
+/** One of them; throws 404. */
+export async function findDestination(db: Database, name: string): Promise<Destination> {
+  const found = (await listDestinations(db)).find((one) => one.name === name)
+  if (found === undefined) throw unknown(name)
+  return found
+}
+
+/** Sets whether a destination is delivered to; enabled again, it gets what came meanwhile. */
+export async function enableDestination(db: Database, name: string, enabled: boolean) {
+  if ((await q.enableDestination(db, { name, enabled })) === undefined) throw unknown(name)
+}
+
+/** Removes a destination with what it is owed; attempts stay on the pages of their events. */
+export async function removeDestination(db: Database, name: string): Promise<void> {
+  if ((await q.removeDestination(db, { name })) === undefined) throw unknown(name)
+}
+
+/**
+ * Has deliveries tried at once that wait for another try, and with `dead` those that were given
+ * up, from an event or a time on; gives how many.
+ */
+export async function retryDeliveries(
+  db: Database,
+  name: string,
+  { dead, since }: { dead: boolean; since: Since },
+): Promise<number> {
+  if (!(await q.listTargets(db, {})).some((one) => one.name === name)) throw unknown(name)
+  const from =
+    'id' in since ? since.id : (await eventQueries.firstIdSince(db, { since: since.time })).id
+  let total = 0
+  for (;;) {
+    const { retried } = await q.retryDeliveries(db, { name, from, dead, limit: RETRY_BATCH })
+    total += retried
+    if (retried < RETRY_BATCH) return total
+  }
+}
+
+function unknown(name: string): Fault {
+  return notFound(`There is no destination "${name}"; see the list of destinations.`)
+}

@@ -1,0 +1,175 @@
+import type { Database } from '../../../db/client.ts'
+import {
+  destinationQueries as q,
+  type ClaimedEvent,
+  type DestinationTarget,
+} from '../../../db/hooks/destinations.ts'
+import { messageOf, type Log } from '../../../kernel/log.ts'
+import type { Counter, Histogram } from '../../../kernel/metrics.ts'
+import { keepConnections, type Connections } from '../../../kernel/net/outbound.ts'
+import { repeat, reportsTo, type Repeat } from '../../../kernel/repeat.ts'
+import { pause } from '../../../kernel/time.ts'
+import { redactUrlTokens } from '../redact.ts'
+import { attempt, type AttemptParts, type Result } from './attempt.ts'
+
+/** What all senders work with. */
+export interface SenderParts extends AttemptParts {
+  db: Database
+  log: Log
+  /** Attempts by outcome, deliveries that died, and the time to an answer. */
+  attempts: Counter
+  dead: Counter
+  seconds: Histogram
+}
+
+/** Sends what one destination is owed, beside the senders of other instances. */
+export type Sender = ReturnType<typeof startSender>
+
+/** A sender and its state. */
+interface SenderState extends SenderParts {
+  target: DestinationTarget
+  url: URL
+  connections: Connections
+  /** Requests under way at a time; an ordered destination has one. */
+  slots: number
+  /** It claims nothing more. */
+  stopping: AbortController
+  /** Ends the requests that take too long at the stop. */
+  cut: AbortController
+  /** Something may be due. */
+  due: boolean
+  /** What is being sent, and the bytes of its payloads. */
+  sending: Set<Promise<void>>
+  bytes: number
+  /** What is to be recorded. */
+  results: Result[]
+  /** Records and claims, each second and when it is woken. */
+  steps: Repeat
+}
+
+const MAX_SENDING = 64
+/** With so many bytes under way nothing more is claimed. */
+const MAX_BYTES = 4 * 1024 * 1024
+/** So many dead deliveries in a row disable a destination. */
+const MAX_DEAD = 20
+/** How soon what the database refused to record is recorded. */
+const STEP_MS = 1_000
+/** Least pause between two claims of a destination with a rate. */
+const PACE_MS = 50
+/** How long requests may go on at the stop. */
+const GRACE_MS = 3_000
+
+/** Starts a sender; it claims nothing before it is woken. */
+export function startSender(parts: SenderParts, target: DestinationTarget) {
+  const { clock, log } = parts
+  const reports = reportsTo(log, 'deliveries not recorded', 'deliveries are recorded again', {
+    destination: target.name,
+  })
+  const slots = target.ordered ? 1 : MAX_SENDING
+  const sender: SenderState = {
+    ...parts,
+    target,
+    url: new URL(target.url),
+    connections: keepConnections(slots),
+    slots,
+    stopping: new AbortController(),
+    cut: new AbortController(),
+    due: false,
+    sending: new Set(),
+    bytes: 0,
+    results: [],
+    steps: repeat(clock, STEP_MS, () => recordAndClaim(sender), reports),
+  }
+  return {
+    target,
+    /** Something may be due. */
+    wake: () => wake(sender),
+    stop: () => stop(sender),
+  }
+}
+
+function wake(sender: SenderState) {
+  sender.due = true
+  void sender.steps.now()
+}
+
+/** Claims nothing more; resolves when what was sent is recorded or left to others. */
+async function stop({ stopping, cut, sending, steps, connections }: SenderState) {
+  stopping.abort()
+  const late = setTimeout(() => cut.abort(), GRACE_MS)
+  // A claim may be under way.
+  await steps.now()
+  await Promise.all(sending)
+  clearTimeout(late)
+  // Claims end by themselves: what can't be recorded now is sent again.
+  await steps.now()
+  await steps.stop()
+  connections.close()
+}
+
+/** In turn, so that one statement serves all that has gathered during the one before. */
+async function recordAndClaim(sender: SenderState): Promise<void> {
+  do {
+    if (sender.results.length > 0) await settle(sender)
+    if (mayClaim(sender)) await claim(sender)
+  } while (sender.results.length > 0 || mayClaim(sender))
+}
+
+function mayClaim({ stopping, due, sending, slots, bytes }: SenderState) {
+  return !stopping.signal.aborted && due && sending.size < slots && bytes < MAX_BYTES
+}
+
+async function claim(sender: SenderState): Promise<void> {
+  const { db, target, slots, sending, bytes } = sender
+  sender.due = false
+  const room = { limit: slots - sending.size, bytes: MAX_BYTES - bytes }
+  const events = await q.claimDeliveries(db, { name: target.name, ...room })
+  for (const event of events) {
+    const sent = send(sender, event).finally(() => {
+      sending.delete(sent)
+      void sender.steps.now()
+    })
+    sending.add(sent)
+  }
+  if (events.length === 0) return
+  if (target.rate === null) sender.due = true
+  else void wakeLater(sender, Math.max(PACE_MS, 1_000 / target.rate))
+}
+
+async function wakeLater(sender: SenderState, ms: number): Promise<void> {
+  await pause(ms, sender.stopping.signal)
+  wake(sender)
+}
+
+async function send(sender: SenderState, event: ClaimedEvent): Promise<void> {
+  const { url, connections, cut, log, target } = sender
+  sender.bytes += event.payload_size
+  try {
+    sender.results.push(await attempt(sender, url, event, { connections, cut: cut.signal }))
+  } catch (error) {
+    // Not thrown on: one event that breaks its attempt must not stop those behind it.
+    const [destination, id] = [target.name, event.id]
+    log.error('delivery broke', { destination, event: id, error: messageOf(error) })
+  }
+  sender.bytes -= event.payload_size
+}
+
+/** Records what has gathered. Until that succeeds the results are kept. */
+async function settle(sender: SenderState): Promise<void> {
+  const { db, target, results } = sender
+  const batch = [...results]
+  await q.settleDeliveries(db, {
+    name: target.name,
+    target: redactUrlTokens(target.url),
+    results: batch.map((result, n) => ({ ...result, n })),
+    most: MAX_DEAD,
+  })
+  results.splice(0, batch.length)
+  const labels = { destination: target.name }
+  const observe = sender.seconds.series(labels)
+  for (const { outcome, fate, status, ms } of batch) {
+    if (outcome !== null) sender.attempts.add({ ...labels, outcome })
+    if (fate === 'dead') sender.dead.add(labels)
+    if (status !== null) observe(ms / 1_000)
+  }
+}

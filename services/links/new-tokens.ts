@@ -1,0 +1,120 @@
+import Type from 'typebox'
+import type { Database } from '../../db/client.ts'
+import { Scope, tokenQueries as q, Token } from '../../db/links/tokens.ts'
+import { nullable, Timestamp } from '../../db/sql-file.ts'
+import { badRequest } from '../../kernel/fault.ts'
+import { TURNS_TEXT } from '../../kernel/text.ts'
+import { hashToken, type RandomBytes } from '../../kernel/tokens.ts'
+import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../kernel/time.ts'
+import { field, parsed, withDefault } from '../../kernel/validate.ts'
+import { LENGTH, PREFIX } from './tokens.ts'
+
+const BYTES = 32
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** All tokens of a user are listed on one page, so there must not be more of them. */
+const MAX_TOKENS = 1_000
+
+const name = field(
+  Type.String({ minLength: 1, maxLength: 100 }),
+  'must have 1 to 100 characters',
+  [(text) => text.trim() !== '', 'must have 1 to 100 characters'],
+  [(text) => !/[\p{Cc}\p{Cs}]/u.test(text), 'must have no control characters'],
+  [(text) => !TURNS_TEXT.test(text), 'must have no characters that change the direction of text'],
+)
+const scope = field(withDefault(Scope, 'full'), 'must be full, read or create')
+
+/** What POST /tokens takes. */
+export const NewToken = Type.Object(
+  {
+    name,
+    scope,
+    expires_at: parsed(
+      withDefault(nullable(Timestamp), null),
+      `must be ${INSTANT_FORM}, or null`,
+      (given) => (given === null ? null : readInstant(given)),
+    ),
+  },
+  { examples: [{ name: 'laptop', scope: 'read', expires_at: null }] },
+)
+export type NewToken = Type.Static<typeof NewToken>
+
+/**
+ * What people type: `expires` is a time, a duration from now such as `30d`, or empty for never.
+ */
+export const TokenForm = Type.Object({ name, scope, expires: withDefault(Type.String(), '') })
+export type TokenForm = Type.Static<typeof TokenForm>
+
+/** A token that was just created; its text is shown only this once. */
+export const CreatedToken = Type.Object({
+  ...Token.properties,
+  token: Type.String({ description: 'Shown this one time' }),
+})
+export type CreatedToken = Type.Static<typeof CreatedToken>
+
+/** The token that a form describes. */
+export function newTokenOf({ expires, ...rest }: TokenForm, now: Date): NewToken {
+  if (expires === '') return { ...rest, expires_at: null }
+  const expires_at = timeOf(expires, now)
+  if (expires_at === undefined) {
+    const message = `expires must be ${INSTANT_FORM}, or ${DURATION_FORM}`
+    throw badRequest(message, 'expires')
+  }
+  refusePast('expires', expires_at, now)
+  return { ...rest, expires_at }
+}
+
+/** Creates a token for a user. Only its hash is stored. */
+export async function createToken(
+  db: Database,
+  random: RandomBytes,
+  user: string,
+  input: NewToken,
+  now: Date,
+): Promise<CreatedToken> {
+  refusePast('expires_at', input.expires_at, now)
+  const token = PREFIX + base62(random(BYTES))
+  const row = {
+    ...input,
+    user,
+    name: input.name.trim(),
+    token_hash: hashToken(token),
+    created_at: now,
+    max: MAX_TOKENS,
+  }
+  const added = await db.transaction(async (tx) => {
+    await q.lockTokens(tx, { user })
+    const first = await q.addToken(tx, row)
+    if (first !== undefined) return first
+    // Expired tokens stay listed until their room is needed.
+    await q.removeExpiredTokens(tx, { user, now })
+    return q.addToken(tx, row)
+  })
+  if (added !== undefined) return { ...added, token }
+  const max = MAX_TOKENS.toLocaleString('en')
+  throw badRequest(`a user may have ${max} tokens; revoke one that is not needed first`)
+}
+
+function refusePast(field: string, at: Date | null, now: Date): void {
+  if (at !== null && at <= now) {
+    throw badRequest(`${field} must be in the future`, field)
+  }
+}
+
+/** A time as people type it: an instant, or a duration from now. */
+function timeOf(text: string, now: Date): Date | undefined {
+  const seconds = parseDuration(text)
+  if (seconds === undefined) return readInstant(text)
+  const at = new Date(now.getTime() + seconds * 1000)
+  // Also undefined for what is no date any more: comparing NaN gives false.
+  return at.getUTCFullYear() <= 9999 ? at : undefined
+}
+
+function base62(bytes: Buffer): string {
+  let rest = BigInt(`0x${bytes.toString('hex')}`)
+  let text = ''
+  while (text.length < LENGTH) {
+    text = (BASE62[Number(rest % 62n)] ?? '') + text
+    rest /= 62n
+  }
+  return text
+}

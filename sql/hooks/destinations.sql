@@ -1,0 +1,263 @@
+-- name: listTargets
+-- What the senders need to know of each destination. `failed`: it was disabled because deliveries failed.
+select name, url, ordered, rate, disabled_at is null as enabled,
+       coalesce(disabled_by = 'failures', false) as failed
+  from hooks.destinations
+ order by name;
+
+-- name: listDestinations
+-- The destinations by name, with what each is owed, counted up to :count_up_to, and since when.
+select d.name, d.url, d.provider, d.event_type, d.json_path || '=' || d.json_value as json, d.ordered, d.rate,
+       d.created_at, d.disabled_at, d.disabled_by, d.position, d.delivered, d.gap, d.gap_through,
+       d.last_at, d.last_status, d.last_detail, d.mean_ms,
+       (select count(*)
+          from (select from hooks.destination_deliveries
+                 where destination = d.name and next_at is not null limit :count_up_to) w)::int as waiting,
+       (select count(*)
+          from (select from hooks.destination_deliveries
+                 where destination = d.name and next_at is null limit :count_up_to) w)::int as dead,
+       (select received_at from hooks.events
+         where id = (select min(event_id) from hooks.destination_deliveries
+                      where destination = d.name and next_at is not null)) as oldest_at
+  from hooks.destinations d
+ order by d.name;
+
+-- name: addDestination
+-- A new destination gets the events from now on. Empty when the name is taken or there are :most already.
+with added as (
+  insert into hooks.destinations (name, url, provider, event_type, json_path, json_name, json_value, ordered, rate, position)
+  select :name, :url, :provider, :event_type, :json_path, :json_name, :json_value, :ordered, :rate,
+         greatest((select max(id) from hooks.events), s.pruned_through)
+    from hooks.settings s
+   where (select count(*) from hooks.destinations) < :most
+  on conflict (name) do nothing
+  returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from added
+)
+select added.name from added left join notified on true;
+
+-- name: enableDestination
+-- Empty when there is no such destination. One that was disabled goes on with the events since then.
+with changed as (
+  update hooks.destinations
+     set disabled_at = case when :enabled then null else coalesce(disabled_at, now()) end,
+         disabled_by = case when :enabled then null else 'operator' end,
+         dead_in_row = case when :enabled then 0 else dead_in_row end
+   where name = :name
+  returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from changed
+)
+select changed.name from changed left join notified on true;
+
+-- name: removeDestination
+-- Removes a destination and what it is owed. Empty when there is none of this name.
+with removed as (
+  delete from hooks.destinations where name = :name returning name
+), notified as (
+  select pg_notify('hooks_config', '') as sent from removed
+)
+select removed.name from removed left join notified on true;
+
+-- name: lockDestination
+-- Holds a destination until the transaction ends. Empty when there is none of this name.
+select position, disabled_at is null as enabled from hooks.destinations where name = :name for no key update;
+
+-- name: lockDestinations
+-- The same for all of them, in one order.
+select name from hooks.destinations order by name for no key update;
+
+-- name: retryDeliveries
+-- Makes at most :limit deliveries from event :from on due now: those that wait for another try, and with :dead the dead
+-- ones, from the first try on. Those that are being sent stay as they are.
+with owner as materialized (
+  select name from hooks.destinations where name = :name for no key update
+), chosen as materialized (
+  select event_id
+    from hooks.destination_deliveries
+   where destination = (select name from owner)
+     and event_id >= :from
+     and (next_at > now() or :dead and next_at is null)
+     and (claimed_until is null or claimed_until <= now())
+   order by event_id
+   limit :limit
+     for update
+), retried as (
+  update hooks.destination_deliveries d
+     set tries = case when d.next_at is null then 0 else d.tries end, next_at = now(), claimed_until = null
+    from chosen c
+   where d.destination = :name
+     and d.event_id = c.event_id
+  returning d.event_id
+)
+select count(*)::integer as retried from retried;
+
+-- name: findWork
+-- The enabled destinations that have something to do: `behind` where events came after the position, `due` where a
+-- delivery may be sent.
+select name, position, behind, due, reads_payloads
+  from (select d.name, d.position, d.json_path is not null as reads_payloads,
+               d.position < (select max(id) from hooks.events) as behind,
+               exists (select from hooks.destination_deliveries o
+                        where o.destination = d.name
+                          and o.next_at <= now()
+                          and (o.claimed_until is null or o.claimed_until <= now())) as due
+          from hooks.destinations d
+         where d.disabled_at is null) w
+ where behind or due
+ order by name;
+
+-- name: planDeliveries
+-- Looks at the next :rows events up to :last: a delivery for each one that is wanted, and the position moves behind
+-- them. Its caller holds the destination. Ids become visible in order, so no event is skipped.
+with step as materialized (
+  select e.id, hooks.is_wanted(d, e.provider, e.event_type, e.payload) as wanted
+    from hooks.destinations d
+   cross join lateral (
+         select * from hooks.events where id > d.position and id <= :last order by id limit :rows
+         ) e
+   where d.name = :name
+), planned as (
+  insert into hooks.destination_deliveries (destination, event_id, next_at)
+  select :name, id, now() from step where wanted
+  returning event_id
+), moved as (
+  update hooks.destinations
+     set position = (select max(id) from step)
+   where name = :name
+     and exists (select from step)
+)
+select (select count(*) from step)::integer as looked_at, (select count(*) from planned)::integer as planned;
+
+-- name: claimDeliveries
+-- Due deliveries with their events, which nobody else sends for 15 s: at most :limit, and until their payloads have
+-- :bytes bytes.
+select c.tries, c.claimed_until,
+       (c.event).id, (c.event).provider, (c.event).event_type, hooks.trust_mode((c.event).trust) as trust_mode,
+       hooks.verified((c.event).trust) as verified, hooks.verify_detail((c.event).trust) as verify_detail, (c.event).external_id,
+       (c.event).content_type, (c.event).source_ip, (c.event).headers, (c.event).payload,
+       length((c.event).payload) as payload_size, 1 as attempts, (c.event).received_at
+  from hooks.claim_deliveries(:name, :limit, :bytes) c
+ order by (c.event).id
+ limit :limit;
+
+-- name: settleDeliveries
+-- Records what came of claimed deliveries. A result counts while its claim does; its attempt is shown in any case. The
+-- fates: `delivered`, `again` after wait_ms, `dead`, `released` (not sent). With :most dead ones in a row the
+-- destination is disabled. Gives whether it is enabled still; empty when it was removed.
+with given as materialized (
+  select n, event_id, claimed_until, fate, outcome, status, ms, detail, wait_ms, at
+    from jsonb_to_recordset(:results::jsonb)
+      as r(n integer, event_id bigint, claimed_until timestamptz, fate text, outcome text, status smallint,
+           ms integer, detail text, wait_ms bigint, at timestamptz)
+), owner as materialized (
+  select name, disabled_at, dead_in_row from hooks.destinations where name = :name for no key update
+), event as materialized (
+  -- Looked up one by one: for a list of unknown length the planner would read the table.
+  select e.id
+    from (select event_id from given where outcome is not null order by event_id) g
+   cross join lateral (select id from hooks.events where id = g.event_id for key share) e
+   where exists (select from owner)
+), surplus as (
+  delete from hooks.attempts
+   where id in (select a.id
+                  from event e
+                 cross join lateral (
+                       select id from hooks.attempts where event_id = e.id order by id desc offset 199
+                       ) a)
+), noted as (
+  insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, at)
+  select e.id, 'destination', :target, g.outcome, g.status, g.ms, g.detail, g.at
+    from given g
+    join event e on e.id = g.event_id
+   where g.outcome is not null
+   order by g.n
+), removed as (
+  delete from hooks.destination_deliveries d
+   using given g, owner o
+   where g.fate = 'delivered'
+     and d.destination = o.name
+     and d.event_id = g.event_id
+     and d.claimed_until = g.claimed_until
+  returning g.n, g.fate
+), kept as (
+  update hooks.destination_deliveries d
+     set tries = d.tries + case g.fate when 'released' then 0 else 1 end,
+         next_at = case g.fate when 'again' then now() + g.wait_ms * interval '1 ms' when 'released' then d.next_at end,
+         claimed_until = null
+    from given g, owner o
+   where g.fate <> 'delivered'
+     and d.destination = o.name
+     and d.event_id = g.event_id
+     and d.claimed_until = g.claimed_until
+  returning g.n, g.fate
+), settled as (
+  select n, fate from removed union all select n, fate from kept
+), counted as (
+  select count(*) filter (where fate = 'delivered') as delivered,
+         count(*) filter (where fate = 'dead'
+                            and n > coalesce((select max(n) from settled where fate = 'delivered'), -1)) as dead
+    from settled
+), newest as (
+  select at, status, detail from given where outcome is not null order by n desc limit 1
+), changed as (
+  update hooks.destinations d
+     set delivered = d.delivered + c.delivered,
+         dead_in_row = c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end,
+         disabled_at = case when o.disabled_at is null
+                             and c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end >= :most
+                            then now() else o.disabled_at end,
+         disabled_by = case when o.disabled_at is null
+                             and c.dead + case when c.delivered = 0 then o.dead_in_row else 0 end >= :most
+                            then 'failures' else d.disabled_by end,
+         last_at = coalesce(l.at, d.last_at),
+         last_status = case when l.at is null then d.last_status else l.status end,
+         last_detail = case when l.at is null then d.last_detail else l.detail end,
+         mean_ms = coalesce(d.mean_ms + (m.ms - d.mean_ms) / 8, m.ms, d.mean_ms)
+    from owner o
+   cross join counted c
+   cross join (select avg(ms)::double precision as ms from given where status is not null) m
+    left join newest l on true
+   where d.name = o.name
+  returning d.disabled_at is null as enabled, o.disabled_at is null as was_enabled
+), notified as (
+  select pg_notify('hooks_config', '') as sent from changed where was_enabled and not enabled
+)
+select changed.enabled from changed left join notified on true;
+
+-- name: firstOwed
+-- The first event that an enabled destination is owed, or has not looked at; null when there is no destination.
+select min(coalesce((select min(event_id) from hooks.destination_deliveries
+                      where destination = d.name and next_at is not null), d.position + 1)) as id
+  from hooks.destinations d
+ where d.disabled_at is null;
+
+-- name: giveUpEvents
+-- Counts what pruneEvents is about to remove as the gap of the destinations that want it and did not get it. Its
+-- caller holds the destinations until both are done.
+with surplus as materialized (
+  select id, provider, event_type, payload
+    from hooks.events
+   where id > (select pruned_through from hooks.settings)
+     and id < :below
+   order by id
+   limit :limit
+     for update
+), removed as (
+  delete from hooks.destination_deliveries
+   where event_id in (select id from surplus)
+  returning destination, event_id
+), given_up as (
+  select destination as name, event_id from removed
+   union all
+  select d.name, s.id
+    from hooks.destinations d
+    join surplus s on s.id > d.position
+   where hooks.is_wanted(d, s.provider, s.event_type, s.payload)
+)
+update hooks.destinations d
+   set gap = d.gap + g.events, gap_through = greatest(d.gap_through, g.through)
+  from (select name, count(*) as events, max(event_id) as through from given_up group by name) g
+ where d.name = g.name
+returning d.name, g.events::integer as events, g.through;

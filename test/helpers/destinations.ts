@@ -1,0 +1,67 @@
+import { runCli } from './cli.ts'
+import type { CliResult } from './cli.ts'
+import type { Env } from './program.ts'
+import { until } from './until.ts'
+
+/** A destination as `destination list --json` prints it. */
+export type Listed = {
+  readonly name: string
+  readonly url: string
+  readonly disabled_by: string | null
+  readonly position: number
+  readonly delivered: number
+  readonly waiting: number
+  readonly dead: number
+  readonly gap: number
+  readonly gap_through: number | null
+  readonly last_status: number | null
+  readonly last_detail: string | null
+}
+
+/** Runs `gatehouse destination …`. */
+export function destination(env: Env, ...words: readonly string[]): Promise<CliResult> {
+  return runCli(['destination', ...words], { env })
+}
+
+/** Adds a destination; throws when it is refused. */
+export async function addDestination(
+  env: Env,
+  name: string,
+  url: string,
+  ...flags: readonly string[]
+): Promise<void> {
+  const { code, stderr } = await destination(env, 'add', name, url, ...flags)
+  if (code !== 0) throw new Error(`destination add ended with ${code}: ${stderr}`)
+}
+
+/** What is listed of a destination. */
+export async function listed(env: Env, name: string): Promise<Listed> {
+  const { stdout } = await destination(env, 'list', '--json')
+  const rows: readonly Listed[] = JSON.parse(stdout)
+  const row = rows.find((one) => one.name === name)
+  if (row === undefined) throw new Error(`destination list has no "${name}"`)
+  return row
+}
+
+/** Waits until a destination is listed with these values. */
+export async function untilListed(
+  env: Env,
+  name: string,
+  expected: Partial<Listed>,
+  timeoutMs = 15_000,
+): Promise<Listed> {
+  let last = ''
+  async function fitting() {
+    const row = await listed(env, name)
+    last = JSON.stringify(row)
+    const fits = Object.entries(expected).every(([key, value]) => {
+      return row[key as keyof Listed] === value
+    })
+    return fits && row
+  }
+  try {
+    return await until(fitting, `${name} with ${JSON.stringify(expected)}`, timeoutMs, 200)
+  } catch (error) {
+    throw new Error(`${String(error)}; listed: ${last}`, { cause: error })
+  }
+}

@@ -1,0 +1,358 @@
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { apiOf, openApiOf, operationsOf } from '../helpers/api.ts'
+import { backends } from '../helpers/backends.ts'
+import {
+  addProvider,
+  deliver,
+  eventIds,
+  post,
+  postForm,
+  startHooks,
+  type Ack,
+} from '../helpers/hooks.ts'
+import { request } from '../helpers/http.ts'
+import { addEndpoint } from '../helpers/mcp.ts'
+import { refuseAll, type Refusal } from '../helpers/refusals.ts'
+import { attemptsOf, startReceiver } from '../helpers/replays.ts'
+import { secret } from '../helpers/secrets.ts'
+import { openStream, type EventStream } from '../helpers/sse.ts'
+import { until } from '../helpers/until.ts'
+
+type Summary = Ack & { event_type: string | null; payload_size: number }
+type Page = { events: readonly Summary[]; next_cursor: string | null }
+type Sent = { kind: string; outcome: string; status: number | null; target: string }
+
+const [, postgres] = backends
+const receiver = await startReceiver(t, ({ path }, response) => {
+  response.writeHead(path === '/no' ? 410 : 201).end()
+})
+const { base } = await startHooks(t, postgres, {
+  HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
+})
+const api = apiOf(base)
+const agent = await addEndpoint(base, 'agent')
+const sender = await addEndpoint(base, 'sender', { allow_replay: 'true' })
+await addProvider(base, 'ci', { open: true })
+
+async function send(body: string | Uint8Array, type?: string): Promise<number> {
+  const headers = type === undefined ? {} : { 'X-Event-Type': type }
+  return (await post(base, 'generic/ci', body, headers)).json<Ack>().id
+}
+
+async function list(query: string, call = api): Promise<readonly number[]> {
+  const { status, json } = await call<Page>('GET', `/events${query}`)
+  if (status !== 200) throw new Error(`${query} answered ${status}: ${JSON.stringify(json)}`)
+  return json.events.map(({ id }) => id)
+}
+
+const first = await send('{"order":{"id":"o-1"}}', 'order.created')
+const second = await send(Buffer.from([0xff, 0x00, 0x01]))
+const third = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json<Ack>().id
+
+await t.test('the list has the filters of the log, and pages', async (t: Test) => {
+  const { json } = await api<Page>('GET', '/events')
+  t.same(
+    json.events.map(({ id }) => id),
+    [third, second, first],
+  )
+  t.match(json.events[2], {
+    provider: 'generic:ci',
+    event_type: 'order.created',
+    trust_mode: 'open',
+    verified: false,
+    payload_size: 22,
+    received_at: /^\d{4}-.*\.\d{3}Z$/,
+  })
+  t.same(Object.keys(json.events[2] ?? {}).length, 7, 'an EventSummary and nothing else')
+  const program = apiOf(base, agent.token)
+  const cases: readonly (readonly [string, readonly number[]])[] = [
+    ['?provider=code_host', [third]],
+    ['?event_type=order.created', [first]],
+    ['?provider=generic%3Aci&event_type=none', []],
+    [`?since=${second}`, [third, second]],
+    ['?since=2000-01-01', [third, second, first]],
+    ['?text=o-2', [third]],
+    ['?json=order.id%3Do-1', [first]],
+    ['?limit=1', [third]],
+  ]
+  for (const [query, ids] of cases) t.same(await list(query, program), ids, query)
+  const pages: number[] = []
+  for (let query = '?limit=2'; ;) {
+    const page = await api<Page>('GET', `/events${query}`)
+    pages.push(...page.json.events.map(({ id }) => id))
+    if (page.json.next_cursor === null) break
+    query = `?limit=2&cursor=${page.json.next_cursor}`
+  }
+  t.same(pages, [third, second, first], 'next_cursor leads to the end')
+})
+
+await t.test('an event, and its bytes', async (t: Test) => {
+  const text = await api('GET', `/events/${first}`)
+  t.match(text.json, {
+    id: first,
+    payload: '{"order":{"id":"o-1"}}',
+    payload_encoding: 'utf8',
+    headers: { 'x-event-type': 'order.created' },
+    verify_detail: null,
+    source_ip: '127.0.0.1',
+  })
+  const bytes = await api('GET', `/events/${second}`)
+  t.match(bytes.json, { payload: '/wAB', payload_encoding: 'base64' })
+  const signed = await api('GET', `/events/${third}`)
+  t.match(signed.json, { verified: true, verify_detail: 'hmac-sha256 ok' })
+  t.match(signed.text, '«redacted»')
+
+  const download = await request(`${base}/api/v1/events/${second}/payload`)
+  t.same(download.body, Buffer.from([0xff, 0x00, 0x01]))
+  t.match(download.headers, {
+    'content-type': 'application/octet-stream',
+    'content-disposition': `attachment; filename="event-${second}.bin"`,
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'cross-origin-resource-policy': 'same-origin',
+  })
+  const head = await request(`${base}/api/v1/events/${second}/payload`, { method: 'HEAD' })
+  t.match(head, { status: 200, text: '' })
+})
+
+await t.test('replay: recorded like one of the page', async (t: Test) => {
+  const target = (path: string): string => `http://127.0.0.1:${receiver.port}${path}`
+  const replay = (body: object, call = api) => call<Sent>('POST', `/events/${first}/replay`, body)
+  const sent = await replay({ target_url: target('/yes') })
+  t.match(sent, { status: 200, json: { kind: 'replay', outcome: 'delivered', status: 201 } })
+  const refused = await replay({ target_url: target('/no') }, apiOf(base, sender.token))
+  t.match(refused, { status: 200, json: { outcome: 'failed', status: 410 } })
+  const local = await replay({ target_url: 'http://127.0.0.1:9/' })
+  t.match(local, { status: 200, json: { outcome: 'refused', status: null } })
+  t.match(
+    (await attemptsOf(base, first)).map(({ outcome }) => outcome),
+    ['refused', 'failed', 'delivered'],
+  )
+  await postForm(base, '/settings', { replay_default_target: target('/default') })
+  t.match(await replay({}), { json: { target: target('/default'), outcome: 'delivered' } })
+  await postForm(base, '/settings', { replay_default_target: '' })
+})
+
+await t.test('providers', async (t: Test) => {
+  const { json } = await api<{ providers: readonly { name: string }[] }>('GET', '/providers')
+  const ci = json.providers.find(({ name }) => name === 'generic:ci')
+  t.same(ci, {
+    name: 'generic:ci',
+    family: 'webhook',
+    trust_mode: 'open',
+    enabled: true,
+    secret_status: 'none-by-design',
+    path: '/webhooks/generic/ci',
+    channel: null,
+  })
+})
+
+await t.test('stats: events and rejections by provider and hour', async (t: Test) => {
+  type Stats = { stats: readonly { provider: string; events: number; rejections: number }[] }
+  const signature = { 'X-CodeHost-Signature-256': `sha256=${'0'.repeat(64)}` }
+  t.equal((await post(base, 'code_host', '{}', signature)).status, 401)
+  const stats = async (query = ''): Promise<Stats['stats']> =>
+    (await api<Stats>('GET', `/stats${query}`)).json.stats
+  const sums = async (): Promise<Record<string, readonly number[]>> => {
+    const found: Record<string, readonly number[]> = {}
+    // A test may run while an hour ends.
+    for (const { provider, events, rejections } of await stats()) {
+      const [before = 0, refused = 0] = found[provider] ?? []
+      found[provider] = [before + events, refused + rejections]
+    }
+    return found
+  }
+  await until(async () => (await sums())['code_host']?.[1] === 1, 'the rejection to be counted')
+  t.same(await sums(), { code_host: [1, 1], 'generic:ci': [2, 0] })
+  t.ok((await stats('?provider=code_host&hours=48')).every((row) => row.provider === 'code_host'))
+})
+
+const wrong = secret('wrong-token')
+const READS = ['/events', `/events/${first}`, `/events/${first}/payload`, '/providers', '/stats']
+
+await t.test('who may call', async (t: Test) => {
+  const token = { authorization: `Bearer ${agent.token}` }
+  const foreign = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+  const replay = `POST /api/v1/events/${first}/replay`
+  const body = { target_url: `http://127.0.0.1:${receiver.port}/` }
+  for (const path of READS) {
+    for (const headers of [{}, token]) {
+      t.equal((await request(`${base}/api/v1${path}`, { headers })).status, 200, path)
+    }
+  }
+  const refusals = READS.map((path) => `GET /api/v1${path}`).flatMap((call): Refusal[] => [
+    [{ call, headers: { authorization: `Bearer ${wrong}` } }, 401],
+    [{ call, headers: { authorization: 'Bearer' } }, 401],
+    [{ call, headers: { authorization: `bearer ${agent.token} x` } }, 401],
+    [{ call, headers: { authorization: ['Basic x', `Bearer ${agent.token}`] } }, 400],
+    [{ call, headers: { host: 'evil.example' } }, 403],
+    [{ call, headers: { ...token, host: 'evil.example' } }, 403],
+    [{ call, headers: { 'x-forwarded-for': '192.0.2.1' } }, 403],
+    [{ call, headers: { ...token, 'x-forwarded-for': '192.0.2.1' } }, 403],
+  ])
+  await refuseAll(t, { service: 'hooks', base, state: () => attemptsOf(base, first) }, [
+    ...refusals,
+    [{ call: replay, body, headers: token }, 403, undefined, /may not replay/],
+    [{ call: replay, body, headers: { authorization: `Bearer ${wrong}` } }, 401],
+    [{ call: replay, body, headers: foreign }, 403],
+    [
+      { call: replay, body, headers: { ...foreign, authorization: `Bearer ${sender.token}` } },
+      403,
+    ],
+  ])
+  const basic = { authorization: 'Basic dXNlcjpwYXNz' }
+  // By this name the call is not compared with the API's document, which has no passwords.
+  const proxied = apiOf(base.replace('127.0.0.1', 'localhost'))
+  t.equal((await proxied('GET', '/events', undefined, basic)).status, 200, "a proxy's password")
+})
+
+await t.test('a search of payloads is for this site and for programs', async (t: Test) => {
+  const search = '/events?text=o-1'
+  const allowed = [
+    { authorization: `Bearer ${agent.token}` },
+    { 'hx-request': 'true' },
+    { referer: `${base}/api/docs/` },
+    { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'empty' },
+  ]
+  for (const headers of allowed) {
+    t.equal((await api('GET', search, undefined, headers)).status, 200, JSON.stringify(headers))
+  }
+  const call = `GET /api/v1${search}`
+  const image = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
+  await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
+    [call, 403, undefined, /HX-Request/],
+    [{ call, headers: image }, 403],
+    [{ call, headers: { referer: 'https://evil.example/' } }, 403],
+  ])
+})
+
+await t.test('wrong input', async (t: Test) => {
+  const html = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
+  const nothing = [9_999_999, 'x', '0', '-1', '1e3', '99999999999999999999'].flatMap((id) => [
+    `GET /api/v1/events/${id}`,
+    `GET /api/v1/events/${id}/payload`,
+  ])
+  const replay = `POST /api/v1/events/${first}/replay`
+  await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
+    ...['limit=0', 'limit=201', 'limit=x', 'since=x', 'cursor=x', 'json=x'].map(
+      (query): Refusal => [`GET /api/v1/events?${query}`, 400, undefined, /^(\w+) /],
+    ),
+    ...['hours=0', 'hours=49', 'hours=x'].map((query): Refusal => [
+      `GET /api/v1/stats?${query}`,
+      400,
+      undefined,
+      /^hours /,
+    ]),
+    ...nothing.map((call): Refusal => [call, 404]),
+    [{ call: 'GET /api/v1/events/0', headers: html }, 404],
+    ['POST /api/v1/events', 405],
+    [{ call: replay, body: 'x' }, 400],
+    [{ call: replay, body: '{}', headers: { 'content-type': 'text/plain' } }, 415],
+    [{ call: replay, body: { target_url: 1 } }, 400],
+    [{ call: replay, body: {} }, 422, undefined, /no default target/],
+    [{ call: replay, body: { target_url: 'ftp://x' } }, 422],
+    [{ call: 'POST /api/v1/events/0/replay', body: {} }, 404],
+  ])
+  const missing = await api<{ instance: string }>('GET', '/events/0')
+  t.equal(missing.json.instance, '/api/v1/events/0')
+})
+
+await t.test('a revoked token stops at once', async (t: Test) => {
+  const made = await addEndpoint(base, 'short')
+  const program = apiOf(base, made.token)
+  t.equal((await program('GET', '/events')).status, 200)
+  await postForm(base, '/settings/endpoints/short/revoke', {})
+  t.equal((await program('GET', '/events')).status, 401)
+})
+
+await t.test('the live stream takes a token, too', async (t: Test) => {
+  const made = await addEndpoint(base, 'follower')
+  const headers = { authorization: `Bearer ${made.token}` }
+  const stream = await openStream(t, `${base}/events?provider=generic:ci`, { headers })
+  t.equal(stream.status, 200)
+  await stream.until(({ event }) => event === 'status', 'the place where it begins')
+  const event = send('{}')
+  await stream.until(({ event }) => event === 'event-received', 'the event')
+  t.equal(stream.lastEventId, String(await event))
+  const others: EventStream[] = []
+  for (let n = 0; n < 7; n++) others.push(await openStream(t, `${base}/events`, { headers }))
+  t.ok(others.every(({ status }) => status === 200))
+  await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
+    [{ call: 'GET /events', headers }, 503, undefined, /as many calls running/],
+    [{ call: 'GET /events', headers: { authorization: `Bearer ${wrong}` } }, 401],
+  ])
+  t.equal((await openStream(t, `${base}/events`)).status, 200, 'who has no token is not bounded')
+  t.equal((await apiOf(base, made.token)('GET', '/events')).status, 200, 'nor are other calls')
+  others[0]?.close()
+  await until(
+    async () => (await openStream(t, `${base}/events`, { headers })).status === 200,
+    'a place to be free',
+  )
+  await postForm(base, '/settings/endpoints/follower/revoke', {})
+  await stream.closed
+  t.equal((await openStream(t, `${base}/events`, { headers })).status, 401)
+})
+
+await t.test('destinations, for whom the guard lets in without a token', async (t: Test) => {
+  const url = `http://127.0.0.1:${receiver.port}/onwards?token=${wrong}`
+  const made = await api('POST', '/destinations', {
+    name: 'erp',
+    url,
+    rate: '50/s',
+    ordered: true,
+  })
+  t.equal(made.status, 201)
+  const shown = { name: 'erp', rate: 50, ordered: true, disabled_at: null, delivered: 0 }
+  t.match(made.json, shown)
+  t.notMatch(made.text, wrong)
+  const sent = await send('{}')
+  const isDelivered = async (): Promise<boolean> => {
+    const { json } = await api<{ destinations: { delivered: number }[] }>('GET', '/destinations')
+    return json.destinations[0]?.delivered === 1
+  }
+  await until(isDelivered, 'the delivery')
+  t.match(await attemptsOf(base, sent), [{ kind: 'destination', outcome: 'delivered' }])
+  t.match((await api('PUT', '/destinations/erp/enabled', { enabled: false })).json, {
+    disabled_by: 'operator',
+  })
+
+  const state = async (): Promise<unknown> => (await api('GET', '/destinations')).json
+  const valid = { name: 'other', url }
+  const post = (body: unknown) => ({ call: 'POST /api/v1/destinations', body })
+  const withToken = (call: string, token: string, body?: unknown) => ({
+    ...{ call, body },
+    headers: { authorization: `Bearer ${token}` },
+  })
+  await refuseAll(t, { service: 'hooks', base, state }, [
+    [withToken('GET /api/v1/destinations', sender.token), 403, undefined, /^No token may/],
+    [withToken('POST /api/v1/destinations', sender.token, valid), 403],
+    [withToken('DELETE /api/v1/destinations/erp', wrong), 401],
+    [post({ ...valid, name: 'A b' }), 400, undefined, /^name must be 1 to 64/],
+    [post({ ...valid, url: 'ftp://example.com' }), 400, undefined, /^url must be/],
+    [post({ ...valid, url: 'http://10.0.0.1/' }), 422, undefined, /HOOKS_REPLAY_TARGETS/],
+    [post({ ...valid, rate: 'fast' }), 400, undefined, /^rate must be/],
+    [post({ ...valid, json: 'no value' }), 400, undefined, /^json must be/],
+    [post({ ...valid, name: 'erp' }), 409, undefined, /already/],
+    [{ call: 'PUT /api/v1/destinations/erp/enabled', body: { enabled: 'no' } }, 400],
+    [{ call: 'PUT /api/v1/destinations/none/enabled', body: { enabled: true } }, 404],
+    [{ call: 'POST /api/v1/destinations/erp/retry', body: { since: 'soon' } }, 400],
+    [{ call: 'POST /api/v1/destinations/none/retry', body: {} }, 404],
+    ['DELETE /api/v1/destinations/none', 404],
+  ])
+  t.same((await api('POST', '/destinations/erp/retry', { dead: true })).json, { retried: 0 })
+  t.equal((await api('DELETE', '/destinations/erp')).status, 204)
+  t.same(await state(), { destinations: [] })
+})
+
+await t.test('the document says that a token is one way in', async (t: Test) => {
+  const { text } = await request(`${base}/api/openapi.yaml`)
+  const document = openApiOf(text)
+  const operations = operationsOf(document).filter(({ path }) => path.startsWith('/api/'))
+  t.ok(operations.length > 4)
+  for (const { operation, path } of operations) {
+    const withToken = path.startsWith('/api/v1/destinations') ? [] : [{}, { bearer: [] }]
+    t.same(operation.security, withToken, path)
+    t.ok('401' in operation.responses && '403' in operation.responses, path)
+  }
+})

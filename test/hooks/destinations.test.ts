@@ -1,0 +1,273 @@
+import { verify } from '@octokit/webhooks-methods'
+import { t } from 'tap'
+import type { Test } from 'tap'
+import { eachBackend, onPostgres } from '../helpers/backends.ts'
+import { refuseCommands } from '../helpers/cli.ts'
+import { createSender, sendAll } from '../helpers/deliveries.ts'
+import { addDestination, destination, listed, untilListed } from '../helpers/destinations.ts'
+import { request } from '../helpers/http.ts'
+import {
+  addProvider,
+  deliver,
+  FORM_TYPE,
+  post,
+  postForm,
+  SECRETS,
+  shownIn,
+  startHooks,
+} from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
+import { refuseAll } from '../helpers/refusals.ts'
+import type { Refusal } from '../helpers/refusals.ts'
+import { attemptsOf, startReceiver } from '../helpers/replays.ts'
+import { startServer } from '../helpers/server.ts'
+import { until } from '../helpers/until.ts'
+
+const LOCAL = { HOOKS_REPLAY_TARGETS: '127.0.0.1' }
+
+/** The ids that a receiver got, in the order in which they came. */
+function idsOf({ received }: Pick<Awaited<ReturnType<typeof startReceiver>>, 'received'>) {
+  return received.map(({ headers }) => Number(headers['idempotency-key']))
+}
+
+function sorted(ids: readonly number[]): readonly number[] {
+  return ids.toSorted((a, b) => a - b)
+}
+
+await eachBackend(t, 'delivery onwards', async (t: Test, backend) => {
+  const { base, env, server } = await startHooks(t, backend, LOCAL)
+  await addProvider(base, 'lan', { open: true })
+
+  await t.test('each event from now on comes signed, with its id as the key', async (t) => {
+    await deliver(base, 'code_host', '{"before": true}')
+    const verified: boolean[] = []
+    const receiver = await startReceiver(t, async ({ body, headers }, response) => {
+      const signature = String(headers['x-hub-signature-256'])
+      verified.push(await verify(SECRETS.code_host, body.toString(), signature))
+      response.writeHead(204).end()
+    })
+    await addDestination(env, 'all', `${receiver.url}/in?token=geheim`)
+    const ids: number[] = []
+    for (let n = 0; n < 3; n++) {
+      const headers = { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': `all-${n}` }
+      ids.push((await deliver(base, 'code_host', `{"n": ${n}}`, headers)).json<Ack>().id)
+    }
+    await untilListed(env, 'all', { delivered: 3, waiting: 0, dead: 0, last_status: 204 })
+    t.same(sorted(idsOf(receiver)), ids)
+    t.same(verified, [true, true, true])
+    t.match(receiver.received[0], { path: '/in?token=geheim', method: 'POST' })
+    t.match(receiver.received[0]?.headers, { 'x-github-event': 'push' })
+    t.match(await attemptsOf(base, ids[0] ?? 0), [
+      { outcome: 'delivered', kind: 'destination', target: `${receiver.url}/in?token=«redacted»` },
+    ])
+    t.notMatch((await destination(env, 'list')).stdout, 'geheim')
+    t.match(await destination(env, 'remove', 'all'), { code: 0, stderr: 'all is removed\n' })
+  })
+
+  await t.test('filters choose by provider, type and a member of the body', async (t) => {
+    const receiver = await startReceiver(t)
+    await addDestination(env, 'lan', `${receiver.url}/lan`, '--provider', 'generic:lan')
+    await addDestination(env, 'typed', `${receiver.url}/typed`, '--event-type', 'order.paid')
+    await addDestination(env, 'member', `${receiver.url}/member`, '--json-member', 'a.0.b=2')
+    await addDestination(env, 'none', `${receiver.url}/none`, '--provider', 'chat')
+    const send = async (body: string, type: string) =>
+      (await post(base, 'generic/lan', body, { 'X-Event-Type': type })).json<Ack>().id
+    const one = await send('{"a": [{"b": 1}]}', 'order.paid')
+    const two = await send('{"a": [{"b": 2}]}', 'order.sent')
+    const three = await send('no JSON, but "b" = 2', 'order.paid')
+    await untilListed(env, 'lan', { delivered: 3 })
+    await untilListed(env, 'typed', { delivered: 2 })
+    await untilListed(env, 'member', { delivered: 1 })
+    await untilListed(env, 'none', { delivered: 0, waiting: 0 })
+    const got = (path: string) =>
+      sorted(idsOf({ received: receiver.received.filter((one) => one.path === path) }))
+    t.same(got('/lan'), [one, two, three])
+    t.same(got('/typed'), [one, three])
+    t.same(got('/member'), [two])
+    for (const name of ['lan', 'typed', 'member', 'none']) await destination(env, 'remove', name)
+  })
+
+  await t.test('what came while it was disabled is delivered afterwards', async (t) => {
+    const receiver = await startReceiver(t)
+    await addDestination(env, 'off', receiver.url)
+    t.match(await destination(env, 'disable', 'off'), { code: 0, stderr: 'off is disabled\n' })
+    await post(base, 'generic/lan', '{}')
+    await post(base, 'generic/lan', '{}')
+    t.match(await listed(env, 'off'), { delivered: 0, waiting: 0, disabled_by: 'operator' })
+    await destination(env, 'enable', 'off')
+    await untilListed(env, 'off', { delivered: 2, disabled_by: null })
+    await destination(env, 'remove', 'off')
+  })
+
+  await t.test('ordered: one that fails holds up those behind it', async (t) => {
+    let works = false
+    const receiver = await startReceiver(t, (_, response) => {
+      response.writeHead(works ? 200 : 503).end()
+    })
+    await addDestination(env, 'row', receiver.url, '--ordered')
+    const ids: number[] = []
+    for (let n = 0; n < 20; n++) {
+      ids.push((await post(base, 'generic/lan', `{"n": ${n}}`)).json<Ack>().id)
+    }
+    await untilListed(env, 'row', { waiting: 20, last_status: 503 })
+    t.same(new Set(idsOf(receiver)), new Set(ids.slice(0, 1)), 'only the first one was sent')
+    works = true
+    const failed = receiver.received.length
+    t.match(await destination(env, 'retry', 'row'), { code: 0 })
+    await untilListed(env, 'row', { delivered: 20, waiting: 0 })
+    t.same(idsOf(receiver).slice(failed), ids)
+    await destination(env, 'remove', 'row')
+  })
+
+  await t.test('a restart goes on where the last process was', async (t) => {
+    const receiver = await startReceiver(t)
+    await addDestination(env, 'again', receiver.url)
+    await server.stop()
+    const { hooks } = await startServer(t, { services: ['hooks'], env })
+    const { id } = (await post(hooks, 'generic/lan', '{}')).json<Ack>()
+    await untilListed(env, 'again', { delivered: 1 })
+    t.same(idsOf(receiver), [id])
+  })
+})
+
+await onPostgres(t, 'destinations on several instances', async (t: Test, backend) => {
+  const sender = createSender()
+  const { base, env, server } = await startHooks(t, backend, { ...LOCAL, ...sender.env })
+  const other = await startServer(t, { services: ['hooks'], env })
+  const held: (() => void)[] = []
+  let holds = true
+  const receiver = await startReceiver(t, (_, response) => {
+    const answer = () => void response.writeHead(204).end()
+    if (holds) held.push(answer)
+    else answer()
+  })
+  await addDestination(env, 'shared', receiver.url)
+  const sending = sendAll(t, [base], await sender.deliveries(400))
+  await until(() => held.length > 64, 'more than one instance sends at a time')
+  holds = false
+  for (const answer of held) answer()
+  const acked = await sending
+  await untilListed(env, 'shared', { delivered: 400, waiting: 0 })
+  const ids = sorted(acked.map(({ id }) => id))
+  t.same(sorted(idsOf(receiver)), ids, 'each one came once')
+  for (const { hooks } of [server, other]) {
+    const { text } = await request(`${hooks}/metrics`)
+    const line =
+      /gatehouse_hooks_destination_attempts_total\{destination="shared",outcome="delivered"\} (\d+)/
+    t.ok(Number(line.exec(text)?.[1]) > 0, 'each instance has sent some')
+  }
+  await destination(env, 'remove', 'shared')
+
+  await t.test('a rate is one bound for both', async (t) => {
+    const times: number[] = []
+    const slow = await startReceiver(t, (_, response) => {
+      times.push(performance.now())
+      response.writeHead(204).end()
+    })
+    await addDestination(env, 'slow', slow.url, '--rate', '20/s')
+    await sendAll(t, [base, other.hooks], await sender.deliveries(60))
+    await untilListed(env, 'slow', { delivered: 60 })
+    const [first = 0, last = 0] = [times[0], times.at(-1)]
+    // 60 at 20 a second, less what a tenth of a second allows at the start.
+    t.ok(last - first > 2_500, `60 took ${Math.round(last - first)} ms`)
+  })
+})
+
+await onPostgres(t, 'the page of destinations', async (t: Test, backend) => {
+  const { base, env } = await startHooks(t, backend, LOCAL)
+  await addProvider(base, 'lan', { open: true })
+  let status = 410
+  const receiver = await startReceiver(t, (_, response) => void response.writeHead(status).end())
+  const url = `${receiver.url}/in?token=geheim`
+  const card = async () => {
+    const { text } = await request(`${base}/destinations`)
+    t.notMatch(text, 'geheim')
+    return text.includes('data-destination="erp"') ? shownIn(text).facts : undefined
+  }
+  const send = (fields: Readonly<Record<string, string>>, path = '') =>
+    postForm(base, `/destinations${path}`, fields)
+  t.match((await request(`${base}/destinations`)).text, 'No destinations yet.')
+
+  await t.test('what is refused', async (t) => {
+    const good = { name: 'erp', url }
+    const rows: readonly Refusal[] = [
+      [form({ ...good, name: 'E r p' }), 422, undefined, /^name must be 1 to 64 of/],
+      [form({ ...good, name: '' }), 422, undefined, /^name must be 1 to 64 of/],
+      [form({ ...good, url: 'ftp://x/' }), 422, undefined, /^url must be an http:/],
+      [form({ ...good, url: 'http://[::1]/' }), 422, undefined, /is not on the public internet/],
+      [form({ ...good, json: 'a' }), 422, undefined, /^json must be path=value/],
+      [form({ ...good, rate: '0' }), 422, undefined, /^rate must be a number of deliveries/],
+      [form({ enabled: 'true' }, '/none/enabled'), 404],
+      [form({}, '/none/retry'), 404],
+      [form({}, '/none/remove'), 404],
+    ]
+    await refuseAll(t, { service: 'hooks', base, state: card }, rows)
+    const page = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
+    const again = await postForm(base, '/destinations', { ...good, rate: 'x' }, page)
+    t.equal(again.status, 422)
+    t.match(again.text, /value="erp"/, 'what was typed stays')
+  })
+
+  await t.test('a destination is added, retried, switched and removed', async (t) => {
+    const added = await send({ name: 'erp', url, provider: 'generic:lan', rate: '50/s' })
+    t.match(added.text, 'erp gets the events from now on.')
+    await post(base, 'generic/lan', '{}')
+    await until(async () => (await card())?.['Dead'] === '1', 'the dead delivery')
+    t.match(await card(), {
+      URL: /token=«redacted»/,
+      Events: /generic:lan/,
+      Rate: 'at most 50 a second',
+      Delivered: '0',
+      Waiting: '0',
+      'Last answer': /^410, /,
+      Latency: /ms on average$/,
+    })
+    status = 204
+    t.match((await send({ dead: 'true' }, '/erp/retry')).text, '1 delivery is tried again.')
+    await until(async () => (await card())?.['Delivered'] === '1', 'the delivery')
+    t.match((await send({ enabled: 'false' }, '/erp/enabled')).text, /aria-checked="false"/)
+    t.match(await listed(env, 'erp'), { disabled_by: 'operator' })
+    t.match((await send({ enabled: 'true' }, '/erp/enabled')).text, /aria-checked="true"/)
+    t.match((await send({}, '/erp/remove')).text, 'erp was removed.')
+    t.equal(await card(), undefined)
+  })
+})
+
+/** A form of the page, as `refuseAll` sends it. */
+function form(fields: Readonly<Record<string, string>>, path = '') {
+  const body = new URLSearchParams(fields).toString()
+  return { call: `POST /destinations${path}`, headers: FORM_TYPE, body }
+}
+
+await onPostgres(t, 'destination: what is refused', async (t: Test, backend) => {
+  const { env } = await startHooks(t, backend, { HOOKS_REPLAY_TARGETS: '127.0.0.1:9' })
+  await addDestination(env, 'known', 'http://127.0.0.1:9/')
+  const add = (...words: readonly string[]) => ['destination', 'add', ...words]
+  const url = 'http://127.0.0.1:9/'
+  const notPublic = /The host of the URL is not on the public internet; list it in HOOKS_REPLAY_T/
+  await refuseCommands(t, { env, state: () => listed(env, 'known') }, [
+    [add('known', url), 1, /There is a destination "known" already/],
+    [add('inside', 'http://127.0.0.1:10/'), 1, notPublic],
+    [add('inside', 'http://localhost:9/'), 1, notPublic],
+    [add('inside', 'http://[::1]/'), 1, notPublic],
+    [add('inside', 'https://169.254.169.254/latest'), 1, notPublic],
+    [add('x', 'ftp://example.com/'), 2, /^gatehouse: URL must be an http:/],
+    [add('x', 'https://user:pw@example.com/'), 2, /^gatehouse: URL must be an http:/],
+    [add('X Y', url), 2, /^gatehouse: NAME must be 1 to 64 of a-z/],
+    [add('x', url, '--rate', '0/s'), 2, /^gatehouse: --rate must be a number of deliv/],
+    [add('x', url, '--rate', '5/m'), 2, /^gatehouse: --rate must be a number of deliv/],
+    [add('x', url, '--json-member', 'a'), 2, /^gatehouse: --json-member must be path=value/],
+    [add('x'), 2, /^gatehouse: Missing URL/],
+    [['destination', 'enable', 'none'], 1, /There is no destination "none"/],
+    [['destination', 'disable', 'none'], 1, /There is no destination "none"/],
+    [['destination', 'remove', 'none'], 1, /There is no destination "none"/],
+    [['destination', 'retry', 'none'], 1, /There is no destination "none"/],
+    [['destination', 'retry', 'known', '--since', 'x'], 2, /--since must be an event id/],
+  ])
+  const { stdout } = await destination(env, 'list', '--json')
+  t.same(
+    (JSON.parse(stdout) as readonly { name: string }[]).map(({ name }) => name),
+    ['known'],
+  )
+  await until(async () => (await listed(env, 'known')).delivered === 0, 'nothing to be sent')
+})

@@ -1,0 +1,293 @@
+import { t } from 'tap'
+import {
+  callDeltas,
+  CHECK_SHOP,
+  refusal,
+  SHOP_IS_WELL,
+  sse,
+  startImitatedOps,
+  streamed,
+  toolCall,
+  whole,
+  type Imitated,
+} from '../helpers/imitated.ts'
+import { outputOf } from '../helpers/ops.ts'
+
+const { ops, server, play, toldAfter } = await startImitatedOps(t)
+
+/** A call of `run_check` as a piece of an answer. */
+function piece(id: string, args: unknown = '{"service":"shop"}', index = 0, name = 'run_check') {
+  return { index, id, function: { name, arguments: args } }
+}
+
+const NO_ID = { type: 'function', function: piece('').function }
+/** Tool calls as servers give them; each is meant as `run_check {"service": "shop"}`. */
+const MEANT: readonly (readonly [from: string, answer: Imitated, calls?: number])[] = [
+  ['Ollama: parallel calls with one index', callDeltas(piece('a'), piece('b')), 2],
+  ['adapters of Gemini: one index and no ids', callDeltas(piece(''), piece('')), 2],
+  ['equal ids', callDeltas(piece('a'), piece('a', undefined, 1)), 2],
+  ['a name in each piece', callDeltas(piece('a', '{"service"'), piece('a', ':"shop"}'))],
+  ['arguments as an object', callDeltas(piece('a', { service: 'shop' }))],
+  ['arguments encoded twice', callDeltas(piece('a', '"{\\"service\\":\\"shop\\"}"'))],
+  ['null for what is optional', callDeltas(piece('a', '{"service":"shop","check":null}'))],
+  ['gpt-oss: functions.NAME', callDeltas(piece('a', undefined, 0, 'functions.run_check'))],
+  ['gpt-oss: a mark', callDeltas(piece('a', undefined, 0, 'run_check<|channel|>commentary'))],
+  ['not streamed, without ids', whole({ content: null, tool_calls: [NO_ID] })],
+]
+
+t.test('tool calls that break the protocol are taken as meant', async (t) => {
+  const { session, summary } = await play([...MEANT.map(([, answer]) => answer), 'All is well.'])
+  t.match({ ...session, summary }, { status: 'completed', summary: 'All is well.' })
+  for (const [at, [from, , count = 1]] of MEANT.entries()) {
+    const messages = server.asked[at + 1]?.messages ?? []
+    const last = messages.findLastIndex(({ role }) => role === 'assistant')
+    const results = messages.slice(last + 1).map(({ content }) => content)
+    t.equal(results.length, count, from)
+    for (const result of results) t.match(result, SHOP_IS_WELL, from)
+    const calls = messages[last]?.tool_calls ?? []
+    t.equal(new Set(calls.map((call) => JSON.stringify(call))).size, count, `${from}: ids differ`)
+    for (const call of calls) t.equal(call.function.name, 'run_check', from)
+  }
+})
+
+t.test('what a server wants back with a call goes back as it came', async (t) => {
+  const extra_content = { google: { thought_signature: 'c2lnbmF0dXJl' } }
+  const call = { ...piece('a'), extra_content }
+  const answer = sse([
+    { reasoning_content: 'I ' },
+    { reasoning_content: 'look.' },
+    { tool_calls: [call] },
+  ])
+  const { summary } = await play([answer, 'All is well.'])
+  t.equal(summary, 'All is well.')
+  const said = server.asked[1]?.messages.at(-2)
+  t.match(said, { reasoning_content: 'I look.', tool_calls: [{ id: 'a', extra_content }] })
+})
+
+const MISSING =
+  'service is missing: it must be a text of 1 to 2000 characters (Name of the service)'
+/** Arguments, and what the model is told of them. */
+const ARGUMENTS: readonly (readonly [tool: string, args: unknown, told: string | RegExp])[] = [
+  ['recall', { limit: '5', service: null }, 'Nothing is remembered of that.'],
+  ['recall', { limit: 'many' }, 'Error: limit must be a number from 1 to 100; you sent "many"'],
+  ['recall', { limit: 1.5 }, 'Error: limit must be a whole number from 1 to 100; you sent 1.5'],
+  ['recall', { limit: 500 }, 'Error: limit must be a number from 1 to 100; you sent 500'],
+  ['read_events', { level: 'x' }, /^Error: level must be one of "info", .*; you sent "x"$/],
+  ['run_check', {}, `Error: ${MISSING}`],
+  [
+    'run_check',
+    { name: 'shop' },
+    `Error: ${MISSING}\nname is not known: run_check takes service, check`,
+  ],
+  [
+    'run_check',
+    ['shop'],
+    /^Error: the arguments must be one JSON object, such as \{"service":"…"\}; you sent \["shop"\]$/,
+  ],
+  [
+    'run_check',
+    { service: { name: 'shop' } },
+    /^Error: service must be a text .*; you sent \{"name":"shop"\}$/,
+  ],
+  [
+    'run_check',
+    '{"service": ',
+    /^Error: The arguments are not JSON: write one JSON object.*; you sent \{"service":/,
+  ],
+]
+
+t.test('arguments: texts are read as numbers, and what is wrong is said plainly', async (t) => {
+  await play([...ARGUMENTS.map(([tool, args]) => toolCall(tool, args)), 'Done.'])
+  for (const [at, [, , told]] of ARGUMENTS.entries()) {
+    if (typeof told === 'string') t.equal(toldAfter(at), told)
+    else t.match(toldAfter(at), told)
+  }
+  t.equal(server.asked.length, ARGUMENTS.length + 1)
+})
+
+t.test('content in parts, empty choices, a reply without a reason for its end', async (t) => {
+  const parts = [
+    { type: 'text', text: 'All is' },
+    { type: 'text', text: ' well.' },
+  ]
+  const empty = {
+    type: 'text/event-stream',
+    body: `data: {"choices":[]}\n\ndata: {"choices":null}\n\n${streamed('All is well.').body}`,
+  }
+  const bare = { type: 'text/plain', body: whole({ content: 'All is well.' }, null).body }
+  const cases: readonly (readonly [string, Imitated])[] = [
+    ['parts', sse([{ content: parts }])],
+    ['parts, not streamed', whole({ content: parts })],
+    [
+      'a thought among the parts',
+      sse([
+        { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] }] },
+        { content: parts },
+      ]),
+    ],
+    ['empty choices', empty],
+    ['no finish_reason', streamed('All is well.', null)],
+    ['no finish_reason, not streamed', whole({ content: 'All is well.' }, null)],
+    ['JSON of another type', bare],
+  ]
+  for (const [what, answer] of cases) {
+    const { summary, session } = await play([CHECK_SHOP, answer])
+    t.match({ ...session, summary }, { summary: 'All is well.', num_turns: 2 }, what)
+  }
+  const { session } = await play([
+    CHECK_SHOP,
+    whole({}),
+    { body: '{"choices":[]}' },
+    'All is well.',
+  ])
+  t.match(session, { status: 'completed', num_turns: 4 }, 'an empty reply is asked for again')
+})
+
+t.test('an answer that was cut off goes on', async (t) => {
+  const cut = streamed('The shop', 'length')
+  const { session, summary } = await play([CHECK_SHOP, cut, 'is well.'])
+  t.match(
+    { ...session, summary },
+    { status: 'completed', num_turns: 3, summary: 'The shop is well.' },
+  )
+  t.match(toldAfter(1), /cut off because it was too long\. Go on/)
+  const endless = await play([CHECK_SHOP, cut])
+  t.match(endless.summary, /^The shop The shop/, 'not without end')
+  t.match(endless.session, { status: 'completed', num_turns: 5 })
+})
+
+/** How servers refuse tools. */
+const NO_TOOLS: readonly (readonly [from: string, status: number, message: string])[] = [
+  ['Ollama', 400, 'registry.ollama.ai/library/gemma3:latest does not support tools'],
+  [
+    'vLLM',
+    400,
+    '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+  ],
+  ['llama.cpp', 500, 'tools param requires --jinja flag'],
+  ['OpenRouter', 404, 'No endpoints found that support tool use.'],
+  ['LiteLLM', 400, "UnsupportedParamsError: ollama does not support parameters: ['tools']"],
+]
+
+t.test('an endpoint that takes no tools is told of them in words', async (t) => {
+  const call = '<tool_call>{"name": "run_check", "arguments": {"service": "shop"}}</tool_call>'
+  for (const [from, status, message] of NO_TOOLS) {
+    const { session, summary } = await play([refusal(status, { message }), call, 'All is well.'])
+    const end = { ...session, summary }
+    t.match(end, { status: 'completed', num_turns: 2, summary: 'All is well.' }, from)
+    const [first, second, third] = server.asked
+    t.ok(first?.tools, from)
+    t.notOk(second?.tools ?? third?.tools, `${from}: without tools from then on`)
+    t.match(second?.messages[0]?.content, /<tool_call>.*\n.*\n\{"name":"list_services"/, from)
+    const roles = third?.messages.map(({ role }) => role)
+    t.same(roles, ['system', 'user', 'assistant', 'user'], from)
+    t.match(third?.messages[3]?.content, /^Between the two lines RESULT-\w+ .*\nok health/s, from)
+    t.match(third?.messages[2]?.content, /^<tool_call>\{"name": "run_check"/, from)
+  }
+})
+
+t.test('one that takes no stream_options is asked without', async (t) => {
+  const place = '"loc":["body","stream_options"]'
+  for (const [from, no] of [
+    [
+      'Mistral',
+      { status: 422, body: `{"detail":[{${place},"msg":"Extra inputs are not permitted"}]}` },
+    ],
+    ['Azure', refusal(400, { message: 'Unrecognized request argument supplied: stream_options' })],
+  ] as const) {
+    const { session } = await play([no, CHECK_SHOP, 'All is well.'])
+    t.match(session, { status: 'completed', num_turns: 2 }, from)
+    const sent = server.asked.map(({ stream_options: has, tools }) => [
+      has !== undefined,
+      tools?.length,
+    ])
+    t.same(
+      sent,
+      [
+        [true, 8],
+        [false, 8],
+        [false, 8],
+      ],
+      from,
+    )
+  }
+})
+
+const IN_STREAM = { error: { code: 500, message: 'Context size has been exceeded.' } }
+/** How servers say that a conversation is too long. */
+const TOO_LONG: readonly (readonly [from: string, answer: Imitated])[] = [
+  [
+    'llama.cpp',
+    refusal(400, {
+      message:
+        'request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it',
+    }),
+  ],
+  [
+    'llama.cpp, in its stream',
+    { type: 'text/event-stream', body: `data: ${JSON.stringify(IN_STREAM)}\n\n` },
+  ],
+  [
+    'vLLM',
+    refusal(400, {
+      message:
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+    }),
+  ],
+  [
+    'LM Studio',
+    refusal(
+      400,
+      'The number of tokens to keep from the initial prompt is greater than the context length.',
+    ),
+  ],
+  [
+    'Gemini',
+    refusal(400, {
+      message:
+        'The input token count (40000) exceeds the maximum number of tokens allowed (32768).',
+    }),
+  ],
+  ['Anthropic', refusal(400, { message: 'prompt is too long: 208310 tokens > 200000 maximum' })],
+]
+
+t.test('a conversation that is too long loses its oldest tool results', async (t) => {
+  const first = toolCall('run_check', { service: 'first' })
+  const second = toolCall('run_check', { service: 'second' })
+  for (const [from, no] of TOO_LONG) {
+    const { session, summary } = await play([first, second, CHECK_SHOP, no, 'All is well.'])
+    const end = { ...session, summary }
+    t.match(end, { status: 'completed', num_turns: 4, summary: 'All is well.' }, from)
+    const results = server.asked.at(-1)?.messages.filter(({ role }) => role === 'tool') ?? []
+    const dropped = /^\(This result was dropped to make room/
+    const contents = [dropped, /no service "second"/, SHOP_IS_WELL].map((content) => ({ content }))
+    t.match(results, contents, from)
+    t.match(outputOf(ops.env, session.id), /the oldest tool results are dropped/, from)
+  }
+  const [, no] = TOO_LONG[0] ?? []
+  const { session } = await play([CHECK_SHOP, no ?? ''])
+  t.match(session, { status: 'failed' }, 'with nothing left to drop it fails')
+  t.equal(server.asked.length, 3)
+})
+
+t.test('a model that is being loaded is waited for', async (t) => {
+  const loading = refusal(503, { code: 503, message: 'Loading model', type: 'unavailable_error' })
+  const { session } = await play([loading, loading, CHECK_SHOP, 'All is well.'])
+  t.match(session, { status: 'completed', num_turns: 2 })
+  const line =
+    /answered 503 \(Loading model\); it is waited for, at most 60 s \(OPS_FIRST_OUTPUT_S\)/
+  t.match(outputOf(ops.env, session.id), line)
+  const hasty = await startImitatedOps(t, { OPS_FIRST_OUTPUT_S: '1' })
+  const { problem } = await hasty.play([loading])
+  t.match(problem, /answered 503 \(Loading model\), still after 1 s \(OPS_FIRST_OUTPUT_S\)/)
+})
+
+t.test('a web page is one failure', async (t) => {
+  for (const type of ['text/html; charset=utf-8', 'text/plain']) {
+    const page = { type, body: '<!doctype html>\n<title>Sign in</title>' }
+    const { session, problem } = await play([page])
+    t.match(session, { status: 'failed', num_turns: 0 }, type)
+    t.match(problem, /is not a model endpoint: look at OPS_MODEL_URL/, type)
+    t.equal(server.asked.length, 1, type)
+  }
+})
