@@ -1,6 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -224,7 +232,10 @@ t.test(
     t.teardown(() => rmSync(outside, { recursive: true }))
     const [socket, file] = [join(outside, 'links.sock'), join(outside, 'written')]
 
-    const words = [process.execPath, '-e', ATTACK, port, socket, victim.pid, file].map(String)
+    // Nor may the program that it runs be below /tmp: this checkout may be.
+    const node = join(outside, 'node')
+    copyFileSync(process.execPath, node)
+    const words = [node, '-e', ATTACK, port, socket, victim.pid, file].map(String)
     const find: Call = ['run_readonly', { argv: ['find', '/etc/passwd', '-exec', ...words, ';'] }]
     let answers: readonly string[] = []
     model.answer(
@@ -234,7 +245,7 @@ t.test(
         return says('Done.')
       }),
     )
-    const readonly = [['find'], { argv: [process.execPath], network: true }]
+    const readonly = [['find'], { argv: [node], network: true }]
     const env = {
       ...variables,
       LINKS_ADDR: `unix:${socket}`,
