@@ -135,6 +135,14 @@ export function serviceUrl(service: ServiceName, config: ConfigSource, addresses
   return placeOf(service, config).baseUrl ?? listeningUrl(service, config, addresses)
 }
 
+/** The services of this process that a browser can reach, in the order of `SERVICES`. */
+export function runningServices(config: ConfigSource, addresses: Addresses) {
+  return SERVICES.filter((name) => addresses().has(name)).flatMap((name) => {
+    const href = serviceUrl(name, config, addresses)
+    return href === undefined ? [] : [{ name, href }]
+  })
+}
+
 /** The URL on which a service listens; undefined as in `serviceUrl`. */
 function listeningUrl(service: ServiceName, config: ConfigSource, addresses?: Addresses) {
   const bound = addresses?.().get(service)

@@ -11,7 +11,8 @@ export interface Bar {
 }
 
 /**
- * Bars beside each other, in the order given. Each has its label and total as hover text; `label`
+ * Bars beside each other, in the order given. Each has its label and total as hover text over its
+ * whole height; `label`
  * says the whole to people who don't see it. A bar of nothing keeps a line, so that the scale
  * shows.
  */
@@ -37,6 +38,7 @@ export function barChart(
         html`<g>
           <title>${bar.label}: ${text(totalOf(bar))}</title>
           ${rectangles(bar, at * STEP + 1, peak, height)}
+          <rect class="hit" x="${at * STEP}" y="0" width="${STEP}" height="${height}"></rect>
         </g>`,
     )}
   </svg>`

@@ -1,10 +1,14 @@
 import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../kernel/fault.ts'
 import { html, type Html, type Printable } from '../kernel/html.ts'
+import type { Page } from '../kernel/http/view.ts'
 import { capitalized, sentence } from './form.ts'
 
 /** What the pages of one service have in common. */
 export interface Site {
+  service: string
+  /** The services that run, with this one. */
+  services: readonly ServiceLink[]
   /** Path of its first page. */
   home: string
   /** Path of the style sheet's folder, without a slash at its end. */
@@ -17,6 +21,12 @@ export interface Site {
   aside?: Html
   /** Further elements of the document's head. */
   head?: Html
+}
+
+/** A service and where its pages begin. */
+export interface ServiceLink {
+  name: string
+  href: string
 }
 
 /** An entry of the navigation; the page of the same section is marked in it. */
@@ -32,13 +42,6 @@ export function entriesOf(...sections: readonly string[]): readonly Entry[] {
     const href = at === 0 ? '/' : `/${section}`
     return { section, href, label: capitalized(section) }
   })
-}
-
-export interface Page {
-  title: string
-  /** An entry of the navigation, or `none`. */
-  section: string
-  body: Html
 }
 
 /** A document; `folder` is the path of its icon's folder, without a slash at its end. */
@@ -64,7 +67,7 @@ function htmlDocument(title: string, folder: string, head: Html, body: Html): Ht
  * fetch: a URL answers a fragment to htmx and a page to a browser.
  */
 export function layout(site: Site, page: Page): Html {
-  const { home, assets, tagline, apiDocs, navigation, aside } = site
+  const { assets, tagline, apiDocs } = site
   const head = html`<meta name="color-scheme" content="light dark" />
     <meta name="theme-color" content="#ffffff" media="(prefers-color-scheme: light)" />
     <meta name="theme-color" content="#1b2127" media="(prefers-color-scheme: dark)" />
@@ -76,25 +79,56 @@ export function layout(site: Site, page: Page): Html {
     ${site.head}
     <script src="${assets}/htmx.js" defer></script>
     <script src="${assets}/app.js" type="module"></script>`
-  const entries = navigation.map(({ section, href, label }) => {
-    const isCurrent = section === page.section
-    return html`<a href="${href}" ${isCurrent && html`aria-current="page"`}>${label}</a>`
-  })
   const body = html`<a class="skip" href="#main">Skip to content</a>
-    <header class="top">
-      <a class="brand" href="${home}">
-        <img src="${assets}/icon.svg" alt="" width="28" height="28" />Gatehouse
-      </a>
-      <nav aria-label="Main">${entries}</nav>
-      ${aside}
-    </header>
+    ${header(site, page)}
     <div id="problem" class="problem" role="alert"></div>
-    <main id="main" tabindex="-1">${page.body}</main>
+    <main id="main" tabindex="-1" ${page.wide === true && html`class="wide"`}>${page.body}</main>
     <footer class="bottom">
       Gatehouse · ${tagline} · <a href="/healthz">health</a>
       ${apiDocs !== undefined && html`· <a href="${apiDocs}">API</a>`}
     </footer>`
   return htmlDocument(page.title, assets, head, body)
+}
+
+/**
+ * The header: the services, and the navigation of this one. On a narrow screen the navigation is a
+ * popover behind a button, which needs no script.
+ */
+function header({ home, assets, service, services, navigation, aside }: Site, page: Page): Html {
+  const others = services.length > 1 ? services : []
+  const tabs = others.map(({ name, href }) => {
+    const current = name === service && html`aria-current="true"`
+    return html`<a href="${name === service ? home : href}" ${current}>${capitalized(name)}</a>`
+  })
+  const keys = keysOf(navigation)
+  const entries = navigation.map(({ section, href, label }, at) => {
+    const current = section === page.section && html`aria-current="page"`
+    return html`<a href="${href}" ${current} data-key="${keys[at]}">${label}</a>`
+  })
+  return html`<header class="top">
+    <a class="brand" href="${home}">
+      <img src="${assets}/icon.svg" alt="" width="28" height="28" /><span>Gatehouse</span>
+    </a>
+    ${tabs.length > 0 && html`<nav class="services" aria-label="Services">${tabs}</nav>`}
+    ${
+      entries.length > 0 &&
+      html`<button class="menu" type="button" popovertarget="navigation">Menu</button>
+        <nav id="navigation" popover aria-label="Main">${entries}</nav>`
+    }
+    ${aside}
+  </header>`
+}
+
+/**
+ * The letter of each entry, which leads to it after `g`: the first one of its section that no entry
+ * before it has.
+ */
+function keysOf(navigation: readonly Entry[]): readonly string[] {
+  const taken = new Set<string>()
+  for (const { section } of navigation) {
+    taken.add([...section].find((letter) => !taken.has(letter)) ?? section)
+  }
+  return [...taken]
 }
 
 /** A refused or failed request, as its page shows it. */

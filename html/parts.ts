@@ -96,10 +96,15 @@ export function nextLink(href: string | undefined, text: string): Html | false {
 export function copyBox(id: string, what: string, text: string): Html {
   return html`<div class="copy-box">
     <pre id="${id}" tabindex="0" aria-label="${what}"><code>${text}</code></pre>
-    <button class="js-only" type="button" data-copy="${id}">
-      Copy <span class="hidden">${what}</span>
-    </button>
+    ${copyButton(id, what)}
   </div>`
+}
+
+/** The button that copies the text of the element with this id; it shows only where script runs. */
+export function copyButton(id: string, what: string): Html {
+  return html`<button class="js-only" type="button" data-copy="${id}">
+    Copy <span class="hidden">${what}</span>
+  </button>`
 }
 
 /** A long text as it is, such as a payload; it scrolls. */
@@ -159,12 +164,61 @@ export function moreLink(rows: string, { next, note, appends = true, ...more }: 
 }
 
 /**
- * An instant in UTC to the second, `2026-05-04 08:30:00 UTC`; the browser's script rewrites it
- * into the reader's own time zone.
+ * An instant in UTC to the second, `2026-05-04 08:30:00 UTC`. The browser's script makes it
+ * relative, such as `5 minutes ago`, and keeps it so; `exact` becomes the reader's own time zone
+ * instead. Either way the exact time and its zone are the title.
  */
-export function timeTag(at: Date): Html {
+export function timeTag(at: Date, kind: 'relative' | 'exact' = 'relative'): Html {
   const text = at.toISOString()
-  return html`<time datetime="${text}">${text.slice(0, 19).replace('T', ' ')} UTC</time>`
+  const own = { datetime: text, 'data-exact': kind === 'exact' }
+  const shown = text.slice(0, 19).replace('T', ' ')
+  return html`<time${attributes(own)}>${shown} UTC</time>`
+}
+
+/** A count with its noun: `63 links`. The plural is with an `s` where it is not given. */
+export function countText(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? noun : plural}`
+}
+
+/** The same above or below a list. */
+export function countLine(count: number, noun: string, plural?: string): Html {
+  return html`<p class="muted count">${countText(count, noun, plural)}</p>`
+}
+
+/** The link of a row that makes the whole row its target; other links in the row stay their own. */
+export function rowLink(href: string, text: Printable, own: Attributes = {}): Html {
+  return html`<a${attributes({ class: 'row-link', href, ...own })}>${text}</a>`
+}
+
+/** The first step of a user who has nothing yet. */
+export interface FirstStep {
+  title: string
+  text: Printable
+  command: string
+  /** Path of the page that it is on. */
+  path: string
+  /** The id of the part that becomes the real one, which the path answers to htmx. */
+  target?: string
+}
+
+/**
+ * What stands in the place of an empty home: the one command that begins. The page looks every few
+ * seconds whether it worked, and becomes the real one.
+ */
+export function startHere({ title, text, command, path, target = 'main' }: FirstStep): Html {
+  const poll = {
+    'hx-get': path,
+    'hx-trigger': 'every 3s',
+    'hx-target': `#${target}`,
+    'hx-select': `#${target}`,
+    'hx-swap': 'outerMorph',
+  }
+  const own = { id: 'start-here', class: 'panel', 'aria-labelledby': 'start-title', ...poll }
+  return html`<section${attributes(own)}>
+    <h2 id="start-title">${title}</h2>
+    <p>${text}</p>
+    ${copyBox('start-command', 'command', command)}
+  </section>`
 }
 
 const UNITS = ['KB', 'MB', 'GB'] as const

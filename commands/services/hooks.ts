@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../../kernel/time.ts'
 import { post } from '../../kernel/net/outbound.ts'
+import type { HooksRoutes } from '../../routes/hooks/endpoint.ts'
 import { hooksFault } from '../../routes/hooks/faults.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
 import { openHooks } from '../../services/hooks/open.ts'
 import type { QueueSource } from '../../services/hooks/queue/open.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
-import { describeConfiguration } from '../configuration.ts'
+import { describeConfiguration, runningServices } from '../configuration.ts'
 
 /** The hooks service, made from the configuration. */
 export const openService: OpenService = async (context) => {
@@ -20,18 +21,20 @@ export const openService: OpenService = async (context) => {
     maxBody: () => config.current.HOOKS_MAX_BODY,
     queueSource: queueSource(context),
   })
+  const app: HooksRoutes = {
+    hooks,
+    version,
+    services: () => runningServices(config, addresses),
+    baseUrl: () => config.current.HOOKS_BASE_URL ?? addresses().get('hooks') ?? '',
+    maxBody: () => config.current.HOOKS_MAX_BODY,
+    freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
+    overlapSeconds: () => config.current.HOOKS_ROTATION_OVERLAP_S,
+    configuration: () => describeConfiguration(config),
+  }
   return {
     name: 'hooks',
-    routes: hooksRoutes({
-      hooks,
-      version,
-      baseUrl: () => config.current.HOOKS_BASE_URL ?? addresses().get('hooks') ?? '',
-      maxBody: () => config.current.HOOKS_MAX_BODY,
-      freshnessSeconds: () => config.current.HOOKS_FRESHNESS_S,
-      overlapSeconds: () => config.current.HOOKS_ROTATION_OVERLAP_S,
-      configuration: () => describeConfiguration(config),
-    }),
-    faultReply: hooksFault,
+    routes: hooksRoutes(app),
+    faultReply: (...fault) => hooksFault(app, ...fault),
     begin: () => hooks.begin(),
     refresh: () => hooks.registry.refresh(),
     endStreams: () => hooks.endStreams(),

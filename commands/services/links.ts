@@ -5,7 +5,7 @@ import { identityReader } from '../../kernel/net/identity.ts'
 import { faultReply, NOT_FOUND, type LinksRoutes } from '../../routes/links/endpoint.ts'
 import { linksRoutes, linksFallback } from '../../routes/links/routes.ts'
 import { openLinks } from '../../services/links/open.ts'
-import { hostsOfLinks, shortKeyword } from '../configuration.ts'
+import { hostsOfLinks, runningServices, shortKeyword } from '../configuration.ts'
 import type { OpenService } from '../listeners.ts'
 
 /** The links service, made from the configuration. */
@@ -17,6 +17,7 @@ export const openService: OpenService = async (context) => {
   const app: LinksRoutes = {
     links,
     version,
+    services: () => runningServices(config, addresses),
     baseUrl,
     shortKeyword: () => shortKeyword(config, addresses),
     identify: identityReader({
@@ -28,7 +29,7 @@ export const openService: OpenService = async (context) => {
     name: 'links',
     routes: linksRoutes(app, () => databaseAnswers(db)),
     fallback: linksFallback(app),
-    faultReply,
+    faultReply: (...fault) => faultReply(app, ...fault),
     noRoute: NOT_FOUND,
     forgetLink: (slug) => links.forget(slug),
     close: () => links.close(),

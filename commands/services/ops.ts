@@ -5,7 +5,7 @@ import type { Executor } from '../../db/client.ts'
 import { configQueries } from '../../db/ops/config.ts'
 import { percentDecoded } from '../../kernel/text.ts'
 import { systemClock } from '../../kernel/time.ts'
-import { opsFault } from '../../routes/ops/endpoint.ts'
+import { opsFault, type OpsApp } from '../../routes/ops/endpoint.ts'
 import { opsRoutes, opsFallback } from '../../routes/ops/routes.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { openInventory, type InventorySource } from '../../services/ops/inventory.ts'
@@ -18,7 +18,7 @@ import { createModelRunner } from '../../services/ops/runners/model.ts'
 import { createProbe } from '../../services/ops/runners/probe.ts'
 import type { Runner } from '../../services/ops/runners/runner.ts'
 import { openSandbox, type Sandbox } from '../../services/ops/tools/sandbox.ts'
-import { ownHosts, type ConfigSource } from '../configuration.ts'
+import { ownHosts, runningServices, type ConfigSource } from '../configuration.ts'
 import { controlPath } from '../control.ts'
 import type { OpenService, ServiceContext } from '../listeners.ts'
 
@@ -62,10 +62,12 @@ export const openService: OpenService = async (context) => {
     notifyUrl: () => config.current.OPS_NOTIFY_URL,
     baseUrl,
   })
+  const services = () => runningServices(config, addresses)
+  const app: OpsApp = { ops, version, services, baseUrl, chatKey }
   return {
     name: 'ops',
-    routes: opsRoutes({ ops, version, baseUrl, chatKey }, () => databaseAnswers(db)),
-    faultReply: opsFault,
+    routes: opsRoutes(app, () => databaseAnswers(db)),
+    faultReply: (...fault) => opsFault(app, ...fault),
     fallback: opsFallback,
     begin() {
       ops.begin()

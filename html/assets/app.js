@@ -1,17 +1,42 @@
-// The little that the pages do beside htmx: local times, copy buttons, the words of a refused
-// request, and the live stream. Without this file everything still works after a reload.
+// The little that the pages do beside htmx: relative times, copy buttons, keys, the words of a
+// refused request, and the live stream. Without this file everything still works after a reload.
 
 const MAX_ROWS = 20
 const REOPEN_MS = 5000
 
-const instant = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const MINUTE_MS = 60_000
+const KEY_MS = 1500
 
-/** Rewrites instants into the reader's time zone; UTC stays as the title. */
-function localTimes(root) {
-  for (const time of root.querySelectorAll('time[datetime]:not([title])')) {
-    time.title = `${time.dateTime} (UTC)`
-    time.textContent = instant.format(new Date(time.dateTime))
+const exact = new Intl.DateTimeFormat(undefined, {
+  ...{ year: 'numeric', month: 'short', day: 'numeric' },
+  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
+})
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+/** Up to this many seconds a time is told in the unit; later ones as a date. */
+const UNITS = [
+  [45, 'second', 1],
+  [45 * 60, 'minute', 60],
+  [22 * 3_600, 'hour', 3_600],
+  [26 * 86_400, 'day', 86_400],
+]
+
+/** Tells instants relative to now, or exactly in the reader's time zone; both say it as title. */
+function showTimes(root) {
+  for (const time of root.querySelectorAll('time[datetime]')) {
+    const at = new Date(time.dateTime)
+    const text = exact.format(at)
+    time.title = `${text} · ${time.dateTime}`
+    const shown = time.dataset.exact === undefined ? relativeText(at) : text
+    if (time.textContent !== shown) time.textContent = shown
   }
+}
+
+function relativeText(at) {
+  const seconds = Math.round((at - Date.now()) / 1000)
+  const unit = UNITS.find(([most]) => Math.abs(seconds) < most)
+  if (unit === undefined) return exact.format(at)
+  const [, name, size] = unit
+  return name === 'second' ? 'just now' : relative.format(Math.round(seconds / size), name)
 }
 
 function timeOf(iso) {
@@ -35,16 +60,129 @@ function sizeText(bytes) {
 
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy)
-  try {
-    await navigator.clipboard.writeText(source.textContent)
-  } catch {
-    // No clipboard without https: the text is selected, a key press copies it.
-    getSelection().selectAllChildren(source)
+  if (!(await copyText(source))) {
+    sayProblem('Not copied: the browser forbids it. The text is selected; press Ctrl+C or ⌘C.')
     return
   }
   // Only the verb changes: what was copied stays in the button's name.
   button.firstChild.data = 'Copied '
   setTimeout(() => (button.firstChild.data = 'Copy '), 2000)
+}
+
+/** True if it was copied; else the text of the element is selected. */
+async function copyText(source) {
+  try {
+    await navigator.clipboard.writeText(source.textContent)
+    return true
+  } catch {
+    // Without https a page has no clipboard, but may copy what is selected.
+    getSelection().selectAllChildren(source)
+    return document.execCommand('copy')
+  }
+}
+
+/** Keys for people without a mouse; none while something is typed. */
+function onKey(event) {
+  const { target, key } = event
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return
+  if (target.closest('input, textarea, select, dialog, [contenteditable]') !== null) return
+  const act = Date.now() < goUntil ? () => goTo(key) : KEYS[key]
+  goUntil = 0
+  if (act !== undefined && act() !== false) event.preventDefault()
+}
+
+/** Until then, a letter goes to an entry of the navigation. */
+let goUntil = 0
+
+const KEYS = {
+  '/': () =>
+    document.querySelector('[role="search"] input:not([type="hidden"])')?.focus() ?? false,
+  '?': () => keysDialog().showModal(),
+  g: () => void (goUntil = Date.now() + KEY_MS),
+  j: () => moveRow(1),
+  k: () => moveRow(-1),
+}
+
+/** What the keys do, made when it is first asked for. */
+function keysDialog() {
+  const there = document.getElementById('keys')
+  if (there !== null) return there
+  const entries = [...document.querySelectorAll('#navigation [data-key]')]
+  const dialog = document.createElement('dialog')
+  dialog.id = 'keys'
+  dialog.className = 'panel'
+  dialog.setAttribute('aria-labelledby', 'keys-title')
+  const title = element('h2', 'Keyboard shortcuts')
+  title.id = 'keys-title'
+  const list = document.createElement('dl')
+  const pages = entries.map(({ dataset, textContent }) => [`g ${dataset.key}`, textContent])
+  for (const [key, meaning] of [...KEY_MEANINGS, ...pages]) {
+    const term = document.createElement('dt')
+    term.append(element('kbd', key))
+    list.append(term, element('dd', meaning))
+  }
+  const close = element('button', 'Close')
+  close.addEventListener('click', () => dialog.close())
+  dialog.append(title, list, close)
+  document.body.append(dialog)
+  return dialog
+}
+
+function element(name, text) {
+  const made = document.createElement(name)
+  made.textContent = text
+  return made
+}
+
+function goTo(key) {
+  const entry = document.querySelector(`#navigation [data-key="${CSS.escape(key)}"]`)
+  if (entry === null) return false
+  entry.click()
+  return true
+}
+
+const KEY_MEANINGS = [
+  ['/', 'Search'],
+  ['j', 'Next row'],
+  ['k', 'Previous row'],
+  ['Enter', 'Open the row'],
+  ['?', 'These keys'],
+]
+
+function moveRow(step) {
+  const rows = [...document.querySelectorAll('.row-link')].filter((row) => row.checkVisibility())
+  const at = rows.findIndex((row) => row === document.activeElement)
+  const next = at === -1 ? rows.at(step > 0 ? 0 : -1) : rows[at + step]
+  next?.focus()
+}
+
+/** How many times "Show more" was used is kept with the page's entry of the history. */
+function countMore(event) {
+  const link = event.detail.ctx?.sourceElement?.closest('.more') ?? null
+  if (link === null) return
+  history.replaceState({ ...history.state, more: (history.state?.more ?? 0) + 1 }, '')
+}
+
+function keepPlace() {
+  if (history.state?.more) history.replaceState({ ...history.state, y: scrollY }, '')
+}
+
+/** Back shows the rows again that "Show more" had added, where they were. */
+async function restoreRows() {
+  const [{ type }] = performance.getEntriesByType('navigation')
+  const { more = 0, y = 0 } = history.state ?? {}
+  if (type === 'navigate' || more === 0) return
+  history.replaceState({ ...history.state, more: 0 }, '')
+  for (let page = 0; page < more; page++) {
+    const link = document.querySelector('.more a[hx-get]')
+    if (link === null) break
+    const added = new Promise((resolve) => {
+      document.addEventListener('htmx:after:swap', resolve, { once: true })
+    })
+    link.click()
+    await added
+  }
+  scrollTo(0, y)
 }
 
 /** Says what went wrong in the region that screen readers announce. */
@@ -159,7 +297,7 @@ function showLastEvent(tile, iso) {
   const place = tile.querySelector('[data-last-event]')
   if (place.querySelector('time')?.dateTime === iso) return
   place.replaceChildren(timeOf(iso))
-  localTimes(place)
+  showTimes(place)
 }
 
 /** Puts an event on top of the dashboard's list; a resumed stream may name one that is there. */
@@ -179,7 +317,7 @@ function addRow(event) {
   for (const badge of row.querySelectorAll('[data-verify]')) {
     if (badge.dataset.verify !== state) badge.remove()
   }
-  localTimes(row)
+  showTimes(row)
   row.classList.add('fresh')
   rows.prepend(row)
   while (rows.children.length > MAX_ROWS) rows.lastElementChild.remove()
@@ -216,8 +354,17 @@ function gap({ skipped }) {
 }
 
 document.documentElement.classList.add('js')
-localTimes(document)
-document.addEventListener('htmx:after:swap', () => localTimes(document))
+showTimes(document)
+setInterval(() => showTimes(document), MINUTE_MS / 2)
+document.addEventListener('htmx:after:swap', () => showTimes(document))
+document.addEventListener('htmx:after:swap', countMore)
+document.addEventListener('keydown', onKey)
+addEventListener('load', restoreRows)
+
+const keysButton = element('button', 'Keyboard shortcuts')
+keysButton.className = 'plain'
+keysButton.addEventListener('click', () => keysDialog().showModal())
+document.querySelector('.bottom')?.append(' · ', keysButton)
 document.addEventListener('htmx:config:request', configRequest)
 document.addEventListener('htmx:before:request', () => sayProblem(''))
 document.addEventListener('htmx:after:request', afterRequest)
@@ -225,6 +372,7 @@ document.addEventListener('htmx:error', () => sayProblem('Gatehouse could not be
 document.addEventListener('click', (event) => {
   const button = event.target.closest('[data-copy]')
   if (button !== null) copy(button)
+  if (event.target.closest('.row-link') !== null) keepPlace()
 })
 
 const live = document.querySelector('[data-live]')

@@ -2,10 +2,11 @@ import type { EventSummary } from '../../db/hooks/events.ts'
 import type { RejectionCount } from '../../db/hooks/rejections.ts'
 import type { HourStats } from '../../db/hooks/stats.ts'
 import { html, type Html } from '../../kernel/html.ts'
+import type { Page } from '../../kernel/http/view.ts'
 import type { StatusMessage } from '../../services/hooks/status.ts'
 import { breakable, timeTag, copyBox } from '../parts.ts'
 import { barChart } from '../chart.ts'
-import { hooksPage, alarmBadges, trustBadge } from './layout.ts'
+import { alarmBadges, trustBadge } from './layout.ts'
 import { eventRow, eventRowTemplate, eventTable } from './event-row.ts'
 import { logUrl } from './log.ts'
 
@@ -27,9 +28,9 @@ export interface DashboardView {
 type ProviderLine = StatusMessage['providers'][number]
 
 /** `/`: whether anything arrives, from whom, and the newest events; kept live by the script. */
-export function dashboardPage(view: DashboardView): Html {
+export function dashboardPage(view: DashboardView): Page {
   const empty = view.events.length === 0
-  return hooksPage({
+  return {
     title: 'Dashboard',
     section: 'dashboard',
     body: html`<div data-live="${view.position}">
@@ -51,7 +52,7 @@ export function dashboardPage(view: DashboardView): Html {
         ${eventRowTemplate()}
       </section>
     </div>`,
-  })
+  }
 }
 
 function connectionStrip({ status, baseUrl }: DashboardView): Html {

@@ -1,9 +1,9 @@
 import type { Destination } from '../../db/hooks/destinations.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
+import type { FormState, Page } from '../../kernel/http/view.ts'
 import { checkbox, field, postForm, submit } from '../form.ts'
 import { breakable, cards, disclosed, facts, saved, section, timeTag } from '../parts.ts'
-import { hooksPage, NAME } from './layout.ts'
+import { NAME } from './layout.ts'
 
 /** What `/destinations` shows. */
 export interface DestinationsView {
@@ -17,13 +17,13 @@ export interface DestinationsView {
 }
 
 /** `/destinations`: where events are delivered onwards, and what each is owed. */
-export function destinationsPage(view: DestinationsView): Html {
-  return hooksPage({
+export function destinationsPage(view: DestinationsView): Page {
+  return {
     title: 'Destinations',
     section: 'destinations',
     body: html`<h1>Destinations</h1>
       ${destinationsFragment(view)}`,
-  })
+  }
 }
 
 /** The page's content, and the answer to its forms. */

@@ -2,10 +2,10 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { EventDetail } from '../../services/hooks/event-detail.ts'
 import { copyBox, facts, listTable, longText, namedRows } from '../parts.ts'
 import { saved, section, sizeTag, timeTag } from '../parts.ts'
-import { hooksPage, trustBadge, verification, verifyBadge } from './layout.ts'
+import { trustBadge, verification, verifyBadge } from './layout.ts'
 import { logUrl } from './log.ts'
 import type { Replay } from '../../db/hooks/replays.ts'
-import type { FormState } from '../../kernel/http/view.ts'
+import type { FormState, Page } from '../../kernel/http/view.ts'
 import { plainField, postForm, refusal, submit } from '../form.ts'
 
 /** What `/log/{id}` shows. */
@@ -38,9 +38,9 @@ export interface EventView {
 const SHOWN_CHARACTERS = 200_000
 
 /** `/log/{id}`: everything that is stored of one event. */
-export function eventPage(view: EventView): Html {
+export function eventPage(view: EventView): Page {
   const { event, sameBody, contradictedType, curl } = view
-  return hooksPage({
+  return {
     title: `Event ${event.id}`,
     section: 'log',
     body: html`<p class="crumb"><a href="/log">Log</a> / ${event.id}</p>
@@ -50,7 +50,7 @@ export function eventPage(view: EventView): Html {
       ${sameBody !== null && sameBodyNote(sameBody)}
       ${contradictedType !== null && typeNote(contradictedType)} ${summary(view)} ${payload(view)}
       ${headers(event.headers)} ${replaySection(view)} ${curl !== null && curlCommand(curl)}`,
-  })
+  }
 }
 
 function curlCommand(command: string): Html {

@@ -2,10 +2,12 @@ import type { EventSummary } from '../../db/hooks/events.ts'
 import type { TrustMode } from '../../db/hooks/providers.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/alarms.ts'
-import { entriesOf, errorPage, layout, type Page, type ShownFault } from '../layout.ts'
+import type { Page } from '../../kernel/http/view.ts'
+import { entriesOf, errorPage, layout, type ServiceLink, type ShownFault } from '../layout.ts'
 import { attributes } from '../parts.ts'
 
 const SITE = {
+  service: 'hooks',
   home: '/',
   assets: '/assets',
   tagline: 'webhooks, caught and kept',
@@ -13,15 +15,15 @@ const SITE = {
   navigation: entriesOf('dashboard', 'log', 'providers', 'destinations', 'settings'),
 }
 
-/** A page of the hooks service. */
-export function hooksPage(page: Page): Html {
-  return layout(SITE, page)
+/** What stands around each page of the hooks service. */
+export function hooksFrame(page: Page, services: readonly ServiceLink[]): Html {
+  return layout({ ...SITE, services }, page)
 }
 
 /** The page of a refused or failed request. */
-export function hooksErrorPage(fault: ShownFault): Html {
+export function hooksErrorPage(fault: ShownFault): Page {
   const ways = html`<a href="/">Go to the dashboard</a> or <a href="/log">open the log</a>.`
-  return hooksPage(errorPage(fault, ways))
+  return errorPage(fault, ways)
 }
 
 /** The form of a name that becomes part of an address. */

@@ -2,7 +2,7 @@ import type { EventSummary } from '../../db/hooks/events.ts'
 import type { Rejection } from '../../db/hooks/rejections.ts'
 import type { LogQuery } from '../../services/hooks/event-filter.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import { hooksPage } from './layout.ts'
+import type { Page } from '../../kernel/http/view.ts'
 import { emptyList, listTable, moreLink, tableRow, timeTag, type Attributes } from '../parts.ts'
 import { eventRow, eventTable } from './event-row.ts'
 import { filterForm, hiddenField, plainChoice, plainField, submit } from '../form.ts'
@@ -39,15 +39,15 @@ export interface RejectionsView extends ListView {
 /**
  * `/log`: the events, newest first. The stream continues from `position`, read before the events.
  */
-export function logPage(view: LogView, position: number): Html {
-  return hooksPage({
+export function logPage(view: LogView, position: number): Page {
+  return {
     title: 'Log',
     section: 'log',
     body: html`<div data-live="${position}">
       <h1>Log</h1>
       ${tabs(false)} ${logFilter(view)} ${logFragment(view)}
     </div>`,
-  })
+  }
 }
 
 /**
@@ -76,15 +76,15 @@ const REJECTED =
   'The oldest are dropped first.'
 
 /** `/log?rejected=1`: deliveries that were refused. */
-export function rejectionsPage(view: RejectionsView): Html {
-  return hooksPage({
+export function rejectionsPage(view: RejectionsView): Page {
+  return {
     title: 'Rejected deliveries',
     section: 'log',
     body: html`<h1>Log</h1>
       ${tabs(true)}
       <p class="muted">${REJECTED}</p>
       ${logFilter(view)} ${rejectionsFragment(view)}`,
-  })
+  }
 }
 
 /** The table of `/log?rejected=1`; used as `logFragment` is. */

@@ -1,9 +1,8 @@
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
+import type { FormState, Page } from '../../kernel/http/view.ts'
 import type { MadeProvider } from '../../services/hooks/providers.ts'
 import type { Scheme } from '../../services/hooks/schemes.ts'
 import { cards, copyBox, secretBox } from '../parts.ts'
-import { hooksPage } from './layout.ts'
 import { providerCard, type ProviderCard } from './provider-card.ts'
 import { createForm } from './provider-form.ts'
 
@@ -29,13 +28,13 @@ export interface ProvidersView {
 }
 
 /** `/providers`: who may send, and the form that creates a provider. */
-export function providersPage(view: ProvidersView): Html {
-  return hooksPage({
+export function providersPage(view: ProvidersView): Page {
+  return {
     title: 'Providers',
     section: 'providers',
     body: html`<h1>Providers</h1>
       ${providersFragment(view)}`,
-  })
+  }
 }
 
 /** The page's content, and the answer to its forms: a new secret, the cards, the form. */

@@ -1,10 +1,9 @@
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
+import type { FormState, Page } from '../../kernel/http/view.ts'
 import { field, postForm, submit } from '../form.ts'
 import { saved, namedRows, section } from '../parts.ts'
 import { endpointsFragment, type EndpointsView } from './endpoints.ts'
 import { forwardersFragment, type ForwardersView } from './forwarders.ts'
-import { hooksPage } from './layout.ts'
 
 /** What `/settings` shows. */
 export interface SettingsView extends EndpointsView, ForwardersView {
@@ -17,14 +16,14 @@ export interface SettingsView extends EndpointsView, ForwardersView {
 }
 
 /** `/settings`: what can be changed while the program runs, and what it was started with. */
-export function settingsPage(view: SettingsView): Html {
-  return hooksPage({
+export function settingsPage(view: SettingsView): Page {
+  return {
     title: 'Settings',
     section: 'settings',
     body: html`<h1>Settings</h1>
       ${settingsForm(view)} ${endpointsFragment(view)} ${forwardersFragment(view)}
       ${configuration(view.configuration)}`,
-  })
+  }
 }
 
 /** The form alone: the answer to `POST /settings`. */

@@ -1,10 +1,10 @@
 import { html, type Html } from '../../kernel/html.ts'
+import type { Page } from '../../kernel/http/view.ts'
 import { copyBox, namedRows, section } from '../parts.ts'
-import { linksPage, type Viewer } from './layout.ts'
 import type { ShortLinks } from './links.ts'
 
 /** `/-/help`: how go links are used in this installation. */
-export function helpPage(viewer: Viewer, { keyword, base }: ShortLinks): Html {
+export function helpPage({ keyword, base }: ShortLinks): Page {
   const body = html`<h1>How to use go links</h1>
     <section>
       <p>
@@ -14,7 +14,7 @@ export function helpPage(viewer: Viewer, { keyword, base }: ShortLinks): Html {
       </p>
     </section>
     ${inBrowser(keyword, base)} ${placeholders(keyword)} ${visits()} ${fromPrograms(base)}`
-  return linksPage(viewer, { title: 'Help', section: 'help', body })
+  return { title: 'Help', section: 'help', body }
 }
 
 function inBrowser(keyword: string, base: string): Html {

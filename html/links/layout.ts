@@ -1,7 +1,7 @@
 import type { User } from '../../db/links/users.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { View } from '../../kernel/http/view.ts'
-import { layout, type Page } from '../layout.ts'
+import type { Page, View } from '../../kernel/http/view.ts'
+import { layout, type ServiceLink } from '../layout.ts'
 
 /** The viewer of a page; undefined: not signed in; null: not known, as on the page of a fault. */
 export type Viewer = Pick<User, 'email' | 'role'> | undefined | null
@@ -19,11 +19,16 @@ const FOR_USERS = [
 ]
 const FOR_ADMINS = [{ section: 'admin', href: '/-/admin/users', label: 'Admin' }]
 
-/** A page of the links service. Its navigation has the pages that the viewer may open. */
-export function linksPage(viewer: Viewer, page: Page): Html {
+/**
+ * What stands around each page of the links service. The navigation has the pages that the viewer
+ * may open. Only those who are signed in learn the addresses of the other services.
+ */
+export function linksFrame(page: Page, viewer: Viewer, services: readonly ServiceLink[]): Html {
   const forAdmins = viewer?.role === 'admin' ? FOR_ADMINS : []
   const navigation = viewer ? [...FOR_USERS, ...forAdmins] : []
   const site = {
+    service: 'links',
+    services: viewer ? services : [],
     home: '/-/',
     assets: '/-/assets',
     tagline: 'short links, shared',
@@ -42,12 +47,11 @@ export function linksPage(viewer: Viewer, page: Page): Html {
 
 /** A page whose content htmx replaces; `head` stands above it. */
 export function linksView(
-  viewer: Viewer,
   { head, ...page }: Omit<Page, 'body'> & { head: Html },
   content: Html,
 ): View {
   return {
-    page: () => linksPage(viewer, { ...page, body: html`${head} ${content}` }),
+    page: () => ({ ...page, body: html`${head} ${content}` }),
     fragment: () => content,
   }
 }

@@ -11,7 +11,7 @@ import {
   submit,
   type Form,
 } from '../form.ts'
-import { linksView, type Viewer } from './layout.ts'
+import { linksView } from './layout.ts'
 import { shortName, type ShortLinks } from './links.ts'
 import { changeList } from './members.ts'
 
@@ -47,16 +47,16 @@ const URL_HINT =
   'a visit, {*} for all that no number takes.'
 
 /** `/-/new` and `/-/links/{id}/edit`; the form alone is the reply to a refused post. */
-export function linkFormView(viewer: Viewer, view: LinkFormView): View {
+export function linkFormView(view: LinkFormView): View {
   const { link, short } = view
   const form = linkForm(view)
   if (link === null) {
     const head = html`<h1>New link</h1>`
-    return linksView(viewer, { title: 'New link', section: 'new', head }, form)
+    return linksView({ title: 'New link', section: 'new', head }, form)
   }
   const head = html`<p class="crumb"><a href="/-/links/${link.id}">${link.slug}</a></p>
     <h1>Edit ${shortName(short, link.slug)}</h1>`
-  return linksView(viewer, { title: `Edit ${link.slug}`, section: 'links', head }, form)
+  return linksView({ title: `Edit ${link.slug}`, section: 'links', head }, form)
 }
 
 function linkForm({ link, form: state, stale, short }: LinkFormView): Html {

@@ -1,7 +1,7 @@
 import type { Visibility, Link, Owner } from '../../db/links/links.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
+import type { Page } from '../../kernel/http/view.ts'
 import { postForm, submit } from '../form.ts'
-import { linksPage, type Viewer } from './layout.ts'
 import { copyBox, facts, namedRows, section, tableRow, timeTag } from '../parts.ts'
 import { linkMembers, type MembersView } from './members.ts'
 import type { DayClicks } from '../../db/links/visits.ts'
@@ -64,11 +64,10 @@ export function tagList(tags: readonly string[]): readonly Html[] {
 
 /** `/-/links/{id}`, with the clicks of the last days, oldest first. */
 export function linkPage(
-  viewer: Viewer,
   members: MembersView,
   clicks: readonly DayClicks[],
   short: ShortLinks,
-): Html {
+): Page {
   const { link, mayChange } = members
   const { id, slug, url, title, description, tags, visibility, append_path } = link
   const path = append_path ? 'is appended' : 'only where the address has a place for it'
@@ -99,11 +98,11 @@ export function linkPage(
       ${description !== '' && html`<p class="description"><bdi>${description}</bdi></p>`}
     </section>
     ${clickChart(clicks)} ${linkMembers(members)}`
-  return linksPage(viewer, { title: slug, section: 'links', body })
+  return { title: slug, section: 'links', body }
 }
 
 /** `/-/links/{id}/delete`: asks before anything is deleted. */
-export function deletePage(viewer: Viewer, { id, slug, url }: Link, short: ShortLinks): Html {
+export function deletePage({ id, slug, url }: Link, short: ShortLinks): Page {
   const body = html`<p class="crumb"><a href="/-/links/${id}">${slug}</a></p>
     <section class="panel stack">
       <h1>Delete ${shortName(short, slug)}?</h1>
@@ -123,7 +122,7 @@ export function deletePage(viewer: Viewer, { id, slug, url }: Link, short: Short
         </p>`,
       )}
     </section>`
-  return linksPage(viewer, { title: `Delete ${slug}`, section: 'links', body })
+  return { title: `Delete ${slug}`, section: 'links', body }
 }
 
 /** From the ground up; with the words of the legend, for many and for one. */

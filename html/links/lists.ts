@@ -1,6 +1,5 @@
 import type { Link } from '../../db/links/links.ts'
 import type { ListedLink } from '../../db/links/lists.ts'
-import type { User } from '../../db/links/users.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { View } from '../../kernel/http/view.ts'
 import type { LinksPage, LinkSearch } from '../../services/links/lists.ts'
@@ -39,7 +38,7 @@ export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
 
 /** `/-/` and `/-/all`: links by slug. */
 export function linksListView(view: LinksView): View {
-  const { among, visitor } = view
+  const { among } = view
   const title = among === 'all' ? 'All links' : 'My links'
   const section = among === 'all' ? 'all' : 'links'
   const head = html`<div class="title-line">
@@ -48,7 +47,7 @@ export function linksListView(view: LinksView): View {
     </div>
     <p class="muted">${aboutList(view)}</p>
     ${listFilter(view)}`
-  return linksView(visitor, { title, section, head }, listContent(view))
+  return linksView({ title, section, head }, listContent(view))
 }
 
 function aboutList({ among, visitor }: LinksView): string {
@@ -137,11 +136,7 @@ function listFilter({ among, filter }: LinksView): Html {
 }
 
 /** `/-/admin/links`: all links, or those whose slug begins with a text. */
-export function allLinksView(
-  viewer: User,
-  prefix: string,
-  { links, next, short }: LinkSlice,
-): View {
+export function allLinksView(prefix: string, { links, next, short }: LinkSlice): View {
   const title = 'Links of everybody'
   const head = html`<h1>${title}</h1>
     ${adminTabs('links')} ${searchForm(prefix)}`
@@ -155,7 +150,7 @@ export function allLinksView(
     more: { next },
   })
   const content = html`<div id="admin-links">${table}</div>`
-  return linksView(viewer, { title, section: 'admin', head }, content)
+  return linksView({ title, section: 'admin', head }, content)
 }
 
 function searchForm(prefix: string): Html {

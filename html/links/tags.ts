@@ -8,7 +8,7 @@ import { linksView } from './layout.ts'
 import { linkRow, primaryOwner, visibilityBadge, type LinkSlice } from './links.ts'
 
 /** `/-/tags`: tags of links that the viewer may see, with how many such links each has. */
-export function tagsView(viewer: User, tags: readonly Tag[], next: string | null): View {
+export function tagsView(tags: readonly Tag[], next: string | null): View {
   const head = html`<h1>Tags</h1>`
   const way = 'Tags are given to a link where it is made or changed.'
   const table = listTable({
@@ -19,7 +19,7 @@ export function tagsView(viewer: User, tags: readonly Tag[], next: string | null
     whenEmpty: emptyList('No link that you may see has a tag.', way),
     more: { next },
   })
-  return linksView(viewer, { title: 'Tags', section: 'tags', head }, table)
+  return linksView({ title: 'Tags', section: 'tags', head }, table)
 }
 
 function tagRow({ slug, link_count }: Tag): Html {
@@ -41,7 +41,7 @@ export function tagView(viewer: User, tag: string, slice: LinkSlice): View {
     rows: slice.links.map((link) => taggedRow(link, viewer, slice)),
     more: { next: slice.next },
   })
-  return linksView(viewer, { title: `Tag ${tag}`, section: 'tags', head }, table)
+  return linksView({ title: `Tag ${tag}`, section: 'tags', head }, table)
 }
 
 function taggedRow(link: Link, viewer: User, { short }: LinkSlice): Html {

@@ -3,7 +3,7 @@ import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
 import { field, postForm, radios, refusal, select, submit, submitLine } from '../form.ts'
 import { cards, copyBox, disclosed, facts, secretBox, timeTag } from '../parts.ts'
-import { linksView, type Viewer } from './layout.ts'
+import { linksView } from './layout.ts'
 
 type Created = Readonly<Record<'name' | 'token' | 'curl', string>>
 
@@ -33,7 +33,7 @@ const LIFETIMES = [
   ['', 'never'],
 ] as const
 
-export function tokensView(viewer: Viewer, { tokens, created, now, form }: TokensView): View {
+export function tokensView({ tokens, created, now, form }: TokensView): View {
   const head = html`<h1>Tokens</h1>
     <p class="muted">
       With a token, a program of yours uses the API in your name. Treat it like a password.
@@ -42,7 +42,7 @@ export function tokensView(viewer: Viewer, { tokens, created, now, form }: Token
   const content = html`<section id="tokens" aria-label="Your tokens">
     ${created && createdBox(created)} ${cards(list, 'You have no tokens yet.')} ${createForm(form)}
   </section>`
-  return linksView(viewer, { title: 'Tokens', section: 'tokens', head }, content)
+  return linksView({ title: 'Tokens', section: 'tokens', head }, content)
 }
 
 function createdBox({ name, token, curl }: Created): Html {

@@ -25,7 +25,7 @@ const ROLES = [
 ] as const
 
 export function usersView(view: UsersView): View {
-  const { viewer, users, next, added, changed, form } = view
+  const { users, next, added, changed, form } = view
   const head = html`<h1>Users</h1>
     ${adminTabs('users')}`
   const content = html`<section id="users" aria-label="Users">
@@ -40,7 +40,7 @@ export function usersView(view: UsersView): View {
     })}
     ${addForm(form)}
   </section>`
-  const whole = linksView(viewer, { title: 'Users', section: 'admin', head }, content)
+  const whole = linksView({ title: 'Users', section: 'admin', head }, content)
   // A change of a role answers htmx with the user's row.
   return changed === undefined ? whole : { ...whole, fragment: () => userRow(changed, view) }
 }

@@ -1,9 +1,10 @@
 import type { Link } from '../../db/links/links.ts'
 import type { Suggestion, ListedLink } from '../../db/links/lists.ts'
 import { html, type Html, render } from '../../kernel/html.ts'
+import type { Page } from '../../kernel/http/view.ts'
 import { hiddenField, submit } from '../form.ts'
 import { errorPage, type ShownFault } from '../layout.ts'
-import { linksPage, type Viewer, SEARCH_NAME } from './layout.ts'
+import { type Viewer, SEARCH_NAME } from './layout.ts'
 import type { ShortLinks } from './links.ts'
 
 /** A visit for which there is no link. */
@@ -16,7 +17,7 @@ export interface UnknownView {
 }
 
 /** The 404 page of the resolver: what the visitor may have meant, and a way to create the link. */
-export function unknownPage(viewer: Viewer, { asked, creates, suggestions }: UnknownView): Html {
+export function unknownPage(viewer: Viewer, { asked, creates, suggestions }: UnknownView): Page {
   const body = html`<section class="panel error">
     <p class="error-status">404</p>
     <h1>
@@ -26,15 +27,14 @@ export function unknownPage(viewer: Viewer, { asked, creates, suggestions }: Unk
     ${viewer && creates !== undefined && createForm(creates)}
     ${viewer && html`<p><a href="/-/">Go to my links</a></p>`}
   </section>`
-  return linksPage(viewer, { title: '404 Not Found', section: 'none', body })
+  return { title: '404 Not Found', section: 'none', body }
 }
 
 /** Where a link leads, before it is followed (`/slug+`). */
 export function previewPage(
-  viewer: Viewer,
   { id, slug, url }: Pick<Link, 'id' | 'slug' | 'url'>,
   mayRead: boolean,
-): Html {
+): Page {
   const body = html`<section class="panel preview">
     <h1>${slug}</h1>
     <p>leads to</p>
@@ -44,13 +44,13 @@ export function previewPage(
     <p><a class="button primary" href="/${slug}" rel="noreferrer">Follow the link</a></p>
     ${mayRead && html`<p><a href="/-/links/${id}">Details</a></p>`}
   </section>`
-  return linksPage(viewer, { title: `Preview of ${slug}`, section: 'none', body })
+  return { title: `Preview of ${slug}`, section: 'none', body }
 }
 
 /** The page of a refused request. */
-export function linksErrorPage(viewer: Viewer, fault: ShownFault): Html {
+export function linksErrorPage(viewer: Viewer, fault: ShownFault): Page {
   const ways = viewer !== undefined && html`<a href="/-/">Go to my links</a>`
-  return linksPage(viewer, errorPage(fault, ways))
+  return errorPage(fault, ways)
 }
 
 /** A name typed into the address bar that no link has. */
@@ -68,7 +68,7 @@ export interface SearchView {
 /**
  * The page of a browser's search that finds no link of this name: what the visitor may have meant.
  */
-export function searchPage(viewer: Viewer, view: SearchView): Html {
+export function searchPage(viewer: Viewer, view: SearchView): Page {
   const { name, rest, canCreate, suggestions, found } = view
   const suggested = new Set(suggestions.map(({ slug }) => slug))
   const others = (found ?? []).filter(({ slug }) => !suggested.has(slug))
@@ -81,7 +81,7 @@ export function searchPage(viewer: Viewer, view: SearchView): Html {
     ${viewer && canCreate && createForm(name.toLowerCase())}
     ${viewer && html`<p class="field"><a href="${all}">Search all links</a></p>`}
   </section>`
-  return linksPage(viewer, { title: `Search for ${name}`, section: 'none', body })
+  return { title: `Search for ${name}`, section: 'none', body }
 }
 
 /** Links with a heading, or nothing. `rest` is appended to each address. */

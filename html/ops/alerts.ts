@@ -1,9 +1,9 @@
 import type { Alert, AlertOutcome, AlertText } from '../../db/ops/alerts.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState, View } from '../../kernel/http/view.ts'
+import type { FormState, Page, View } from '../../kernel/http/view.ts'
 import { postForm, refusal, submit } from '../form.ts'
 import { cards, facts, longText, nextLink, timeTag } from '../parts.ts'
-import { opsPage, opsView, sessionLink, type Listed } from './layout.ts'
+import { opsView, sessionLink, type Listed } from './layout.ts'
 
 /** How much of a payload is shown: a page of whole ones could take all memory. */
 export const MAX_CHARACTERS = 20_000
@@ -32,15 +32,15 @@ export function alertsView(
 }
 
 /** `/alerts/{id}`: the alert and the texts of its deliveries, the latest first. */
-export function alertPage(alert: Alert, { rows, older }: Listed<AlertText>): Html {
+export function alertPage(alert: Alert, { rows, older }: Listed<AlertText>): Page {
   const title = `Alert ${alert.id}`
-  return opsPage({
+  return {
     title,
     section: 'alerts',
     body: html`<h1>${title}</h1>
       <div class="cards">${alertCard(alert)} ${rows.map(textCard)}</div>
       ${nextLink(older, 'Older texts')}`,
-  })
+  }
 }
 
 /** An alert. `fault` says why it could not be investigated. */

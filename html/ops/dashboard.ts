@@ -1,13 +1,13 @@
 import type { Day, Summary, Session } from '../../db/ops/sessions.ts'
 import type { Event } from '../../db/ops/events.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { FormState } from '../../kernel/http/view.ts'
+import type { FormState, Page } from '../../kernel/http/view.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { barChart } from '../chart.ts'
 import { field, postForm, refusal, select, submitLine } from '../form.ts'
 import { saved, timeTag } from '../parts.ts'
 import { eventTable } from './events.ts'
-import { opsPage, costText, sessionLink, shortText, statusBadge } from './layout.ts'
+import { costText, sessionLink, shortText, statusBadge } from './layout.ts'
 
 /** The current state. */
 export interface NowView {
@@ -41,8 +41,8 @@ const TIERS = [
   ['3', '3 – remediate'],
 ] as const
 
-export function dashboardPage(view: DashboardView): Html {
-  return opsPage({
+export function dashboardPage(view: DashboardView): Page {
+  return {
     title: 'Dashboard',
     section: 'dashboard',
     body: html`<h1 class="hidden">Dashboard</h1>
@@ -56,7 +56,7 @@ export function dashboardPage(view: DashboardView): Html {
         </div>
       </section>
       ${triggerForm(view.trigger)} ${newestEvents(view.events)}`,
-  })
+  }
 }
 
 /** The current state; an open page polls it. */

@@ -1,10 +1,11 @@
 import type { Level } from '../../db/ops/events.ts'
 import type { Status } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
-import type { View } from '../../kernel/http/view.ts'
-import { entriesOf, errorPage, layout, type Page, type ShownFault } from '../layout.ts'
+import type { Page, View } from '../../kernel/http/view.ts'
+import { entriesOf, errorPage, layout, type ServiceLink, type ShownFault } from '../layout.ts'
 
 const SITE = {
+  service: 'ops',
   home: '/',
   assets: '/assets',
   tagline: 'an agent that looks after services',
@@ -28,9 +29,9 @@ export interface Listed<Row> {
   older: string | undefined
 }
 
-/** A page of the ops service. */
-export function opsPage(page: Page): Html {
-  return layout(SITE, page)
+/** What stands around each page of the ops service. */
+export function opsFrame(page: Page, services: readonly ServiceLink[]): Html {
+  return layout({ ...SITE, services }, page)
 }
 
 /** A page of the navigation, of which htmx replaces the content. */
@@ -43,16 +44,16 @@ export function opsView(
   const body = html`<h1>${title}</h1>
     ${above} ${content} ${below}`
   return {
-    page: () => opsPage({ title, section, body }),
+    page: () => ({ title, section, body }),
     fragment: () => content,
   }
 }
 
 /** The page of a refused or failed request. */
-export function opsErrorPage(fault: ShownFault): Html {
+export function opsErrorPage(fault: ShownFault): Page {
   const dashboard = html`<a href="/">Go to the dashboard</a>`
   const sessions = html`<a href="/sessions">to the sessions</a>`
-  return opsPage(errorPage(fault, html`${dashboard} or ${sessions}.`))
+  return errorPage(fault, html`${dashboard} or ${sessions}.`)
 }
 
 const STATUS_LOOK: Readonly<Record<Status, string>> = {

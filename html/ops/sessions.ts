@@ -9,7 +9,6 @@ import {
   costText,
   durationText,
   modelText,
-  opsPage,
   opsView,
   sessionLink,
   shortText,
@@ -93,7 +92,7 @@ export function sessionView(shown: ShownSession): View {
       ${prompt}
     </section>`
   return {
-    page: () => opsPage({ title, section: 'sessions', body }),
+    page: () => ({ title, section: 'sessions', body }),
     fragment: () => head,
   }
 }

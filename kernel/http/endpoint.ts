@@ -1,5 +1,6 @@
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { Fault, notFound } from '../fault.ts'
+import type { Html } from '../html.ts'
 import type { Operation } from '../openapi.ts'
 import { validate, validateTexts } from '../validate.ts'
 import { isEmptyBody } from './body.ts'
@@ -15,6 +16,8 @@ import {
   type Audience,
   type Done,
   type FormState,
+  type Frame,
+  type Page,
   type Typed,
   type View,
 } from './view.ts'
@@ -150,7 +153,9 @@ interface ServiceRules<App, Viewer> {
   /** Statuses that every endpoint of the API may answer. */
   alwaysRefuses: readonly number[]
   /** A fault in the shape of the contract; the viewer is the caller, once known. */
-  faultReply: (fault: Fault, context: Context, viewer: Viewer | undefined) => Reply
+  faultReply: (app: App, fault: Fault, context: Context, viewer: Viewer | undefined) => Reply
+  /** Draws a page with what all pages of the service share. */
+  frame: (app: App, page: Page, viewer: Viewer | undefined) => Html
   /** Who reads the reply to a form, where the header Accept does not tell it. */
   formAudience?: (context: Context) => Audience
   /** The fault of wrong form fields, where it is not a 400. */
@@ -193,7 +198,7 @@ function pageOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
     endpoint: Declaration<App, C, P, Q, F, TObject, View>,
   ): Endpoint<App> => {
     const route = routeOf(rules, 'GET', endpoint, unknownPage, async (call) =>
-      pageReply(call.context, await endpoint.answer(call)),
+      pageReply(call.context, await endpoint.answer(call), frameOf(rules, call)),
     )
     return { route }
   }
@@ -209,18 +214,19 @@ function formOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
     const route = routeOf(rules, 'POST', endpoint, unknownPage, async (call) => {
       const { context } = call
       const audience = formAudience(context)
+      const frame = frameOf(rules, call)
       if (body === undefined) {
-        return formReply(audience, await answer({ ...call, body: NOTHING as Static<B> }))
+        return formReply(audience, await answer({ ...call, body: NOTHING as Static<B> }), frame)
       }
       const typed = await readTyped(body, context, limit)
       try {
         const sent = readTexts(body, (name) => typed[name], wrongFields)
-        return await formReply(audience, await answer({ ...call, body: sent }))
+        return await formReply(audience, await answer({ ...call, body: sent }), frame)
       } catch (error) {
         const isShown = error instanceof Fault && canMend(error)
         if (!isShown || refused === undefined || audience === 'program') throw error
         const view = await refused(call, { schema: body, typed, fault: error })
-        return refusedReply(audience, view, error)
+        return refusedReply(audience, view, error, frame)
       }
     })
     return { route }
@@ -254,7 +260,7 @@ function routeOf<App, Viewer, C extends Viewer, P extends TProperties, Q extends
       }
       return await answer({ ...call, found: (await find?.(call)) as F })
     } catch (error) {
-      if (error instanceof Fault) return rules.faultReply(error, context, caller)
+      if (error instanceof Fault) return rules.faultReply(app, error, context, caller)
       throw error
     }
   }
@@ -265,6 +271,13 @@ function routeOf<App, Viewer, C extends Viewer, P extends TProperties, Q extends
     ...(body && { body }),
     handle: (context) => handle(app, context),
   })
+}
+
+function frameOf<App, Viewer>(
+  { frame }: ServiceRules<App, Viewer>,
+  { app, caller }: Pick<Call<App, Viewer>, 'app' | 'caller'>,
+): Frame {
+  return (page) => frame(app, page, caller)
 }
 
 function canMend({ status, field }: Fault) {

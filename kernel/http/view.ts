@@ -4,12 +4,25 @@ import type { Html } from '../html.ts'
 import type { Context } from './context.ts'
 import { htmlReply, seeOther, type Reply } from './reply.ts'
 
-type Make = () => Html | Promise<Html>
+/** A page without the frame that all pages of its service share. */
+export interface Page {
+  title: string
+  /** An entry of the navigation, or `none`. */
+  section: string
+  body: Html
+  /** Whether it takes the whole width of a wide screen. */
+  wide?: boolean
+}
+
+/** Draws what stands around a page: the document, its header and its footer. */
+export type Frame = (page: Page) => Html
+
+type Make<T> = () => T | Promise<T>
 
 /** What an address shows: the page, and the part of it that htmx replaces, if it replaces any. */
 export interface View {
-  page: Make
-  fragment?: Make
+  page: Make<Page>
+  fragment?: Make<Html>
 }
 
 /**
@@ -18,7 +31,7 @@ export interface View {
  */
 export interface Done {
   location: string
-  fragment?: Make
+  fragment?: Make<Html>
 }
 
 /** The texts of a form as they were typed. */
@@ -44,18 +57,19 @@ export function audienceOf({ headers }: Pick<Context, 'headers'>): Audience {
 }
 
 /** Answers a GET: the page, and its fragment to htmx. */
-export async function pageReply(
-  context: Context,
-  { page, fragment = page }: View,
-): Promise<Reply> {
-  const shown = audienceOf(context) === 'htmx' ? await fragment() : await page()
+export async function pageReply(context: Context, view: View, frame: Frame): Promise<Reply> {
+  const shown = await draw(view, audienceOf(context) === 'htmx', frame)
   // Page and fragment share an address; a cache must not take one for the other.
   return htmlReply(shown, 200, { vary: 'HX-Request' })
 }
 
 /** Answers a form that was accepted. */
-export async function formReply(audience: Audience, result: View | Done): Promise<Reply> {
-  if (!('location' in result)) return viewReply(audience, result, 200)
+export async function formReply(
+  audience: Audience,
+  result: View | Done,
+  frame: Frame,
+): Promise<Reply> {
+  if (!('location' in result)) return htmlReply(await draw(result, audience !== 'browser', frame))
   if (audience !== 'htmx') return seeOther(result.location)
   if (result.fragment !== undefined) return htmlReply(await result.fragment())
   const headers = { 'hx-redirect': result.location, 'cache-control': 'no-store' }
@@ -63,15 +77,16 @@ export async function formReply(audience: Audience, result: View | Done): Promis
 }
 
 /** Answers a form that was refused, with the form as it was typed. */
-export function refusedReply(audience: Audience, view: View, fault: Fault): Promise<Reply> {
-  return viewReply(audience, view, fault.status, fault.headers)
+export async function refusedReply(
+  audience: Audience,
+  view: View,
+  { status, headers }: Fault,
+  frame: Frame,
+): Promise<Reply> {
+  return htmlReply(await draw(view, audience !== 'browser', frame), status, headers)
 }
 
-async function viewReply(
-  audience: Audience,
-  { page, fragment = page }: View,
-  status: number,
-  headers = {},
-): Promise<Reply> {
-  return htmlReply(audience === 'browser' ? await page() : await fragment(), status, headers)
+/** The fragment where it is wanted and there is one; else the whole page. */
+async function draw({ page, fragment }: View, wantsPart: boolean, frame: Frame): Promise<Html> {
+  return wantsPart && fragment !== undefined ? fragment() : frame(await page())
 }

@@ -1,4 +1,6 @@
 import type { EndpointKey } from '../../db/hooks/endpoints.ts'
+import { hooksFrame } from '../../html/hooks/layout.ts'
+import type { ServiceLink } from '../../html/layout.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { anyone, endpointsOf } from '../../kernel/http/endpoint.ts'
 import { hooksFault } from './faults.ts'
@@ -16,6 +18,7 @@ export const { api, page, form } = endpointsOf<HooksRoutes, EndpointKey | undefi
   // 400: a request with two Authorization headers.
   alwaysRefuses: [400, 503],
   faultReply: hooksFault,
+  frame: ({ services }, page) => hooksFrame(page, services()),
   formAudience: ({ headers }) =>
     headers['sec-fetch-mode'] === 'navigate' && headers['hx-request'] !== 'true'
       ? 'browser'
@@ -28,6 +31,8 @@ export const { api, page, form } = endpointsOf<HooksRoutes, EndpointKey | undefi
 export interface HooksRoutes {
   hooks: Hooks
   version: string
+  /** The services that run, for the header of the pages. */
+  services: () => readonly ServiceLink[]
   /** Public address of the listener, without a slash at the end; known once it listens. */
   baseUrl: () => string
   maxBody: () => number

@@ -1,5 +1,8 @@
-import { hooksErrorPage } from '../../html/hooks/layout.ts'
-import { problem, htmlReply, type FaultReply, type Reply } from '../../kernel/http/reply.ts'
+import { hooksErrorPage, hooksFrame } from '../../html/hooks/layout.ts'
+import type { ServiceLink } from '../../html/layout.ts'
+import type { Fault } from '../../kernel/fault.ts'
+import type { Context } from '../../kernel/http/context.ts'
+import { problem, htmlReply, type Reply } from '../../kernel/http/reply.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
 
 /**
@@ -7,10 +10,15 @@ import { audienceOf } from '../../kernel/http/view.ts'
  * person who navigates with a browser. `instance` is the route's path without anything that may be
  * a token.
  */
-export const hooksFault: FaultReply = (fault, request): Reply => {
+export function hooksFault(
+  { services }: { services: () => readonly ServiceLink[] },
+  fault: Fault,
+  request: Pick<Context, 'path' | 'headers'>,
+): Reply {
   const isForPrograms = /^\/(webhooks|api)\//.test(request.path)
   if (!isForPrograms && audienceOf(request) === 'browser') {
-    return htmlReply(hooksErrorPage(fault), fault.status, fault.headers)
+    const page = hooksFrame(hooksErrorPage(fault), services())
+    return htmlReply(page, fault.status, fault.headers)
   }
   return problem(fault, instanceOf(request.path))
 }

@@ -38,7 +38,7 @@ export function streamRoute(app: HooksRoutes): Operation {
     refusals: [400, 401, 403, 503],
     async handle(context) {
       const caller = await follower.identify(app, context)
-      if (!hooks.stream.hasRoom) return hooksFault(NO_ROOM, context)
+      if (!hooks.stream.hasRoom) return hooksFault(app, NO_ROOM, context)
       const query = queryOf(context)
       const given = context.headers['last-event-id'] ?? query.get('last_event_id')
       const wants = eventTest(query.get('provider'), query.get('event_type'))

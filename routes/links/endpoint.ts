@@ -3,19 +3,24 @@ import type { User } from '../../db/links/users.ts'
 import { endpointsOf } from '../../kernel/http/endpoint.ts'
 import { isUuid } from '../../kernel/text.ts'
 import { parsed } from '../../kernel/validate.ts'
+import type { ServiceLink } from '../../html/layout.ts'
+import { linksFrame, type Viewer } from '../../html/links/layout.ts'
 import type { ShortLinks } from '../../html/links/links.ts'
+import type { Html } from '../../kernel/html.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import type { Identity } from '../../kernel/net/identity.ts'
 import type { Links } from '../../services/links/open.ts'
 import { linksErrorPage } from '../../html/links/visits.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
-import { audienceOf } from '../../kernel/http/view.ts'
-import { htmlReply, jsonReply, type FaultReply, type Reply } from '../../kernel/http/reply.ts'
+import { audienceOf, type Page } from '../../kernel/http/view.ts'
+import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 
 /** What the routes of the links listener are made from. */
 export interface LinksRoutes {
   links: Links
   version: string
+  /** The services that run, for the header of the pages. */
+  services: () => readonly ServiceLink[]
   /** Public address of the service, without a slash at its end. */
   baseUrl: () => string
   /** The short-link prefix, such as `go` (links.md section 2, Config). */
@@ -29,6 +34,7 @@ export const { api, page, form } = endpointsOf<LinksRoutes, User | undefined>({
   bodyLimit: 64 * 1024,
   alwaysRefuses: [503],
   faultReply: replyTo,
+  frame: framed,
 })
 
 /** An id in a path, in lower case as ids are shown. */
@@ -42,23 +48,35 @@ export function shortLinks({ baseUrl, shortKeyword }: LinksRoutes): ShortLinks {
 }
 
 /** Errors of the links service: `{error, code}`, and a page to a browser. */
-export const faultReply: FaultReply = (fault, request) => replyTo(fault, request, null)
+export function faultReply(
+  app: LinksRoutes,
+  fault: Fault,
+  request: Pick<Context, 'path' | 'headers'>,
+): Reply {
+  return replyTo(app, fault, request, null)
+}
 
 /** A fault for a viewer; undefined: nobody is signed in; null: nobody asked who it is. */
 export function replyTo(
+  app: LinksRoutes,
   fault: Fault,
   request: Pick<Context, 'path' | 'headers'>,
-  viewer: User | undefined | null,
+  viewer: Viewer,
 ): Reply {
   if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
-    return faultPage(fault, viewer)
+    return faultPage(app, fault, viewer)
   }
   return jsonReply({ error: fault.message, code: fault.code }, fault.status, fault.headers)
 }
 
 /** The page of a fault. */
-export function faultPage(fault: Fault, viewer: User | undefined | null): Reply {
-  return htmlReply(linksErrorPage(viewer, fault), fault.status, fault.headers)
+export function faultPage(app: LinksRoutes, fault: Fault, viewer: Viewer): Reply {
+  return htmlReply(framed(app, linksErrorPage(viewer, fault), viewer), fault.status, fault.headers)
+}
+
+/** A page with what stands around each page of the service. */
+export function framed({ services }: LinksRoutes, page: Page, viewer: Viewer): Html {
+  return linksFrame(page, viewer, services())
 }
 
 /** A `Location` that proxies and browsers may not take (services/links/target.ts). */

@@ -66,7 +66,9 @@ export const linkFormEndpoints = [
     query: Type.Object({ slug: text }),
     async answer({ app, caller, query }) {
       const note = await slugNoteFor(app, typedSlug(query.slug), caller)
-      return { page: () => note }
+      const body = html`<h1>Name of a link</h1>
+        ${note}`
+      return { page: () => ({ title: 'Name', section: 'new', body }), fragment: () => note }
     },
   }),
 
@@ -101,8 +103,8 @@ export const linkFormEndpoints = [
   }),
 ]
 
-function formView({ app, caller }: FormCall, state: Omit<LinkFormView, 'short'>): View {
-  return linkFormView(caller, { ...state, short: shortLinks(app) })
+function formView({ app }: FormCall, state: Omit<LinkFormView, 'short'>): View {
+  return linkFormView({ ...state, short: shortLinks(app) })
 }
 
 /**

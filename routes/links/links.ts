@@ -129,8 +129,8 @@ export const linkEndpoints = [
     access: signedIn,
     params,
     find: changeableLink,
-    answer: ({ app, caller, found }) => ({
-      page: () => deletePage(caller, found, shortLinks(app)),
+    answer: ({ app, found }) => ({
+      page: () => deletePage(found, shortLinks(app)),
     }),
   }),
 
@@ -179,7 +179,7 @@ export async function linkView(
     async page() {
       const period = { since: firstClickDay(now), days: CLICK_DAYS }
       const clicks = await visitQueries.listClicks(db, { link: link.id, ...period })
-      return linkPage(caller, members, clicks, shortLinks(app))
+      return linkPage(members, clicks, shortLinks(app))
     },
     fragment: () => linkMembers(members),
   }

@@ -52,13 +52,13 @@ export const allLinksEndpoints = [
     path: '/-/admin/links',
     access: admin(signedIn),
     query: Type.Object({ ...linkList.query.properties, q: withDefault(Type.String(), '') }),
-    async answer({ app, caller, query, context }) {
+    async answer({ app, query, context }) {
       const prefix = query.q.trim()
       const { links, next_cursor } = await linkList.read(query, (slice) =>
         listAllLinks(app.links.db, prefix.toLowerCase(), slice),
       )
       const next = nextAddress(context, next_cursor)
-      return allLinksView(caller, prefix, { links, next, short: shortLinks(app) })
+      return allLinksView(prefix, { links, next, short: shortLinks(app) })
     },
   }),
 ]

@@ -14,7 +14,7 @@ import {
   suggestionsFor,
   termsOfLink,
 } from '../../services/links/visits.ts'
-import { faultReply, shortLinks, LOCATION_TOO_LONG, type LinksRoutes } from './endpoint.ts'
+import { faultReply, framed, shortLinks, LOCATION_TOO_LONG, type LinksRoutes } from './endpoint.ts'
 
 /** The most links that a search page lists. */
 const MAX_FOUND = 10
@@ -51,7 +51,7 @@ async function go(app: LinksRoutes, context: Context) {
   if (found !== undefined) {
     const location = `/${encodePath(found.name + found.rest)}`
     const fits = location.length <= MAX_LOCATION
-    return fits ? redirect(location) : faultReply(LOCATION_TOO_LONG, context)
+    return fits ? redirect(location) : faultReply(app, LOCATION_TOO_LONG, context)
   }
   const name = terms.name.slice(0, MAX_NAME_LENGTH)
   const visitor = await visitorAt(app, context)
@@ -62,7 +62,7 @@ async function go(app: LinksRoutes, context: Context) {
     suggestions: await suggestionsFor(db, name, visitor),
     found: visitor === undefined ? null : await linksLike(app, visitor, name),
   }
-  return htmlReply(searchPage(visitor, view))
+  return htmlReply(framed(app, searchPage(visitor, view), visitor))
 }
 
 async function linksLike({ links: { db, clock } }: LinksRoutes, visitor: User, name: string) {

@@ -39,7 +39,7 @@ const configEndpoint = api({
 const helpEndpoint = page({
   path: '/-/help',
   access: signedIn,
-  answer: ({ app, caller }) => ({ page: () => helpPage(caller, shortLinks(app)) }),
+  answer: ({ app }) => ({ page: () => helpPage(shortLinks(app)) }),
 })
 
 /** All endpoints of the API and of the pages; the API's document has them in this order. */
@@ -66,7 +66,7 @@ export function linksRoutes(
   return [
     { method: 'GET', path: '/', access: 'guarded', handle: () => seeOther('/-/') },
     { method: 'GET', path: '/robots.txt', access: 'open', handle: () => ROBOTS },
-    plainHealthRoute(app.version, databaseAnswers, faultReply),
+    plainHealthRoute(app.version, databaseAnswers, (...fault) => faultReply(app, ...fault)),
     ...assetRoutes('/-/assets'),
     ...mountPages(ENDPOINTS, app),
     ...searchRoutes(app),
@@ -93,16 +93,16 @@ export function linksFallback(app: LinksRoutes): Fallback {
  * callers with a token get 404, or 405 with the methods. Below `admin/` only admins learn which
  * paths exist.
  */
-function missingOperation({ links }: LinksRoutes, allow: string | undefined): Route {
+function missingOperation(app: LinksRoutes, allow: string | undefined): Route {
   return {
     method: 'GET',
     path: '/api/v1/(none)',
     access: 'open',
     async handle(context) {
-      const caller = await bearerAt(links, context)
+      const caller = await bearerAt(app.links, context)
       if (context.path.startsWith(ADMIN)) refuseUser(caller)
-      if (allow === undefined) return faultReply(NOT_FOUND, context)
-      return faultReply(wrongMethod(allow, `this path answers ${allow} only`), context)
+      if (allow === undefined) return faultReply(app, NOT_FOUND, context)
+      return faultReply(app, wrongMethod(allow, `this path answers ${allow} only`), context)
     },
   }
 }

@@ -45,7 +45,7 @@ export const tagEndpoints = [
     query: tagList.query,
     async answer(call) {
       const { tags, next_cursor } = await readTags(call)
-      return tagsView(call.caller, tags, nextAddress(call.context, next_cursor))
+      return tagsView(tags, nextAddress(call.context, next_cursor))
     },
   }),
 

@@ -93,7 +93,7 @@ async function showTokens(
 ): Promise<View> {
   const tokens = await tokenQueries.listTokens(links.db, { user: caller.id })
   const form = newForm(TokenForm, { expires: '90d' })
-  return tokensView(caller, { tokens, now, form, ...state })
+  return tokensView({ tokens, now, form, ...state })
 }
 
 /** A command that shows that the token works, within its scope. */

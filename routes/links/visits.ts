@@ -19,6 +19,7 @@ import { linkMeant, readVisitPath, suggestionsFor } from '../../services/links/v
 import {
   faultPage,
   faultReply,
+  framed,
   LOCATION_TOO_LONG,
   NOT_FOUND,
   type LinksRoutes,
@@ -74,7 +75,7 @@ export function isReservedPath(path: string) {
 
 async function resolve(visit: Visit, known: KnownLink | undefined) {
   const { app, context, ended } = visit
-  if (isReservedPath(context.path)) return faultReply(NOT_FOUND, context)
+  if (isReservedPath(context.path)) return faultReply(app, NOT_FOUND, context)
   const { db, targets } = app.links
   const path = readVisitPath(context.path)
   const identity = app.identify(context)
@@ -92,7 +93,7 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
   }
   if (link.isSecure && !(await mayRead(visit, link, visitor))) {
     ended.forbidden()
-    return replyForbidden(context, visitor)
+    return replyForbidden(visit, visitor)
   }
   if (path.previews) {
     // To a stranger, a link that is not public looks like none.
@@ -101,14 +102,14 @@ async function resolve(visit: Visit, known: KnownLink | undefined) {
     }
     ended.previewed()
     count(visit, link, 'preview')
-    const page = previewPage(visitor, link, await mayRead(visit, link, visitor))
-    return htmlReply(page, 200, NOINDEX)
+    const page = previewPage(link, await mayRead(visit, link, visitor))
+    return htmlReply(framed(app, page, visitor), 200, NOINDEX)
   }
   const reply = redirect(visit, link, path.more)
   if (reply !== undefined) return reply
   ended.unknown()
   const fault = notFound(`the link “${link.slug}” takes no further path`)
-  return refuseVisit(fault, context, visitor)
+  return refuseVisit(visit, fault, visitor)
 }
 
 /** Whether a visitor is an owner or a recipient of a link, or an admin. */
@@ -122,12 +123,12 @@ async function mayRead({ app }: Visit, link: KnownLink, visitor?: User) {
 
 /** The redirect of a visit, counted; undefined when the link takes no further path. */
 function redirect(visit: Visit, link: KnownLink, more: FurtherPath) {
-  const { context, ended } = visit
+  const { app, context, ended } = visit
   const location = targetOf(link, more, context.search)
   if (location === undefined) return undefined
   if (location.length > MAX_LOCATION) {
     ended.unknown()
-    return faultReply(LOCATION_TOO_LONG, context)
+    return faultReply(app, LOCATION_TOO_LONG, context)
   }
   ended.redirected()
   count(visit, link, clickKind(context.headers))
@@ -146,11 +147,12 @@ function count({ app, context }: Visit, { id }: KnownLink, kind: ClickKind) {
 async function replyUnknown(visit: Visit, asked: string, visitor?: User) {
   const { app, context, ended } = visit
   ended.unknown()
-  if (wantsJson(context)) return refuseVisit(notFound('link not found'), context, visitor)
+  if (wantsJson(context)) return refuseVisit(visit, notFound('link not found'), visitor)
   const db = app.links.db.at('extras')
   const suggestions = await suggestionsFor(db, asked, visitor).catch(noneWhenBusy)
   const [creates] = slugsMeant(asked)
-  return htmlReply(unknownPage(visitor, { asked, creates, suggestions }), 404, NOINDEX)
+  const page = unknownPage(visitor, { asked, creates, suggestions })
+  return htmlReply(framed(app, page, visitor), 404, NOINDEX)
 }
 
 /** When the database has no time for suggestions, the page has none. */
@@ -160,17 +162,17 @@ function noneWhenBusy(error: unknown): never[] {
 }
 
 /** 403 for a secure link that the visitor may not follow. It does not say where the link leads. */
-function replyForbidden(context: Context, visitor?: User) {
+function replyForbidden(visit: Visit, visitor?: User) {
   const message =
     visitor === undefined
       ? 'this link is only for people who are signed in and may follow it'
       : 'this link is not shared with you; ask one of its owners'
-  return refuseVisit(forbidden(message), context, visitor)
+  return refuseVisit(visit, forbidden(message), visitor)
 }
 
-function refuseVisit({ status, code, message }: Fault, context: Context, visitor?: User) {
+function refuseVisit({ app, context }: Visit, { status, code, message }: Fault, visitor?: User) {
   const fault = new Fault(status, code, message, { headers: NOINDEX })
-  return wantsJson(context) ? faultReply(fault, context) : faultPage(fault, visitor)
+  return wantsJson(context) ? faultReply(app, fault, context) : faultPage(app, fault, visitor)
 }
 
 function wantsJson({ headers }: Context) {

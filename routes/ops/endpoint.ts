@@ -1,9 +1,11 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
-import { opsErrorPage, type Listed } from '../../html/ops/layout.ts'
+import type { ServiceLink } from '../../html/layout.ts'
+import { opsErrorPage, opsFrame, type Listed } from '../../html/ops/layout.ts'
+import type { Context } from '../../kernel/http/context.ts'
 import { anyone, endpointsOf, type Call, type Endpoint } from '../../kernel/http/endpoint.ts'
 import { badRequest, Fault } from '../../kernel/fault.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'
-import { htmlReply, jsonReply, type FaultReply, type Reply } from '../../kernel/http/reply.ts'
+import { htmlReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
 import { audienceOf } from '../../kernel/http/view.ts'
 import type { Ops } from '../../services/ops/open.ts'
 
@@ -11,6 +13,8 @@ import type { Ops } from '../../services/ops/open.ts'
 export interface OpsApp {
   ops: Ops
   version: string
+  /** The services that run, for the header of the pages. */
+  services: () => readonly ServiceLink[]
   /** Public address of the service, without a slash at its end. */
   baseUrl: () => string
   /** The key of the alert webhook and the chat API, as configured now. */
@@ -23,13 +27,17 @@ const INTERNAL = 'internal server error'
 /**
  * Errors of the ops service: `{error}` (ops.md section 7); browsers get a page outside the API.
  */
-export const opsFault: FaultReply = (fault, request) => {
+export function opsFault(
+  { services }: Pick<OpsApp, 'services'>,
+  fault: Fault,
+  request: Pick<Context, 'path' | 'headers'>,
+): Reply {
   const { status, code, message, headers } = fault
   if (request.path.startsWith('/v1/')) {
     return chatProblem(fault, code.toLowerCase())
   }
   if (!request.path.startsWith('/api/') && audienceOf(request) === 'browser') {
-    return htmlReply(opsErrorPage(fault), status, headers)
+    return htmlReply(opsFrame(opsErrorPage(fault), services()), status, headers)
   }
   return jsonReply({ error: code === 'INTERNAL_ERROR' ? INTERNAL : message }, status, headers)
 }
@@ -52,6 +60,7 @@ export const { api, page, form } = endpointsOf<OpsApp, undefined>({
   bodyLimit: 1024 * 1024,
   alwaysRefuses: [403, 500, 503],
   faultReply: opsFault,
+  frame: ({ services }, page) => opsFrame(page, services()),
 })
 
 /** For forms with a long text: 100,000 characters take up to 900,000 bytes in a form. */

@@ -55,7 +55,7 @@ const ENDPOINTS = [
 export function opsRoutes(app: OpsApp, databaseAnswers: () => Promise<boolean>): readonly Route[] {
   const operations = [HEALTH, ...mountApi(ENDPOINTS, app), webhookOperation(app)]
   return [
-    plainHealthRoute(app.version, databaseAnswers, opsFault),
+    plainHealthRoute(app.version, databaseAnswers, (...fault) => opsFault(app, ...fault)),
     ...assetRoutes('/assets'),
     ...assetRoutes('/assets', 'ops'),
     ...mountPages(ENDPOINTS, app),

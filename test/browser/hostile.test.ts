@@ -197,7 +197,7 @@ await t.test('links: what somebody typed is text and nothing else', async (t: Te
     t.equal((await ann.get('/bad-target')).status, 404)
     await page.goto(`${links.base}/-/`)
     const hrefs: string[] = await page
-      .locator('a[href]')
+      .locator('main a[href]')
       .evaluateAll((all: readonly { href: string }[]) => all.map(({ href }) => href))
     t.same(
       hrefs.filter((href) => !href.startsWith(links.base)),

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { html, render } from '../../kernel/html.ts'
-import { hooksErrorPage, hooksPage } from '../../html/hooks/layout.ts'
+import { hooksErrorPage, hooksFrame } from '../../html/hooks/layout.ts'
 import { sizeTag, sizeText, timeTag } from '../../html/parts.ts'
 
 t.test('sizes are short, and exact in the title', async (t) => {
@@ -23,7 +23,7 @@ t.test('times are UTC until the script knows better', async (t) => {
 })
 
 t.test('the layout marks the present page and escapes its title', async (t) => {
-  const text = render(hooksPage({ title: '<b>', section: 'log', body: html`<p>body</p>` }))
+  const text = render(hooksFrame({ title: '<b>', section: 'log', body: html`<p>body</p>` }, []))
   t.match(text, /^<!doctype html>/)
   t.match(text, '<title>&lt;b&gt; · Gatehouse</title>')
   t.equal(text.match(/aria-current="page"/g)?.length, 1)
@@ -32,7 +32,9 @@ t.test('the layout marks the present page and escapes its title', async (t) => {
 })
 
 t.test('the error page shows text, not markup', async (t) => {
-  const text = render(hooksErrorPage({ status: 404, message: 'No <i>such</i> event' }))
+  const text = render(
+    hooksFrame(hooksErrorPage({ status: 404, message: 'No <i>such</i> event' }), []),
+  )
   t.match(text, 'No &lt;i&gt;such&lt;/i&gt; event')
   t.notMatch(text, 'aria-current')
 })

@@ -2,7 +2,16 @@ import Type from 'typebox'
 import { t } from 'tap'
 import { dashboardPage, hourly, type DashboardView } from '../../../html/hooks/dashboard.ts'
 import { render } from '../../../kernel/html.ts'
-import { HOSTILE, summary, ESCAPED, logView, NO_FILTER, eventView, card } from './samples.ts'
+import {
+  shown,
+  HOSTILE,
+  summary,
+  ESCAPED,
+  logView,
+  NO_FILTER,
+  eventView,
+  card,
+} from './samples.ts'
 import {
   logUrl,
   logFragment,
@@ -52,7 +61,7 @@ function dashboardView(changes: Partial<DashboardView> = {}): DashboardView {
 
 t.test('a row that the script adds has a badge for whatever an event says', async (t) => {
   const [template = ''] =
-    /<template id="event-row".*?<\/template/s.exec(render(dashboardPage(dashboardView()))) ?? []
+    /<template id="event-row".*?<\/template/s.exec(shown(dashboardPage(dashboardView()))) ?? []
   for (const state of ['verified', 'signed', 'token', 'open', 'queue']) {
     t.match(template, `data-verify="${state}"`)
   }
@@ -60,19 +69,19 @@ t.test('a row that the script adds has a badge for whatever an event says', asyn
 
 t.test('the strip has exactly the two labels', async (t) => {
   const idle = dashboardView()
-  t.match(render(dashboardPage(idle)), /data-connection-label>idle</)
+  t.match(shown(dashboardPage(idle)), /data-connection-label>idle</)
   const status = { ...idle.status, connection: 'receiving' as const }
-  t.match(render(dashboardPage(dashboardView({ status }))), /data-connection-label>receiving</)
+  t.match(shown(dashboardPage(dashboardView({ status }))), /data-connection-label>receiving</)
 })
 
 t.test('the stream resumes after the newest event on the page', async (t) => {
-  t.match(render(dashboardPage(dashboardView())), 'data-live="42"')
-  t.match(render(dashboardPage(dashboardView({ events: [], position: 7 }))), 'data-live="7"')
+  t.match(shown(dashboardPage(dashboardView())), 'data-live="42"')
+  t.match(shown(dashboardPage(dashboardView({ events: [], position: 7 }))), 'data-live="7"')
 })
 
 t.test('the first webhook is explained until there is one', async (t) => {
-  t.notMatch(render(dashboardPage(dashboardView())), 'first-webhook')
-  const empty = render(dashboardPage(dashboardView({ events: [] })))
+  t.notMatch(shown(dashboardPage(dashboardView())), 'first-webhook')
+  const empty = shown(dashboardPage(dashboardView({ events: [] })))
   t.match(empty, '$(npx gatehouse provider add first --enable)')
   t.match(empty, 'http://127.0.0.1:8080/webhooks/generic/first')
   t.match(empty, /<section id="recent"[^>]*hidden/)
@@ -80,7 +89,7 @@ t.test('the first webhook is explained until there is one', async (t) => {
 
 t.test('hostile names and types stay text', async (t) => {
   const events = [{ ...summary, provider: HOSTILE, event_type: HOSTILE }]
-  t.notMatch(render(dashboardPage(dashboardView({ events }))), 'alert("1")')
+  t.notMatch(shown(dashboardPage(dashboardView({ events }))), 'alert("1")')
 })
 
 t.test('the chart has one bar for each of 24 hours, the last one being now', async (t) => {
@@ -110,14 +119,14 @@ t.test('the chart has one bar for each of 24 hours, the last one being now', asy
 
 t.test('the chart says in words what it draws', async (t) => {
   const stats = [{ provider: 'generic:ci', hour: now, events: 5, rejections: 0 }]
-  const text = render(dashboardPage(dashboardView({ stats })))
+  const text = shown(dashboardPage(dashboardView({ stats })))
   t.match(text, 'aria-label="Events per hour over 24 hours: 5 in all, at most 5 at 08:00 UTC"')
-  t.match(render(dashboardPage(dashboardView())), 'No events in the last 24 hours')
+  t.match(shown(dashboardPage(dashboardView())), 'No events in the last 24 hours')
 })
 
 t.test('the fragment is a part of the page, to the letter', async (t) => {
   const view = logView()
-  t.ok(render(logPage(view, 42)).includes(render(logFragment(view))))
+  t.ok(shown(logPage(view, 42)).includes(render(logFragment(view))))
   const { filter, providers, next } = view
   const rejection = {
     id: 1,
@@ -129,7 +138,7 @@ t.test('the fragment is a part of the page, to the letter', async (t) => {
   }
   const rejections = { filter, providers, below: false, next, rejections: [rejection] }
   const fragment = render(rejectionsFragment(rejections))
-  t.ok(render(rejectionsPage(rejections)).includes(fragment))
+  t.ok(shown(rejectionsPage(rejections)).includes(fragment))
   t.match(fragment, ESCAPED)
   t.notMatch(fragment, '<script')
 })
@@ -148,7 +157,7 @@ t.test('a hostile event type stays text, in cells and in attributes', async (t) 
   const text = render(logFragment(logView({ filter, events, next: `/log?cursor=${HOSTILE}` })))
   t.match(text, ESCAPED)
   t.notMatch(text, '<script')
-  const page = render(logPage(logView({ filter, events, providers: [HOSTILE] }), 42))
+  const page = shown(logPage(logView({ filter, events, providers: [HOSTILE] }), 42))
   t.notMatch(page, 'alert("1")')
 })
 
@@ -183,7 +192,7 @@ t.test('an empty log says why and leads on', async (t) => {
 t.test('a provider that is gone stays chosen in the filter', async (t) => {
   const filter = { ...NO_FILTER, provider: 'generic:gone' }
   t.match(
-    render(logPage(logView({ filter }), 42)),
+    shown(logPage(logView({ filter }), 42)),
     /<option value="generic:gone" selected\s*>generic:gone</,
   )
 })
@@ -196,7 +205,7 @@ t.test('addresses of the log carry what differs from the default', async (t) => 
 
 t.test('hostile payload, headers, type and command stay text', async (t) => {
   const hostile = { payload: HOSTILE, headers: { [HOSTILE]: HOSTILE }, event_type: HOSTILE }
-  const text = render(eventPage({ ...eventView(hostile), pretty: HOSTILE, curl: HOSTILE }))
+  const text = shown(eventPage({ ...eventView(hostile), pretty: HOSTILE, curl: HOSTILE }))
   t.notMatch(text, 'alert("1")')
   t.ok(
     text.split(ESCAPED).length - 1 >= 7,
@@ -205,7 +214,7 @@ t.test('hostile payload, headers, type and command stay text', async (t) => {
 })
 
 t.test('the payload is shown indented and as received', async (t) => {
-  const text = render(eventPage(eventView()))
+  const text = shown(eventPage(eventView()))
   t.ok(text.includes('<code>{\n  &quot;a&quot;: 1\n}</code>'))
   t.ok(text.includes('<code>{&quot;a&quot;:1}</code>'))
   t.match(text, 'href="/log/42/payload"')
@@ -214,12 +223,12 @@ t.test('the payload is shown indented and as received', async (t) => {
 t.test('white space at the start of a payload is not lost', async (t) => {
   const view = { ...eventView({ payload: '\n\n{"a":1}' }), pretty: null }
   // A parser drops a line break right after <pre>, so the text must not follow it.
-  t.match(render(eventPage(view)), /<pre[^>]*><code>\n\n/)
+  t.match(shown(eventPage(view)), /<pre[^>]*><code>\n\n/)
 })
 
 t.test('bytes that are no text are announced as base64', async (t) => {
   const view = { ...eventView({ payload: 'AAEC/w==', payload_encoding: 'base64' }), pretty: null }
-  const text = render(eventPage(view))
+  const text = shown(eventPage(view))
   t.match(text, 'shown as base64')
   t.match(text, 'AAEC/w==')
   t.notMatch(text, 'Raw text as received')
@@ -227,13 +236,13 @@ t.test('bytes that are no text are announced as base64', async (t) => {
 
 t.test('a very long payload is cut, and the page says so', async (t) => {
   const view = { ...eventView({ payload: 'x'.repeat(300_000) }), pretty: null }
-  const text = render(eventPage(view))
+  const text = shown(eventPage(view))
   t.match(text, /first 200000 of 300000 characters/)
   t.ok(text.length < 220_000)
 })
 
 t.test('a repeated body leads to the earlier event, repeats are counted', async (t) => {
-  const text = render(eventPage({ ...eventView({ attempts: 3 }), sameBody: 7 }))
+  const text = shown(eventPage({ ...eventView({ attempts: 3 }), sameBody: 7 }))
   t.match(text, 'href="/log/7"')
   t.match(text, '3 (delivered again')
 })
@@ -257,14 +266,14 @@ t.test('target, detail, default target and what was typed stay text', async (t) 
     fault: { message: HOSTILE, fields: {} },
   }
   const changes = { defaultTarget: HOSTILE, replays: [hostile], isReplayed: true, refused }
-  const text = render(eventPage({ ...eventView(), ...changes }))
+  const text = shown(eventPage({ ...eventView(), ...changes }))
   t.notMatch(text, 'alert("1")')
   t.equal(text.split(ESCAPED).length - 1, 7)
 })
 
 t.test('the list is the same on the page and alone', async (t) => {
   const view = { ...eventView(), replays: [replay] }
-  t.ok(render(eventPage(view)).includes(render(replaysList(view))))
+  t.ok(shown(eventPage(view)).includes(render(replaysList(view))))
   t.match(render(replaysList(view)), /204 in 12 ms.*forward.*datetime="2026-05-04T08:30:00.000Z"/s)
 })
 
@@ -294,7 +303,7 @@ function providersView(changes: Partial<ProvidersView> = {}): ProvidersView {
 
 t.test('page, fragment and card are made of the same parts', async (t) => {
   const fragment = render(providersFragment(providersView()))
-  t.ok(render(providersPage(providersView())).includes(fragment))
+  t.ok(shown(providersPage(providersView())).includes(fragment))
   t.ok(fragment.includes(render(providerCard(card()))))
 })
 
@@ -392,7 +401,7 @@ function settingsView(changes: Partial<SettingsView> = {}): SettingsView {
 }
 
 t.test('the form is a part of the page, to the letter', async (t) => {
-  const page = render(settingsPage(settingsView()))
+  const page = shown(settingsPage(settingsView()))
   t.ok(page.includes(render(settingsForm(settingsView()))))
   t.match(page, '0 = no limit')
   t.match(page, /HOOKS_ADDR[\s\S]*127\.0\.0\.1:8080/)

@@ -2,6 +2,14 @@ import type { EventSummary } from '../../../db/hooks/events.ts'
 import type { EventView } from '../../../html/hooks/event.ts'
 import type { LogFilter, LogView } from '../../../html/hooks/log.ts'
 import type { ProviderCard } from '../../../html/hooks/provider-card.ts'
+import { hooksFrame } from '../../../html/hooks/layout.ts'
+import { render } from '../../../kernel/html.ts'
+import type { Page } from '../../../kernel/http/view.ts'
+
+/** A page as a browser gets it. */
+export function shown(page: Page): string {
+  return render(hooksFrame(page, []))
+}
 
 export const HOSTILE = '</code></pre><script>alert("1")</script>\'&'
 export const ESCAPED =
