@@ -8,7 +8,7 @@ import { breakable, timeTag, copyBox } from '../parts.ts'
 import { barChart } from '../chart.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
 import { eventRow, eventRowTemplate, eventTable } from './event-row.ts'
-import { logUrl } from './log.ts'
+import { logUrl } from './log-filter.ts'
 
 /** What `/` shows. */
 export interface DashboardView {

@@ -6,7 +6,7 @@ import type { ProviderStatus } from '../../services/hooks/providers.ts'
 import { plainChoice, plainField, postForm, submit, type Option } from '../form.ts'
 import { disclosed, facts, saved, breakable, timeTag } from '../parts.ts'
 import { alarmBadges, trustBadge } from './layout.ts'
-import { logUrl } from './log.ts'
+import { logUrl } from './log-filter.ts'
 
 /** One provider as its card on `/providers` shows it. */
 export interface ProviderCard

@@ -12,8 +12,8 @@ import {
   eventView,
   card,
 } from './samples.ts'
+import { logUrl } from '../../../html/hooks/log-filter.ts'
 import {
-  logUrl,
   logFragment,
   logPage,
   rejectionsFragment,

@@ -1,6 +1,7 @@
 import type { EventSummary } from '../../../db/hooks/events.ts'
 import type { EventView } from '../../../html/hooks/event.ts'
-import type { LogFilter, LogView } from '../../../html/hooks/log.ts'
+import type { LogFilter } from '../../../html/hooks/log-filter.ts'
+import type { LogView } from '../../../html/hooks/log.ts'
 import type { ProviderCard } from '../../../html/hooks/provider-card.ts'
 import { hooksFrame } from '../../../html/hooks/layout.ts'
 import { render } from '../../../kernel/html.ts'
