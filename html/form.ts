@@ -12,6 +12,17 @@ export interface Form extends FormState {
 /** An option of a list or of radio buttons: its value, its name, and what it means. */
 export type Option = readonly [value: string, label: string, meaning?: Printable, own?: Attributes]
 
+/** A field's attributes, and what stands around it. */
+export interface FieldOptions {
+  /** Stands below the field. */
+  hint?: Printable
+  /** Stands in front of it, in the same line. */
+  prefix?: string
+  /** Values that the browser offers; any other may be typed as well. */
+  suggestions?: readonly string[] | undefined
+  [attribute: string]: Attributes[string] | Printable
+}
+
 /** What a schema says of a field. */
 interface Limits {
   default?: unknown
@@ -46,16 +57,16 @@ export function refusal({ id, fault }: Pick<Form, 'id' | 'fault'>): Html | false
 }
 
 /**
- * A field with its label, a prefix in front, and a hint below it. It has several lines where
- * `rows` says how many. Limits come from the form's schema; further attributes are set as they
- * are.
+ * A field with its label. It has several lines where `rows` says how many. Limits come from the
+ * form's schema; further attributes are set as they are.
  */
 export function field(
   form: Form,
   name: string,
   label: Printable,
-  { hint, prefix, ...own }: Attributes & { hint?: Printable; prefix?: string } = {},
+  { hint, prefix, suggestions, ...attributesOf }: FieldOptions = {},
 ): Html {
+  const own = attributesOf as Attributes
   const { maxLength, minimum, maximum, type, default: first } = limitsOf(form, name)
   const isNumber = type === 'number' || type === 'integer'
   const isLong = own['rows'] !== undefined
@@ -69,6 +80,7 @@ export function field(
     ...(isNumber && { type: 'number', min: minimum, max: maximum }),
     ...(type === 'number' && { step: 'any' }),
     ...(!isNumber && !isLong && { autocomplete: 'off' }),
+    ...(suggestions && { list: listIdOf(id) }),
     ...own,
     ...stateOf(form, name, String(id), hint === undefined ? undefined : `${id}-hint`),
   }
@@ -79,6 +91,7 @@ export function field(
   return html`<div class="field">
     <label for="${String(id)}">${label}</label>
     ${prefix === undefined ? control : prefixed(prefix, control)}
+    ${suggestions && suggestionList(id, suggestions)}
     ${hint !== undefined && html`<p id="${String(id)}-hint" class="hint">${hint}</p>`}
     ${messageBelow(form, name, String(id))}
   </div>`
@@ -191,14 +204,45 @@ export function filterForm(
   </form>`
 }
 
-/** A field of a form without schema and refusals, such as a filter: its label is around it. */
+/**
+ * A field of a form without schema and refusals, such as a filter: its label is around it. One
+ * with suggestions has an id or a name that is unique on the page.
+ */
 export function plainField(
   label: string,
-  { labelClass, ...own }: Attributes & { labelClass?: string },
+  { labelClass, suggestions, ...attributesOf }: FieldOptions & { labelClass?: string },
 ): Html {
+  const own = attributesOf as Attributes
+  const id = own['id'] ?? own['name']
+  const list = suggestions && { list: listIdOf(id) }
   return html`<label${attributes({ class: labelClass })}>
-    ${label} <input${attributes({ autocomplete: 'off', ...own })} />
+    ${label} <input${attributes({ autocomplete: 'off', ...list, ...own })} />
+    ${suggestions && suggestionList(id, suggestions)}
   </label>`
+}
+
+/** While one types into the field with this id, the server renews what it offers. */
+export function renewedBy(path: string, id: string): Attributes {
+  return {
+    'hx-get': path,
+    'hx-trigger': 'input changed delay:150ms',
+    'hx-target': `#${listIdOf(id)}`,
+    'hx-swap': 'innerHTML',
+    'hx-sync': 'this:replace',
+  }
+}
+
+/** The values that a field offers, as `renewedBy` gets them. */
+export function suggestionOptions(values: readonly string[]): Html {
+  return html`${values.map((value) => html`<option value="${value}"></option>`)}`
+}
+
+function suggestionList(id: Attributes[string], values: readonly string[]): Html {
+  return html`<datalist id="${listIdOf(id)}">${suggestionOptions(values)}</datalist>`
+}
+
+function listIdOf(id: Attributes[string]): string {
+  return `${String(id)}-list`
 }
 
 /** A list of such a form, of which one option is chosen. */
