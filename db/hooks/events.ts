@@ -28,6 +28,23 @@ export const StoredEvent = Type.Object({
 })
 export type StoredEvent = Type.Static<typeof StoredEvent>
 
+/** How the delivery of an event was requested; null for an event of a queue. */
+const RequestLine = Type.Object({
+  method: nullable(Type.String()),
+  path: nullable(Type.String()),
+  query: nullable(Type.String()),
+})
+export type RequestLine = Type.Static<typeof RequestLine>
+
+/** The events before and after an event, by id. */
+const Neighbours = Type.Object({
+  previous: nullable(Type.Integer()),
+  next: nullable(Type.Integer()),
+  previous_of_provider: nullable(Type.Integer()),
+  next_of_provider: nullable(Type.Integer()),
+})
+export type Neighbours = Type.Static<typeof Neighbours>
+
 const StreamBounds = Type.Object({
   newest: Type.Integer(),
   pruned_through: Type.Integer(),
@@ -44,7 +61,11 @@ const range = { ...filter, before: 'int8', from: 'int8' } as const
 
 export const eventQueries = sqlFile('sql/hooks/events.sql', {
   findEvent: optional(StoredEvent, { id: 'int8' }),
-  findEventStart: optional(StoredEvent, { id: 'int8', bytes: 'int4' }),
+  findEventStart: optional(
+    Type.Object({ ...StoredEvent.properties, ...RequestLine.properties }),
+    { id: 'int8', bytes: 'int4' },
+  ),
+  findNeighbours: optional(Neighbours, { id: 'int8' }),
   findSameBody: optional(Id, { id: 'int8' }),
   firstIdSince: one(Id, { since: 'timestamptz' }),
   listEvents: many(EventSummary, { ...range, limit: 'int8' }),

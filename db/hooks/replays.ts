@@ -14,6 +14,8 @@ export const Replay = Type.Object({
   status: nullable(Type.Integer()),
   ms: Type.Integer(),
   detail: nullable(Type.String()),
+  /** The beginning of what the target answered; null where nothing was, or nothing is kept. */
+  answer: nullable(Type.String()),
   at: Timestamp,
 })
 export type Replay = Type.Static<typeof Replay>
@@ -27,6 +29,7 @@ export const replayQueries = sqlFile('sql/hooks/replays.sql', {
     status: 'int2?',
     ms: 'int4',
     detail: 'text?',
+    answer: 'text?',
     at: 'timestamptz',
   }),
   listReplays: many(Replay, { event: 'int8', limit: 'int8' }),

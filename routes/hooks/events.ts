@@ -66,7 +66,7 @@ export const ReplayRequest = Type.Object(
 )
 
 /** One time that an event was sent. */
-export const Sent = Type.Omit(Replay, ['id'])
+export const Sent = Type.Omit(Replay, ['id', 'answer'])
 
 const EventId = parsed(Type.Integer({ minimum: 1 }), '', (given) => readEventId(String(given)))
 

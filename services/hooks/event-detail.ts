@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
-import { eventQueries, StoredEvent } from '../../db/hooks/events.ts'
+import { eventQueries, type RequestLine, StoredEvent } from '../../db/hooks/events.ts'
 import { notFound } from '../../kernel/fault.ts'
 import { firstFields } from '../../kernel/http/read-body.ts'
+import { type JsonNode, readJson } from './json-nodes.ts'
 import { isRepeatable } from './outgoing.ts'
-import { headersByName, REDACTED } from './redact.ts'
+import { headersByName, headersInOrder, REDACTED } from './redact.ts'
 
 /** hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. */
 export const EventDetail = Type.Object({
@@ -22,17 +23,24 @@ export function eventDetail(event: StoredEvent): EventDetail {
   return { ...event, headers, payload: event.payload.toString(payload_encoding), payload_encoding }
 }
 
+/** The request of a delivery, as it was sent but for its secrets; of a queue the headers alone. */
+export interface EventRequest extends RequestLine {
+  headers: readonly (readonly [name: string, value: string])[]
+}
+
 /**
  * Reads an event without the rest of a long payload: cut between characters, with the number of
- * bytes that are left out.
+ * bytes that are left out. The request is no part of the details, whose members the contract names.
  */
 export async function readEventStart(db: Database, id: number, limit: number) {
   // A byte more shows whether the limit falls within a character.
-  const event = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })
-  if (event === undefined) throw notFound(NO_EVENT)
+  const found = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })
+  if (found === undefined) throw notFound(NO_EVENT)
+  const { method, path, query, ...event } = found
   const payload = event.payload.subarray(0, cutAt(event.payload, limit))
   const omittedBytes = event.payload_size - payload.length
-  return { event: eventDetail({ ...event, payload }), omittedBytes }
+  const request: EventRequest = { method, path, query, headers: headersInOrder(event.headers) }
+  return { event: eventDetail({ ...event, payload }), omittedBytes, request }
 }
 
 /** What is said of an id without an event. */
@@ -62,6 +70,16 @@ export function prettyPayload({
   if (!(content_type ?? '').startsWith('application/x-www-form-urlencoded')) return null
   if (firstFields(payload) !== payload) return null
   return [...new URLSearchParams(payload)].map(([name, value]) => `${name} = ${value}`).join('\n')
+}
+
+/** What a page shows as a tree; more would be a page of many hundred KB. */
+const TREE_BOUNDS = { nodes: 1_000, depth: 40 }
+const MAX_TREE_CHARACTERS = 200_000
+
+/** The payload as a tree; undefined when it is not JSON, or has too much of it. */
+export function payloadTree({ payload, payload_encoding }: EventDetail): JsonNode | undefined {
+  const isShort = payload_encoding === 'utf8' && payload.length <= MAX_TREE_CHARACTERS
+  return isShort ? readJson(payload, TREE_BOUNDS) : undefined
 }
 
 /** Headers that curl sets by itself. */

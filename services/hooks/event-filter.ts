@@ -107,6 +107,26 @@ function readMember(text: string): { path?: string; value?: string } | undefined
   return path === undefined || value === undefined ? undefined : { path, value }
 }
 
+/** Numbers that jsonb gives back as they were sent: it knows no exponent and no negative zero. */
+const SAME_NUMBER = /^(?!-0(\.0+)?$)-?\d+(\.\d+)?$/
+
+/**
+ * The filter `json` for a member of a payload: its steps, and its value as JSON text. Null where
+ * the filter can't name it, as with a step that has a dot, or would find nothing.
+ */
+export function memberFilter(steps: readonly string[], source: string): string | null {
+  // jsonb has no text for null.
+  if (source === 'null') return null
+  const isText = source.startsWith('"')
+  if (!isText && !SAME_NUMBER.test(source) && !/^(true|false)$/.test(source)) return null
+  if (!steps.every((step) => /^[\w-]+$/.test(step))) return null
+  const value = isText ? (JSON.parse(source) as string) : source
+  const text = `${steps.join('.')}=${value}`
+  if (text.length > MAX_SEARCH_LENGTH || !text.isWellFormed()) return null
+  // White space at the end is not kept, and a NUL is not stored.
+  return readMember(text)?.value === value ? text : null
+}
+
 /** Whether an event passes the filters of a stream; undefined without filters. */
 export function eventTest(
   provider: string | null,

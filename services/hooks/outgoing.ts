@@ -2,7 +2,7 @@ import { Fault } from '../../kernel/fault.ts'
 import type { HostSet } from '../../kernel/net/addresses.ts'
 import type { OutboundResult } from '../../kernel/net/outbound.ts'
 import { isProxyHeader } from '../../kernel/net/identity.ts'
-import { isSensitiveName, REDACTED } from './redact.ts'
+import { isSensitiveName, REDACTED, redactUrlTokens } from './redact.ts'
 
 // Where an event may be sent, with which of its headers, and what the target answers.
 
@@ -49,8 +49,8 @@ function wrongTarget(message: string): Fault {
 /** Headers of one connection: true of no other request. */
 const OF_ONE_CONNECTION =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|http2-settings)$/
-/** Headers that an HTTP client sets by itself. */
-const OF_ONE_MESSAGE = /^(host|content-length|expect)$/
+/** Headers that an HTTP client sets by itself, and `Accept-Encoding`: no answer is unpacked here. */
+const OF_ONE_MESSAGE = /^(host|content-length|expect|accept-encoding)$/
 
 /** True for a header that another connection may carry as well, and that no proxy added. */
 export function isRepeatable(name: string): boolean {
@@ -91,6 +91,50 @@ export function targetAnswer(result: OutboundResult): TargetAnswer {
   const { status } = result
   const isRedirect = status >= 300 && status < 400
   return { status, ms, detail: isRedirect ? 'redirects are not followed' : null }
+}
+
+/** Characters of a target's answer that are kept. */
+const MAX_ANSWER = 4_096
+/** Bytes that are read of it: a signature that crosses the end must be recognised. */
+export const ANSWER_BYTES = MAX_ANSWER + 1_024
+
+/**
+ * The beginning of a target's answer for the page of the event; null without a body. A target that
+ * echoes the request answers with our signature, or with a token of its URL: they are replaced, as
+ * they were sent and as JSON or a URL writes them. Bytes that are not UTF-8, and control
+ * characters, become U+FFFD.
+ */
+export function keptAnswer(
+  result: OutboundResult,
+  url: URL,
+  signature: Readonly<Record<string, string>>,
+): string | null {
+  if (result.kind !== 'answered' || result.body.length === 0) return null
+  // As part of a stream: a character that the end has cut is left out.
+  let text = new TextDecoder().decode(result.body.subarray(0, ANSWER_BYTES), { stream: true })
+  for (const secret of secretsSent(url, signature)) {
+    for (const written of [secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret)]) {
+      text = text.replaceAll(written, REDACTED)
+    }
+  }
+  return redactUrlTokens(text)
+    .replaceAll('\r\n', '\n')
+    .replace(/[^\P{Cc}\n\t]/gu, '\u{FFFD}')
+    .slice(0, MAX_ANSWER)
+    .toWellFormed()
+}
+
+/** A digest in the value of a header, which may hold a time and a version, too. */
+const DIGEST = /[A-Za-z0-9+/]{32,}={0,2}/g
+/** A shorter value of a parameter is no secret, and may be anywhere in an answer. */
+const MIN_TOKEN = 8
+
+function secretsSent(url: URL, signature: Readonly<Record<string, string>>): readonly string[] {
+  const digests = Object.values(signature).flatMap((value) => value.match(DIGEST) ?? [])
+  const tokens = [...url.searchParams]
+    .filter(([name, value]) => isSensitiveName(name) && value.length >= MIN_TOKEN)
+    .map(([, value]) => value)
+  return [...digests, ...tokens]
 }
 
 export function isSuccess(status: number | null): boolean {

@@ -43,6 +43,11 @@ export function storedHeaders(raw: readonly string[], secret: readonly string[] 
   return JSON.stringify(pairs)
 }
 
+/** Stored headers as they came: in their order and case. */
+export function headersInOrder(stored: string): readonly (readonly [string, string])[] {
+  return JSON.parse(stored) as [string, string][]
+}
+
 /** Of a repeated header of these names only the first value counts, as in `node:http`. */
 const SINGLE = new Set(
   (
@@ -56,7 +61,7 @@ const SINGLE = new Set(
 export function headersByName(stored: string): Readonly<Record<string, string>> {
   // A map, because a header may be named as what every object has, such as `constructor`.
   const headers = new Map<string, string>()
-  for (const [given, value] of JSON.parse(stored) as [string, string][]) {
+  for (const [given, value] of headersInOrder(stored)) {
     const name = given.toLowerCase()
     const before = headers.get(name)
     const separator = name === 'cookie' ? '; ' : ', '

@@ -7,7 +7,15 @@ import type { HostSet } from '../../kernel/net/addresses.ts'
 import type { OutboundRequest, OutboundResult } from '../../kernel/net/outbound.ts'
 import type { Clock } from '../../kernel/time.ts'
 import { withStoredType } from './event-fields.ts'
-import { chooseTarget, isSuccess, outgoingHeaders, targetAnswer, type Target } from './outgoing.ts'
+import {
+  ANSWER_BYTES,
+  chooseTarget,
+  isSuccess,
+  keptAnswer,
+  outgoingHeaders,
+  targetAnswer,
+  type Target,
+} from './outgoing.ts'
 import { headersByName, redactUrlTokens } from './redact.ts'
 import type { Registry } from './registry.ts'
 import { schemeOf } from './schemes.ts'
@@ -29,6 +37,9 @@ const TIMEOUT_MS = 10_000
 
 /** Tells a receiver that this is not the first delivery; the value is the event's id here. */
 const MARKER = 'x-gatehouse-replay'
+/** What became of a replay. What the target answered is for the page of the event alone. */
+export type Sent = Omit<Replay, 'id' | 'answer'>
+
 /** What may be done about a refused target. */
 export const ALLOW = 'an operator can allow it in HOOKS_REPLAY_TARGETS'
 
@@ -41,16 +52,16 @@ export async function replayEvent(
   parts: ReplayParts,
   id: number,
   targetUrl: string | undefined,
-): Promise<Omit<Replay, 'id'>> {
+): Promise<Sent> {
   const event = await eventQueries.findEvent(parts.db, { id })
   if (event === undefined) throw notFound(`There is no event ${id}.`)
   const { settings } = parts.registry
   const target = chooseTarget(targetUrl, settings.replay_default_target, parts.replayTargets())
   const at = parts.clock.now()
-  const result = await send(parts, event, target, at)
+  const { answer, ...result } = await send(parts, event, target, at)
   const shownTarget = redactUrlTokens(target.url.href)
   const replay = { kind: 'replay' as const, target: shownTarget, at, ...result }
-  await replayQueries.saveReplay(parts.db, { event: id, ...replay })
+  await replayQueries.saveReplay(parts.db, { event: id, ...replay, answer })
   return replay
 }
 
@@ -59,22 +70,24 @@ async function send(
   event: StoredEvent,
   { url, trusted }: Target,
   at: Date,
-): Promise<Pick<Replay, 'outcome' | 'status' | 'ms' | 'detail'>> {
+): Promise<Pick<Replay, 'outcome' | 'status' | 'ms' | 'detail' | 'answer'>> {
   const headers = headersToSend(event, parts, at)
-  if (headers === undefined) return { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET }
+  if (headers === undefined) {
+    return { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET, answer: null }
+  }
   const result = await parts.post({
     url,
-    headers: { ...headers, [MARKER]: String(event.id) },
+    headers: { ...headers.all, [MARKER]: String(event.id) },
     body: event.payload,
     timeoutMs: TIMEOUT_MS,
     trusted,
-    answerBytes: 0,
+    answerBytes: ANSWER_BYTES,
   })
-  const answer = targetAnswer(result)
+  const answered = { ...targetAnswer(result), answer: keptAnswer(result, url, headers.signature) }
   if (result.kind === 'refused') {
-    return { ...answer, outcome: 'refused', detail: `${result.reason}; ${ALLOW}` }
+    return { ...answered, outcome: 'refused', detail: `${result.reason}; ${ALLOW}` }
   }
-  return { ...answer, outcome: isSuccess(answer.status) ? 'delivered' : 'failed' }
+  return { ...answered, outcome: isSuccess(answered.status) ? 'delivered' : 'failed' }
 }
 
 /** The current secrets of signed providers: configured (`secrets`), or stored (`registry`). */
@@ -87,6 +100,12 @@ export interface Signers {
 export const NO_SECRET =
   'the secret of the provider is not configured, so the body cannot be signed again'
 
+interface OutgoingHeaders {
+  all: Readonly<Record<string, string>>
+  /** Those of them that sign the event; none of an event that was not signed. */
+  signature: Readonly<Record<string, string>>
+}
+
 /**
  * The headers with which an event is sent: its content type, those of the provider, and for a
  * signed provider a signature of the time `at`. The event type is the stored one. Undefined
@@ -96,17 +115,18 @@ export function headersToSend(
   event: StoredEvent,
   signers: Signers,
   at: Date,
-): Readonly<Record<string, string>> | undefined {
+): OutgoingHeaders | undefined {
   const signature = signAgain(event, signers, at)
   if (signature === undefined) return undefined
   const { content_type, headers } = event
   const row = signers.registry.provider(event.provider)
   const scheme = row && schemeOf(row)
-  return {
+  const all = {
     ...(content_type !== null && { 'content-type': content_type }),
     ...outgoingHeaders(withStoredType(headersByName(headers), event, scheme)),
     ...signature,
   }
+  return { all, signature }
 }
 
 /**

@@ -147,10 +147,10 @@ select c.tries, c.claimed_until,
 -- fates: `delivered`, `again` after wait_ms, `dead`, `released` (not sent). With :most dead ones in a row the
 -- destination is disabled. Gives whether it is enabled still; empty when it was removed.
 with given as materialized (
-  select n, event_id, claimed_until, fate, outcome, status, ms, detail, wait_ms, at
+  select n, event_id, claimed_until, fate, outcome, status, ms, detail, answer, wait_ms, at
     from jsonb_to_recordset(:results::jsonb)
       as r(n integer, event_id bigint, claimed_until timestamptz, fate text, outcome text, status smallint,
-           ms integer, detail text, wait_ms bigint, at timestamptz)
+           ms integer, detail text, answer text, wait_ms bigint, at timestamptz)
 ), owner as materialized (
   select name, disabled_at, dead_in_row from hooks.destinations where name = :name for no key update
 ), event as materialized (
@@ -167,8 +167,8 @@ with given as materialized (
                        select id from hooks.attempts where event_id = e.id order by id desc offset 199
                        ) a)
 ), noted as (
-  insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, at)
-  select e.id, 'destination', :target, g.outcome, g.status, g.ms, g.detail, g.at
+  insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, answer, at)
+  select e.id, 'destination', :target, g.outcome, g.status, g.ms, g.detail, g.answer, g.at
     from given g
     join event e on e.id = g.event_id
    where g.outcome is not null

@@ -9,9 +9,10 @@ select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, 
  where e.id = :id;
 
 -- name: findEventStart
--- As findEvent, but reads only the first :bytes bytes of the payload. Empty when no such event is stored.
+-- As findEvent, with its request line, but only the first :bytes bytes of the payload. Empty when no such event is stored.
 select e.id, e.provider, e.event_type, hooks.trust_mode(e.trust) as trust_mode, hooks.verified(e.trust) as verified,
        hooks.verify_detail(e.trust) as verify_detail, e.external_id, e.content_type, e.source_ip,
+       e.method, e.path, e.query,
        e.headers, substring(e.payload from 1 for :bytes) as payload, length(e.payload) as payload_size,
        1 + coalesce(r.deliveries, 0) as attempts, e.received_at
   from hooks.events e
@@ -29,6 +30,25 @@ select first.id
         order by body_check, id
         limit 1
        ) first
+ where e.id = :id;
+
+-- name: findNeighbours
+-- The events before and after an event: in the log, and of its provider. Empty when the event is gone. Only
+-- events_of_provider is in the order of rows (provider, id): the primary key would pass events of all other providers.
+select (select max(id) from hooks.events where id < e.id and id > s.pruned_through) as previous,
+       (select min(id) from hooks.events where id > e.id) as next,
+       (select id
+          from hooks.events
+         where (provider, id) < (e.provider, e.id) and (provider, id) > (e.provider, s.pruned_through)
+         order by provider desc, id desc
+         limit 1) as previous_of_provider,
+       (select id
+          from hooks.events
+         where (provider, id) > (e.provider, e.id) and provider <= e.provider
+         order by provider, id
+         limit 1) as next_of_provider
+  from hooks.events e
+ cross join hooks.settings s
  where e.id = :id;
 
 -- name: firstIdSince

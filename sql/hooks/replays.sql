@@ -7,14 +7,14 @@ with event as (
    where event_id = :event
      and id <= (select id from hooks.attempts where event_id = :event order by id desc offset 199 limit 1)
 )
-insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, at)
-select id, :kind, :target, :outcome, :status, :ms, :detail, :at
+insert into hooks.attempts (event_id, kind, target, outcome, status, ms, detail, answer, at)
+select id, :kind, :target, :outcome, :status, :ms, :detail, :answer, :at
   from event
 returning id;
 
 -- name: listReplays
 -- The replays of an event, newest first.
-select id, kind, target, outcome, status, ms, detail, at
+select id, kind, target, outcome, status, ms, detail, answer, at
   from hooks.attempts
  where event_id = :event
  order by id desc

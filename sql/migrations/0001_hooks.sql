@@ -291,6 +291,7 @@ create table hooks.attempts (
   status   smallint,      -- null: no answer, or a program
   ms       integer        not null,
   detail   text,
+  answer   text,          -- the beginning of the target's answer, without signatures; null: none, or not kept
   at       timestamptz(3) not null,
   check (outcome <> 'delivered' or status is null or status between 200 and 299)
 );

@@ -4,7 +4,7 @@ import type { Connections, OutboundRequest, OutboundResult } from '../../../kern
 import type { Clock } from '../../../kernel/time.ts'
 import type { RandomBytes } from '../../../kernel/tokens.ts'
 import { cleanText } from '../event-fields.ts'
-import { isSuccess, targetAnswer } from '../outgoing.ts'
+import { isSuccess, keptAnswer, targetAnswer } from '../outgoing.ts'
 import { ALLOW, headersToSend, NO_SECRET, type Signers } from '../replays.ts'
 
 /** What attempts are made with. */
@@ -26,6 +26,8 @@ export interface Result extends Pick<ClaimedEvent, 'claimed_until'> {
   status: number | null
   ms: number
   detail: string | null
+  /** The beginning of the answer to a try that failed; of others none is kept, they are many. */
+  answer: string | null
   /** Milliseconds until the next try, where there is one. */
   wait_ms: number
   at: Date
@@ -66,7 +68,7 @@ export async function attempt(
 ): Promise<Result> {
   const at = parts.clock.now()
   const { id: event_id, claimed_until, tries, payload: body } = event
-  const delivery = { event_id, claimed_until, at, wait_ms: 0 }
+  const delivery = { event_id, claimed_until, at, wait_ms: 0, answer: null }
   const headers = headersToSend(event, parts, at)
   if (headers === undefined) {
     const refused = { outcome: 'refused', status: null, ms: 0, detail: NO_SECRET } as const
@@ -74,7 +76,7 @@ export async function attempt(
   }
   const result = await parts.post({
     url,
-    headers: { ...headers, 'idempotency-key': String(event_id) },
+    headers: { ...headers.all, 'idempotency-key': String(event_id) },
     body,
     timeoutMs: TIMEOUT_MS,
     trusted: parts.replayTargets()?.(url) === true,
@@ -93,10 +95,16 @@ export async function attempt(
     const detail = `${result.reason}; ${ALLOW}`
     return { ...delivery, ...answer, detail, outcome: 'refused', fate: 'dead' }
   }
-  const failed = { ...delivery, ...answer, detail: cleanText(answer.detail), outcome: 'failed' }
-  if (answer.status === GONE) return { ...failed, outcome: 'failed', fate: 'dead' }
+  const failed = {
+    ...delivery,
+    ...answer,
+    outcome: 'failed' as const,
+    detail: cleanText(answer.detail),
+    answer: keptAnswer(result, url, headers.signature),
+  }
+  if (answer.status === GONE) return { ...failed, fate: 'dead' }
   const retryAfter = result.kind === 'answered' ? readRetryAfter(result.retryAfter, at) : undefined
-  return { ...failed, outcome: 'failed', ...nextTry(parts, tries, retryAfter) }
+  return { ...failed, ...nextTry(parts, tries, retryAfter) }
 }
 
 /** When a delivery is tried again: up to a fifth later by chance, and not before Retry-After. */

@@ -262,7 +262,7 @@ async function findNewestId(session: SessionState, newest: number): Promise<numb
 
 async function sendEvent(session: SessionState, event: StoredEvent): Promise<void> {
   const { id, provider, event_type, payload, payload_size } = event
-  const headers = headersToSend(event, session, session.clock.now()) ?? null
+  const headers = headersToSend(event, session, session.clock.now())?.all ?? null
   const refused = headers === null ? NO_SECRET : null
   const received_at = event.received_at.toISOString()
   const summary = { id, provider, event_type, received_at, payload_size }
@@ -277,7 +277,7 @@ async function settle(session: SessionState, given: ForwardResult, { refused }: 
   const at = session.clock.now()
   const result = resultOf(given, refused)
   const { target } = session.forwarder.request
-  const replay = { event: id, kind: 'forward', target, at, ms, ...result }
+  const replay = { event: id, kind: 'forward', target, at, ms, ...result, answer: null }
   const moved = await session.db.transaction(async (executor) => {
     await replayQueries.saveReplay(executor, replay)
     return !done || (await move(executor, session, id, at))

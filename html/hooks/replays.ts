@@ -1,0 +1,125 @@
+import type { Replay } from '../../db/hooks/replays.ts'
+import { html, type Html } from '../../kernel/html.ts'
+import type { FormState } from '../../kernel/http/view.ts'
+import { plainField, postForm, refusal, submit } from '../form.ts'
+import { attributes, listTable, longText, saved, section, timeTag } from '../parts.ts'
+
+/** What the page of an event shows of its replays. */
+export interface ReplaysView {
+  event: { id: number }
+  /** Where it is sent when no target is given; null when the settings name none. */
+  defaultTarget: string | null
+  /** The newest replays, newest first. */
+  replays: readonly Replay[]
+  /** True right after a replay: the page says how the newest one ended. */
+  isReplayed?: boolean
+  /** The form that was refused, with what was typed. */
+  refused?: FormState
+}
+
+/** Part of an event's page: the form that replays the event, and the results of its replays. */
+export function replaySection(view: ReplaysView): Html {
+  const { defaultTarget, refused } = view
+  const content = html`${replayForm(view)}
+    <p id="target-hint" class="hint">
+      ${defaultTarget !== null && html`Empty = the default target, <bdi>${defaultTarget}</bdi>. `}
+      Sends the stored bytes, signed anew for a signed provider. A private address must be the
+      default target of the <a href="/settings">settings</a> or be listed in
+      <code>HOOKS_REPLAY_TARGETS</code>.
+    </p>
+    ${refusal({ id: 'target', fault: refused?.fault })} ${replaysList(view)}`
+  return section('replay-title', 'Replay', content)
+}
+
+function replayForm({ event, defaultTarget, refused }: ReplaysView): Html {
+  const again = {
+    'aria-invalid': 'true',
+    'aria-errormessage': 'target-refused',
+    autofocus: true,
+  }
+  const target = {
+    id: 'target_url',
+    name: 'target_url',
+    type: 'url',
+    value: refused?.typed?.['target_url'],
+    placeholder: defaultTarget ?? 'https://example.com/hook',
+    required: defaultTarget === null,
+    'aria-describedby': 'target-hint',
+    ...(refused !== undefined && again),
+  }
+  return postForm(
+    {
+      id: 'replay',
+      class: 'filter',
+      action: `/log/${event.id}/replay`,
+      target: '#attempts',
+      'hx-sync': 'this:drop',
+    },
+    html`${plainField('Target (URL)', target)}
+    ${submit('Replay', { class: 'primary', id: 'replay-button' })}`,
+  )
+}
+
+/** More attempts are folded: the payload must not be far below them. */
+const OPEN_ATTEMPTS = 3
+
+/** The list alone: the answer to `POST /log/{id}/replay`. */
+export function replaysList(view: Pick<ReplaysView, 'replays' | 'isReplayed'>): Html {
+  const { replays, isReplayed = false } = view
+  const [newest] = replays
+  if (newest === undefined) {
+    return html`<div id="attempts"><p class="muted">Not replayed yet.</p></div>`
+  }
+  const table = listTable({
+    bodyId: 'attempt-rows',
+    caption: 'Attempts to send this event on, newest first',
+    columns: ['Target', 'Result', 'Answer', 'By', 'Time'],
+    kind: 'attempts',
+    rows: replays.map((replay, at) => replayRow(replay, isReplayed && at === 0)),
+  })
+  const isOpen = isReplayed || replays.length <= OPEN_ATTEMPTS
+  const count = replays.length === 1 ? '1 attempt' : `${replays.length} attempts`
+  return html`<div id="attempts">
+    ${isReplayed && outcomeLine(newest)}
+    <details ${isOpen && 'open'}>
+      <summary>${count}, newest: ${newest.outcome}, ${timeTag(newest.at)}</summary>
+      ${table}
+    </details>
+  </div>`
+}
+
+function replayRow(replay: Replay, isNew: boolean): Html {
+  const { outcome, kind, target, at, detail, answer } = replay
+  return html`<tr role="row" data-attempt="${replay.id}" data-outcome="${outcome}">
+    <td role="cell" class="type">
+      <bdi>${target}</bdi> ${detail !== null && html`<span class="detail">${detail}</span>`}
+      ${answer !== null && answerBody(answer, isNew)}
+    </td>
+    <td role="cell" class="verify">
+      <span class="badge ${outcome === 'delivered' ? 'verified' : 'bad'}">${outcome}</span>
+    </td>
+    <td role="cell" class="when">${answerText(replay)}</td>
+    <td role="cell" class="when">${kind}</td>
+    <td role="cell" class="when">${timeTag(at)}</td>
+  </tr>`
+}
+
+function answerBody(answer: string, open: boolean): Html {
+  return html`<details${attributes({ open })}>
+    <summary>What it answered</summary>
+    ${longText('The beginning of the answer', answer)}
+  </details>`
+}
+
+/** Without a status, an event was given to a program. */
+function answerText({ outcome, status, ms }: Replay): string {
+  if (status !== null) return `${status} in ${ms} ms`
+  return outcome === 'delivered' ? `exit 0 in ${ms} ms` : 'none'
+}
+
+function outcomeLine({ outcome, status, ms, detail }: Replay): Html {
+  if (outcome === 'delivered') return saved(`Delivered: ${status} in ${ms} ms.`)
+  const answer = status !== null && `the target answered ${status} in ${ms} ms`
+  const reasons = [answer, detail].filter(Boolean).join('; ')
+  return html`<p class="refused" role="status">Not delivered: ${reasons}.</p>`
+}
