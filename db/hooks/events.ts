@@ -61,10 +61,10 @@ const range = { ...filter, before: 'int8', from: 'int8' } as const
 
 export const eventQueries = sqlFile('sql/hooks/events.sql', {
   findEvent: optional(StoredEvent, { id: 'int8' }),
-  findEventStart: optional(
-    Type.Object({ ...StoredEvent.properties, ...RequestLine.properties }),
-    { id: 'int8', bytes: 'int4' },
-  ),
+  findEventStart: optional(Type.Object({ ...StoredEvent.properties, ...RequestLine.properties }), {
+    id: 'int8',
+    bytes: 'int4',
+  }),
   findNeighbours: optional(Neighbours, { id: 'int8' }),
   findSameBody: optional(Id, { id: 'int8' }),
   firstIdSince: one(Id, { since: 'timestamptz' }),

@@ -81,6 +81,25 @@ async function copyText(source) {
   }
 }
 
+/** Copies the path of a name in a payload's tree, as the filters of the log have it. */
+async function copyPath(name) {
+  const steps = []
+  for (
+    let item = name.closest('li');
+    item !== null;
+    item = item.parentElement.closest('.json li')
+  ) {
+    steps.unshift(item.querySelector('.key').textContent)
+  }
+  const note = element('span', steps.join('.'))
+  note.className = 'copied'
+  note.setAttribute('role', 'status')
+  name.after(note)
+  const done = await copyText(note)
+  note.prepend(done ? 'Copied ' : 'Not copied: ')
+  setTimeout(() => note.remove(), 2000)
+}
+
 /** Keys for people without a mouse; none while something is typed. */
 function onKey(event) {
   const { target, key } = event
@@ -372,6 +391,12 @@ document.addEventListener('htmx:error', () => sayProblem('Gatehouse could not be
 document.addEventListener('click', (event) => {
   const button = event.target.closest('[data-copy]')
   if (button !== null) copy(button)
+  const name = event.target.closest('.json .key')
+  if (name !== null) {
+    // A name may stand in the summary of what it contains, which a click would fold.
+    event.preventDefault()
+    copyPath(name)
+  }
   if (event.target.closest('.row-link') !== null) keepPlace()
 })
 

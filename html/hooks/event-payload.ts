@@ -37,8 +37,7 @@ export function payloadSection(view: PayloadView): Html {
       ${isRaw && html`<a href="/log/${event.id}">For reading</a>`}
       <a href="/log/${event.id}/payload" download>Download raw bytes</a>
     </div>
-    ${event.payload_encoding === 'base64' && html`<p class="note">${BASE64}</p>`}
-    ${readable(view)}
+    ${event.payload_encoding === 'base64' && html`<p class="note">${BASE64}</p>`} ${readable(view)}
     ${
       isParsed &&
       !isLong &&

@@ -2,7 +2,7 @@ import type { Replay } from '../../db/hooks/replays.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState } from '../../kernel/http/view.ts'
 import { plainField, postForm, refusal, submit } from '../form.ts'
-import { attributes, listTable, longText, saved, section, timeTag } from '../parts.ts'
+import { attributes, countText, listTable, longText, saved, section, timeTag } from '../parts.ts'
 
 /** What the page of an event shows of its replays. */
 export interface ReplaysView {
@@ -78,11 +78,12 @@ export function replaysList(view: Pick<ReplaysView, 'replays' | 'isReplayed'>): 
     rows: replays.map((replay, at) => replayRow(replay, isReplayed && at === 0)),
   })
   const isOpen = isReplayed || replays.length <= OPEN_ATTEMPTS
-  const count = replays.length === 1 ? '1 attempt' : `${replays.length} attempts`
   return html`<div id="attempts">
     ${isReplayed && outcomeLine(newest)}
     <details ${isOpen && 'open'}>
-      <summary>${count}, newest: ${newest.outcome}, ${timeTag(newest.at)}</summary>
+      <summary>
+        ${countText(replays.length, 'attempt')}, newest ${newest.outcome} ${timeTag(newest.at)}
+      </summary>
       ${table}
     </details>
   </div>`

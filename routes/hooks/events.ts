@@ -5,7 +5,7 @@ import { providerQueries } from '../../db/hooks/providers.ts'
 import { rejectionQueries } from '../../db/hooks/rejections.ts'
 import { Replay, replayQueries } from '../../db/hooks/replays.ts'
 import { nullable } from '../../db/sql-file.ts'
-import { eventPage, type EventView, replaysList } from '../../html/hooks/event.ts'
+import { eventFragment, eventPage, type EventView } from '../../html/hooks/event.ts'
 import {
   logFragment,
   logPage,
@@ -13,6 +13,7 @@ import {
   rejectionsPage,
   type ListView,
 } from '../../html/hooks/log.ts'
+import { replaysList } from '../../html/hooks/replays.ts'
 import { forbidden, notFound } from '../../kernel/fault.ts'
 import { queryOf, wantsFragment, type Context } from '../../kernel/http/context.ts'
 import { bytesReply, type Reply } from '../../kernel/http/reply.ts'
@@ -20,12 +21,15 @@ import type { Route } from '../../kernel/http/router.ts'
 import type { View } from '../../kernel/http/view.ts'
 import { isForeignLoad } from '../../kernel/net/guard.ts'
 import type { Operation } from '../../kernel/openapi.ts'
+import { compareEvents } from '../../services/hooks/compare.ts'
 import {
   curlCommand,
   EventDetail,
   eventDetail,
   MAX_PARSED,
+  findEventStart,
   NO_EVENT,
+  payloadTree,
   prettyPayload,
   readEventStart,
 } from '../../services/hooks/event-detail.ts'
@@ -92,9 +96,16 @@ export const eventEndpoints = [
   page({
     path: '/log/:id',
     params: { id: Type.String() },
-    async answer({ app, params }) {
-      const view = await readEvent(app, readEventId(params.id))
-      return { page: () => eventPage(view) }
+    query: Type.Object({
+      /** `1` for the payload as it was sent alone. */
+      raw: withDefault(Type.String(), ''),
+      /** The id of an event to compare with. */
+      compare: withDefault(Type.String(), ''),
+    }),
+    async answer({ app, params, query: { raw, compare } }) {
+      const view = await readEvent(app, readEventId(params.id), { isRaw: raw === '1' })
+      if (compare !== '') view.compared = await compareWith(app, view.event, compare)
+      return { page: () => eventPage(view), fragment: () => eventFragment(view) }
     },
   }),
 
@@ -227,17 +238,22 @@ async function readEvent(
   id: number,
   changes: Partial<EventView> = {},
 ): Promise<EventView> {
-  const { event, omittedBytes } = await readEventStart(hooks.db, id, MAX_PARSED)
-  const [sameBody, replays] = await Promise.all([
+  const { event, omittedBytes, request } = await readEventStart(hooks.db, id, MAX_PARSED)
+  const [sameBody, replays, neighbours = NO_NEIGHBOURS] = await Promise.all([
     event.trust_mode === 'signed' ? q.findSameBody(hooks.db, { id }) : undefined,
     replayQueries.listReplays(hooks.db, { event: id, limit: LISTED_REPLAYS }),
+    q.findNeighbours(hooks.db, { id }),
   ])
   const provider = hooks.registry.provider(event.provider)
   const receiver = baseUrl() + receiverPath(event.provider)
   const payloadUrl = `${baseUrl()}/log/${id}/payload`
   return {
     event,
+    request,
+    neighbours,
     omittedBytes,
+    isRaw: false,
+    tree: payloadTree(event),
     pretty: prettyPayload(event),
     sameBody: sameBody?.id ?? null,
     contradictedType: contradictedType(event, provider && schemeOf(provider)),
@@ -247,6 +263,25 @@ async function readEvent(
     replays,
     ...changes,
   }
+}
+
+/** Of an event that retention removed meanwhile. */
+const NO_NEIGHBOURS = {
+  previous: null,
+  next: null,
+  previous_of_provider: null,
+  next_of_provider: null,
+}
+
+/** An event beside another one, which may not be there. */
+async function compareWith(
+  { hooks }: HooksRoutes,
+  event: EventDetail,
+  typed: string,
+): Promise<NonNullable<EventView['compared']>> {
+  const id = /^\d{1,15}$/.test(typed.trim()) ? Number(typed) : 0
+  const other = await findEventStart(hooks.db, id, MAX_PARSED)
+  return { typed, result: other && compareEvents(event, other.event) }
 }
 
 async function logView({ hooks }: HooksRoutes, query: LogQuery, context: Context): Promise<View> {

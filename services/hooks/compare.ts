@@ -34,7 +34,10 @@ const MAX_PAIRS = 1_000_000
 
 /** Compares two events by the members of their JSON, else by the lines of their text. */
 export function compareEvents(own: EventDetail, other: EventDetail): Comparison {
-  const headers = byName(new Map(Object.entries(own.headers)), new Map(Object.entries(other.headers)))
+  const headers = byName(
+    new Map(Object.entries(own.headers)),
+    new Map(Object.entries(other.headers)),
+  )
   const result = (by: Comparison['by'], payload: readonly Difference[]): Comparison => {
     return { other: other.id, by, payload: listed(payload), headers: listed(headers) }
   }
@@ -83,7 +86,10 @@ function byLine(own: readonly string[], other: readonly string[]): readonly Diff
   while (start < shorter && own[start] === other[start]) start++
   let end = 0
   while (end < shorter - start && own.at(-1 - end) === other.at(-1 - end)) end++
-  const [left, right] = [own.slice(start, own.length - end), other.slice(start, other.length - end)]
+  const [left, right] = [
+    own.slice(start, own.length - end),
+    other.slice(start, other.length - end),
+  ]
   const kept = left.length * right.length <= MAX_PAIRS ? commonLines(left, right) : []
   const found: Difference[] = []
   let [i, j] = [0, 0]

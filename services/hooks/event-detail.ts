@@ -33,9 +33,16 @@ export interface EventRequest extends RequestLine {
  * bytes that are left out. The request is no part of the details, whose members the contract names.
  */
 export async function readEventStart(db: Database, id: number, limit: number) {
+  const found = await findEventStart(db, id, limit)
+  if (found === undefined) throw notFound(NO_EVENT)
+  return found
+}
+
+/** The same; undefined where there is no such event. */
+export async function findEventStart(db: Database, id: number, limit: number) {
   // A byte more shows whether the limit falls within a character.
   const found = await eventQueries.findEventStart(db, { id, bytes: limit + 1 })
-  if (found === undefined) throw notFound(NO_EVENT)
+  if (found === undefined) return undefined
   const { method, path, query, ...event } = found
   const payload = event.payload.subarray(0, cutAt(event.payload, limit))
   const omittedBytes = event.payload_size - payload.length

@@ -73,7 +73,8 @@ await t.test('every page works without script', async (t: Test) => {
     t.equal(await older.count(), 0)
     t.equal(await loads(t, page, () => page.locator('#log-rows a').click()), 200)
     t.equal(new URL(page.url()).pathname, `/log/${shop[6]}`)
-    await page.getByText('Raw text as received').click()
+    t.match(await textOf(page.locator('.json')), 'n: 0')
+    await page.getByText('As sent').click()
     t.equal(await page.locator('#raw-payload pre').textContent(), '{"n":0}')
   })
 

@@ -77,7 +77,7 @@ await t.test('hooks: what a sender chose is text and nothing else', async (t: Te
       await page.waitForURL(`${base}/log/${events[at]?.id}`)
       await inert(t, page, 'on its page')
       t.equal(await textOf(page.locator('h1')), `${type} verified`)
-      t.match(await page.locator('pre.payload').first().textContent(), JSON.stringify(type))
+      t.match(await page.locator('.json').textContent(), JSON.stringify(type))
       if (type !== OVERRIDE) return
       const boxes = await page
         .locator('h1 .badge')

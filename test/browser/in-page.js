@@ -106,12 +106,16 @@ globalThis.inPage = {
   /** What is lower than a finger needs, but links within a sentence. */
   smallTargets(least) {
     const inText = (element) => element.localName === 'a' && PROSE.test(textAround(element))
-    return [...document.querySelectorAll(FOCUSABLE)]
-      .filter((element) => isShown(element) && !inText(element) && !element.matches('pre, .skip'))
-      .map((element) => [element, element.closest('label.choice') ?? element])
-      .map(([element, target]) => [element, target.getBoundingClientRect().height])
-      .filter(([, height]) => height < least)
-      .map(([element, height]) => `${nameOf(element)} is ${height.toFixed(0)} px high`)
+    return (
+      [...document.querySelectorAll(FOCUSABLE)]
+        // The lines of a tree of JSON are those of a text.
+        .filter((element) => isShown(element) && !element.matches('pre, .skip, .json *'))
+        .filter((element) => !inText(element))
+        .map((element) => [element, element.closest('label.choice') ?? element])
+        .map(([element, target]) => [element, target.getBoundingClientRect().height])
+        .filter(([, height]) => height < least)
+        .map(([element, height]) => `${nameOf(element)} is ${height.toFixed(0)} px high`)
+    )
   },
 
   /** Notes the focused element; gives what is wrong with how its focus shows, or null at the end. */

@@ -281,7 +281,7 @@ await t.test('the page of an event', async (t: Test) => {
       const { status, text } = await request(`${base}/log/${await store(body, headers)}`)
       const what = `${body.length} bytes, ${body.slice(0, 10)}`
       t.equal(status, 200, what)
-      t.notMatch(text, 'id="raw-payload"', `${what}: not indented`)
+      t.notMatch(text, /id="raw-payload"|\?raw=1/, `${what}: not indented`)
       t.ok(text.length < 2_000_000, `${what}: ${text.length} characters`)
     }
     const fields = (count: number): Promise<number> =>
@@ -292,7 +292,11 @@ await t.test('the page of an event', async (t: Test) => {
     t.match(await page(await fields(1_000)), 'b = c', 'a form of a thousand fields')
     t.notMatch(await page(await fields(1_001)), 'id="raw-payload"', 'one of more')
     const flat = `[${'{"a":"[[[[\\""},'.repeat(10_000)}0]`
-    t.match((await request(`${base}/log/${await store(flat)}`)).text, 'id="raw-payload"')
+    const long = await store(flat)
+    t.match(await page(long), /too much of this JSON for a tree.*<code>\[\n  \{/s)
+    t.match(await page(long), `href="/log/${long}?raw=1"`, 'a long one is not there twice')
+    const raw = await request(`${base}/log/${long}?raw=1`)
+    t.match(raw.text, '<code>[{&quot;a&quot;:', 'as it was sent')
   })
 
   await t.test('the copied command has no character that a terminal obeys', async (t) => {

@@ -2,16 +2,7 @@ import Type from 'typebox'
 import { t } from 'tap'
 import { dashboardPage, hourly, type DashboardView } from '../../../html/hooks/dashboard.ts'
 import { render } from '../../../kernel/html.ts'
-import {
-  shown,
-  HOSTILE,
-  summary,
-  ESCAPED,
-  logView,
-  NO_FILTER,
-  eventView,
-  card,
-} from './samples.ts'
+import { shown, HOSTILE, summary, ESCAPED, logView, NO_FILTER, card } from './samples.ts'
 import { logUrl } from '../../../html/hooks/log-filter.ts'
 import {
   logFragment,
@@ -19,8 +10,6 @@ import {
   rejectionsFragment,
   rejectionsPage,
 } from '../../../html/hooks/log.ts'
-import { eventPage, replaysList } from '../../../html/hooks/event.ts'
-import type { Replay } from '../../../db/hooks/replays.ts'
 import { providerCard } from '../../../html/hooks/provider-card.ts'
 import {
   providersFragment,
@@ -201,92 +190,6 @@ t.test('addresses of the log carry what differs from the default', async (t) => 
   t.equal(logUrl({ provider: '', limit: 50 }), '/log')
   t.equal(logUrl({ provider: 'generic:a b&c' }), '/log?provider=generic%3Aa+b%26c')
   t.equal(logUrl({ rejected: '1', provider: 'chat' }), '/log?rejected=1&provider=chat')
-})
-
-t.test('hostile payload, headers, type and command stay text', async (t) => {
-  const hostile = { payload: HOSTILE, headers: { [HOSTILE]: HOSTILE }, event_type: HOSTILE }
-  const text = shown(eventPage({ ...eventView(hostile), pretty: HOSTILE, curl: HOSTILE }))
-  t.notMatch(text, 'alert("1")')
-  t.ok(
-    text.split(ESCAPED).length - 1 >= 7,
-    'in title, heading, summary, payload, headers, command',
-  )
-})
-
-t.test('the payload is shown indented and as received', async (t) => {
-  const text = shown(eventPage(eventView()))
-  t.ok(text.includes('<code>{\n  &quot;a&quot;: 1\n}</code>'))
-  t.ok(text.includes('<code>{&quot;a&quot;:1}</code>'))
-  t.match(text, 'href="/log/42/payload"')
-})
-
-t.test('white space at the start of a payload is not lost', async (t) => {
-  const view = { ...eventView({ payload: '\n\n{"a":1}' }), pretty: null }
-  // A parser drops a line break right after <pre>, so the text must not follow it.
-  t.match(shown(eventPage(view)), /<pre[^>]*><code>\n\n/)
-})
-
-t.test('bytes that are no text are announced as base64', async (t) => {
-  const view = { ...eventView({ payload: 'AAEC/w==', payload_encoding: 'base64' }), pretty: null }
-  const text = shown(eventPage(view))
-  t.match(text, 'shown as base64')
-  t.match(text, 'AAEC/w==')
-  t.notMatch(text, 'Raw text as received')
-})
-
-t.test('a very long payload is cut, and the page says so', async (t) => {
-  const view = { ...eventView({ payload: 'x'.repeat(300_000) }), pretty: null }
-  const text = shown(eventPage(view))
-  t.match(text, /first 200000 of 300000 characters/)
-  t.ok(text.length < 220_000)
-})
-
-t.test('a repeated body leads to the earlier event, repeats are counted', async (t) => {
-  const text = shown(eventPage({ ...eventView({ attempts: 3 }), sameBody: 7 }))
-  t.match(text, 'href="/log/7"')
-  t.match(text, '3 (delivered again')
-})
-
-const replay: Replay = {
-  id: 7,
-  kind: 'forward',
-  target: 'http://localhost:3000/hook',
-  outcome: 'delivered',
-  status: 204,
-  ms: 12,
-  detail: null,
-  at: new Date('2026-05-04T08:30:00.000Z'),
-}
-
-t.test('target, detail, default target and what was typed stay text', async (t) => {
-  const hostile = { ...replay, target: HOSTILE, detail: HOSTILE, outcome: 'failed' } as const
-  const refused = {
-    schema: Type.Object({}),
-    typed: { target_url: HOSTILE },
-    fault: { message: HOSTILE, fields: {} },
-  }
-  const changes = { defaultTarget: HOSTILE, replays: [hostile], isReplayed: true, refused }
-  const text = shown(eventPage({ ...eventView(), ...changes }))
-  t.notMatch(text, 'alert("1")')
-  t.equal(text.split(ESCAPED).length - 1, 7)
-})
-
-t.test('the list is the same on the page and alone', async (t) => {
-  const view = { ...eventView(), replays: [replay] }
-  t.ok(shown(eventPage(view)).includes(render(replaysList(view))))
-  t.match(render(replaysList(view)), /204 in 12 ms.*forward.*datetime="2026-05-04T08:30:00.000Z"/s)
-})
-
-t.test('only what was just done is announced', async (t) => {
-  t.notMatch(render(replaysList({ replays: [replay] })), 'role="status"')
-  t.match(
-    render(replaysList({ replays: [replay], isReplayed: true })),
-    'role="status">Delivered: 204 in 12 ms.',
-  )
-  const silent = { ...replay, outcome: 'failed', status: null, detail: 'socket hang up' } as const
-  const text = render(replaysList({ replays: [silent], isReplayed: true }))
-  t.match(text, 'role="status">Not delivered: socket hang up.')
-  t.match(render(replaysList({ replays: [], isReplayed: true })), 'Not replayed yet.')
 })
 
 const CREATE = Type.Object({ name: Type.String(), trust_mode: Type.String() })

@@ -50,20 +50,30 @@ export function logView(changes: Partial<LogView> = {}): LogView {
 }
 
 export function eventView(changes: Partial<EventView['event']> = {}): EventView {
+  const event: EventView['event'] = {
+    ...summary,
+    verify_detail: 'token ok',
+    external_id: null,
+    content_type: 'application/json',
+    source_ip: '192.0.2.7',
+    headers: { authorization: '«redacted»' },
+    attempts: 1,
+    payload: '{"a":1}',
+    payload_encoding: 'utf8',
+    ...changes,
+  }
   return {
-    event: {
-      ...summary,
-      verify_detail: 'token ok',
-      external_id: null,
-      content_type: 'application/json',
-      source_ip: '192.0.2.7',
-      headers: { authorization: '«redacted»' },
-      attempts: 1,
-      payload: '{"a":1}',
-      payload_encoding: 'utf8',
-      ...changes,
+    event,
+    request: {
+      method: 'POST',
+      path: '/webhooks/generic/ci',
+      query: null,
+      headers: Object.entries(event.headers),
     },
+    neighbours: { previous: 41, next: null, previous_of_provider: 40, next_of_provider: null },
     omittedBytes: 0,
+    isRaw: false,
+    tree: undefined,
     pretty: '{\n  "a": 1\n}',
     sameBody: null,
     contradictedType: null,
