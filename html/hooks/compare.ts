@@ -24,16 +24,17 @@ export function compareForm({ event, neighbours, compared }: CompareView): Html 
     title: 'The id of an event',
   })
   const content = html`<form class="filter" method="get" action="/log/${event.id}">
-      ${field} ${submit('Compare', {})}
-    </form>
-    ${
-      previous !== null &&
-      html`<p>
-        <a href="/log/${event.id}?compare=${previous}">
-          Compare with event ${previous}, the previous one of ${event.provider}
-        </a>
-      </p>`
-    }`
+    ${field}
+    <div class="actions">
+      ${submit('Compare', {})}
+      ${
+        previous !== null &&
+        html`<a href="/log/${event.id}?compare=${previous}">
+          With event ${previous}, the previous one of ${event.provider}
+        </a>`
+      }
+    </div>
+  </form>`
   return section('compare-title', 'Compare', content)
 }
 
