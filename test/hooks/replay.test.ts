@@ -219,7 +219,10 @@ await t.test('generic events', async (t: Test) => {
       { outcome: 'delivered', answer: /^204 /, target: target(receiver.url) },
     ])
     t.equal(inside.connections(), 0, 'the redirect was not followed')
-    t.match(answers[1]?.text, /role="status">Not delivered: the target answered 307 in \d+ ms; redirects/)
+    t.match(
+      answers[1]?.text,
+      /role="status">Not delivered: the target answered 307 in \d+ ms; redirects/,
+    )
     t.match(answers[0]?.text, /role="status">Delivered: 204 in \d+ ms/)
   })
 
