@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { identity, linksServer } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
-import { fits, measurable, measure, worksByKeyboard } from './measure.ts'
+import { accessible, fits, measurable, measure, worksByKeyboard } from './measure.ts'
 import { browse, loadFailure } from './pages.ts'
 import { fillAdmin, fillLinks, fillLong, fillOps, fillOrdinary, startSites } from './sites.ts'
 import type { Paths } from './sites.ts'
@@ -21,6 +21,7 @@ async function look(t: Test, base: string, paths: Paths, email = ''): Promise<vo
       await page.goto(base + path)
       t.same(await measure(page, 'structure()'), [])
       await measure(page, 'openDetails()')
+      await accessible(t, page)
       await fits(t, page, 1280, ['light'])
       await fits(t, page, 390, ['dark'])
     })
