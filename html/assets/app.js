@@ -114,8 +114,7 @@ function onKey(event) {
 let goUntil = 0
 
 const KEYS = {
-  '/': () =>
-    document.querySelector('[role="search"] input:not([type="hidden"])')?.focus() ?? false,
+  '/': () => focusOn(document.querySelector('[role="search"] input:not([type="hidden"])')),
   '?': () => keysDialog().showModal(),
   g: () => void (goUntil = Date.now() + KEY_MS),
   j: () => moveRow(1),
@@ -168,6 +167,12 @@ const KEY_MEANINGS = [
   ['?', 'These keys'],
 ]
 
+/** False where there is nothing to focus, so that the browser does what it does with the key. */
+function focusOn(element) {
+  element?.focus()
+  return element !== null
+}
+
 function moveRow(step) {
   const rows = [...document.querySelectorAll('.row-link')].filter((row) => row.checkVisibility())
   const at = rows.findIndex((row) => row === document.activeElement)
@@ -176,10 +181,11 @@ function moveRow(step) {
 }
 
 /** How many times "Show more" was used is kept with the page's entry of the history. */
-function countMore(event) {
-  const link = event.detail.ctx?.sourceElement?.closest('.more') ?? null
-  if (link === null) return
-  history.replaceState({ ...history.state, more: (history.state?.more ?? 0) + 1 }, '')
+function countMore({ detail: { ctx } }) {
+  if (ctx.response.status >= 400 || ctx.sourceElement.closest('.more') === null) return
+  // htmx would replace a state that it does not know as its own.
+  const state = { ...history.state, htmx: true, more: (history.state?.more ?? 0) + 1 }
+  history.replaceState(state, '')
 }
 
 function keepPlace() {
@@ -188,9 +194,9 @@ function keepPlace() {
 
 /** Back shows the rows again that "Show more" had added, where they were. */
 async function restoreRows() {
-  const [{ type }] = performance.getEntriesByType('navigation')
+  const [visit] = performance.getEntriesByType('navigation')
   const { more = 0, y = 0 } = history.state ?? {}
-  if (type === 'navigate' || more === 0) return
+  if (visit?.type === 'navigate' || more === 0) return
   history.replaceState({ ...history.state, more: 0 }, '')
   for (let page = 0; page < more; page++) {
     const link = document.querySelector('.more a[hx-get]')
@@ -376,9 +382,10 @@ document.documentElement.classList.add('js')
 showTimes(document)
 setInterval(() => showTimes(document), MINUTE_MS / 2)
 document.addEventListener('htmx:after:swap', () => showTimes(document))
-document.addEventListener('htmx:after:swap', countMore)
+document.addEventListener('htmx:after:request', countMore)
 document.addEventListener('keydown', onKey)
-addEventListener('load', restoreRows)
+// htmx begins in a timer, too: that one is due first.
+addEventListener('load', () => setTimeout(restoreRows))
 
 const keysButton = element('button', 'Keyboard shortcuts')
 keysButton.className = 'plain'

@@ -42,7 +42,7 @@ function row(
   return html`<tr role="row" data-id="${id}">
     <td role="cell" class="provider" data-field="provider">${provider}</td>
     <td role="cell" class="type">
-      <a href="/log/${id}" data-field="event_type">${event_type ?? 'no type'}</a>
+      <a class="row-link" href="/log/${id}" data-field="event_type">${event_type ?? 'no type'}</a>
     </td>
     <td role="cell" class="when" data-field="received_at">${time}</td>
     <td role="cell" class="verify">${badges}</td>
