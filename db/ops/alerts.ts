@@ -74,6 +74,7 @@ export const alertQueries = sqlFile('sql/ops/alerts.sql', {
   findSessionAlert: optional(Type.Pick(Alert, ['title', 'source', 'payload']), {
     session: 'int8',
   }),
+  findAlertOf: optional(Type.Pick(Alert, ['id', 'title']), { session: 'int8' }),
   listAlertsInProgress: many(AlertInProgress, { limit: 'int8' }),
   adoptAlert: optional(AdoptedAlert, {
     id: 'int8',

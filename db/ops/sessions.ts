@@ -70,6 +70,14 @@ export interface Ending extends Pick<Session, 'exit_code' | 'cost_usd' | 'num_tu
 export const Line = Type.Object({ seq: Count, at: Timestamp, kind: Text, text: Text })
 export type Line = Type.Static<typeof Line>
 
+/** A line as it is stored. `call` numbers the tool call that it is of; null for other lines. */
+export const StoredLine = Type.Object({ ...Line.properties, call: nullable(Count) })
+export type StoredLine = Type.Static<typeof StoredLine>
+
+/** A line of a tool call; `cut` if its text is only the beginning. */
+const CallLine = Type.Object({ ...Line.properties, call: Count, cut: Type.Boolean() })
+export type CallLine = Type.Static<typeof CallLine>
+
 /** What the session of this id found. */
 const Summary = Type.Object({ id: Count, ended_at: Timestamp, summary: Text })
 export type Summary = Type.Static<typeof Summary>
@@ -79,6 +87,8 @@ const Day = Type.Object({ day: Text, sessions: Count, cost_usd: Type.Number(), e
 export type Day = Type.Static<typeof Day>
 
 const Id = Type.Pick(Session, ['id'])
+/** Null for all. */
+const filters = { status: 'text?', trigger: 'text?' } as const
 const Cost = Type.Object({ cost_usd: Type.Number() })
 
 export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
@@ -117,6 +127,8 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
   findSession: optional(FoundSession, { id: 'int8' }),
   findStatus: optional(Type.Pick(Session, ['status']), { id: 'int8' }),
   listSessions: many(Session, { offset: 'int8', limit: 'int8' }),
+  findSessions: many(Session, { ...filters, offset: 'int8', limit: 'int8' }),
+  countSessions: one(Type.Object({ count: Count }), { ...filters, limit: 'int8' }),
   listChildren: many(Session, { id: 'int8', limit: 'int8' }),
   listChain: many(Session, { id: 'int8', limit: 'int8' }),
   costSince: one(Cost, { since: 'timestamptz' }),
@@ -130,6 +142,15 @@ export const sessionQueries = sqlFile('sql/ops/sessions.sql', {
   saveLines: exec({ session: 'int8', lines: 'jsonb' }),
   listLines: many(Line, { session: 'int8', after: 'int4', limit: 'int8' }),
   listLinesBefore: many(Line, { session: 'int8', before: 'int4', limit: 'int8' }),
+  listOtherLines: many(StoredLine, { session: 'int8', limit: 'int8' }),
+  listCallLines: many(CallLine, {
+    session: 'int8',
+    calls: 'int4',
+    each: 'int8',
+    characters: 'int4',
+    limit: 'int8',
+  }),
+  listLinesOfCall: many(StoredLine, { session: 'int8', call: 'int4', limit: 'int8' }),
   findSummary: optional(Summary, {}),
   listDays: many(Day, { since: 'timestamptz', until: 'timestamptz', limit: 'int8' }),
 })

@@ -6,9 +6,9 @@ create table ops.sessions (
   id                bigint         generated always as identity primary key,
   tier              smallint       not null check (tier between 1 and 3),
   model             text           not null,
-  status            text           not null
+  status            text collate "C" not null
                     check (status in ('running', 'completed', 'failed', 'timed_out', 'escalated', 'stopped')),
-  trigger           text           not null
+  trigger           text collate "C" not null
                     check (trigger in ('scheduled', 'manual', 'api', 'escalation', 'alert')),
   started_at        timestamptz(3) not null,
   ended_at          timestamptz(3),
@@ -31,6 +31,9 @@ create table ops.sessions (
 -- At most one session runs at a time, over all instances.
 create unique index sessions_one_running on ops.sessions ((true)) where status = 'running';
 create index sessions_by_start on ops.sessions (started_at desc, id desc);
+create index sessions_by_status on ops.sessions (status, started_at desc, id desc);
+create index sessions_by_trigger on ops.sessions (trigger, started_at desc, id desc);
+create index sessions_by_status_and_trigger on ops.sessions (status, trigger, started_at desc, id desc);
 create index sessions_by_chain on ops.sessions (chain_id, id);
 create index sessions_by_parent on ops.sessions (parent_session_id);
 
@@ -41,8 +44,11 @@ create table ops.session_lines (
   at         timestamptz(3) not null,
   kind       text           not null,
   text       text           not null,
+  call       integer, -- number of the tool call within the session that the line is of; null for other lines
   primary key (session_id, seq)
 );
+-- A session's page shows the first lines of each call, and all that is no call.
+create index session_lines_by_call on ops.session_lines (session_id, call, seq);
 
 create table ops.events (
   id         bigint           generated always as identity primary key,

@@ -43,6 +43,15 @@ select t.title, a.source, t.payload
   join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
  where s.id = :session;
 
+-- name: findAlertOf
+-- The same without its text. Empty when the session was not started for an alert.
+select a.id, t.title
+  from ops.sessions s
+  join ops.alerts a on a.session_id = coalesce(s.chain_id, s.id)
+  join ops.alert_texts t on t.alert_id = a.id and t.content = a.content
+ where s.id = :session
+ limit 1;
+
 -- name: listAlertsInProgress
 -- Oldest first.
 select id, holder, machine, reading_since

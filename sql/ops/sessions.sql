@@ -118,6 +118,26 @@ select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_t
 offset :offset
  limit :limit;
 
+-- name: findSessions
+-- Newest first; a filter that is null matches all.
+select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
+       parent_session_id, duration_ms
+  from ops.sessions
+ where (:status::text is null or status = :status)
+   and (:trigger::text is null or trigger = :trigger)
+ order by started_at desc, id desc
+offset :offset
+ limit :limit;
+
+-- name: countSessions
+-- Counts no further than the limit.
+select count(*) as count
+  from (select
+          from ops.sessions
+         where (:status::text is null or status = :status)
+           and (:trigger::text is null or trigger = :trigger)
+         limit :limit) found;
+
 -- name: listChildren
 -- The sessions that one escalated to, oldest first.
 select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
@@ -167,9 +187,9 @@ returning scheduled_at;
 -- name: saveLines
 -- Stores a JSON array of lines, and notifies the followers of the session.
 with saved as (
-  insert into ops.session_lines (session_id, seq, at, kind, text)
-  select :session, line.seq, line.at, line.kind, line.text
-    from jsonb_to_recordset(:lines::jsonb) as line(seq integer, at timestamptz, kind text, text text)
+  insert into ops.session_lines (session_id, seq, at, kind, text, call)
+  select :session, line.seq, line.at, line.kind, line.text, line.call
+    from jsonb_to_recordset(:lines::jsonb) as line(seq integer, at timestamptz, kind text, text text, call integer)
   on conflict (session_id, seq) do nothing
 )
 select pg_notify('ops_lines', :session::bigint::text);
@@ -189,6 +209,45 @@ select seq, at, kind, text
  where session_id = :session
    and seq < :before
  order by seq desc
+ limit :limit;
+
+-- name: listOtherLines
+-- The lines that are of no tool call, newest first.
+select seq, at, kind, text, call
+  from ops.session_lines
+ where session_id = :session
+   and call is null
+ order by seq desc
+ limit :limit;
+
+-- name: listCallLines
+-- The first lines of each of the newest tool calls, cut to so many characters, in their order.
+with newest as (
+  select coalesce(max(call), 0) as call
+    from ops.session_lines
+   where session_id = :session
+)
+select l.seq, l.at, l.kind, left(l.text, :characters) as text, l.call, length(l.text) > :characters as cut
+  from newest
+ cross join generate_series(greatest(newest.call - :calls::integer + 1, 1), newest.call) as numbers(call)
+ cross join lateral (
+   select seq, at, kind, text, call
+     from ops.session_lines
+    where session_id = :session
+      and call = numbers.call
+    order by seq
+    limit :each
+ ) l
+ order by l.seq
+ limit :limit;
+
+-- name: listLinesOfCall
+-- The lines of one tool call, in their order. Empty when there is no such call.
+select seq, at, kind, text, call
+  from ops.session_lines
+ where session_id = :session
+   and call = :call
+ order by seq
  limit :limit;
 
 -- name: findSummary

@@ -57,6 +57,7 @@ const CAPTURED: readonly (readonly [
       ['system', /^claude 2\.1\.\S+, model claude-haiku-5-5$/],
       ['tool', 'Bash {"command":"echo mock-ran","description":"mock"}'],
       ['result', 'mock-ran'],
+      ['turn', 'Turn 1'],
       ['text', 'Service nginx is healthy.'],
     ],
   ],
@@ -90,6 +91,7 @@ const CAPTURED: readonly (readonly [
       ['error', /^Model metadata for `gpt-5-mock` not found/],
       ['tool', "/bin/bash -lc 'echo mock-ran'"],
       ['result', 'mock-ran'],
+      ['turn', 'Turn 1'],
       ['text', 'Service nginx is healthy.'],
     ],
   ],
@@ -100,7 +102,9 @@ const CAPTURED: readonly (readonly [
     [
       ['tool', 'bash {"command":"echo mock-ran","description":"mock"}'],
       ['result', 'mock-ran'],
+      ['turn', 'Turn 1: 1,240 tokens, $0.0014'],
       ['text', 'Service nginx is healthy.'],
+      ['turn', /^Turn 2: /],
     ],
   ],
   [
@@ -111,6 +115,7 @@ const CAPTURED: readonly (readonly [
       ['system', 'gemini, model gemini-2.5-flash'],
       ['tool', 'run_shell_command {"command":"echo mock-ran","description":"mock"}'],
       ['result', 'mock-ran'],
+      ['turn', 'Turn 1'],
       ['text', 'Service nginx is healthy.'],
     ],
   ],
@@ -240,7 +245,7 @@ t.test('the report: events, memories, and a bad entry that harms no other', asyn
   const done = await session()
   t.match(done, { status: 'completed' })
   const page = await (await fetch(`${base}/sessions/${done.id}`)).text()
-  t.match(page, '<p class="summary">Web is down.</p>', 'without reasoning')
+  t.match(page, '<div class="markdown"><p>Web is down.</p></div>', 'without reasoning')
   const events = await eventsOf(done)
   t.same(events.map(({ level, service, message }) => [level, service, message]).toSorted(), [
     ['critical', 'web', 'It is down'],

@@ -196,8 +196,10 @@ t.test('a whole reply that arrives with an abort is a reply: it is paid for', as
     {
       signal: control.signal,
       redact: createRedact(() => []),
-      text: () => control.abort(),
-      charge: (usage) => charged.push(usage),
+      charge(usage) {
+        charged.push(usage)
+        control.abort()
+      },
     },
   )
   t.match(result, { text: 'All is well.' })

@@ -208,6 +208,6 @@ t.test('a scheduled session without a check is asked for it once, and says so', 
   const { ops } = await startImitatedOps(t, {}, [list, 'All is well.', list, 'All is well.'])
   const page = await (await fetch(`${ops.base}/sessions/1`)).text()
   t.match(page, 'The model is told: You have run no check')
-  t.match(page, '<p class="summary">No check was run.\n\nAll is well.</p>')
+  t.match(page, '<p>No check was run.</p><p>All is well.</p>')
   t.match(page, /Turns<\/dt>\s*<dd>4</)
 })

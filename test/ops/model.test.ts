@@ -88,9 +88,10 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
       /^result ok health/,
     ],
   )
-  t.same(lines.slice(-2), [
+  t.same(lines.slice(-3), [
     { kind: 'text', text: 'The shop is slow,' },
     { kind: 'text', text: 'as on every Sunday.' },
+    { kind: 'turn', text: 'Turn 3: 1,100 tokens, $0.003' },
   ])
 
   const [first] = model.asked.filter(({ prompt }) => prompt === 'is the shop well?')

@@ -121,6 +121,7 @@ export function createSpending(
   let tokens = 0
   let cost = 0
   return {
+    tokens: () => tokens,
     add(usage: Usage): void {
       tokens += usage.prompt + usage.completion
       if (price !== undefined) cost += costOf(price, usage)

@@ -1,5 +1,6 @@
 import { type JsonObject, numberOf, objectOf, objectsOf, stringOf } from '../../../kernel/json.ts'
 import type { LineKind } from '../sessions/output.ts'
+import type { TurnCost } from './runner.ts'
 
 /** What one line of an agent's stream means, whichever agent wrote it. */
 export interface AgentMessage {
@@ -10,6 +11,8 @@ export interface AgentMessage {
   /** What the agent says; the last such text is the summary. A part continues the text before. */
   text?: string
   isPart?: boolean
+  /** What the turn took that ends here, where the agent says it turn by turn. */
+  turn?: TurnCost
   /** US dollars that this line adds; null if the agent can't know its cost. */
   cost?: number | null
   /** How the work ended, as far as is known by now. */
@@ -22,7 +25,12 @@ export interface AgentMessage {
   fatal?: string
 }
 
-type OutputLine = ReturnType<typeof line>
+interface OutputLine {
+  kind: LineKind
+  text: string
+  /** The agent's name of the tool call that it is of. */
+  call?: string | undefined
+}
 
 /** The end of an agent's work, in its own words. */
 export interface Result {
@@ -50,17 +58,17 @@ function asText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
-function line(kind: LineKind, text: unknown) {
-  return { kind, text: asText(text) }
+function line(kind: LineKind, text: unknown, call?: unknown): OutputLine {
+  return { kind, text: asText(text), call: stringOf(call) }
 }
 
 /** A message that people see one output of. */
-function shown(kind: LineKind, text: unknown) {
-  return { output: [line(kind, text)] }
+function shown(kind: LineKind, text: unknown, call?: unknown) {
+  return { output: [line(kind, text, call)] }
 }
 
-function toolCall(name: unknown, input: unknown): OutputLine {
-  return line('tool', `${asText(name)} ${asText(input)}`)
+function toolCall(name: unknown, input: unknown, call: unknown): OutputLine {
+  return line('tool', `${asText(name)} ${asText(input)}`, call)
 }
 
 /** The end of work that failed. */
@@ -114,9 +122,9 @@ function claudeAssistant({ message, parent_tool_use_id: parent }: JsonObject): A
   const blocks = objectsOf(objectOf(message)['content'])
   const said = blocks.flatMap(({ type, text }) => (type === 'text' ? [asText(text)] : []))
   const output = blocks.flatMap((block): readonly OutputLine[] => {
-    const { type, text, thinking, name, input } = block
+    const { type, text, thinking, name, input, id } = block
     if (type === 'redacted_thinking') return []
-    if (type === 'tool_use') return [toolCall(name, input)]
+    if (type === 'tool_use') return [toolCall(name, input, id)]
     return [line('text', type === 'text' ? text : type === 'thinking' ? thinking : block)]
   })
   // A line of an agent within the agent is no turn of its own, and not what it says.
@@ -128,7 +136,10 @@ function claudeAssistant({ message, parent_tool_use_id: parent }: JsonObject): A
 function claudeUser({ message, parent_tool_use_id: parent }: JsonObject): AgentMessage {
   const output = objectsOf(objectOf(message)['content'])
     .filter(({ type }) => type === 'tool_result')
-    .map((block) => line(block['is_error'] === true ? 'error' : 'result', contentText(block)))
+    .map((block) => {
+      const kind = block['is_error'] === true ? 'error' : 'result'
+      return line(kind, contentText(block), block['tool_use_id'])
+    })
   return stringOf(parent) === undefined ? { output, actor: 'other' } : { output }
 }
 
@@ -179,35 +190,35 @@ const CODEX: LineFormats = {
 }
 
 function codexStart(item: JsonObject): AgentMessage {
-  const { type, command, message } = item
+  const { type, command, message, id } = item
   if (type === 'agent_message' || type === 'reasoning') return {}
   if (type === 'error') return shown('error', message)
-  if (type === 'command_execution') return { ...shown('tool', command), actor: 'agent' }
+  if (type === 'command_execution') return { ...shown('tool', command, id), actor: 'agent' }
   // For example a file change, a search, or a tool of another server.
-  return shown('tool', item)
+  return shown('tool', item, id)
 }
 
 function codexItem(item: JsonObject): AgentMessage {
-  const { type, message, exit_code, aggregated_output: result } = item
+  const { type, message, exit_code, aggregated_output: result, id } = item
   const text = stringOf(item['text']) ?? ''
   if (type === 'agent_message') return { ...shown('text', text), actor: 'agent', text }
   if (type === 'reasoning') return { ...shown('text', text), actor: 'agent' }
   if (type === 'error') return shown('error', message)
-  if (type !== 'command_execution') return shown('result', item)
-  return { ...shown(exit_code === 0 ? 'result' : 'error', result), actor: 'other' }
+  if (type !== 'command_execution') return shown('result', item, id)
+  return { ...shown(exit_code === 0 ? 'result' : 'error', result, id), actor: 'other' }
 }
 
 /** Lines of `gemini -o stream-json`; it reports tokens, but no cost. */
 const GEMINI: LineFormats = {
   init: ({ model }) => shown('system', `gemini, model ${asText(model)}`),
   message: geminiMessage,
-  tool_use: having('tool_name', ({ tool_name: tool, parameters }) => ({
-    output: [toolCall(tool, parameters)],
+  tool_use: having('tool_name', ({ tool_name: tool, parameters, tool_id: id }) => ({
+    output: [toolCall(tool, parameters, id)],
     actor: 'agent',
   })),
-  tool_result: having('tool_id', ({ status, output, error }) => {
+  tool_result: having('tool_id', ({ status, output, error, tool_id: id }) => {
     const text = stringOf(output) ?? messageIn(error) ?? ''
-    return { ...shown(status === 'success' ? 'result' : 'error', text), actor: 'other' }
+    return { ...shown(status === 'success' ? 'result' : 'error', text, id), actor: 'other' }
   }),
   error: readError,
   result: having('status', ({ status, error }) => {
@@ -246,17 +257,19 @@ function opencodePart(read: LineFormat): LineFormat {
 
 function opencodeStep(part: JsonObject): AgentMessage {
   const { reason } = part
-  const end = { actor: 'other', cost: opencodeCost(part) } as const
+  const cost = opencodeCost(part)
+  const turn = { tokens: numberOf(objectOf(part['tokens'])['total']) ?? null, cost }
+  const end = { actor: 'other', cost, turn } as const
   if (reason === 'tool-calls') return end
   if (reason === 'stop') return { ...end, result: { ok: true } }
   const problem = `the model's answer ended with ${asText(reason)}`
   return { ...end, result: { ok: false, problem } }
 }
 
-function opencodeTool({ tool, state }: JsonObject): AgentMessage {
+function opencodeTool({ tool, state, callID: id }: JsonObject): AgentMessage {
   const { status, input, output, error } = objectOf(state)
-  const end = status === 'error' ? line('error', error) : line('result', output)
-  return { output: [toolCall(tool, input), end] }
+  const end = status === 'error' ? line('error', error, id) : line('result', output, id)
+  return { output: [toolCall(tool, input, id), end] }
 }
 
 /** A step that used tokens and cost nothing is one of a model without a price. */

@@ -5,9 +5,11 @@ import {
   parseObject,
   type JsonObject,
 } from '../../../kernel/json.ts'
+import { withoutReasoning } from '../quirks/reasoning.ts'
 import { redactDeep, type Redact } from '../redact.ts'
 import type { LineKind } from '../sessions/output.ts'
 import { readAgentLine, type AgentMessage, type Result } from './cli-formats.ts'
+import { turnText, type TurnCost } from './runner.ts'
 
 /** What an agent may use up. */
 export interface Limits {
@@ -16,7 +18,8 @@ export interface Limits {
   budget: number
 }
 
-type Show = (kind: LineKind, text: string) => void
+/** `call` numbers the tool call that a line is of. */
+type Show = (kind: LineKind, text: string, call?: number | null) => void
 
 /** What a whole stream says. */
 export type StreamEnd = ReturnType<ReturnType<typeof createStreamReader>['end']>
@@ -35,6 +38,8 @@ const MAX_LINE_COST = 1_000_000
 const REPORT_KEYS = ['events', 'memories', 'escalate']
 const MAX_ENTRIES = 50
 const FENCE = '\n```'
+/** Calls that wait for their results; of more, the results stand alone. */
+const MAX_OPEN_CALLS = 1_000
 
 /**
  * Reads an agent's stream and passes its output to `show`. Every text in a line is redacted by
@@ -54,9 +59,9 @@ export function createStreamReader(limits: Limits, redact: Redact, show: Show) {
       if (line.trim() === '') return
       const value = parseLine(line, redact)
       const message = value === undefined ? undefined : readAgentLine(objectOf(value))
-      transcript.add(line, value, message)
+      const ended = message === undefined ? undefined : usage.add(message)
+      transcript.add(line, value, message, ended)
       if (message === undefined) return
-      usage.add(message)
       if (message.resumes === true) result = undefined
       result = message.result ?? result
       problem = message.problem ?? problem
@@ -66,7 +71,7 @@ export function createStreamReader(limits: Limits, redact: Redact, show: Show) {
     fatal: () => fatal,
     /** What the whole stream says, once it is over. */
     end() {
-      const lastText = transcript.end()
+      const lastText = transcript.end(usage.lastTurn())
       return { result, problem, message: result?.text ?? lastText, ...usage.total() }
     },
   }
@@ -74,19 +79,33 @@ export function createStreamReader(limits: Limits, redact: Redact, show: Show) {
 
 /** Shows what an agent says and does. */
 function createTranscript(show: Show) {
+  const numberOf = createCallNumbers()
   let lastText: string | undefined
   let parts: string | undefined
+
+  /** Shows a text without the reasoning in it; one that has none stays as it is. */
+  function say(text: string) {
+    const whole = text.trim()
+    const said = withoutReasoning(text)
+    if (said === whole) show('text', text)
+    else if (said !== '') show('text', said)
+  }
 
   /** Parts are shown as one message: a secret may be split between two of them. */
   function endParts() {
     if (parts === undefined) return
     lastText = parts
-    show('text', parts)
+    say(parts)
     parts = undefined
   }
 
   return {
-    add(line: string, value: unknown, message: AgentMessage | undefined) {
+    /** Shows what a line means. `ended` tells of the turn that ended before it. */
+    add(line: string, value: unknown, message: AgentMessage | undefined, ended?: string) {
+      if (ended !== undefined) {
+        endParts()
+        show('turn', ended)
+      }
       if (message?.isPart === true && message.text !== undefined) {
         parts = ((parts ?? '') + message.text).slice(0, MAX_MESSAGE)
         return
@@ -94,17 +113,38 @@ function createTranscript(show: Show) {
       endParts()
       if (value === undefined) show('text', line)
       else if (message === undefined) show('system', JSON.stringify(value))
-      for (const { kind, text } of message?.output ?? []) show(kind, text)
+      for (const { kind, text, call } of message?.output ?? []) {
+        if (kind === 'text') say(text)
+        else show(kind, text, numberOf(kind, call))
+      }
       // Most agents have written their last message before: it must not appear twice.
       const final = message?.result?.ok === true ? message.result.text : undefined
-      if (final !== undefined && final !== lastText) show('text', final)
+      if (final !== undefined && final !== lastText) say(final)
       lastText = message?.text ?? lastText
     },
     /** Gives the agent's last message. */
-    end() {
+    end(lastTurn: string | undefined) {
       endParts()
+      if (lastTurn !== undefined) show('turn', lastTurn)
       return lastText
     },
+  }
+}
+
+/** Numbers the tool calls of an agent, so that a result is found with its call. */
+function createCallNumbers() {
+  const open = new Map<string, number>()
+  let last = 0
+  return (kind: LineKind, id: string | undefined): number | null => {
+    if (kind === 'tool') {
+      last++
+      if (id !== undefined && open.size < MAX_OPEN_CALLS) open.set(id, last)
+      return last
+    }
+    if (id === undefined) return null
+    const call = open.get(id) ?? null
+    open.delete(id)
+    return call
   }
 }
 
@@ -114,12 +154,21 @@ function createUsage(limits: Limits) {
   let reportedTurns = 0
   let cost = 0
   let lastActor: AgentMessage['actor']
+  let turn: TurnCost | undefined
   /** Whether every cost so far is known; undefined before the first one. */
   let isPriced: boolean | undefined
 
   return {
-    add({ actor, cost: told, result }: AgentMessage) {
-      if (actor === 'agent' && lastActor !== 'agent') turns++
+    /** Tells of the turn before if the message begins another one. */
+    add({ actor, cost: told, result, turn: spent }: AgentMessage): string | undefined {
+      const begins = actor === 'agent' && lastActor !== 'agent'
+      const ended =
+        begins && turns > 0 ? turnText(turns, turn ?? { tokens: null, cost: null }) : undefined
+      if (begins) {
+        turns++
+        turn = undefined
+      }
+      turn = spent ?? turn
       lastActor = actor ?? lastActor
       if (told !== undefined) {
         const isKnown = told !== null && told >= 0 && told < MAX_LINE_COST
@@ -127,7 +176,10 @@ function createUsage(limits: Limits) {
         cost += isKnown ? told : 0
       }
       reportedTurns += result?.turns ?? 0
+      return ended
     },
+    /** The last turn ends with the stream: it is told of only if it says what it took. */
+    lastTurn: () => (turn === undefined ? undefined : turnText(turns, turn)),
     /** Which limit is passed; undefined while none is. */
     problem(): string | undefined {
       const { turns: cap, budget } = limits

@@ -164,8 +164,8 @@ async function readAgent(
   const fatal = new AbortController()
   const signal = AbortSignal.any([jobSignal, fatal.signal])
   let lastLines = 0
-  function show(kind: LineKind, text: string): void {
-    if (!signal.aborted || ++lastLines <= MAX_LAST_LINES) output.write(kind, `${text}\n`)
+  function show(kind: LineKind, text: string, call?: number | null): void {
+    if (!signal.aborted || ++lastLines <= MAX_LAST_LINES) output.write(kind, `${text}\n`, call)
   }
   const reader = createStreamReader(limits, redact, show)
   const lines = {

@@ -5,13 +5,20 @@ import { callTool, toolsOf } from '../tools/toolbox.ts'
 import { readBriefing, MAX_SUMMARY, taskOf, type AgentOptions, systemPrompt } from './briefing.ts'
 import { createSpending, type PriceSource } from './budget.ts'
 import { completeChat, type ChatFailure, type Endpoint, type Untaken } from './model-chat.ts'
-import { assistantMessage, dropOldest, readAnswer, type MeantCall } from './model-messages.ts'
+import {
+  assistantMessage,
+  dropOldest,
+  readAnswer,
+  type Answer,
+  type MeantCall,
+} from './model-messages.ts'
 import { promptTokens, type Message, type Reply } from './model-reply.ts'
 import { createProgress, judge, noteCalls } from './reminders.ts'
 import {
   failedOutcome,
   NO_OUTCOME,
   tierModel,
+  turnText,
   type Job,
   type Outcome,
   type Runner,
@@ -75,13 +82,19 @@ async function openConversation(options: ModelOptions, job: Job, endpoint: Endpo
   const fence = random(16)
   return {
     ...{ options, job, endpoint, price, budgets, spending, tools, offered, messages, progress },
-    ...{ turns: 0, toolCalls: 0, untaken: new Set() as Untaken, fence: () => fence },
+    ...{
+      turns: 0,
+      toolCalls: 0,
+      callNumber: 0,
+      untaken: new Set() as Untaken,
+      fence: () => fence,
+    },
   }
 }
 
 /** What came of the conversation, without what it cost. */
 async function runConversation(conversation: Conversation): Promise<Outcome> {
-  const { options, job, messages, spending, offered, progress } = conversation
+  const { options, job, messages, spending, offered } = conversation
   const maxTurns = options.maxTurns()
   for (;;) {
     // Nobody reads why: what has ended the session is known.
@@ -91,23 +104,50 @@ async function runConversation(conversation: Conversation): Promise<Outcome> {
     if (conversation.turns >= maxTurns) {
       return failedOutcome(`the limit of ${maxTurns} turns (OPS_MAX_TURNS) is reached`)
     }
+    const before = { tokens: spending.tokens(), cost: spending.cost() }
     const reply = await ask(conversation)
     if ('problem' in reply) return failedOutcome(reply.problem)
     conversation.turns++
     const answer = readAnswer(reply, offered, messages)
-    messages.push(assistantMessage(answer))
-    if (answer.calls.length > 0) messages.push(...(await runTools(conversation, answer.calls)))
-    else {
-      const next = judge(answer, progress, offered)
-      if ('problem' in next) return failedOutcome(next.problem)
-      if ('summary' in next) {
-        return { ...NO_OUTCOME, summary: options.redact(next.summary).slice(0, MAX_SUMMARY) }
-      }
-      messages.push({ role: 'user', content: next.reminder })
-      job.output.write('system', `The model is told: ${next.reminder}\n`)
-    }
+    const end = await takeTurn(conversation, answer)
+    writeTurn(conversation, before)
+    if (end !== undefined) return end
     await job.output.drained()
   }
+}
+
+/** Does what the model means by its answer; gives the outcome if it was the last one. */
+async function takeTurn(conversation: Conversation, answer: Answer): Promise<Outcome | undefined> {
+  const { options, job, messages, offered, progress } = conversation
+  // Of a call that can't be understood, people see what the model wrote.
+  const text = answer.isBroken ? answer.said : answer.text
+  if (text !== '') job.output.write('text', `${text}\n`)
+  messages.push(assistantMessage(answer))
+  if (answer.calls.length > 0) {
+    messages.push(...(await runTools(conversation, answer.calls)))
+    return undefined
+  }
+  const next = judge(answer, progress, offered)
+  if ('problem' in next) return failedOutcome(next.problem)
+  if ('summary' in next) {
+    return { ...NO_OUTCOME, summary: options.redact(next.summary).slice(0, MAX_SUMMARY) }
+  }
+  messages.push({ role: 'user', content: next.reminder })
+  job.output.write('system', `The model is told: ${next.reminder}\n`)
+  return undefined
+}
+
+/** Ends a turn in the output. `before` is what the session had spent when it began. */
+function writeTurn(
+  { job, turns, spending }: Conversation,
+  before: { tokens: number; cost: number | null },
+): void {
+  const cost = spending.cost()
+  const spent = {
+    tokens: spending.tokens() - before.tokens,
+    cost: cost === null ? null : cost - (before.cost ?? 0),
+  }
+  job.output.write('turn', `${turnText(turns, spent)}\n`)
 }
 
 /** Runs the tools that the model calls; gives their results for it. */
@@ -144,7 +184,10 @@ async function ask(conversation: Conversation): Promise<Reply | ChatFailure> {
   }
 }
 
-/** One turn of the model. Its text goes to the output as it comes. */
+/**
+ * Asks the model once. Its text goes to the output when it is whole: only then is known what of it
+ * is reasoning, or a call of a tool.
+ */
 async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure> {
   const { options, job, endpoint, spending, tools, messages, untaken, fence } = conversation
   const { output, signal, noteActivity, session } = job
@@ -154,13 +197,8 @@ async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure>
     ...{ signal, untaken, redact: options.redact, loadingMs: options.loadingMs() },
     charge: spending.add,
     activity: noteActivity,
-    text: (piece) => output.write('text', piece),
-    retry(line) {
-      output.endLine()
-      output.write('error', `${line}\n`)
-    },
+    retry: (line) => output.write('error', `${line}\n`),
   })
-  output.endLine()
   if (hadTools && untaken.has('tools')) {
     output.write('system', 'The endpoint takes no tools: they are described in words.\n')
   }
@@ -177,11 +215,13 @@ async function askOnce(conversation: Conversation): Promise<Reply | ChatFailure>
 
 /** Runs a tool; gives its result for the model. */
 async function runTool(
-  { options, job }: Conversation,
+  conversation: Conversation,
   { name, written, args }: MeantCall,
 ): Promise<string> {
+  const { options, job } = conversation
   const { output, noteActivity } = job
-  output.write('tool', `${name} ${oneLine(written)}\n`)
+  const number = ++conversation.callNumber
+  output.write('tool', `${name} ${oneLine(written)}\n`, number)
   const stopActivity = options.clock.every(10_000, noteActivity)
   try {
     const { ok, text } =
@@ -189,7 +229,7 @@ async function runTool(
         ? refused(notJson(redactLine(written, MAX_QUOTED, options.redact)))
         : await callTool(name, args, { ...options, job })
     const told = ok ? text : `Error: ${text}`
-    output.write(ok ? 'result' : 'error', `${told}\n`)
+    output.write(ok ? 'result' : 'error', `${told}\n`, number)
     return told
   } finally {
     stopActivity()

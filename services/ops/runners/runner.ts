@@ -38,6 +38,23 @@ export const NO_OUTCOME: Outcome = {
   exit_code: null,
 }
 
+/** What a turn took, as far as it is known. */
+export interface TurnCost {
+  tokens: number | null
+  /** US dollars. */
+  cost: number | null
+}
+
+/** The line that ends a turn, such as `Turn 3: 1,204 tokens, $0.0021`. */
+export function turnText(turn: number, { tokens, cost }: TurnCost): string {
+  const known = [
+    tokens !== null && `${tokens.toLocaleString('en')} tokens`,
+    // Six decimal places without the zeros at their end.
+    cost !== null && `$${Number(cost.toFixed(6))}`,
+  ].filter((part) => part !== false)
+  return known.length === 0 ? `Turn ${turn}` : `Turn ${turn}: ${known.join(', ')}`
+}
+
 /** The outcome of a session that failed before it had cost anything. */
 export function failedOutcome(problem: string): Outcome {
   return { ...NO_OUTCOME, problem }

@@ -1,15 +1,18 @@
-import type { Line } from '../../../db/ops/sessions.ts'
+import type { StoredLine } from '../../../db/ops/sessions.ts'
 import { cutBytes } from '../../../kernel/text.ts'
 import type { Redaction } from '../redact.ts'
 
 /** A line of a session's output, before it has a number. */
-type CleanLine = Omit<Line, 'seq'>
+export type CleanLine = Omit<StoredLine, 'seq'>
 
 /** A line as it was written; `cut` if its text is only the beginning. */
 type RawLine = CleanLine & { cut: boolean }
 
 /** A line that has not ended. */
 type OpenLine = Omit<RawLine, 'at'>
+
+/** Whose line it is: what it says belongs to a tool call, or to none. */
+type Origin = Pick<OpenLine, 'kind' | 'call'>
 
 /** Bytes of a line (decisions.md section 5, Output). */
 const MAX_LINE_BYTES = 16 * 1024
@@ -49,10 +52,10 @@ export function createLineSplitter(redact: Redaction, pass: (line: OpenLine) => 
   let endsWithReturn = false
 
   /** An endless line takes no more memory than is needed to find a secret across its cut. */
-  function extend(kind: string, more: string) {
+  function extend(origin: Origin, more: string) {
     const text = (open?.text ?? '') + more
     const max = MAX_LINE_BYTES * 4 + redact.longest()
-    open = { kind, text: text.slice(0, max), cut: open?.cut === true || text.length > max }
+    open = { ...origin, text: text.slice(0, max), cut: open?.cut === true || text.length > max }
   }
 
   function end() {
@@ -61,8 +64,9 @@ export function createLineSplitter(redact: Redaction, pass: (line: OpenLine) => 
   }
 
   return {
-    write(kind: string, text: string) {
-      if (open?.kind !== kind) end()
+    write(kind: string, text: string, call: number | null = null) {
+      const origin = { kind, call }
+      if (open?.kind !== kind || open.call !== call) end()
       const more = endsWithReturn && text.startsWith('\n') ? text.slice(1) : text
       if (text !== '') endsWithReturn = text.endsWith('\r')
       // A terminal would overwrite the text before a CR. Here it ends a line, so that nothing is
@@ -70,10 +74,10 @@ export function createLineSplitter(redact: Redaction, pass: (line: OpenLine) => 
       const lines = more.split(/\r\n|\n|\r/)
       const rest = lines.pop() ?? ''
       for (const line of lines) {
-        extend(kind, line)
+        extend(origin, line)
         end()
       }
-      if (rest !== '') extend(kind, rest)
+      if (rest !== '') extend(origin, rest)
     },
     endLine() {
       endsWithReturn = false
@@ -91,11 +95,11 @@ export function createLineCleaner(redact: Redaction) {
   let lines: RawLine[] = []
 
   /** Secrets are redacted before lines are cut: half of a secret is not found. */
-  function cutLine({ at, kind, text, cut }: RawLine) {
-    if (!cut) return { at, kind, text: cutBytes(text, MAX_LINE_BYTES) }
+  function cutLine({ cut, text, ...line }: RawLine): CleanLine {
+    if (!cut) return { ...line, text: cutBytes(text, MAX_LINE_BYTES) }
     // The end of a cut line may be the beginning of a secret. No database takes half a character.
     const whole = text.slice(0, -redact.longest() || undefined).toWellFormed()
-    return { at, kind, text: cutBytes(`${whole}…`, MAX_LINE_BYTES) }
+    return { ...line, text: cutBytes(`${whole}…`, MAX_LINE_BYTES) }
   }
 
   return {
@@ -138,7 +142,7 @@ export function createOutputLimit(pass: (line: CleanLine) => void) {
       const wasCut = bytesLeft < 0
       bytesLeft -= bytes
       if (bytesLeft >= 0) return pass(line)
-      if (!wasCut) pass({ ...line, kind: 'system', text: CUT })
+      if (!wasCut) pass({ ...line, kind: 'system', call: null, text: CUT })
       last.push(line)
       lastBytes += bytes
       for (let [first] = last; first !== undefined && lastBytes > MAX_END_BYTES; [first] = last) {
@@ -151,7 +155,8 @@ export function createOutputLimit(pass: (line: CleanLine) => void) {
     end() {
       const [first] = last
       if (first === undefined) return
-      pass({ ...first, kind: 'system', text: `${omitted} lines are left out here.` })
+      const text = `${omitted} lines are left out here.`
+      pass({ ...first, kind: 'system', call: null, text })
       for (const line of last) pass(line)
     },
   }

@@ -1,15 +1,23 @@
 import { appendFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../../../db/client.ts'
-import { sessionQueries as q, type Line } from '../../../db/ops/sessions.ts'
+import { sessionQueries as q, type StoredLine } from '../../../db/ops/sessions.ts'
 import { messageOf, type Log } from '../../../kernel/log.ts'
 import { repeat, reportsTo, type Retry } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
 import type { Redaction } from '../redact.ts'
-import { createLineCleaner, createLineSplitter, createOutputLimit } from './output-lines.ts'
+import {
+  createLineCleaner,
+  createLineSplitter,
+  createOutputLimit,
+  type CleanLine,
+} from './output-lines.ts'
 
-/** What the agent says, a tool's call or result, or a message of Gatehouse. */
-export type LineKind = 'text' | 'tool' | 'result' | 'error' | 'system'
+/**
+ * What the agent says, a tool's call or result, the end of a turn with what it took, or a message
+ * of Gatehouse.
+ */
+export type LineKind = 'text' | 'tool' | 'result' | 'error' | 'turn' | 'system'
 
 /** The output of a session: it goes to the database, to a file and to those who follow it. */
 export type Output = ReturnType<typeof openOutput>
@@ -65,12 +73,12 @@ export function openOutput(options: OutputOptions, session: number, stop: AbortS
   return {
     /**
      * Adds text of any number of lines. Text without a line end waits for the rest of its line.
+     * `call` numbers the tool call that it is of, from 1 on.
      */
-    write(kind: LineKind, text: string) {
+    write(kind: LineKind, text: string, call: number | null = null) {
       lastWrite = clock.elapsed()
-      splitter.write(kind, text)
+      splitter.write(kind, text, call)
     },
-    endLine: splitter.endLine,
     /**
      * Resolves when few lines wait to be stored, or the runner must end. One that floods waits for
      * it.
@@ -95,13 +103,14 @@ function openLineStore(options: OutputOptions, session: number, stop: AbortSigna
   const { db, log, resultsDir } = options
   const file = join(resultsDir, `session-${session}.ndjson`)
   let seq = 0
-  let waiting: Line[] = []
+  let waiting: StoredLine[] = []
   let drained = Promise.withResolvers<void>()
   drained.resolve()
   stop.addEventListener('abort', () => drained.resolve())
 
-  async function appendToFile(lines: readonly Line[]) {
-    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  async function appendToFile(lines: readonly StoredLine[]) {
+    // The file has what the stream has.
+    const text = lines.map(({ call: _call, ...line }) => `${JSON.stringify(line)}\n`).join('')
     try {
       await mkdir(resultsDir, { recursive: true })
       await appendFile(file, text, { mode: 0o600 })
@@ -111,8 +120,8 @@ function openLineStore(options: OutputOptions, session: number, stop: AbortSigna
   }
 
   return {
-    add({ at, kind, text }: Omit<Line, 'seq'>) {
-      waiting.push({ seq: ++seq, at, kind, text })
+    add({ at, kind, text, call }: CleanLine) {
+      waiting.push({ seq: ++seq, at, kind, text, call })
       if (waiting.length === MAX_WAITING && !stop.aborted) drained = Promise.withResolvers<void>()
     },
     waiting: () => waiting.length,

@@ -221,9 +221,9 @@ function jobOf(run: Run): Job {
     noteActivity: () => noteActivity(run),
     output: {
       ...output,
-      write(kind, text) {
+      write(kind, text, call) {
         noteActivity(run)
-        if (run.state !== 'lost') output.write(kind, text)
+        if (run.state !== 'lost') output.write(kind, text, call)
       },
     },
     escalate(reason, findings) {
