@@ -1,4 +1,5 @@
-// The live output of a session. Without this file a reload shows what came meanwhile.
+// The live output of a session, which becomes its story at the end. Without this file a reload shows
+// what came meanwhile.
 
 import { keepStream } from './app.js'
 
@@ -54,7 +55,7 @@ function followOutput(session) {
     end()
     show()
     say(JSON.parse(data).status.replace('_', ' '))
-    document.getElementById('session-head').dispatchEvent(new CustomEvent('session-done'))
+    document.getElementById('session').dispatchEvent(new CustomEvent('session-done'))
   }
 
   follow.addEventListener('change', toEnd)

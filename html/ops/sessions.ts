@@ -1,186 +1,214 @@
+import type { Alert } from '../../db/ops/alerts.ts'
 import type { Event } from '../../db/ops/events.ts'
-import type { FoundSession, Line, Session } from '../../db/ops/sessions.ts'
+import type { FoundSession, Line, Session, Status, Trigger } from '../../db/ops/sessions.ts'
 import { html, type Html } from '../../kernel/html.ts'
 import type { FormState, View } from '../../kernel/http/view.ts'
+import type { Call, Story } from '../../services/ops/sessions/story.ts'
 import { postForm, refusal, submit } from '../form.ts'
-import { emptyState, facts, longText, nextLink, listTable, tableRow, timeTag } from '../parts.ts'
+import { markdown } from '../markdown.ts'
+import { countText, facts, nextLink, section, timeTag } from '../parts.ts'
 import { eventTable } from './events.ts'
-import {
-  costText,
-  durationText,
-  modelText,
-  opsView,
-  sessionLink,
-  shortText,
-  statusBadge,
-  type Listed,
-} from './layout.ts'
+import { costText, durationText, sessionLink, statusBadge } from './layout.ts'
+import { promptText } from './prompt.ts'
+import { sessionTable } from './session-list.ts'
+import { callBlock, storySection } from './story.ts'
 
 /** What `/sessions/{id}` shows. */
 export interface ShownSession {
   session: FoundSession
+  /** The alert that its chain looks into. */
+  alert: Pick<Alert, 'id' | 'title'> | undefined
   /** The newest ones. */
   events: readonly Event[]
   /** All sessions of the escalation chain, with this one. */
   chain: readonly Session[]
-  lines: readonly Line[]
-  /** Whether the lines are the newest ones. */
-  atEnd: boolean
+  /** The story of a session that has ended, or lines; `atEnd` if they are the newest ones. */
+  output: Story | { lines: readonly Line[]; atEnd: boolean }
   /** Whether it was just asked to stop. */
   isAsked?: boolean
   /** Why it was not stopped. */
   fault?: FormState['fault']
 }
 
-/** `/sessions`, newest first. */
-export function sessionsView({ rows, older }: Listed<Session>): View {
-  const table = sessionTable('session-rows', 'Sessions, newest first', rows)
-  return opsView('Sessions', html`${table} ${nextLink(older, 'Older sessions')}`)
-}
-
-/** `current` is marked in the table. */
-function sessionTable(
-  bodyId: string,
-  caption: string,
-  sessions: readonly Session[],
-  current?: number,
-): Html {
-  return listTable({
-    bodyId,
-    caption,
-    kind: 'sessions',
-    columns: ['Session', 'Status', 'Tier', 'Trigger', 'Started', 'Took', { number: 'Cost' }],
-    rows: sessions.map((session) => sessionRow(session, session.id === current)),
-    whenEmpty: emptyState(html`No sessions here. <a href="/">Start one on the dashboard</a>.`),
-  })
-}
-
-function sessionRow(session: Session, isCurrent: boolean): Html {
-  const { id, status, tier, model, trigger, started_at, duration_ms, cost_usd } = session
-  const current = isCurrent && html`aria-current="page"`
-  const asked = session.prompt_text ?? 'Check of everything'
-  return tableRow(
-    { 'data-id': id },
-    {
-      type: html`<a href="/sessions/${id}" ${current}>${id}</a>
-        <span class="detail">${shortText(asked, 120)}</span>`,
-      verify: statusBadge(status),
-      tier: html`<span class="narrow-only">tier</span> ${tier}
-        <span class="muted">${modelText(model)}</span>`,
-      trigger,
-      when: timeTag(started_at),
-      'when took': duration_ms === null ? '…' : durationText(duration_ms),
-      number: cost_usd === null ? html`<span class="muted">–</span>` : costText(cost_usd),
-    },
-  )
-}
-
-/** The page, and its head that htmx replaces. */
+/** The page, of which htmx replaces all once the session has ended. */
 export function sessionView(shown: ShownSession): View {
-  const { id, prompt_text } = shown.session
-  const title = `Session ${id}`
-  const head = sessionHead(shown)
-  const prompt =
-    prompt_text === null
-      ? html`<p class="muted">None: the session checks everything in the inventory.</p>`
-      : longText('Prompt', prompt_text)
-  const body = html`<p class="crumb"><a href="/sessions">Sessions</a></p>
-    <h1>${title}</h1>
-    ${head} ${outputSection(shown)}
-    <section aria-labelledby="prompt-title">
-      <h2 id="prompt-title">Prompt</h2>
-      ${prompt}
-    </section>`
-  return {
-    page: () => ({ title, section: 'sessions', body }),
-    fragment: () => head,
-  }
-}
-
-/** The page's script asks for it again when the session has ended. */
-function sessionHead(shown: ShownSession): Html {
-  const { session, events, chain } = shown
-  return html`<div
-    id="session-head"
-    hx-get="/sessions/${session.id}"
+  const { id } = shown.session
+  const { output } = shown
+  // The page's script asks for it again when the session has ended.
+  const content = html`<div
+    id="session"
+    hx-get="/sessions/${id}"
     hx-trigger="session-done"
     hx-swap="outerHTML"
     hx-target="this"
   >
-    ${stateSection(shown)}
-    ${
-      events.length > 0 &&
-      html`<section aria-labelledby="events-title">
-        <h2 id="events-title">Events</h2>
-        ${eventTable('event-rows', 'Events of the session, newest first', events)}
-      </section>`
-    }
+    ${sessionHead(shown)}
+    ${'turns' in output ? storySection(shown.session, output) : linesSection(shown, output)}
+  </div>`
+  return {
+    page: () => ({
+      title: `Session ${id}`,
+      section: 'sessions',
+      body: html`${CRUMB} ${content}`,
+    }),
+    fragment: () => content,
+  }
+}
+
+/** The reply to Stop, of which htmx takes the head alone: the output goes on. */
+export function stopView(shown: ShownSession): View {
+  return { ...sessionView(shown), fragment: () => sessionHead(shown) }
+}
+
+/** A tool call as a whole, on a page of its own or in the place of the shortened one. */
+export function callView({ id }: Pick<Session, 'id'>, call: Call): View {
+  const title = `Session ${id}, tool call ${call.number}`
+  const block = callBlock(id, call, true)
+  const crumb = html`<p class="crumb"><a href="/sessions/${id}">Session ${id}</a></p>`
+  return {
+    page: () => ({
+      title,
+      section: 'sessions',
+      body: html`${crumb}
+        <h1>${title}</h1>
+        ${block}`,
+    }),
+    fragment: () => block,
+  }
+}
+
+const CRUMB = html`<p class="crumb"><a href="/sessions">Sessions</a></p>`
+
+/** What was asked, the chain, and what came of it. */
+function sessionHead(shown: ShownSession): Html {
+  const { session, events, chain } = shown
+  return html`<div id="session-head">
+    ${titleLine(shown)} ${askedSection(shown)}
     ${
       chain.length > 1 &&
-      html`<section aria-labelledby="chain-title">
-        <h2 id="chain-title">Escalation chain</h2>
-        ${sessionTable('chain-rows', 'Sessions of the escalation chain', chain, session.id)}
-      </section>`
+      section(
+        'chain-title',
+        'Escalation chain, oldest first',
+        html`${sessionTable('chain-rows', 'Sessions of the escalation chain', chain, {
+            current: session.id,
+          })}
+          <p class="muted">Cost of the chain: ${costText(session.chain_cost)}</p>`,
+      )
+    }
+    ${outcomeSection(session)}
+    ${
+      events.length > 0 &&
+      section(
+        'events-title',
+        'Events',
+        eventTable('event-rows', 'Events of the session, newest first', events),
+      )
     }
   </div>`
 }
 
-function stateSection({ session, fault, isAsked = false }: ShownSession): Html {
-  const { id, status, summary } = session
-  return html`<section class="panel" aria-label="State">
-    ${refusal({ id: 'stop', fault })}
+function titleLine({ session, fault, isAsked = false }: ShownSession): Html {
+  const { id, status } = session
+  const isRunning = status === 'running'
+  return html`${refusal({ id: 'stop', fault })}
     <div class="title-line">
+      <h1>Session ${id}</h1>
       <p role="status" id="session-status">
-        ${statusBadge(status)} ${isAsked && status === 'running' && html`<span>stopping…</span>`}
+        ${statusBadge(status)} ${isAsked && isRunning && html`<span>stopping…</span>`}
       </p>
       ${
-        status === 'running' &&
+        isRunning &&
         postForm(
           { action: `/sessions/${id}/stop`, target: '#session-head' },
           submit(`Stop session ${id}`, { class: 'danger', id: 'stop' }),
         )
       }
-    </div>
-    ${summary !== null && html`<p class="summary">${summary}</p>`} ${sessionFacts(session)}
+    </div>`
+}
+
+const TRIGGERS: Readonly<Record<Trigger, string>> = {
+  scheduled: 'Started on schedule',
+  manual: 'Started by hand',
+  api: 'Started by the API',
+  escalation: 'Escalated',
+  alert: 'Started by an alert',
+}
+
+function askedSection({ session, alert }: ShownSession): Html {
+  const { trigger, started_at, tier, model, prompt_text, parent_session_id: parent } = session
+  const prompt =
+    prompt_text === null
+      ? html`<p>Everything: it checks all that is in the inventory.</p>`
+      : html`<div class="asked" role="region" aria-label="Prompt" tabindex="0">
+          ${promptText(prompt_text)}
+        </div>`
+  return html`<section class="panel" aria-labelledby="asked-title">
+    <h2 id="asked-title">What was asked</h2>
+    <p class="muted">
+      ${TRIGGERS[trigger]}${parent !== null && html` from ${sessionLink(parent)}`},
+      ${timeTag(started_at)}. Tier ${tier}, ${model === 'none' ? 'no model' : `model ${model}`}.
+      ${alert !== undefined && html`Alert: <a href="/alerts/${alert.id}">${alert.title}</a>`}
+    </p>
+    ${prompt}
   </section>`
 }
 
-function sessionFacts(session: FoundSession): Html {
-  const { tier, model, trigger, cost_usd, chain_cost, num_turns, tool_calls, exit_code } = session
-  const { started_at, ended_at, duration_ms, parent_session_id: parent } = session
-  return facts({
-    Tier: `${tier}, ${modelText(model)}`,
-    Trigger: trigger,
-    Started: timeTag(started_at),
-    Ended: ended_at !== null && timeTag(ended_at),
-    Took: duration_ms !== null && durationText(duration_ms),
-    Cost: costText(cost_usd),
-    'Cost of the chain': chain_cost !== (cost_usd ?? 0) && costText(chain_cost),
-    Turns: num_turns ?? false,
-    'Tool calls': tool_calls === 0 ? 'none: nothing was checked' : (tool_calls ?? false),
-    'Exit code': exit_code ?? false,
-    'Escalated from': parent !== null && sessionLink(parent),
-  })
+const OUTCOMES: Readonly<Record<Status, string>> = {
+  running: 'Running',
+  completed: 'Completed',
+  failed: 'Failed',
+  timed_out: 'Timed out',
+  escalated: 'Escalated to the next tier',
+  stopped: 'Stopped',
 }
 
-function outputSection({ session, lines, atEnd }: ShownSession): Html {
+function outcomeSection(session: FoundSession): Html | false {
+  const { status, summary, ended_at, num_turns, tool_calls, exit_code } = session
+  if (status === 'running') return false
+  return html`<section class="panel" aria-labelledby="outcome-title">
+    <h2 id="outcome-title">Outcome</h2>
+    <p><strong>${outcomeSentence(session)}</strong></p>
+    ${summary !== null && html`<div class="summary">${markdown(summary)}</div>`}
+    ${facts({
+      Ended: ended_at !== null && timeTag(ended_at, 'exact'),
+      Turns: num_turns ?? false,
+      'Tool calls': tool_calls === 0 ? 'none: nothing was checked' : (tool_calls ?? false),
+      'Exit code': exit_code === 0 ? false : (exit_code ?? false),
+    })}
+  </section>`
+}
+
+/** `Completed in 4.2 s, 3 turns, for $0.0021.` */
+function outcomeSentence({ status, duration_ms, num_turns, cost_usd }: FoundSession): string {
+  const how = status === 'completed' ? 'in' : 'after'
+  const parts = [
+    duration_ms === null
+      ? OUTCOMES[status]
+      : `${OUTCOMES[status]} ${how} ${durationText(duration_ms)}`,
+    num_turns !== null && countText(num_turns, 'turn'),
+    cost_usd !== null && `for ${costText(cost_usd)}`,
+  ]
+  return `${parts.filter((part) => part !== false).join(', ')}.`
+}
+
+/** The output line by line: live while the session runs. */
+function linesSection(
+  { session }: ShownSession,
+  { lines, atEnd }: { lines: readonly Line[]; atEnd: boolean },
+): Html {
   const { id, status } = session
   const first = lines[0]?.seq ?? 1
   const last = lines.at(-1)?.seq ?? 0
-  const isLive = status === 'running' && atEnd
-  const nothing =
-    status === 'running' ? 'No output yet.' : 'No output, or retention has removed it.'
+  const isRunning = status === 'running'
+  const isLive = isRunning && atEnd
+  const nothing = isRunning ? 'No output yet.' : 'No output, or retention has removed it.'
+  const newest = isRunning ? `/sessions/${id}` : `/sessions/${id}?lines=1`
   return html`<section aria-labelledby="output-title">
     <div class="title-line">
       <h2 id="output-title">Output <span class="muted">(times in UTC)</span></h2>
-      ${
-        isLive &&
-        html`<p class="actions js-only">
-          <span id="live-state" role="status">connecting…</span>
-          <label class="choice"><input type="checkbox" id="follow" checked /> Follow</label>
-        </p>`
-      }
+      ${isLive && LIVE_STATE}
     </div>
+    ${!isRunning && nextLink(`/sessions/${id}`, 'Output as a story')}
     ${first > 1 && nextLink(`/sessions/${id}?before=${first}`, 'Earlier lines')}
     <div
       id="lines"
@@ -194,11 +222,16 @@ function outputSection({ session, lines, atEnd }: ShownSession): Html {
       ${lines.map(lineRow)}
     </div>
     ${lines.length === 0 && html`<p class="muted" id="no-lines">${nothing}</p>`}
-    ${!atEnd && nextLink(`/sessions/${id}`, 'Newest lines')}
+    ${!atEnd && nextLink(newest, 'Newest lines')}
     ${isLive && html`<noscript><p class="muted">Reload the page to see more lines.</p></noscript>`}
     <template id="line-row">${lineRow({ seq: 0, at: new Date(0), kind: '', text: '' })}</template>
   </section>`
 }
+
+const LIVE_STATE = html`<p class="actions js-only">
+  <span id="live-state" role="status">connecting…</span>
+  <label class="choice"><input type="checkbox" id="follow" checked /> Follow</label>
+</p>`
 
 function lineRow({ seq, at, kind, text }: Line): Html {
   const clock = at.toISOString().slice(11, 19)

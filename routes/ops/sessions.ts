@@ -1,18 +1,21 @@
 import Type from 'typebox'
+import { alertQueries } from '../../db/ops/alerts.ts'
 import { eventQueries } from '../../db/ops/events.ts'
 import { Session, sessionQueries as q, type FoundSession } from '../../db/ops/sessions.ts'
 import { nullable } from '../../db/sql-file.ts'
-import { sessionsView, sessionView, type ShownSession } from '../../html/ops/sessions.ts'
+import { MAX_COUNT, sessionsView } from '../../html/ops/session-list.ts'
+import { callView, sessionView, stopView, type ShownSession } from '../../html/ops/sessions.ts'
 import { found, Fault, unavailable } from '../../kernel/fault.ts'
 import { queryOf } from '../../kernel/http/context.ts'
 import type { Route } from '../../kernel/http/router.ts'
-import type { View } from '../../kernel/http/view.ts'
 import { STREAM_HEADERS } from '../../kernel/http/sse.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
+import { readCall, readStory } from '../../services/ops/sessions/story.ts'
 import { MAX_SEQ } from '../../services/ops/sessions/stream.ts'
 import { Prompt } from '../../services/ops/sessions/prompt.ts'
 import {
   api,
+  Filter,
   form,
   idOf,
   listApi,
@@ -33,6 +36,7 @@ export const SessionDetail = Type.Object({
 
 const params = { id: idOf('session') }
 const SessionsQuery = Type.Object(paging(50))
+const FilterQuery = Type.Object({ ...paging(50), status: Filter, trigger: Filter })
 /** Lines of output, and events, on a page. */
 const MAX_LINES = 500
 const EVENTS = { level: null, service: null, offset: 0, limit: 100 }
@@ -44,6 +48,8 @@ const LineNumber = parsed(
   lineNumber,
 )
 
+const CallNumber = Type.Integer({ minimum: 1, maximum: MAX_SEQ })
+
 /**
  * Sessions (ops.md section 4; decisions.md section 5, Dashboard). Their stream is a route of its
  * own.
@@ -51,10 +57,14 @@ const LineNumber = parsed(
 export const sessionEndpoints = [
   page({
     path: '/sessions',
-    query: SessionsQuery,
+    query: FilterQuery,
     async answer({ app: { ops }, query }) {
-      const listed = await readPage('/sessions', query, (asked) => q.listSessions(ops.db, asked))
-      return sessionsView(listed)
+      const { status, trigger } = query
+      const [listed, { count }] = await Promise.all([
+        readPage('/sessions', query, (asked) => q.findSessions(ops.db, asked)),
+        q.countSessions(ops.db, { status, trigger, limit: MAX_COUNT + 1 }),
+      ])
+      return sessionsView({ ...listed, status, trigger, count })
     },
   }),
 
@@ -68,8 +78,18 @@ export const sessionEndpoints = [
   page({
     path: '/sessions/:id',
     params,
-    query: Type.Object({ before: LineNumber }),
-    answer: ({ app, params, query }) => showSession(app, params.id, query),
+    query: Type.Object({ before: LineNumber, lines: Filter }),
+    answer: async ({ app, params, query }) =>
+      sessionView(await readSession(app, params.id, query)),
+  }),
+
+  page({
+    path: '/sessions/:id/calls/:call',
+    params: { ...params, call: CallNumber },
+    async answer({ app, params: { id, call } }) {
+      const session = await findSession(app, id)
+      return callView(session, found(await readCall(app.ops.db, id, call), 'tool call'))
+    },
   }),
 
   api({
@@ -115,11 +135,15 @@ export const sessionEndpoints = [
     body: Type.Object({}),
     async answer({ app, params: { id } }) {
       const isAsked = await app.ops.sessions.stop(id)
-      const view = await showSession(app, id, { isAsked })
-      if (!isAsked) throw new Fault(409, 'CONFLICT', 'the session does not run')
-      return { ...view, location: `/sessions/${id}` }
+      if (!isAsked) {
+        await findSession(app, id)
+        throw new Fault(409, 'CONFLICT', 'the session does not run')
+      }
+      const shown = await readSession(app, id)
+      return { ...stopView({ ...shown, isAsked }), location: `/sessions/${id}` }
     },
-    refused: ({ app, params }, { fault }) => showSession(app, params.id, { fault }),
+    refused: async ({ app, params }, { fault }) =>
+      stopView({ ...(await readSession(app, params.id)), fault }),
   }),
 ]
 
@@ -170,23 +194,31 @@ function publicSession(session: FoundSession): Session {
   return shown
 }
 
-/** The line before which lines are shown, or what came of Stop. */
-interface Asked extends Pick<ShownSession, 'isAsked' | 'fault'> {
+/** Which part of the output is shown: all of it as a story, or lines, the newest or older ones. */
+interface Asked {
   before?: number
+  lines?: string | null
 }
 
-async function showSession(
+async function readSession(
   app: OpsApp,
   id: number,
-  { before = MAX_SEQ, ...stopped }: Asked = {},
-): Promise<View> {
+  { before = MAX_SEQ, lines = null }: Asked = {},
+): Promise<ShownSession> {
   const { db } = app.ops
   const session = await findSession(app, id)
-  const [events, chain, lines] = await Promise.all([
+  const atEnd = before === MAX_SEQ
+  const isStory = session.status !== 'running' && atEnd && lines === null
+  const [alert, events, chain, output] = await Promise.all([
+    alertQueries.findAlertOf(db, { session: id }),
     eventQueries.listEvents(db, { ...EVENTS, session: id }),
     q.listChain(db, { id, limit: MAX_CHAIN }),
-    q.listLinesBefore(db, { session: id, before, limit: MAX_LINES }),
+    isStory ? readStory(db, session) : readLines(app, id, before),
   ])
-  const atEnd = before === MAX_SEQ
-  return sessionView({ session, events, chain, lines: lines.toReversed(), atEnd, ...stopped })
+  return { session, alert, events, chain, output }
+}
+
+async function readLines({ ops }: OpsApp, id: number, before: number) {
+  const lines = await q.listLinesBefore(ops.db, { session: id, before, limit: MAX_LINES })
+  return { lines: lines.toReversed(), atEnd: before === MAX_SEQ }
 }

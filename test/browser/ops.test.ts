@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { ended, startGate, startOps, trigger } from '../helpers/ops.ts'
+import { beginByHand, ended, endByHand, startGate, startOps, trigger } from '../helpers/ops.ts'
 import type { Memory, Session } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 import { browse, loadFailure, textOf, untilText } from './pages.ts'
@@ -40,11 +40,13 @@ await t.test('a session from its trigger to its end, live', async (t: Test) => {
     t.equal(await page.locator('main b').count(), 0, 'its prompt is text')
     gate.open()
     await untilText(page.locator('#session-status'), 'completed')
-    await untilText(page.locator('#live-state'), 'completed')
-    t.equal(await page.locator('#lines > .line').count(), 3)
-    t.match(await textOf(page.locator('#lines')), /All 1 checks of 1 services are good/)
+    t.equal(await page.locator('#lines').count(), 0, 'it became the story')
+    t.match(await textOf(page.locator('.turn')), /ok gate: gate: .*All 1 checks .* are good/)
     t.equal(await page.getByRole('button', { name: /^Stop/ }).count(), 0)
     t.match(await textOf(page.locator('#session-head .summary')), /are good/)
+    await page.getByRole('link', { name: 'Output line by line' }).click()
+    await page.locator('#lines').waitFor()
+    t.equal(await page.locator('#lines > .line').count(), 3)
   })
 
   await t.test('stopped', async (t) => {
@@ -55,9 +57,36 @@ await t.test('a session from its trigger to its end, live', async (t: Test) => {
     await untilText(page.locator('#live-state'), 'live')
     await page.getByRole('button', { name: `Stop session ${id}` }).press('Enter')
     await untilText(page.locator('#session-status'), 'stopped')
+    await page.getByRole('heading', { name: 'What happened' }).waitFor()
     t.equal((await ops.api<Session>('GET', `/sessions/${id}`)).json.status, 'stopped')
     gate.open(true)
   })
+})
+
+await t.test('a story: a tool call unfolds, and the rest of its result comes', async (t: Test) => {
+  const id = await beginByHand(postgres, ops.env, 'read the journal')
+  await postgres.query(
+    ops.env,
+    `insert into ops.session_lines (session_id, seq, at, kind, text, call)
+     select $1, n, now(), case n when 1 then 'tool' when 101 then 'turn' else 'result' end,
+            case n when 1 then 'journal {"lines":100}' when 101 then 'Turn 1' else 'row <b>' || n end,
+            case when n < 101 then 1 end
+       from generate_series(1, 101) as n`,
+    [id],
+  )
+  await endByHand(postgres, ops.env, id, 'completed')
+  const { page } = await browse(t, ops.base)
+  await page.goto(`${ops.base}/sessions`)
+  await page.locator(`tr[data-id="${id}"] .when.took`).click({ force: true })
+  const call = page.locator('#call-1')
+  await untilText(call.locator('summary'), /^journal \{ "lines": 100 \} ok/)
+  t.notOk(await call.getByText('row <b>2').isVisible(), 'it is folded')
+  await call.locator('summary').click()
+  await call.getByText('row <b>2').waitFor()
+  t.equal(await call.getByText('row <b>100').count(), 0)
+  await call.getByRole('link', { name: 'Show all of it' }).click()
+  await call.getByText('row <b>100').waitFor()
+  t.equal(await call.getByRole('link').count(), 0)
 })
 
 await t.test('a memory and the configuration, changed in their place', async (t: Test) => {

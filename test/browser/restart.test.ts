@@ -133,9 +133,10 @@ await t.test('open pages survive a crash of the server', async (t: Test) => {
     await storeLines(postgres, env, session, 76, 1)
     await until(async () => (await lines(follower)).length === 76, 'one more')
     t.equal(await follower.evaluate('lines.scrollTop'), 0, 'it stays where the reader is')
+    t.same(await lines(follower), upTo(76))
     await endByHand(postgres, env, session, 'completed')
     await untilText(follower.locator('#session-status'), 'completed')
-    t.same(await lines(follower), upTo(76))
+    await untilText(follower.locator('.turn'), /^line 1 line 2 .* line 76$/)
   })
 
   await t.test('settings are as saved', async (t) => {

@@ -157,7 +157,9 @@ export async function startImitatedOps(
       const { id } = await trigger(ops, prompt)
       const session = await ended(ops, id)
       const page = await (await fetch(`${ops.base}/sessions/${id}`)).text()
-      const [, summary = ''] = /<p class="summary">([^]*?)<\/p>/.exec(page) ?? []
+      const [, shown = ''] =
+        /<div class="summary"><div class="markdown">([^]*?)<\/div>/.exec(page) ?? []
+      const summary = shown.replaceAll('</p><p>', '\n\n').replaceAll(/<\/?p>/g, '')
       const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events')
       const end = json.events.find((event) => event.session_id === id && event.level !== 'info')
       return { session, summary, page, problem: end?.message ?? '' }

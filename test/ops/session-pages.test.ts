@@ -1,0 +1,225 @@
+import { t } from 'tap'
+import { claudeResult, openAgentOps } from '../helpers/agents.ts'
+import { backends } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
+import { CHECK_SHOP, sse, startImitatedOps, toolCall } from '../helpers/imitated.ts'
+import { ended, trigger } from '../helpers/ops.ts'
+import type { Session } from '../helpers/ops.ts'
+
+const [, postgres] = backends
+const BROWSER = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
+
+const { ops, play } = await startImitatedOps(t)
+const { base } = ops
+
+/** The text of a page as people read it, in one line. */
+async function read(path: string, from = base): Promise<string> {
+  const { status, text } = await request(from + path, { headers: BROWSER })
+  if (status !== 200) throw new Error(`${path} answered ${status}`)
+  return shown(text)
+}
+
+function shown(html: string): string {
+  return html
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll('&quot;', '"')
+    .replaceAll(/\s+/g, ' ')
+}
+
+/** An answer of a model: a text, and calls of tools. */
+function answer(content: string, ...calls: readonly (readonly [string, object])[]) {
+  const deltas = calls.map(([name, args], index) => ({
+    tool_calls: [
+      { index, id: `call-${index}`, function: { name, arguments: JSON.stringify(args) } },
+    ],
+  }))
+  return sse(
+    [{ role: 'assistant', content }, ...deltas],
+    calls.length === 0 ? 'stop' : 'tool_calls',
+  )
+}
+
+t.test('a session of a model reads as a story', async (t) => {
+  const { session, page } = await play([
+    answer('<think>Hm.</think>I **look**.', ['run_check', { service: 'shop' }], ['nothing', {}]),
+    '<tool_call>{"name": "list_services", "arguments": {}}</tool_call>',
+    '- All is `well`.',
+  ])
+  const text = shown(page)
+  t.match(text, /What was asked Started by the API, .* Tier 1, model default\. Is the shop well\?/)
+  t.match(text, /Outcome Completed in [\d.]+ s, 3 turns\. All is well \. Ended/)
+  t.match(page, '<p>I <strong>look</strong>.</p>')
+  t.match(page, /<li>All is <code>well<\/code>\.<\/li>/)
+  t.match(
+    text,
+    new RegExp(
+      [
+        /What happened Turn 1 [\d,]+ tokens, [\d.]+ m?s I look \./,
+        /run_check \{ "service": "shop" \} ok [\d.]+ m?s/,
+        /Arguments \{ "service": "shop" \} Result ok health: answered 204/,
+        /nothing error [\d.]+ m?s Result Error: There is no tool "nothing"/,
+        /Turn 2 .* list_services ok .* Result shop check "health"/,
+        /Turn 3 .* All is well \./,
+      ]
+        .map(({ source }) => source)
+        .join('.*'),
+    ),
+  )
+  t.equal([...page.matchAll(/<details class="call" id="call-\d">/g)].length, 3, 'folded')
+  for (const path of ['', '?lines=1']) {
+    const { text } = await request(`${base}/sessions/${session.id}${path}`, { headers: BROWSER })
+    t.notMatch(text, /think|tool_call&gt;/, 'neither reasoning nor calls that were written')
+  }
+  const lines = await read(`/sessions/${session.id}?lines=1`)
+  t.match(lines, /text I \*\*look\*\*\. .* tool run_check .* turn Turn 1: [\d,]+ tokens/)
+})
+
+t.test('the chain of an escalation, without the fences that only a model needs', async (t) => {
+  const escalation = { reason: 'The disk is full.', findings: '## Disk\n\n- **31 GB** of logs' }
+  const { session: first, page } = await play([
+    toolCall('escalate', escalation),
+    CHECK_SHOP,
+    'Mended.',
+  ])
+  const child = await ended(ops)
+  t.match(child, { tier: 2, parent_session_id: first.id, status: 'completed' })
+  t.match(shown(page), /Escalated to the next tier after [\d.]+ s, 1 turn\./)
+  const text = await read(`/sessions/${child.id}`)
+  t.match(text, new RegExp(`Escalated from session ${first.id} ,`))
+  t.match(text, /Is the shop well\? .* Findings The disk is full\. Disk 31 GB of logs/)
+  t.match(
+    text,
+    new RegExp(
+      `oldest first .* Is the shop well\\? Session ${first.id}, tier 1, .*` +
+        `The disk is full\\. This session , tier 2, .*Cost of the chain: \\$0`,
+    ),
+  )
+  t.match(await read('/sessions'), /The disk is full\. Session \d+, tier 2/, 'why it was started')
+  for (const path of [`/sessions/${child.id}`, '/sessions']) {
+    t.notMatch(await read(path), /FINDINGS-|Between the two lines/, path)
+  }
+  t.match(child.prompt_text, /FINDINGS-/, 'the API has it as it is')
+})
+
+t.test('an alert and the session that looks into it lead to each other', async (t) => {
+  const [row] = await postgres.query(
+    ops.env,
+    `with alert as (
+       insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome)
+       values ('f', 'c', now(), now(), 'failed') returning id
+     )
+     insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
+     select id, 'c', 'Disk full', '{"free": 0}', now(), now() from alert returning alert_id as id`,
+  )
+  const alert = Number(row?.['id'])
+  const form = { 'content-type': 'application/x-www-form-urlencoded', ...BROWSER }
+  const path = `${base}/alerts/${alert}/investigate`
+  await request(path, { method: 'POST', headers: form, body: '' })
+  const { id } = await ended(ops)
+  const { text } = await request(`${base}/sessions/${id}`, { headers: BROWSER })
+  t.match(text, `Alert: <a href="/alerts/${alert}">Disk full</a>`)
+  t.match(shown(text), /Look into an alert .* Alert Disk full \{"free": 0\}/)
+  t.notMatch(text, /ALERT-|Between the two lines/)
+})
+
+t.test('a long result is shortened, and there as a whole', async (t) => {
+  for (let at = 0; at < 20; at++) {
+    const observation = `noted ${at} ${'x'.repeat(10)}`
+    await ops.api('POST', '/memories', { category: 'behavior', observation })
+  }
+  const { session, page } = await play([toolCall('recall', {}), 'All is well.'])
+  const path = `/sessions/${session.id}/calls/1`
+  t.match(page, `<a href="${path}" hx-get="${path}"`)
+  t.equal([...page.matchAll(/noted \d+ x/g)].length, 11)
+  const whole = await request(base + path, { headers: BROWSER })
+  t.match(whole.text, /^<!doctype html>[^]*<h1>Session \d+, tool call 1<\/h1>/)
+  t.equal([...whole.text.matchAll(/noted \d+ x/g)].length, 20)
+  const fragment = await request(base + path, { headers: { 'hx-request': 'true' } })
+  t.match(fragment.text, /^<details class="call" id="call-1" open>/)
+  t.notMatch(fragment.text, /Show all of it/)
+  const calls = `/sessions/${session.id}/calls`
+  const wrong = ['2', '99999999999', '-1', 'x'].map((call) => `${calls}/${call}`)
+  for (const path of [...wrong, '/sessions/999999/calls/1']) {
+    t.equal((await request(base + path)).status, 404, path)
+  }
+})
+
+t.test('a story that is very long begins later, and says where the rest is', async (t) => {
+  const { session } = await play([CHECK_SHOP, 'All is well.'])
+  await postgres.query(
+    ops.env,
+    `insert into ops.session_lines (session_id, seq, at, kind, text, call)
+     select $1, 1000 + n, now(), case n % 2 when 0 then 'result' else 'tool' end, 'step ' || n,
+            1000 + (n + 1) / 2
+       from generate_series(1, 500) as n`,
+    [session.id],
+  )
+  const { text } = await request(`${base}/sessions/${session.id}`, { headers: BROWSER })
+  t.equal([...text.matchAll(/<details class="call"/g)].length, 200)
+  t.match(text, `href="/sessions/${session.id}?before=1101">Earlier output`)
+  t.notMatch(text, /step 100</)
+  t.match(text, /step 101</)
+})
+
+t.test('the list: filters, counts, and a page after the other', async (t) => {
+  const { json } = await ops.api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=1000')
+  const count = (wanted: Partial<Session>) =>
+    json.sessions.filter((session) =>
+      Object.entries(wanted).every(([name, value]) => session[name as keyof Session] === value),
+    ).length
+  t.match(await read('/sessions'), `${json.sessions.length} sessions`)
+  for (const [query, wanted] of [
+    ['status=escalated', { status: 'escalated' }],
+    ['trigger=api', { trigger: 'api' }],
+    ['status=completed&trigger=escalation', { status: 'completed', trigger: 'escalation' }],
+  ] as const) {
+    const { text } = await request(`${base}/sessions?${query}`, { headers: BROWSER })
+    const rows = [...text.matchAll(/<tr role="row" data-id=/g)].length
+    t.ok(rows > 0, query)
+    t.equal(rows, count(wanted), query)
+    t.match(shown(text), new RegExp(`${rows} sessions? `), query)
+    t.match(text, /<option value="\w+" selected>/, 'what was chosen stays')
+  }
+  const none = await read('/sessions?status=failed')
+  t.match(none, /0 sessions No sessions match these filters\./)
+  t.match(await read('/sessions?status=nothing'), /No sessions match these filters\./)
+  const { text } = await request(`${base}/sessions?status=completed&limit=1`, { headers: BROWSER })
+  t.match(text, /href="\/sessions\?limit=1&amp;offset=1&amp;status=completed"/)
+  t.match(await read('/sessions?status=completed&limit=1&offset=1'), /completed/)
+})
+
+t.test('the story of an agent: each result is with its call, in whatever order', async (t) => {
+  const agents = await openAgentOps(t, postgres)
+  const use = (id: string, command: string) => ({
+    ...{ type: 'tool_use', id, name: 'Bash', input: { command } },
+  })
+  const result = (id: string, content: string, is_error = false) => ({
+    ...{ type: 'tool_result', tool_use_id: id, content, is_error },
+  })
+  const line = (type: string, ...content: readonly object[]) => ({ type, message: { content } })
+  agents.agent.says([
+    line('assistant', { type: 'text', text: '<think>Hm.</think>I look.' }),
+    line('assistant', use('a', 'df'), use('b', 'false')),
+    line('user', result('b', 'it failed', true)),
+    line('user', result('a', 'much is free'), result('unknown', 'from nowhere')),
+    line('assistant', { type: 'text', text: 'Done.' }),
+    claudeResult(),
+  ])
+  const { id } = await trigger(agents)
+  await ended(agents, id)
+  const text = await read(`/sessions/${id}`, agents.base)
+  t.match(
+    text,
+    new RegExp(
+      [
+        /What happened Turn 1 [\d.]+ m?s I look\./,
+        /Bash \{ "command": "df" \} ok .* Result much is free/,
+        /Bash \{ "command": "false" \} error .* Result it failed/,
+        /from nowhere Last turn .* Done\./,
+      ]
+        .map(({ source }) => source)
+        .join('.*'),
+    ),
+  )
+  t.notMatch(text, /Hm\./)
+})
