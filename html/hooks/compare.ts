@@ -1,7 +1,7 @@
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { Comparison, Difference } from '../../services/hooks/compare.ts'
 import { plainField, submit } from '../form.ts'
-import { namedRows, section } from '../parts.ts'
+import { breakable, namedRows, section } from '../parts.ts'
 
 /** What the page of an event shows of a comparison with another one. */
 export interface CompareView {
@@ -83,5 +83,5 @@ function row(
     const label = html`<span class="narrow-only muted">${name}: </span>`
     return html`${label}${text ?? html`<span class="muted">missing</span>`}`
   }
-  return [at, value(own, names[0]), value(other, names[1])]
+  return [breakable(at), value(own, names[0]), value(other, names[1])]
 }

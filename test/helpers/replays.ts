@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { FORM_TYPE } from './hooks.ts'
+import { FORM_TYPE, plain } from './hooks.ts'
 import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
 import type { Owner } from './owner.ts'
@@ -16,6 +16,8 @@ export type ShownAttempt = {
   readonly detail: string
   readonly answer: string
   readonly kind: string
+  /** The beginning of what the target answered; empty where nothing is kept. */
+  readonly body: string
 }
 
 /** Posts the form of an event's page, as a program does. */
@@ -48,6 +50,7 @@ export function attemptsIn(text: string): readonly ShownAttempt[] {
       detail,
       answer: answer.trim(),
       kind: kind.trim(),
+      body: plain(/<code>(.*?)<\/code>/s.exec(first)?.[1] ?? ''),
     }
   })
 }

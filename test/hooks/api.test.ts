@@ -25,7 +25,7 @@ type Sent = { kind: string; outcome: string; status: number | null; target: stri
 
 const [, postgres] = backends
 const receiver = await startReceiver(t, ({ path }, response) => {
-  response.writeHead(path === '/no' ? 410 : 201).end()
+  response.writeHead(path === '/no' ? 410 : 201).end('an answer')
 })
 const { base } = await startHooks(t, postgres, {
   HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
@@ -88,7 +88,7 @@ await t.test('the list has the filters of the log, and pages', async (t: Test) =
 })
 
 await t.test('an event, and its bytes', async (t: Test) => {
-  const text = await api('GET', `/events/${first}`)
+  const text = await api<object>('GET', `/events/${first}`)
   t.match(text.json, {
     id: first,
     payload: '{"order":{"id":"o-1"}}',
@@ -97,6 +97,9 @@ await t.test('an event, and its bytes', async (t: Test) => {
     verify_detail: null,
     source_ip: '127.0.0.1',
   })
+  for (const name of ['method', 'path', 'query', 'request']) {
+    t.notOk(name in text.json, `${name} is not in the contract`)
+  }
   const bytes = await api('GET', `/events/${second}`)
   t.match(bytes.json, { payload: '/wAB', payload_encoding: 'base64' })
   const signed = await api('GET', `/events/${third}`)
@@ -121,6 +124,8 @@ await t.test('replay: recorded like one of the page', async (t: Test) => {
   const replay = (body: object, call = api) => call<Sent>('POST', `/events/${first}/replay`, body)
   const sent = await replay({ target_url: target('/yes') })
   t.match(sent, { status: 200, json: { kind: 'replay', outcome: 'delivered', status: 201 } })
+  t.notOk('answer' in sent.json, 'what the target answered is for the page alone')
+  t.match((await attemptsOf(base, first))[0], { body: 'an answer' })
   const refused = await replay({ target_url: target('/no') }, apiOf(base, sender.token))
   t.match(refused, { status: 200, json: { outcome: 'failed', status: 410 } })
   const local = await replay({ target_url: 'http://127.0.0.1:9/' })

@@ -18,7 +18,7 @@ await onPostgres(t, 'deliveries that fail', async (t: Test, backend) => {
   await addProvider(base, 'lan', { open: true })
   let answer: { status: number; headers?: Record<string, string> } = { status: 500 }
   const receiver = await startReceiver(t, (_, response) => {
-    response.writeHead(answer.status, answer.headers).end('an answer')
+    response.writeHead(answer.status, answer.headers).end('an answer\0')
   })
   const send = async (): Promise<number> => (await post(base, 'generic/lan', '{}')).json<Ack>().id
 
@@ -53,7 +53,12 @@ await onPostgres(t, 'deliveries that fail', async (t: Test, backend) => {
     }
     await untilListed(env, 'slow', { waiting: 0, dead: 1, delivered: 0, last_status: 500 })
     t.equal((await untilTried('slow', id, 8)).wait, null)
-    t.equal((await attemptsOf(base, id)).length, 8)
+    const attempts = await attemptsOf(base, id)
+    t.same(
+      attempts.map(({ body }) => body),
+      Array.from({ length: 8 }, () => 'an answer\u{FFFD}'),
+      'why a try failed may stand in its answer',
+    )
 
     answer = { status: 200 }
     t.match((await destination(env, 'retry', 'slow')).stderr, /^0 deliveries are tried again/)

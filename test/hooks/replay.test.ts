@@ -100,6 +100,32 @@ await t.test('signed events', async (t: Test) => {
     })
   }
 
+  await t.test('an answer that echoes our signature is kept without it', async (t) => {
+    const echo = await startReceiver(t, ({ headers }, response) => {
+      const encoded = encodeURIComponent(String(headers['webhook-signature']))
+      const escaped = JSON.stringify(headers).replaceAll('/', '\\/')
+      response.writeHead(200).end(`${JSON.stringify(headers)}\n${escaped}\n${encoded}`)
+    })
+    const check = async (id: number, name: string): Promise<void> => {
+      const [attempt] = attemptsIn((await replay(base, id, echo.url)).text)
+      const sent = String(echo.received.at(-1)?.headers[name])
+      const [digest = ''] = /[\w+/]{32,}=*/.exec(sent) ?? []
+      t.ok(digest.length >= 40, sent)
+      const body = attempt?.body ?? ''
+      for (const written of [digest, digest.replaceAll('/', '\\/'), encodeURIComponent(digest)])
+        t.notOk(body.includes(written), `${name} ${body}`)
+      t.match(body, /«redacted»/)
+      t.match(body, 'x-gatehouse-replay', 'the rest is there')
+    }
+    const { id } = (await deliver(base, 'code_host', '{"echo":1}')).json<Ack>()
+    await check(id, 'x-hub-signature-256')
+    const signing = await addSigned(base, 'echoed')
+    for (const n of [1, 2, 3, 4, 5]) {
+      const sent = await sendStandard(base, 'echoed', signing, `{"n":${n}}`)
+      await check(sent.json<Ack>().id, 'webhook-signature')
+    }
+  })
+
   await t.test('another Gatehouse accepts it as a delivery of the provider', async (t) => {
     const other = await startHooks(t, postgres)
     const body = '{"event_id": "Ev1", "event": {"type": "app_mention"}}'
@@ -224,6 +250,44 @@ await t.test('generic events', async (t: Test) => {
       /role="status">Not delivered: the target answered 307 in \d+ ms; redirects/,
     )
     t.match(answers[0]?.text, /role="status">Delivered: 204 in \d+ ms/)
+  })
+
+  await t.test('the beginning of the answer is kept for the page', async (t) => {
+    const id = await anEvent()
+    const answers: Record<string, string | Buffer> = {
+      '/text': '{"ok": true,\n "message": "stored <b>"}',
+      '/empty': '',
+      '/bytes': Buffer.from([0x61, 0xff, 0x00, 0x1b, 0x62, 0x0d, 0x0a, 0x63]),
+      '/long': 'é'.repeat(5_000),
+      '/pair': `${'x'.repeat(4_095)}😀`,
+    }
+    const answering = await startReceiver(t, ({ path }, response) => {
+      const [name = ''] = path.split('?')
+      const echo = `you sent ${path} {"token":"geheim-geheim"} https:\\/\\/x.test\\/?token=other`
+      response.writeHead(name === '/echo' ? 400 : 200).end(answers[name] ?? echo)
+    })
+    const bodyOf = async (path: string): Promise<string | undefined> =>
+      attemptsIn((await replay(base, id, `${answering.url}${path}`)).text)[0]?.body
+    t.equal(await bodyOf('/text'), '{"ok": true,\n "message": "stored <b>"}')
+    t.equal(await bodyOf('/empty'), '')
+    t.equal(await bodyOf('/bytes'), 'a\u{FFFD}\u{FFFD}\u{FFFD}b\nc')
+    t.equal(await bodyOf('/long'), 'é'.repeat(2_560), '5 KiB are read')
+    t.equal(await bodyOf('/pair'), `${'x'.repeat(4_095)}\u{FFFD}`)
+    const echoed = await bodyOf('/echo?token=geheim-geheim')
+    t.equal(
+      echoed,
+      'you sent /echo?token=«redacted» {"token":"«redacted»"} https:\\/\\/x.test\\/?token=«redacted»',
+    )
+    const [attempt] = await attemptsOf(base, id)
+    t.match(attempt, { outcome: 'failed', answer: /^400 /, body: echoed }, 'it stays on the page')
+    const slow = await startReceiver(t, (_, response) => {
+      response.writeHead(200)
+      response.write('begun ')
+      response.write('x'.repeat(20_000))
+    })
+    const begun = attemptsIn((await replay(base, id, slow.url)).text)[0]
+    t.match(begun, { outcome: 'delivered', body: /^begun x+$/ }, 'an answer without an end')
+    t.equal(begun?.body.length, 4_096)
   })
 
   await t.test('no target, or what is none, is refused and nothing recorded', async (t) => {
